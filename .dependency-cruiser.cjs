@@ -1,0 +1,69 @@
+// The pipeline's direction: a stage imports leaves and stages to its left, and there are no circles.
+const stages = ['http', 'authenticity', 'payloads', 'statuses', 'inbox', 'dispatch']
+const leaves = '^src/(events|errors|clock|logger)\\.ts$'
+
+/** What stands to the right of a stage may not be imported by it. */
+const onlyLeftwards = stages.map((stage, index) => ({
+  name: `${stage}-imports-leaves-and-stages-to-its-left`,
+  severity: 'error',
+  from: { path: `^src/${stage}/` },
+  to: {
+    path: '^src/',
+    pathNot: [leaves, ...stages.slice(0, index + 1).map((left) => `^src/${left}/`), ...allowed(stage)],
+  },
+}))
+
+/** http is handed receive; it knows the names of the proof policies and of the header, which are types and constants. */
+function allowed(stage) {
+  return stage === 'http' ? ['^src/authenticity/(proof-table|signature)\\.ts$'] : []
+}
+
+module.exports = {
+  forbidden: [
+    { name: 'no-circles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'leaves-import-nothing-of-ours',
+      severity: 'error',
+      from: { path: leaves },
+      to: { path: '^src/', pathNot: '^src/clock\\.ts$' },
+    },
+    ...onlyLeftwards,
+    {
+      name: 'stores-import-the-contract-and-leaves',
+      severity: 'error',
+      from: { path: '^src/stores/([^/]+)/' },
+      to: { path: '^src/', pathNot: [leaves, '^src/inbox/(store|latest|record)\\.ts$', '^src/stores/$1/'] },
+    },
+    {
+      name: 'only-receiver-sees-everything',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/index\\.ts$' },
+      to: { path: '^src/(receiver|index)\\.ts$' },
+    },
+    {
+      name: 'receive-knows-no-framework-and-no-store',
+      severity: 'error',
+      from: { path: '^src/receive\\.ts$' },
+      to: { path: '^src/(stores|dispatch|testing)/|^src/http/node\\.ts$' },
+    },
+    {
+      name: 'the-testing-kit-shares-no-code-with-the-verifier',
+      severity: 'error',
+      from: { path: '^src/testing/' },
+      to: { path: '^src/', pathNot: ['^src/testing/', leaves] },
+    },
+    {
+      name: 'declared-runtime-dependencies-only',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'] },
+    },
+    { name: 'nothing-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.build.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'types', 'default'] },
+  },
+}

@@ -1,0 +1,50 @@
+import { defineConfig } from 'eslint/config'
+import tseslint from 'typescript-eslint'
+
+export default defineConfig(
+  { ignores: ['dist/', 'coverage/', 'test/package/consumers/'] },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExportDefaultDeclaration', message: 'Named exports only.' },
+        { selector: 'TSNonNullExpression', message: 'Check for undefined instead.' },
+      ],
+      // Numbers in messages are what messages are for.
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      // `{}` is how "nothing is added" is said in types.
+      '@typescript-eslint/no-empty-object-type': 'off',
+      '@typescript-eslint/no-empty-function': 'off',
+      // Our objects are closures; nothing of ours uses `this`.
+      '@typescript-eslint/unbound-method': 'off',
+      // `_` is what is left out on purpose.
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_$' }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+    },
+  },
+  {
+    files: ['src/**/*.ts'],
+    ignores: ['src/clock.ts', 'src/testing/**'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['setTimeout', 'setInterval', 'setImmediate', 'performance'].map((name) => ({
+          name,
+          message: 'Only clock.ts sets timers and asks for the time.',
+        })),
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: 'Only clock.ts asks for the time.' },
+      ],
+    },
+  },
+  { files: ['*.config.ts'], rules: { 'no-restricted-syntax': 'off' } },
+  {
+    files: ['test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
+    rules: { '@typescript-eslint/no-floating-promises': 'error', '@typescript-eslint/require-await': 'off' },
+  },
+)

@@ -1,0 +1,91 @@
+/** Did the service send this? The proof table, and who is proved by it. Contract, "Callback authenticity". */
+import type { Proof } from '../events.ts'
+import { authKeyHolds } from './auth-key.ts'
+import type { ReadBody } from './body.ts'
+import { LONGEST_PROJECT_NAME, MOST_PAIRS, type LivePair } from './credentials.ts'
+import { explainRefusal, type NotProved } from './explain.ts'
+import { isAccepted, type ProofPolicy, type SignatureState } from './proof-table.ts'
+import { clockOffsetSeconds, isStale, signatureHolds, type SignatureHeader } from './signature.ts'
+
+interface ProofInput {
+  readonly header: SignatureHeader
+  readonly body: ReadBody
+  /** Why the bytes are not those that were sent, so that no signature can be checked over them. */
+  readonly inexact: 'body_already_parsed' | undefined
+  readonly policy: ProofPolicy
+  readonly toleranceSeconds: number
+  readonly nowMs: number
+}
+
+export interface Proved {
+  readonly proved: true
+  readonly proof: Proof
+  readonly project: string | undefined
+  /** The signature's `t`, where the signature holds: the time that chat-app callbacks do not carry themselves. */
+  readonly signedAt: number | undefined
+  /** The authKeys that must not go further. */
+  readonly secrets: readonly string[]
+  /** A header stood there and did not hold; the authKey did. */
+  readonly ignored: string | undefined
+}
+
+/** The project that the body names, as far as it can be looked up. */
+export function namedProject(body: ReadBody): string | undefined | NotProved {
+  const project = body.fields?.['project']
+  if (typeof project !== 'string' || project === '') return undefined
+  return project.length > LONGEST_PROJECT_NAME ? { proved: false, code: 'project_name_too_long' } : project
+}
+
+/** Checks both proofs under every live pair and decides by the table. */
+export function prove(input: ProofInput, pairs: readonly LivePair[], project: string | undefined): Proved | NotProved {
+  const { header, body, inexact, policy, nowMs } = input
+  const live = pairs.filter((pair) => nowMs <= pair.notAfterMs).slice(0, MOST_PAIRS)
+  if (pairs.length === 0) return { proved: false, code: 'project_unknown' }
+
+  const candidate = body.fields?.['authKey']
+  const parsed = typeof header === 'object' ? header : undefined
+  const stale = parsed !== undefined && isStale(parsed, nowMs, input.toleranceSeconds)
+  const byProject = new Map<string | undefined, { signed: boolean; keyed: boolean }>()
+  for (const { project: owner, secretKey, authKeyDigest } of live) {
+    const found = byProject.get(owner) ?? { signed: false, keyed: false }
+    byProject.set(owner, found)
+    if (parsed !== undefined && inexact === undefined && secretKey !== undefined && !found.signed)
+      found.signed = signatureHolds(parsed, secretKey, body.bytes)
+    if (authKeyDigest !== undefined && !found.keyed) found.keyed = authKeyHolds(candidate, authKeyDigest)
+  }
+
+  const stateFor = (signed: boolean): SignatureState => {
+    if (stale) return 'stale'
+    if (signed) return 'holds'
+    return header === undefined ? 'absent' : 'wrong'
+  }
+  const accepted = [...byProject].filter(([, found]) => isAccepted(policy, stateFor(found.signed), found.keyed))
+  const [first] = accepted
+  if (accepted.length > 1) return { proved: false, code: 'project_ambiguous' }
+  if (first === undefined) {
+    const anySigned = [...byProject.values()].some((found) => found.signed)
+    const anyKeyed = [...byProject.values()].some((found) => found.keyed)
+    return explainRefusal({
+      header,
+      inexact,
+      policy,
+      candidate,
+      anySigned,
+      anyKeyed,
+      offsetSeconds: stale ? clockOffsetSeconds(parsed, nowMs) : undefined,
+    })
+  }
+  const [owner, { signed, keyed }] = first
+  return {
+    proved: true,
+    proof: signed && keyed ? 'both' : signed ? 'signature' : 'authKey',
+    project: owner ?? project,
+    signedAt: signed ? parsed?.timestamp : undefined,
+    secrets: live.flatMap((pair) => pair.authKey ?? []),
+    ignored: !signed && header !== undefined && inexact === undefined ? describeIgnored(header) : undefined,
+  }
+}
+
+function describeIgnored(header: NonNullable<SignatureHeader>): string {
+  return typeof header === 'string' ? 'The header is malformed.' : 'The digest matches none of the live secrets.'
+}

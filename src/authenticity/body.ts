@@ -1,0 +1,143 @@
+/**
+ * Reads a body as far as its proof needs it, and cuts the secret out of what goes on. After this stage nothing carries an
+ * authKey: not the payload, not the raw bytes, not an error.
+ */
+import { createHash } from 'node:crypto'
+import type { Problem } from '../events.ts'
+import { scanJson, type Span } from './json-scan.ts'
+
+const DEEPEST = 64
+const MOST_VALUES = 10_000
+/** A shorter key would be found by chance, and masking it by value would spoil the body. */
+const SHORTEST_SECRET_BYTES = 8
+const ASTERISK = 0x2a
+const DIGIT_ONE = 0x31
+
+export interface ReadBody {
+  readonly bytes: Buffer
+  /** The parsed object with its authKey still in it, or why there is none. */
+  readonly fields: Readonly<Record<string, unknown>> | undefined
+  readonly problem: Problem | undefined
+  /** Where authKeys stand in the bytes. */
+  readonly authKeys: readonly Span[]
+  readonly duplicateKey: boolean
+}
+
+/** A body with a content encoding: kept as it was sent and never inflated, so nothing in it is read. */
+export function encodedBody(bytes: Buffer): ReadBody {
+  return unreadable(bytes, 'content_encoding')
+}
+
+function unreadable(bytes: Buffer, problem: Problem, authKeys: readonly Span[] = []): ReadBody {
+  return { bytes, fields: undefined, problem, authKeys, duplicateKey: false }
+}
+
+/** Parses the bytes as JSON in UTF-8; one byte order mark is passed over. Never throws and never quotes the body. */
+export function readBody(bytes: Buffer): ReadBody {
+  if (bytes.length === 0) return unreadable(bytes, 'empty_body')
+  const { depth, values, authKeys, duplicateKey } = scanJson(bytes)
+  if (depth > DEEPEST) return unreadable(bytes, 'too_deep', authKeys)
+  if (values > MOST_VALUES) return unreadable(bytes, 'too_many_values', authKeys)
+  let value: unknown
+  try {
+    value = JSON.parse(textOf(bytes))
+  } catch {
+    return unreadable(bytes, 'not_json', authKeys)
+  }
+  if (!isRecord(value)) return unreadable(bytes, isJsonText(value) ? 'double_encoded' : 'not_an_object', authKeys)
+  return { bytes, fields: value, problem: undefined, authKeys, duplicateKey }
+}
+
+/** The same for a body that a parser before us has already turned into an object: its bytes are made anew. */
+export function readParsedBody(value: unknown): ReadBody | undefined {
+  if (!isRecord(value)) return undefined
+  try {
+    return readBody(Buffer.from(JSON.stringify(value)))
+  } catch {
+    // Too deep to write out again; the signature could not have been checked either.
+    return undefined
+  }
+}
+
+/**
+ * A copy of the bytes with every authKey overwritten at equal length, so that offsets stay true. Keys are found by name;
+ * the live `secrets` are also found by value, wherever they stand.
+ */
+export function maskSecrets(body: ReadBody, secrets: readonly string[]): Buffer {
+  const masked = Buffer.from(body.bytes)
+  for (const span of body.authKeys) maskValue(masked, span)
+  for (const secret of secrets) {
+    maskByValue(masked, Buffer.from(secret, 'utf8'))
+    // A body that is no JSON may be in another encoding, which no name was found in.
+    if (body.fields === undefined) {
+      const wide = Buffer.from(secret, 'utf16le')
+      maskByValue(masked, wide)
+      maskByValue(masked, Buffer.from(wide).swap16())
+    }
+  }
+  return masked
+}
+
+/** SHA-256 of the body without its authKeys, so that a rotation does not make a second event of the same callback. */
+export function digestWithoutAuthKeys(body: ReadBody): Buffer {
+  const hash = createHash('sha256')
+  let from = 0
+  for (const { start, end } of body.authKeys) {
+    if (start < from) continue
+    hash.update(body.bytes.subarray(from, start))
+    from = end
+  }
+  return hash.update(body.bytes.subarray(from)).digest()
+}
+
+/** Text of the bytes without a byte order mark; what is not UTF-8 becomes U+FFFD. */
+export function textOf(bytes: Buffer): string {
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+  return bytes.toString('utf8', hasMark ? 3 : 0)
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isJsonText(value: unknown): boolean {
+  if (typeof value !== 'string') return false
+  try {
+    return isRecord(JSON.parse(value))
+  } catch {
+    return false
+  }
+}
+
+/** Overwrites what can be secret in a value and keeps it valid JSON: what strings hold, and digits. */
+function maskValue(bytes: Buffer, { start, end }: Span): void {
+  let inString = false
+  for (let index = start; index < end; index += 1) {
+    const byte = bytes[index]
+    if (byte === undefined) return
+    if (inString) {
+      const escaped = byte === 0x5c
+      if (byte === 0x22) {
+        inString = false
+        continue
+      }
+      bytes[index] = ASTERISK
+      if (escaped && index + 1 < end) {
+        index += 1
+        bytes[index] = ASTERISK
+      }
+    } else if (byte === 0x22) {
+      inString = true
+    } else if (byte >= 0x30 && byte <= 0x39) {
+      bytes[index] = DIGIT_ONE
+    }
+  }
+}
+
+function maskByValue(bytes: Buffer, secret: Buffer): void {
+  if (secret.length < SHORTEST_SECRET_BYTES) return
+  // A key of digits alone may stand where JSON has a number, and the body must stay readable.
+  const filler = secret.every((byte) => byte >= 0x30 && byte <= 0x39) ? DIGIT_ONE : ASTERISK
+  for (let at = bytes.indexOf(secret); at !== -1; at = bytes.indexOf(secret, at + secret.length))
+    bytes.fill(filler, at, at + secret.length)
+}

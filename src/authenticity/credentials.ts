@@ -1,0 +1,205 @@
+/** The webhook security pairs, as users give them and as the verifier needs them. Contract, "Webhook security pair". */
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { withDeadline, type Clock } from '../clock.ts'
+import { MessagingWebhooksError, OptionsError } from '../errors.ts'
+import { digestAuthKey } from './auth-key.ts'
+
+/** One webhook security pair of a project. At least one of the two is needed; leave a property out to do without it. */
+export interface CredentialPair {
+  /** Sent by the service in the body of every callback. */
+  readonly authKey?: string | undefined
+  /** Never sent; keys the signature header. */
+  readonly signingSecret?: string | undefined
+  /** The pair is not accepted after this moment (a Date, or milliseconds since the epoch). Default: for ever. */
+  readonly notAfter?: Date | number | undefined
+}
+
+/** What a credentials function may return: the pairs of a project, or nothing for a project that it does not know. */
+export type CredentialsAnswer = CredentialPair | readonly CredentialPair[] | null | undefined
+
+/** Looks the pairs of a project up. `project` is undefined where the body names none. Asked once a request. */
+export type CredentialsFunction = (project: string | undefined) => CredentialsAnswer | PromiseLike<CredentialsAnswer>
+
+export type CredentialsOption = CredentialPair | readonly CredentialPair[] | CredentialsFunction
+
+/** Several projects, each with its pair or pairs, by display name. Contract, "Project". */
+export type ProjectsOption = Readonly<Record<string, CredentialPair | readonly CredentialPair[]>>
+
+/** A pair made ready once, so that a request costs no key set-up. */
+export interface LivePair {
+  /** The project that this pair proves; undefined where the user did not say. */
+  readonly project: string | undefined
+  readonly authKey: string | undefined
+  readonly authKeyDigest: Buffer | undefined
+  readonly secretKey: KeyObject | undefined
+  readonly notAfterMs: number
+}
+
+export interface CredentialsSource {
+  /** True where message ids are kept apart by project. */
+  readonly byProject: boolean
+  /** The only project there is, if there is only one. */
+  readonly onlyProject: string | undefined
+  /** The pairs that may prove a callback of this project. Throws a `MessagingWebhooksError` where they cannot be had. */
+  pairsFor(project: string | undefined): readonly LivePair[] | Promise<readonly LivePair[]>
+  /** Every key and secret that is known now, to be taken out of texts that are not ours. */
+  secrets(): readonly string[]
+}
+
+/** More pairs than this are not tried for one request. */
+export const MOST_PAIRS = 16
+/** A longer name is not looked up. */
+export const LONGEST_PROJECT_NAME = 256
+const MOST_LOOKUPS = 128
+const UNKNOWN_NAMES_KEPT = 1_000
+const UNKNOWN_NAME_MS = 1_000
+const SECRETS_KEPT = 128
+
+interface CredentialsOptions {
+  readonly credentials: CredentialsOption | undefined
+  readonly projects: ProjectsOption | undefined
+  readonly clock: Clock
+  readonly lookupTimeoutMs: number
+}
+
+/** The source for whichever form the user chose. Throws an `OptionsError` for a pair that cannot work. */
+export function credentialsSource(options: CredentialsOptions): CredentialsSource {
+  const { credentials, projects } = options
+  if (projects !== undefined) return credentialsByProject(projects)
+  if (typeof credentials === 'function') return credentialsLookup(credentials, options)
+  if (credentials === undefined) throw new OptionsError('Give either `credentials` or `projects`.')
+  return fixedCredentials(credentials)
+}
+
+/** The source for `credentials` given as a pair or a list of pairs: one project, whatever its name. */
+function fixedCredentials(option: CredentialPair | readonly CredentialPair[]): CredentialsSource {
+  const pairs = preparePairs(option, undefined, 'credentials')
+  return { byProject: false, onlyProject: undefined, pairsFor: () => pairs, secrets: () => secretsOf([option].flat()) }
+}
+
+/** The source for `projects`. A name is looked up in a Map, so that `constructor` is nobody's project. */
+function credentialsByProject(option: ProjectsOption): CredentialsSource {
+  const byName = new Map<string, readonly LivePair[]>()
+  for (const [project, pairs] of Object.entries(option))
+    byName.set(project, preparePairs(pairs, project, `projects[${JSON.stringify(project)}]`))
+  if (byName.size === 0) throw new OptionsError('`projects` names no project.')
+  const all = [...byName.values()].flat()
+  const [onlyProject] = byName.size === 1 ? byName.keys() : []
+  return {
+    byProject: true,
+    onlyProject,
+    pairsFor: (project) => (project === undefined ? all : (byName.get(project) ?? [])),
+    secrets: () => secretsOf(Object.values(option).flat()),
+  }
+}
+
+/** The source for `credentials` given as a function: bounded, limited in time, and never trusted to be right. */
+function credentialsLookup(
+  lookup: CredentialsFunction,
+  { clock, lookupTimeoutMs }: { readonly clock: Clock; readonly lookupTimeoutMs: number },
+): CredentialsSource {
+  let underWay = 0
+  const prepared = new WeakMap<CredentialPair, LivePair>()
+  const unknownUntil = new LRUCache<string, number>({ max: UNKNOWN_NAMES_KEPT })
+  const secrets = new LRUCache<string, true>({ max: SECRETS_KEPT })
+
+  function prepareOnce(pair: CredentialPair, project: string | undefined): LivePair {
+    const known = prepared.get(pair)
+    if (known !== undefined && known.project === project && isMadeOf(known, pair)) return known
+    const live = preparePair(pair, project, 'the credentials function’s answer')
+    prepared.set(pair, live)
+    for (const secret of secretsOf([pair])) secrets.set(secret, true)
+    return live
+  }
+
+  async function pairsFor(project: string | undefined): Promise<readonly LivePair[]> {
+    const unknownBefore = project === undefined ? undefined : unknownUntil.get(project)
+    if (unknownBefore !== undefined && clock.now() < unknownBefore) return []
+    if (underWay >= MOST_LOOKUPS) throw new MessagingWebhooksError('credentials_busy')
+    underWay += 1
+    let answer: CredentialsAnswer
+    try {
+      answer = await withDeadline(clock, lookupTimeoutMs, callSafely(lookup, project), () => {
+        throw new MessagingWebhooksError('credentials_slow')
+      })
+    } catch (error) {
+      if (error instanceof MessagingWebhooksError) throw error
+      throw new MessagingWebhooksError('credentials_failed', undefined, { cause: error })
+    } finally {
+      underWay -= 1
+    }
+    if (answer === undefined || answer === null) {
+      if (project !== undefined) unknownUntil.set(project, clock.now() + UNKNOWN_NAME_MS)
+      return []
+    }
+    try {
+      return [answer].flat().map((pair) => prepareOnce(pair, project))
+    } catch (error) {
+      const detail = error instanceof OptionsError ? error.message : undefined
+      throw new MessagingWebhooksError('credentials_invalid', detail)
+    }
+  }
+
+  return { byProject: true, onlyProject: undefined, pairsFor, secrets: () => [...secrets.keys()] }
+}
+
+/** Whether a secret has white space at an end: the commonest mistake, made by reading it from a file. */
+export function hasBlankEnds(secret: string): boolean {
+  return secret !== secret.trim()
+}
+
+async function callSafely(lookup: CredentialsFunction, project: string | undefined): Promise<CredentialsAnswer> {
+  return lookup(project)
+}
+
+function preparePairs(
+  option: CredentialPair | readonly CredentialPair[],
+  project: string | undefined,
+  where: string,
+): readonly LivePair[] {
+  const pairs = [option].flat()
+  if (pairs.length === 0) throw new OptionsError(`${where} is an empty list.`)
+  if (pairs.length > MOST_PAIRS)
+    throw new OptionsError(`${where} has ${pairs.length} pairs; at most ${MOST_PAIRS} work.`)
+  return pairs.map((pair) => preparePair(pair, project, where))
+}
+
+function preparePair(pair: CredentialPair, project: string | undefined, where: string): LivePair {
+  if (!isObject(pair)) throw new OptionsError(`${where} is no pair of credentials.`)
+  for (const name of ['authKey', 'signingSecret'] as const) {
+    if (!Object.hasOwn(pair, name)) continue
+    const value: unknown = pair[name]
+    if (typeof value !== 'string' || value === '')
+      throw new OptionsError(
+        `${where} has ${value === '' ? 'an empty' : `a ${value === null ? 'null' : typeof value} for`} ${name}; expected a non-empty string (is the environment variable set?).`,
+      )
+  }
+  const { authKey, signingSecret, notAfter } = pair
+  if (authKey === undefined && signingSecret === undefined)
+    throw new OptionsError(`${where} has neither authKey nor signingSecret.`)
+  const notAfterMs = notAfter === undefined ? Infinity : Number(notAfter)
+  if (Number.isNaN(notAfterMs)) throw new OptionsError(`${where} has a notAfter that is no date.`)
+  return {
+    project,
+    authKey,
+    authKeyDigest: authKey === undefined ? undefined : digestAuthKey(authKey),
+    secretKey: signingSecret === undefined ? undefined : createSecretKey(Buffer.from(signingSecret, 'utf8')),
+    notAfterMs,
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+/** Whether a prepared pair still says what the user's object says, which may have been changed in place. */
+function isMadeOf(live: LivePair, pair: CredentialPair): boolean {
+  const secret = live.secretKey?.export().toString('utf8')
+  const notAfterMs = pair.notAfter === undefined ? Infinity : Number(pair.notAfter)
+  return live.authKey === pair.authKey && secret === pair.signingSecret && live.notAfterMs === notAfterMs
+}
+
+function secretsOf(pairs: readonly CredentialPair[]): readonly string[] {
+  return pairs.flatMap((pair) => [pair.authKey, pair.signingSecret]).filter((secret) => secret !== undefined)
+}

@@ -1,0 +1,53 @@
+/** Why a proof failed, for the log and the person who reads it. The client hears none of this. */
+import type { ErrorCode } from '../errors.ts'
+import type { ProofPolicy } from './proof-table.ts'
+import type { SignatureHeader } from './signature.ts'
+
+export interface NotProved {
+  readonly proved: false
+  readonly code: ErrorCode
+  readonly detail?: string | undefined
+  /** The digest is right and only its time is not: a replay, or a wrong clock. */
+  readonly staleButRight?: boolean
+}
+
+interface FailedProof {
+  readonly header: SignatureHeader
+  readonly inexact: 'body_already_parsed' | undefined
+  readonly policy: ProofPolicy
+  /** The body's `authKey`, as parsed. */
+  readonly candidate: unknown
+  readonly anySigned: boolean
+  readonly anyKeyed: boolean
+  /** How far the header's time is behind our clock, where that is too far. */
+  readonly offsetSeconds: number | undefined
+}
+
+/** The likeliest single cause, as a code with what was measured. */
+export function explainRefusal(failed: FailedProof): NotProved {
+  const { header, policy, anySigned, anyKeyed, offsetSeconds } = failed
+  if (offsetSeconds !== undefined) {
+    const direction = offsetSeconds > 0 ? 'behind' : 'ahead of'
+    const digest = anySigned ? 'the digest is right' : 'the digest was not proved'
+    return {
+      proved: false,
+      code: 'signature_stale',
+      detail: `The header's time is ${Math.abs(offsetSeconds)} s ${direction} this clock, and ${digest}.`,
+      staleButRight: anySigned,
+    }
+  }
+  if (policy === 'authKey' || (policy === 'both' && anySigned)) return explainAuthKey(failed)
+  if (failed.inexact !== undefined && header !== undefined) return { proved: false, code: failed.inexact }
+  if (header === undefined) {
+    if (anyKeyed) return { proved: false, code: 'signature_required' }
+    if (policy === 'either' && failed.candidate !== undefined) return explainAuthKey(failed)
+    return { proved: false, code: 'signature_missing' }
+  }
+  return { proved: false, code: typeof header === 'string' ? header : 'signature_mismatch' }
+}
+
+function explainAuthKey({ candidate }: FailedProof): NotProved {
+  if (candidate === undefined) return { proved: false, code: 'auth_key_missing' }
+  if (typeof candidate !== 'string' || candidate === '') return { proved: false, code: 'auth_key_malformed' }
+  return { proved: false, code: 'auth_key_mismatch' }
+}

@@ -1,0 +1,107 @@
+/** One attempt at an event: every handler that has not succeeded yet, in the order in which they were attached. */
+import { LRUCache } from 'lru-cache'
+import { withDeadline, type Clock } from '../clock.ts'
+import { HandlerError, type MessagingWebhooksError } from '../errors.ts'
+import type { WebhookEvent } from '../events.ts'
+import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
+import { retryDelayMs, type RetryPolicy } from './backoff.ts'
+import { failureText } from './failure-text.ts'
+import type { HandlerRegistry, Registration } from './handlers.ts'
+
+export interface AttemptOptions {
+  readonly clock: Clock
+  readonly handlers: HandlerRegistry
+  readonly retry: RetryPolicy
+  readonly handlerTimeoutMs: number
+  readonly revive: (claim: Claim) => Awaitable<WebhookEvent>
+  readonly report: (error: MessagingWebhooksError) => void
+  /** Keys and secrets, which no error text may keep. */
+  readonly secrets: () => readonly string[]
+}
+
+export interface Attempt {
+  readonly claim: Claim
+  readonly controller: AbortController
+  /** What the store adds to the context. */
+  readonly extras: object | undefined
+  /** Called when a handler runs past its time: it gives up its slot, and its message waits for it. */
+  readonly onHung: () => void
+}
+
+/** Events between two attempts whose succeeded handlers are remembered; after a restart all of them run. */
+const PARTLY_DONE_KEPT = 10_000
+
+const TIMED_OUT = Symbol('timed out')
+
+/** Returns the function that makes an attempt and says how to settle it. It never rejects for what a handler does. */
+export function createAttempts(options: AttemptOptions): (attempt: Attempt) => Promise<Settlement> {
+  const { clock, handlers, handlerTimeoutMs, retry, report } = options
+  const succeeded = new LRUCache<string, Set<Registration>>({ max: PARTLY_DONE_KEPT })
+
+  /** Undefined where the handler has ended already, so that a plain function costs no promise. */
+  function callHandler(attempt: Attempt, { handler }: Registration, event: WebhookEvent): Promise<boolean> | undefined {
+    const { claim, controller, extras } = attempt
+    const context = { attempt: claim.attempt, signal: controller.signal, replay: claim.replay, ...extras }
+    const result: unknown = handler(event, context)
+    return isPromiseLike(result) ? waitFor(attempt, event, result) : undefined
+  }
+
+  /** Resolves to whether the handler ran past its time. */
+  async function waitFor(attempt: Attempt, event: WebhookEvent, result: PromiseLike<unknown>): Promise<boolean> {
+    const first = await withDeadline<unknown>(clock, handlerTimeoutMs, result, () => TIMED_OUT)
+    if (first !== TIMED_OUT) return false
+    const detail = `It ran past ${handlerTimeoutMs} ms.`
+    const error = new HandlerError('handler_timeout', event, attempt.claim.attempt, detail)
+    attempt.controller.abort(error)
+    report(error)
+    attempt.onHung()
+    await result
+    return true
+  }
+
+  return async (attempt) => {
+    const { claim } = attempt
+    const { id, messageKey, token } = claim
+    const revived = options.revive(claim)
+    const event = revived instanceof Promise ? await revived : revived
+    const registrations = handlers.for(event.type)
+    const done = succeeded.get(id) ?? new Set<Registration>()
+    const thrown: unknown[] = []
+    for (const registration of registrations) {
+      if (done.has(registration)) continue
+      // Once a handler has hung there is no slot to run another in; the next attempt does.
+      let hung = attempt.controller.signal.aborted
+      if (hung) break
+      try {
+        const running = callHandler(attempt, registration, event)
+        hung = running === undefined ? false : await running
+        done.add(registration)
+      } catch (error) {
+        thrown.push(error)
+        report(new HandlerError('handler_failed', event, claim.attempt, undefined, { cause: error }))
+      }
+      if (hung) break
+    }
+    if (registrations.every((registration) => done.has(registration))) {
+      succeeded.delete(id)
+      return { id, messageKey, token, outcome: 'done' }
+    }
+    if (thrown.length === 0) {
+      succeeded.set(id, done)
+      return { id, messageKey, token, outcome: 'retry', dueMs: clock.now(), error: '' }
+    }
+    const [cause] = thrown
+    const error = failureText(cause, options.secrets())
+    if (claim.attempt >= retry.attempts) {
+      succeeded.delete(id)
+      report(new HandlerError('dead_letter', event, claim.attempt, undefined, { cause }))
+      return { id, messageKey, token, outcome: 'dead', error }
+    }
+    succeeded.set(id, done)
+    return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(claim.attempt, retry), error }
+  }
+}
+
+function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}

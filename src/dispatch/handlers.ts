@@ -1,0 +1,72 @@
+/** The handlers that are attached, by event type. */
+import { MessagingWebhooksError } from '../errors.ts'
+import { EVENT_FAMILIES, EVENT_TYPES, type EventType, type WebhookEvent } from '../events.ts'
+
+/** What a handler gets beside the event. */
+export interface Context {
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  /** Aborted when the handler runs past `handlerTimeoutMs`, or past the deadline of `close()`. */
+  readonly signal: AbortSignal
+  /** True where `receiver.replay` asked for this run. */
+  readonly replay: boolean
+}
+
+/** A handler as the dispatcher sees it; the public, narrower types are the receiver's. */
+export type AnyHandler = (event: WebhookEvent, context: Context) => void | PromiseLike<void>
+
+export interface Registration {
+  readonly types: ReadonlySet<EventType> | undefined
+  readonly handler: AnyHandler
+}
+
+export interface HandlerRegistry {
+  /** `patterns` is undefined for every type. Returns the function that takes the handler off again. */
+  add(patterns: string | readonly string[] | undefined, handler: AnyHandler): () => void
+  /** In the order in which they were attached. */
+  for(type: EventType): readonly Registration[]
+}
+
+export function createHandlerRegistry(): HandlerRegistry {
+  let registrations: readonly Registration[] = []
+  const byType = new Map<EventType, readonly Registration[]>()
+
+  function replace(next: readonly Registration[]): void {
+    registrations = next
+    byType.clear()
+  }
+
+  return {
+    add(patterns, handler) {
+      if (typeof handler !== 'function')
+        throw new MessagingWebhooksError('pattern_unknown', 'The handler is no function.')
+      const types = patterns === undefined ? undefined : new Set([patterns].flat().flatMap(typesOf))
+      const registration: Registration = { types, handler }
+      replace([...registrations, registration])
+      return () => replace(registrations.filter((other) => other !== registration))
+    },
+    for(type) {
+      let found = byType.get(type)
+      if (found === undefined) {
+        found = registrations.filter(({ types }) => types === undefined || types.has(type))
+        byType.set(type, found)
+      }
+      return found
+    },
+  }
+}
+
+/** The types that a pattern names. Throws where it names none, with what was probably meant. */
+function typesOf(pattern: string): readonly EventType[] {
+  const exact = EVENT_TYPES.find((type) => type === pattern)
+  if (exact !== undefined) return [exact]
+  if (EVENT_FAMILIES.some((family) => family === pattern))
+    return EVENT_TYPES.filter((type) => type.startsWith(pattern.slice(0, -1)))
+  const hint =
+    pattern === '*' || pattern === 'any'
+      ? 'Did you mean `onAny(handler)`?'
+      : pattern === 'error'
+        ? 'Did you mean `onError(handler)`?'
+        : `There are: ${[...EVENT_TYPES, ...EVENT_FAMILIES].join(', ')}.`
+  throw new MessagingWebhooksError('pattern_unknown', `Got ${JSON.stringify(pattern).slice(0, 80)}. ${hint}`)
+}

@@ -1,0 +1,183 @@
+/** From what the store kept to the event that handlers see. */
+import { isRecord, textOf } from '../authenticity/body.ts'
+import { withDeadline, type Clock } from '../clock.ts'
+import {
+  SUBSCRIPTION_WORDS,
+  type CommonFields,
+  type Problem,
+  type ReportEvent,
+  type ReportFields,
+  type Schemas,
+  type SubscriptionWord,
+  type UnrecognizedEvent,
+  type WebhookEvent,
+} from '../events.ts'
+import type { EventRecord, Report } from '../inbox/record.ts'
+import type { Awaitable } from '../inbox/store.ts'
+
+/** What of a claim makes an event. */
+export interface Kept {
+  readonly id: string
+  readonly late: boolean
+  readonly record: EventRecord
+  readonly raw: Buffer
+}
+
+interface ReviveOptions {
+  readonly schemas: Schemas
+  /** Says which of the four a premium callback is. Contract, "Premium SMS callbacks": fields not shown. */
+  readonly subscriptionType: (payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined
+  /** Whether a late report comes as `late` or as itself. */
+  readonly late: 'separate' | 'inline'
+  readonly schemaTimeoutMs: number
+  readonly clock: Clock
+}
+
+/** The fields of an event before its bytes are put in, which are not enumerable. */
+type Common = Omit<CommonFields, 'raw'>
+
+/** Builds the event anew from its bytes; the user's schema runs here, so that a replay runs it again. */
+export function revive(kept: Kept, options: ReviveOptions): Awaitable<WebhookEvent> {
+  const { record } = kept
+  const payload = payloadOf(kept)
+  const common = commonFields(kept, payload)
+  if (record.report !== undefined) {
+    const report = reportEvent(common, record.report, kept.raw)
+    if (!kept.late || options.late === 'inline') return report
+    return withRaw({ type: 'late', ...common, late: report }, kept.raw)
+  }
+  if (record.problem !== undefined || record.kind === undefined || record.kind === 'status' || !isRecord(payload))
+    return unrecognized(common, kept, payload, record.problem ?? 'unknown_shape')
+  return reviveData(kept, common, payload, record.kind, options)
+}
+
+type DataKind = 'received' | 'payment' | 'subscription'
+
+function reviveData(
+  kept: Kept,
+  common: Common,
+  payload: Record<string, unknown>,
+  kind: DataKind,
+  options: ReviveOptions,
+): Awaitable<WebhookEvent> {
+  let word: SubscriptionWord | undefined
+  if (kind === 'subscription') {
+    word = subscriptionWord(payload, options)
+    if (word === undefined) return unrecognized(common, kept, payload, 'unknown_subscription')
+  }
+  const type = word === undefined ? kind : (`subscription.${word}` as const)
+  const build = (result: SchemaResult): WebhookEvent => {
+    if (result.problem !== undefined) return unrecognized(common, kept, payload, result.problem)
+    // The schema decides the type of `data`; `EventMap` says the same to the compiler.
+    return withRaw({ type, ...common, data: result.data } as WebhookEvent, kept.raw)
+  }
+  const result = applySchema(options.schemas[kind], payload, options)
+  return result instanceof Promise ? result.then(build) : build(result)
+}
+
+type SchemaResult = { readonly data: unknown; readonly problem?: undefined } | { readonly problem: Problem }
+
+const SCHEMA_FAILED: SchemaResult = { problem: 'schema_failed' }
+
+function applySchema(
+  schema: Schemas[DataKind],
+  payload: Record<string, unknown>,
+  { clock, schemaTimeoutMs }: ReviveOptions,
+): Awaitable<SchemaResult> {
+  if (schema === undefined) return { data: payload }
+  try {
+    const result = schema['~standard'].validate(payload)
+    if (!(result instanceof Promise)) return read(result)
+    return withDeadline(clock, schemaTimeoutMs, result.then(read), () => SCHEMA_FAILED).catch(() => SCHEMA_FAILED)
+  } catch {
+    return SCHEMA_FAILED
+  }
+  // Issues are dropped: their texts quote the body.
+  function read(result: { readonly issues?: unknown; readonly value?: unknown }): SchemaResult {
+    return result.issues === undefined ? { data: result.value } : { problem: 'schema_refused' }
+  }
+}
+
+function subscriptionWord(payload: Record<string, unknown>, options: ReviveOptions): SubscriptionWord | undefined {
+  try {
+    const word = options.subscriptionType(payload)
+    return SUBSCRIPTION_WORDS.find((known) => known === word)
+  } catch {
+    return undefined
+  }
+}
+
+/** The default: the one of the four words that stands as a top-level string, if exactly one does. */
+export function subscriptionWordIn(payload: Readonly<Record<string, unknown>>): SubscriptionWord | undefined {
+  const values = new Set(Object.values(payload))
+  const found = SUBSCRIPTION_WORDS.filter((word) => values.has(word))
+  return found.length === 1 ? found[0] : undefined
+}
+
+const NOT_PARSED: ReadonlySet<Problem | undefined> = new Set<Problem>([
+  'empty_body',
+  'content_encoding',
+  'not_json',
+  'too_deep',
+  'too_many_values',
+])
+
+/** The parsed body without its authKey, whose value is masked in these bytes already. */
+function payloadOf({ record, raw }: Kept): unknown {
+  if (NOT_PARSED.has(record.problem)) return undefined
+  const value: unknown = JSON.parse(textOf(raw))
+  if (!isRecord(value)) return value
+  const { authKey: _, ...payload } = value
+  return payload
+}
+
+function commonFields({ id, record }: Kept, payload: unknown): Common {
+  const { project, timestamp, timestampSource, receivedAtMs, proof, oddities } = record
+  return {
+    id,
+    project,
+    occurredAt: new Date(timestamp * 1_000),
+    timestamp,
+    timestampSource,
+    receivedAt: new Date(receivedAtMs),
+    proof,
+    payload,
+    ...(oddities === undefined ? undefined : { oddities }),
+  }
+}
+
+function reportEvent(common: Common, report: Report, raw: Buffer): ReportEvent {
+  const { type, messageId, channel, network, carrier, recipient, status, statusCode, scheduled, failure } = report
+  const fields: Omit<ReportFields, 'raw'> = {
+    ...common,
+    messageId,
+    channel,
+    ...(network === undefined ? undefined : { network }),
+    ...(carrier === undefined ? undefined : { carrier }),
+    ...(recipient === undefined ? undefined : { recipient }),
+    status,
+    ...(statusCode === undefined ? undefined : { statusCode }),
+  }
+  switch (type) {
+    case 'message.queued':
+      return withRaw({ type, ...fields, scheduled: scheduled ?? false }, raw)
+    case 'message.failed':
+      return withRaw({ type, ...fields, failure: failure ?? { kind: 'permanent', resend: false } }, raw)
+    default:
+      return withRaw({ type, ...fields }, raw)
+  }
+}
+
+function unrecognized(common: Common, kept: Kept, data: unknown, problem: Problem): UnrecognizedEvent {
+  const { kind } = kept.record
+  return withRaw(
+    { type: 'unrecognized', ...common, ...(kind === undefined ? undefined : { kind }), data, problem },
+    kept.raw,
+  )
+}
+
+/** Not enumerable, so that neither a log nor a job queue that prints the event prints the whole body again. */
+function withRaw<T extends object>(fields: T, raw: Buffer): T & { readonly raw: Buffer } {
+  // `defineProperty` is typed as if it added nothing.
+  return Object.defineProperty(fields, 'raw', { value: raw }) as T & { readonly raw: Buffer }
+}

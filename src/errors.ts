@@ -1,0 +1,151 @@
+/**
+ * Every error that a user can meet, in one table: what happened and what to do. Codes are stable; the README's table is
+ * compared with this one by a test. No text here quotes a body, a key, a secret or an expected digest.
+ */
+export const ERRORS = {
+  // Thrown at the caller.
+  options_invalid: ['An option is wrong.', 'See the sentence in the message; nothing was started.'],
+  pattern_unknown: ['`on` was given an event type that does not exist.', 'Use a type of the table, or `onAny`.'],
+  project_required: ['`latest` was asked without a project.', 'Pass `{ project }`: message ids belong to a project.'],
+  receiver_closed: ['The receiver was closed.', 'Create a new one; stop the server before `close()`.'],
+
+  // A request was refused (401 unless another status stands here); handed to `onError`.
+  signature_missing: ['There is no signature header, and no valid authKey.', 'Check who posts to this URL.'],
+  signature_malformed: [
+    'The signature header does not have the form `t=<unix seconds>,v1=<64 lowercase hex digits>`, or came twice.',
+    'Look for a proxy that folds, repeats or rewrites headers.',
+  ],
+  signature_milliseconds: [
+    'The `t` of the signature header has more than 12 digits.',
+    'It must be in seconds; this one looks like milliseconds.',
+  ],
+  signature_mismatch: [
+    'The signature matches none of the live secrets.',
+    'Compare the signing secret (rotated? a trailing newline?); mount the receiver where the body is still unread.',
+  ],
+  signature_stale: [
+    'The signature holds or is well formed, but its `t` is further from this clock than `toleranceSeconds`.',
+    'A right digest means a replay or a wrong clock: compare this machine with NTP.',
+  ],
+  auth_key_malformed: ['The body has an `authKey` that is no non-empty string.', 'Check who posts to this URL.'],
+  auth_key_mismatch: ['The `authKey` matches none of the live keys.', 'Compare the Auth Key; was it rotated?'],
+  auth_key_missing: ['The policy asks for an authKey, and the body has none.', 'Check `proof` for this URL.'],
+  signature_required: [
+    'The authKey holds, but the policy asks for a signature that holds too.',
+    'Check `proof` for this URL, and that the service signs its callbacks.',
+  ],
+  project_unknown: [
+    'The body names a project that has no credentials here.',
+    'Names are compared exactly, case and white space included; add the project.',
+  ],
+  project_ambiguous: [
+    'The body names no project, and the proof holds for several.',
+    'Give each project a pair of credentials of its own.',
+  ],
+  project_name_too_long: ['The body names a project of more than 256 characters.', 'Check who posts to this URL.'],
+  body_already_parsed: [
+    'A body parser ran before the receiver, so the signature cannot be checked over the exact bytes.',
+    'Mount the receiver before express.json(), or keep the bytes in `req.rawBody`.',
+  ],
+  body_already_read: [
+    'Something read the request before the receiver and left nothing of it.',
+    'Mount the receiver first.',
+  ],
+  content_encoding: ['415: the body is compressed, and no proof holds over it.', 'Take the encoding off before.'],
+  body_too_large: ['413: the body is larger than `maxBodyBytes`.', 'Raise it if the service sends such bodies.'],
+  body_too_slow: ['408: the body did not arrive within `bodyTimeoutMs`.', 'Look at the network before the server.'],
+  body_incomplete: ['400: the body ended before its announced length.', 'Look at the network before the server.'],
+  method_not_allowed: ['405: the request is no POST.', 'Callbacks are always POSTed.'],
+
+  // Answered 503; handed to `onError`.
+  credentials_failed: ['The credentials function threw.', 'See `cause`; the callback was not taken.'],
+  credentials_slow: ['The credentials function took longer than `lookupTimeoutMs`.', 'Cache what it looks up.'],
+  credentials_invalid: [
+    'The credentials function returned something that is no pair of non-empty strings.',
+    'Return `{ authKey, signingSecret }`, a list of them, or undefined for an unknown project.',
+  ],
+  credentials_busy: ['Too many credentials look-ups are under way.', 'Cache what the function looks up.'],
+  store_failed: ['The store threw.', 'See `cause`; the callback was not taken.'],
+  store_slow: ['The store did not answer within `storeTimeoutMs`.', 'Look at the store.'],
+  store_full: [
+    'The store holds as many unsettled events as it may.',
+    'Handlers are slower than arrivals: raise its bounds, or use a store on disk.',
+  ],
+  internal: ['The receiver met an error of its own.', 'Please report it, with `cause`.'],
+
+  // Reported only; the callback was taken.
+  signature_ignored: [
+    'A callback was taken by its authKey, though its signature did not hold.',
+    'Compare the signing secret; with `proof: "both"` it would have been refused.',
+  ],
+  handler_failed: ['A handler threw; the event will be tried again.', 'See `cause`.'],
+  handler_timeout: [
+    'A handler ran past `handlerTimeoutMs`; its signal was aborted and its message waits for it.',
+    'Pass `context.signal` on to what the handler waits for.',
+  ],
+  dead_letter: [
+    'An event failed in every attempt and is now a dead letter.',
+    'Mend the handler, then `receiver.replay(id)`.',
+  ],
+  identify_failed: ['`identify` threw or returned no string; the default identity was used.', 'See `cause`.'],
+  lease_lost: ['Another process took this event over while its handlers ran.', 'It will run again there.'],
+} as const satisfies Record<string, readonly [happened: string, todo: string]>
+
+/** A stable name for what went wrong; the README's table explains each. */
+export type ErrorCode = keyof typeof ERRORS
+
+/** What every error of this package is. Its message says what happened and what to do; never a secret or a body. */
+export class MessagingWebhooksError extends Error {
+  override readonly name: string = 'MessagingWebhooksError'
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, detail?: string, options?: ErrorOptions) {
+    const [happened, todo] = ERRORS[code]
+    super(detail === undefined ? `${happened} ${todo}` : `${happened} ${detail} ${todo}`, options)
+    this.code = code
+  }
+}
+
+/** Thrown by `createReceiver` and `middleware` for an option that cannot work. `code` is `options_invalid`. */
+export class OptionsError extends MessagingWebhooksError {
+  override readonly name = 'OptionsError'
+
+  constructor(detail: string) {
+    super('options_invalid', detail)
+  }
+}
+
+/** A request was refused: it is lost, for the service does not send it again. Handed to `onError`. */
+export class RefusedError extends MessagingWebhooksError {
+  override readonly name = 'RefusedError'
+  /** The HTTP status of the answer. */
+  readonly status: number
+
+  constructor(code: ErrorCode, status: number, detail?: string, options?: ErrorOptions) {
+    super(code, detail, options)
+    this.status = status
+  }
+}
+
+/** A handler failed, ran too long, or gave up for good. Handed to `onError`; `cause` is what the handler threw. */
+export class HandlerError extends MessagingWebhooksError {
+  override readonly name = 'HandlerError'
+  /** The identity of the event. */
+  readonly eventId: string
+  readonly eventType: string
+  /** 1 for the first attempt. */
+  readonly attempt: number
+
+  constructor(
+    code: 'handler_failed' | 'handler_timeout' | 'dead_letter' | 'lease_lost',
+    event: { readonly id: string; readonly type: string },
+    attempt: number,
+    detail?: string,
+    options?: ErrorOptions,
+  ) {
+    super(code, detail, options)
+    this.eventId = event.id
+    this.eventType = event.type
+    this.attempt = attempt
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * The words of this package, each used in one sense:
+ *
+ * - callback: one POST of the messaging service; contract, "Events".
+ * - event: what a callback means, once verified and read; what handlers get.
+ * - report: an event about one outbound message (queued, sent, delivered, read, failed).
+ * - proof: what shows that the service sent a callback: the authKey, the signature, or both.
+ * - identity: what makes two callbacks the same event; the event's `id`.
+ * - gap: an earlier chat-app state that has not arrived while a later one has.
+ * - late: a report older than one of the same message that was already handed over.
+ * - handed over: given to handlers for the first time.
+ * - settled: done with for good: every handler succeeded, or the event became a dead letter.
+ * - dead letter: an event whose handlers failed in every attempt; kept with its error.
+ * - lease: the right to run one message's handlers until a moment in time.
+ *
+ * Names and types only; no logic.
+ */
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+
+/** The callback types of the contract, as `receiver.middleware(kind)` takes them. Contract, "Events". */
+export const CALLBACK_KINDS = ['status', 'received', 'payment', 'subscription'] as const
+export type CallbackKind = (typeof CALLBACK_KINDS)[number]
+
+/** The five kinds of report, in the order of a message's life. */
+export const REPORT_TYPES = [
+  'message.queued',
+  'message.sent',
+  'message.delivered',
+  'message.read',
+  'message.failed',
+] as const
+export type ReportType = (typeof REPORT_TYPES)[number]
+
+/** What a premium callback can be. Contract, "Premium SMS callbacks". */
+export const SUBSCRIPTION_WORDS = ['activate', 'deactivate', 'consent', 'delivery'] as const
+export type SubscriptionWord = (typeof SUBSCRIPTION_WORDS)[number]
+
+/** Every event type there is. */
+export const EVENT_TYPES = [
+  ...REPORT_TYPES,
+  'late',
+  'received',
+  'payment',
+  'subscription.activate',
+  'subscription.deactivate',
+  'subscription.consent',
+  'subscription.delivery',
+  'unrecognized',
+] as const
+export type EventType = (typeof EVENT_TYPES)[number]
+
+/** The families that a pattern can name. */
+export const EVENT_FAMILIES = ['message.*', 'subscription.*'] as const
+
+/** What `receiver.on` takes: an event type, or a family of them. */
+export type Pattern = EventType | (typeof EVENT_FAMILIES)[number]
+
+/** The event types that a pattern stands for. */
+export type TypesOf<P extends Pattern> = P extends `${infer F}.*`
+  ? Extract<EventType, `${F}.${string}`>
+  : Extract<P, EventType>
+
+/** Which proofs held. */
+export type Proof = 'authKey' | 'signature' | 'both'
+
+/** Where an event's time comes from: the payload's own timestamp, the signature's `t`, or the arrival. */
+export type TimestampSource = 'payload' | 'signature' | 'arrival'
+
+/** The two SMS carriers of the contract. Contract, "SMS delivery callback". */
+export type Carrier = 'carrierA' | 'carrierB'
+
+/** The numeric codes of the contract; 20 is not assigned. Contract, "States and transitions". */
+export type StatusCode = 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 21 | 22 | 23
+
+/** Why a message failed, and what to do about it. Contract, "Cross-channel mapping". */
+export interface Failure {
+  /** `transient` may go away by itself, `permanent` will not, `unreachable` means the subscriber is absent. */
+  readonly kind: 'transient' | 'permanent' | 'unreachable'
+  /** The contract's recommendation: true for `network_failure` and `expired` (17) only. */
+  readonly resend: boolean
+  /** The carrier's or provider's own words, where the callback has them. */
+  readonly reason?: string
+}
+
+/** What was odd about a callback that could be read all the same. */
+export type Oddity =
+  'duplicate_key' | 'timestamp_in_milliseconds' | 'timestamp_out_of_range' | 'timestamp_unreadable' | 'inexact_id'
+
+/** Why an authentic callback could not be read; the `problem` of an `unrecognized` event. */
+export const PROBLEMS = {
+  empty_body: 'the body is empty',
+  content_encoding: 'the body is compressed, and it is kept as it was sent',
+  not_json: 'the body is not JSON',
+  double_encoded: 'the body is JSON inside a JSON string',
+  not_an_object: 'the body is JSON, but no object',
+  too_deep: 'the body is nested more than 64 levels deep',
+  too_many_values: 'the body has more than 10,000 values',
+  no_message_id: 'there is no usable message id',
+  no_status: 'there is no usable status',
+  unknown_status: 'nobody knows this status',
+  several_statuses: '`statuses` is a list, where the contract has one object',
+  unknown_shape: 'the body has the shape of no delivery report, and the middleware was mounted without a kind',
+  unknown_subscription: 'the callback is of none of the four subscription types',
+  schema_refused: 'your schema refused the payload',
+  schema_failed: 'your schema threw, or did not answer in time',
+} as const
+export type Problem = keyof typeof PROBLEMS
+
+/** What every event has. */
+export interface CommonFields {
+  /** The event's identity: equal for two callbacks that mean the same. 32 hexadecimal digits. */
+  readonly id: string
+  /** The project that was proved; with one unnamed pair of credentials, the one that the body names. */
+  readonly project: string | undefined
+  /** When it happened, as far as the callback tells; see `timestampSource`. */
+  readonly occurredAt: Date
+  /** The same in Unix seconds. */
+  readonly timestamp: number
+  readonly timestampSource: TimestampSource
+  /** When the callback reached this process. */
+  readonly receivedAt: Date
+  readonly proof: Proof
+  /** The parsed body without its authKey. */
+  readonly payload: unknown
+  /** The body's bytes with the authKey masked at equal length. Not enumerable: it does not show up in logs or JSON. */
+  readonly raw: Buffer
+  /** What was odd about the callback, if anything. */
+  readonly oddities?: readonly Oddity[]
+}
+
+/** What every report has beside the common fields. Contract, "SMS delivery callback", "Chat-app delivery callback". */
+export interface ReportFields extends CommonFields {
+  /** The id that the send response gave. */
+  readonly messageId: string
+  /** The channel as the callback names it: `sms`, the chat-app's name, ... */
+  readonly channel: string
+  /** The network as the callback names it. */
+  readonly network?: string
+  readonly carrier?: Carrier
+  readonly recipient?: string
+  /** The sender's own word; empty where it gave only a code. */
+  readonly status: string
+  readonly statusCode?: StatusCode
+}
+
+export interface QueuedEvent extends ReportFields {
+  readonly type: 'message.queued'
+  /** True for code 14: delivery is planned for later. */
+  readonly scheduled: boolean
+}
+export interface SentEvent extends ReportFields {
+  readonly type: 'message.sent'
+}
+export interface DeliveredEvent extends ReportFields {
+  readonly type: 'message.delivered'
+}
+export interface ReadEvent extends ReportFields {
+  readonly type: 'message.read'
+}
+export interface FailedEvent extends ReportFields {
+  readonly type: 'message.failed'
+  readonly failure: Failure
+}
+export type ReportEvent = QueuedEvent | SentEvent | DeliveredEvent | ReadEvent | FailedEvent
+
+/** A report older than one already handed over, with `ordering.late: 'separate'`. */
+export interface LateEvent extends CommonFields {
+  readonly type: 'late'
+  readonly late: ReportEvent
+}
+
+export interface DataEvent<T extends EventType, D> extends CommonFields {
+  readonly type: T
+  /** The payload as your schema gives it, else as it came. Contract: "not shown". */
+  readonly data: D
+}
+
+export interface UnrecognizedEvent extends CommonFields {
+  readonly type: 'unrecognized'
+  /** The kind that the middleware was mounted with. */
+  readonly kind?: CallbackKind
+  readonly data: unknown
+  readonly problem: Problem
+}
+
+/** Your schemas for the payloads that the contract does not show: zod, valibot, arktype, any Standard Schema. */
+export interface Schemas {
+  readonly received?: StandardSchemaV1
+  readonly payment?: StandardSchemaV1
+  readonly subscription?: StandardSchemaV1
+}
+
+type DataOf<S extends Schemas, K extends keyof Schemas> = S[K] extends StandardSchemaV1
+  ? StandardSchemaV1.InferOutput<S[K]>
+  : Record<string, unknown>
+
+/** Each event type with its event, the payloads typed by your schemas. */
+export interface EventMap<S extends Schemas = {}> {
+  'message.queued': QueuedEvent
+  'message.sent': SentEvent
+  'message.delivered': DeliveredEvent
+  'message.read': ReadEvent
+  'message.failed': FailedEvent
+  late: LateEvent
+  received: DataEvent<'received', DataOf<S, 'received'>>
+  payment: DataEvent<'payment', DataOf<S, 'payment'>>
+  'subscription.activate': DataEvent<'subscription.activate', DataOf<S, 'subscription'>>
+  'subscription.deactivate': DataEvent<'subscription.deactivate', DataOf<S, 'subscription'>>
+  'subscription.consent': DataEvent<'subscription.consent', DataOf<S, 'subscription'>>
+  'subscription.delivery': DataEvent<'subscription.delivery', DataOf<S, 'subscription'>>
+  unrecognized: UnrecognizedEvent
+}
+
+/** Any event. */
+export type WebhookEvent<S extends Schemas = {}> = EventMap<S>[EventType]

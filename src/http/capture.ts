@@ -1,0 +1,134 @@
+/**
+ * The exact bytes of a body, whatever ran before us and however the client behaves. Contract, "Callback authenticity": the
+ * signature is made over the raw body, so it is read before anything parses it.
+ */
+import type { IncomingMessage } from 'node:http'
+import getRawBody, { type RawBodyError } from 'raw-body'
+import type { Clock } from '../clock.ts'
+import type { Inflight } from './inflight.ts'
+
+export type Captured =
+  /** The bytes as they were sent. */
+  | { readonly kind: 'exact'; readonly bytes: Buffer }
+  /** A parser ran before us, and only what it made is left. */
+  | { readonly kind: 'parsed'; readonly value: unknown }
+  | { readonly kind: 'failed'; readonly reason: CaptureFailure }
+
+export type CaptureFailure = 'body_too_large' | 'body_too_slow' | 'body_incomplete' | 'body_already_read'
+
+export interface CaptureOptions {
+  readonly maxBodyBytes: number
+  /** For the whole body, not between its parts. */
+  readonly bodyTimeoutMs: number
+  readonly inflight: Inflight
+  readonly clock: Clock
+}
+
+/** Where frameworks leave what they made of a body. */
+interface PreParsed {
+  readonly body?: unknown
+  readonly rawBody?: unknown
+}
+
+/** Reads the body of a request, or takes what a parser before us left of it. Never rejects. */
+export function captureBody(request: IncomingMessage & PreParsed, options: CaptureOptions): Promise<Captured> {
+  const announced = announcedLength(request)
+  if (announced !== undefined && announced > options.maxBodyBytes) return failed('body_too_large')
+  // The state of the stream decides, not `body`: Express 4's parser sets `{}` and leaves the stream unread.
+  if (request.readableDidRead || request.readableEnded) return Promise.resolve(leftBefore(request, announced, options))
+  if (request.readableEncoding !== null) return failed('body_already_read')
+  if (request.destroyed) {
+    const rest = unreadRest(request, [])
+    return rest === undefined || rest.length > options.maxBodyBytes ? failed('body_incomplete') : exact(rest)
+  }
+  return readStream(request, announced, options)
+}
+
+function readStream(
+  request: IncomingMessage,
+  announced: number | undefined,
+  { maxBodyBytes, bodyTimeoutMs, inflight, clock }: CaptureOptions,
+): Promise<Captured> {
+  return new Promise((resolve) => {
+    const reader = inflight.enter(request)
+    const chunks: Buffer[] = []
+    const onData = (chunk: Buffer): void => {
+      chunks.push(chunk)
+      reader.add(chunk.length)
+    }
+    // raw-body takes a stream that closes without a word for one that will still say something.
+    const onClose = (): void => settle({ kind: 'failed', reason: 'body_incomplete' })
+    const cancelDeadline = clock.setTimer(() => settle({ kind: 'failed', reason: 'body_too_slow' }), bodyTimeoutMs)
+    let settled = false
+    function settle(captured: Captured): void {
+      if (settled) return
+      settled = true
+      cancelDeadline()
+      request.off('data', onData)
+      request.off('close', onClose)
+      reader.release()
+      // A client that left after its last byte has sent a whole callback.
+      const rest =
+        captured.kind === 'failed' && captured.reason === 'body_incomplete' ? unreadRest(request, chunks) : undefined
+      resolve(rest === undefined ? captured : { kind: 'exact', bytes: rest })
+    }
+    request.on('close', onClose)
+    getRawBody(request, { limit: maxBodyBytes, length: announced ?? null }, (error: RawBodyError | null, bytes) => {
+      settle(error ? { kind: 'failed', reason: reasonOf(error) } : { kind: 'exact', bytes })
+    })
+    // After raw-body's own listener: adding the first one sets the stream going.
+    request.on('data', onData)
+  })
+}
+
+/** Whatever a parser before us left, if its bytes are those that were announced. */
+function leftBefore(request: PreParsed, announced: number | undefined, options: CaptureOptions): Captured {
+  for (const candidate of [request.rawBody, request.body]) {
+    const bytes = typeof candidate === 'string' ? Buffer.from(candidate) : candidate
+    if (!(bytes instanceof Uint8Array)) continue
+    if (bytes.length > options.maxBodyBytes) return { kind: 'failed', reason: 'body_too_large' }
+    // Text was decoded, and perhaps not to the same bytes; a Buffer is only ever inflated, and the proof will tell.
+    if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
+    return { kind: 'exact', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) }
+  }
+  const { body } = request
+  if (typeof body === 'string') return { kind: 'parsed', value: parseOrUndefined(body) }
+  return body === undefined || body === null
+    ? { kind: 'failed', reason: 'body_already_read' }
+    : { kind: 'parsed', value: body }
+}
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The whole body of a request whose client has gone, where all of it had arrived; its end is still in the stream. */
+function unreadRest(request: IncomingMessage, chunks: readonly Buffer[]): Buffer | undefined {
+  if (!request.complete) return undefined
+  const parts = [...chunks]
+  for (let part: unknown = request.read(); part instanceof Buffer; part = request.read()) parts.push(part)
+  const bytes = Buffer.concat(parts)
+  const announced = announcedLength(request)
+  return announced === undefined || announced === bytes.length ? bytes : undefined
+}
+
+function announcedLength(request: IncomingMessage): number | undefined {
+  const text = request.headers['content-length']
+  return text === undefined ? undefined : Number(text)
+}
+
+function reasonOf(error: { readonly type?: string }): CaptureFailure {
+  return error.type === 'entity.too.large' ? 'body_too_large' : 'body_incomplete'
+}
+
+function failed(reason: CaptureFailure): Promise<Captured> {
+  return Promise.resolve({ kind: 'failed', reason })
+}
+
+function exact(bytes: Buffer): Promise<Captured> {
+  return Promise.resolve({ kind: 'exact', bytes })
+}

@@ -1,0 +1,98 @@
+/** Express, Connect and node:http: capture the body, call the receive that was handed in, write its answer. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ProofPolicy } from '../authenticity/proof-table.ts'
+import { SIGNATURE_HEADER } from '../authenticity/signature.ts'
+import type { CallbackKind } from '../events.ts'
+import { captureBody, type Captured, type CaptureOptions } from './capture.ts'
+import { answerOf, type Answer } from './replies.ts'
+
+/** What is mounted: `app.use(path, it)`, `app.post(path, it)`, a Router, Connect, or a `node:http` listener. */
+export type Middleware = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
+
+interface NodeOptions extends CaptureOptions {
+  readonly kind: CallbackKind | undefined
+  readonly policy: ProofPolicy
+  readonly receive: (callback: {
+    readonly kind: CallbackKind | undefined
+    readonly policy: ProofPolicy
+    readonly signatures: readonly string[]
+    readonly contentEncoding: string | undefined
+    readonly captured: Captured
+    readonly arrivedAtMs: number
+  }) => Promise<Answer>
+  /** Called with every request, before it is read. */
+  readonly seen: (request: IncomingMessage) => void
+  /** True when the connection shall not be used again. */
+  readonly isClosing: () => boolean
+}
+
+/** After a refusal the server reads at most this much more, so that a client that is still sending sees the answer. */
+const LINGER_BYTES = 8 * 1024 * 1024
+
+/** Never calls `next`, and never throws into the framework: every request is answered here. */
+export function nodeMiddleware(options: NodeOptions): Middleware {
+  const { kind, policy, receive, seen, isClosing, clock } = options
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const arrivedAtMs = clock.now()
+    const captured = await captureBody(request, options)
+    const given = await receive({
+      kind,
+      policy,
+      signatures: signaturesOf(request),
+      contentEncoding: request.headers['content-encoding']?.trim().toLowerCase(),
+      captured,
+      arrivedAtMs,
+    })
+    if (captured.kind === 'failed' && captured.reason === 'body_too_large') {
+      write(response, given, true, false)
+      drainThenEnd(request, response)
+    } else {
+      // Before the body's end the connection is of no more use: Node would read the rest for ever.
+      write(response, given, isClosing() || !request.readableEnded)
+    }
+  }
+
+  /** A client that is reset while it sends never reads the answer, so a bounded rest is read and thrown away. */
+  function drainThenEnd(request: IncomingMessage, response: ServerResponse): void {
+    let drained = 0
+    const cancel = clock.setTimer(end, options.bodyTimeoutMs)
+    function end(): void {
+      cancel()
+      request.off('data', count)
+      response.end()
+    }
+    function count(chunk: Buffer): void {
+      drained += chunk.length
+      if (drained > LINGER_BYTES) end()
+    }
+    request.once('end', end)
+    request.once('close', end)
+    request.on('error', () => {})
+    request.on('data', count)
+    request.resume()
+  }
+
+  return (request, response) => {
+    seen(request)
+    if (request.method === 'POST') void answer(request, response)
+    else write(response, answerOf('method_not_allowed'), true)
+  }
+}
+
+function write(response: ServerResponse, answer: Answer, closes: boolean, ends = true): void {
+  if (response.headersSent || response.destroyed) return
+  response.statusCode = answer.status
+  for (const name in answer.headers) response.setHeader(name, answer.headers[name] ?? '')
+  if (closes) response.setHeader('connection', 'close')
+  if (ends) response.end(answer.body)
+  else if (answer.body !== undefined) response.write(answer.body)
+}
+
+/** All values of the header. Node joins repeated headers with `, `, so only such a value is worth a second look. */
+function signaturesOf(request: IncomingMessage): readonly string[] {
+  const value = request.headers[SIGNATURE_HEADER]
+  if (value === undefined) return []
+  if (typeof value !== 'string') return value
+  return value.includes(', ') ? (request.headersDistinct[SIGNATURE_HEADER] ?? [value]) : [value]
+}

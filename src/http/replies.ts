@@ -1,0 +1,65 @@
+/** Every answer there is. Contract, "Callback receiver": any 2xx is good, and nothing is sent again. */
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+/** One row an answer: its status, the code in its body, and when it is given. Bodies say nothing of what was expected. */
+export const ANSWERS = {
+  taken: { status: 204, code: undefined, when: 'Taken: new, duplicate, late or unrecognized alike.' },
+  body_incomplete: { status: 400, code: 'body_incomplete', when: 'The body ended before its announced length.' },
+  not_authentic: { status: 401, code: 'not_authentic', when: 'No proof that the policy accepts.' },
+  method_not_allowed: { status: 405, code: 'method_not_allowed', when: 'Not a POST; `Allow: POST` says so.' },
+  body_too_slow: { status: 408, code: 'body_too_slow', when: 'The body took longer than `bodyTimeoutMs`.' },
+  body_too_large: { status: 413, code: 'body_too_large', when: 'The body is larger than `maxBodyBytes`.' },
+  content_encoding: {
+    status: 415,
+    code: 'content_encoding',
+    when: 'The body is compressed, and no proof holds over the bytes as sent.',
+  },
+  unavailable: {
+    status: 503,
+    code: 'unavailable',
+    when: 'The store could not take it, or the credentials could not be looked up.',
+  },
+} as const
+
+export type AnswerName = keyof typeof ANSWERS
+
+const MESSAGES: Readonly<Record<Exclude<AnswerName, 'taken'>, string>> = {
+  body_incomplete: 'The body is shorter than announced.',
+  not_authentic: 'The request is not authentic.',
+  method_not_allowed: 'Only POST is allowed.',
+  body_too_slow: 'The body arrived too slowly.',
+  body_too_large: 'The body is too large.',
+  content_encoding: 'Content encodings are not supported.',
+  unavailable: 'Temporarily unavailable.',
+}
+
+const answers = new Map<AnswerName, Answer>()
+
+/** The answer of that name. Each is made once. */
+export function answerOf(name: AnswerName): Answer {
+  let answer = answers.get(name)
+  if (answer === undefined) {
+    answer = name === 'taken' ? { status: 204, headers: {}, body: undefined } : errorAnswer(name)
+    answers.set(name, answer)
+  }
+  return answer
+}
+
+function errorAnswer(name: Exclude<AnswerName, 'taken'>): Answer {
+  const { status, code } = ANSWERS[name]
+  const body = JSON.stringify({ error: { code, message: MESSAGES[name] } })
+  return {
+    status,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(body)),
+      ...(name === 'method_not_allowed' ? { allow: 'POST' } : undefined),
+    },
+    body,
+  }
+}

@@ -1,0 +1,64 @@
+/** The servers that requests came from: asked for a dangerous setting, and waited for when the receiver closes. */
+import type { IncomingMessage } from 'node:http'
+import type { Clock } from '../clock.ts'
+import type { Logger } from '../logger.ts'
+
+/** What we use of a `http.Server`; Node does not document how to come from a socket to it. */
+interface SeenServer {
+  readonly listening: boolean
+  readonly keepAliveTimeout: number
+  once(event: 'close', listener: () => void): unknown
+}
+
+interface Servers {
+  see(request: IncomingMessage): void
+  /** True when all have stopped and closed their connections; false when `timeoutMs` passed before. */
+  closed(timeoutMs: number): Promise<boolean>
+}
+
+/** Node's own default is 5 s, which is the idle time of many a client, too. */
+const SHORT_KEEP_ALIVE_MS = 5_000
+
+export function createServers({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }): Servers {
+  const open = new Set<SeenServer>()
+  let warned = false
+  let resolveClosed = (): void => {}
+
+  function add(server: SeenServer): void {
+    open.add(server)
+    server.once('close', () => {
+      open.delete(server)
+      if (open.size === 0) resolveClosed()
+    })
+    const { keepAliveTimeout } = server
+    if (warned || keepAliveTimeout <= 0 || keepAliveTimeout > SHORT_KEEP_ALIVE_MS) return
+    warned = true
+    logger.warn(
+      { code: 'keep_alive_short', keepAliveTimeout },
+      `server.keepAliveTimeout is ${keepAliveTimeout} ms. A callback that is sent as an idle connection closes is lost, ` +
+        'for the service does not send it again. Set it longer than the idle time of whatever connects here, ' +
+        'for example server.keepAliveTimeout = 75_000.',
+    )
+  }
+
+  return {
+    see(request) {
+      const { socket } = request
+      if ('server' in socket && isServer(socket.server) && !open.has(socket.server)) add(socket.server)
+    },
+    closed(timeoutMs) {
+      if (open.size === 0) return Promise.resolve(true)
+      return new Promise((resolve) => {
+        const cancel = clock.setTimer(() => resolve(false), timeoutMs, true)
+        resolveClosed = () => {
+          cancel()
+          resolve(true)
+        }
+      })
+    },
+  }
+}
+
+function isServer(value: unknown): value is SeenServer {
+  return typeof value === 'object' && value !== null && 'keepAliveTimeout' in value && 'listening' in value
+}

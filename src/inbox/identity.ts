@@ -1,0 +1,45 @@
+/** What makes two callbacks the same event. Contract, "Delivery rules": callbacks come twice; a `messageId` is no event. */
+import { createHash } from 'node:crypto'
+import type { CallbackKind } from '../events.ts'
+
+/** 128 bits, as 32 hexadecimal digits: far beyond chance for any number of events that one receiver sees. */
+const DIGEST_BYTES = 16
+
+/** The identity of a report: two of one message with equal word (or code) and equal payload time are the same event. */
+export function reportIdentity(report: {
+  readonly project: string | undefined
+  readonly messageId: string
+  readonly status: string
+  readonly statusCode: number | undefined
+  /** The payload's own timestamp, where it has one. */
+  readonly timestamp: number | undefined
+  /** The body's digest, where id or status are not exactly representable: a false duplicate would be a loss. */
+  readonly bodyDigest: Buffer | undefined
+}): string {
+  const { project, messageId, status, statusCode, timestamp, bodyDigest } = report
+  const state = status === '' ? `code ${statusCode}` : `word ${status}`
+  return digest(['report', project, messageId, state, timestamp?.toString(), bodyDigest?.toString('hex')])
+}
+
+/** The identity of any other callback: the same bytes without the authKey, under the same project and kind. */
+export function bodyIdentity(project: string | undefined, kind: CallbackKind | undefined, bodyDigest: Buffer): string {
+  return digest(['body', project, kind, bodyDigest.toString('hex')])
+}
+
+/** The identity that the user's `identify` chose. */
+export function chosenIdentity(project: string | undefined, kind: CallbackKind | undefined, chosen: string): string {
+  return digest(['chosen', project, kind, chosen])
+}
+
+/** What the events of one message share. The proved project is part of it, so that tenants cannot meet. */
+export function messageKey(project: string | undefined, messageId: string): string {
+  return digest(['message', project, messageId])
+}
+
+/** Length-prefixed, so that no two lists of fields are joined to the same text; digested, so that no id is too long. */
+function digest(fields: readonly (string | undefined)[]): string {
+  let joined = ''
+  for (const field of fields) joined += field === undefined ? '-' : `${field.length}:${field}`
+  // UTF-16, because UTF-8 would make all lone surrogates equal.
+  return createHash('sha256').update(joined, 'utf16le').digest().toString('hex', 0, DIGEST_BYTES)
+}

@@ -1,0 +1,67 @@
+/** The newest state of a message: a merge that never goes back, whatever the order of arrival. */
+import type { EventRecord, Report } from './record.ts'
+import type { StoredLatest } from './store.ts'
+
+/** More final reports than this are not kept for one message; the newest stay. */
+const MOST_FINALS = 64
+
+export interface FinalReport {
+  readonly order: string
+  readonly record: EventRecord
+}
+
+export interface MessageLatest {
+  readonly order: string
+  readonly record: EventRecord
+  /** Sorted by order, without repetition. */
+  readonly finals: readonly FinalReport[]
+}
+
+/**
+ * Joins one report into the state. Commutative, idempotent and monotone: the record with the greatest order wins, and
+ * the finals are a set. An order key holds the identity, so equal keys are the same report.
+ */
+export function mergeLatest(
+  current: MessageLatest | undefined,
+  report: { readonly order: string; readonly final: boolean; readonly record: EventRecord },
+): MessageLatest {
+  const { order, record } = report
+  const newest = current !== undefined && current.order >= order ? current : { order, record }
+  const known = current?.finals ?? NO_FINALS
+  const finals = report.final ? withFinal(known, { order, record }) : known
+  return { order: newest.order, record: newest.record, finals }
+}
+
+const NO_FINALS: readonly FinalReport[] = []
+
+function withFinal(known: readonly FinalReport[], report: FinalReport): readonly FinalReport[] {
+  if (known.some((other) => other.order === report.order)) return known
+  const finals = [...known, report].sort((a, b) => (a.order < b.order ? -1 : 1))
+  return finals.length > MOST_FINALS ? finals.slice(-MOST_FINALS) : finals
+}
+
+/** One report, as `latest` shows it. */
+export interface ReportState extends Report {
+  readonly occurredAt: Date
+  /** Unix seconds. */
+  readonly timestamp: number
+}
+
+/** The newest state of a message. Contract, "Cross-channel mapping": keep the latest `statusCode` per `messageId`. */
+export interface LatestState extends ReportState {
+  readonly project: string | undefined
+  /** Every final report, in order: the parts of a long SMS share one id, and a success hides no failure. */
+  readonly reports: readonly ReportState[]
+}
+
+/** What a store keeps, as users see it. */
+export function latestState(stored: StoredLatest): LatestState | undefined {
+  const newest = reportState(stored.record)
+  if (newest === undefined) return undefined
+  const reports = stored.finals.map(reportState).filter((state) => state !== undefined)
+  return { ...newest, project: stored.record.project, reports }
+}
+
+function reportState({ report, timestamp }: EventRecord): ReportState | undefined {
+  return report && { ...report, occurredAt: new Date(timestamp * 1_000), timestamp }
+}

@@ -1,0 +1,168 @@
+/** From a proven body to what the inbox admits: read, normalised, identified, put in order. */
+import { digestWithoutAuthKeys, textOf, type ReadBody } from '../authenticity/body.ts'
+import type { CallbackKind, Carrier, Oddity, Problem, Proof, TimestampSource } from '../events.ts'
+import { readReport, type ReportPayload } from '../payloads/read-report.ts'
+import { readTimestamp } from '../payloads/timestamp.ts'
+import { normaliseStatus, type NormalisedStatus } from '../statuses/normalise.ts'
+import { bodyIdentity, chosenIdentity, messageKey, reportIdentity } from './identity.ts'
+import { chainOf, orderKey, stageOf, STAGES } from './order.ts'
+import type { EventRecord, Report } from './record.ts'
+import type { NewEvent } from './store.ts'
+
+/** A callback whose sender is proved. */
+interface ProvenCallback {
+  readonly kind: CallbackKind | undefined
+  readonly body: ReadBody
+  /** The bytes with every authKey masked. */
+  readonly masked: Buffer
+  readonly proof: Proof
+  /** What keeps the messages of several projects apart; undefined where there is one, whatever its name. */
+  readonly scope: string | undefined
+  readonly project: string | undefined
+  readonly signedAt: number | undefined
+  readonly arrivedAtMs: number
+}
+
+/** What `identify` is shown. */
+export interface IdentifyInput {
+  readonly kind: CallbackKind | undefined
+  readonly project: string | undefined
+  readonly messageId: string | undefined
+  readonly status: string | undefined
+  /** Unix seconds, where the payload has a usable time. */
+  readonly timestamp: number | undefined
+  /** The body's bytes with the authKey masked. */
+  readonly raw: Buffer
+}
+
+export interface NewEventOptions {
+  /** The networks by the names that callbacks give them. */
+  readonly networks: ReadonlyMap<string, Carrier>
+  readonly gapTimeoutMs: number
+  /** The user's own identity; undefined for the default one. */
+  readonly identify: (input: IdentifyInput) => string | undefined
+}
+
+/** Never throws for a body: what cannot be read becomes an event with a problem, for it is authentic all the same. */
+export function newEvent(callback: ProvenCallback, options: NewEventOptions): NewEvent {
+  const { kind, body, arrivedAtMs } = callback
+  const { fields } = body
+  if (fields === undefined) return bodyEvent(callback, options, body.problem)
+  if (kind !== undefined && kind !== 'status') return bodyEvent(callback, options, undefined)
+  const payload = readReport(fields, kind, arrivedAtMs, () => textOf(body.bytes))
+  if (typeof payload === 'string') return bodyEvent(callback, options, payload)
+  const { network } = payload
+  const normalised = normaliseStatus({
+    ...payload,
+    carrier: network === undefined ? undefined : options.networks.get(network),
+  })
+  if (normalised === undefined) return bodyEvent(callback, options, 'unknown_status')
+  return reportEvent(callback, options, payload, normalised)
+}
+
+function reportEvent(
+  callback: ProvenCallback,
+  options: NewEventOptions,
+  payload: ReportPayload,
+  normalised: NormalisedStatus,
+): NewEvent {
+  const { body, scope, masked, arrivedAtMs, kind, project } = callback
+  const { shape, messageId, exact, status } = payload
+  const { type, failure } = normalised
+  const time = timeOf(callback, payload.timestamp)
+  const chosen = options.identify({ kind, project, messageId, status, timestamp: payload.timestamp, raw: masked })
+  const id =
+    chosen === undefined
+      ? reportIdentity({
+          // With one unnamed pair the body's own word keeps two projects apart.
+          project: scope ?? project,
+          messageId,
+          status,
+          statusCode: payload.statusCode,
+          timestamp: payload.timestamp,
+          bodyDigest: exact ? undefined : digestWithoutAuthKeys(body),
+        })
+      : chosenIdentity(scope, kind, chosen)
+  const stage = stageOf(type, failure)
+  const { step, awaits } = chainOf(shape, type)
+  return {
+    id,
+    messageKey: messageKey(scope, messageId),
+    order: orderKey({ shape, stage, id, ...time }),
+    final: stage === STAGES.final,
+    step,
+    awaits,
+    gapUntilMs: arrivedAtMs + options.gapTimeoutMs,
+    record: { ...recordOf(callback, time, payload.oddities), report: reportOf(payload, normalised) },
+    raw: masked,
+  }
+}
+
+/** An event of no message: a payment, a received message, a subscription, or what could not be read. */
+function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: Problem | undefined): NewEvent {
+  const { kind, body, scope, project, masked, arrivedAtMs } = callback
+  const { seconds, oddity } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
+  const chosen = options.identify({
+    kind,
+    project,
+    messageId: undefined,
+    status: undefined,
+    timestamp: seconds,
+    raw: masked,
+  })
+  const id =
+    chosen === undefined
+      ? bodyIdentity(scope ?? project, kind, digestWithoutAuthKeys(body))
+      : chosenIdentity(scope, kind, chosen)
+  const record = recordOf(callback, timeOf(callback, seconds), oddity === undefined ? [] : [oddity])
+  return {
+    id,
+    messageKey: id,
+    order: '',
+    final: false,
+    step: 0,
+    awaits: 0,
+    gapUntilMs: arrivedAtMs,
+    record: problem === undefined ? record : { ...record, problem },
+    raw: masked,
+  }
+}
+
+interface EventTime {
+  readonly timestamp: number
+  readonly timestampSource: TimestampSource
+}
+
+/** The payload's own time, else the signature's `t` where it holds, else the arrival. */
+function timeOf({ signedAt, arrivedAtMs }: ProvenCallback, ownSeconds: number | undefined): EventTime {
+  if (ownSeconds !== undefined) return { timestamp: ownSeconds, timestampSource: 'payload' }
+  if (signedAt !== undefined) return { timestamp: signedAt, timestampSource: 'signature' }
+  return { timestamp: Math.floor(arrivedAtMs / 1_000), timestampSource: 'arrival' }
+}
+
+function recordOf(callback: ProvenCallback, time: EventTime, odd: readonly Oddity[]): EventRecord {
+  const { project, kind, arrivedAtMs, proof, body } = callback
+  const oddities: readonly Oddity[] = body.duplicateKey ? ['duplicate_key', ...odd] : odd
+  const { timestamp, timestampSource } = time
+  return {
+    project,
+    kind,
+    timestamp,
+    timestampSource,
+    receivedAtMs: arrivedAtMs,
+    proof,
+    ...(oddities.length === 0 ? undefined : { oddities }),
+  }
+}
+
+function reportOf(payload: ReportPayload, normalised: NormalisedStatus): Report {
+  const { messageId, channel, network, recipient, status } = payload
+  return {
+    ...normalised,
+    messageId,
+    channel,
+    ...(network === undefined ? undefined : { network }),
+    ...(recipient === undefined ? undefined : { recipient }),
+    status,
+  }
+}

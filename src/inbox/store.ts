@@ -1,0 +1,142 @@
+/**
+ * The store contract: what memory, SQLite, Postgres and Redis each fulfil.
+ *
+ * It speaks of meaning and of absolute times (milliseconds since the epoch, so that waiting in a queue lengthens no
+ * life). How an engine does it, and that there are connections, is not part of it. What a store must decide atomically,
+ * it decides by comparing the fields given here: `order` keys compare as text, and no store looks into a record.
+ */
+import type { EventRecord } from './record.ts'
+
+/** Now or later: a store in memory answers at once, so that the hot path has no promise in it. */
+export type Awaitable<T> = T | Promise<T>
+
+/** An event to admit. */
+export interface NewEvent {
+  /** The identity; what makes it a duplicate. */
+  readonly id: string
+  /** What the events of one message share. An event of no message has its own `id` here. */
+  readonly messageKey: string
+  /** Sorts the reports of one message; empty for an event of no message, which has no order and no latest state. */
+  readonly order: string
+  /** Delivered or failed for good: two such reports of one message are both facts, and neither is late to the other. */
+  readonly final: boolean
+  /** The chat-app step that this is (a bit), and the step that it waits for until `gapUntilMs`; 0 for none. */
+  readonly step: number
+  readonly awaits: number
+  readonly gapUntilMs: number
+  readonly record: EventRecord
+  /** The body's bytes, the authKey masked. */
+  readonly raw: Buffer
+}
+
+/**
+ * What became of it: `new`; `duplicate`, known already and changing nothing; `late`, kept, but older than what was handed
+ * over; `full`, not kept, for the store holds as many unsettled events as it may.
+ */
+export type Admission = 'new' | 'duplicate' | 'late' | 'full'
+
+/** An event to hand over, under a lease. */
+export interface Claim {
+  readonly id: string
+  readonly messageKey: string
+  /** Fencing token: grows with every claim, so that a holder whose lease ran out cannot settle. */
+  readonly token: number
+  /** 1 for the first time. */
+  readonly attempt: number
+  readonly late: boolean
+  readonly replay: boolean
+  readonly record: EventRecord
+  readonly raw: Buffer
+}
+
+export interface ClaimRequest {
+  /** At most so many events, each of another message. */
+  readonly limit: number
+  readonly nowMs: number
+  readonly leaseUntilMs: number
+  /** Messages that this process must not run now, for a handler of theirs still hangs here. */
+  readonly exclude: ReadonlySet<string>
+}
+
+export interface ClaimResult {
+  /** In each message the first by `order`; of several messages the longest due one first. */
+  readonly claims: readonly Claim[]
+  /** When something will be due next, if anything will and nothing more is due now. */
+  readonly nextDueMs: number | undefined
+}
+
+/** What became of a claimed event. */
+export type Settlement = {
+  readonly id: string
+  readonly messageKey: string
+  readonly token: number
+} & (
+  | { readonly outcome: 'done' }
+  | { readonly outcome: 'retry'; readonly dueMs: number; readonly error: string }
+  | { readonly outcome: 'dead'; readonly error: string }
+)
+
+/** The merge of all reports of a message: the same for every order of arrival and every repetition. */
+export interface StoredLatest {
+  /** The report with the greatest `order`. */
+  readonly record: EventRecord
+  /** All final ones, by `order`: the parts of a long SMS share one id, and a success must not hide a failure. */
+  readonly finals: readonly EventRecord[]
+}
+
+export interface StoredDeadLetter {
+  readonly id: string
+  readonly attempts: number
+  /** What the handlers threw last, cut to 8 KiB. */
+  readonly error: string
+  readonly diedAtMs: number
+  readonly record: EventRecord
+  readonly raw: Buffer
+}
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  /** Pass it as `after` to go on; absent on the last page. */
+  readonly next?: string
+}
+
+export interface StoreCounts {
+  /** Admitted and not settled: waiting, due, running or to be tried again. */
+  readonly unsettled: number
+  readonly deadLetters: number
+}
+
+export interface StoreCapabilities {
+  readonly name: string
+  /** What is admitted survives the end of the process. */
+  readonly durable: boolean
+  /** Several processes may share it. */
+  readonly shared: boolean
+}
+
+/** An open store. `X` is what it adds to a handler's context. */
+export interface OpenStore<X extends object = {}> {
+  /** All or, where it throws, none; in the order given. Atomic with each message's latest state and gap decision. */
+  admit(events: readonly NewEvent[], nowMs: number): Awaitable<readonly Admission[]>
+  claim(request: ClaimRequest): Awaitable<ClaimResult>
+  /** Says for each whether the lease still held; where it did not, nothing changed. */
+  settle(settlements: readonly Settlement[], nowMs: number): Awaitable<readonly boolean[]>
+  latest(messageKey: string): Awaitable<StoredLatest | undefined>
+  /** Oldest first. */
+  deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<StoredDeadLetter>>
+  /** Makes a dead letter due again: as late where a later report was handed over meanwhile, unless `force`. */
+  replay(id: string, options: { readonly force: boolean; readonly nowMs: number }): Awaitable<boolean>
+  /** Forgets what is older than its retention, a bounded step at a time; says how many it forgot. */
+  prune(nowMs: number): Awaitable<number>
+  counts(): Awaitable<StoreCounts>
+  close(): Awaitable<void>
+  /** What this store adds to the context of the handlers of a claim. */
+  contextFor?(claim: Claim): X
+}
+
+/** What `createReceiver({ store })` takes: something that can be opened. */
+export interface Store<X extends object = {}> {
+  readonly capabilities: StoreCapabilities
+  /** Opens, migrates, checks. `onWork` is called when another process has admitted something. */
+  open(host: { readonly onWork: () => void }): Awaitable<OpenStore<X>>
+}

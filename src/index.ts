@@ -1,0 +1,79 @@
+/** The public surface of `messaging-webhooks`. */
+export { createReceiver } from './receiver.ts'
+export type { Handler, Receiver, Stats } from './surface.ts'
+export { OPTIONS, type Options, type OptionRow, type OrderingOptions, type RetryOptions } from './options.ts'
+export { memoryStore, type MemoryStoreOptions } from './stores/memory/store.ts'
+export type {
+  CredentialPair,
+  CredentialsAnswer,
+  CredentialsFunction,
+  CredentialsOption,
+  ProjectsOption,
+} from './authenticity/credentials.ts'
+export { PROOF_POLICIES, type ProofPolicy } from './authenticity/proof-table.ts'
+export type { Clock } from './clock.ts'
+export type { Logger } from './logger.ts'
+export type { Context } from './dispatch/handlers.ts'
+export type { DeadLetter } from './dispatch/dead-letters.ts'
+export type { ErrorHandler } from './report.ts'
+export type { Middleware } from './http/node.ts'
+export { ANSWERS, type AnswerName } from './http/replies.ts'
+export type { IdentifyInput } from './inbox/new-event.ts'
+export type { LatestState, ReportState } from './inbox/latest.ts'
+export type { EventRecord, Report } from './inbox/record.ts'
+export type {
+  Admission,
+  Awaitable,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  NewEvent,
+  OpenStore,
+  Page,
+  Settlement,
+  Store,
+  StoreCapabilities,
+  StoreCounts,
+  StoredDeadLetter,
+  StoredLatest,
+} from './inbox/store.ts'
+export { ERRORS, HandlerError, MessagingWebhooksError, OptionsError, RefusedError, type ErrorCode } from './errors.ts'
+export {
+  CALLBACK_KINDS,
+  EVENT_FAMILIES,
+  EVENT_TYPES,
+  PROBLEMS,
+  REPORT_TYPES,
+  SUBSCRIPTION_WORDS,
+  type CallbackKind,
+  type Carrier,
+  type CommonFields,
+  type DataEvent,
+  type DeliveredEvent,
+  type EventMap,
+  type EventType,
+  type FailedEvent,
+  type Failure,
+  type LateEvent,
+  type Oddity,
+  type Pattern,
+  type Problem,
+  type Proof,
+  type QueuedEvent,
+  type ReadEvent,
+  type ReportEvent,
+  type ReportFields,
+  type ReportType,
+  type Schemas,
+  type SentEvent,
+  type StatusCode,
+  type SubscriptionWord,
+  type TimestampSource,
+  type TypesOf,
+  type UnrecognizedEvent,
+  type WebhookEvent,
+} from './events.ts'
+export { carrierAStatus, CARRIER_A_CODES, type CarrierAStatus } from './statuses/carrier-a.ts'
+export { CONCEPTS, CROSS_CHANNEL_MAP, type Concept, type CrossChannelRow } from './statuses/cross-channel.ts'
+export { normaliseStatus, type NormalisedStatus, type StatusInput } from './statuses/normalise.ts'
+export { STATUS_CODES, type Meaning, type StatusCodeRow } from './statuses/status-codes.ts'

@@ -1,0 +1,58 @@
+import type { Clock } from './clock.ts'
+
+/** What we ask of a logger: pino's shape, an object first and a sentence second. */
+export interface Logger {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const
+const LINES_A_MINUTE = 10
+
+/** The logger of `logger: false`. */
+export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
+
+/**
+ * The default: warnings and errors on the console, because a wrong secret that nobody hears of loses every callback.
+ * At most ten lines a minute for each code, since anyone can send forged requests; what was left out is counted.
+ */
+export function consoleLogger(clock: Clock): Logger {
+  const windows = new Map<string, { startedAt: number; lines: number }>()
+  function write(level: 'warn' | 'error', fields: object, message: string): void {
+    const code = 'code' in fields && typeof fields.code === 'string' ? fields.code : message
+    const now = clock.now()
+    let window = windows.get(code)
+    let omitted = ''
+    if (window === undefined || Math.abs(now - window.startedAt) >= 60_000) {
+      if (window !== undefined && window.lines > LINES_A_MINUTE)
+        omitted = ` (${window.lines - LINES_A_MINUTE} more like this were not printed)`
+      window = { startedAt: now, lines: 0 }
+      windows.set(code, window)
+    }
+    window.lines += 1
+    if (window.lines <= LINES_A_MINUTE) console[level](`messaging-webhooks: ${message}${omitted}`)
+  }
+  return {
+    debug() {},
+    info() {},
+    warn: (fields, message) => write('warn', fields, message),
+    error: (fields, message) => write('error', fields, message),
+  }
+}
+
+/** A logger is the user's code: what it throws must not cost an event. */
+export function guardLogger(logger: Logger): Logger {
+  const guarded = { ...silentLogger }
+  for (const level of LEVELS) {
+    guarded[level] = (fields, message) => {
+      try {
+        logger[level](fields, message)
+      } catch {
+        // There is nowhere left to say it.
+      }
+    }
+  }
+  return guarded
+}

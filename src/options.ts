@@ -1,0 +1,212 @@
+/** The options, in one table: the README's table, the defaults and the checks all come from here. */
+import type { ProofPolicy } from './authenticity/proof-table.ts'
+import type { CredentialsOption, ProjectsOption } from './authenticity/credentials.ts'
+import type { Clock } from './clock.ts'
+import type { Carrier, Schemas, SubscriptionWord } from './events.ts'
+import type { IdentifyInput } from './inbox/new-event.ts'
+import type { Store } from './inbox/store.ts'
+import type { Logger } from './logger.ts'
+
+/** What `createReceiver` takes. One of `credentials` and `projects` is needed; all else has a default. */
+export interface Options<S extends Schemas = {}> {
+  readonly credentials?: CredentialsOption | undefined
+  readonly projects?: ProjectsOption | undefined
+  readonly networks?: Readonly<Record<string, Carrier>> | undefined
+  readonly store?: Store | undefined
+  readonly proof?: ProofPolicy | undefined
+  readonly toleranceSeconds?: number | undefined
+  readonly maxBodyBytes?: number | undefined
+  readonly bodyTimeoutMs?: number | undefined
+  readonly maxInflightBytes?: number | undefined
+  readonly storeTimeoutMs?: number | undefined
+  readonly lookupTimeoutMs?: number | undefined
+  readonly ordering?: OrderingOptions | undefined
+  readonly retry?: RetryOptions | undefined
+  readonly concurrency?: number | undefined
+  readonly handlerTimeoutMs?: number | undefined
+  readonly answer?: 'stored' | 'handled' | undefined
+  readonly identify?: ((callback: IdentifyInput) => string | undefined) | undefined
+  readonly subscriptionType?: ((payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined) | undefined
+  readonly schemas?: S | undefined
+  readonly clock?: (() => number) | Clock | undefined
+  readonly logger?: Logger | false | undefined
+}
+
+export interface OrderingOptions {
+  /** How long a chat-app state waits for the one before it. Milliseconds, default 1,000. */
+  readonly gapTimeoutMs?: number | undefined
+  /** Whether a late report comes as `late` or as itself. Default `separate`. */
+  readonly late?: 'separate' | 'inline' | undefined
+}
+
+export interface RetryOptions {
+  /** Attempts in all, the first included. Default 15. */
+  readonly attempts?: number | undefined
+  /** The ceiling of the first delay; doubled for each further one. Default 1,000. */
+  readonly initialDelayMs?: number | undefined
+  /** The ceiling of all delays. Default 3,600,000. */
+  readonly maxDelayMs?: number | undefined
+}
+
+/** One option, as the README's table shows it. */
+export interface OptionRow {
+  readonly name: string
+  readonly type: string
+  readonly range?: readonly [least: number, most: number]
+  readonly default: string | number
+  readonly what: string
+}
+
+const MIB = 1024 * 1024
+/** Timers beyond 2^31-1 ms do not work in Node. */
+const LONGEST_MS = 2 ** 31 - 1
+
+/** Every option there is. */
+export const OPTIONS = [
+  {
+    name: 'credentials',
+    type: 'pair, pairs, or `(project) => pair(s)`',
+    default: 'none',
+    what: 'The webhook security pair: `authKey`, `signingSecret`, and `notAfter` for one that is being rotated out. At most 16 pairs a project. This or `projects` is needed.',
+  },
+  {
+    name: 'projects',
+    type: '`{ [project]: pair(s) }`',
+    default: 'none',
+    what: 'The same for several projects, by display name, exactly as the service spells it.',
+  },
+  {
+    name: 'networks',
+    type: '`{ [network]: "carrierA" \\| "carrierB" }`',
+    default: 'by their words',
+    what: 'Which carrier a callback’s `network` is.',
+  },
+  { name: 'store', type: 'store', default: '`memoryStore()`', what: 'Where events wait until they are settled.' },
+  {
+    name: 'proof',
+    type: '`"either"`, `"signature"`, `"authKey"`, `"both"`',
+    default: '`"either"`',
+    what: 'Which proofs a callback needs; `middleware(kind, { proof })` says it for one URL.',
+  },
+  {
+    name: 'toleranceSeconds',
+    type: 'seconds',
+    range: [0, 86_400],
+    default: 300,
+    what: 'How far the signature’s `t` may be from this clock, in both directions.',
+  },
+  {
+    name: 'maxBodyBytes',
+    type: 'bytes',
+    range: [1, 64 * MIB],
+    default: 256 * 1024,
+    what: 'A larger body is answered 413.',
+  },
+  {
+    name: 'bodyTimeoutMs',
+    type: 'milliseconds',
+    range: [1, LONGEST_MS],
+    default: 10_000,
+    what: 'How long a whole body may take.',
+  },
+  {
+    name: 'maxInflightBytes',
+    type: 'bytes',
+    range: [1, Number.MAX_SAFE_INTEGER],
+    default: 64 * MIB,
+    what: 'Bytes of bodies being read at once; past it reading pauses.',
+  },
+  {
+    name: 'storeTimeoutMs',
+    type: 'milliseconds',
+    range: [1, LONGEST_MS],
+    default: 5_000,
+    what: 'How long an answer waits for the store.',
+  },
+  {
+    name: 'lookupTimeoutMs',
+    type: 'milliseconds',
+    range: [1, LONGEST_MS],
+    default: 2_000,
+    what: 'How long an answer waits for a credentials function.',
+  },
+  {
+    name: 'ordering.gapTimeoutMs',
+    type: 'milliseconds',
+    range: [0, LONGEST_MS],
+    default: 1_000,
+    what: 'How long a chat-app `delivered` waits for `sent`, and `read` for `delivered`.',
+  },
+  {
+    name: 'ordering.late',
+    type: '`"separate"`, `"inline"`',
+    default: '`"separate"`',
+    what: 'Whether a late report comes as `late` or as itself.',
+  },
+  {
+    name: 'retry.attempts',
+    type: 'count',
+    range: [1, 1_000],
+    default: 15,
+    what: 'Attempts in all, before an event becomes a dead letter.',
+  },
+  {
+    name: 'retry.initialDelayMs',
+    type: 'milliseconds',
+    range: [0, LONGEST_MS],
+    default: 1_000,
+    what: 'Ceiling of the first delay; it doubles, with full jitter.',
+  },
+  {
+    name: 'retry.maxDelayMs',
+    type: 'milliseconds',
+    range: [0, LONGEST_MS],
+    default: 3_600_000,
+    what: 'Ceiling of all delays. With the defaults, retries end after about an hour and a half.',
+  },
+  {
+    name: 'concurrency',
+    type: 'count',
+    range: [1, 100_000],
+    default: 16,
+    what: 'Messages whose handlers run at once.',
+  },
+  {
+    name: 'handlerTimeoutMs',
+    type: 'milliseconds',
+    range: [1, LONGEST_MS],
+    default: 60_000,
+    what: 'After this a handler’s `signal` is aborted and its slot freed.',
+  },
+  {
+    name: 'answer',
+    type: '`"stored"`, `"handled"`',
+    default: '`"stored"`',
+    what: '`handled` answers after the first attempt of the handlers, for platforms that freeze a process once it has answered.',
+  },
+  {
+    name: 'identify',
+    type: '`(callback) => string \\| undefined`',
+    default: 'see “Once”',
+    what: 'Your own identity for a callback; undefined keeps the default one.',
+  },
+  {
+    name: 'subscriptionType',
+    type: '`(payload) => word \\| undefined`',
+    default: 'the one top-level string that is one of the four words',
+    what: 'Which of `activate`, `deactivate`, `consent`, `delivery` a premium callback is.',
+  },
+  {
+    name: 'schemas',
+    type: '`{ received, payment, subscription }`',
+    default: 'none',
+    what: 'Any Standard Schema (zod, valibot, arktype); types and checks `event.data`.',
+  },
+  { name: 'clock', type: '`() => milliseconds`', default: '`Date.now`', what: 'Where the time comes from.' },
+  {
+    name: 'logger',
+    type: 'pino’s shape, or `false`',
+    default: 'warnings and errors, on the console',
+    what: 'At most ten lines a minute and code by default; `false` silences.',
+  },
+] as const satisfies readonly OptionRow[]

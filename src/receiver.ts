@@ -1,0 +1,202 @@
+/** Wires the stages together; nothing else. The object that it makes is described in surface.ts. */
+import { credentialsSource, hasBlankEnds } from './authenticity/credentials.ts'
+import { systemClock } from './clock.ts'
+import { readDeadLetters } from './dispatch/dead-letters.ts'
+import { createDispatcher } from './dispatch/dispatcher.ts'
+import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
+import { revive, subscriptionWordIn, type Kept } from './dispatch/revive.ts'
+import { MessagingWebhooksError, RefusedError } from './errors.ts'
+import type { Schemas } from './events.ts'
+import { createInflight } from './http/inflight.ts'
+import { nodeMiddleware } from './http/node.ts'
+import { createServers } from './http/servers.ts'
+import { messageKey } from './inbox/identity.ts'
+import { createInbox } from './inbox/inbox.ts'
+import { latestState } from './inbox/latest.ts'
+import type { Store } from './inbox/store.ts'
+import { consoleLogger, guardLogger, silentLogger } from './logger.ts'
+import type { Options } from './options.ts'
+import { createReceive } from './receive.ts'
+import { createReporter } from './report.ts'
+import { checkKind, checkPolicy, resolveOptions } from './resolve-options.ts'
+import { memoryStore } from './stores/memory/store.ts'
+import type { Receiver } from './surface.ts'
+
+const DEADLINE_MS = 10_000
+const DEAD_LETTERS_A_PAGE = 100
+
+/**
+ * Creates a receiver. Nothing is opened and no timer runs before `start()` or the first request.
+ * Throws an `OptionsError` for an option that cannot work.
+ */
+export function createReceiver<const S extends Schemas = {}, X extends object = {}>(
+  options: Options<S> & { readonly store?: Store<X> | undefined },
+): Receiver<S, X> {
+  const resolved = resolveOptions(options)
+  const { answer, handlerTimeoutMs, identify, networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
+  const clock = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
+  const logger = guardLogger(resolved.logger === false ? silentLogger : (resolved.logger ?? consoleLogger(clock)))
+  const reporter = createReporter(logger)
+  const credentials = credentialsSource({ ...resolved, clock })
+  const handlers = createHandlerRegistry()
+  const servers = createServers({ clock, logger })
+  const inflight = createInflight(resolved.maxInflightBytes)
+  const counts = { taken: 0, duplicates: 0, late: 0, refused: 0 }
+  let starting: Promise<void> | undefined
+  let closing = false
+  let underWay = 0
+
+  const store: Store<object> = options.store ?? memoryStore()
+  const inbox = createInbox(store, { clock, storeTimeoutMs: resolved.storeTimeoutMs, onWork: () => dispatcher.wake() })
+  const reviveKept = (kept: Kept) =>
+    revive(kept, {
+      clock,
+      schemas: resolved.schemas,
+      subscriptionType: resolved.subscriptionType ?? subscriptionWordIn,
+      late: resolved.late,
+      schemaTimeoutMs: handlerTimeoutMs,
+    })
+  const dispatcher = createDispatcher({
+    clock,
+    handlers,
+    retry: resolved.retry,
+    concurrency: resolved.concurrency,
+    handlerTimeoutMs,
+    revive: reviveKept,
+    report,
+    secrets: credentials.secrets,
+    openStore: inbox.open,
+  })
+  const receive = createReceive({
+    credentials,
+    inbox,
+    toleranceSeconds,
+    networks,
+    gapTimeoutMs,
+    report,
+    identify(callback) {
+      try {
+        const chosen: unknown = identify(callback)
+        if (chosen === undefined || typeof chosen === 'string') return chosen
+        report(new MessagingWebhooksError('identify_failed'))
+      } catch (error) {
+        report(new MessagingWebhooksError('identify_failed', undefined, { cause: error }))
+      }
+      return undefined
+    },
+    admitted(event, admission) {
+      counts.taken += 1
+      if (admission === 'duplicate') {
+        counts.duplicates += 1
+        return undefined
+      }
+      if (admission === 'late') counts.late += 1
+      const attempted = answer === 'handled' ? dispatcher.attempted(event.id, handlerTimeoutMs) : undefined
+      dispatcher.wake()
+      return attempted
+    },
+  })
+
+  function report(error: MessagingWebhooksError): void {
+    if (error instanceof RefusedError) counts.refused += 1
+    reporter.report(error)
+  }
+
+  function start(): Promise<void> {
+    starting ??= dispatcher.start().catch((error: unknown) => {
+      starting = undefined
+      throw error
+    })
+    return starting
+  }
+
+  /** The first request starts what nobody started; where that fails, its own admission says so. */
+  function startUnasked(): void {
+    if (starting === undefined && !closing) start().catch(() => {})
+  }
+
+  for (const secret of credentials.secrets())
+    if (hasBlankEnds(secret))
+      logger.warn(
+        { code: 'secret_blank_ends' },
+        'A key or secret begins or ends with white space. Was it read from a file with a line end? Trim it.',
+      )
+  if (options.store === undefined && process.env['NODE_ENV'] === 'production')
+    logger.warn(
+      { code: 'memory_store' },
+      'No `store` is set: events wait in memory, and what is not handled when the process ends is lost.',
+    )
+
+  return {
+    // The registry hands each handler only events of its own types, with the context of this store.
+    on: (pattern, handler) => handlers.add(pattern, handler as AnyHandler),
+    onAny: (handler) => handlers.add(undefined, handler as AnyHandler),
+    onError: reporter.add,
+    middleware(kind, mount = {}) {
+      const policy = mount.proof ?? proof
+      checkKind(kind)
+      checkPolicy(policy)
+      return nodeMiddleware({
+        kind,
+        policy,
+        clock,
+        inflight,
+        maxBodyBytes: resolved.maxBodyBytes,
+        bodyTimeoutMs: resolved.bodyTimeoutMs,
+        seen(request) {
+          servers.see(request)
+          startUnasked()
+        },
+        isClosing: () => closing,
+        async receive(callback) {
+          underWay += 1
+          try {
+            return await receive(callback)
+          } finally {
+            underWay -= 1
+          }
+        },
+      })
+    },
+    start,
+    async latest(messageId, { project = credentials.onlyProject } = {}) {
+      if (credentials.byProject && project === undefined) throw new MessagingWebhooksError('project_required')
+      const opened = await inbox.open()
+      const stored = await opened.latest(messageKey(credentials.byProject ? project : undefined, messageId))
+      return stored && latestState(stored)
+    },
+    async deadLetters({ after, limit = DEAD_LETTERS_A_PAGE } = {}) {
+      return readDeadLetters(await inbox.open(), reviveKept, { after, limit })
+    },
+    async replay(id, { force = false } = {}) {
+      const opened = await inbox.open()
+      const found = await opened.replay(id, { force, nowMs: clock.now() })
+      dispatcher.wake()
+      return found
+    },
+    async stats() {
+      const opened = await inbox.open()
+      return { ...counts, running: dispatcher.running, ...(await opened.counts()) }
+    },
+    async drain({ deadlineMs = DEADLINE_MS } = {}) {
+      await start()
+      return dispatcher.drain(deadlineMs)
+    },
+    async close({ deadlineMs = DEADLINE_MS } = {}) {
+      const until = clock.now() + deadlineMs
+      closing = true
+      await dispatcher.stop(deadlineMs)
+      if (!(await servers.closed(Math.max(0, until - clock.now()))))
+        logger.warn(
+          { code: 'server_still_open' },
+          'The receiver was closed while its server was open; callbacks that arrive now are lost. Call server.close() first.',
+        )
+      while (underWay > 0 && clock.now() < until) await nextTurn()
+      await inbox.close()
+    },
+  }
+
+  function nextTurn(): Promise<void> {
+    return new Promise((resolve) => clock.soon(resolve))
+  }
+}

@@ -1,0 +1,50 @@
+/** Where errors go that nobody waits for: the logger and the handlers of `onError`. */
+import { RefusedError, type ErrorCode, type MessagingWebhooksError } from './errors.ts'
+import type { Logger } from './logger.ts'
+
+export type ErrorHandler = (error: MessagingWebhooksError) => void | PromiseLike<void>
+
+interface Reporter {
+  report(error: MessagingWebhooksError): void
+  /** Returns the function that takes the handler off again. */
+  add(handler: ErrorHandler): () => void
+}
+
+/** What is worth saying once: the same wrong mounting would be said for every request. */
+const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed'])
+
+export function createReporter(logger: Logger): Reporter {
+  const handlers = new Set<{ readonly handler: ErrorHandler }>()
+  const said = new Set<ErrorCode>()
+
+  function failed(): void {
+    logger.error({ code: 'on_error_failed' }, 'A handler of onError threw; what it threw was dropped.')
+  }
+
+  return {
+    report(error) {
+      const { code, message } = error
+      const isRefusal = error instanceof RefusedError
+      if (!isRefusal && ONCE.has(code)) {
+        if (said.has(code)) return
+        said.add(code)
+      }
+      // Refusals and what was taken all the same are warnings; a failing handler or store is an error.
+      const isWarning = code === 'signature_ignored' || code === 'body_already_parsed'
+      const level = isWarning || (isRefusal && error.status < 500) ? 'warn' : 'error'
+      logger[level]({ code, ...(isRefusal ? { status: error.status } : undefined) }, message)
+      for (const { handler } of handlers) {
+        try {
+          void Promise.resolve(handler(error)).catch(failed)
+        } catch {
+          failed()
+        }
+      }
+    },
+    add(handler) {
+      const entry = { handler }
+      handlers.add(entry)
+      return () => handlers.delete(entry)
+    },
+  }
+}

@@ -1,0 +1,182 @@
+/** Checks the options and fills the defaults in, with words that say what was expected. */
+import { z } from 'zod'
+import type { CredentialsOption, ProjectsOption } from './authenticity/credentials.ts'
+import { PROOF_POLICIES, type ProofPolicy } from './authenticity/proof-table.ts'
+import type { Clock } from './clock.ts'
+import { OptionsError } from './errors.ts'
+import { CALLBACK_KINDS, type Carrier, type Schemas } from './events.ts'
+import type { IdentifyInput } from './inbox/new-event.ts'
+import type { Store } from './inbox/store.ts'
+import type { Logger } from './logger.ts'
+import { OPTIONS, type Options } from './options.ts'
+
+/** The options with every default filled in. */
+interface ResolvedOptions<S extends Schemas> {
+  readonly credentials: CredentialsOption | undefined
+  readonly projects: ProjectsOption | undefined
+  readonly networks: ReadonlyMap<string, Carrier>
+  readonly store: Store | undefined
+  readonly proof: ProofPolicy
+  readonly toleranceSeconds: number
+  readonly maxBodyBytes: number
+  readonly bodyTimeoutMs: number
+  readonly maxInflightBytes: number
+  readonly storeTimeoutMs: number
+  readonly lookupTimeoutMs: number
+  readonly gapTimeoutMs: number
+  readonly late: 'separate' | 'inline'
+  readonly retry: { readonly attempts: number; readonly initialDelayMs: number; readonly maxDelayMs: number }
+  readonly concurrency: number
+  readonly handlerTimeoutMs: number
+  readonly answer: 'stored' | 'handled'
+  readonly identify: (callback: IdentifyInput) => string | undefined
+  readonly subscriptionType: Options['subscriptionType']
+  readonly schemas: S | Schemas
+  readonly clock: (() => number) | Clock | undefined
+  readonly logger: Logger | false | undefined
+}
+
+type NumberName = Extract<(typeof OPTIONS)[number], { readonly default: number }>['name']
+
+/** A number in the range of the table, with the table's default. */
+function numeric(name: NumberName) {
+  const row = OPTIONS.find((option) => option.name === name)
+  if (row === undefined || typeof row.default !== 'number') throw new OptionsError(`There is no option ${name}.`)
+  const [least, most] = row.range
+  return z.number().min(least).max(most).default(row.default)
+}
+
+const functionLike = z.custom<(...input: never[]) => unknown>(
+  (value) => typeof value === 'function',
+  'expected a function',
+)
+const objectLike = (what: string, ...methods: readonly string[]) =>
+  z.custom<object>(
+    (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      methods.every((method) => typeof Reflect.get(value, method) === 'function'),
+    `expected ${what}`,
+  )
+const standardSchema = z.custom<object>(
+  (value) => (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value,
+  'expected a Standard Schema (zod, valibot, arktype)',
+)
+
+/** Only shapes: that a secret is no empty string is checked where pairs are made ready, with words that name no secret. */
+const optionsSchema = z.strictObject({
+  credentials: z
+    .union([z.custom<object>((value) => typeof value === 'object' && value !== null), functionLike])
+    .optional(),
+  projects: z
+    .custom<object>(
+      (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+      'expected an object of pairs by project',
+    )
+    .optional(),
+  networks: z.record(z.string(), z.enum(['carrierA', 'carrierB'])).default({}),
+  store: objectLike('a store, such as memoryStore()', 'open').optional(),
+  proof: z.enum(PROOF_POLICIES).default('either'),
+  toleranceSeconds: numeric('toleranceSeconds'),
+  maxBodyBytes: numeric('maxBodyBytes'),
+  bodyTimeoutMs: numeric('bodyTimeoutMs'),
+  maxInflightBytes: numeric('maxInflightBytes'),
+  storeTimeoutMs: numeric('storeTimeoutMs'),
+  lookupTimeoutMs: numeric('lookupTimeoutMs'),
+  ordering: z
+    .strictObject({
+      gapTimeoutMs: numeric('ordering.gapTimeoutMs'),
+      late: z.enum(['separate', 'inline']).default('separate'),
+    })
+    .prefault({}),
+  retry: z
+    .strictObject({
+      attempts: numeric('retry.attempts').pipe(z.int()),
+      initialDelayMs: numeric('retry.initialDelayMs'),
+      maxDelayMs: numeric('retry.maxDelayMs'),
+    })
+    .prefault({}),
+  concurrency: numeric('concurrency').pipe(z.int()),
+  handlerTimeoutMs: numeric('handlerTimeoutMs'),
+  answer: z.enum(['stored', 'handled']).default('stored'),
+  identify: functionLike.optional(),
+  subscriptionType: functionLike.optional(),
+  schemas: z
+    .strictObject({
+      received: standardSchema.optional(),
+      payment: standardSchema.optional(),
+      subscription: standardSchema.optional(),
+    })
+    .prefault({}),
+  clock: z.union([functionLike, objectLike('a clock', 'now', 'setTimer', 'soon')]).optional(),
+  logger: z.union([z.literal(false), objectLike('a logger', 'debug', 'info', 'warn', 'error')]).optional(),
+})
+
+/** Checks the options and fills the defaults in. Throws an `OptionsError` that names what is wrong, and no secret. */
+export function resolveOptions<S extends Schemas>(options: Options<S>): ResolvedOptions<S> {
+  const parsed = optionsSchema.safeParse(options)
+  if (!parsed.success) throw new OptionsError(explain(parsed.error.issues))
+  const { toleranceSeconds, maxBodyBytes, bodyTimeoutMs, maxInflightBytes, ordering, ...checked } = parsed.data
+  if ((options.credentials === undefined) === (options.projects === undefined))
+    throw new OptionsError('Give either `credentials` or `projects`, and not both.')
+  return {
+    toleranceSeconds,
+    maxBodyBytes,
+    bodyTimeoutMs,
+    maxInflightBytes,
+    storeTimeoutMs: checked.storeTimeoutMs,
+    lookupTimeoutMs: checked.lookupTimeoutMs,
+    gapTimeoutMs: ordering.gapTimeoutMs,
+    late: ordering.late,
+    retry: checked.retry,
+    concurrency: checked.concurrency,
+    handlerTimeoutMs: checked.handlerTimeoutMs,
+    answer: checked.answer,
+    proof: checked.proof,
+    networks: new Map(Object.entries(checked.networks)),
+    // zod checked their shape; the user's own objects go on, untouched and with their types.
+    credentials: options.credentials,
+    projects: options.projects,
+    store: options.store,
+    identify: options.identify ?? (() => undefined),
+    subscriptionType: options.subscriptionType,
+    schemas: options.schemas ?? {},
+    clock: options.clock,
+    logger: options.logger,
+  }
+}
+
+/** What was expected, where, and of what type it was; never the value, which may be a secret. */
+function explain(issues: readonly z.core.$ZodIssue[]): string {
+  return issues
+    .map((issue) => {
+      const path = issue.path.join('.') || 'The options object'
+      if (issue.code !== 'unrecognized_keys') return `${path}: ${issue.message}.`
+      const within = issue.path.length === 0 ? '' : `${issue.path.join('.')}.`
+      return issue.keys.map((key) => `${within}${key} is no option${didYouMean(`${within}${key}`)}.`).join(' ')
+    })
+    .join(' ')
+}
+
+function didYouMean(name: string): string {
+  const plain = name.toLowerCase()
+  const near = OPTIONS.find(({ name: known }) => {
+    const other = known.toLowerCase()
+    return other.endsWith(`.${plain}`) || other.startsWith(plain) || plain.startsWith(other)
+  })
+  return near === undefined ? '' : ` (did you mean ${near.name}?)`
+}
+
+/** Checks the kind that `middleware` is given. */
+export function checkKind(kind: string | undefined): void {
+  if (kind !== undefined && !CALLBACK_KINDS.some((known) => known === kind))
+    throw new OptionsError(
+      `middleware(${JSON.stringify(kind)}): expected one of ${CALLBACK_KINDS.join(', ')}, or nothing.`,
+    )
+}
+
+/** Checks the policy that `middleware` is given. */
+export function checkPolicy(policy: string): void {
+  if (!PROOF_POLICIES.some((known) => known === policy))
+    throw new OptionsError(`proof: ${JSON.stringify(policy)}; expected one of ${PROOF_POLICIES.join(', ')}.`)
+}

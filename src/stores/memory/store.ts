@@ -1,0 +1,237 @@
+/**
+ * The store in memory: for tests, for one process, and for those who can lose what a crash loses. Bounded: only settled
+ * messages are evicted, and with an evicted one goes the knowledge that its events were seen before.
+ */
+import { LRUCache } from 'lru-cache'
+import { mergeLatest } from '../../inbox/latest.ts'
+import type {
+  Admission,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  NewEvent,
+  OpenStore,
+  Settlement,
+  Store,
+  StoredDeadLetter,
+} from '../../inbox/store.ts'
+import { OptionsError } from '../../errors.ts'
+import { createDueHeap } from './due-heap.ts'
+import { enqueue, handOver, isKnown, isLate, newMessage, type Message, type Pending } from './message.ts'
+
+/** The bounds of a memory store. */
+export interface MemoryStoreOptions {
+  /** Events that may be unsettled, and as many settled ones that are remembered as seen. Default 100,000. */
+  readonly maxEvents?: number
+  /** Bytes of bodies that may be unsettled. Default 256 MiB. */
+  readonly maxBytes?: number
+  /** Dead letters kept; the oldest goes first. Default 1,000. */
+  readonly maxDeadLetters?: number
+  /** How long a settled event is remembered as seen. Default 30 days. */
+  readonly dedupeDays?: number
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * A store that lives as long as the process: a 204 promises only that. See `MemoryStoreOptions` for its bounds; when it is
+ * full of unsettled events, callbacks are answered 503 and reported. Throws an `OptionsError` for a bound that is no
+ * positive number.
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  const { maxEvents = 100_000, maxBytes = 256 * 1024 * 1024, maxDeadLetters = 1_000, dedupeDays = 30 } = options
+  for (const [name, value] of Object.entries({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }))
+    if (!(value > 0)) throw new OptionsError(`memoryStore: ${name} is ${String(value)}; expected a number above 0.`)
+  return {
+    capabilities: { name: 'memory', durable: false, shared: false },
+    open: () => openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }),
+  }
+}
+
+function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Required<MemoryStoreOptions>): OpenStore {
+  /** The latest time that a caller named: the store asks no clock of its own. */
+  let latestNowMs = 0
+  let tokens = 0
+  let unsettled = 0
+  let unsettledBytes = 0
+  let deaths = 0
+  const active = new Map<string, Message>()
+  const settled = new LRUCache<string, Message>({
+    maxSize: maxEvents,
+    sizeCalculation: (message) => Math.max(1, message.settledIds.length),
+    ttl: dedupeDays * DAY_MS,
+    ttlResolution: 0,
+    perf: { now: () => latestNowMs },
+  })
+  /** In the order in which they were taken, which is the order in which they run out. */
+  const leased = new Set<Message>()
+  const due = createDueHeap<{ readonly message: Message; readonly schedule: number }>()
+  const dead = new Map<string, StoredDeadLetter & { readonly pending: Pending; readonly sequence: number }>()
+
+  function seeTime(nowMs: number): void {
+    if (nowMs > latestNowMs) latestNowMs = nowMs
+  }
+
+  /** Enters the message in the heap for its first event, or lets it rest where it has none. */
+  function schedule(message: Message): void {
+    message.schedule += 1
+    const [first] = message.pending
+    if (first !== undefined) {
+      due.push(first.dueMs, { message, schedule: message.schedule })
+    } else if (active.delete(message.key)) {
+      settled.set(message.key, message)
+    }
+  }
+
+  function activate(key: string): Message {
+    const message = active.get(key) ?? settled.get(key) ?? newMessage(key)
+    settled.delete(key)
+    active.set(key, message)
+    return message
+  }
+
+  function admitOne(event: NewEvent, nowMs: number): Admission {
+    const known = active.get(event.messageKey) ?? settled.get(event.messageKey)
+    if (known !== undefined && isKnown(known, event.id)) return 'duplicate'
+    if (unsettled >= maxEvents || unsettledBytes + event.raw.length > maxBytes) return 'full'
+    const message = activate(event.messageKey)
+    const late = isLate(message, event)
+    const waits = !late && event.awaits !== 0 && (message.steps & event.awaits) === 0
+    const dueMs = waits ? event.gapUntilMs : nowMs
+    if (event.order !== '') message.latest = mergeLatest(message.latest, event)
+    enqueue(message, { event, late, replay: false, attempts: 0, dueMs, token: 0 }, nowMs)
+    unsettled += 1
+    unsettledBytes += event.raw.length
+    if (message.leasedUntilMs === undefined) schedule(message)
+    return late ? 'late' : 'new'
+  }
+
+  function claimFirst(message: Message, leaseUntilMs: number): Claim | undefined {
+    const [first] = message.pending
+    if (first === undefined) return undefined
+    first.attempts += 1
+    handOver(message, first)
+    first.token = tokens += 1
+    message.leasedUntilMs = leaseUntilMs
+    leased.add(message)
+    const { event, late, replay, attempts, token } = first
+    const { id, messageKey, record, raw } = event
+    return { id, messageKey, token, attempt: attempts, late, replay, record, raw }
+  }
+
+  function release(message: Message): void {
+    message.leasedUntilMs = undefined
+    leased.delete(message)
+    schedule(message)
+  }
+
+  /** Gives back what a holder did not settle in time. */
+  function expireLeases(nowMs: number): void {
+    for (const message of leased) {
+      if (message.leasedUntilMs !== undefined && message.leasedUntilMs > nowMs) return
+      release(message)
+    }
+  }
+
+  function claim({ limit, nowMs, leaseUntilMs, exclude }: ClaimRequest): ClaimResult {
+    seeTime(nowMs)
+    expireLeases(nowMs)
+    const claims: Claim[] = []
+    const excluded: Message[] = []
+    let nextDueMs: number | undefined
+    for (let next = due.peek(); next !== undefined; next = due.peek()) {
+      const { message, schedule: entered } = next.value
+      const isCurrent = message.schedule === entered && message.leasedUntilMs === undefined
+      if (isCurrent && !exclude.has(message.key)) {
+        nextDueMs = next.dueMs
+        if (next.dueMs > nowMs || claims.length >= limit) break
+        const claimed = claimFirst(message, leaseUntilMs)
+        if (claimed !== undefined) claims.push(claimed)
+      } else if (isCurrent) {
+        excluded.push(message)
+      }
+      due.pop()
+      nextDueMs = undefined
+    }
+    for (const message of excluded) schedule(message)
+    for (const message of leased) {
+      const untilMs = message.leasedUntilMs
+      if (untilMs !== undefined && !exclude.has(message.key)) nextDueMs = Math.min(nextDueMs ?? untilMs, untilMs)
+      break
+    }
+    return { claims, nextDueMs }
+  }
+
+  function settleOne(settlement: Settlement, nowMs: number): boolean {
+    const message = active.get(settlement.messageKey)
+    const pending = message?.pending.find(({ event }) => event.id === settlement.id)
+    // A lease that ran out does no harm as long as nobody else took the event.
+    if (message === undefined || pending?.token !== settlement.token) return false
+    if (settlement.outcome === 'retry') {
+      pending.dueMs = settlement.dueMs
+    } else {
+      const { id, raw, record } = pending.event
+      message.pending.splice(message.pending.indexOf(pending), 1)
+      message.settledIds.push(id)
+      unsettled -= 1
+      unsettledBytes -= raw.length
+      if (settlement.outcome === 'dead') {
+        const { error } = settlement
+        const { attempts } = pending
+        dead.set(id, { id, attempts, error, diedAtMs: nowMs, record, raw, pending, sequence: (deaths += 1) })
+        for (const oldest of dead.keys()) {
+          if (dead.size <= maxDeadLetters) break
+          dead.delete(oldest)
+        }
+      }
+    }
+    release(message)
+    return true
+  }
+
+  return {
+    admit(events, nowMs) {
+      seeTime(nowMs)
+      return events.map((event) => admitOne(event, nowMs))
+    },
+    claim,
+    settle(settlements, nowMs) {
+      seeTime(nowMs)
+      return settlements.map((settlement) => settleOne(settlement, nowMs))
+    },
+    latest(messageKey) {
+      const latest = (active.get(messageKey) ?? settled.get(messageKey))?.latest
+      return latest && { record: latest.record, finals: latest.finals.map((final) => final.record) }
+    },
+    deadLetters({ after, limit }) {
+      const from = after === undefined ? 0 : Number(after)
+      const following = [...dead.values()].filter((letter) => letter.sequence > from)
+      const items = following.slice(0, limit)
+      const last = items.at(-1)
+      return following.length > limit && last !== undefined ? { items, next: String(last.sequence) } : { items }
+    },
+    replay(id, { force, nowMs }) {
+      const letter = dead.get(id)
+      if (letter === undefined) return false
+      dead.delete(id)
+      const { event } = letter.pending
+      const message = activate(event.messageKey)
+      const at = message.settledIds.indexOf(id)
+      if (at !== -1) message.settledIds.splice(at, 1)
+      const late = !force && isLate(message, event)
+      enqueue(message, { event, late, replay: true, attempts: 0, dueMs: nowMs, token: 0 }, nowMs)
+      unsettled += 1
+      unsettledBytes += event.raw.length
+      if (message.leasedUntilMs === undefined) schedule(message)
+      return true
+    },
+    prune(nowMs) {
+      seeTime(nowMs)
+      const before = settled.size
+      settled.purgeStale()
+      return before - settled.size
+    },
+    counts: () => ({ unsettled, deadLetters: dead.size }),
+    close() {},
+  }
+}

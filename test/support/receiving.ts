@@ -1,0 +1,59 @@
+/** A receiver on a real server on loopback, with the service played against it. */
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createReceiver, type CallbackKind, type MessagingWebhooksError, type ProofPolicy } from 'messaging-webhooks'
+import { signCallback } from 'messaging-webhooks/testing'
+import { onTestFinished } from 'vitest'
+
+export const AUTH_KEY = 'auth-key-of-the-tests'
+export const SIGNING_SECRET = 'signing-secret-of-the-tests'
+
+type ReceiverOptions = Parameters<typeof createReceiver>[0]
+
+/** Serves the middleware until the test ends; `options` are the receiver's, with credentials and silence filled in. */
+export async function receiving(
+  options: Partial<ReceiverOptions> = {},
+  mount: { readonly kind?: CallbackKind; readonly proof?: ProofPolicy } = {},
+) {
+  const receiver = createReceiver({
+    ...('projects' in options ? {} : { credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } }),
+    logger: false,
+    ...options,
+  })
+  const errors: MessagingWebhooksError[] = []
+  receiver.onError((error) => void errors.push(error))
+  const server = http.createServer(
+    receiver.middleware(mount.kind, mount.proof === undefined ? {} : { proof: mount.proof }),
+  )
+  const url = await listen(server)
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await receiver.close({ deadlineMs: 100 })
+  })
+  return { receiver, server, url, errors }
+}
+
+/** Listens on a free port of loopback. */
+export async function listen(server: http.Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return `http://127.0.0.1:${port}/`
+}
+
+/** POSTs a body signed as the service signs it, with the authKey in it where it is an object. */
+export async function post(
+  url: string,
+  body: object | string | Uint8Array,
+  { timestamp, headers = {} }: { readonly timestamp?: number; readonly headers?: Record<string, string> } = {},
+): Promise<{ readonly status: number; readonly text: string }> {
+  const bytes =
+    typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify({ ...body, authKey: AUTH_KEY })
+  const signature = signCallback(bytes, SIGNING_SECRET, timestamp === undefined ? {} : { timestamp })
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-service-signature': signature, ...headers },
+    body: typeof bytes === 'string' ? bytes : Buffer.from(bytes),
+  })
+  return { status: response.status, text: await response.text() }
+}
