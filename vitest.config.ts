@@ -7,6 +7,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^messaging-webhooks$/, replacement: source('index.ts') },
+      { find: /^messaging-webhooks\/store-conformance$/, replacement: source('store-conformance/index.ts') },
       { find: /^messaging-webhooks\/testing$/, replacement: source('testing/index.ts') },
     ],
   },

@@ -1,0 +1,100 @@
+/** One event never harms another: a store holds any proven bytes. */
+import assert from 'node:assert/strict'
+import type { NewEvent } from '../inbox/store.ts'
+import { admit, claim, digestOf, sample, settlementOf, START_MS } from './samples.ts'
+import type { ConformanceCase } from './suite.ts'
+
+/** Names and words that databases, hash tags, joined keys and text columns stumble over. */
+const AWKWARD_TEXTS: readonly string[] = [
+  '\u0000',
+  'a\u0000b',
+  '\ud800',
+  '\udc00\ud800',
+  '\uFFFD',
+  '{tag}',
+  '}{',
+  'a:b',
+  'line\nbreak',
+  'quote \' and " and \\',
+  '$1 ? :name @p',
+  '%s %d \\x00',
+  '__proto__',
+  'constructor',
+  '12345678901234567890',
+  '',
+  ' ',
+  '\u202Eright to left',
+  '\u{1F4E8}'.repeat(100),
+  'x'.repeat(200_000),
+]
+
+const AWKWARD_BYTES: readonly Buffer[] = [
+  Buffer.alloc(0),
+  Buffer.from([0]),
+  Buffer.from([0xff, 0xfe, 0x00, 0xd8]),
+  Buffer.from([0xc3, 0x28]),
+  Buffer.from('{"a":"\\u0000"}'),
+  Buffer.from('{"a":"\\ud800"}'),
+  Buffer.from('{"n":1e400}'),
+  Buffer.from('{"n":1e200000}'),
+  Buffer.from('['.repeat(10_000)),
+  Buffer.alloc(256 * 1024, 0x61),
+]
+
+function awkwardEvents(): readonly NewEvent[] {
+  const texts = AWKWARD_TEXTS.map((text, index) => {
+    const event = sample({ message: `awkward text ${index}` })
+    const report = { type: 'message.failed' as const, messageId: text, channel: text, status: text, recipient: text }
+    return { ...event, record: { ...event.record, project: text, report }, raw: Buffer.from(text) }
+  })
+  return [...texts, ...AWKWARD_BYTES.map((raw, index) => sample({ message: `awkward bytes ${index}`, raw }))]
+}
+
+async function takeBack(
+  open: Parameters<typeof claim>[0],
+): Promise<ReadonlyMap<string, { readonly raw: Buffer; readonly record: unknown }>> {
+  const { claims } = await claim(open, { limit: 1_000 })
+  await open.settle(
+    claims.map((claimed) => settlementOf(claimed, { outcome: 'done' })),
+    START_MS,
+  )
+  return new Map(claims.map(({ id, raw, record }) => [id, { raw: Buffer.from(raw), record }]))
+}
+
+export const BYTES: readonly ConformanceCase[] = [
+  {
+    name: 'holds awkward texts and bytes, each alone',
+    async run({ open }) {
+      for (const event of awkwardEvents()) {
+        assert.deepEqual(await admit(open, [event]), ['new'])
+        const { id, raw, record } = event
+        assert.deepEqual((await takeBack(open)).get(id), { raw, record })
+      }
+    },
+  },
+  {
+    name: 'holds awkward texts and bytes in the middle of a batch of fifty, and its neighbours',
+    async run({ open }) {
+      for (const [index, event] of awkwardEvents().entries()) {
+        const good = Array.from({ length: 49 }, (_, at) => sample({ message: `good ${index} ${at}` }))
+        const batch = [...good.slice(0, 25), event, ...good.slice(25)]
+        assert.deepEqual(new Set(await admit(open, batch)), new Set(['new']))
+        const back = await takeBack(open)
+        assert.equal(back.size, 50)
+        assert.deepEqual(back.get(event.id), { raw: event.raw, record: event.record })
+      }
+    },
+  },
+  {
+    name: 'keeps identities apart that differ in one digit',
+    async run({ open }) {
+      const digits = digestOf('any').slice(1)
+      const events = [...'0123456789abcdef'].map((digit) => ({
+        ...sample({ message: digit }),
+        id: `${digit}${digits}`,
+      }))
+      assert.deepEqual(new Set(await admit(open, events)), new Set(['new']))
+      assert.deepEqual(new Set(await admit(open, events)), new Set(['duplicate']))
+    },
+  },
+]

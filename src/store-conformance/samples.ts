@@ -1,0 +1,95 @@
+/** Events to admit, made of a few words. */
+import { createHash } from 'node:crypto'
+import type { Claim, ClaimRequest, NewEvent, OpenStore, Settlement } from '../inbox/store.ts'
+
+/** A moment to start from; every test says its times relative to it. */
+export const START_MS = Date.UTC(2026, 0, 1)
+export const LEASE_MS = 60_000
+
+/** A digest as the receiver makes it: 32 hexadecimal digits. */
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest().toString('hex', 0, 16)
+}
+
+/** What a sample says of itself; everything else is filled in. */
+export interface Sample {
+  readonly message?: string
+  /** Its place in the message; also its name, unless `name` is given. */
+  readonly at?: number
+  readonly name?: string
+  readonly final?: boolean
+  readonly step?: number
+  readonly awaits?: number
+  readonly gapUntilMs?: number
+  readonly raw?: Buffer
+}
+
+/** A report of a message. */
+export function sample({ message = 'm', at = 1, name = `${message}-${at}`, ...rest }: Sample = {}): NewEvent {
+  const id = digestOf(`event ${name}`)
+  const seconds = String(at).padStart(12, '0')
+  return {
+    id,
+    messageKey: digestOf(`message ${message}`),
+    order: `${seconds}3${seconds}${id}`,
+    final: rest.final ?? false,
+    step: rest.step ?? 0,
+    awaits: rest.awaits ?? 0,
+    gapUntilMs: rest.gapUntilMs ?? START_MS,
+    record: {
+      project: 'My Shop',
+      kind: 'status',
+      timestamp: 1_700_000_000 + at,
+      timestampSource: 'payload',
+      receivedAtMs: START_MS,
+      proof: 'both',
+      report: { type: 'message.delivered', messageId: message, channel: 'sms', status: name },
+    },
+    raw: rest.raw ?? Buffer.from(JSON.stringify({ messageId: message, status: name })),
+  }
+}
+
+/** An event of no message, such as a payment. */
+export function loneSample(name: string, raw: Buffer = Buffer.from(JSON.stringify({ name }))): NewEvent {
+  const event = sample({ message: name, name })
+  const { report: _, ...record } = event.record
+  return { ...event, messageKey: event.id, order: '', record: { ...record, kind: 'payment' }, raw }
+}
+
+export async function admit(open: OpenStore<object>, events: readonly NewEvent[], nowMs = START_MS) {
+  return open.admit(events, nowMs)
+}
+
+/** Claims with a lease of `LEASE_MS`. */
+export async function claim(open: OpenStore<object>, request: Partial<ClaimRequest> = {}) {
+  const nowMs = request.nowMs ?? START_MS
+  return open.claim({ limit: 100, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set(), ...request })
+}
+
+/** The names of the claimed samples, in the order given. */
+export function namesOf(claims: readonly Claim[]): readonly (string | undefined)[] {
+  return claims.map(({ record }) => record.report?.status)
+}
+
+type Outcome =
+  | { readonly outcome: 'done' }
+  | { readonly outcome: 'retry'; readonly dueMs: number; readonly error: string }
+  | { readonly outcome: 'dead'; readonly error: string }
+
+export function settlementOf({ id, messageKey, token }: Claim, outcome: Outcome): Settlement {
+  return { id, messageKey, token, ...outcome }
+}
+
+/** Claims all that is due, settles it as done, until nothing is left; returns the names in the order of the claims. */
+export async function handOverAll(open: OpenStore<object>, nowMs = START_MS): Promise<readonly (string | undefined)[]> {
+  const names: (string | undefined)[] = []
+  for (;;) {
+    const { claims } = await claim(open, { nowMs })
+    if (claims.length === 0) return names
+    names.push(...namesOf(claims))
+    await open.settle(
+      claims.map((claimed) => settlementOf(claimed, { outcome: 'done' })),
+      nowMs,
+    )
+  }
+}

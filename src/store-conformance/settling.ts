@@ -1,0 +1,155 @@
+/** Settling: done, to be tried again, or dead; and what may be done with the dead. */
+import assert from 'node:assert/strict'
+import { admit, claim, handOverAll, namesOf, sample, settlementOf, START_MS } from './samples.ts'
+import type { ConformanceCase, Fixture } from './suite.ts'
+
+/** Claims the only due event and buries it. */
+async function bury(open: Fixture['open'], error = 'it failed', nowMs = START_MS): Promise<string> {
+  const [claimed] = (await claim(open, { nowMs, limit: 1 })).claims
+  assert.ok(claimed)
+  assert.deepEqual(await open.settle([settlementOf(claimed, { outcome: 'dead', error })], nowMs), [true])
+  return claimed.id
+}
+
+export const SETTLING: readonly ConformanceCase[] = [
+  {
+    name: 'a retry is due when it was said to be, with its attempts counted, and holds the later ones back',
+    async run({ open }) {
+      await admit(open, [sample({ at: 1 }), sample({ at: 2 })])
+      const dueMs = START_MS + 500
+      const [claimed] = (await claim(open)).claims
+      assert.ok(claimed)
+      await open.settle([settlementOf(claimed, { outcome: 'retry', dueMs, error: 'no' })], START_MS)
+      assert.deepEqual((await claim(open, { nowMs: dueMs - 1 })).claims, [])
+      const [again] = (await claim(open, { nowMs: dueMs })).claims
+      assert.equal(again?.attempt, 2)
+      assert.equal(again.record.report?.status, 'm-1')
+    },
+  },
+  {
+    name: 'settling twice, or with another token, changes nothing',
+    async run({ open }) {
+      await admit(open, [sample()])
+      const [claimed] = (await claim(open)).claims
+      assert.ok(claimed)
+      const done = settlementOf(claimed, { outcome: 'done' })
+      assert.deepEqual(await open.settle([{ ...done, token: claimed.token + 1 }], START_MS), [false])
+      assert.deepEqual(await open.settle([done, done], START_MS), [true, false])
+    },
+  },
+  {
+    name: 'settles many at once and answers for each',
+    async run({ open }) {
+      await admit(
+        open,
+        Array.from({ length: 60 }, (_, index) => sample({ message: `m${index}` })),
+      )
+      const { claims } = await claim(open)
+      const settlements = claims.map((claimed, index) =>
+        settlementOf(index % 2 === 0 ? claimed : { ...claimed, token: claimed.token + 1_000 }, { outcome: 'done' }),
+      )
+      const expected = settlements.map((_, index) => index % 2 === 0)
+      assert.deepEqual(await open.settle(settlements, START_MS), expected)
+    },
+  },
+  {
+    name: 'a dead letter keeps its error and its bytes, and lets the later ones of its message go on',
+    async run({ open }) {
+      const event = sample({ at: 1 })
+      await admit(open, [event, sample({ at: 2 })])
+      await bury(open, 'the reason', START_MS + 1)
+      const { items, next } = await open.deadLetters({ after: undefined, limit: 10 })
+      assert.equal(next, undefined)
+      const [letter] = items
+      assert.ok(letter)
+      assert.deepEqual(
+        { id: letter.id, attempts: letter.attempts, error: letter.error, diedAtMs: letter.diedAtMs },
+        { id: event.id, attempts: 1, error: 'the reason', diedAtMs: START_MS + 1 },
+      )
+      assert.deepEqual(letter.record, event.record)
+      assert.deepEqual(Buffer.from(letter.raw), event.raw)
+      assert.deepEqual(await handOverAll(open), ['m-2'])
+      assert.deepEqual(await admit(open, [event]), ['duplicate'])
+    },
+  },
+  {
+    name: 'pages through dead letters, oldest first, each once',
+    async run({ open }) {
+      const ids: string[] = []
+      for (let index = 0; index < 7; index += 1) {
+        await admit(open, [sample({ message: `m${index}` })])
+        ids.push(await bury(open, 'no', START_MS + index))
+      }
+      const seen: string[] = []
+      let after: string | undefined
+      for (let pages = 0; pages < 3; pages += 1) {
+        const page = await open.deadLetters({ after, limit: 3 })
+        seen.push(...page.items.map(({ id }) => id))
+        assert.equal(page.next === undefined, pages === 2)
+        after = page.next
+      }
+      assert.deepEqual(seen, ids)
+    },
+  },
+  {
+    name: 'a replayed dead letter is due at once, as a replay with its attempts counted anew',
+    async run({ open }) {
+      await admit(open, [sample()])
+      const id = await bury(open)
+      assert.equal(await open.replay(id, { force: false, nowMs: START_MS + 5 }), true)
+      assert.deepEqual((await open.deadLetters({ after: undefined, limit: 10 })).items, [])
+      const [again] = (await claim(open, { nowMs: START_MS + 5 })).claims
+      assert.ok(again)
+      assert.deepEqual(
+        { id: again.id, attempt: again.attempt, replay: again.replay, late: again.late },
+        { id, attempt: 1, replay: true, late: false },
+      )
+      assert.equal(await open.replay(id, { force: false, nowMs: START_MS + 5 }), false)
+    },
+  },
+  {
+    name: 'a replay comes as late where a later event was handed over meanwhile, unless it is forced',
+    async run({ open }) {
+      await admit(open, [sample({ at: 1 }), sample({ at: 2 })])
+      const id = await bury(open)
+      assert.deepEqual(await handOverAll(open), ['m-2'])
+      assert.equal(await open.replay(id, { force: false, nowMs: START_MS }), true)
+      const [late] = (await claim(open)).claims
+      assert.equal(late?.late, true)
+      await open.settle([settlementOf(late, { outcome: 'dead', error: 'again' })], START_MS)
+      assert.equal(await open.replay(id, { force: true, nowMs: START_MS }), true)
+      const [forced] = (await claim(open)).claims
+      assert.equal(forced?.late, false)
+    },
+  },
+  {
+    name: 'counts what is unsettled and what is dead',
+    async run({ open }) {
+      assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
+      await admit(open, [sample({ at: 1 }), sample({ at: 2 }), sample({ message: 'other' })])
+      assert.deepEqual(await open.counts(), { unsettled: 3, deadLetters: 0 })
+      await bury(open)
+      assert.deepEqual(await open.counts(), { unsettled: 2, deadLetters: 1 })
+      await handOverAll(open)
+      assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 1 })
+    },
+  },
+  {
+    name: 'prune forgets nothing that is unsettled, dead, or still to be recognised',
+    async run({ open }) {
+      const waiting = sample({ message: 'waiting', awaits: 1, gapUntilMs: START_MS + 60_000 })
+      await admit(open, [waiting, sample({ message: 'settled' })])
+      await handOverAll(open)
+      await admit(open, [sample({ message: 'dead' })])
+      await bury(open)
+      const laterMs = START_MS + 60_000
+      await open.prune(laterMs)
+      assert.deepEqual(await admit(open, [sample({ message: 'settled' }), waiting], laterMs), [
+        'duplicate',
+        'duplicate',
+      ])
+      assert.deepEqual(namesOf((await claim(open, { nowMs: laterMs })).claims), ['waiting-1'])
+      assert.equal((await open.deadLetters({ after: undefined, limit: 1 })).items.length, 1)
+    },
+  },
+]
