@@ -89,7 +89,7 @@ export const BYTES: readonly ConformanceCase[] = [
     name: 'keeps identities apart that differ in one digit',
     async run({ open }) {
       const digits = digestOf('any').slice(1)
-      const events = [...'0123456789abcdef'].map((digit) => ({
+      const events = Array.from('0123456789abcdef').map((digit) => ({
         ...sample({ message: digit }),
         id: `${digit}${digits}`,
       }))

@@ -14,11 +14,11 @@ interface Step {
   readonly dice: readonly number[]
 }
 
-const steps = fc.array(
+const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.record({
     what: fc.constantFrom('admit', 'admit', 'claim', 'claim', 'settle', 'settle', 'forget', 'wait', 'replay'),
     dice: fc.array(fc.nat({ max: 59 }), { minLength: 8, maxLength: 8 }),
-  }) as fc.Arbitrary<Step>,
+  }),
   // Without a size, most sequences would be too short to meet anything rare.
   { minLength: 1, maxLength: 60, size: 'max' },
 )

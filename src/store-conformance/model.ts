@@ -75,7 +75,7 @@ export function createModel(): Model {
     },
     settle({ id, token, ...settlement }, nowMs) {
       const found = events.find(({ event, state }) => event.id === id && state === 'waiting')
-      if (found === undefined || found.token !== token || token === 0) return false
+      if (found?.token !== token || token === 0) return false
       if (settlement.outcome === 'retry') found.dueMs = settlement.dueMs
       else found.state = settlement.outcome === 'dead' ? 'dead' : 'settled'
       if (leases.get(settlement.messageKey)?.token === token) leases.delete(settlement.messageKey)
