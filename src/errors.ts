@@ -71,6 +71,20 @@ export const ERRORS = {
     'The store holds as many unsettled events as it may.',
     'Handlers are slower than arrivals: raise its bounds, or use a store on disk.',
   ],
+  store_unsupported: ['This Node has no `node:sqlite`.', 'Use Node 22.13 or later, or another store.'],
+  store_foreign: [
+    'The database file is not one of this package; it was left as it is.',
+    'Give the store a file of its own.',
+  ],
+  store_newer: [
+    'The database file was written by a newer version of this package; it was left as it is.',
+    'Update this package.',
+  ],
+  store_locked: ['Another process holds the database file.', 'Stop it, or give each process a file of its own.'],
+  store_replaced: [
+    'The database file was removed or replaced while it was open.',
+    'Restart the process; put nothing else in the place of the file while it runs.',
+  ],
   internal: ['The receiver met an error of its own.', 'Please report it, with `cause`.'],
 
   // Reported only; the callback was taken.

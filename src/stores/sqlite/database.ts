@@ -1,0 +1,128 @@
+/** Opens a database file: settings, versions, and the refusal of what is not ours. */
+import { statSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { MessagingWebhooksError } from '../../errors.ts'
+import { INBOX } from './migrations/001-inbox.ts'
+
+/** Numbered from 1; a file's `user_version` says how many of them it has. */
+const MIGRATIONS: readonly string[] = [INBOX]
+
+/** Marks a file as ours: "mwhk" in ASCII. */
+const APPLICATION_ID = 0x6d77686b
+
+export interface DatabaseOptions {
+  readonly path: string
+  readonly synchronous: 'FULL' | 'NORMAL' | 'OFF'
+  readonly busyTimeoutMs: number
+}
+
+export interface Database {
+  readonly db: DatabaseSync
+  /** Runs `work` in one transaction. A commit that is not `durable` may be lost with the power, never torn. */
+  transaction<T>(durable: boolean, work: () => T): T
+  /** Throws where the file was removed or replaced: what is written to it then is written into the void. */
+  checkFile(): void
+}
+
+/** Opens, checks and migrates. Throws a `MessagingWebhooksError` (`store_unsupported`, `store_foreign`, ...). */
+export async function openDatabase({ path, synchronous, busyTimeoutMs }: DatabaseOptions): Promise<Database> {
+  const db = await connect(path)
+  try {
+    // By PRAGMA, because some Nodes ignore the constructor's option.
+    db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    const version = readPragma(db, 'user_version')
+    checkOurs(db, version)
+    if (!canShare(process.versions['sqlite'] ?? '0')) db.exec('PRAGMA locking_mode = EXCLUSIVE')
+    db.exec('PRAGMA journal_mode = WAL')
+    migrate(db)
+  } catch (error) {
+    db.close()
+    throw isBusy(error) ? new MessagingWebhooksError('store_locked', undefined, { cause: error }) : error
+  }
+  let level: string | undefined
+  const identity = fileIdentity(path)
+  return {
+    db,
+    transaction(durable, work) {
+      const wanted = durable ? synchronous : synchronous === 'OFF' ? 'OFF' : 'NORMAL'
+      if (wanted !== level) db.exec(`PRAGMA synchronous = ${wanted}`)
+      level = wanted
+      db.exec('BEGIN IMMEDIATE')
+      try {
+        const result = work()
+        db.exec('COMMIT')
+        return result
+      } catch (error) {
+        if (db.isTransaction) db.exec('ROLLBACK')
+        throw error
+      }
+    },
+    checkFile() {
+      if (path !== ':memory:' && fileIdentity(path) !== identity) throw new MessagingWebhooksError('store_replaced')
+    },
+  }
+}
+
+async function connect(path: string): Promise<DatabaseSync> {
+  let sqlite: typeof import('node:sqlite')
+  try {
+    sqlite = await import('node:sqlite')
+  } catch (error) {
+    throw new MessagingWebhooksError('store_unsupported', `This is Node ${process.versions.node}.`, { cause: error })
+  }
+  return new sqlite.DatabaseSync(path)
+}
+
+/**
+ * Whether two connections may write one file: before 3.51.3 a reset of the log can corrupt it (3.50.7 and 3.44.6 are
+ * mended too). SQLite is asked, not Node, which may be built with another.
+ */
+export function canShare(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
+  if (major !== 3) return major > 3
+  if (minor === 44) return patch >= 6
+  if (minor === 50) return patch >= 7
+  return minor > 51 || (minor === 51 && patch >= 3)
+}
+
+function checkOurs(db: DatabaseSync, version: number): void {
+  const applicationId = readPragma(db, 'application_id')
+  const tables = Number(db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'])
+  if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0))
+    throw new MessagingWebhooksError('store_foreign')
+  if (version > MIGRATIONS.length)
+    throw new MessagingWebhooksError(
+      'store_newer',
+      `The file has version ${version}; this package knows ${MIGRATIONS.length}.`,
+    )
+}
+
+function migrate(db: DatabaseSync): void {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    // Read again: another process may have migrated while we waited for the lock.
+    for (let version = readPragma(db, 'user_version'); version < MIGRATIONS.length; version += 1) {
+      db.exec(MIGRATIONS[version] ?? '')
+      db.exec(`PRAGMA user_version = ${version + 1}`)
+    }
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+    db.exec('COMMIT')
+  } catch (error) {
+    db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function readPragma(db: DatabaseSync, name: 'user_version' | 'application_id'): number {
+  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
+}
+
+function fileIdentity(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats && `${stats.dev}:${stats.ino}`
+}
+
+/** SQLITE_BUSY and its kin. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === 5
+}

@@ -1,0 +1,20 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { storeConformance } from 'messaging-webhooks/store-conformance'
+import { test } from 'vitest'
+import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+
+storeConformance({
+  test,
+  skip(name, reason) {
+    test.skip(`${name} (${reason})`)
+  },
+  makeStore() {
+    const folder = mkdtempSync(join(tmpdir(), 'sqlite-store-'))
+    return { store: sqliteStore(join(folder, 'inbox.db')), dispose: () => rmSync(folder, { recursive: true }) }
+  },
+  // Each opens a file and a thread of its own.
+  interleavings: 30,
+  capabilities: sqliteStore('unused.db').capabilities,
+})
