@@ -26,7 +26,7 @@ export interface Message {
   steps: number
   latest: MessageLatest | undefined
   /** While it runs, nothing of this message is handed out. */
-  leasedUntilMs: number | undefined
+  lease: { readonly token: number; readonly untilMs: number } | undefined
   /** Grows with every change of when the message is due, which makes older entries of the heap void. */
   schedule: number
 }
@@ -40,7 +40,7 @@ export function newMessage(key: string): Message {
     handedOpen: '',
     steps: 0,
     latest: undefined,
-    leasedUntilMs: undefined,
+    lease: undefined,
     schedule: 0,
   }
 }

@@ -102,7 +102,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
     enqueue(message, { event, late, replay: false, attempts: 0, dueMs, token: 0 }, nowMs)
     unsettled += 1
     unsettledBytes += event.raw.length
-    if (message.leasedUntilMs === undefined) schedule(message)
+    if (message.lease === undefined) schedule(message)
     return late ? 'late' : 'new'
   }
 
@@ -112,7 +112,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
     first.attempts += 1
     handOver(message, first)
     first.token = tokens += 1
-    message.leasedUntilMs = leaseUntilMs
+    message.lease = { token: first.token, untilMs: leaseUntilMs }
     leased.add(message)
     const { event, late, replay, attempts, token } = first
     const { id, messageKey, record, raw } = event
@@ -120,7 +120,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
   }
 
   function release(message: Message): void {
-    message.leasedUntilMs = undefined
+    message.lease = undefined
     leased.delete(message)
     schedule(message)
   }
@@ -128,7 +128,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
   /** Gives back what a holder did not settle in time. */
   function expireLeases(nowMs: number): void {
     for (const message of leased) {
-      if (message.leasedUntilMs !== undefined && message.leasedUntilMs > nowMs) return
+      if (message.lease !== undefined && message.lease.untilMs > nowMs) return
       release(message)
     }
   }
@@ -141,7 +141,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
     let nextDueMs: number | undefined
     for (let next = due.peek(); next !== undefined; next = due.peek()) {
       const { message, schedule: entered } = next.value
-      const isCurrent = message.schedule === entered && message.leasedUntilMs === undefined
+      const isCurrent = message.schedule === entered && message.lease === undefined
       if (isCurrent && !exclude.has(message.key)) {
         nextDueMs = next.dueMs
         if (next.dueMs > nowMs || claims.length >= limit) break
@@ -154,9 +154,9 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       nextDueMs = undefined
     }
     for (const message of excluded) schedule(message)
-    for (const message of leased) {
-      const untilMs = message.leasedUntilMs
-      if (untilMs !== undefined && !exclude.has(message.key)) nextDueMs = Math.min(nextDueMs ?? untilMs, untilMs)
+    for (const { key, lease } of leased) {
+      if (lease === undefined || exclude.has(key)) continue
+      nextDueMs = Math.min(nextDueMs ?? lease.untilMs, lease.untilMs)
       break
     }
     return { claims, nextDueMs }
@@ -185,7 +185,9 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
         }
       }
     }
-    release(message)
+    // Another event of the message may be in somebody's hands by now, with a lease of its own.
+    if (message.lease === undefined) schedule(message)
+    else if (message.lease.token === settlement.token) release(message)
     return true
   }
 
@@ -222,7 +224,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       enqueue(message, { event, late, replay: true, attempts: 0, dueMs: nowMs, token: 0 }, nowMs)
       unsettled += 1
       unsettledBytes += event.raw.length
-      if (message.leasedUntilMs === undefined) schedule(message)
+      if (message.lease === undefined) schedule(message)
       return true
     },
     prune(nowMs) {
