@@ -83,7 +83,6 @@ export function digestWithoutAuthKeys(body: ReadBody): Buffer {
   const hash = createHash('sha256')
   let from = 0
   for (const { start, end } of body.authKeys) {
-    if (start < from) continue
     hash.update(body.bytes.subarray(from, start))
     from = end
   }
