@@ -4,13 +4,22 @@
  */
 export const ERRORS = {
   // Thrown at the caller.
-  options_invalid: ['An option is wrong.', 'See the sentence in the message; nothing was started.'],
-  pattern_unknown: ['`on` was given an event type that does not exist.', 'Use a type of the table, or `onAny`.'],
-  project_required: ['`latest` was asked without a project.', 'Pass `{ project }`: message ids belong to a project.'],
-  receiver_closed: ['The receiver was closed.', 'Create a new one; stop the server before `close()`.'],
+  options_invalid: ['An option cannot work.', 'Nothing was started; the README’s table says what each option takes.'],
+  pattern_unknown: [
+    '`on` was given an event type that does not exist, or a handler that is no function.',
+    'Use a type or a family of the README’s table, or `onAny` for every event.',
+  ],
+  project_required: ['`latest` was asked without a project.', 'Pass `{ project }`: a message id belongs to a project.'],
+  receiver_closed: [
+    'The receiver is closed.',
+    'Create a new one; on the way out, call `server.close()` before `receiver.close()`.',
+  ],
 
   // A request was refused (401 unless another status stands here); handed to `onError`.
-  signature_missing: ['There is no signature header, and no valid authKey.', 'Check who posts to this URL.'],
+  signature_missing: [
+    'There is no signature header, and no authKey that would do instead.',
+    'Check who posts to this URL, and that no proxy takes `X-Service-Signature` off.',
+  ],
   signature_malformed: [
     'The signature header does not have the form `t=<unix seconds>,v1=<64 lowercase hex digits>`, or came twice.',
     'Look for a proxy that folds, repeats or rewrites headers.',
@@ -21,22 +30,22 @@ export const ERRORS = {
   ],
   signature_mismatch: [
     'The signature matches none of the live secrets.',
-    'Compare the signing secret (rotated? a trailing newline?); mount the receiver where the body is still unread.',
+    'Compare the signing secret (rotated? a line end behind it?); mount the receiver where the body is still unread.',
   ],
   signature_stale: [
-    'The signature holds or is well formed, but its `t` is further from this clock than `toleranceSeconds`.',
-    'A right digest means a replay or a wrong clock: compare this machine with NTP.',
+    'The `t` of the signature header is further from this clock than `toleranceSeconds`; no other proof counts then.',
+    'If the digest is right, it is a replay or a wrong clock: compare this machine with NTP.',
   ],
-  auth_key_malformed: ['The body has an `authKey` that is no non-empty string.', 'Check who posts to this URL.'],
+  auth_key_malformed: ['The `authKey` of the body is empty, or no string.', 'Check who posts to this URL.'],
   auth_key_mismatch: ['The `authKey` matches none of the live keys.', 'Compare the Auth Key; was it rotated?'],
   auth_key_missing: ['The policy asks for an authKey, and the body has none.', 'Check `proof` for this URL.'],
   signature_required: [
     'The authKey holds, but the policy asks for a signature that holds too.',
-    'Check `proof` for this URL, and that the service signs its callbacks.',
+    'Check `proof` for this URL, and that no proxy takes `X-Service-Signature` off.',
   ],
   project_unknown: [
-    'The body names a project that has no credentials here.',
-    'Names are compared exactly, case and white space included; add the project.',
+    'There are no credentials for the project that the body names, or for a body that names none.',
+    'Add the project; names are compared exactly, case and white space included.',
   ],
   project_ambiguous: [
     'The body names no project, and the proof holds for several.',
@@ -49,27 +58,45 @@ export const ERRORS = {
   ],
   body_already_read: [
     'Something read the request before the receiver and left nothing of it.',
-    'Mount the receiver first.',
+    'Mount the receiver before whatever reads the body.',
   ],
-  content_encoding: ['415: the body is compressed, and no proof holds over it.', 'Take the encoding off before.'],
+  content_encoding: [
+    '415: the body is compressed, and no proof holds over it.',
+    'Look for a proxy that compresses requests on the way.',
+  ],
   body_too_large: ['413: the body is larger than `maxBodyBytes`.', 'Raise it if the service sends such bodies.'],
-  body_too_slow: ['408: the body did not arrive within `bodyTimeoutMs`.', 'Look at the network before the server.'],
-  body_incomplete: ['400: the body ended before its announced length.', 'Look at the network before the server.'],
-  method_not_allowed: ['405: the request is no POST.', 'Callbacks are always POSTed.'],
+  body_too_slow: [
+    '408: the body did not arrive within `bodyTimeoutMs`.',
+    'Look at the network and the proxies in front of this server.',
+  ],
+  body_incomplete: [
+    '400: the body ended before its announced length.',
+    'Look at the network and the proxies in front of this server.',
+  ],
+  method_not_allowed: [
+    '405: the request is no POST.',
+    'Callbacks are always POSTed: look for a redirect, method-override, or a health check on this URL.',
+  ],
 
   // Answered 503; handed to `onError`.
-  credentials_failed: ['The credentials function threw.', 'See `cause`; the callback was not taken.'],
-  credentials_slow: ['The credentials function took longer than `lookupTimeoutMs`.', 'Cache what it looks up.'],
+  credentials_failed: ['The credentials function threw.', '`cause` is what it threw; the callback was not taken.'],
+  credentials_slow: [
+    'The credentials function took longer than `lookupTimeoutMs`.',
+    'Cache what it looks up; the callback was not taken.',
+  ],
   credentials_invalid: [
     'The credentials function returned something that is no pair of non-empty strings.',
     'Return `{ authKey, signingSecret }`, a list of them, or undefined for an unknown project.',
   ],
-  credentials_busy: ['Too many credentials look-ups are under way.', 'Cache what the function looks up.'],
-  store_failed: ['The store threw.', 'See `cause`; the callback was not taken.'],
-  store_slow: ['The store did not answer within `storeTimeoutMs`.', 'Look at the store.'],
+  credentials_busy: [
+    'Too many credentials look-ups are under way.',
+    'Cache what the function looks up; the callback was not taken.',
+  ],
+  store_failed: ['The store threw.', '`cause` is what it threw; a callback that came meanwhile was not taken.'],
+  store_slow: ['The store did not answer within `storeTimeoutMs`.', 'Look at the store; it may have taken it later.'],
   store_full: [
     'The store holds as many unsettled events as it may.',
-    'Handlers are slower than arrivals: raise its bounds, or use a store on disk.',
+    'Handlers are slower than arrivals, or keep failing: mend them, or raise the bounds of the store.',
   ],
   store_unsupported: ['This Node has no `node:sqlite`.', 'Use Node 22.13 or later, or another store.'],
   store_foreign: [
@@ -90,19 +117,28 @@ export const ERRORS = {
   // Reported only; the callback was taken.
   signature_ignored: [
     'A callback was taken by its authKey, though its signature did not hold.',
-    'Compare the signing secret; with `proof: "both"` it would have been refused.',
+    'Compare the signing secret; with `proof: "signature"` or `"both"` it would have been refused.',
   ],
-  handler_failed: ['A handler threw; the event will be tried again.', 'See `cause`.'],
+  handler_failed: [
+    'A handler threw; the event is tried again while `retry.attempts` lasts.',
+    '`cause` is what it threw; the log leaves it out, `onError` gets it.',
+  ],
   handler_timeout: [
-    'A handler ran past `handlerTimeoutMs`; its signal was aborted and its message waits for it.',
-    'Pass `context.signal` on to what the handler waits for.',
+    'A handler ran past `handlerTimeoutMs`; its signal was aborted, and its message waits until it ends.',
+    'Pass `context.signal` on to whatever the handler waits for.',
   ],
   dead_letter: [
     'An event failed in every attempt and is now a dead letter.',
     'Mend the handler, then `receiver.replay(id)`.',
   ],
-  identify_failed: ['`identify` threw or returned no string; the default identity was used.', 'See `cause`.'],
-  lease_lost: ['Another process took this event over while its handlers ran.', 'It will run again there.'],
+  identify_failed: [
+    '`identify` threw or returned no string; the default identity was used.',
+    'Return a string, or undefined to keep the default; `cause` is what it threw.',
+  ],
+  lease_lost: [
+    'An event was taken over by another holder while its handlers ran.',
+    'It runs again there, so handlers must bear a repetition; look for what blocks the event loop.',
+  ],
 } as const satisfies Record<string, readonly [happened: string, todo: string]>
 
 /** A stable name for what went wrong; the README's table explains each. */

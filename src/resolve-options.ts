@@ -66,7 +66,10 @@ const standardSchema = z.custom<object>(
 /** Only shapes: that a secret is no empty string is checked where pairs are made ready, with words that name no secret. */
 const optionsSchema = z.strictObject({
   credentials: z
-    .union([z.custom<object>((value) => typeof value === 'object' && value !== null), functionLike])
+    .union(
+      [z.custom<object>((value) => typeof value === 'object' && value !== null), functionLike],
+      'expected a pair, a list of pairs, or a function',
+    )
     .optional(),
   projects: z
     .custom<object>(
@@ -108,8 +111,18 @@ const optionsSchema = z.strictObject({
       subscription: standardSchema.optional(),
     })
     .prefault({}),
-  clock: z.union([functionLike, objectLike('a clock', 'now', 'setTimer', 'soon')]).optional(),
-  logger: z.union([z.literal(false), objectLike('a logger', 'debug', 'info', 'warn', 'error')]).optional(),
+  clock: z
+    .union(
+      [functionLike, objectLike('a clock', 'now', 'setTimer', 'soon')],
+      'expected a function that returns milliseconds',
+    )
+    .optional(),
+  logger: z
+    .union(
+      [z.literal(false), objectLike('a logger', 'debug', 'info', 'warn', 'error')],
+      'expected a logger with debug, info, warn and error, or false',
+    )
+    .optional(),
 })
 
 /** Checks the options and fills the defaults in. Throws an `OptionsError` that names what is wrong, and no secret. */

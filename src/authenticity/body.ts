@@ -69,11 +69,7 @@ export function maskSecrets(body: ReadBody, secrets: readonly string[]): Buffer 
   for (const secret of secrets) {
     maskByValue(masked, Buffer.from(secret, 'utf8'))
     // A body that is no JSON may be in another encoding, which no name was found in.
-    if (body.fields === undefined) {
-      const wide = Buffer.from(secret, 'utf16le')
-      maskByValue(masked, wide)
-      maskByValue(masked, Buffer.from(wide).swap16())
-    }
+    if (body.fields === undefined) for (const wide of inWiderEncodings(secret)) maskByValue(masked, wide)
   }
   return masked
 }
@@ -83,7 +79,6 @@ export function digestWithoutAuthKeys(body: ReadBody): Buffer {
   const hash = createHash('sha256')
   let from = 0
   for (const { start, end } of body.authKeys) {
-    if (start < from) continue
     hash.update(body.bytes.subarray(from, start))
     from = end
   }
@@ -132,6 +127,13 @@ function maskValue(bytes: Buffer, { start, end }: Span): void {
       bytes[index] = DIGIT_ONE
     }
   }
+}
+
+/** A text in UTF-16 and UTF-32, either end first. */
+function inWiderEncodings(text: string): readonly Buffer[] {
+  const utf16 = Buffer.from(text, 'utf16le')
+  const utf32 = Buffer.from(Uint32Array.from(text, (character) => character.codePointAt(0) ?? 0).buffer)
+  return [utf16, Buffer.from(utf16).swap16(), utf32, Buffer.from(utf32).swap32()]
 }
 
 function maskByValue(bytes: Buffer, secret: Buffer): void {

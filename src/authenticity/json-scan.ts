@@ -12,7 +12,7 @@ export interface Span {
 interface JsonScan {
   readonly depth: number
   readonly values: number
-  /** Every value whose name is `authKey`, at any depth, in any spelling (`"\u0061uthKey"` too). */
+  /** Every outermost value whose name is `authKey`, at any depth, in any spelling (`"\u0061uthKey"` too). */
   readonly authKeys: readonly Span[]
   /** A top-level name that decides something appears twice; the last one wins, as in `JSON.parse`. */
   readonly duplicateKey: boolean
@@ -41,6 +41,7 @@ export function scanJson(bytes: Uint8Array): JsonScan {
   let depth = 0
   let deepest = 0
   let values = 0
+  let coveredUntil = 0
   let index = 0
   while (index < length) {
     const byte = bytes[index]
@@ -51,7 +52,11 @@ export function scanJson(bytes: Uint8Array): JsonScan {
         const name = readName(bytes, index, end)
         if (name === AUTH_KEY) {
           const start = skipBlanks(bytes, colon + 1)
-          authKeys.push({ start, end: endOfValue(bytes, start) })
+          // One inside another is covered already; looking for its end too would cost the square of the size.
+          if (start >= coveredUntil) {
+            coveredUntil = endOfValue(bytes, start)
+            authKeys.push({ start, end: coveredUntil })
+          }
         } else if (depth === 1 && name !== undefined && DECISIVE_NAMES.has(name)) {
           if (seen.has(name)) duplicateKey = true
           seen.add(name)

@@ -8,9 +8,9 @@ export interface Answer {
 
 /** One row an answer: its status, the code in its body, and when it is given. Bodies say nothing of what was expected. */
 export const ANSWERS = {
-  taken: { status: 204, code: undefined, when: 'Taken: new, duplicate, late or unrecognized alike.' },
+  taken: { status: 204, code: undefined, when: 'Taken: new, duplicate, late and unrecognized callbacks alike.' },
   body_incomplete: { status: 400, code: 'body_incomplete', when: 'The body ended before its announced length.' },
-  not_authentic: { status: 401, code: 'not_authentic', when: 'No proof that the policy accepts.' },
+  not_authentic: { status: 401, code: 'not_authentic', when: 'No proof holds that the policy of this URL accepts.' },
   method_not_allowed: { status: 405, code: 'method_not_allowed', when: 'Not a POST; `Allow: POST` says so.' },
   body_too_slow: { status: 408, code: 'body_too_slow', when: 'The body took longer than `bodyTimeoutMs`.' },
   body_too_large: { status: 413, code: 'body_too_large', when: 'The body is larger than `maxBodyBytes`.' },
@@ -22,7 +22,7 @@ export const ANSWERS = {
   unavailable: {
     status: 503,
     code: 'unavailable',
-    when: 'The store could not take it, or the credentials could not be looked up.',
+    when: 'The store could not take it, or the credentials could not be looked up. The service does not send it again.',
   },
 } as const
 

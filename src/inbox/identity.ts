@@ -5,7 +5,7 @@ import type { CallbackKind } from '../events.ts'
 /** 128 bits, as 32 hexadecimal digits: far beyond chance for any number of events that one receiver sees. */
 const DIGEST_BYTES = 16
 
-/** The identity of a report: two of one message with equal word (or code) and equal payload time are the same event. */
+/** The identity of a report: two of one message with equal word, code and payload time are the same event. */
 export function reportIdentity(report: {
   readonly project: string | undefined
   readonly messageId: string
@@ -13,12 +13,12 @@ export function reportIdentity(report: {
   readonly statusCode: number | undefined
   /** The payload's own timestamp, where it has one. */
   readonly timestamp: number | undefined
-  /** The body's digest, where id or status are not exactly representable: a false duplicate would be a loss. */
+  /** The body's digest, where a field is not exactly representable: a false duplicate would be a loss. */
   readonly bodyDigest: Buffer | undefined
 }): string {
   const { project, messageId, status, statusCode, timestamp, bodyDigest } = report
-  const state = status === '' ? `code ${statusCode}` : `word ${status}`
-  return digest(['report', project, messageId, state, timestamp?.toString(), bodyDigest?.toString('hex')])
+  const code = statusCode?.toString()
+  return digest(['report', project, messageId, status, code, timestamp?.toString(), bodyDigest?.toString('hex')])
 }
 
 /** The identity of any other callback: the same bytes without the authKey, under the same project and kind. */

@@ -1,6 +1,7 @@
 /** From a proven body to what the inbox admits: read, normalised, identified, put in order. */
 import { digestWithoutAuthKeys, textOf, type ReadBody } from '../authenticity/body.ts'
 import type { CallbackKind, Carrier, Oddity, Problem, Proof, TimestampSource } from '../events.ts'
+import { isExactText } from '../payloads/message-id.ts'
 import { readReport, type ReportPayload } from '../payloads/read-report.ts'
 import { readTimestamp } from '../payloads/timestamp.ts'
 import { normaliseStatus, type NormalisedStatus } from '../statuses/normalise.ts'
@@ -67,7 +68,9 @@ function reportEvent(
   normalised: NormalisedStatus,
 ): NewEvent {
   const { body, scope, masked, arrivedAtMs, kind, project } = callback
-  const { shape, messageId, exact, status } = payload
+  const { shape, messageId, status } = payload
+  // Where a field is not exactly the one that was sent, or a time is not used, two events could look the same.
+  const isExact = payload.oddities.length === 0 && isExactText(project ?? '')
   const { type, failure } = normalised
   const time = timeOf(callback, payload.timestamp)
   const chosen = options.identify({ kind, project, messageId, status, timestamp: payload.timestamp, raw: masked })
@@ -80,7 +83,7 @@ function reportEvent(
           status,
           statusCode: payload.statusCode,
           timestamp: payload.timestamp,
-          bodyDigest: exact ? undefined : digestWithoutAuthKeys(body),
+          bodyDigest: isExact ? undefined : digestWithoutAuthKeys(body),
         })
       : chosenIdentity(scope, kind, chosen)
   const stage = stageOf(type, failure)

@@ -16,9 +16,9 @@ export const lenientInteger = z
   .optional()
   .catch(undefined)
 
-/** A status word; a bare number is taken as its digits. */
+/** A status word; a bare number is taken as its digits, unless it is one of several that look the same here. */
 export const lenientWord = z
-  .union([z.string(), z.number().transform(String)])
+  .union([z.string(), z.number().min(-Number.MAX_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER).transform(String)])
   .optional()
   .catch(undefined)
 

@@ -13,18 +13,19 @@ export interface ReadId {
 export function readId(id: string | number, name: string, bodyText: () => string): ReadId {
   if (typeof id === 'string') return { messageId: id, exact: isExactText(id) }
   if (Number.isSafeInteger(id)) return { messageId: String(id), exact: true }
-  const digits = sourceOf(bodyText(), name)
+  const digits = sourceOf(bodyText(), name, id)
   return digits === undefined ? { messageId: String(id), exact: false } : { messageId: digits, exact: true }
 }
 
-/** The last number of that name as it is written in the body. */
-function sourceOf(text: string, name: string): string | undefined {
-  let source: string | undefined
+/** The number as it is written in the body; undefined where several of that name look the same here. */
+function sourceOf(text: string, name: string, id: number): string | undefined {
+  const sources = new Set<string | undefined>()
   JSON.parse(text, (key: string, value: unknown, context?: { readonly source?: string }) => {
-    if (key === name && typeof value === 'number') source = context?.source
+    if (key === name && value === id) sources.add(context?.source)
     return value
   })
-  return source
+  const [source] = sources
+  return sources.size === 1 ? source : undefined
 }
 
 /** Bytes that were no UTF-8 show as U+FFFD; a lone surrogate becomes one as soon as a store writes it. */

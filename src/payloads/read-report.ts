@@ -9,8 +9,6 @@ import { readTimestamp } from './timestamp.ts'
 export interface ReportPayload {
   readonly shape: 'sms' | 'chat-app'
   readonly messageId: string
-  /** False where id or status are not exactly representable. */
-  readonly exact: boolean
   readonly channel: string
   readonly network: string | undefined
   readonly recipient: string | undefined
@@ -46,7 +44,6 @@ function readSms(fields: Fields, nowMs: number, bodyText: () => string): ReportP
   return {
     shape: 'sms',
     messageId,
-    exact,
     channel,
     network,
     recipient: undefined,
@@ -71,7 +68,6 @@ function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): Rep
   return {
     shape: 'chat-app',
     messageId,
-    exact,
     channel,
     network: undefined,
     recipient: statuses.recipient,

@@ -1,0 +1,74 @@
+/** What the person at the terminal sees: a line for each callback, and under it what became of it, in three columns. */
+import { styleText } from 'node:util'
+
+export type Screen = ReturnType<typeof createScreen>
+
+// styleText leaves the colours out by itself where nobody would see them: no terminal, or NO_COLOR.
+const bold = (text: string): string => styleText('bold', text)
+const cyan = (text: string): string => styleText('cyan', text)
+const dim = (text: string): string => styleText('dim', text)
+const green = (text: string): string => styleText('green', text)
+const red = (text: string): string => styleText('red', text)
+const yellow = (text: string): string => styleText('yellow', text)
+
+const FIRST_WIDTH = 26
+const ID_WIDTH = 14
+const WHY_WIDTH = 60
+
+export function createScreen(print: (line: string) => void = console.log) {
+  /** What is said while a callback is under way stands under that callback's line. */
+  const held: string[] = []
+  let isUnderWay = false
+
+  function under(line: string): void {
+    if (isUnderWay) held.push(`         ${line}`)
+    else print(`         ${line}`)
+  }
+
+  return {
+    title(where: string) {
+      print(`\n${bold('messaging-webhooks')} in an Express app on ${where}`)
+      print(dim('✓ ✗ what the service POSTed and how it was answered, └ what your handlers got'))
+    },
+    scene: (text: string) => print(`\n${bold(text)}`),
+    callbackBegins() {
+      isUnderWay = true
+    },
+    callbackEnds(line: { path: string; status: number; id: string; what: string; note: string }) {
+      isUnderWay = false
+      const answer = line.status < 300 ? green(`✓ ${line.status}`) : red(`✗ ${line.status}`)
+      const what = line.note === '' ? line.what : `${line.what.padEnd(FIRST_WIDTH)}${yellow(line.note)}`
+      print(`  ${answer}  ${line.path.padEnd(FIRST_WIDTH)}${line.id.padEnd(ID_WIDTH)}${what}`)
+      for (const said of held.splice(0)) print(said)
+    },
+    /** A handler got an event. */
+    handled(type: string, id: string, ...texts: readonly (string | undefined)[]) {
+      under(`└ ${cyan(type.padEnd(FIRST_WIDTH - 2))}${id.padEnd(ID_WIDTH)}${texts.filter(Boolean).join(': ')}`)
+    },
+    /** A request was refused, or a handler failed. */
+    failed(code: string, why: string) {
+      const [first = '', ...more] = wrap(why)
+      under(`└ ${red(code.padEnd(FIRST_WIDTH - 2))}${dim(first)}`)
+      for (const line of more) under(' '.repeat(FIRST_WIDTH) + dim(line))
+    },
+    summary(rows: readonly (readonly [name: string, count: number, meaning: string])[]) {
+      print(`\n${bold('In all')}`)
+      for (const [name, count, meaning] of rows)
+        print(`  ${name.padEnd(11)}${String(count).padStart(4)}   ${dim(meaning)}`)
+      print('')
+    },
+  }
+}
+
+function wrap(text: string): readonly string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line.length + word.length >= WHY_WIDTH) {
+      lines.push(line)
+      line = ''
+    }
+    line += line === '' ? word : ` ${word}`
+  }
+  return [...lines, line]
+}

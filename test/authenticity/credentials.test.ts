@@ -1,0 +1,112 @@
+import { createReceiver } from 'messaging-webhooks'
+import { describe, expect, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { receiving } from '../support/receiving.ts'
+import { A, B, send } from '../support/pairs.ts'
+
+describe('pairs', () => {
+  test('either half of a pair may be left out', async () => {
+    const keyed = await receiving({ credentials: { authKey: A.authKey } })
+    expect(await send(keyed.url, { authKey: A.authKey })).toBe(204)
+    expect(await send(keyed.url, { signingSecret: A.signingSecret })).toBe(401)
+    const signing = await receiving({ credentials: { signingSecret: A.signingSecret } })
+    expect(await send(signing.url, { signingSecret: A.signingSecret })).toBe(204)
+    expect(await send(signing.url, { authKey: 'undefined' })).toBe(401)
+  })
+
+  test('several pairs are live at once', async () => {
+    const { url } = await receiving({ credentials: [A, B] })
+    for (const { authKey, signingSecret } of [A, B]) {
+      expect(await send(url, { authKey })).toBe(204)
+      expect(await send(url, { signingSecret })).toBe(204)
+    }
+  })
+
+  test.each([
+    ['a Date', (ms: number) => new Date(ms)],
+    ['milliseconds', (ms: number) => ms],
+  ])('a pair is no longer accepted after its notAfter, given as %s', async (_form, notAfter) => {
+    const clock = fakeClock()
+    const { url } = await receiving({ clock, credentials: [{ ...A, notAfter: notAfter(clock.now() + 60_000) }, B] })
+    const timestamp = Math.floor(clock.now() / 1_000)
+    await clock.advance(60_000)
+    expect(await send(url, { signingSecret: A.signingSecret }, {}, timestamp)).toBe(204)
+    expect(await send(url, { authKey: A.authKey })).toBe(204)
+    await clock.advance(1)
+    expect(await send(url, { signingSecret: A.signingSecret }, {}, timestamp)).toBe(401)
+    expect(await send(url, { authKey: A.authKey })).toBe(401)
+    expect(await send(url, { authKey: B.authKey })).toBe(204)
+  })
+
+  test('the project of an unnamed pair is the one that the body names', async () => {
+    const { receiver, url } = await receiving({ credentials: A })
+    const projects: unknown[] = []
+    receiver.onAny(({ project }) => void projects.push(project))
+    await send(url, A, { messageId: '1', project: 'My Shop' })
+    await send(url, A, { messageId: '2', project: undefined })
+    await receiver.drain()
+    expect(projects).toEqual(['My Shop', undefined])
+    expect(await receiver.latest('1')).toMatchObject({ project: 'My Shop' })
+  })
+})
+
+describe('projects', () => {
+  const projects = { 'My Shop': A, 'Other Shop': [B] }
+
+  test('the pair that proves must be that of the project that the body names', async () => {
+    const { url, errors } = await receiving({ projects })
+    expect(await send(url, A, { project: 'My Shop' })).toBe(204)
+    expect(await send(url, B, { project: 'Other Shop' })).toBe(204)
+    expect(await send(url, A, { project: 'Other Shop' })).toBe(401)
+    expect(errors).toMatchObject([{ code: 'signature_mismatch' }])
+  })
+
+  test.each(['my shop', 'My Shop ', 'constructor', '__proto__', 'toString', 'hasOwnProperty'])(
+    '%j is nobody’s project',
+    async (project) => {
+      const { url, errors } = await receiving({ projects })
+      expect(await send(url, A, { project })).toBe(401)
+      expect(errors).toMatchObject([{ code: 'project_unknown' }])
+    },
+  )
+
+  test.each([undefined, null, 7, ''])('a body with the project %j belongs to whose pair proves it', async (project) => {
+    const { receiver, url } = await receiving({ projects })
+    const proved: unknown[] = []
+    receiver.onAny((event) => void proved.push(event.project))
+    expect(await send(url, B, { project })).toBe(204)
+    await receiver.drain()
+    expect(proved).toEqual(['Other Shop'])
+  })
+
+  test('a proof that holds for several projects proves none', async () => {
+    const { url, errors } = await receiving({ projects: { One: A, Two: A } })
+    expect(await send(url, A, { project: undefined })).toBe(401)
+    expect(errors).toMatchObject([{ code: 'project_ambiguous' }])
+  })
+
+  test('the same message id of two projects is two messages', async () => {
+    const { receiver, url } = await receiving({ projects })
+    await send(url, A, { project: 'My Shop', messageId: '1', status: 'success' })
+    await send(url, B, { project: 'Other Shop', messageId: '1', status: 'delivery_impossible' })
+    expect(await receiver.latest('1', { project: 'My Shop' })).toMatchObject({ status: 'success' })
+    expect(await receiver.latest('1', { project: 'Other Shop' })).toMatchObject({ status: 'delivery_impossible' })
+    await expect(receiver.latest('1')).rejects.toMatchObject({ code: 'project_required' })
+  })
+
+  test('the only project need not be named again', async () => {
+    const { receiver, url } = await receiving({ projects: { 'My Shop': A } })
+    await send(url, A, { messageId: '1' })
+    expect(await receiver.latest('1')).toMatchObject({ messageId: '1', project: 'My Shop' })
+  })
+})
+
+test.each([{ authKey: 'key\n' }, { signingSecret: ' secret' }])(
+  'a secret with white space at an end is warned of without being shown',
+  (pair) => {
+    const lines: unknown[] = []
+    const log = (...line: unknown[]): void => void lines.push(line)
+    createReceiver({ credentials: pair, logger: { debug: log, info: log, warn: log, error: log } })
+    expect(lines).toEqual([[{ code: 'secret_blank_ends' }, expect.stringContaining('white space')]])
+  },
+)

@@ -1,0 +1,72 @@
+/** Each example runs as a process, ends by itself, and prints what it is there to show. */
+import { expect, test } from 'vitest'
+import { runProgram } from '../support/program.ts'
+
+async function run(name: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
+  const { code, stdout, stderr } = await runProgram(process.execPath, [`examples/${name}.ts`], { env })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return stdout
+}
+
+test('several projects: each with its own credentials, its own messages, and its old pair for a while', async () => {
+  expect(await run('several-projects')).toBe(`My Shop: m-1 was delivered
+  204 for m-1 of My Shop, signed with the secret-of-the-shop
+My Bank: m-1 was delivered
+  204 for m-1 of My Bank, signed with the new-secret-of-the-bank
+My Bank: m-2 was delivered
+  204 for m-2 of My Bank, signed with the old-secret-of-the-bank
+refused: signature_mismatch
+  401 for m-3 of My Bank, signed with the secret-of-the-shop
+latest of m-1 in My Bank: success
+`)
+})
+
+test('payments: typed by a schema, refused without a signature, and never dropped', async () => {
+  const lines = (await run('payments-with-your-own-schema')).split('\n')
+  expect(lines.slice(0, 4)).toEqual(['book 1250.00 KES', '  answered 204', 'payment pay-2 failed', '  answered 204'])
+  expect(lines[4]).toContain('look at this: schema_refused')
+  expect(lines.slice(-4)).toEqual(['  answered 204', 'refused: signature_mismatch', '  answered 401', ''])
+})
+
+test('plain Connect: two URLs, and the next middleware for everything else', async () => {
+  const output = await run('plain-connect')
+  expect(output).toContain('message.delivered: sms-1 by sms\n  answered 204')
+  expect(output).toContain('message.sent: chat-1 by chat-app\n  answered 204')
+  expect(output).toContain("text: 'Is it still there?'")
+  expect(output).toMatch(/answered 404\n$/)
+})
+
+test('npm start shows every kind of callback, and its sums are right', async () => {
+  const output = await run('start')
+  const inOrder = ['message.sent', 'message.delivered', 'message.read'].map((type) => new RegExp(`${type} +chat-1`))
+  for (const shown of [
+    ...inOrder,
+    /message\.failed +sms-2 +transient, send it again/,
+    /message\.failed +sms-3 +unreachable, no resend/,
+    /message\.failed +sms-5 +permanent, no resend: number not in use/,
+    /late +sms-6 +message\.failed/,
+    /received +254711000000 +Is it still there\?/,
+    /handler_failed +The ledger is busy\. It will be tried again\.\n.*payment +pay-1 +1250 KES, at attempt 2/,
+    /✗ 401.*forged.*\n.*signature_mismatch/,
+    /✗ 401.*stale.*\n.*signature_stale/,
+    /unrecognized +nobody knows this status/,
+    ...['activate', 'consent', 'delivery', 'deactivate'].map((word) => new RegExp(`subscription\\.${word} `)),
+  ])
+    expect(output).toMatch(shown)
+  const positions = inOrder.map((shown) => output.search(shown))
+  expect(positions).toEqual(positions.toSorted((a, b) => a - b))
+
+  const total = (name: string): number => Number(new RegExp(`^  ${name} +(\\d+) `, 'm').exec(output)?.[1])
+  expect(total('sent')).toBe(22)
+  expect(total('taken') + total('refused')).toBe(total('sent'))
+  expect(total('handed over')).toBe(total('taken') - total('duplicates'))
+  expect([total('duplicates'), total('late'), total('refused'), total('retried')]).toEqual([2, 1, 2, 1])
+  for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
+})
+
+test('npm start is coloured where a person looks, and plain where a program reads or NO_COLOR is set', async () => {
+  const escape = '\u001B['
+  expect(await run('start')).not.toContain(escape)
+  expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)
+  expect(await run('start', { NO_COLOR: '1' })).not.toContain(escape)
+})

@@ -1,0 +1,48 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { startProgram } from '../support/program.ts'
+import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'
+
+test('the quickstart takes callbacks on PORT with the credentials of its environment', async () => {
+  const port = await freePort()
+  const { child, ended } = startProgram(process.execPath, ['examples/quickstart.ts'], {
+    env: { AUTH_KEY, SIGNING_SECRET, PORT: port },
+  })
+  onTestFinished(() => void child.kill())
+  const url = `http://127.0.0.1:${port}/webhooks/status`
+
+  const delivered = callback.smsDelivery({ messageId: 'm-1' })
+  const answer = await vi.waitFor(() => post(url, delivered), { timeout: 10_000, interval: 100 })
+  expect(answer.status).toBe(204)
+  expect((await post(url, callback.smsDelivery({ messageId: 'm-2', status: 'network_failure' }))).status).toBe(204)
+  expect((await post(url, callback.smsDelivery({ messageId: 'm-3', status: 'unknown_error' }))).status).toBe(204)
+  expect((await post(url, delivered)).status).toBe(204)
+  const forged = await fetch(url, { method: 'POST', body: JSON.stringify({ ...delivered, authKey: 'a-guess' }) })
+  expect(forged.status).toBe(401)
+  child.kill()
+
+  const { stdout, stderr } = await ended
+  expect(stdout.trim().split('\n')).toEqual([
+    'm-1 was delivered',
+    'm-2 failed: send it again',
+    'm-3 failed: do not send it again',
+  ])
+  expect(stderr).toContain('The `authKey` matches none of the live keys.')
+})
+
+test('the quickstart without its credentials says what is missing', async () => {
+  const env = { AUTH_KEY: '', SIGNING_SECRET }
+  const { code, stderr } = await startProgram(process.execPath, ['examples/quickstart.ts'], { env }).ended
+  expect(code).toBe(1)
+  expect(stderr).toContain('authKey; expected a non-empty string (is the environment variable set?)')
+})
+
+async function freePort(): Promise<string> {
+  const server = createServer()
+  const { port } = new URL(await listen(server))
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,123 @@
+import { createReceiver, memoryStore, OPTIONS, OptionsError } from 'messaging-webhooks'
+import { expect, test } from 'vitest'
+
+const credentials = { authKey: 'key-of-the-tests', signingSecret: 'secret-of-the-tests' }
+
+/** The text of the error that these options give; they are wrong, so the compiler must not see them. */
+function refusalOf(options: object): string {
+  let thrown: unknown
+  try {
+    createReceiver(options)
+  } catch (error) {
+    thrown = error
+  }
+  expect(thrown).toBeInstanceOf(OptionsError)
+  return thrown instanceof OptionsError ? thrown.message : ''
+}
+
+const SECRET = 'SECRET-VALUE-THAT-NO-TEXT-MAY-SHOW'
+
+/** What is given, and what the error says was expected there. */
+const REFUSED: readonly (readonly [what: string, options: object, says: readonly string[]])[] = [
+  ['no credentials', {}, ['`credentials`', '`projects`']],
+  ['both forms', { credentials, projects: { a: credentials } }, ['`credentials`', '`projects`', 'not both']],
+  ['a text', { credentials: SECRET }, ['credentials', 'pair', 'function']],
+  ['a number', { credentials: 7 }, ['credentials', 'pair', 'function']],
+  ['an empty list', { credentials: [] }, ['credentials is an empty list']],
+  ['too many pairs', { credentials: Array(17).fill(credentials) }, ['17 pairs', 'at most 16']],
+  ['an empty pair', { credentials: {} }, ['neither authKey nor signingSecret']],
+  ['null in a list', { credentials: [null] }, ['credentials is no pair']],
+  [
+    'an empty authKey',
+    { credentials: { authKey: '', signingSecret: SECRET } },
+    ['an empty authKey', 'non-empty string'],
+  ],
+  ['an unset secret', { credentials: { authKey: SECRET, signingSecret: undefined } }, ['undefined for signingSecret']],
+  ['a null secret', { credentials: { authKey: SECRET, signingSecret: null } }, ['null for signingSecret']],
+  ['a number for a key', { credentials: { authKey: 7 } }, ['number for authKey', 'non-empty string']],
+  ['no date', { credentials: { authKey: SECRET, notAfter: new Date(SECRET) } }, ['notAfter that is no date']],
+  ['no project', { projects: {} }, ['`projects` names no project']],
+  ['a list of projects', { projects: [credentials] }, ['projects', 'object']],
+  ['a project without pairs', { projects: { 'My Shop': [] } }, ['projects["My Shop"] is an empty list']],
+  ['a project with an empty key', { projects: { 'My Shop': { authKey: '' } } }, ['projects["My Shop"]', 'authKey']],
+  ['an unknown carrier', { credentials, networks: { x: SECRET } }, ['networks.x', 'carrierA', 'carrierB']],
+  ['networks as a text', { credentials, networks: SECRET }, ['networks', 'expected']],
+  ['a store that cannot be opened', { credentials, store: {} }, ['store', 'memoryStore()']],
+  ['an unknown policy', { credentials, proof: SECRET }, ['proof', 'either', 'signature', 'authKey', 'both']],
+  ['a text for a number', { credentials, toleranceSeconds: SECRET }, ['toleranceSeconds', 'expected number']],
+  ['a negative number', { credentials, bodyTimeoutMs: -1 }, ['bodyTimeoutMs', '>=1']],
+  ['a number that is none', { credentials, storeTimeoutMs: NaN }, ['storeTimeoutMs', 'expected number']],
+  ['a timer beyond what Node can', { credentials, handlerTimeoutMs: 2 ** 31 }, ['handlerTimeoutMs', '<=2147483647']],
+  ['half a handler', { credentials, concurrency: 1.5 }, ['concurrency', 'expected int']],
+  ['no attempt', { credentials, retry: { attempts: 0 } }, ['retry.attempts', '>=1']],
+  ['an unknown order', { credentials, ordering: { late: SECRET } }, ['ordering.late', 'separate', 'inline']],
+  ['an unknown answer', { credentials, answer: SECRET }, ['answer', 'stored', 'handled']],
+  ['identify as a text', { credentials, identify: SECRET }, ['identify', 'expected a function']],
+  [
+    'subscriptionType as a text',
+    { credentials, subscriptionType: SECRET },
+    ['subscriptionType', 'expected a function'],
+  ],
+  ['no schema', { credentials, schemas: { payment: { parse() {} } } }, ['schemas.payment', 'Standard Schema']],
+  ['a schema of no kind', { credentials, schemas: { status: {} } }, ['schemas.status is no option']],
+  ['a clock that has no timers', { credentials, clock: { now: Date.now } }, ['clock', 'function']],
+  [
+    'a logger that lacks levels',
+    { credentials, logger: { warn() {} } },
+    ['logger', 'debug, info, warn and error', 'false'],
+  ],
+  ['logger: true', { credentials, logger: true }, ['logger', 'false']],
+  ['a misspelt option', { credentials, maxBodyByte: 1 }, ['maxBodyByte is no option', 'did you mean maxBodyBytes?']],
+  ['an option in the wrong place', { credentials, attempts: 3 }, ['did you mean retry.attempts?']],
+  ['a nested misspelling', { credentials, retry: { attempt: 3 } }, ['retry.attempt is no option']],
+  ['an unheard-of option', { credentials, colour: SECRET }, ['colour is no option.']],
+  ['no object', [], ['expected object']],
+]
+
+test.each(REFUSED)('%s: the error says what was expected, and shows no value', (_what, options, says) => {
+  const text = refusalOf(options)
+  for (const words of says) expect(text).toContain(words)
+  expect(text).not.toContain(SECRET)
+})
+
+test('nothing that is undefined is an option', () => {
+  const nothing = Object.fromEntries(OPTIONS.map(({ name }) => [name.split('.')[0] ?? '', undefined]))
+  expect(() => createReceiver({ ...nothing, credentials })).not.toThrow()
+})
+
+test.each([
+  ['statuses', ['"statuses"', 'status, received, payment, subscription']],
+  ['', ['expected one of']],
+])('the kind %j is refused when it is mounted', (kind, says) => {
+  const { middleware } = createReceiver({ credentials, logger: false })
+  for (const words of says) expect(() => void Reflect.apply(middleware, undefined, [kind])).toThrow(words)
+})
+
+test('a policy that does not exist is refused when it is mounted', () => {
+  const { middleware } = createReceiver({ credentials, logger: false })
+  expect(() => void Reflect.apply(middleware, undefined, ['payment', { proof: 'none' }])).toThrow(
+    'expected one of either, signature, authKey, both',
+  )
+})
+
+test.each(['maxEvents', 'maxBytes', 'maxDeadLetters', 'dedupeDays'])('memoryStore refuses a %s of nothing', (name) => {
+  for (const value of [0, -1, NaN]) expect(() => memoryStore({ [name]: value })).toThrow(OptionsError)
+})
+
+test('without a store in production one line says what the memory store promises', () => {
+  const lines: unknown[] = []
+  const log = (...line: unknown[]): void => void lines.push(line)
+  const logger = { debug: log, info: log, warn: log, error: log }
+  const before = process.env['NODE_ENV']
+  try {
+    process.env['NODE_ENV'] = 'production'
+    createReceiver({ credentials, logger })
+    expect(lines).toEqual([[{ code: 'memory_store' }, expect.stringContaining('in memory')]])
+    createReceiver({ credentials, logger, store: memoryStore() })
+    process.env['NODE_ENV'] = 'development'
+    createReceiver({ credentials, logger })
+    expect(lines).toHaveLength(1)
+  } finally {
+    process.env['NODE_ENV'] = before
+  }
+})

@@ -1,0 +1,110 @@
+import {
+  createReceiver,
+  type Context,
+  type DeliveredEvent,
+  type EventMap,
+  type EventType,
+  type FailedEvent,
+  type Failure,
+  type LateEvent,
+  type ReadEvent,
+  type ReportEvent,
+  type SentEvent,
+  type UnrecognizedEvent,
+  type WebhookEvent,
+} from 'messaging-webhooks'
+import { expectTypeOf, test } from 'vitest'
+
+const receiver = createReceiver({ credentials: { authKey: 'key' } })
+
+test('each event type has its own fields', () => {
+  receiver.on('message.failed', (event) => {
+    expectTypeOf(event).toEqualTypeOf<FailedEvent>()
+    expectTypeOf(event.failure).toEqualTypeOf<Failure>()
+    expectTypeOf(event.failure.kind).toEqualTypeOf<'transient' | 'permanent' | 'unreachable'>()
+  })
+  receiver.on('message.delivered', (event) => {
+    expectTypeOf(event).toEqualTypeOf<DeliveredEvent>()
+    expectTypeOf(event).not.toHaveProperty('failure')
+    // @ts-expect-error -- what was delivered did not fail
+    expectTypeOf(event.failure).toBeAny()
+  })
+  receiver.on('message.queued', (event) => {
+    expectTypeOf(event.scheduled).toEqualTypeOf<boolean>()
+  })
+  receiver.on('late', (event) => {
+    expectTypeOf(event).toEqualTypeOf<LateEvent>()
+    expectTypeOf(event.late).toEqualTypeOf<ReportEvent>()
+    expectTypeOf(event).not.toHaveProperty('messageId')
+  })
+  receiver.on('unrecognized', (event) => {
+    expectTypeOf(event).toEqualTypeOf<UnrecognizedEvent>()
+  })
+})
+
+test('a list of types is the union of their events, narrowed by `type`', () => {
+  receiver.on(['message.sent', 'message.read'], (event) => {
+    expectTypeOf(event).toEqualTypeOf<SentEvent | ReadEvent>()
+    if (event.type === 'message.read') expectTypeOf(event).toEqualTypeOf<ReadEvent>()
+  })
+  receiver.on(['message.failed', 'payment'], (event) => {
+    if (event.type === 'payment') expectTypeOf(event.data).toEqualTypeOf<Record<string, unknown>>()
+    else expectTypeOf(event.failure).toEqualTypeOf<Failure>()
+  })
+})
+
+test('a family is all of its kinds, and a family in a list is, too', () => {
+  receiver.on('message.*', (event) => {
+    expectTypeOf(event).toEqualTypeOf<ReportEvent>()
+  })
+  receiver.on('subscription.*', (event) => {
+    expectTypeOf(event.type).toEqualTypeOf<
+      'subscription.activate' | 'subscription.deactivate' | 'subscription.consent' | 'subscription.delivery'
+    >()
+  })
+  receiver.on(['message.*', 'late'], (event) => {
+    expectTypeOf(event).toEqualTypeOf<ReportEvent | LateEvent>()
+  })
+})
+
+test('onAny is every event, narrowed by `type`', () => {
+  receiver.onAny((event) => {
+    expectTypeOf(event).toEqualTypeOf<WebhookEvent>()
+    expectTypeOf(event.type).toEqualTypeOf<EventType>()
+    expectTypeOf(event.raw).toEqualTypeOf<Buffer>()
+    if (event.type === 'message.failed') expectTypeOf(event).toEqualTypeOf<FailedEvent>()
+  })
+})
+
+test('the map of events has one event for each type, and none is any', () => {
+  expectTypeOf<keyof EventMap>().toEqualTypeOf<EventType>()
+  expectTypeOf<{ [T in EventType]: EventMap[T]['type'] }>().toEqualTypeOf<{ [T in EventType]: T }>()
+  expectTypeOf<EventMap['message.sent']['payload']>().toBeUnknown()
+})
+
+test('handlers get a context, may be asynchronous, and `on` returns what takes them off', () => {
+  receiver.on('message.sent', (_event, context) => {
+    expectTypeOf(context).toExtend<Context>()
+    expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>()
+  })
+  expectTypeOf(receiver.on('message.sent', async () => {})).toEqualTypeOf<() => void>()
+  expectTypeOf(receiver.onAny(() => {})).toEqualTypeOf<() => void>()
+  expectTypeOf(receiver.onError(() => {})).toEqualTypeOf<() => void>()
+})
+
+test('a misspelt event type does not compile', () => {
+  expectTypeOf(() => {
+    // @ts-expect-error -- not delivred
+    receiver.on('message.delivred', () => {})
+    // @ts-expect-error -- onAny is meant
+    receiver.on('*', () => {})
+    // @ts-expect-error -- there is no such family
+    receiver.on('payment.*', () => {})
+    // @ts-expect-error -- one of two is misspelt
+    receiver.on(['message.sent', 'message.raed'], () => {})
+    // @ts-expect-error -- a handler is needed
+    receiver.on('message.sent')
+    // @ts-expect-error -- a failed message is no delivered one
+    receiver.on('message.failed', (_event: DeliveredEvent) => {})
+  }).toBeFunction()
+})

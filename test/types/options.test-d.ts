@@ -1,0 +1,124 @@
+import {
+  createReceiver,
+  memoryStore,
+  type Context,
+  type LatestState,
+  type Options,
+  type Receiver,
+  type Store,
+} from 'messaging-webhooks'
+import * as v from 'valibot'
+import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+
+const credentials = { authKey: 'key', signingSecret: 'secret' }
+
+test('a zod schema types the data that it lets through', () => {
+  const payment = z.object({ amount: z.coerce.number(), currency: z.string() })
+  const receiver = createReceiver({ credentials, schemas: { payment } })
+  receiver.on('payment', (event) => {
+    expectTypeOf(event.data).toEqualTypeOf<{ amount: number; currency: string }>()
+  })
+  receiver.on('received', (event) => {
+    expectTypeOf(event.data).toEqualTypeOf<Record<string, unknown>>()
+  })
+  receiver.onAny((event) => {
+    if (event.type === 'payment') expectTypeOf(event.data.amount).toEqualTypeOf<number>()
+  })
+})
+
+test('a valibot schema does, too, and one for subscriptions types all four', () => {
+  const subscription = v.object({
+    phone: v.pipe(
+      v.string(),
+      v.transform((digits) => BigInt(digits)),
+    ),
+  })
+  const receiver = createReceiver({ credentials, schemas: { subscription } })
+  receiver.on('subscription.activate', (event) => {
+    expectTypeOf(event.data).toEqualTypeOf<{ phone: bigint }>()
+  })
+  receiver.on('subscription.*', (event) => {
+    expectTypeOf(event.data).toEqualTypeOf<{ phone: bigint }>()
+  })
+})
+
+test('without a schema, data is a record of unknowns', () => {
+  const receiver = createReceiver({ credentials })
+  expectTypeOf(receiver).toEqualTypeOf<Receiver>()
+  receiver.on('payment', (event) => {
+    expectTypeOf(event.data).toEqualTypeOf<Record<string, unknown>>()
+    expectTypeOf(event.data['amount']).toBeUnknown()
+  })
+})
+
+test('what a store adds to the context reaches the handlers', () => {
+  interface Transaction {
+    readonly query: (sql: string) => Promise<void>
+  }
+  const open = (): never => {
+    throw new Error('never opened')
+  }
+  const store: Store<{ readonly transaction: Transaction }> = {
+    capabilities: { name: 'of the test', durable: true, shared: true },
+    open,
+  }
+  const receiver = createReceiver({ credentials, store })
+  receiver.on('message.sent', (_event, context) => {
+    expectTypeOf(context.transaction).toEqualTypeOf<Transaction>()
+    expectTypeOf(context.attempt).toEqualTypeOf<number>()
+  })
+  receiver.onAny((_event, context) => {
+    expectTypeOf(context.transaction).toEqualTypeOf<Transaction>()
+  })
+  createReceiver({ credentials, store: memoryStore() }).onAny((_event, context) => {
+    expectTypeOf(context).toExtend<Context>()
+    expectTypeOf(context).not.toHaveProperty('transaction')
+  })
+})
+
+test('credentials are pairs, or a function of the project', () => {
+  expectTypeOf<typeof credentials>().toExtend<Options['credentials']>()
+  createReceiver({ credentials: [credentials, { signingSecret: 'old', notAfter: new Date() }] })
+  createReceiver({
+    credentials: (project) => {
+      expectTypeOf(project).toEqualTypeOf<string | undefined>()
+      return undefined
+    },
+  })
+  createReceiver({ credentials: async () => [credentials] })
+  createReceiver({ projects: { 'My Shop': credentials } })
+  // An environment variable may be unset: that is found out when the receiver is created.
+  expectTypeOf<{ authKey: string | undefined }>().toExtend<Options['credentials']>()
+})
+
+test('misspelt options and kinds do not compile', () => {
+  expectTypeOf(() => {
+    // @ts-expect-error -- not maxBodyByte
+    createReceiver({ credentials, maxBodyByte: 1 })
+    // @ts-expect-error -- not gapTimeout
+    createReceiver({ credentials, ordering: { gapTimeout: 1 } })
+    // @ts-expect-error -- not authkey
+    createReceiver({ credentials: { authkey: 'key' } })
+    // @ts-expect-error -- no such policy
+    createReceiver({ credentials, proof: 'none' })
+    // @ts-expect-error -- a duration is a number
+    createReceiver({ credentials, handlerTimeoutMs: '60 s' })
+    // @ts-expect-error -- no Standard Schema
+    createReceiver({ credentials, schemas: { payment: { parse: () => ({}) } } })
+    const receiver = createReceiver({ credentials })
+    // @ts-expect-error -- not statuses
+    receiver.middleware('statuses')
+    // @ts-expect-error -- no such policy
+    receiver.middleware('payment', { proof: 'signatures' })
+    // @ts-expect-error -- `policy` is no option of a mount
+    receiver.middleware('payment', { policy: 'both' })
+  }).toBeFunction()
+})
+
+test('what is asked of a receiver is typed', () => {
+  const receiver = createReceiver({ credentials })
+  expectTypeOf(receiver.latest).returns.resolves.toEqualTypeOf<LatestState | undefined>()
+  expectTypeOf(receiver.replay).returns.resolves.toBeBoolean()
+  expectTypeOf(receiver.drain).returns.resolves.toBeBoolean()
+})
