@@ -148,11 +148,14 @@ export type ErrorCode = keyof typeof ERRORS
 export class MessagingWebhooksError extends Error {
   override readonly name: string = 'MessagingWebhooksError'
   readonly code: ErrorCode
+  /** What was measured in this case, where anything was: the middle of the message. */
+  readonly detail: string | undefined
 
   constructor(code: ErrorCode, detail?: string, options?: ErrorOptions) {
     const [happened, todo] = ERRORS[code]
     super(detail === undefined ? `${happened} ${todo}` : `${happened} ${detail} ${todo}`, options)
     this.code = code
+    this.detail = detail
   }
 }
 

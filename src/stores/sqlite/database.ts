@@ -37,7 +37,7 @@ export async function openDatabase({ path, synchronous, busyTimeoutMs }: Databas
     migrate(db)
   } catch (error) {
     db.close()
-    throw isBusy(error) ? new MessagingWebhooksError('store_locked', undefined, { cause: error }) : error
+    throw asOurs(error)
   }
   let level: string | undefined
   const identity = fileIdentity(path)
@@ -47,14 +47,14 @@ export async function openDatabase({ path, synchronous, busyTimeoutMs }: Databas
       const wanted = durable ? synchronous : synchronous === 'OFF' ? 'OFF' : 'NORMAL'
       if (wanted !== level) db.exec(`PRAGMA synchronous = ${wanted}`)
       level = wanted
-      db.exec('BEGIN IMMEDIATE')
       try {
+        db.exec('BEGIN IMMEDIATE')
         const result = work()
         db.exec('COMMIT')
         return result
       } catch (error) {
         if (db.isTransaction) db.exec('ROLLBACK')
-        throw error
+        throw asOurs(error)
       }
     },
     checkFile() {
@@ -122,7 +122,14 @@ function fileIdentity(path: string): string | undefined {
   return stats && `${stats.dev}:${stats.ino}`
 }
 
-/** SQLITE_BUSY and its kin. */
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === 5
+/** SQLite's own result codes; the rest of a code beyond these eight bits only says more of the same. */
+const SQLITE_BUSY = 5
+const SQLITE_NOTADB = 26
+
+/** The two failures that have a name of their own; anything else is thrown as it is. */
+function asOurs(error: unknown): unknown {
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
+  if (code === SQLITE_BUSY) return new MessagingWebhooksError('store_locked', undefined, { cause: error })
+  if (code === SQLITE_NOTADB) return new MessagingWebhooksError('store_foreign', undefined, { cause: error })
+  return error
 }

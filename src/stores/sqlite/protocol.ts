@@ -24,7 +24,13 @@ export interface Request {
 
 export type Reply =
   | { readonly number: number; readonly ok: true; readonly value: unknown }
-  | { readonly number: number; readonly ok: false; readonly code: ErrorCode | undefined; readonly error: unknown }
+  | { readonly number: number; readonly ok: false; readonly error: unknown; readonly ours: OurError | undefined }
+
+/** Our own errors lose their class on the way. */
+export interface OurError {
+  readonly code: ErrorCode
+  readonly detail: string | undefined
+}
 
 /** A batch with all bodies in one buffer: a small Buffer is a slice of a pool, which would be copied whole each time. */
 export interface PackedEvents {

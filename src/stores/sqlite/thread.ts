@@ -35,6 +35,7 @@ export async function openInThread({
   const worker = new Worker(WORKER_FILE, { workerData: settings, name: 'messaging-webhooks sqlite' })
   const pending = new Map<number, Pending>()
   let lastNumber = 0
+  let ended = false
 
   function expect(number: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -58,17 +59,16 @@ export async function openInThread({
     pending.delete(reply.number)
     if (pending.size === 0) worker.unref()
     if (reply.ok) waiting?.resolve(reply.value)
-    else
-      waiting?.reject(
-        reply.code === undefined
-          ? reply.error
-          : new MessagingWebhooksError(reply.code, undefined, { cause: reply.error }),
-      )
+    else waiting?.reject(asThrown(reply))
   })
   worker.on('error', failAll)
-  worker.on('exit', () => failAll(new Error('The thread of the SQLite store has ended.')))
+  worker.on('exit', () => {
+    ended = true
+    failAll(new MessagingWebhooksError('receiver_closed'))
+  })
 
   function call(verb: Verb, args: readonly unknown[], transfer: readonly ArrayBuffer[] = []): Promise<unknown> {
+    if (ended) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
     const number = (lastNumber += 1)
     const reply = expect(number)
     worker.postMessage({ number, verb, args } satisfies Request, transfer)
@@ -97,10 +97,15 @@ export async function openInThread({
     prune: (nowMs) => ask('prune', [nowMs]),
     counts: () => ask('counts', []),
     async close() {
+      if (ended) return
       await call('close', [])
       await worker.terminate()
     },
   }
+}
+
+function asThrown({ error, ours }: Extract<Reply, { readonly ok: false }>): unknown {
+  return ours === undefined ? error : new MessagingWebhooksError(ours.code, ours.detail, { cause: error })
 }
 
 /** A Buffer comes out of another thread as a plain Uint8Array. */

@@ -48,8 +48,8 @@ function answer(store: SyncStore, { number, verb, args }: Request): Reply {
 }
 
 function failure(number: number, error: unknown): Reply {
-  const code = error instanceof MessagingWebhooksError ? error.code : undefined
-  return { number, ok: false, code, error: error instanceof Error ? error : String(error) }
+  const ours = error instanceof MessagingWebhooksError ? { code: error.code, detail: error.detail } : undefined
+  return { number, ok: false, error: error instanceof Error ? error : String(error), ours }
 }
 
 /** SQLite tells nobody that another process has written; its counter of such writes costs next to nothing to read. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { test } from 'vitest'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
 
 storeConformance({
   test,

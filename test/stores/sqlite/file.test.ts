@@ -1,0 +1,158 @@
+/** What a file can be, and what can be done to it from outside. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { OpenStore } from 'messaging-webhooks'
+import { sqliteStore, type SqliteStoreOptions } from 'messaging-webhooks/sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { canShare } from '../../../src/stores/sqlite/database.ts'
+
+function freshPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sqlite-file-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'inbox.db')
+}
+
+async function open(path: string, options: Partial<SqliteStoreOptions> = {}, onWork = () => {}): Promise<OpenStore> {
+  const opened = await sqliteStore({ path, ...options }).open({ onWork })
+  onTestFinished(async () => {
+    await opened.close()
+  })
+  return opened
+}
+
+test('a file that is no database is refused by name and left as it is', async () => {
+  const path = freshPath()
+  writeFileSync(path, 'notes of somebody else, which are longer than a header of a hundred bytes: '.repeat(4))
+  const before = readFileSync(path)
+  await expect(open(path)).rejects.toMatchObject({ code: 'store_foreign' })
+  expect(readFileSync(path)).toEqual(before)
+})
+
+test('a database of somebody else is refused by name and left as it is', async () => {
+  const path = freshPath()
+  const theirs = new DatabaseSync(path)
+  theirs.exec('CREATE TABLE customers (name TEXT)')
+  theirs.close()
+  const before = readFileSync(path)
+  await expect(open(path)).rejects.toMatchObject({ code: 'store_foreign' })
+  expect(readFileSync(path)).toEqual(before)
+  expect(existsSync(`${path}-wal`)).toBe(false)
+})
+
+test('a file of a newer version is refused by name and left as it is', async () => {
+  const path = freshPath()
+  const first = await open(path)
+  await first.close()
+  const newer = new DatabaseSync(path)
+  newer.exec('PRAGMA user_version = 99; PRAGMA journal_mode = DELETE')
+  newer.close()
+  const before = readFileSync(path)
+  await expect(open(path)).rejects.toMatchObject({
+    code: 'store_newer',
+    detail: 'The file has version 99; this package knows 1.',
+  })
+  expect(readFileSync(path)).toEqual(before)
+})
+
+test('a folder that does not exist is an error, not a hang', async () => {
+  await expect(open(join(freshPath(), 'no', 'such', 'inbox.db'))).rejects.toThrow(/unable to open/)
+})
+
+test.skipIf(process.getuid?.() === 0)('a file that cannot be written is an error', async () => {
+  const path = freshPath()
+  await (await open(path)).close()
+  chmodSync(path, 0o444)
+  await expect(open(path)).rejects.toThrow(/readonly/)
+})
+
+test('a file that was removed or replaced while it is open is noticed', async () => {
+  const path = freshPath()
+  const store = await open(path)
+  expect(await store.admit([sample({ at: 1 })], START_MS)).toEqual(['new'])
+  renameSync(path, `${path}.old`)
+  await expect(store.admit([sample({ at: 2 })], START_MS + 2_000)).rejects.toMatchObject({ code: 'store_replaced' })
+  writeFileSync(path, '')
+  await expect(store.admit([sample({ at: 2 })], START_MS + 4_000)).rejects.toMatchObject({ code: 'store_replaced' })
+})
+
+test('while another connection writes, an admission waits for it and the event loop does not', async () => {
+  const path = freshPath()
+  const store = await open(path, { busyTimeoutMs: 5_000 })
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN IMMEDIATE')
+  let turns = 0
+  const admitted = Promise.resolve(store.admit([sample()], START_MS)).then((admissions) => ({ admissions, turns }))
+  while (turns < 1_000) {
+    await new Promise((resolve) => setImmediate(resolve))
+    turns += 1
+  }
+  other.exec('COMMIT')
+  other.close()
+  expect(await admitted).toEqual({ admissions: ['new'], turns: 1_000 })
+})
+
+test('a lock that is held for longer is an error, and the next admission works again', async () => {
+  const path = freshPath()
+  const store = await open(path, { busyTimeoutMs: 50 })
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN IMMEDIATE')
+  await expect(store.admit([sample()], START_MS)).rejects.toMatchObject({ code: 'store_locked' })
+  other.exec('ROLLBACK')
+  other.close()
+  expect(await store.admit([sample()], START_MS)).toEqual(['new'])
+})
+
+test('two connections share a file: one has a message at a time, and each hears of the other’s admissions', async () => {
+  const path = freshPath()
+  let heard = 0
+  const [first, second] = [await open(path), await open(path, {}, () => (heard += 1))]
+  await first.admit([sample({ at: 1 }), sample({ at: 2 })], START_MS)
+  await expect.poll(() => heard).toBeGreaterThan(0)
+  const [mine] = (await claim(first)).claims
+  expect((await claim(second)).claims).toEqual([])
+  if (mine === undefined) throw new Error('The first connection was given nothing.')
+  await first.settle([settlementOf(mine, { outcome: 'done' })], START_MS)
+  expect((await claim(second)).claims).toHaveLength(1)
+})
+
+test('processes that fill one file at once lose nothing, and it stays whole', async () => {
+  const path = freshPath()
+  const EVENTS = 300
+  const children = ['a', 'b', 'c'].map((name) =>
+    fork(new URL('./filling.ts', import.meta.url), [path, name, String(EVENTS)], { stdio: 'inherit' }),
+  )
+  const codes = await Promise.all(children.map(async (child) => (await once(child, 'exit'))[0] as number))
+  expect(codes).toEqual([0, 0, 0])
+  const store = await open(path)
+  // Every process admitted its own events, and one that all of them admitted.
+  expect(await store.counts()).toEqual({ unsettled: 3 * EVENTS + 1, deadLetters: 0 })
+  const db = new DatabaseSync(path)
+  expect(db.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
+  db.close()
+})
+
+test.each([
+  ['3.51.3', true],
+  ['3.53.4', true],
+  ['4.0.0', true],
+  ['3.51.2', false],
+  ['3.50.7', true],
+  ['3.50.6', false],
+  ['3.49.9', false],
+  ['3.44.6', true],
+  ['3.44.5', false],
+  ['3.45.0', false],
+])('SQLite %s may be written by several connections: %s', (version, expected) => {
+  expect(canShare(version)).toBe(expected)
+})
+
+test('settings that cannot work are refused before anything is opened', () => {
+  expect(() => sqliteStore('')).toThrow(/path/)
+  expect(() => sqliteStore(':memory:')).toThrow(/memoryStore/)
+  expect(() => sqliteStore({ path: 'x.db', retentionDays: 0 })).toThrow(/retentionDays/)
+})
