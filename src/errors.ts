@@ -112,6 +112,19 @@ export const ERRORS = {
     'The database file was removed or replaced while it was open.',
     'Restart the process; put nothing else in the place of the file while it runs.',
   ],
+  spool_unusable: [
+    'The folder of the spool, or a file in it, cannot be used.',
+    'Name a folder on a local disk that this process may write to; `cause` says what failed.',
+  ],
+  spool_full: [
+    'The spool can take no more.',
+    'Bring the store back, so that the spool is drained; free the disk, or raise the spool’s `maxBytes`.',
+  ],
+  spool_damaged: [
+    'A part of the spool could not be read and was skipped; what stands before and behind it was kept.',
+    'Look at the disk: a callback that had been answered 204 may be lost.',
+  ],
+  disk_full: ['The disk of the spool is full; callbacks are still taken while its reserve lasts.', 'Free the disk.'],
   internal: ['The receiver met an error of its own.', 'Please report it, with `cause`.'],
 
   // Reported only; the callback was taken.

@@ -1,0 +1,92 @@
+/** Takes over what processes left behind that are no longer alive. */
+import { readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { MessagingWebhooksError } from '../../errors.ts'
+import { syncFolder, systemCode, type SpoolFs } from './files.ts'
+import { isHome, type Home } from './home.ts'
+import { isHeld, LOCK_FILE } from './lock.ts'
+import { RESERVE_FILE, UNFINISHED_RESERVE_FILE } from './reserve.ts'
+import { parseSegmentName, segmentName, type SegmentName } from './segment.ts'
+
+interface Left {
+  readonly folder: string
+  /** In their order. */
+  readonly segments: readonly SegmentName[]
+}
+
+/** Moves the segments of dead processes into `home`, numbered in their order; returns them. */
+export async function adoptDead(
+  { fs, parent, home }: { readonly fs: SpoolFs; readonly parent: string; readonly home: Home },
+  report: (error: MessagingWebhooksError) => void,
+): Promise<readonly SegmentName[]> {
+  const names = (await readdir(parent)).filter((name) => isHome(name) && name !== home.name)
+  for (const name of names) {
+    try {
+      await takeFolder(join(parent, name), join(home.folder, name))
+    } catch (error) {
+      // Not ours to move, perhaps; it must not keep this process from its own work.
+      report(new MessagingWebhooksError('spool_unusable', 'What another process left was not adopted.', { cause: error }))
+    }
+  }
+  const left = await findLeft(home.folder)
+  const adopted: SegmentName[] = []
+  for (const { folder, segments } of left)
+    for (const segment of segments) {
+      const name = { number: adopted.length + 1, salt: segment.salt }
+      await rename(join(folder, segmentName(segment)), join(home.folder, segmentName(name)))
+      adopted.push(name)
+    }
+  for (const { folder } of left) await takeReserve(folder, home.folder)
+  if (left.length > 0) await syncFolder(fs, home.folder)
+  for (const { folder } of left.toReversed()) await removeLeft(folder)
+  return adopted
+}
+
+/** One rename decides which of several processes gets it. */
+async function takeFolder(from: string, to: string): Promise<void> {
+  if (await isHeld(from)) return
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error
+  }
+}
+
+/**
+ * The folders inside `folder`, those inside them too (of a process that ended while it adopted), the oldest first. A
+ * process numbers its own segments after those that it adopted, so the order survives any number of crashes.
+ */
+async function findLeft(folder: string): Promise<readonly Left[]> {
+  const found: Left[] = []
+  for (const name of (await readdir(folder)).filter(isHome)) {
+    const inside = join(folder, name)
+    const segments = (await readdir(inside)).flatMap((entry) => parseSegmentName(entry) ?? [])
+    found.push({ folder: inside, segments: segments.toSorted((a, b) => a.number - b.number) })
+    found.push(...(await findLeft(inside)))
+  }
+  return found.toSorted((a, b) => firstNumber(a) - firstNumber(b))
+}
+
+function firstNumber({ segments }: Left): number {
+  return segments[0]?.number ?? 0
+}
+
+/** On a full disk there may be no room for another. */
+async function takeReserve(from: string, to: string): Promise<void> {
+  const [theirs, ours] = await Promise.all([sizeOf(join(from, RESERVE_FILE)), sizeOf(join(to, RESERVE_FILE))])
+  if (theirs > ours) await rename(join(from, RESERVE_FILE), join(to, RESERVE_FILE))
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size
+  } catch {
+    return 0
+  }
+}
+
+/** What is not known by its name stays. */
+async function removeLeft(folder: string): Promise<void> {
+  for (const name of [LOCK_FILE, RESERVE_FILE, UNFINISHED_RESERVE_FILE]) await rm(join(folder, name), { force: true })
+  await rmdir(folder).catch(() => {})
+}

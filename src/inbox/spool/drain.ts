@@ -1,0 +1,54 @@
+/** Hands over the records of one segment. */
+import { MessagingWebhooksError } from '../../errors.ts'
+import type { NewEvent } from '../store.ts'
+import { systemCode, type SpoolFile, type SpoolFs } from './files.ts'
+import { readBatch } from './scan.ts'
+import type { Segment } from './segment.ts'
+import { windowOver } from './window.ts'
+
+interface DrainOptions {
+  readonly fs: SpoolFs
+  readonly take: (events: readonly NewEvent[]) => Promise<void>
+  readonly report: (error: MessagingWebhooksError) => void
+  /** Throws where the draining is to stop. */
+  readonly checkOpen: () => void
+}
+
+/** Hands over, batch by batch, what the segment holds now. Where `take` rejects, its batch and what follows stays. */
+export async function drainSegment(segment: Segment, options: DrainOptions): Promise<void> {
+  const { fs, report } = options
+  let file: SpoolFile
+  try {
+    file = await fs.open(segment.path, 'r')
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error
+    // Waiting would not bring it back, and the segments behind it are still wanted.
+    report(new MessagingWebhooksError('spool_damaged', 'A whole file is gone.', { cause: error }))
+    segment.read = segment.end
+    segment.held = 0
+    return
+  }
+  try {
+    await drainFile(file, segment, options)
+  } finally {
+    await file.close()
+  }
+}
+
+async function drainFile(file: SpoolFile, segment: Segment, { take, report, checkOpen }: DrainOptions): Promise<void> {
+  const { end, salt } = segment
+  const window = windowOver(file, end)
+  while (segment.read < end) {
+    const { events, next, damages, tornAt } = await readBatch(window, { from: segment.read, end, salt })
+    const lost = tornAt === undefined || segment.mayBeTorn ? damages : [...damages, tornAt]
+    // A batch that is read again is not reported again.
+    const places = lost.filter((position) => position >= segment.checked).length
+    if (places > 0) report(new MessagingWebhooksError('spool_damaged', `${places} place(s) of a file were skipped.`))
+    segment.checked = next
+    checkOpen()
+    if (events.length > 0) await take(events)
+    segment.read = next
+    // Nothing is left of what was counted and could not be read.
+    segment.held = next === segment.end ? 0 : Math.max(0, segment.held - events.length)
+  }
+}

@@ -1,0 +1,64 @@
+/** The folder of one process inside the spool's folder, so that two processes never write or drain the same file. */
+import { randomBytes } from 'node:crypto'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { FOLDER_MODE, syncFolder, type SpoolFs } from './files.ts'
+import { holdLock, LOCK_FILE } from './lock.ts'
+
+/** The version of the format stands in front, so that no version takes another's files for damaged ones. */
+const NAME = /^v1-[0-9a-f]{12}$/
+
+export interface Home {
+  readonly folder: string
+  readonly name: string
+  /** Leaves what is in it to the next process that opens the spool. */
+  leave(): Promise<void>
+}
+
+export function isHome(name: string): boolean {
+  return NAME.test(name)
+}
+
+/**
+ * Makes a folder that no other process uses. It gets its name only when its lock is held already: a folder of that name
+ * whose lock nobody holds is a dead process's, at any moment.
+ */
+export async function makeHome(fs: SpoolFs, parent: string): Promise<Home> {
+  await makeFolder(fs, parent)
+  const name = `v1-${randomBytes(6).toString('hex')}`
+  const folder = join(parent, name)
+  const unfinished = `${folder}.new`
+  await mkdir(unfinished, { mode: FOLDER_MODE })
+  try {
+    const lock = await holdLock(unfinished)
+    try {
+      await rename(unfinished, folder)
+      await syncFolder(fs, parent)
+    } catch (error) {
+      await lock.release()
+      throw error
+    }
+    return {
+      folder,
+      name,
+      async leave() {
+        await lock.release()
+        await rm(join(folder, LOCK_FILE), { force: true })
+      },
+    }
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** Makes a folder and those above it, so that none of them is lost with the power. */
+async function makeFolder(fs: SpoolFs, path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode: FOLDER_MODE })
+  if (first === undefined) return
+  const top = dirname(resolve(first))
+  for (let folder = resolve(path); folder !== top;) {
+    folder = dirname(folder)
+    await syncFolder(fs, folder)
+  }
+}

@@ -1,0 +1,125 @@
+/** The segments of one process in their order: where records are written, and what becomes of a disk that fails. */
+import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { MessagingWebhooksError } from '../../errors.ts'
+import { isFull, syncFolder, systemCode, type SpoolFs } from './files.ts'
+import type { Reserve } from './reserve.ts'
+import { createSegment, overwriteSegment, segmentName, type Segment, type SegmentWriter } from './segment.ts'
+
+export interface Journal {
+  /** The oldest segment. */
+  readonly first: Segment | undefined
+  /** Records that are held. */
+  readonly held: number
+  /** Bytes that their files take, but for the reserve. */
+  readonly bytes: number
+  /** Rejects with a `MessagingWebhooksError` where no file takes them, and leaves none of them then. */
+  write(bytes: Buffer, records: number): Promise<void>
+  /** Removes the file of a segment whose records were all handed over; says no where it has got more meanwhile. */
+  retire(segment: Segment): Promise<boolean>
+  close(): Promise<void>
+}
+
+export function createJournal(options: {
+  readonly fs: SpoolFs
+  readonly folder: string
+  readonly reserve: Reserve
+  /** What is there already, in its order. */
+  readonly segments: readonly Segment[]
+  /** The greatest number that a file has. */
+  readonly lastNumber: number
+  readonly salt: number
+  /** A file that is as long is not appended to. */
+  readonly segmentBytes: number
+  readonly report: (error: MessagingWebhooksError) => void
+}): Journal {
+  const { fs, folder, reserve, salt, segmentBytes, report } = options
+  const segments = [...options.segments]
+  let { lastNumber } = options
+  let writer: SegmentWriter | undefined
+
+  function begun(next: SegmentWriter): SegmentWriter {
+    segments.push(next.segment)
+    writer = next
+    return next
+  }
+
+  function nextName() {
+    return { number: (lastNumber += 1), salt }
+  }
+
+  async function endWriter(): Promise<void> {
+    const ended = writer
+    writer = undefined
+    // What it holds has reached the disk; there is nothing that a failing close could lose.
+    await ended?.close().catch(() => {})
+    if (ended?.segment.end === 0) await remove(ended.segment)
+  }
+
+  async function currentWriter(): Promise<SegmentWriter> {
+    if (writer !== undefined && (!writer.usable || writer.segment.end >= segmentBytes)) await endWriter()
+    return writer ?? begun(await createSegment(fs, folder, nextName()))
+  }
+
+  async function useReserve(): Promise<boolean> {
+    const name = nextName()
+    if (!(await reserve.handOver(join(folder, segmentName(name))))) return false
+    await endWriter()
+    begun(await overwriteSegment(fs, folder, name))
+    return true
+  }
+
+  async function remove(segment: Segment): Promise<void> {
+    const index = segments.indexOf(segment)
+    if (index >= 0) segments.splice(index, 1)
+    try {
+      await rm(segment.path, { force: true })
+      await syncFolder(fs, dirname(segment.path))
+    } catch (error) {
+      report(new MessagingWebhooksError('spool_unusable', 'A file was not removed.', { cause: error }))
+    }
+  }
+
+  return {
+    get first() {
+      return segments[0]
+    },
+    get held() {
+      return segments.reduce((sum, segment) => sum + segment.held, 0)
+    },
+    get bytes() {
+      return segments.reduce((sum, segment) => sum + segment.end, 0)
+    },
+    async write(bytes, records) {
+      for (let failures = 0; ;) {
+        let hadRoom = false
+        try {
+          const target = await currentWriter()
+          hadRoom = target.hasRoom
+          await target.append(bytes, records)
+          return
+        } catch (error) {
+          if (isFull(error)) {
+            // A file system that copies on write needs new blocks where zeros stood; cutting back has freed those.
+            if (hadRoom || (await useReserve())) continue
+            throw new MessagingWebhooksError('spool_full', 'The disk is full.', { cause: error })
+          }
+          failures += 1
+          // Once more, in a new file; twice is no accident.
+          if (failures === 1) continue
+          const code = systemCode(error)
+          throw new MessagingWebhooksError('spool_unusable', code && `The system says ${code}.`, { cause: error })
+        }
+      }
+    },
+    async retire(segment) {
+      if (segment.read < segment.end) return false
+      if (writer?.segment === segment) await endWriter()
+      await remove(segment)
+      return true
+    },
+    async close() {
+      await endWriter()
+    },
+  }
+}

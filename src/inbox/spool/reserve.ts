@@ -1,0 +1,85 @@
+/** Room on the disk that was taken beforehand, as blocks of zeros, for the time when the disk is full. */
+import { rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { MessagingWebhooksError } from '../../errors.ts'
+import { FILE_MODE, isFull, syncFolder, systemCode, writeAll, type SpoolFs } from './files.ts'
+
+/** The finished reserve; what a dead process left of it is taken over. */
+export const RESERVE_FILE = 'reserve'
+/** One that is still being written. */
+export const UNFINISHED_RESERVE_FILE = 'reserve.new'
+const CHUNK = Buffer.alloc(1024 * 1024)
+
+export interface Reserve {
+  /** Sets it aside where it is missing. A disk without room for it is reported; anything else rejects. */
+  restore(): Promise<void>
+  /** Gives the file away under another name, to be written over in place; says whether there was one. */
+  handOver(path: string): Promise<boolean>
+}
+
+export function createReserve({
+  fs,
+  folder,
+  bytes,
+  report,
+}: {
+  readonly fs: SpoolFs
+  readonly folder: string
+  readonly bytes: number
+  readonly report: (error: MessagingWebhooksError) => void
+}): Reserve {
+  const path = join(folder, RESERVE_FILE)
+  const unfinished = join(folder, UNFINISHED_RESERVE_FILE)
+  let isThere = false
+
+  // Node has no posix_fallocate, and a file that is merely made longer has no blocks.
+  async function writeZeros(): Promise<void> {
+    const file = await fs.open(unfinished, 'wx', FILE_MODE)
+    try {
+      for (let at = 0; at < bytes; at += CHUNK.length)
+        await writeAll(file, CHUNK.subarray(0, Math.min(CHUNK.length, bytes - at)), at)
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+  }
+
+  return {
+    async restore() {
+      if (bytes === 0 || isThere) return
+      try {
+        if (!(await isReserve(path, bytes))) {
+          await rm(unfinished, { force: true })
+          await writeZeros()
+          await rename(unfinished, path)
+          await syncFolder(fs, folder)
+        }
+        isThere = true
+      } catch (error) {
+        await rm(unfinished, { force: true }).catch(() => {})
+        // EFBIG: this process may not write files as large as that.
+        if (!isFull(error) && systemCode(error) !== 'EFBIG') throw error
+        report(new MessagingWebhooksError('disk_full', 'No reserve could be set aside.', { cause: error }))
+      }
+    },
+    async handOver(to) {
+      if (!isThere) return false
+      isThere = false
+      await rename(path, to)
+      await syncFolder(fs, folder)
+      report(new MessagingWebhooksError('disk_full', 'The reserve is in use now.'))
+      return true
+    },
+  }
+}
+
+/** Whether a reserve of at least this size stands there; a file with holes is none. */
+async function isReserve(path: string, bytes: number): Promise<boolean> {
+  try {
+    const { size, blocks } = await stat(path)
+    return size >= bytes && (blocks === 0 || blocks * 512 >= bytes)
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return false
+    throw error
+  }
+}

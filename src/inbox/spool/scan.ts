@@ -1,0 +1,98 @@
+/** Finds the records in a file that may be torn at its end and damaged anywhere. */
+import type { NewEvent } from '../store.ts'
+import { decodePayload, HEADER_BYTES, lacksEnd, MAGIC, readHeader, type FrameHeader } from './frame.ts'
+import { CHUNK_BYTES, type Window } from './window.ts'
+
+const MOST_A_BATCH = 256
+const MOST_BYTES_A_BATCH = 1024 * 1024
+
+/** Where to look. */
+export interface Range {
+  readonly from: number
+  readonly end: number
+  readonly salt: number
+}
+
+interface Batch {
+  readonly events: readonly NewEvent[]
+  /** Where the next one begins. */
+  readonly next: number
+  /** Where something stood that is no record any more. */
+  readonly damages: readonly number[]
+  /** Where the file stopped in the middle of a record. */
+  readonly tornAt: number | undefined
+}
+
+type Found =
+  | { readonly kind: 'frame'; readonly header: FrameHeader; readonly next: number }
+  | { readonly kind: 'damage'; readonly next: number }
+  /** Nothing more but what a write left that did not come to its end. */
+  | { readonly kind: 'end' }
+
+/** The next records, at most a batch of them. */
+export async function readBatch(window: Window, { from, end, salt }: Range): Promise<Batch> {
+  const events: NewEvent[] = []
+  const damages: number[] = []
+  let position = from
+  while (position < end && events.length < MOST_A_BATCH && position - from < MOST_BYTES_A_BATCH) {
+    const found = await findFrame(window, { from: position, end, salt })
+    if (found.kind === 'end') return { events, next: end, damages, tornAt: position }
+    if (found.kind === 'damage') damages.push(position)
+    else {
+      const payload = await window(position + HEADER_BYTES, found.header.length)
+      const event = decodePayload(payload, found.header, salt)
+      if (event !== undefined) events.push(event)
+      else if (lacksEnd(payload) && (await onlyZeros(window, found.next, end)))
+        return { events, next: end, damages, tornAt: position }
+      else damages.push(position)
+    }
+    position = found.next
+  }
+  return { events, next: position, damages, tornAt: undefined }
+}
+
+/** How many records there are by their headers, without a look at what they hold. */
+export async function countRecords(window: Window, { from, end, salt }: Range): Promise<number> {
+  let records = 0
+  for (let position = from; position < end;) {
+    const found = await findFrame(window, { from: position, end, salt })
+    if (found.kind === 'end') break
+    if (found.kind === 'frame') records += 1
+    position = found.next
+  }
+  return records
+}
+
+async function findFrame(window: Window, range: Range): Promise<Found> {
+  const { from, end, salt } = range
+  const bytes = await window(from, HEADER_BYTES)
+  if (bytes.length < HEADER_BYTES) return { kind: 'end' }
+  const header = readHeader(bytes, salt)
+  if (header === undefined) return skipDamage(window, range)
+  const next = from + HEADER_BYTES + header.length
+  return next > end ? { kind: 'end' } : { kind: 'frame', header, next }
+}
+
+/** Goes on to the next header, if there is one. */
+async function skipDamage(window: Window, { from, end, salt }: Range): Promise<Found> {
+  for (let position = from; position < end;) {
+    const chunk = await window(position, CHUNK_BYTES)
+    for (let index = chunk.indexOf(MAGIC); index >= 0; index = chunk.indexOf(MAGIC, index + 1))
+      if (readHeader(chunk.subarray(index, index + HEADER_BYTES), salt) !== undefined)
+        return { kind: 'damage', next: position + index }
+    if (chunk.length < CHUNK_BYTES) break
+    // A header may lie across the border of two chunks.
+    position += chunk.length - HEADER_BYTES + 1
+  }
+  return (await onlyZeros(window, from, end)) ? { kind: 'end' } : { kind: 'damage', next: end }
+}
+
+async function onlyZeros(window: Window, from: number, end: number): Promise<boolean> {
+  for (let position = from; position < end;) {
+    const chunk = await window(position, CHUNK_BYTES)
+    if (chunk.length === 0) break
+    if (chunk.some((byte) => byte !== 0)) return false
+    position += chunk.length
+  }
+  return true
+}

@@ -1,0 +1,183 @@
+import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { expect, test } from 'vitest'
+import type { NewEvent } from '../../../src/inbox/store.ts'
+import {
+  drainAll,
+  drainedNames,
+  event,
+  events,
+  filesIn,
+  largeEvent,
+  nameOf,
+  segmentFiles,
+  spooling,
+} from './spooling.ts'
+
+const KIB = 1024
+
+test('what comes out is what went in, whatever bytes and characters it has', async () => {
+  const odd: readonly NewEvent[] = [
+    event('nul \u0000 inside', Buffer.from([0, 1, 0, 255, 0])),
+    event('lone \ud800 and \udfff'),
+    event('', Buffer.alloc(0)),
+    event('ends in zeros', Buffer.alloc(100)),
+    largeEvent('large', 256 * KIB),
+    event('long id '.repeat(25_000)),
+    event('"quotes" \\ and \n lines \u2028'),
+  ]
+  const { spool, folder } = await spooling()
+  for (const one of odd) await spool.append([one])
+  await spool.append(odd)
+  expect(spool.size).toBe(14)
+  const taken = await drainAll(spool)
+  expect(taken.map(asText)).toEqual([...odd, ...odd].map(asText))
+  expect(spool.size).toBe(0)
+  expect(spool.bytes).toBe(0)
+  expect(segmentFiles(folder)).toEqual([])
+})
+
+test('appends at the same time keep the order of the calls', async () => {
+  const { spool } = await spooling()
+  const sent = events('e', 500)
+  await Promise.all(sent.map((one) => spool.append([one])))
+  expect(await drainedNames(spool)).toEqual(sent.map(nameOf))
+})
+
+test('a record counts from the moment of its append, so that nothing overtakes it', async () => {
+  const { spool } = await spooling()
+  const appended = spool.append(events('e', 3))
+  expect(spool.size).toBe(3)
+  await appended
+  expect(spool.size).toBe(3)
+})
+
+test('a restart keeps the order and the count, over several restarts and files', async () => {
+  const first = await spooling({ segmentBytes: 2 * KIB })
+  const { folder } = first
+  for (const one of events('a', 20)) await first.spool.append([one])
+  await first.spool.close()
+  const second = await spooling({ folder, segmentBytes: 2 * KIB })
+  expect(second.spool.size).toBe(20)
+  await second.spool.append(events('b', 20))
+  await second.spool.close()
+  const third = await spooling({ folder })
+  expect(third.spool.size).toBe(40)
+  await third.spool.append(events('c', 1))
+  const names = [...events('a', 20), ...events('b', 20), ...events('c', 1)].map(nameOf)
+  expect(await drainedNames(third.spool)).toEqual(names)
+  expect(third.errors).toEqual([])
+  expect(segmentFiles(folder)).toEqual([])
+})
+
+test('files are removed as soon as they are drained', async () => {
+  const { spool, folder } = await spooling({ segmentBytes: 2 * KIB })
+  for (const one of events('e', 100)) await spool.append([one])
+  const most = segmentFiles(folder).length
+  expect(most).toBeGreaterThan(5)
+  const left: number[] = []
+  await spool.drain(async () => void left.push(segmentFiles(folder).length))
+  expect(left.at(0)).toBe(most)
+  expect(left.at(-1)).toBe(1)
+})
+
+test('a batch that is not taken stays, and all behind it', async () => {
+  const { spool, folder } = await spooling()
+  const sent = events('e', 1_000)
+  await spool.append(sent)
+  const taken: NewEvent[] = []
+  const away = new Error('The store is away.')
+  const drained = spool.drain(async (batch) => {
+    if (taken.length > 0) throw away
+    taken.push(...batch)
+  })
+  await expect(drained).rejects.toBe(away)
+  expect(taken.length).toBeLessThan(1_000)
+  expect(spool.size).toBe(1_000 - taken.length)
+  const rest = await drainedNames(spool)
+  expect([...taken.map(nameOf), ...rest]).toEqual(sent.map(nameOf))
+  expect(segmentFiles(folder)).toEqual([])
+})
+
+test('after a restart in the middle of a drain nothing is missing, and what comes again comes in order', async () => {
+  const first = await spooling({ segmentBytes: 20 * KIB })
+  const sent = events('e', 1_000)
+  for (const one of sent) await first.spool.append([one])
+  let batches = 0
+  const drained = first.spool.drain(async () => {
+    batches += 1
+    if (batches === 5) throw new Error('The store is away.')
+  })
+  await expect(drained).rejects.toThrow('away')
+  await first.spool.close()
+  const second = await spooling({ folder: first.folder })
+  const names = await drainedNames(second.spool)
+  expect(names.length).toBeGreaterThan(1_000 - 5 * 256)
+  expect(names).toEqual(sent.slice(-names.length).map(nameOf))
+})
+
+test('what is appended during a drain is drained too', async () => {
+  const { spool } = await spooling({ segmentBytes: 4 * KIB })
+  await spool.append(events('a', 10))
+  const names: string[] = []
+  const appends: Promise<void>[] = []
+  await spool.drain(async (batch) => {
+    names.push(...batch.map(nameOf))
+    // One that is on the disk when the batch is done, one that is not.
+    if (appends.length < 20) {
+      appends.push(spool.append([event(`during ${appends.length}`)]))
+      await appends.at(-1)
+      appends.push(spool.append([event(`during ${appends.length}`)]))
+    }
+  })
+  expect(spool.size).toBe(0)
+  await Promise.all(appends)
+  expect(names).toEqual([...events('a', 10).map(nameOf), ...Array.from({ length: 20 }, (_, at) => `during ${at}`)])
+})
+
+test('one drain at a time', async () => {
+  const { spool } = await spooling()
+  await spool.append(events('e', 1))
+  const first = spool.drain(async () => {})
+  await expect(spool.drain(async () => {})).rejects.toThrow('drained already')
+  await first
+  await spool.drain(async () => {})
+})
+
+test('it takes no more than it may, and says so', async () => {
+  const { spool } = await spooling({ maxBytes: 10 * KIB })
+  await spool.append([largeEvent('a', 6 * KIB)])
+  await expect(spool.append([largeEvent('b', 6 * KIB)])).rejects.toMatchObject({ code: 'spool_full' })
+  const both = [spool.append([largeEvent('c', 2 * KIB)]), spool.append([largeEvent('d', 2 * KIB)])]
+  expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+  expect(spool.size).toBe(2)
+  expect(await drainedNames(spool)).toEqual(['a', 'c'])
+  await spool.append([largeEvent('e', 6 * KIB)])
+})
+
+test('closed, it takes nothing and hands nothing over, and what was being written is there afterwards', async () => {
+  const { spool, folder } = await spooling()
+  const appended = Promise.all(events('e', 10).map((one) => spool.append([one])))
+  await spool.close()
+  await appended
+  await expect(spool.append(events('f', 1))).rejects.toMatchObject({ code: 'receiver_closed' })
+  await expect(spool.drain(async () => {})).rejects.toMatchObject({ code: 'receiver_closed' })
+  const again = await spooling({ folder })
+  expect((await drainedNames(again.spool)).length).toBe(10)
+})
+
+test('files and folders are for nobody else', async () => {
+  const { spool, folder } = await spooling({ reserveBytes: 64 * KIB })
+  await spool.append(events('e', 1))
+  const files = filesIn(folder).filter((path) => !path.endsWith('lock'))
+  expect(files.length).toBe(2)
+  for (const file of files) {
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(statSync(dirname(file)).mode & 0o777).toBe(0o700)
+  }
+})
+
+/** Long buffers are slow to compare one element after another. */
+function asText({ raw, ...fields }: NewEvent) {
+  return { ...fields, raw: raw.toString('latin1') }
+}

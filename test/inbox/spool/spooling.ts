@@ -1,0 +1,99 @@
+/** Spools in folders of their own, and what tests look at in them. */
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import type { MessagingWebhooksError } from 'messaging-webhooks'
+import { onTestFinished } from 'vitest'
+import type { NewEvent } from '../../../src/inbox/store.ts'
+import { nodeFs, type SpoolFile, type SpoolFs } from '../../../src/inbox/spool/files.ts'
+import { openSpool, type Spool, type SpoolOptions } from '../../../src/inbox/spool/spool.ts'
+import { sample } from '../../../src/store-conformance/samples.ts'
+
+/** A folder that is gone after the test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'spool-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Opens a spool, without a reserve unless the test is about it, and closes it after the test. */
+export async function spooling(options: Partial<SpoolOptions> = {}) {
+  const errors: MessagingWebhooksError[] = []
+  const folder = options.folder ?? temporaryFolder()
+  const spool = await openSpool({ reserveBytes: 0, report: (error) => void errors.push(error), ...options, folder })
+  onTestFinished(() => spool.close())
+  return { spool, errors, folder }
+}
+
+/** What a crash at this moment would leave: a copy, since a lock of this process would still be held. */
+export async function crashed(folder: string): Promise<string> {
+  const copy = temporaryFolder()
+  await cp(folder, copy, { recursive: true, filter: (path) => basename(path) !== 'lock' })
+  return copy
+}
+
+export function event(name: string, raw = Buffer.from(`{"name":"${name}"}`)): NewEvent {
+  return sample({ message: name, name, raw })
+}
+
+export function events(prefix: string, count: number): readonly NewEvent[] {
+  return Array.from({ length: count }, (_, index) => event(`${prefix}${index + 1}`))
+}
+
+/** Of so many bytes, and no two alike. */
+export function largeEvent(name: string, bytes: number): NewEvent {
+  return event(name, randomBytes(bytes))
+}
+
+export function nameOf({ record }: NewEvent): string {
+  return record.report?.status ?? ''
+}
+
+export async function drainAll(spool: Spool): Promise<readonly NewEvent[]> {
+  const taken: NewEvent[] = []
+  await spool.drain(async (batch) => void taken.push(...batch))
+  return taken
+}
+
+export async function drainedNames(spool: Spool): Promise<readonly string[]> {
+  return (await drainAll(spool)).map(nameOf)
+}
+
+/** The segments of all processes, in their order. */
+export function segmentFiles(folder: string): readonly string[] {
+  return filesIn(folder).filter((path) => path.endsWith('.segment'))
+}
+
+export function filesIn(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted()
+}
+
+type FileMethods = { readonly [M in keyof SpoolFile]: SpoolFile[M] }
+
+/** The real files, some methods of which a test replaces; `real` is the file behind. */
+export function faultyFs(fault: (real: SpoolFile, path: string) => Partial<FileMethods>): SpoolFs {
+  return {
+    async open(path, flags, mode) {
+      const real = await nodeFs.open(path, flags, mode)
+      return {
+        read: (...args) => real.read(...args),
+        write: (...args) => real.write(...args),
+        datasync: () => real.datasync(),
+        sync: () => real.sync(),
+        stat: () => real.stat(),
+        truncate: (length) => real.truncate(length),
+        close: () => real.close(),
+        ...fault(real, path),
+      }
+    },
+  }
+}
+
+export function systemError(code: string): Error {
+  return Object.assign(new Error(`${code}: made by a test`), { code })
+}
