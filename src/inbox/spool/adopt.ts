@@ -25,7 +25,9 @@ export async function adoptDead(
       await takeFolder(join(parent, name), join(home.folder, name))
     } catch (error) {
       // Not ours to move, perhaps; it must not keep this process from its own work.
-      report(new MessagingWebhooksError('spool_unusable', 'What another process left was not adopted.', { cause: error }))
+      report(
+        new MessagingWebhooksError('spool_unusable', 'What another process left was not adopted.', { cause: error }),
+      )
     }
   }
   const left = await findLeft(home.folder)

@@ -84,7 +84,8 @@ async function skipDamage(window: Window, { from, end, salt }: Range): Promise<F
     // A header may lie across the border of two chunks.
     position += chunk.length - HEADER_BYTES + 1
   }
-  return (await onlyZeros(window, from, end)) ? { kind: 'end' } : { kind: 'damage', next: end }
+  // What ends before a header does was never more than the beginning of one.
+  return (await onlyZeros(window, from + HEADER_BYTES - 1, end)) ? { kind: 'end' } : { kind: 'damage', next: end }
 }
 
 async function onlyZeros(window: Window, from: number, end: number): Promise<boolean> {

@@ -1,0 +1,176 @@
+import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { encodeFrame, HEADER_BYTES, MAGIC } from '../../../src/inbox/spool/frame.ts'
+import type { NewEvent } from '../../../src/inbox/store.ts'
+import {
+  crashed,
+  drainAll,
+  drainedNames,
+  event,
+  events,
+  faultyFs,
+  filesIn,
+  largeEvent,
+  nameOf,
+  segmentFiles,
+  spooling,
+  systemError,
+} from './spooling.ts'
+
+/** Ten records in one file, as a crash left them, and where each begins. */
+async function tenRecords(sent: readonly NewEvent[] = events('e', 10)) {
+  const { spool, folder } = await spooling()
+  await spool.append(sent)
+  const copy = await crashed(folder)
+  const [path = ''] = segmentFiles(copy)
+  const starts = [0]
+  for (const one of sent) starts.push((starts.at(-1) ?? 0) + encodeFrame(one, 0).length)
+  expect(starts.at(-1)).toBe(readFileSync(path).length)
+  return { folder: copy, path, starts }
+}
+
+function flip(path: string, at: number): void {
+  const bytes = readFileSync(path)
+  bytes.writeUInt8((bytes[at] ?? 0) ^ 0x40, at)
+  writeFileSync(path, bytes)
+}
+
+const withoutFifth = events('e', 10)
+  .map(nameOf)
+  .filter((name) => name !== 'e5')
+
+const PLACES = { magic: 0, length: 5, checksum: 9, 'header checksum': 13, 'length of the JSON': 17, 'end mark': -1 }
+
+test.each([...Object.entries(PLACES), ['payload', 60] as const])(
+  'a flipped byte in the %s of record 5 of 10: nine come back, one report',
+  async (_, offset) => {
+    const { folder, path, starts } = await tenRecords()
+    flip(path, (starts[offset < 0 ? 5 : 4] ?? 0) + offset)
+    const { spool, errors } = await spooling({ folder })
+    expect(await drainedNames(spool)).toEqual(withoutFifth)
+    expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
+    expect(spool.size).toBe(0)
+    expect(segmentFiles(folder)).toEqual([])
+  },
+)
+
+test('a flipped byte in the last record is damage: it was answered for', async () => {
+  const { folder, path, starts } = await tenRecords()
+  flip(path, (starts[9] ?? 0) + 40)
+  const { spool, errors } = await spooling({ folder })
+  expect(await drainedNames(spool)).toEqual(events('e', 9).map(nameOf))
+  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
+})
+
+test('a file of nothing but damage is reported, and is no backlog', async () => {
+  const { folder, path } = await tenRecords()
+  writeFileSync(path, Buffer.alloc(3_000_000, 'garbage'))
+  const { spool, errors } = await spooling({ folder })
+  expect(spool.size).toBe(0)
+  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
+  expect(segmentFiles(folder)).toEqual([])
+})
+
+test('a write that a crash tore is no damage, wherever it was torn', async () => {
+  const { folder, path, starts } = await tenRecords()
+  const whole = readFileSync(path)
+  const last = starts[9] ?? 0
+  for (const cut of [
+    last + 1,
+    last + HEADER_BYTES - 1,
+    last + HEADER_BYTES,
+    last + HEADER_BYTES + 50,
+    starts[10] ?? 0,
+  ]) {
+    for (const zeros of [0, 100_000]) {
+      writeFileSync(path, whole)
+      truncateSync(path, cut - 1)
+      appendFileSync(path, Buffer.alloc(zeros))
+      const { spool, errors } = await spooling({ folder: await crashed(folder) })
+      expect(await drainedNames(spool)).toEqual(events('e', 9).map(nameOf))
+      expect(errors).toEqual([])
+    }
+  }
+})
+
+test('nothing is appended behind a torn record', async () => {
+  const { folder, path, starts } = await tenRecords()
+  truncateSync(path, (starts[9] ?? 0) + 30)
+  const { spool, errors } = await spooling({ folder })
+  await spool.append(events('f', 3))
+  const again = await spooling({ folder: await crashed(folder) })
+  expect(await drainedNames(again.spool)).toEqual([...events('e', 9), ...events('f', 3)].map(nameOf))
+  expect([...errors, ...again.errors]).toEqual([])
+})
+
+test('the way back to the records is found across the borders of what is read at once', async () => {
+  const sent = [largeEvent('a', 1024 * 1024 - 700), event('b'), largeEvent('c', 3_000_000), event('d'), event('e')]
+  const { folder, path, starts } = await tenRecords(sent)
+  flip(path, 1)
+  flip(path, (starts[2] ?? 0) + 1)
+  const { spool, errors } = await spooling({ folder })
+  expect(await drainedNames(spool)).toEqual(['b', 'd', 'e'])
+  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged', 'spool_damaged'])
+})
+
+test('a body with a record in it is not read as one, even where its own record is damaged', async () => {
+  const forged = Buffer.concat([encodeFrame(event('forged'), 0), MAGIC, encodeFrame(event('forged'), 0x1234)])
+  const { folder, path } = await tenRecords([event('a', forged), event('b', forged), event('c')])
+  flip(path, 2)
+  const { spool } = await spooling({ folder })
+  expect(await drainedNames(spool)).toEqual(['b', 'c'])
+})
+
+test('a batch that is read again is not reported again', async () => {
+  const { folder, path, starts } = await tenRecords()
+  flip(path, (starts[4] ?? 0) + 60)
+  const { spool, errors } = await spooling({ folder })
+  for (let attempt = 0; attempt < 3; attempt += 1)
+    await expect(spool.drain(() => Promise.reject(new Error('away')))).rejects.toThrow('away')
+  expect(await drainedNames(spool)).toEqual(withoutFifth)
+  expect(errors.length).toBe(1)
+})
+
+test('a file that is gone is reported, and stands in nobody’s way', async () => {
+  const { spool, folder, errors } = await spooling({ segmentBytes: 1 })
+  for (const one of events('e', 3)) await spool.append([one])
+  rmSync(segmentFiles(folder)[1] ?? '')
+  expect(await drainedNames(spool)).toEqual(['e1', 'e3'])
+  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
+  expect(spool.size).toBe(0)
+})
+
+test('a file that was cut short behind our back is reported', async () => {
+  const { spool, folder, errors } = await spooling()
+  await spool.append(events('e', 10))
+  truncateSync(segmentFiles(folder)[0] ?? '', 2_000)
+  expect((await drainedNames(spool)).length).toBeLessThan(10)
+  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
+})
+
+test('a page that the disk cannot read costs the records on it', async () => {
+  const { folder, starts } = await tenRecords(Array.from({ length: 10 }, (_, at) => largeEvent(`e${at + 1}`, 10_000)))
+  const bad = (starts[4] ?? 0) + 5_000
+  const fs = faultyFs((real) => ({
+    read(buffer, offset, length, position) {
+      if (position <= bad && bad < position + length) return Promise.reject(systemError('EIO'))
+      return real.read(buffer, offset, length, position)
+    },
+  }))
+  const { spool, errors } = await spooling({ folder, fs })
+  expect(spool.size).toBe(10)
+  expect(await drainedNames(spool)).toEqual(withoutFifth)
+  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
+})
+
+test('what a later version wrote, and what is not ours, stays as it is', async () => {
+  const { spool, folder } = await spooling()
+  await spool.close()
+  const foreign = [join(folder, 'v2-0123456789ab', '00000001-00000000.segment'), join(folder, 'notes.txt')]
+  mkdirSync(join(folder, 'v2-0123456789ab'))
+  for (const path of foreign) writeFileSync(path, 'kept')
+  const again = await spooling({ folder })
+  expect(await drainAll(again.spool)).toEqual([])
+  expect(filesIn(folder)).toEqual(expect.arrayContaining(foreign))
+})

@@ -1,0 +1,221 @@
+/** Disks that fail, played through the seam; real full disks are in full-disk.test.ts. */
+import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import {
+  crashed,
+  drainedNames,
+  event,
+  events,
+  faultyFs,
+  filesIn,
+  nameOf,
+  segmentFiles,
+  spooling,
+  systemError,
+  temporaryFolder,
+} from './spooling.ts'
+
+function isSegment(path: string): boolean {
+  return path.endsWith('.segment')
+}
+
+/** Fails the calls that a test arms, as often as it says. */
+function failures() {
+  const armed = new Map<string, string[]>()
+  const seen: string[] = []
+  return {
+    seen,
+    arm: (method: string, ...codes: string[]) => void armed.set(method, codes),
+    check(method: string, path: string): void {
+      if (!isSegment(path)) return
+      const code = armed.get(method)?.shift()
+      seen.push(`${method}${code === undefined ? '' : ` ${code}`} ${path.slice(-24, -17)}`)
+      if (code !== undefined) throw systemError(code)
+    },
+  }
+}
+
+async function failing(options: { readonly reserveBytes?: number } = {}) {
+  const faults = failures()
+  const fs = faultyFs((real, path) => ({
+    async write(buffer, offset, length, position) {
+      try {
+        faults.check('write', path)
+      } catch (error) {
+        // A part gets through, as on a disk that fills up.
+        await real.write(buffer, offset, Math.floor(length / 2), position)
+        throw error
+      }
+      return real.write(buffer, offset, length, position)
+    },
+    async datasync() {
+      faults.check('datasync', path)
+      await real.datasync()
+    },
+    async truncate(length) {
+      faults.check('truncate', path)
+      await real.truncate(length)
+    },
+  }))
+  return { faults, ...(await spooling({ ...options, fs })) }
+}
+
+test('a failed fsync is not tried again on the same file: the records are written again to a new one', async () => {
+  const { spool, faults, folder } = await failing()
+  await spool.append(events('a', 2))
+  faults.arm('datasync', 'EIO')
+  await spool.append(events('b', 2))
+  await spool.append(events('c', 2))
+  const files = faults.seen.map((call) => call.replace(/ 0*/g, ' '))
+  expect(files).toEqual([
+    ...['write 1', 'datasync 1', 'write 1', 'datasync EIO 1'],
+    ...['write 2', 'datasync 2', 'write 2', 'datasync 2'],
+  ])
+  const names = [...events('a', 2), ...events('b', 2), ...events('c', 2)].map(nameOf)
+  // After a crash the file that failed may have them too: a repetition, which the store knows by its identity.
+  const again = await spooling({ folder: await crashed(folder) })
+  expect([...new Set(await drainedNames(again.spool))]).toEqual(names)
+  expect(await drainedNames(spool)).toEqual(names)
+})
+
+test('where the second file fails too, the append is rejected, and the next one is tried', async () => {
+  const { spool, faults, folder } = await failing()
+  faults.arm('datasync', 'EIO', 'EIO')
+  await expect(spool.append(events('a', 2))).rejects.toMatchObject({ code: 'spool_unusable' })
+  expect(spool.size).toBe(0)
+  await spool.append(events('b', 2))
+  expect(spool.size).toBe(2)
+  expect(await drainedNames(spool)).toEqual(['b1', 'b2'])
+  expect(segmentFiles(folder)).toEqual([])
+})
+
+test('a write that fails half way leaves nothing in the way of the next', async () => {
+  const { spool, faults, folder } = await failing()
+  await spool.append(events('a', 2))
+  faults.arm('write', 'EIO')
+  await spool.append(events('b', 2))
+  const names = ['a1', 'a2', 'b1', 'b2']
+  const again = await spooling({ folder: await crashed(folder) })
+  expect(await drainedNames(again.spool)).toEqual(names)
+  expect(again.errors).toEqual([])
+  expect(await drainedNames(spool)).toEqual(names)
+})
+
+test('a file that cannot be cut back is left, and what it had is kept', async () => {
+  const { spool, faults, folder } = await failing()
+  await spool.append(events('a', 2))
+  faults.arm('write', 'ENOSPC')
+  faults.arm('truncate', 'EIO')
+  await expect(spool.append(events('b', 2))).rejects.toMatchObject({ code: 'spool_full' })
+  await spool.append(events('c', 2))
+  expect(segmentFiles(folder).length).toBe(2)
+  expect(await drainedNames(spool)).toEqual(['a1', 'a2', 'c1', 'c2'])
+})
+
+test('the reserve is used when the disk is full, once, and set aside anew when there is room', async () => {
+  const { spool, faults, folder, errors } = await failing({ reserveBytes: 100_000 })
+  const reserve = () => filesIn(folder).filter((path) => path.endsWith('reserve')).length
+  await spool.append(events('a', 2))
+  faults.arm('write', 'ENOSPC')
+  await spool.append(events('b', 2))
+  expect(reserve()).toBe(0)
+  expect(statSync(segmentFiles(folder).at(-1) ?? '').size).toBe(100_000)
+  await spool.append(events('c', 2))
+  expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
+  const names = ['a1', 'a2', 'b1', 'b2', 'c1', 'c2']
+  const again = await spooling({ folder: await crashed(folder) })
+  expect(await drainedNames(again.spool)).toEqual(names)
+  expect(again.errors).toEqual([])
+  // The disk stays full: cutting back gives the rest of the reserve to file systems that copy on write, then it is over.
+  faults.arm('write', 'ENOSPC', 'ENOSPC')
+  await expect(spool.append(events('d', 2))).rejects.toMatchObject({ code: 'spool_full' })
+  expect(spool.size).toBe(6)
+  expect(await drainedNames(spool)).toEqual(names)
+  expect(reserve()).toBe(1)
+})
+
+test('the end of a write that a crash tore in the reserve is no damage', async () => {
+  const { spool, faults, folder } = await failing({ reserveBytes: 100_000 })
+  faults.arm('write', 'ENOSPC')
+  await spool.append(events('a', 3))
+  const copy = await crashed(folder)
+  const [path = ''] = segmentFiles(copy)
+  const bytes = readFileSync(path)
+  // The last record's second half never came.
+  bytes.fill(0, spool.bytes - 300)
+  writeFileSync(path, bytes)
+  const again = await spooling({ folder: copy })
+  expect(await drainedNames(again.spool)).toEqual(['a1', 'a2'])
+  expect(again.errors).toEqual([])
+})
+
+test('one that does not fit does not turn away those that came with it', async () => {
+  const most = 50_000
+  const fs = faultyFs((real, path) => ({
+    write(buffer, offset, length, position) {
+      if (isSegment(path) && position + length > most) return Promise.reject(systemError('ENOSPC'))
+      return real.write(buffer, offset, length, position)
+    },
+  }))
+  const { spool } = await spooling({ fs })
+  const results = await Promise.allSettled(
+    [...events('a', 5), event('huge', Buffer.alloc(60_000)), ...events('b', 5)].map((one) => spool.append([one])),
+  )
+  expect(results.map(({ status }) => status === 'fulfilled')).toEqual([
+    ...Array<boolean>(5).fill(true),
+    false,
+    ...Array<boolean>(5).fill(true),
+  ])
+  expect(spool.size).toBe(10)
+  expect(await drainedNames(spool)).toEqual([...events('a', 5), ...events('b', 5)].map(nameOf))
+})
+
+test('a file that is removed while it is written to takes no record any more', async () => {
+  const { spool, folder } = await spooling()
+  await spool.append(events('a', 1))
+  rmSync(segmentFiles(folder)[0] ?? '')
+  await spool.append(events('b', 1))
+  expect(segmentFiles(folder).length).toBe(1)
+  expect(await drainedNames(spool)).toEqual(['b1'])
+})
+
+test('new files are looked for after a power failure: folders are synced when files come and go', async () => {
+  const parent = temporaryFolder()
+  const folder = join(parent, 'not', 'there', 'yet')
+  const synced: string[] = []
+  const fs = faultyFs((real, path) => ({
+    async sync() {
+      synced.push(path)
+      await real.sync()
+    },
+  }))
+  const { spool } = await spooling({ folder, fs })
+  expect(synced).toEqual(expect.arrayContaining([parent, join(parent, 'not'), join(parent, 'not', 'there'), folder]))
+  const home = synced.length
+  await spool.append(events('a', 1))
+  expect(synced.length).toBe(home + 1)
+  await spool.append(events('b', 1))
+  expect(synced.length).toBe(home + 1)
+  await drainedNames(spool)
+  expect(synced.length).toBe(home + 2)
+  expect(synced.at(-1)).toContain('v1-')
+})
+
+test('a folder that cannot be used is said to be one', async () => {
+  const parent = temporaryFolder()
+  const file = join(parent, 'file')
+  writeFileSync(file, '')
+  await expect(spooling({ folder: join(file, 'spool') })).rejects.toThrow('cannot be used. The system says ENOTDIR')
+  const fs = faultyFs((_, path) => ({
+    datasync: () => (path.endsWith('reserve.new') ? Promise.reject(systemError('EIO')) : Promise.resolve()),
+  }))
+  const folder = join(parent, 'spool')
+  await expect(spooling({ folder, fs, reserveBytes: 1_000 })).rejects.toMatchObject({ code: 'spool_unusable' })
+})
+
+test.skipIf(process.getuid?.() === 0)('a folder that may not be written to is said to be one', async () => {
+  const folder = temporaryFolder()
+  chmodSync(folder, 0o500)
+  await expect(spooling({ folder })).rejects.toThrow('EACCES')
+})

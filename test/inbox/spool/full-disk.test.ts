@@ -1,0 +1,127 @@
+/** Disks that are really full: a small tmpfs, or where that may not be mounted, a limit on the size of files. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../support/program.ts'
+import { crashed, drainedNames, largeEvent, segmentFiles, spooling, temporaryFolder } from './spooling.ts'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+
+function mountTmpfs(bytes: number): string {
+  const disk = join(temporaryFolder(), 'disk')
+  mkdirSync(disk)
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', disk], { stdio: 'pipe' })
+  onTestFinished(() => void execFileSync('umount', ['-l', disk]))
+  return disk
+}
+
+function whyNoTmpfs(): string | undefined {
+  if (process.platform !== 'linux') return 'tmpfs is for Linux'
+  if (process.getuid?.() !== 0) return 'only root may mount'
+  try {
+    const probe = temporaryFolderForProbe()
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', probe], { stdio: 'pipe' })
+    execFileSync('umount', [probe])
+    rmSync(probe, { recursive: true })
+    return undefined
+  } catch {
+    return 'mount -t tmpfs fails here'
+  }
+}
+
+function temporaryFolderForProbe(): string {
+  return execFileSync('mktemp', ['-d'], { encoding: 'utf8' }).trim()
+}
+
+const noTmpfs = whyNoTmpfs()
+const onTmpfs =
+  noTmpfs === undefined ? test : (name: string, _: () => Promise<void>) => test.skip(`${name} (${noTmpfs})`)
+
+onTmpfs('on a full disk the reserve takes records, then appends are rejected, and nothing taken is lost', async () => {
+  const disk = mountTmpfs(4 * MIB)
+  const folder = join(disk, 'spool')
+  const { spool, errors } = await spooling({ folder, reserveBytes: MIB })
+  const kept: string[] = []
+  const events = Array.from({ length: 100 }, (_, at) => largeEvent(`e${at}`, 100 * KIB))
+  for (const one of events) {
+    const [result] = await Promise.allSettled([spool.append([one])])
+    if (result.status === 'fulfilled') kept.push(one.record.report?.status ?? '')
+    else expect(result.reason).toMatchObject({ code: 'spool_full' })
+  }
+  expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
+  // All but what is left of the last page, file names and the like.
+  expect(spool.bytes).toBeGreaterThan(3.7 * MIB)
+  expect(statfsSync(disk).bavail * statfsSync(disk).bsize).toBeLessThan(100 * KIB)
+  const again = await spooling({ folder: await crashed(folder) })
+  expect(await drainedNames(again.spool)).toEqual(kept)
+  expect(again.errors).toEqual([])
+  expect(await drainedNames(spool)).toEqual(kept)
+  await spool.append(events.slice(0, 5))
+  expect(await drainedNames(spool)).toEqual(['e0', 'e1', 'e2', 'e3', 'e4'])
+})
+
+onTmpfs('others that fill the disk do not get the reserve', async () => {
+  const disk = mountTmpfs(2 * MIB)
+  const { spool, errors } = await spooling({ folder: join(disk, 'spool'), reserveBytes: MIB })
+  const fill = (): void => {
+    for (let at = 0; ; at += 1) writeFileSync(join(disk, `log-${at}`), Buffer.alloc(4 * KIB))
+  }
+  expect(fill).toThrow('ENOSPC')
+  const names: string[] = []
+  for (let at = 0; at < 9; at += 1) {
+    await spool.append([largeEvent(`e${at}`, 100 * KIB)])
+    names.push(`e${at}`)
+    expect(() => writeFileSync(join(disk, 'more'), Buffer.alloc(4 * KIB))).toThrow('ENOSPC')
+  }
+  expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
+  expect(await drainedNames(spool)).toEqual(names)
+})
+
+onTmpfs('on a disk that is full at the start, a reserve that was left is taken over, else that is said', async () => {
+  const disk = mountTmpfs(2 * MIB)
+  const folder = join(disk, 'spool')
+  const before = await spooling({ folder, reserveBytes: MIB })
+  await before.spool.close()
+  const filler = join(disk, 'log')
+  expect(() => writeFileSync(filler, Buffer.alloc(2 * MIB))).toThrow('ENOSPC')
+  const { spool, errors } = await spooling({ folder, reserveBytes: MIB })
+  expect(errors).toEqual([])
+  await spool.append([largeEvent('e', 500 * KIB)])
+  await spool.close()
+  const after = await spooling({ folder, reserveBytes: MIB })
+  expect(after.errors.map(({ code }) => code)).toEqual(['disk_full'])
+  expect(await drainedNames(after.spool)).toEqual(['e'])
+  rmSync(filler)
+})
+
+onTmpfs('a short write on a full disk is cut off', async () => {
+  const disk = mountTmpfs(MIB)
+  const { spool, folder } = await spooling({ folder: join(disk, 'spool') })
+  await spool.append([largeEvent('a', 100 * KIB)])
+  await expect(spool.append([largeEvent('b', 3 * MIB)])).rejects.toMatchObject({ code: 'spool_full' })
+  expect(spool.size).toBe(1)
+  await spool.append([largeEvent('c', 100 * KIB)])
+  expect(segmentFiles(folder).length).toBe(1)
+  const again = await spooling({ folder: await crashed(folder) })
+  expect(await drainedNames(again.spool)).toEqual(['a', 'c'])
+  expect(again.errors).toEqual([])
+})
+
+test('a limit on the size of files ends a file, not the spool', async () => {
+  const folder = temporaryFolder()
+  // 2,048 blocks of 512 or 1,024 bytes, as the shell counts them.
+  const script = `ulimit -f 2048 && trap '' XFSZ && exec "$0" "$1" "$2"`
+  const program = join(import.meta.dirname, 'programs', 'append-large.ts')
+  const { stdout, stderr } = await runProgram('/bin/sh', ['-c', script, process.execPath, program, folder])
+  expect(stderr).not.toContain('Error')
+  const { kept, codes } = JSON.parse(stdout) as { readonly kept: readonly string[]; readonly codes: readonly string[] }
+  expect(kept.length).toBe(30)
+  // It was too large for any file.
+  expect(codes).toEqual(['spool_unusable'])
+  expect(segmentFiles(folder).length).toBeGreaterThan(1)
+  const { spool, errors } = await spooling({ folder })
+  expect(await drainedNames(spool)).toEqual(kept)
+  expect(errors).toEqual([])
+})

@@ -1,0 +1,130 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect, onTestFinished, test } from 'vitest'
+import { drainAll, drainedNames, events, nameOf, segmentFiles, spooling, temporaryFolder } from './spooling.ts'
+
+const PROGRAM = join(import.meta.dirname, 'programs', 'append.ts')
+
+interface Appender {
+  readonly child: ChildProcess
+  /** The names that it printed. */
+  readonly acknowledged: readonly string[]
+  /** When it has printed this line. */
+  printed(line: string | number): Promise<void>
+  /** kill -9, and what it had printed by then. */
+  kill(): Promise<void>
+}
+
+function startAppender(folder: string, prefix: string, most?: number): Appender {
+  const child = spawn(process.execPath, [PROGRAM, folder, prefix, ...(most === undefined ? [] : [String(most)])], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const acknowledged: string[] = []
+  const all: string[] = []
+  let look = (): void => {}
+  const lines = createInterface({ input: child.stdout })
+  lines.on('line', (line) => {
+    all.push(line)
+    if (line.startsWith(prefix)) acknowledged.push(line)
+    look()
+  })
+  const closed = once(lines, 'close')
+  return {
+    child,
+    acknowledged,
+    printed: (line) =>
+      new Promise((resolve) => {
+        look = () => {
+          if (typeof line === 'string' ? all.includes(line) : all.length >= line) resolve()
+        }
+        look()
+      }),
+    async kill() {
+      child.kill('SIGKILL')
+      await closed
+    },
+  }
+}
+
+test('kill -9 twenty times in the middle of appends: what was acknowledged is there', { timeout: 60_000 }, async () => {
+  const folder = temporaryFolder()
+  const acknowledged: string[] = []
+  for (let round = 1; round <= 20; round += 1) {
+    const appender = startAppender(folder, `r${round}-`)
+    await appender.printed('ready')
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 100))
+    await appender.kill()
+    acknowledged.push(...appender.acknowledged)
+  }
+  const { spool, errors } = await spooling({ folder })
+  const { size } = spool
+  const taken = await drainAll(spool)
+  const names = taken.map(nameOf)
+  const there = new Set(names)
+  console.log(`20 kills: ${acknowledged.length} acknowledged, ${names.length} drained`)
+  expect(acknowledged.length).toBeGreaterThan(20)
+  expect(acknowledged.filter((name) => !there.has(name))).toEqual([])
+  expect(there.size).toBe(names.length)
+  expect(size).toBe(names.length)
+  expect(names).toEqual(names.toSorted(byRoundAndNumber))
+  for (const { raw, record } of taken) {
+    const number = Number(record.report?.status.split('-')[1])
+    expect(raw.equals(Buffer.alloc(number % 5_000, record.report?.status))).toBe(true)
+  }
+  expect(errors).toEqual([])
+  expect(segmentFiles(folder)).toEqual([])
+  // The killed processes' folders are gone too.
+  expect(readdirSync(folder).length).toBe(1)
+})
+
+function byRoundAndNumber(a: string, b: string): number {
+  const [roundA = 0, numberA = 0] = a.slice(1).split('-').map(Number)
+  const [roundB = 0, numberB = 0] = b.slice(1).split('-').map(Number)
+  return roundA - roundB || numberA - numberB
+}
+
+test('two processes on one folder do not meet, and a stopped one is not taken for dead', async () => {
+  const folder = temporaryFolder()
+  const other = startAppender(folder, 'other-', 300)
+  await other.printed('done')
+  other.child.kill('SIGSTOP')
+  const first = await spooling({ folder })
+  expect(first.spool.size).toBe(0)
+  await first.spool.append(events('ours', 10))
+  const second = await spooling({ folder })
+  expect(second.spool.size).toBe(0)
+  expect(await drainedNames(first.spool)).toEqual(events('ours', 10).map(nameOf))
+  await other.kill()
+  const third = await spooling({ folder })
+  expect(new Set(await drainedNames(third.spool))).toEqual(new Set(other.acknowledged))
+})
+
+test('what a dead process left goes to one of several that open at once, whole', async () => {
+  const folder = temporaryFolder()
+  const dead = startAppender(folder, 'dead-', 500)
+  await dead.printed('done')
+  await dead.kill()
+  const opened = await Promise.all(Array.from({ length: 5 }, () => spooling({ folder })))
+  const sizes = opened.map(({ spool }) => spool.size).toSorted((a, b) => b - a)
+  expect(sizes).toEqual([dead.acknowledged.length, 0, 0, 0, 0])
+  const drained = await Promise.all(opened.map(({ spool }) => drainedNames(spool)))
+  expect(new Set(drained.flat())).toEqual(new Set(dead.acknowledged))
+  expect(opened.flatMap(({ errors }) => errors)).toEqual([])
+})
+
+test('a folder whose path is too long for a socket works on Linux', async () => {
+  if (process.platform !== 'linux') return
+  const folder = join(temporaryFolder(), 'long'.repeat(30), 'longer'.repeat(20))
+  mkdirSync(folder, { recursive: true })
+  const child = startAppender(folder, 'e', 20)
+  await child.printed('done')
+  const alive = await spooling({ folder })
+  expect(alive.spool.size).toBe(0)
+  await child.kill()
+  const { spool } = await spooling({ folder })
+  expect((await drainedNames(spool)).length).toBe(child.acknowledged.length)
+})
