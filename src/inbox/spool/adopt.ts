@@ -1,5 +1,5 @@
 /** Takes over what processes left behind that are no longer alive. */
-import { readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { syncFolder, systemCode, type SpoolFs } from './files.ts'
@@ -7,6 +7,9 @@ import { isHome, type Home } from './home.ts'
 import { isHeld, LOCK_FILE } from './lock.ts'
 import { RESERVE_FILE, UNFINISHED_RESERVE_FILE } from './reserve.ts'
 import { parseSegmentName, segmentName, type SegmentName } from './segment.ts'
+
+/** Enough for a few folders and their entries. */
+const SHAVED_BYTES = 64 * 1024
 
 interface Left {
   readonly folder: string
@@ -42,6 +45,21 @@ export async function adoptDead(
   if (left.length > 0) await syncFolder(fs, home.folder)
   for (const { folder } of left.toReversed()) await removeLeft(folder)
   return adopted
+}
+
+/**
+ * Gives a little of a dead process's reserve back to a full disk, where not even a folder can be made any more. Says
+ * whether there was one.
+ */
+export async function shaveReserve(parent: string): Promise<boolean> {
+  for (const name of (await readdir(parent)).filter(isHome)) {
+    const path = join(parent, name, RESERVE_FILE)
+    const size = await sizeOf(path)
+    if (size <= SHAVED_BYTES || (await isHeld(join(parent, name)))) continue
+    await truncate(path, size - SHAVED_BYTES)
+    return true
+  }
+  return false
 }
 
 /** One rename decides which of several processes gets it. */

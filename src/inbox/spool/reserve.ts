@@ -48,7 +48,7 @@ export function createReserve({
     async restore() {
       if (bytes === 0 || isThere) return
       try {
-        if (!(await isReserve(path, bytes))) {
+        if ((await allocated(path)) < bytes) {
           await rm(unfinished, { force: true })
           await writeZeros()
           await rename(unfinished, path)
@@ -59,6 +59,9 @@ export function createReserve({
         await rm(unfinished, { force: true }).catch(() => {})
         // EFBIG: this process may not write files as large as that.
         if (!isFull(error) && systemCode(error) !== 'EFBIG') throw error
+        // A smaller one, of a process that met the same full disk, is better than none.
+        isThere = (await allocated(path)) > 0
+        if (isThere) return
         report(new MessagingWebhooksError('disk_full', 'No reserve could be set aside.', { cause: error }))
       }
     },
@@ -73,13 +76,14 @@ export function createReserve({
   }
 }
 
-/** Whether a reserve of at least this size stands there; a file with holes is none. */
-async function isReserve(path: string, bytes: number): Promise<boolean> {
+/** How much of a reserve stands there; what has holes is none. */
+async function allocated(path: string): Promise<number> {
   try {
     const { size, blocks } = await stat(path)
-    return size >= bytes && (blocks === 0 || blocks * 512 >= bytes)
+    // Where the system counts no blocks, it says 0.
+    return blocks === 0 || blocks * 512 >= size ? size : 0
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return false
+    if (systemCode(error) === 'ENOENT') return 0
     throw error
   }
 }

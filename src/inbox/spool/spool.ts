@@ -9,9 +9,9 @@ import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { NewEvent } from '../store.ts'
-import { adoptDead } from './adopt.ts'
+import { adoptDead, shaveReserve } from './adopt.ts'
 import { drainSegment } from './drain.ts'
-import { nodeFs, systemCode, type SpoolFs } from './files.ts'
+import { isFull, nodeFs, systemCode, type SpoolFs } from './files.ts'
 import { encodeFrame } from './frame.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { makeHome, type Home } from './home.ts'
@@ -64,7 +64,7 @@ export interface SpoolOptions {
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { folder, fs = nodeFs } = options
   try {
-    const home = await makeHome(fs, folder)
+    const home = await makeHomeAnyway(fs, folder)
     try {
       return await openAt(home, { ...options, fs })
     } catch (error) {
@@ -74,6 +74,16 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
   } catch (error) {
     const code = systemCode(error)
     throw new MessagingWebhooksError('spool_unusable', code && `The system says ${code}.`, { cause: error })
+  }
+}
+
+/** A restart on a disk without a free block must not fail while a reserve lies there. */
+async function makeHomeAnyway(fs: SpoolFs, folder: string): Promise<Home> {
+  try {
+    return await makeHome(fs, folder)
+  } catch (error) {
+    if (!isFull(error) || !(await shaveReserve(folder))) throw error
+    return makeHome(fs, folder)
   }
 }
 

@@ -1,6 +1,7 @@
 /** Disks that are really full: a small tmpfs, or where that may not be mounted, a limit on the size of files. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../support/program.ts'
@@ -9,61 +10,86 @@ import { crashed, drainedNames, largeEvent, segmentFiles, spooling, temporaryFol
 const KIB = 1024
 const MIB = 1024 * KIB
 
-function mountTmpfs(bytes: number): string {
-  const disk = join(temporaryFolder(), 'disk')
+/** Mounts a disk of that size until the test ends. */
+function mounted(kind: Disk, bytes: number): string {
+  const folder = temporaryFolder()
+  const disk = join(folder, 'disk')
   mkdirSync(disk)
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', disk], { stdio: 'pipe' })
+  mount(kind, bytes, folder, disk)
   onTestFinished(() => void execFileSync('umount', ['-l', disk]))
   return disk
 }
 
-function whyNoTmpfs(): string | undefined {
-  if (process.platform !== 'linux') return 'tmpfs is for Linux'
+type Disk = 'tmpfs' | 'ext4'
+
+function mount(kind: Disk, bytes: number, folder: string, disk: string): void {
+  const run = (command: string, ...args: string[]) => execFileSync(command, args, { stdio: 'pipe' })
+  if (kind === 'tmpfs') run('mount', '-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', disk)
+  else {
+    const image = join(folder, 'image')
+    writeFileSync(image, '')
+    truncateSync(image, bytes)
+    run('mkfs.ext4', '-q', '-m', '0', image)
+    run('mount', '-o', 'loop', image, disk)
+  }
+}
+
+/** A test that needs such a disk; where none can be had, it is skipped and says why. */
+function onDisk(kind: Disk, name: string, work: (mountDisk: (bytes: number) => string) => Promise<void>): void {
+  const reason = whyNo(kind)
+  if (reason === undefined) test(`${kind}: ${name}`, () => work((bytes) => mounted(kind, bytes)))
+  else {
+    console.warn(`Skipped on ${kind}, because ${reason}: ${name}`)
+    test.skip(`${kind}: ${name} (${reason})`)
+  }
+}
+
+function whyNo(kind: Disk): string | undefined {
+  if (process.platform !== 'linux') return 'this is no Linux'
   if (process.getuid?.() !== 0) return 'only root may mount'
+  const folder = mkdtempSync(join(tmpdir(), 'spool-probe-'))
+  const disk = join(folder, 'disk')
   try {
-    const probe = temporaryFolderForProbe()
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', probe], { stdio: 'pipe' })
-    execFileSync('umount', [probe])
-    rmSync(probe, { recursive: true })
+    mkdirSync(disk)
+    mount(kind, 4 * MIB, folder, disk)
+    execFileSync('umount', [disk], { stdio: 'pipe' })
     return undefined
-  } catch {
-    return 'mount -t tmpfs fails here'
+  } catch (error) {
+    return `mounting failed (${error instanceof Error ? error.message.split('\n').join(' ') : 'unknown'})`
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function temporaryFolderForProbe(): string {
-  return execFileSync('mktemp', ['-d'], { encoding: 'utf8' }).trim()
-}
+onDisk(
+  'tmpfs',
+  'on a full disk the reserve takes records, then appends are rejected, and nothing taken is lost',
+  async (mountDisk) => {
+    const disk = mountDisk(4 * MIB)
+    const folder = join(disk, 'spool')
+    const { spool, errors } = await spooling({ folder, reserveBytes: MIB })
+    const kept: string[] = []
+    const events = Array.from({ length: 100 }, (_, at) => largeEvent(`e${at}`, 100 * KIB))
+    for (const one of events) {
+      const [result] = await Promise.allSettled([spool.append([one])])
+      if (result.status === 'fulfilled') kept.push(one.record.report?.status ?? '')
+      else expect(result.reason).toMatchObject({ code: 'spool_full' })
+    }
+    expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
+    // All but what is left of the last page, file names and the like.
+    expect(spool.bytes).toBeGreaterThan(3.7 * MIB)
+    expect(statfsSync(disk).bavail * statfsSync(disk).bsize).toBeLessThan(100 * KIB)
+    const again = await spooling({ folder: await crashed(folder) })
+    expect(await drainedNames(again.spool)).toEqual(kept)
+    expect(again.errors).toEqual([])
+    expect(await drainedNames(spool)).toEqual(kept)
+    await spool.append(events.slice(0, 5))
+    expect(await drainedNames(spool)).toEqual(['e0', 'e1', 'e2', 'e3', 'e4'])
+  },
+)
 
-const noTmpfs = whyNoTmpfs()
-const onTmpfs =
-  noTmpfs === undefined ? test : (name: string, _: () => Promise<void>) => test.skip(`${name} (${noTmpfs})`)
-
-onTmpfs('on a full disk the reserve takes records, then appends are rejected, and nothing taken is lost', async () => {
-  const disk = mountTmpfs(4 * MIB)
-  const folder = join(disk, 'spool')
-  const { spool, errors } = await spooling({ folder, reserveBytes: MIB })
-  const kept: string[] = []
-  const events = Array.from({ length: 100 }, (_, at) => largeEvent(`e${at}`, 100 * KIB))
-  for (const one of events) {
-    const [result] = await Promise.allSettled([spool.append([one])])
-    if (result.status === 'fulfilled') kept.push(one.record.report?.status ?? '')
-    else expect(result.reason).toMatchObject({ code: 'spool_full' })
-  }
-  expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
-  // All but what is left of the last page, file names and the like.
-  expect(spool.bytes).toBeGreaterThan(3.7 * MIB)
-  expect(statfsSync(disk).bavail * statfsSync(disk).bsize).toBeLessThan(100 * KIB)
-  const again = await spooling({ folder: await crashed(folder) })
-  expect(await drainedNames(again.spool)).toEqual(kept)
-  expect(again.errors).toEqual([])
-  expect(await drainedNames(spool)).toEqual(kept)
-  await spool.append(events.slice(0, 5))
-  expect(await drainedNames(spool)).toEqual(['e0', 'e1', 'e2', 'e3', 'e4'])
-})
-
-onTmpfs('others that fill the disk do not get the reserve', async () => {
-  const disk = mountTmpfs(2 * MIB)
+onDisk('tmpfs', 'others that fill the disk do not get the reserve', async (mountDisk) => {
+  const disk = mountDisk(2 * MIB)
   const { spool, errors } = await spooling({ folder: join(disk, 'spool'), reserveBytes: MIB })
   const fill = (): void => {
     for (let at = 0; ; at += 1) writeFileSync(join(disk, `log-${at}`), Buffer.alloc(4 * KIB))
@@ -79,25 +105,29 @@ onTmpfs('others that fill the disk do not get the reserve', async () => {
   expect(await drainedNames(spool)).toEqual(names)
 })
 
-onTmpfs('on a disk that is full at the start, a reserve that was left is taken over, else that is said', async () => {
-  const disk = mountTmpfs(2 * MIB)
-  const folder = join(disk, 'spool')
-  const before = await spooling({ folder, reserveBytes: MIB })
-  await before.spool.close()
-  const filler = join(disk, 'log')
-  expect(() => writeFileSync(filler, Buffer.alloc(2 * MIB))).toThrow('ENOSPC')
-  const { spool, errors } = await spooling({ folder, reserveBytes: MIB })
-  expect(errors).toEqual([])
-  await spool.append([largeEvent('e', 500 * KIB)])
-  await spool.close()
-  const after = await spooling({ folder, reserveBytes: MIB })
-  expect(after.errors.map(({ code }) => code)).toEqual(['disk_full'])
-  expect(await drainedNames(after.spool)).toEqual(['e'])
-  rmSync(filler)
-})
+onDisk(
+  'tmpfs',
+  'on a disk that is full at the start, a reserve that was left is taken over, else that is said',
+  async (mountDisk) => {
+    const disk = mountDisk(2 * MIB)
+    const folder = join(disk, 'spool')
+    const before = await spooling({ folder, reserveBytes: MIB })
+    await before.spool.close()
+    const filler = join(disk, 'log')
+    expect(() => writeFileSync(filler, Buffer.alloc(2 * MIB))).toThrow('ENOSPC')
+    const { spool, errors } = await spooling({ folder, reserveBytes: MIB })
+    expect(errors).toEqual([])
+    await spool.append([largeEvent('e', 500 * KIB)])
+    await spool.close()
+    const after = await spooling({ folder, reserveBytes: MIB })
+    expect(after.errors.map(({ code }) => code)).toEqual(['disk_full'])
+    expect(await drainedNames(after.spool)).toEqual(['e'])
+    rmSync(filler)
+  },
+)
 
-onTmpfs('a short write on a full disk is cut off', async () => {
-  const disk = mountTmpfs(MIB)
+onDisk('tmpfs', 'a short write on a full disk is cut off', async (mountDisk) => {
+  const disk = mountDisk(MIB)
   const { spool, folder } = await spooling({ folder: join(disk, 'spool') })
   await spool.append([largeEvent('a', 100 * KIB)])
   await expect(spool.append([largeEvent('b', 3 * MIB)])).rejects.toMatchObject({ code: 'spool_full' })
@@ -107,6 +137,28 @@ onTmpfs('a short write on a full disk is cut off', async () => {
   const again = await spooling({ folder: await crashed(folder) })
   expect(await drainedNames(again.spool)).toEqual(['a', 'c'])
   expect(again.errors).toEqual([])
+})
+
+onDisk('ext4', 'a restart on a disk without a single free block finds the reserve and uses it', async (mountDisk) => {
+  const disk = mountDisk(16 * MIB)
+  const folder = join(disk, 'spool')
+  const before = await spooling({ folder, reserveBytes: 2 * MIB })
+  expect(() => {
+    for (const bytes of [64 * KIB, 1])
+      try {
+        for (;;) appendFileSync(join(disk, 'log'), Buffer.alloc(bytes))
+      } catch (error) {
+        if (bytes === 1) throw error
+      }
+  }).toThrow('ENOSPC')
+  await before.spool.close()
+  expect(() => mkdirSync(join(disk, 'folder'))).toThrow('ENOSPC')
+  const { spool, errors } = await spooling({ folder, reserveBytes: 2 * MIB })
+  const names = Array.from({ length: 19 }, (_, at) => `e${at}`)
+  for (const name of names) await spool.append([largeEvent(name, 100 * KIB)])
+  expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
+  expect(await drainedNames(spool)).toEqual(names)
+  await spool.close()
 })
 
 test('a limit on the size of files ends a file, not the spool', async () => {

@@ -34,7 +34,7 @@ export async function crashed(folder: string): Promise<string> {
   return copy
 }
 
-export function event(name: string, raw = Buffer.from(`{"name":"${name}"}`)): NewEvent {
+export function event(name: string, raw: Buffer = Buffer.from(`{"name":"${name}"}`)): NewEvent {
   return sample({ message: name, name, raw })
 }
 
