@@ -79,10 +79,13 @@ export const ERRORS = {
   ],
 
   // Answered 503; handed to `onError`.
-  credentials_failed: ['The credentials function threw.', '`cause` is what it threw; the callback was not taken.'],
+  credentials_failed: [
+    'The credentials function threw.',
+    '`cause` is what it threw; the callback is kept in quarantine, and verified again by itself.',
+  ],
   credentials_slow: [
     'The credentials function took longer than `lookupTimeoutMs`.',
-    'Cache what it looks up; the callback was not taken.',
+    'Cache what it looks up; the callback is kept in quarantine, and verified again by itself.',
   ],
   credentials_invalid: [
     'The credentials function returned something that is no pair of non-empty strings.',
@@ -90,7 +93,7 @@ export const ERRORS = {
   ],
   credentials_busy: [
     'Too many credentials look-ups are under way.',
-    'Cache what the function looks up; the callback was not taken.',
+    'Cache what the function looks up; the callback is kept in quarantine, and verified again by itself.',
   ],
   store_failed: ['The store threw.', '`cause` is what it threw; a callback that came meanwhile was not taken.'],
   store_slow: ['The store did not answer within `storeTimeoutMs`.', 'Look at the store; it may have taken it later.'],
@@ -126,6 +129,16 @@ export const ERRORS = {
   ],
   disk_full: ['The disk of the spool is full; callbacks are still taken while its reserve lasts.', 'Free the disk.'],
   internal: ['The receiver met an error of its own.', 'Please report it, with `cause`.'],
+
+  // Of the quarantine; handed to `onError`.
+  clock_wrong: [
+    'Several callbacks in a row are rightly signed and off by the same time, so most likely this clock is wrong.',
+    'Set it right (NTP), then call `receiver.quarantine.reverify({ clockOffsetSeconds })`.',
+  ],
+  quarantine_full: [
+    'The quarantine is full: requests that look like callbacks are refused and no longer kept. It is said once.',
+    'Mend what they are refused for and call `receiver.quarantine.reverify()`; raise `quarantine.maxBytes` if they are real.',
+  ],
 
   // Reported only; the callback was taken.
   signature_ignored: [
@@ -181,7 +194,7 @@ export class OptionsError extends MessagingWebhooksError {
   }
 }
 
-/** A request was refused: it is lost, for the service does not send it again. Handed to `onError`. */
+/** A request was refused, and the service does not send it again. Handed to `onError`. */
 export class RefusedError extends MessagingWebhooksError {
   override readonly name = 'RefusedError'
   /** The HTTP status of the answer. */

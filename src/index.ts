@@ -1,7 +1,14 @@
 /** The public surface of `messaging-webhooks`. */
 export { createReceiver } from './receiver.ts'
 export type { Handler, Receiver, Stats } from './surface.ts'
-export { OPTIONS, type Options, type OptionRow, type OrderingOptions, type RetryOptions } from './options.ts'
+export {
+  OPTIONS,
+  type Options,
+  type OptionRow,
+  type OrderingOptions,
+  type QuarantineOptions,
+  type RetryOptions,
+} from './options.ts'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory/store.ts'
 export type {
   CredentialPair,
@@ -11,6 +18,16 @@ export type {
   ProjectsOption,
 } from './authenticity/credentials.ts'
 export { PROOF_POLICIES, type ProofPolicy } from './authenticity/proof-table.ts'
+export { QUARANTINE_CLASSES, type QuarantineClass } from './authenticity/quarantine/request.ts'
+export type { QuarantinedRequest } from './authenticity/quarantine/shown.ts'
+export type {
+  ListOptions,
+  Quarantine,
+  QuarantineCounts,
+  QuarantinePage,
+  ReverifyCounts,
+  ReverifyOptions,
+} from './authenticity/quarantine/surface.ts'
 export type { Clock } from './clock.ts'
 export type { Logger } from './logger.ts'
 export type { Context } from './dispatch/handlers.ts'

@@ -28,6 +28,7 @@ export interface Options<S extends Schemas = {}> {
   readonly identify?: ((callback: IdentifyInput) => string | undefined) | undefined
   readonly subscriptionType?: ((payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined) | undefined
   readonly schemas?: S | undefined
+  readonly quarantine?: QuarantineOptions | false | undefined
   readonly clock?: (() => number) | Clock | undefined
   readonly logger?: Logger | false | undefined
 }
@@ -46,6 +47,13 @@ export interface RetryOptions {
   readonly initialDelayMs?: number | undefined
   /** The ceiling of all delays. Default 3,600,000. */
   readonly maxDelayMs?: number | undefined
+}
+
+export interface QuarantineOptions {
+  /** Bytes of the requests that are kept. Default 16 MiB. */
+  readonly maxBytes?: number | undefined
+  /** How long a request is kept. Hours, default 72. */
+  readonly maxAgeHours?: number | undefined
 }
 
 /** One option, as the README's table shows it. */
@@ -206,6 +214,26 @@ export const OPTIONS = [
     type: '`{ received, payment, subscription }`',
     default: 'none',
     what: 'Any Standard Schema (zod, valibot, arktype); types and checks `event.data`.',
+  },
+  {
+    name: 'quarantine',
+    type: '`{ maxBytes, maxAgeHours }`, or `false`',
+    default: '`{}`',
+    what: 'Requests without a valid proof are kept for `receiver.quarantine.reverify()`; `false` keeps none.',
+  },
+  {
+    name: 'quarantine.maxBytes',
+    type: 'bytes',
+    range: [1, Number.MAX_SAFE_INTEGER],
+    default: 16 * MIB,
+    what: 'What the kept requests may take in all; what looks least like a callback goes first.',
+  },
+  {
+    name: 'quarantine.maxAgeHours',
+    type: 'hours',
+    range: [0, 720],
+    default: 72,
+    what: 'How long a request is kept. Not longer than the store knows that an event was seen (`dedupeDays`), or it may come twice.',
   },
   { name: 'clock', type: '`() => milliseconds`', default: '`Date.now`', what: 'Where the time comes from.' },
   {

@@ -1,35 +1,35 @@
 /** The stages in sequence for one callback: bytes and headers in, an answer out. Knows no framework. */
 import { namedProject, prove, type Proved } from './authenticity/authenticate.ts'
-import { encodedBody, maskSecrets, readBody, readParsedBody, type ReadBody } from './authenticity/body.ts'
+import { maskSecrets, readParsedBody, readSentBody, type ReadBody } from './authenticity/body.ts'
+import { createClockWatch } from './authenticity/clock-watch.ts'
 import type { CredentialsSource } from './authenticity/credentials.ts'
 import type { NotProved } from './authenticity/explain.ts'
-import type { ProofPolicy } from './authenticity/proof-table.ts'
+import type { QuarantineIntake } from './authenticity/quarantine.ts'
+import type { ArrivedCallback, ExactCallback } from './authenticity/quarantine/request.ts'
 import { readSignatureHeader } from './authenticity/signature.ts'
 import { MessagingWebhooksError, RefusedError } from './errors.ts'
-import type { CallbackKind } from './events.ts'
 import type { Captured } from './http/capture.ts'
 import { ANSWERS, answerOf, type Answer, type AnswerName } from './http/replies.ts'
 import type { Inbox } from './inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from './inbox/new-event.ts'
 import type { Admission, NewEvent } from './inbox/store.ts'
 
-/** One POST, as far as the stages need it. */
-interface Callback {
-  readonly kind: CallbackKind | undefined
-  readonly policy: ProofPolicy
-  /** Every value of the signature header. */
-  readonly signatures: readonly string[]
-  readonly contentEncoding: string | undefined
-  readonly captured: Captured
-  readonly arrivedAtMs: number
-}
+type PairsFor = CredentialsSource['pairsFor']
 
-type Receive = (callback: Callback) => Promise<Answer>
+interface Receive {
+  receive(callback: ArrivedCallback): Promise<Answer>
+  /** The same stages as far as the event, for a callback that quarantine kept. Rejects where a look-up fails. */
+  proveAgain(
+    callback: ExactCallback,
+    again: { readonly pairsFor: PairsFor; readonly clockOffsetSeconds: number },
+  ): Promise<NotProved | { readonly proved: true; readonly event: NewEvent }>
+}
 
 interface ReceiveOptions extends NewEventOptions {
   readonly credentials: CredentialsSource
   readonly toleranceSeconds: number
   readonly inbox: Pick<Inbox<object>, 'admit'>
+  readonly quarantine: QuarantineIntake
   /** Something went wrong that the user must hear of. */
   readonly report: (error: MessagingWebhooksError) => void
   /** An event was admitted; what this returns is waited for before the answer. */
@@ -37,7 +37,8 @@ interface ReceiveOptions extends NewEventOptions {
 }
 
 export function createReceive(options: ReceiveOptions): Receive {
-  const { credentials, inbox, report, toleranceSeconds } = options
+  const { credentials, inbox, quarantine, report, toleranceSeconds } = options
+  const clockWatch = createClockWatch(report)
 
   function refuse(name: AnswerName, refused: Pick<NotProved, 'code' | 'detail'>, cause?: unknown): Answer {
     const answer = answerOf(name)
@@ -45,10 +46,14 @@ export function createReceive(options: ReceiveOptions): Receive {
     return answer
   }
 
-  async function authenticate(callback: Callback, body: ReadBody): Promise<Proved | NotProved> {
+  async function authenticate(
+    callback: ArrivedCallback,
+    body: ReadBody,
+    pairsFor: PairsFor,
+  ): Promise<Proved | NotProved> {
     const project = namedProject(body)
     if (typeof project === 'object') return project
-    const found = credentials.pairsFor(project)
+    const found = pairsFor(project)
     const pairs = found instanceof Promise ? await found : found
     const inexact = callback.captured.kind === 'parsed' ? 'body_already_parsed' : undefined
     const header = readSignatureHeader(callback.signatures)
@@ -56,22 +61,23 @@ export function createReceive(options: ReceiveOptions): Receive {
     return prove({ header, body, inexact, policy, toleranceSeconds, nowMs }, pairs, project)
   }
 
-  async function receive(callback: Callback): Promise<Answer> {
-    const { captured, kind, arrivedAtMs } = callback
-    if (captured.kind === 'failed') {
-      const { reason } = captured
-      return refuse(reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason })
+  /** The same for one that arrives: whatever holds it up, it is not lost, for nobody sends it again. */
+  async function authenticateOrKeep(callback: ArrivedCallback, body: ReadBody): Promise<Proved | NotProved> {
+    let proof: Proved | NotProved
+    try {
+      proof = await authenticate(callback, body, credentials.pairsFor)
+    } catch (error) {
+      quarantine.keep(callback, body, { proved: false, code: asOurs(error).code, unchecked: true })
+      throw error
     }
-    const body = bodyOf(captured, callback.contentEncoding)
-    if (body === undefined) return refuse('not_authentic', { code: 'body_already_parsed' })
-    const proof = await authenticate(callback, body)
-    if (!proof.proved) {
-      if (body.problem === 'content_encoding') return refuse('content_encoding', { ...proof, code: 'content_encoding' })
-      return refuse('not_authentic', proof)
-    }
-    if (captured.kind === 'parsed') report(new MessagingWebhooksError('body_already_parsed'))
-    if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
-    const event = newEvent(
+    quarantine.lookedUp()
+    if (!proof.proved) quarantine.keep(callback, body, proof)
+    clockWatch.see(proof, callback.arrivedAtMs)
+    return proof
+  }
+
+  function eventOf({ kind, arrivedAtMs }: ArrivedCallback, body: ReadBody, proof: Proved): NewEvent {
+    return newEvent(
       {
         kind,
         body,
@@ -84,6 +90,24 @@ export function createReceive(options: ReceiveOptions): Receive {
       },
       options,
     )
+  }
+
+  async function receive(callback: ArrivedCallback): Promise<Answer> {
+    const { captured } = callback
+    if (captured.kind === 'failed') {
+      const { reason } = captured
+      return refuse(reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason })
+    }
+    const body = bodyOf(captured, callback.contentEncoding)
+    if (body === undefined) return refuse('not_authentic', { code: 'body_already_parsed' })
+    const proof = await authenticateOrKeep(callback, body)
+    if (!proof.proved) {
+      if (body.problem === 'content_encoding') return refuse('content_encoding', { ...proof, code: 'content_encoding' })
+      return refuse('not_authentic', proof)
+    }
+    if (captured.kind === 'parsed') report(new MessagingWebhooksError('body_already_parsed'))
+    if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
+    const event = eventOf(callback, body, proof)
     const admitted = inbox.admit(event)
     const admission = admitted instanceof Promise ? await admitted : admitted
     if (admission === 'full') return refuse('unavailable', { code: 'store_full' })
@@ -92,15 +116,23 @@ export function createReceive(options: ReceiveOptions): Receive {
     return answerOf('taken')
   }
 
-  return async (callback) => {
-    try {
-      return await receive(callback)
-    } catch (error) {
-      const { code, cause, message } = asOurs(error)
-      const answer = answerOf('unavailable')
-      report(new RefusedError(code, ANSWERS.unavailable.status, undefined, { cause: cause ?? message }))
-      return answer
-    }
+  return {
+    async receive(callback) {
+      try {
+        return await receive(callback)
+      } catch (error) {
+        const { code, cause, message } = asOurs(error)
+        const answer = answerOf('unavailable')
+        report(new RefusedError(code, ANSWERS.unavailable.status, undefined, { cause: cause ?? message }))
+        return answer
+      }
+    },
+    async proveAgain(callback, { pairsFor, clockOffsetSeconds }) {
+      const body = readSentBody(callback)
+      const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - clockOffsetSeconds * 1_000 }
+      const proof = await authenticate(judged, body, pairsFor)
+      return proof.proved ? { proved: true, event: eventOf(callback, body, proof) } : proof
+    },
   }
 }
 
@@ -108,9 +140,7 @@ function bodyOf(
   captured: Exclude<Captured, { kind: 'failed' }>,
   contentEncoding: string | undefined,
 ): ReadBody | undefined {
-  if (captured.kind === 'parsed') return readParsedBody(captured.value)
-  const isEncoded = contentEncoding !== undefined && contentEncoding !== '' && contentEncoding !== 'identity'
-  return isEncoded ? encodedBody(captured.bytes) : readBody(captured.bytes)
+  return captured.kind === 'parsed' ? readParsedBody(captured.value) : readSentBody({ captured, contentEncoding })
 }
 
 function asOurs(error: unknown): MessagingWebhooksError {

@@ -1,5 +1,7 @@
 /** Wires the stages together; nothing else. The object that it makes is described in surface.ts. */
 import { credentialsSource, hasBlankEnds } from './authenticity/credentials.ts'
+import { createQuarantine, type GuardedQuarantine } from './authenticity/quarantine.ts'
+import { memoryKeeper } from './authenticity/quarantine/keeper.ts'
 import { systemClock } from './clock.ts'
 import { readDeadLetters } from './dispatch/dead-letters.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
@@ -13,7 +15,7 @@ import { createServers } from './http/servers.ts'
 import { messageKey } from './inbox/identity.ts'
 import { createInbox } from './inbox/inbox.ts'
 import { latestState } from './inbox/latest.ts'
-import type { Store } from './inbox/store.ts'
+import type { Admission, NewEvent, Store } from './inbox/store.ts'
 import { consoleLogger, guardLogger, silentLogger } from './logger.ts'
 import type { Options } from './options.ts'
 import { createReceive } from './receive.ts'
@@ -67,9 +69,24 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     secrets: credentials.secrets,
     openStore: inbox.open,
   })
-  const receive = createReceive({
+  const quarantine: GuardedQuarantine = createQuarantine<NewEvent>({
+    clock,
+    report,
+    secrets: credentials.secrets,
+    keeper: resolved.quarantine && memoryKeeper(resolved.quarantine),
+    pairsFor: credentials.pairsFor,
+    prove: (callback, again) => proveAgain(callback, again),
+    async admit(event) {
+      const admission = await inbox.admit(event)
+      if (admission === 'full') throw new MessagingWebhooksError('store_full')
+      count(admission)
+      dispatcher.wake()
+    },
+  })
+  const { receive, proveAgain } = createReceive({
     credentials,
     inbox,
+    quarantine: quarantine.intake,
     toleranceSeconds,
     networks,
     gapTimeoutMs,
@@ -85,17 +102,19 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       return undefined
     },
     admitted(event, admission) {
-      counts.taken += 1
-      if (admission === 'duplicate') {
-        counts.duplicates += 1
-        return undefined
-      }
-      if (admission === 'late') counts.late += 1
+      count(admission)
+      if (admission === 'duplicate') return undefined
       const attempted = answer === 'handled' ? dispatcher.attempted(event.id, handlerTimeoutMs) : undefined
       dispatcher.wake()
       return attempted
     },
   })
+
+  function count(admission: Admission): void {
+    counts.taken += 1
+    if (admission === 'duplicate') counts.duplicates += 1
+    if (admission === 'late') counts.late += 1
+  }
 
   function report(error: MessagingWebhooksError): void {
     if (error instanceof RefusedError) counts.refused += 1
@@ -174,6 +193,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       dispatcher.wake()
       return found
     },
+    quarantine: quarantine.quarantine,
     async stats() {
       const opened = await inbox.open()
       return { ...counts, running: dispatcher.running, ...(await opened.counts()) }
@@ -185,6 +205,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     async close({ deadlineMs = DEADLINE_MS } = {}) {
       const until = clock.now() + deadlineMs
       closing = true
+      quarantine.stop()
       await dispatcher.stop(deadlineMs)
       if (!(await servers.closed(Math.max(0, until - clock.now()))))
         logger.warn(

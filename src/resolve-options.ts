@@ -32,9 +32,12 @@ interface ResolvedOptions<S extends Schemas> {
   readonly identify: (callback: IdentifyInput) => string | undefined
   readonly subscriptionType: Options['subscriptionType']
   readonly schemas: S | Schemas
+  readonly quarantine: { readonly maxBytes: number; readonly maxAgeMs: number } | undefined
   readonly clock: (() => number) | Clock | undefined
   readonly logger: Logger | false | undefined
 }
+
+const HOUR_MS = 3_600_000
 
 type NumberName = Extract<(typeof OPTIONS)[number], { readonly default: number }>['name']
 
@@ -111,6 +114,15 @@ const optionsSchema = z.strictObject({
       subscription: standardSchema.optional(),
     })
     .prefault({}),
+  quarantine: z.preprocess(
+    (value) => (value === false ? undefined : value),
+    z
+      .strictObject(
+        { maxBytes: numeric('quarantine.maxBytes'), maxAgeHours: numeric('quarantine.maxAgeHours') },
+        'expected { maxBytes, maxAgeHours }, or false',
+      )
+      .prefault({}),
+  ),
   clock: z
     .union(
       [functionLike, objectLike('a clock', 'now', 'setTimer', 'soon')],
@@ -154,6 +166,10 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     identify: options.identify ?? (() => undefined),
     subscriptionType: options.subscriptionType,
     schemas: options.schemas ?? {},
+    quarantine:
+      options.quarantine === false
+        ? undefined
+        : { maxBytes: checked.quarantine.maxBytes, maxAgeMs: checked.quarantine.maxAgeHours * HOUR_MS },
     clock: options.clock,
     logger: options.logger,
   }
@@ -175,6 +191,7 @@ function didYouMean(name: string): string {
   const plain = name.toLowerCase()
   const near = OPTIONS.find(({ name: known }) => {
     const other = known.toLowerCase()
+    if (plain.startsWith(`${other}.`)) return false
     return other.endsWith(`.${plain}`) || other.startsWith(plain) || plain.startsWith(other)
   })
   return near === undefined ? '' : ` (did you mean ${near.name}?)`

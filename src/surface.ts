@@ -1,5 +1,6 @@
 /** The public surface: what users hold in their hands. Types only. */
 import type { ProofPolicy } from './authenticity/proof-table.ts'
+import type { Quarantine } from './authenticity/quarantine/surface.ts'
 import type { DeadLetter } from './dispatch/dead-letters.ts'
 import type { Context } from './dispatch/handlers.ts'
 import type { CallbackKind, EventMap, Pattern, Schemas, TypesOf, WebhookEvent } from './events.ts'
@@ -54,6 +55,8 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    * `force`. False where there is no such dead letter.
    */
   replay(id: string, options?: { readonly force?: boolean }): Promise<boolean>
+  /** The requests that were refused for want of a valid proof, kept so that the right key can still prove them. */
+  readonly quarantine: Quarantine
   /** Counts, for metrics. */
   stats(): Promise<Stats>
   /** True once nothing runs, is due or waits; false if `deadlineMs` (10,000) passes before. */

@@ -23,9 +23,14 @@ export interface ReadBody {
   readonly duplicateKey: boolean
 }
 
-/** A body with a content encoding: kept as it was sent and never inflated, so nothing in it is read. */
-export function encodedBody(bytes: Buffer): ReadBody {
-  return unreadable(bytes, 'content_encoding')
+/** A body as it was sent. One with a content encoding is never inflated, so nothing in it is read. */
+export function readSentBody(sent: {
+  readonly captured: { readonly bytes: Buffer }
+  readonly contentEncoding: string | undefined
+}): ReadBody {
+  const { captured, contentEncoding } = sent
+  const isPlain = contentEncoding === undefined || contentEncoding === '' || contentEncoding === 'identity'
+  return isPlain ? readBody(captured.bytes) : unreadable(captured.bytes, 'content_encoding')
 }
 
 function unreadable(bytes: Buffer, problem: Problem, authKeys: readonly Span[] = []): ReadBody {
@@ -33,7 +38,7 @@ function unreadable(bytes: Buffer, problem: Problem, authKeys: readonly Span[] =
 }
 
 /** Parses the bytes as JSON in UTF-8; one byte order mark is passed over. Never throws and never quotes the body. */
-export function readBody(bytes: Buffer): ReadBody {
+function readBody(bytes: Buffer): ReadBody {
   if (bytes.length === 0) return unreadable(bytes, 'empty_body')
   const { depth, values, authKeys, duplicateKey } = scanJson(bytes)
   if (depth > DEEPEST) return unreadable(bytes, 'too_deep', authKeys)

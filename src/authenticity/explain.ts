@@ -7,8 +7,8 @@ export interface NotProved {
   readonly proved: false
   readonly code: ErrorCode
   readonly detail?: string | undefined
-  /** The digest is right and only its time is not: a replay, or a wrong clock. */
-  readonly staleButRight?: boolean
+  /** How far the header's time is behind our clock, where the digest is right and only that is not. */
+  readonly offsetSeconds?: number | undefined
 }
 
 interface FailedProof {
@@ -33,7 +33,7 @@ export function explainRefusal(failed: FailedProof): NotProved {
       proved: false,
       code: 'signature_stale',
       detail: `The header's time is ${Math.abs(offsetSeconds)} s ${direction} this clock, and ${digest}.`,
-      staleButRight: anySigned,
+      offsetSeconds: anySigned ? offsetSeconds : undefined,
     }
   }
   if (policy === 'authKey' || (policy === 'both' && anySigned)) return explainAuthKey(failed)

@@ -1,0 +1,100 @@
+/** What the quarantine keeps of a request, and what each is worth: forged requests must not push real ones out. */
+import type { ErrorCode } from '../../errors.ts'
+import type { CallbackKind } from '../../events.ts'
+import type { Captured } from '../../http/capture.ts'
+import { isRecord, type ReadBody } from '../body.ts'
+import type { NotProved } from '../explain.ts'
+import type { ProofPolicy } from '../proof-table.ts'
+import { readSignatureHeader } from '../signature.ts'
+
+/**
+ * What a kept request can be, the most precious first:
+ *
+ * - `provedButStale`: the digest is right and only the signature's time is not: a wrong clock, or a replay.
+ * - `unverified`: it looks like a callback, and its credentials could not be looked up. Nothing speaks against it, so
+ *   forgeries that were refused before an outage of the look-up must not take its room: hence a class of its own.
+ * - `looksLikeOurs`: it has the fields of a callback and a well-formed proof, which no live key made.
+ * - `rest`: anything else.
+ */
+export const QUARANTINE_CLASSES = ['provedButStale', 'unverified', 'looksLikeOurs', 'rest'] as const
+export type QuarantineClass = (typeof QUARANTINE_CLASSES)[number]
+
+/** One POST, as the stages take it. */
+export interface ArrivedCallback {
+  readonly kind: CallbackKind | undefined
+  readonly policy: ProofPolicy
+  readonly signatures: readonly string[]
+  readonly contentEncoding: string | undefined
+  readonly captured: Captured
+  readonly arrivedAtMs: number
+}
+
+/** One whose bytes are those that were sent, so that it can still be proved. */
+export interface ExactCallback extends ArrivedCallback {
+  readonly captured: Extract<Captured, { readonly kind: 'exact' }>
+}
+
+/** Why it was refused; `unchecked` where its credentials could not be looked up. */
+export interface Refused extends NotProved {
+  readonly unchecked?: boolean
+}
+
+/** What is known of a kept request beside its bytes: plain, and safe to write down. */
+export interface Standing {
+  readonly class: QuarantineClass
+  /** True where no proof was tried yet, because the credentials could not be looked up. */
+  readonly unchecked: boolean
+  /** Why it was refused. */
+  readonly code: ErrorCode
+  /** How far its signature's time is behind our clock, where its digest is right. */
+  readonly offsetSeconds: number | undefined
+  /** The project that the body names, where it is to be looked up again. */
+  readonly project: string | undefined
+}
+
+export interface KeptRequest extends Standing {
+  /** SHA-256 of the body, in hexadecimal digits. */
+  readonly id: string
+  /** Its place in the order of arrival. */
+  readonly sequence: number
+  readonly callback: ExactCallback
+}
+
+/** The request as far as it can be kept: a body that was parsed before us, or has nothing in it, proves nothing later. */
+export function keepable(callback: ArrivedCallback): ExactCallback | undefined {
+  const { captured, signatures } = callback
+  if (captured.kind !== 'exact') return undefined
+  if (captured.bytes.length === 0 && typeof readSignatureHeader(signatures) !== 'object') return undefined
+  return { ...callback, captured }
+}
+
+export function standingOf(callback: ExactCallback, body: ReadBody, refused: Refused): Standing {
+  const { code, unchecked = false, offsetSeconds } = refused
+  const project = body.fields?.['project']
+  return {
+    class: offsetSeconds === undefined ? classByShape(callback, body, unchecked) : 'provedButStale',
+    unchecked,
+    code,
+    offsetSeconds,
+    project: unchecked && typeof project === 'string' && project !== '' ? project : undefined,
+  }
+}
+
+function classByShape(callback: ExactCallback, body: ReadBody, unchecked: boolean): QuarantineClass {
+  if (!hasKnownFields(body, callback.kind) || !hasWellFormedProof(callback, body)) return 'rest'
+  return unchecked ? 'unverified' : 'looksLikeOurs'
+}
+
+/** Contract, "Events": a report names its message; of other callbacks only the project is known. */
+function hasKnownFields({ fields }: ReadBody, kind: CallbackKind | undefined): boolean {
+  if (fields === undefined) return false
+  const isReport = isRecord(fields['statuses']) || Object.hasOwn(fields, 'messageId')
+  const namesProject = typeof fields['project'] === 'string'
+  if (kind === 'status') return isReport
+  return kind === undefined ? isReport || namesProject : namesProject
+}
+
+function hasWellFormedProof({ signatures }: ExactCallback, { fields }: ReadBody): boolean {
+  const authKey = fields?.['authKey']
+  return typeof readSignatureHeader(signatures) === 'object' || (typeof authKey === 'string' && authKey !== '')
+}
