@@ -101,6 +101,7 @@ export const ERRORS = {
     'The store holds as many unsettled events as it may.',
     'Handlers are slower than arrivals, or keep failing: mend them, or raise the bounds of the store.',
   ],
+  spool_failed: ['Neither the store nor the spool could take the callback.', 'Look at the disk of the spool.'],
   store_unsupported: ['This Node has no `node:sqlite`.', 'Use Node 22.13 or later, or another store.'],
   store_foreign: [
     'The database file is not one of this package; it was left as it is.',
@@ -161,6 +162,11 @@ export const ERRORS = {
     '`identify` threw or returned no string; the default identity was used.',
     'Return a string, or undefined to keep the default; `cause` is what it threw.',
   ],
+  store_outage: [
+    'The store is away; callbacks are kept in the spool until it is back.',
+    'Look at the store; see `cause`.',
+  ],
+  event_refused: ['The store refuses an event in every form, so it was dropped.', 'Please report it, with `cause`.'],
   lease_lost: [
     'An event was taken over by another holder while its handlers ran.',
     'It runs again there, so handlers must bear a repetition; look for what blocks the event loop.',

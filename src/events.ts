@@ -101,6 +101,7 @@ export const PROBLEMS = {
   several_statuses: '`statuses` is a list, where the contract has one object',
   unknown_shape: 'the body has the shape of no delivery report, and the middleware was mounted without a kind',
   unknown_subscription: 'it is not clear which of the four subscription types the callback is',
+  store_refused: 'the store refused the event as it was read, so only its bytes are kept',
   schema_refused: 'your schema refused the payload',
   schema_failed: 'your schema threw, or did not answer in time',
 } as const

@@ -13,6 +13,7 @@ export interface Options<S extends Schemas = {}> {
   readonly projects?: ProjectsOption | undefined
   readonly networks?: Readonly<Record<string, Carrier>> | undefined
   readonly store?: Store | undefined
+  readonly spool?: string | false | undefined
   readonly proof?: ProofPolicy | undefined
   readonly toleranceSeconds?: number | undefined
   readonly maxBodyBytes?: number | undefined
@@ -94,6 +95,12 @@ export const OPTIONS = [
     type: 'store',
     default: '`memoryStore()`',
     what: 'Where events wait until they are settled, and what remembers that they were seen.',
+  },
+  {
+    name: 'spool',
+    type: 'folder, or `false`',
+    default: 'beside an SQLite file; else none',
+    what: 'A folder on a local disk for what the store cannot take, until it is back. `false`: such callbacks are answered 503.',
   },
   {
     name: 'proof',

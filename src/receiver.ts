@@ -13,8 +13,9 @@ import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
 import { createServers } from './http/servers.ts'
 import { messageKey } from './inbox/identity.ts'
-import { createInbox } from './inbox/inbox.ts'
+import { createInbox, type Inbox } from './inbox/inbox.ts'
 import { latestState } from './inbox/latest.ts'
+import { openSpool } from './inbox/spool/spool.ts'
 import type { Admission, NewEvent, Store } from './inbox/store.ts'
 import { consoleLogger, guardLogger, silentLogger } from './logger.ts'
 import type { Options } from './options.ts'
@@ -49,7 +50,17 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   let underWay = 0
 
   const store: Store<object> = options.store ?? memoryStore()
-  const inbox = createInbox(store, { clock, storeTimeoutMs: resolved.storeTimeoutMs, onWork: () => dispatcher.wake() })
+  const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? store.capabilities.spoolFolder)
+  const inbox: Inbox<object> = createInbox(store, {
+    clock,
+    storeTimeoutMs: resolved.storeTimeoutMs,
+    report,
+    openSpool: spoolFolder === undefined ? undefined : () => openSpool({ folder: spoolFolder, report }),
+    onWork() {
+      startUnasked()
+      dispatcher.wake()
+    },
+  })
   const reviveKept = (kept: Kept) =>
     revive(kept, {
       clock,

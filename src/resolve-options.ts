@@ -16,6 +16,7 @@ interface ResolvedOptions<S extends Schemas> {
   readonly projects: ProjectsOption | undefined
   readonly networks: ReadonlyMap<string, Carrier>
   readonly store: Store | undefined
+  readonly spool: string | false | undefined
   readonly proof: ProofPolicy
   readonly toleranceSeconds: number
   readonly maxBodyBytes: number
@@ -82,6 +83,7 @@ const optionsSchema = z.strictObject({
     .optional(),
   networks: z.record(z.string(), z.enum(['carrierA', 'carrierB'])).default({}),
   store: objectLike('a store, such as memoryStore()', 'open').optional(),
+  spool: z.union([z.literal(false), z.string().min(1)], 'expected the path of a folder, or false').optional(),
   proof: z.enum(PROOF_POLICIES).default('either'),
   toleranceSeconds: numeric('toleranceSeconds'),
   maxBodyBytes: numeric('maxBodyBytes'),
@@ -163,6 +165,7 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     credentials: options.credentials,
     projects: options.projects,
     store: options.store,
+    spool: checked.spool,
     identify: options.identify ?? (() => undefined),
     subscriptionType: options.subscriptionType,
     schemas: options.schemas ?? {},

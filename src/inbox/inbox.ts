@@ -2,43 +2,68 @@
 import { withDeadline, type Clock } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { inBatches } from './batch.ts'
+import { createOutage, type Outage, type OutageSpool } from './outage.ts'
+import { admitAroundPoison } from './poison.ts'
 import { asStoreError } from './store-error.ts'
 import type { Admission, Awaitable, NewEvent, OpenStore, Store } from './store.ts'
 
 /** How often what is older than its retention is forgotten. */
 const PRUNE_EVERY_MS = 60_000
 
+export interface InboxOptions {
+  readonly clock: Clock
+  readonly storeTimeoutMs: number
+  readonly report: (error: MessagingWebhooksError) => void
+  /** Something may be due: another process has admitted it, or an outage is over. */
+  readonly onWork: () => void
+  /** Opens the journal for what the store cannot take; undefined for none. */
+  readonly openSpool: (() => Promise<OutageSpool & { close(): Promise<void> }>) | undefined
+}
+
 export interface Inbox<X extends object> {
-  /** Opens the store, once; a failed attempt is made anew by the next caller. */
+  /** Opens the spool and the store, once; a failed attempt is made anew by the next caller. */
   open(): Promise<OpenStore<X>>
-  /** The store, where it is open already. */
-  readonly opened: OpenStore<X> | undefined
-  /** Throws or rejects with a `MessagingWebhooksError` where the store cannot take it. */
+  /** Throws or rejects with a `MessagingWebhooksError` where neither store nor spool can take it. */
   admit(event: NewEvent): Awaitable<Admission>
   close(): Promise<void>
 }
 
-export function createInbox<X extends object>(
-  store: Store<X>,
-  options: { readonly clock: Clock; readonly storeTimeoutMs: number; readonly onWork: () => void },
-): Inbox<X> {
-  const { clock, storeTimeoutMs, onWork } = options
+export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
+  const { clock, storeTimeoutMs, report, onWork } = options
   let opened: OpenStore<X> | undefined
   let opening: Promise<OpenStore<X>> | undefined
+  let spooling: Promise<void> | undefined
+  let outage: Outage | undefined
+  let closeSpool = async (): Promise<void> => {}
   let stopPruning = (): void => {}
+  let closed = false
+
+  async function openSpool(): Promise<void> {
+    const spool = await options.openSpool?.()
+    if (spool === undefined) return
+    closeSpool = () => spool.close()
+    outage = createOutage({ clock, spool, take: takeFromSpool, report, onOver: onWork })
+  }
 
   async function openStore(): Promise<OpenStore<X>> {
     try {
+      spooling ??= openSpool()
+      await spooling.catch((error: unknown) => {
+        spooling = undefined
+        throw error
+      })
       opened = await store.open({ onWork })
       prunePeriodically(opened)
       return opened
     } catch (error) {
       opening = undefined
+      outage?.begin(error)
       throw asStoreError(error)
     }
   }
 
   function open(): Promise<OpenStore<X>> {
+    if (closed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
     opening ??= openStore()
     return opening
   }
@@ -53,54 +78,110 @@ export function createInbox<X extends object>(
     }, PRUNE_EVERY_MS)
   }
 
-  const admitBatched = inBatches((events: readonly NewEvent[]): Awaitable<readonly Admission[]> => {
+  /** One batch into the store, in time. */
+  function write(events: readonly NewEvent[]): Awaitable<readonly Admission[]> {
     if (opened === undefined) throw new MessagingWebhooksError('receiver_closed')
     const admissions = opened.admit(events, clock.now())
-    if (!(admissions instanceof Promise)) return admissions
-    return withDeadline(clock, storeTimeoutMs, admissions, () => {
+    return admissions instanceof Promise ? inTime(admissions) : admissions
+  }
+
+  /** The same, and nothing that waits behind a failed batch is written before it. */
+  function writeInOrder(events: readonly NewEvent[]): Awaitable<readonly Admission[]> {
+    if (outage?.active === true) throw new MessagingWebhooksError('store_outage')
+    try {
+      const admissions = write(events)
+      return admissions instanceof Promise ? admissions.catch((error: unknown) => recover(events, error)) : admissions
+    } catch (error) {
+      return recover(events, error)
+    }
+  }
+
+  function recover(events: readonly NewEvent[], error: unknown): Promise<readonly Admission[]> {
+    if (outage === undefined) return admitOneByOne(events)
+    outage.begin(error)
+    throw error
+  }
+
+  /** Without a spool, a batch that failed is tried again around the event that it failed for. */
+  async function admitOneByOne(events: readonly NewEvent[]): Promise<readonly Admission[]> {
+    const admissions = await admitAroundPoison(poisonStore, events, refused)
+    // A refused event cannot be had again by answering otherwise: it has been reported.
+    return admissions.map((admission) => admission ?? 'duplicate')
+  }
+
+  async function takeFromSpool(events: readonly NewEvent[]): Promise<void> {
+    await inTime(open())
+    await admitAroundPoison(poisonStore, events, refused)
+    onWork()
+  }
+
+  const poisonStore = {
+    admit: write,
+    counts: async () =>
+      inTime(callSafely(() => (opened === undefined ? open().then((target) => target.counts()) : opened.counts()))),
+  }
+
+  function refused(_event: NewEvent, cause: unknown): void {
+    report(new MessagingWebhooksError('event_refused', undefined, { cause }))
+  }
+
+  function inTime<T>(work: Promise<T>): Promise<T> {
+    return withDeadline(clock, storeTimeoutMs, work, () => {
       throw new MessagingWebhooksError('store_slow')
     })
-  })
+  }
 
-  function admit(event: NewEvent): Awaitable<Admission> {
-    if (opened === undefined) return admitWhenOpen(event)
+  const admitBatched = inBatches(writeInOrder)
+
+  async function keep(target: Outage, event: NewEvent): Promise<Admission> {
+    await target.keep(event)
+    return 'new'
+  }
+
+  async function admitWaiting(admitted: Promise<Admission>, event: NewEvent): Promise<Admission> {
     try {
-      const admission = admitBatched(event)
-      return admission instanceof Promise ? rejectAsStoreError(admission) : admission
+      return await admitted
     } catch (error) {
-      throw asStoreError(error)
+      if (outage === undefined || closed) throw asStoreError(error)
+      return keep(outage, event)
     }
   }
 
   async function admitWhenOpen(event: NewEvent): Promise<Admission> {
-    await withDeadline(clock, storeTimeoutMs, open(), () => {
-      throw new MessagingWebhooksError('store_slow')
-    })
+    try {
+      await inTime(open())
+    } catch (error) {
+      if (outage === undefined || closed) throw asStoreError(error)
+      outage.begin(error)
+      return keep(outage, event)
+    }
     return admit(event)
+  }
+
+  function admit(event: NewEvent): Awaitable<Admission> {
+    if (outage?.active === true) return keep(outage, event)
+    if (opened === undefined) return admitWhenOpen(event)
+    try {
+      const admission = admitBatched(event)
+      return admission instanceof Promise ? admitWaiting(admission, event) : admission
+    } catch (error) {
+      if (outage === undefined) throw asStoreError(error)
+      return keep(outage, event)
+    }
   }
 
   return {
     open,
-    get opened() {
-      return opened
-    },
     admit,
     async close() {
+      closed = true
       stopPruning()
+      outage?.stop()
       const target = await opening?.catch(() => undefined)
       opened = undefined
-      opening = Promise.reject(new MessagingWebhooksError('receiver_closed'))
-      opening.catch(() => {})
+      await closeSpool()
       await target?.close()
     },
-  }
-}
-
-async function rejectAsStoreError<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (error) {
-    throw asStoreError(error)
   }
 }
 

@@ -112,6 +112,8 @@ export interface StoreCapabilities {
   readonly durable: boolean
   /** Several processes may share it. */
   readonly shared: boolean
+  /** Where the spool of an outage is by default, beside the store's own file; none where it has no place on this disk. */
+  readonly spoolFolder?: string
 }
 
 /** An open store. `X` is what it adds to a handler's context. */

@@ -48,7 +48,7 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
     if (!(value > 0)) throw new OptionsError(`sqliteStore: ${name} is ${String(value)}; expected a number above 0.`)
   const shared = canShare(process.versions['sqlite'] ?? '0')
   return {
-    capabilities: { name: 'sqlite', durable: true, shared },
+    capabilities: { name: 'sqlite', durable: true, shared, spoolFolder: `${path}-spool` },
     open: ({ onWork }) =>
       openInThread({
         settings: {

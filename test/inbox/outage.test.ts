@@ -1,0 +1,131 @@
+/** The store is away, or refuses an event: nothing that was answered 204 is lost, and nothing overtakes. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { memoryStore, type Receiver } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { faultyStore } from '../support/faulty-store.ts'
+import { post, receiving } from '../support/receiving.ts'
+
+const NOW = Math.floor(Date.now() / 1_000)
+
+function freshFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'outage-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** What handlers got, as `message status`. */
+function handedOver(receiver: Receiver): string[] {
+  const seen: string[] = []
+  receiver.on('message.*', ({ messageId, status }) => void seen.push(`${messageId} ${status}`))
+  receiver.on('late', ({ late }) => void seen.push(`${late.messageId} late`))
+  return seen
+}
+
+const chatApp = (messageId: string, status: string) =>
+  callback.chatApp({ statuses: { message_id: messageId, status, conversation_id: 'c' } })
+
+test.each(['throws', 'hangs'] as const)(
+  'while the store %s, callbacks are spooled, and drained when it is back',
+  async (fault) => {
+    const store = faultyStore(memoryStore())
+    const { receiver, url, errors } = await receiving({ store, spool: freshFolder(), storeTimeoutMs: 100 })
+    const seen = handedOver(receiver)
+    await receiver.start()
+    store.fault = fault
+    const ids = Array.from({ length: 30 }, (_, index) => `m${index}`)
+    for (const messageId of ids)
+      expect(await post(url, callback.smsDelivery({ messageId, timestamp: NOW }))).toMatchObject({ status: 204 })
+    expect(seen).toEqual([])
+    store.fault = 'none'
+    await expect.poll(() => seen.length, { timeout: 10_000 }).toBe(ids.length)
+    expect(seen.toSorted()).toEqual(ids.map((id) => `${id} success`).toSorted())
+    // Said once, not thirty times.
+    expect(errors.filter(({ code }) => code === 'store_outage')).toHaveLength(1)
+    // And what is new goes to the store again.
+    expect(await post(url, callback.smsDelivery({ messageId: 'after', timestamp: NOW }))).toMatchObject({ status: 204 })
+    await expect.poll(() => seen.at(-1)).toBe('after success')
+  },
+)
+
+test('while the spool holds anything, nothing overtakes it', async () => {
+  const store = faultyStore(memoryStore())
+  const { receiver, url } = await receiving({ store, spool: freshFolder() })
+  const seen = handedOver(receiver)
+  await receiver.start()
+  store.fault = 'throws'
+  await post(url, chatApp('m', 'sent'), { timestamp: NOW })
+  store.fault = 'none'
+  await post(url, chatApp('m', 'delivered'), { timestamp: NOW })
+  await post(url, chatApp('m', 'read'), { timestamp: NOW })
+  await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['m sent', 'm delivered', 'm read'])
+})
+
+test('what the spool holds when the process ends is handed over by the next one', async () => {
+  const folder = freshFolder()
+  const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
+  const first = await receiving({ store })
+  await first.receiver.start()
+  store.fault = 'throws'
+  expect(await post(first.url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
+  first.server.close()
+  first.server.closeAllConnections()
+  await first.receiver.close({ deadlineMs: 50 })
+  store.fault = 'none'
+  const second = await receiving({ store })
+  const seen = handedOver(second.receiver)
+  await second.receiver.start()
+  await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['m success'])
+})
+
+test('a store that cannot be opened at first costs nothing', async () => {
+  const store = faultyStore(memoryStore())
+  store.fault = 'will not open'
+  const { receiver, url } = await receiving({ store, spool: freshFolder() })
+  const seen = handedOver(receiver)
+  expect(await post(url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
+  store.fault = 'none'
+  await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['m success'])
+})
+
+test('without a spool, a callback that the store cannot take is answered 503 and reported', async () => {
+  const store = faultyStore(memoryStore())
+  const { receiver, url, errors } = await receiving({ store })
+  await receiver.start()
+  store.fault = 'throws'
+  expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 503 })
+  expect(errors.map(({ code }) => code)).toContain('store_failed')
+  store.fault = 'none'
+  expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 204 })
+})
+
+test('a spool that cannot be written is an error of start()', async () => {
+  const file = join(freshFolder(), 'a file, not a folder')
+  writeFileSync(file, '')
+  const { receiver } = await receiving({ spool: file })
+  await expect(receiver.start()).rejects.toMatchObject({ code: 'spool_unusable' })
+})
+
+test.each([true, false])(
+  'an event that the store refuses harms no other and is kept raw (spool: %s)',
+  async (spooled) => {
+    const store = faultyStore(memoryStore())
+    store.refuses = ({ record }) => record.report?.messageId === 'poison'
+    const { receiver, url } = await receiving({ store, ...(spooled ? { spool: freshFolder() } : {}) })
+    const seen = handedOver(receiver)
+    const unrecognized: string[] = []
+    receiver.on('unrecognized', ({ problem, raw }) => void unrecognized.push(`${problem} ${raw.includes('poison')}`))
+    const bodies = ['a', 'b', 'poison', 'c', 'd'].map((messageId) =>
+      callback.smsDelivery({ messageId, timestamp: NOW }),
+    )
+    const answers = await Promise.all(bodies.map((body) => post(url, body)))
+    expect(answers.map(({ status }) => status)).toEqual([204, 204, 204, 204, 204])
+    await expect
+      .poll(() => seen.toSorted(), { timeout: 10_000 })
+      .toEqual(['a', 'b', 'c', 'd'].map((id) => `${id} success`))
+    await expect.poll(() => unrecognized, { timeout: 10_000 }).toEqual(['store_refused true'])
+  },
+)

@@ -1,0 +1,37 @@
+/** A store in front of a real one that can be taken away: it throws, hangs, refuses what is poison, or cannot be opened. */
+import type { NewEvent, OpenStore, Store } from 'messaging-webhooks'
+
+export type Fault = 'none' | 'throws' | 'hangs' | 'will not open'
+
+export interface FaultyStore extends Store {
+  fault: Fault
+  /** Events that the store refuses, whoever they come with. */
+  refuses: (event: NewEvent) => boolean
+}
+
+export function faultyStore(inner: Store): FaultyStore {
+  const store: FaultyStore = {
+    capabilities: inner.capabilities,
+    fault: 'none',
+    refuses: () => false,
+    async open(host) {
+      if (store.fault !== 'none') throw new Error('The store cannot be opened.')
+      const open = await inner.open(host)
+      // Every verb asks the fault first; a store that was taken away does not answer anything.
+      return new Proxy(open, {
+        get(target, verb) {
+          const call: unknown = Reflect.get(target, verb)
+          if (typeof call !== 'function' || verb === 'close') return call
+          return async (...args: unknown[]): Promise<unknown> => {
+            if (store.fault === 'throws') throw new Error('The store is away.')
+            if (store.fault === 'hangs') return new Promise(() => {})
+            if (verb === 'admit' && (args[0] as NewEvent[]).some(store.refuses))
+              throw new Error('Bad data in the batch.')
+            return Reflect.apply(call, target, args)
+          }
+        },
+      }) satisfies OpenStore
+    },
+  }
+  return store
+}
