@@ -79,7 +79,7 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
 ]
 
 /** What the table of event types says of each that the status tables decide: its codes, and the channels' words. */
-export function statusesOf(type: EventType): { readonly codes: string; readonly words: string } {
+function statusesOf(type: EventType): { readonly codes: string; readonly words: string } {
   const codes = STATUS_CODES.filter((row) => row.type === type).map((row) => String(row.code))
   const words = CROSS_CHANNEL_MAP.flatMap(({ carrierA, carrierB, chatApp }) => [
     ...carrierA.filter((status) => normaliseStatus({ carrier: 'carrierA', status })?.type === type),

@@ -8,21 +8,21 @@ export function readProjectFile(path: string): string {
   return readFileSync(`${ROOT}${path}`, 'utf8')
 }
 
-export interface CodeBlock {
+interface CodeBlock {
   readonly language: string
   readonly code: string
   /** Of the first line of its code, counted from 1. */
   readonly line: number
 }
 
-export interface Section {
+interface Section {
   readonly title: string
   readonly anchor: string
   /** The tables that stand under this very heading, the header row first; cells as written, without their padding. */
   readonly tables: readonly (readonly (readonly string[])[])[]
 }
 
-export interface Markdown {
+interface Markdown {
   readonly sections: readonly Section[]
   readonly blocks: readonly CodeBlock[]
   /** The targets of the links, in order. */
