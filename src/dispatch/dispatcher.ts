@@ -17,7 +17,7 @@ interface Dispatcher {
   start(): Promise<void>
   /** Something may be due. */
   wake(): void
-  /** Resolves when the next attempt of this event is over, or after `timeoutMs`. */
+  /** Resolves when the next attempt of this event is over or none will be made, or after `timeoutMs`. */
   attempted(id: string, timeoutMs: number): Promise<void>
   /** True when nothing is unsettled any more; false when the deadline passed before. */
   drain(deadlineMs: number): Promise<boolean>
@@ -34,7 +34,7 @@ const STORE_PAUSE_MS = 1_000
 const DRAIN_LOOK_MS = 50
 
 export function createDispatcher<X extends object>(options: DispatchOptions<X>): Dispatcher {
-  const { clock, concurrency, handlerTimeoutMs, report } = options
+  const { clock, concurrency, handlers, handlerTimeoutMs, report } = options
   const attemptAll = createAttempts(options)
   let store: OpenStore<X> | undefined
   let state: 'idle' | 'running' | 'stopped' = 'idle'
@@ -43,9 +43,10 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
   let wakeAsked = false
   let claiming = false
   let cancelTimer = (): void => {}
-  const controllers = new Set<AbortController>()
-  /** Messages whose handler ran past its time and has not settled yet. */
-  const hungMessages = new Set<string>()
+  /** The events whose handlers have not settled, hung ones included. */
+  const running = new Map<string, AbortController>()
+  /** Their messages: nothing of them runs here meanwhile, even where a lease has run out. */
+  const busyMessages = new Set<string>()
   const attemptWaiters = new Map<string, (() => void)[]>()
   const changeWaiters = new Set<() => void>()
 
@@ -79,6 +80,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
       wakeAt(clock.now() + STORE_PAUSE_MS)
     } finally {
       claiming = false
+      changed()
     }
   }
 
@@ -86,8 +88,9 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     const limit = concurrency - slots
     if (state !== 'running' || store === undefined || limit <= 0) return
     const nowMs = clock.now()
-    const leaseUntilMs = nowMs + handlerTimeoutMs + LEASE_MARGIN_MS
-    const result = store.claim({ limit, nowMs, leaseUntilMs, exclude: hungMessages })
+    // The schema and each handler have their own time.
+    const leaseUntilMs = nowMs + (1 + handlers.most) * handlerTimeoutMs + LEASE_MARGIN_MS
+    const result = store.claim({ limit, nowMs, leaseUntilMs, exclude: busyMessages })
     const { claims, nextDueMs } = result instanceof Promise ? await result : result
     for (const claim of claims) void run(claim)
     if (nextDueMs !== undefined) wakeAt(nextDueMs)
@@ -99,12 +102,12 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     const slot = { held: true }
     const onHung = (): void => {
       slot.held = false
-      hungMessages.add(messageKey)
       slots -= 1
       attemptOver(id)
     }
     slots += 1
-    controllers.add(controller)
+    running.set(id, controller)
+    busyMessages.add(messageKey)
     try {
       const extras = store?.contextFor?.(claim)
       const settled = settle(await attemptAll({ claim, controller, extras, onHung }))
@@ -114,21 +117,25 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
       // The lease runs out, and the event comes again.
       if (state !== 'stopped') report(asStoreError(error))
     }
-    controllers.delete(controller)
+    running.delete(id)
+    busyMessages.delete(messageKey)
     if (slot.held) slots -= 1
-    else hungMessages.delete(messageKey)
     attemptOver(id)
   }
 
   function attemptOver(id: string): void {
     for (const resolve of attemptWaiters.get(id) ?? []) resolve()
     attemptWaiters.delete(id)
-    for (const resolve of changeWaiters) resolve()
-    changeWaiters.clear()
+    changed()
     wake()
   }
 
-  /** Waits for the next attempt to end, at most `ms`. Somebody waits for us, so the process must stay. */
+  function changed(): void {
+    for (const resolve of changeWaiters) resolve()
+    changeWaiters.clear()
+  }
+
+  /** Waits for the next attempt or claim to end, at most `ms`. Somebody waits for us, so the process must stay. */
   async function nextChange(ms: number): Promise<void> {
     let cancel = (): void => {}
     await new Promise<void>((resolve) => {
@@ -146,6 +153,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     },
     wake,
     attempted(id, timeoutMs) {
+      if (state === 'stopped') return Promise.resolve()
       const over = new Promise<void>((resolve) => {
         const waiters = attemptWaiters.get(id)
         if (waiters === undefined) attemptWaiters.set(id, [resolve])
@@ -166,10 +174,13 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     async stop(deadlineMs) {
       state = 'stopped'
       cancelTimer()
+      // What is not running now will not be attempted here any more.
+      for (const id of attemptWaiters.keys()) if (!running.has(id)) attemptOver(id)
       const untilMs = clock.now() + deadlineMs
-      while (slots > 0 && clock.now() < untilMs) await nextChange(untilMs - clock.now())
+      // What a claim under way brings is leased already, so it runs.
+      while ((slots > 0 || claiming) && clock.now() < untilMs) await nextChange(untilMs - clock.now())
       const reason = new MessagingWebhooksError('receiver_closed')
-      for (const controller of controllers) controller.abort(reason)
+      for (const controller of running.values()) controller.abort(reason)
     },
     get running() {
       return slots
