@@ -43,7 +43,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const inflight = createInflight(resolved.maxInflightBytes)
   const counts = { taken: 0, duplicates: 0, late: 0, refused: 0 }
   let starting: Promise<void> | undefined
-  let closing = false
+  let closing: Promise<void> | undefined
   let underWay = 0
 
   const store: Store<object> = options.store ?? memoryStore()
@@ -112,7 +112,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   /** The first request starts what nobody started; where that fails, its own admission says so. */
   function startUnasked(): void {
-    if (starting === undefined && !closing) start().catch(() => {})
+    if (starting === undefined && closing === undefined) start().catch(() => {})
   }
 
   for (const secret of credentials.secrets())
@@ -147,7 +147,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
           servers.see(request)
           startUnasked()
         },
-        isClosing: () => closing,
+        isClosing: () => closing !== undefined,
         async receive(callback) {
           underWay += 1
           try {
@@ -182,18 +182,22 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       await start()
       return dispatcher.drain(deadlineMs)
     },
-    async close({ deadlineMs = DEADLINE_MS } = {}) {
-      const until = clock.now() + deadlineMs
-      closing = true
-      await dispatcher.stop(deadlineMs)
-      if (!(await servers.closed(Math.max(0, until - clock.now()))))
-        logger.warn(
-          { code: 'server_still_open' },
-          'The receiver was closed while its server was open; callbacks that arrive now are lost. Call server.close() first.',
-        )
-      while (underWay > 0 && clock.now() < until) await nextTurn()
-      await inbox.close()
+    close({ deadlineMs = DEADLINE_MS } = {}) {
+      closing ??= shutDown(deadlineMs)
+      return closing
     },
+  }
+
+  async function shutDown(deadlineMs: number): Promise<void> {
+    const until = clock.now() + deadlineMs
+    await dispatcher.stop(deadlineMs)
+    if (!(await servers.closed(Math.max(0, until - clock.now()))))
+      logger.warn(
+        { code: 'server_still_open' },
+        'The receiver was closed while its server was open; callbacks that arrive now are lost. Call server.close() first.',
+      )
+    while (underWay > 0 && clock.now() < until) await nextTurn()
+    await inbox.close()
   }
 
   function nextTurn(): Promise<void> {
