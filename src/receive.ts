@@ -47,7 +47,8 @@ export function createReceive(options: ReceiveOptions): Receive {
 
   async function authenticate(callback: Callback, body: ReadBody): Promise<Proved | NotProved> {
     const project = namedProject(body)
-    if (typeof project === 'object') return project
+    if (project !== undefined && project.length > credentials.longestName)
+      return { proved: false, code: 'project_name_too_long' }
     const found = credentials.pairsFor(project)
     const pairs = found instanceof Promise ? await found : found
     const inexact = callback.captured.kind === 'parsed' ? 'body_already_parsed' : undefined

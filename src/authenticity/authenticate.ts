@@ -2,7 +2,7 @@
 import type { Proof } from '../events.ts'
 import { authKeyHolds } from './auth-key.ts'
 import type { ReadBody } from './body.ts'
-import { LONGEST_PROJECT_NAME, MOST_PAIRS, type LivePair } from './credentials.ts'
+import { MOST_PAIRS, type LivePair } from './credentials.ts'
 import { explainRefusal, type NotProved } from './explain.ts'
 import { isAccepted, type ProofPolicy, type SignatureState } from './proof-table.ts'
 import { clockOffsetSeconds, isStale, signatureHolds, type SignatureHeader } from './signature.ts'
@@ -29,11 +29,10 @@ export interface Proved {
   readonly ignored: string | undefined
 }
 
-/** The project that the body names, as far as it can be looked up. */
-export function namedProject(body: ReadBody): string | undefined | NotProved {
+/** The project that the body names. */
+export function namedProject(body: ReadBody): string | undefined {
   const project = body.fields?.['project']
-  if (typeof project !== 'string' || project === '') return undefined
-  return project.length > LONGEST_PROJECT_NAME ? { proved: false, code: 'project_name_too_long' } : project
+  return typeof project === 'string' && project !== '' ? project : undefined
 }
 
 /** Checks both proofs under every live pair and decides by the table. */
