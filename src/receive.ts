@@ -110,8 +110,8 @@ function bodyOf(
   contentEncoding: string | undefined,
 ): ReadBody | undefined {
   if (captured.kind === 'parsed') return readParsedBody(captured.value)
-  const isEncoded = contentEncoding !== undefined && contentEncoding !== '' && contentEncoding !== 'identity'
-  return isEncoded ? encodedBody(captured.bytes) : readBody(captured.bytes)
+  const isPlain = contentEncoding === undefined || contentEncoding === '' || contentEncoding === 'identity'
+  return !isPlain && !captured.decoded ? encodedBody(captured.bytes) : readBody(captured.bytes)
 }
 
 function asOurs(error: unknown): MessagingWebhooksError {
