@@ -80,6 +80,8 @@ function readStream(
     })
     // After raw-body's own listener: adding the first one sets the stream going.
     request.on('data', onData)
+    // Somebody before us may have paused it to look something up.
+    request.resume()
   })
 }
 
