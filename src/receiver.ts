@@ -147,7 +147,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
           servers.see(request)
           startUnasked()
         },
-        isClosing: () => closing !== undefined,
+        isClosing: (request) => closing !== undefined || servers.isStopping(request),
         async receive(callback) {
           underWay += 1
           try {
@@ -189,15 +189,27 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   }
 
   async function shutDown(deadlineMs: number): Promise<void> {
-    const until = clock.now() + deadlineMs
-    await dispatcher.stop(deadlineMs)
-    if (!(await servers.closed(Math.max(0, until - clock.now()))))
+    const untilMs = clock.now() + deadlineMs
+    const leftMs = (): number => Math.max(0, untilMs - clock.now())
+    // What waits in memory ends with the process, so it is handed over first; what is on a disk can wait.
+    if (!store.capabilities.durable) await handOverBacklog(leftMs)
+    await dispatcher.stop(leftMs())
+    if (!(await servers.closed(leftMs())))
       logger.warn(
         { code: 'server_still_open' },
         'The receiver was closed while its server was open; callbacks that arrive now are lost. Call server.close() first.',
       )
-    while (underWay > 0 && clock.now() < until) await nextTurn()
+    while (underWay > 0 && leftMs() > 0) await nextTurn()
     await inbox.close()
+  }
+
+  async function handOverBacklog(leftMs: () => number): Promise<void> {
+    await servers.closed(leftMs())
+    if (await dispatcher.drain(leftMs(), { waitForHung: false })) return
+    logger.error(
+      { code: 'events_lost' },
+      'The receiver was closed before all events were settled, and its store keeps nothing: what waited is lost.',
+    )
   }
 
   function nextTurn(): Promise<void> {

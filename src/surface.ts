@@ -59,7 +59,7 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   /** True once nothing runs, is due or waits; false if `deadlineMs` (10,000) passes before. */
   drain(options?: { readonly deadlineMs?: number }): Promise<boolean>
   /**
-   * Hands nothing more over, finishes what runs, goes on taking callbacks until the servers it is mounted on have
+   * Hands nothing more over (with a store in memory: first what is left), finishes what runs, goes on taking callbacks until the servers it is mounted on have
    * closed, then closes the store. Call `server.close()` first. After `deadlineMs` (10,000) handlers' signals are aborted
    * and the store is closed all the same.
    */

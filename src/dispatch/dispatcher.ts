@@ -19,8 +19,8 @@ interface Dispatcher {
   wake(): void
   /** Resolves when the next attempt of this event is over or none will be made, or after `timeoutMs`. */
   attempted(id: string, timeoutMs: number): Promise<void>
-  /** True when nothing is unsettled any more; false when the deadline passed before. */
-  drain(deadlineMs: number): Promise<boolean>
+  /** True when nothing is unsettled any more (of what has not hung, unless `waitForHung`); false when the deadline passed before. */
+  drain(deadlineMs: number, options?: { readonly waitForHung?: boolean }): Promise<boolean>
   /** Hands nothing more over; waits for what runs, then aborts it. */
   stop(deadlineMs: number): Promise<void>
   readonly running: number
@@ -161,11 +161,13 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
       })
       return withDeadline(clock, timeoutMs, over, () => undefined)
     },
-    async drain(deadlineMs) {
+    async drain(deadlineMs, { waitForHung = true } = {}) {
       const untilMs = clock.now() + deadlineMs
       for (;;) {
         const { unsettled } = (await store?.counts()) ?? { unsettled: 0 }
         if (slots === 0 && unsettled === 0) return true
+        // Apart from the hung ones, whose slots are free.
+        if (!waitForHung && slots === 0 && unsettled <= running.size) return false
         const leftMs = untilMs - clock.now()
         if (leftMs <= 0) return false
         await nextChange(Math.min(DRAIN_LOOK_MS, leftMs))
