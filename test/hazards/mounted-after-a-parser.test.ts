@@ -5,19 +5,8 @@ import connect from 'connect'
 import express from 'express'
 import express4 from 'express4'
 import type { Middleware } from 'messaging-webhooks'
-import { expect } from 'vitest'
 import { hazards, neverReachesUs, refused, reporting, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
-import { AUTH_KEY } from '../support/receiving.ts'
-import {
-  digestOf,
-  keyedText,
-  nowSeconds,
-  postSigned,
-  postUnsigned,
-  reportText,
-  request,
-  signatureOf,
-} from '../support/wire.ts'
+import { keyedText, postSigned, postUnsigned, reportText, request, signatureOf } from '../support/wire.ts'
 
 type Application = (middleware: Middleware) => http.RequestListener
 type Step = (
@@ -259,41 +248,4 @@ function unwritableBodies(): readonly (readonly [what: string, body: object])[] 
     ['one that is written as nothing', { toJSON: () => undefined }],
     ['one that holds a bigint', { messageId: 10n }],
   ]
-}
-
-/** Where frameworks let a middleware be mounted. */
-const mounts: readonly (readonly [where: string, path: string, within: Application])[] = [
-  ['app.use of Express 5', '/hooks', (middleware) => express().use('/hooks', middleware)],
-  ['app.post of Express 5', '/hooks', (middleware) => express().post('/hooks', middleware)],
-  [
-    'a Router of Express 5',
-    '/hooks/in',
-    (middleware) => express().use('/hooks', express.Router().use('/in', middleware)),
-  ],
-  ['app.all of Express 5', '/hooks', (middleware) => express().all('/hooks', middleware)],
-  ['app.use of Express 4', '/hooks', (middleware) => express4().use('/hooks', middleware)],
-  ['app.post of Express 4', '/hooks', (middleware) => express4().post('/hooks', middleware)],
-  ['Connect', '/hooks', (middleware) => connect().use('/hooks', middleware)],
-]
-
-hazards(
-  mounts.map(([where, path, within]) => ({
-    name: `mounted with ${where}`,
-    // The good callback of the end goes to the root.
-    mount: { within: (middleware) => atRoot(within(middleware), middleware) },
-    send: async ({ url }) => {
-      const body = reportText()
-      const t = nowSeconds()
-      return postSigned(`${url.slice(0, -1)}${path}`, body, { 'x-service-signature': `t=${t},v1=${digestOf(t, body)}` })
-    },
-    outcome: DELIVERED,
-    also: ({ handed: [event] }) => expect(event?.raw.includes(AUTH_KEY)).toBe(false),
-  })),
-)
-
-function atRoot(application: http.RequestListener, middleware: Middleware): http.RequestListener {
-  return (incoming, response) => {
-    if (incoming.url === '/') middleware(incoming, response)
-    else application(incoming, response)
-  }
 }

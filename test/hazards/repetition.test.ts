@@ -5,22 +5,16 @@ import { hazards, taken, type HazardCase } from '../support/hazard.ts'
 import {
   connect,
   digestOf,
-  head,
   keyedText,
   nowSeconds,
   postSigned,
   postUnsigned,
   reportText,
+  signedBytes,
 } from '../support/wire.ts'
 
 const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
 const AT = { timestamp: 1_760_000_000 }
-
-/** The same bytes in raw, to be written as often as one likes. */
-function raw(body: string): string {
-  const t = nowSeconds()
-  return head(`X-Service-Signature: t=${t},v1=${digestOf(t, body)}`, `Content-Length: ${body.length}`) + body
-}
 
 /** Bodies that mean the same event as one another, or do not. */
 function pair(name: string, first: string, second: string, events: number, more: Partial<HazardCase> = {}): HazardCase {
@@ -51,7 +45,7 @@ hazards([
     name: '#98 the same twice at once on one connection',
     async send({ url }) {
       const wire = await connect(url)
-      wire.write(raw(reportText(AT)), raw(reportText(AT)))
+      wire.write(signedBytes(reportText(AT)), signedBytes(reportText(AT)))
       expect(await wire.answers(2)).toEqual([204, 204])
       return 204
     },

@@ -141,3 +141,18 @@ export async function writeRaw(url: string, ...parts: readonly Body[]): Promise<
 export function head(...lines: readonly string[]): string {
   return ['POST / HTTP/1.1', 'Host: localhost', ...lines, '', ''].join('\r\n')
 }
+
+/** A whole POST with a right signature, to be written as often as one likes. */
+export function signedBytes(body: string): string {
+  return head(`X-Service-Signature: ${signatureOf(body)}`, `Content-Length: ${body.length}`) + body
+}
+
+/** A body in chunks of so many bytes, the last one included. */
+export function chunked(body: string, size = body.length): string {
+  let text = ''
+  for (let from = 0; from < body.length; from += size) {
+    const part = body.slice(from, from + size)
+    text += `${part.length.toString(16)}\r\n${part}\r\n`
+  }
+  return `${text}0\r\n\r\n`
+}
