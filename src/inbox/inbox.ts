@@ -33,14 +33,18 @@ export function createInbox<X extends object>(
       prunePeriodically(opened)
       return opened
     } catch (error) {
-      opening = undefined
       throw asStoreError(error)
     }
   }
 
   function open(): Promise<OpenStore<X>> {
-    opening ??= openStore()
-    return opening
+    if (opening !== undefined) return opening
+    const attempt = openStore()
+    opening = attempt
+    attempt.catch(() => {
+      if (opening === attempt) opening = undefined
+    })
+    return attempt
   }
 
   function prunePeriodically(target: OpenStore<X>): void {
