@@ -42,10 +42,10 @@ const BODIES: Readonly<Record<string, string | Buffer>> = {
 
 /** Everything that a value shows when somebody prints it, in any of the usual ways. */
 function shownOf(value: unknown): string {
-  const shown = [inspect(value, { depth: 20, showHidden: true, maxStringLength: null, maxArrayLength: null })]
-  shown.push(
-    JSON.stringify(value, (_name, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner)) ?? '',
-  )
+  const shown = [
+    inspect(value, { depth: 20, showHidden: true, maxStringLength: null, maxArrayLength: null }),
+    JSON.stringify(value),
+  ]
   for (let error = value; error instanceof Error; error = error.cause)
     shown.push(error.message, error.stack ?? '', String(error), inspect(error), JSON.stringify(error))
   return shown.join('\n')
