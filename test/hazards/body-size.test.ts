@@ -85,7 +85,7 @@ hazards([
 ])
 
 test('every refusal that leaves a body unread closes its connection', async () => {
-  const { url } = await serve({ maxBodyBytes: MOST, bodyTimeoutMs: 50 })
+  const { url } = await serve({ maxBodyBytes: MOST, bodyTimeoutMs: 200 })
   for (const [bytes, status] of [
     [head(`Content-Length: ${MOST + 1}`), 413],
     [`PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\n`, 405],

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type http from 'node:http'
 import type { Middleware } from 'messaging-webhooks'
 import { expect } from 'vitest'
-import { hazards, refused, taken } from '../support/hazard.ts'
+import { hazards, refused, taken, POLL } from '../support/hazard.ts'
 import { chunked, connect, head, reportText, signatureOf } from '../support/wire.ts'
 
 const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
@@ -27,7 +27,7 @@ hazards([
       wire.write(head(`X-Service-Signature: ${signatureOf(BODY)}`, 'Content-Length: 500'), BODY)
       await seen
       wire.socket.resetAndDestroy()
-      await expect.poll(() => service.errors.length).toBe(1)
+      await expect.poll(() => service.errors.length, POLL).toBe(1)
       return undefined
     },
     outcome: { status: undefined, events: [], codes: ['body_incomplete'] },
@@ -43,7 +43,7 @@ hazards([
       )
       await seen
       wire.socket.resetAndDestroy()
-      await expect.poll(() => service.errors.length).toBe(1)
+      await expect.poll(() => service.errors.length, POLL).toBe(1)
       return undefined
     },
     outcome: { status: undefined, events: [], codes: ['body_incomplete'] },
@@ -56,14 +56,14 @@ hazards([
       wire.write(head('Content-Length: 500'))
       await seen
       wire.socket.resetAndDestroy()
-      await expect.poll(() => service.errors.length).toBe(1)
+      await expect.poll(() => service.errors.length, POLL).toBe(1)
       return undefined
     },
     outcome: { status: undefined, events: [], codes: ['body_incomplete'] },
   },
   {
     name: '#65 one byte, and then nothing',
-    options: { bodyTimeoutMs: 50 },
+    options: { bodyTimeoutMs: 200 },
     async send({ url }) {
       const wire = await connect(url)
       wire.write(head(`X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`), BODY.slice(0, 1))
@@ -75,7 +75,7 @@ hazards([
   },
   {
     name: '#65 a byte now and then: the time is for all of them',
-    options: { bodyTimeoutMs: 150 },
+    options: { bodyTimeoutMs: 200 },
     async send({ url }) {
       const wire = await connect(url)
       wire.write(head(`X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`))
@@ -90,7 +90,7 @@ hazards([
   },
   {
     name: '#65 chunks now and then',
-    options: { bodyTimeoutMs: 150 },
+    options: { bodyTimeoutMs: 200 },
     async send({ url }) {
       const wire = await connect(url)
       wire.write(head(`X-Service-Signature: ${signatureOf(BODY)}`, 'Transfer-Encoding: chunked'))
@@ -134,7 +134,7 @@ hazards([
       wire.write(bytes + BODY)
       await seen
       wire.socket.resetAndDestroy()
-      await expect.poll(() => handed.length).toBe(1)
+      await expect.poll(() => handed.length, POLL).toBe(1)
       return undefined
     },
     outcome: { ...DELIVERED, status: undefined },
@@ -149,7 +149,7 @@ hazards([
       wire.write(BODY.slice(0, -1))
       await seen
       wire.socket.resetAndDestroy()
-      await expect.poll(() => errors.length).toBe(1)
+      await expect.poll(() => errors.length, POLL).toBe(1)
       return undefined
     },
     outcome: { status: undefined, events: [], codes: ['body_incomplete'] },

@@ -34,6 +34,9 @@ export interface Service {
   readonly errors: readonly MessagingWebhooksError[]
 }
 
+/** For `expect.poll`: a machine may be busy. */
+export const POLL = { timeout: 10_000 }
+
 /** What must come of a request: the answer, what is handed over, what `onError` hears. */
 export interface Outcome {
   /** Undefined where the client does not stay for an answer. */
@@ -112,7 +115,7 @@ export function hazards(cases: readonly HazardCase[]): void {
     const service = await serve(options, mount)
     const { handed, errors, receiver } = service
     expect(await send(service)).toBe(outcome.status)
-    await expect.poll(() => handed.length).toBeGreaterThanOrEqual(outcome.events.length)
+    await expect.poll(() => handed.length, POLL).toBeGreaterThanOrEqual(outcome.events.length)
     expect(await receiver.drain()).toBe(true)
     expect(handed.map(withoutPayload)).toHaveLength(outcome.events.length)
     expect(handed).toMatchObject(outcome.events)

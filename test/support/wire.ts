@@ -7,7 +7,7 @@ import { AUTH_KEY, SIGNING_SECRET } from './receiving.ts'
 
 type Body = string | Uint8Array
 
-export interface Reply {
+interface Reply {
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
   readonly text: string
@@ -72,7 +72,7 @@ export async function postUnsigned(url: string, body: Body, headers: HeaderField
 }
 
 /** A connection on which bytes are written as they are. */
-export interface Wire {
+interface Wire {
   readonly socket: net.Socket
   write(...parts: readonly Body[]): void
   /** The statuses of the answers, once there are so many or the other side has closed; 100 does not count. */
