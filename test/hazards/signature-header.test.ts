@@ -1,6 +1,15 @@
 /** The signature header, bent in every way. The numbers are those of the project's list of hazards. */
-import { expect } from 'vitest'
-import { hazards, neverReachesUs, refused, reporting, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { expect, test } from 'vitest'
+import {
+  hazards,
+  serve,
+  neverReachesUs,
+  refused,
+  reporting,
+  taken,
+  type HazardCase,
+  type Outcome,
+} from '../support/hazard.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
 import {
   digestOf,
@@ -221,17 +230,17 @@ hazards([
     send: ({ url }) => postSigned(url, BODY, { 'x-service-signature': signatureOf(BODY, { secret: LINE_END_SECRET }) }),
     outcome: DELIVERED,
   },
-  {
-    name: '#27 2,100 headers before ours',
-    // Node leaves out what is over its own limit, whichever that is; a callback is not taken on half of its headers.
-    send: async ({ url }) => {
-      const many = Array.from({ length: 2_100 }, (_, index) => `a${index}:`)
-      const signature = `X-Service-Signature: ${signatureOf(BODY)}`
-      return writeRaw(url, head(...many, signature, `Content-Length: ${BODY.length}`), BODY)
-    },
-    outcome: neverReachesUs(431),
-  },
 ])
+
+test('#27 2,100 headers before ours are not followed by a callback that is taken on half of its headers', async () => {
+  const { url, handed } = await serve()
+  const many = Array.from({ length: 2_100 }, (_, index) => `a${index}:`)
+  const lines = head(...many, `X-Service-Signature: ${signatureOf(BODY)}`, `Content-Length: ${BODY.length}`)
+  // Node 24 refuses the block; Node 20 leaves out what is over its number, ours and the length among it.
+  expect([401, 431]).toContain(await writeRaw(url, lines, BODY))
+  expect(handed).toEqual([])
+  expect(await postSigned(url, BODY)).toBe(204)
+})
 
 function lastDigitFlipped(digest: string): string {
   return digest.slice(0, -1) + (Number.parseInt(digest.slice(-1), 16) ^ 1).toString(16)
