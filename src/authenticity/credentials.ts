@@ -49,7 +49,7 @@ export interface CredentialsSource {
   secrets(): readonly string[]
 }
 
-/** More pairs than this are not tried for one request. */
+/** More pairs than this are of no use to one project. */
 export const MOST_PAIRS = 16
 /** A function is not asked for a longer name. */
 const LONGEST_LOOKED_UP = 256

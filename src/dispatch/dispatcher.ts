@@ -33,11 +33,16 @@ const STORE_PAUSE_MS = 1_000
 /** What another process settles is not announced: `drain` looks again after this. */
 const DRAIN_LOOK_MS = 50
 
+interface Opened<X extends object> {
+  readonly store: OpenStore<X>
+  readonly settle: (settlement: Settlement) => Awaitable<boolean>
+}
+
 export function createDispatcher<X extends object>(options: DispatchOptions<X>): Dispatcher {
   const { clock, concurrency, handlers, handlerTimeoutMs, report } = options
   const attemptAll = createAttempts(options)
-  let store: OpenStore<X> | undefined
-  let state: 'idle' | 'running' | 'stopped' = 'idle'
+  let opened: Opened<X> | undefined
+  let stopped = false
   /** Handlers that count against `concurrency`; a hung one does not. */
   let slots = 0
   let wakeAsked = false
@@ -47,16 +52,11 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
   const running = new Map<string, AbortController>()
   /** Their messages: nothing of them runs here meanwhile, even where a lease has run out. */
   const busyMessages = new Set<string>()
-  const attemptWaiters = new Map<string, (() => void)[]>()
+  const attemptWaiters = new Map<string, () => void>()
   const changeWaiters = new Set<() => void>()
 
-  const settle = inBatches((settlements: readonly Settlement[]): Awaitable<readonly boolean[]> => {
-    if (store === undefined) throw new MessagingWebhooksError('receiver_closed')
-    return store.settle(settlements, clock.now())
-  })
-
   function wake(): void {
-    if (wakeAsked || state !== 'running') return
+    if (wakeAsked || stopped || opened === undefined) return
     wakeAsked = true
     if (!claiming) clock.soon(() => void claimUntilDone())
   }
@@ -86,17 +86,17 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
 
   async function claimDue(): Promise<void> {
     const limit = concurrency - slots
-    if (state !== 'running' || store === undefined || limit <= 0) return
+    if (stopped || opened === undefined || limit <= 0) return
     const nowMs = clock.now()
     // The schema and each handler have their own time.
     const leaseUntilMs = nowMs + (1 + handlers.most) * handlerTimeoutMs + LEASE_MARGIN_MS
-    const result = store.claim({ limit, nowMs, leaseUntilMs, exclude: busyMessages })
+    const result = opened.store.claim({ limit, nowMs, leaseUntilMs, exclude: busyMessages })
     const { claims, nextDueMs } = result instanceof Promise ? await result : result
-    for (const claim of claims) void run(claim)
+    for (const claim of claims) void run(claim, opened)
     if (nextDueMs !== undefined) wakeAt(nextDueMs)
   }
 
-  async function run(claim: Claim): Promise<void> {
+  async function run(claim: Claim, { store, settle }: Opened<X>): Promise<void> {
     const { id, messageKey, attempt } = claim
     const controller = new AbortController()
     const slot = { held: true }
@@ -109,13 +109,13 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     running.set(id, controller)
     busyMessages.add(messageKey)
     try {
-      const extras = store?.contextFor?.(claim)
+      const extras = store.contextFor?.(claim)
       const settled = settle(await attemptAll({ claim, controller, extras, onHung }))
       const held = settled instanceof Promise ? await settled : settled
       if (!held) report(new HandlerError('lease_lost', nameOf(claim), attempt))
     } catch (error) {
       // The lease runs out, and the event comes again.
-      if (state !== 'stopped') report(asStoreError(error))
+      if (!stopped) report(asStoreError(error))
     }
     running.delete(id)
     busyMessages.delete(messageKey)
@@ -124,7 +124,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
   }
 
   function attemptOver(id: string): void {
-    for (const resolve of attemptWaiters.get(id) ?? []) resolve()
+    attemptWaiters.get(id)?.()
     attemptWaiters.delete(id)
     changed()
     wake()
@@ -147,24 +147,21 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
 
   return {
     async start() {
-      store = await options.openStore()
-      if (state === 'idle') state = 'running'
+      const store = await options.openStore()
+      opened = { store, settle: inBatches((settlements) => store.settle(settlements, clock.now())) }
       wake()
     },
     wake,
     attempted(id, timeoutMs) {
-      if (state === 'stopped') return Promise.resolve()
-      const over = new Promise<void>((resolve) => {
-        const waiters = attemptWaiters.get(id)
-        if (waiters === undefined) attemptWaiters.set(id, [resolve])
-        else waiters.push(resolve)
-      })
+      if (stopped) return Promise.resolve()
+      // An event is new once, so nobody else waits for its attempt.
+      const over = new Promise<void>((resolve) => void attemptWaiters.set(id, resolve))
       return withDeadline(clock, timeoutMs, over, () => undefined)
     },
     async drain(deadlineMs, { waitForHung = true } = {}) {
       const untilMs = clock.now() + deadlineMs
       for (;;) {
-        const { unsettled } = (await store?.counts()) ?? { unsettled: 0 }
+        const unsettled = (await opened?.store.counts())?.unsettled ?? 0
         if (slots === 0 && unsettled === 0) return true
         // Apart from the hung ones, whose slots are free.
         if (!waitForHung && slots === 0 && unsettled <= running.size) return false
@@ -174,7 +171,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
       }
     },
     async stop(deadlineMs) {
-      state = 'stopped'
+      stopped = true
       cancelTimer()
       // What is not running now will not be attempted here any more.
       for (const id of attemptWaiters.keys()) if (!running.has(id)) attemptOver(id)
