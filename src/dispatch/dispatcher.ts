@@ -9,6 +9,8 @@ import { createAttempts, type AttemptOptions } from './attempt.ts'
 interface DispatchOptions<X extends object> extends AttemptOptions {
   /** Messages whose handlers run at once. */
   readonly concurrency: number
+  /** How long to wait for an answer of the store: a connection may fall silent. */
+  readonly storeTimeoutMs: number
   readonly openStore: () => Promise<OpenStore<X>>
 }
 
@@ -39,7 +41,7 @@ interface Opened<X extends object> {
 }
 
 export function createDispatcher<X extends object>(options: DispatchOptions<X>): Dispatcher {
-  const { clock, concurrency, handlers, handlerTimeoutMs, report } = options
+  const { clock, concurrency, handlers, handlerTimeoutMs, storeTimeoutMs, report } = options
   const attemptAll = createAttempts(options)
   let opened: Opened<X> | undefined
   let stopped = false
@@ -84,6 +86,17 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     }
   }
 
+  function inTime<T>(answer: Promise<T>): Promise<T> {
+    return withDeadline(clock, storeTimeoutMs, answer, () => {
+      throw new MessagingWebhooksError('store_slow')
+    })
+  }
+
+  function settleInTime(store: OpenStore<X>, settlements: readonly Settlement[]): Awaitable<readonly boolean[]> {
+    const settled = store.settle(settlements, clock.now())
+    return settled instanceof Promise ? inTime(settled) : settled
+  }
+
   async function claimDue(): Promise<void> {
     const limit = concurrency - slots
     if (stopped || opened === undefined || limit <= 0) return
@@ -91,7 +104,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     // The schema and each handler have their own time.
     const leaseUntilMs = nowMs + (1 + handlers.most) * handlerTimeoutMs + LEASE_MARGIN_MS
     const result = opened.store.claim({ limit, nowMs, leaseUntilMs, exclude: busyMessages })
-    const { claims, nextDueMs } = result instanceof Promise ? await result : result
+    const { claims, nextDueMs } = result instanceof Promise ? await inTime(result) : result
     for (const claim of claims) void run(claim, opened)
     if (nextDueMs !== undefined) wakeAt(nextDueMs)
   }
@@ -148,7 +161,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
   return {
     async start() {
       const store = await options.openStore()
-      opened = { store, settle: inBatches((settlements) => store.settle(settlements, clock.now())) }
+      opened = { store, settle: inBatches((settlements) => settleInTime(store, settlements)) }
       wake()
     },
     wake,
