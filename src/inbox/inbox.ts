@@ -11,8 +11,6 @@ const PRUNE_EVERY_MS = 60_000
 export interface Inbox<X extends object> {
   /** Opens the store, once; a failed attempt is made anew by the next caller. */
   open(): Promise<OpenStore<X>>
-  /** The store, where it is open already. */
-  readonly opened: OpenStore<X> | undefined
   /** Throws or rejects with a `MessagingWebhooksError` where the store cannot take it. */
   admit(event: NewEvent): Awaitable<Admission>
   close(): Promise<void>
@@ -85,9 +83,6 @@ export function createInbox<X extends object>(
 
   return {
     open,
-    get opened() {
-      return opened
-    },
     admit,
     async close() {
       stopPruning()
