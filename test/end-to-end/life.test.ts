@@ -1,7 +1,7 @@
 /** A receiver from its start to its end: backlog, stores that fail, draining, closing, and none beside another. */
 import { spawn } from 'node:child_process'
 import http from 'node:http'
-import { createReceiver, type OpenStore, type Store } from 'messaging-webhooks'
+import { createReceiver, MessagingWebhooksError, type OpenStore, type Store } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
@@ -137,6 +137,22 @@ describe('a store that fails', () => {
     await expect.poll(() => errors).toMatchObject([{ code: 'lease_lost', eventType: 'message.delivered', attempt: 1 }])
   })
 
+  test('after it was closed is not told', async () => {
+    let settle = (): void => {}
+    const broken = brokenStore({
+      settle: () => new Promise((_resolve, reject) => (settle = () => reject(new Error('closed')))),
+    })
+    const { receiver, server, url, errors } = await receiving({ store: broken })
+    await post(url, callback.smsDelivery())
+    await expect.poll(async () => (await receiver.stats()).running).toBe(1)
+    server.closeAllConnections()
+    server.close()
+    await receiver.close({ deadlineMs: 20 })
+    settle()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(errors).toEqual([])
+  })
+
   test('in pruning is asked again a minute later', async () => {
     const clock = fakeClock()
     const prunedAt: number[] = []
@@ -203,23 +219,44 @@ describe('drain()', () => {
   })
 })
 
+test('a callback that still waits for the store when it is closed is answered 503', async () => {
+  const admitted: (() => void)[] = []
+  const admit: OpenStore['admit'] = (events) =>
+    new Promise((resolve) => admitted.push(() => resolve(events.map(() => 'new' as const))))
+  const { receiver, url, errors } = await receiving({ store: brokenStore({ admit }) })
+  const first = post(url, callback.smsDelivery())
+  await expect.poll(() => admitted).toHaveLength(1)
+  const second = post(url, callback.smsDelivery())
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  await receiver.close({ deadlineMs: 20 })
+  for (const resolve of admitted) resolve()
+  expect([(await first).status, (await second).status]).toEqual([204, 503])
+  expect(errors).toMatchObject([{ code: 'receiver_closed', status: 503 }])
+})
+
+function describeReason({ reason }: AbortSignal): unknown {
+  return reason instanceof MessagingWebhooksError ? reason.code : reason
+}
+
 describe('close()', () => {
   test('finishes what runs and aborts what is still running at its deadline', async () => {
     const { receiver, server, url } = await receiving()
-    const aborted: string[] = []
+    const ended: string[] = []
+    let finishOne = (): void => {}
     receiver.on('message.*', ({ messageId }, { signal }) => {
-      signal.addEventListener('abort', () =>
-        aborted.push(`${messageId} ${String(Reflect.get(Object(signal.reason), 'code'))}`),
-      )
-      return messageId === 'slow' ? new Promise(() => {}) : new Promise((resolve) => setTimeout(resolve, 50))
+      signal.addEventListener('abort', () => ended.push(`${messageId} is aborted: ${String(describeReason(signal))}`))
+      if (messageId === 'hanging') return new Promise(() => {})
+      return new Promise<void>((resolve) => (finishOne = resolve)).then(() => void ended.push(`${messageId} is done`))
     })
-    await post(url, callback.smsDelivery({ messageId: 'quick' }))
-    await post(url, callback.smsDelivery({ messageId: 'slow' }))
+    await post(url, callback.smsDelivery({ messageId: 'one' }))
+    await post(url, callback.smsDelivery({ messageId: 'hanging' }))
     await expect.poll(async () => (await receiver.stats()).running).toBe(2)
     server.close()
     server.closeAllConnections()
-    await receiver.close({ deadlineMs: 150 })
-    expect(aborted).toEqual(['slow receiver_closed'])
+    const closed = receiver.close({ deadlineMs: 150 })
+    finishOne()
+    await closed
+    expect(ended).toEqual(['one is done', 'hanging is aborted: receiver_closed'])
   })
 
   test('of a receiver that never began is quick, and nothing can be asked of it afterwards', async () => {
