@@ -62,6 +62,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     retry: resolved.retry,
     concurrency: resolved.concurrency,
     handlerTimeoutMs,
+    storeTimeoutMs: resolved.storeTimeoutMs,
     revive: reviveKept,
     report,
     secrets: credentials.secrets,

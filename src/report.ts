@@ -2,7 +2,7 @@
 import { HandlerError, RefusedError, type ErrorCode, type MessagingWebhooksError } from './errors.ts'
 import type { Logger } from './logger.ts'
 
-export type ErrorHandler = (error: MessagingWebhooksError) => void | PromiseLike<void>
+export type ErrorHandler = (error: MessagingWebhooksError) => unknown
 
 interface Reporter {
   report(error: MessagingWebhooksError): void

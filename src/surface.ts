@@ -8,8 +8,11 @@ import type { LatestState } from './inbox/latest.ts'
 import type { Page } from './inbox/store.ts'
 import type { ErrorHandler } from './report.ts'
 
-/** A handler. What it throws or rejects with is retried; the event is settled when it returns or resolves. */
-export type Handler<E, X extends object = {}> = (event: E, context: Context & X) => void | PromiseLike<void>
+/**
+ * A handler. The event is settled when it returns, or when the promise that it returns resolves; to what does not matter.
+ * What it throws or rejects with is retried.
+ */
+export type Handler<E, X extends object = {}> = (event: E, context: Context & X) => unknown
 
 /** Counts since the receiver was created, and of the store as it is now. */
 export interface Stats {

@@ -187,7 +187,7 @@ function preparePair(pair: CredentialPair, project: string | undefined, where: s
     const value: unknown = pair[name]
     if (typeof value !== 'string' || value === '')
       throw new OptionsError(
-        `${where} has ${value === '' ? 'an empty' : `a ${value === null ? 'null' : typeof value} for`} ${name}; expected a non-empty string (is the environment variable set?).`,
+        `${where}: ${name} is ${describe(value)}; expected a non-empty string (is the environment variable set?).`,
       )
   }
   const { authKey, signingSecret, notAfter } = pair
@@ -202,6 +202,12 @@ function preparePair(pair: CredentialPair, project: string | undefined, where: s
     secretKey: signingSecret === undefined ? undefined : createSecretKey(Buffer.from(signingSecret, 'utf8')),
     notAfterMs,
   }
+}
+
+/** What it is, never its value. */
+function describe(value: unknown): string {
+  if (value === '') return 'empty'
+  return value === undefined || value === null ? String(value) : `of type ${typeof value}`
 }
 
 function isObject(value: unknown): value is object {

@@ -13,7 +13,7 @@ export interface Context {
 }
 
 /** A handler as the dispatcher sees it; the public, narrower types are the receiver's. */
-export type AnyHandler = (event: WebhookEvent, context: Context) => void | PromiseLike<void>
+export type AnyHandler = (event: WebhookEvent, context: Context) => unknown
 
 export interface Registration {
   readonly types: ReadonlySet<EventType> | undefined
