@@ -82,7 +82,7 @@ test('a handler that returns what only looks like a promise is waited for, or fa
     7,
   ]
   let index = 0
-  receiver.onAny(() => thenables[index++] as Promise<void>)
+  receiver.onAny(() => thenables[index++])
   for (const _ of thenables) await post(url, callback.smsDelivery())
   await receiver.drain()
   const { items } = await receiver.deadLetters()
