@@ -228,7 +228,8 @@ export class HandlerError extends MessagingWebhooksError {
     detail?: string,
     options?: ErrorOptions,
   ) {
-    super(code, detail, options)
+    const which = `${event.type} ${event.id}, attempt ${attempt}.`
+    super(code, detail === undefined ? which : `${which} ${detail}`, options)
     this.eventId = event.id
     this.eventType = event.type
     this.attempt = attempt

@@ -52,7 +52,8 @@ export function createReceive(options: ReceiveOptions): Receive {
     pairsFor: PairsFor,
   ): Promise<Proved | NotProved> {
     const project = namedProject(body)
-    if (typeof project === 'object') return project
+    if (project !== undefined && project.length > credentials.longestName)
+      return { proved: false, code: 'project_name_too_long' }
     const found = pairsFor(project)
     const pairs = found instanceof Promise ? await found : found
     const inexact = callback.captured.kind === 'parsed' ? 'body_already_parsed' : undefined

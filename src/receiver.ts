@@ -46,7 +46,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const inflight = createInflight(resolved.maxInflightBytes)
   const counts = { taken: 0, duplicates: 0, late: 0, refused: 0 }
   let starting: Promise<void> | undefined
-  let closing = false
+  let closing: Promise<void> | undefined
   let underWay = 0
 
   const store: Store<object> = options.store ?? memoryStore()
@@ -75,6 +75,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     retry: resolved.retry,
     concurrency: resolved.concurrency,
     handlerTimeoutMs,
+    storeTimeoutMs: resolved.storeTimeoutMs,
     revive: reviveKept,
     report,
     secrets: credentials.secrets,
@@ -142,7 +143,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   /** The first request starts what nobody started; where that fails, its own admission says so. */
   function startUnasked(): void {
-    if (starting === undefined && !closing) start().catch(() => {})
+    if (starting === undefined && closing === undefined) start().catch(() => {})
   }
 
   for (const secret of credentials.secrets())
@@ -177,7 +178,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
           servers.see(request)
           startUnasked()
         },
-        isClosing: () => closing,
+        isClosing: (request) => closing !== undefined || servers.isStopping(request),
         async receive(callback) {
           underWay += 1
           try {
@@ -213,19 +214,35 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       await start()
       return dispatcher.drain(deadlineMs)
     },
-    async close({ deadlineMs = DEADLINE_MS } = {}) {
-      const until = clock.now() + deadlineMs
-      closing = true
-      quarantine.stop()
-      await dispatcher.stop(deadlineMs)
-      if (!(await servers.closed(Math.max(0, until - clock.now()))))
-        logger.warn(
-          { code: 'server_still_open' },
-          'The receiver was closed while its server was open; callbacks that arrive now are lost. Call server.close() first.',
-        )
-      while (underWay > 0 && clock.now() < until) await nextTurn()
-      await inbox.close()
+    close({ deadlineMs = DEADLINE_MS } = {}) {
+      closing ??= shutDown(deadlineMs)
+      return closing
     },
+  }
+
+  async function shutDown(deadlineMs: number): Promise<void> {
+    const untilMs = clock.now() + deadlineMs
+    const leftMs = (): number => Math.max(0, untilMs - clock.now())
+    quarantine.stop()
+    // What waits in memory ends with the process, so it is handed over first; what is on a disk can wait.
+    if (!store.capabilities.durable) await handOverBacklog(leftMs)
+    await dispatcher.stop(leftMs())
+    if (!(await servers.closed(leftMs())))
+      logger.warn(
+        { code: 'server_still_open' },
+        'The receiver was closed while its server was open; callbacks that arrive now are lost. Call server.close() first.',
+      )
+    while (underWay > 0 && leftMs() > 0) await nextTurn()
+    await inbox.close()
+  }
+
+  async function handOverBacklog(leftMs: () => number): Promise<void> {
+    await servers.closed(leftMs())
+    if (await dispatcher.drain(leftMs(), { waitForHung: false })) return
+    logger.error(
+      { code: 'events_lost' },
+      'The receiver was closed before all events were settled, and its store keeps nothing: what waited is lost.',
+    )
   }
 
   function nextTurn(): Promise<void> {

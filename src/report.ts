@@ -1,8 +1,8 @@
 /** Where errors go that nobody waits for: the logger and the handlers of `onError`. */
-import { RefusedError, type ErrorCode, type MessagingWebhooksError } from './errors.ts'
+import { HandlerError, RefusedError, type ErrorCode, type MessagingWebhooksError } from './errors.ts'
 import type { Logger } from './logger.ts'
 
-export type ErrorHandler = (error: MessagingWebhooksError) => void | PromiseLike<void>
+export type ErrorHandler = (error: MessagingWebhooksError) => unknown
 
 interface Reporter {
   report(error: MessagingWebhooksError): void
@@ -32,7 +32,7 @@ export function createReporter(logger: Logger): Reporter {
       // Refusals and what was taken all the same are warnings; a failing handler or store is an error.
       const isWarning = code === 'signature_ignored' || code === 'body_already_parsed'
       const level = isWarning || (isRefusal && error.status < 500) ? 'warn' : 'error'
-      logger[level]({ code, ...(isRefusal ? { status: error.status } : undefined) }, message)
+      logger[level]({ code, ...fieldsOf(error) }, message)
       for (const { handler } of handlers) {
         try {
           void Promise.resolve(handler(error)).catch(failed)
@@ -47,4 +47,12 @@ export function createReporter(logger: Logger): Reporter {
       return () => handlers.delete(entry)
     },
   }
+}
+
+/** What a log can be searched for. */
+function fieldsOf(error: MessagingWebhooksError): object {
+  if (error instanceof RefusedError) return { status: error.status }
+  if (!(error instanceof HandlerError)) return {}
+  const { eventId, eventType, attempt } = error
+  return { eventId, eventType, attempt }
 }

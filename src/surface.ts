@@ -9,8 +9,11 @@ import type { LatestState } from './inbox/latest.ts'
 import type { Page } from './inbox/store.ts'
 import type { ErrorHandler } from './report.ts'
 
-/** A handler. What it throws or rejects with is retried; the event is settled when it returns or resolves. */
-export type Handler<E, X extends object = {}> = (event: E, context: Context & X) => void | PromiseLike<void>
+/**
+ * A handler. The event is settled when it returns, or when the promise that it returns resolves; to what does not matter.
+ * What it throws or rejects with is retried.
+ */
+export type Handler<E, X extends object = {}> = (event: E, context: Context & X) => unknown
 
 /** Counts since the receiver was created, and of the store as it is now. */
 export interface Stats {
@@ -62,7 +65,7 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   /** True once nothing runs, is due or waits; false if `deadlineMs` (10,000) passes before. */
   drain(options?: { readonly deadlineMs?: number }): Promise<boolean>
   /**
-   * Hands nothing more over, finishes what runs, goes on taking callbacks until the servers it is mounted on have
+   * Hands nothing more over (with a store in memory: first what is left), finishes what runs, goes on taking callbacks until the servers it is mounted on have
    * closed, then closes the store. Call `server.close()` first. After `deadlineMs` (10,000) handlers' signals are aborted
    * and the store is closed all the same.
    */

@@ -43,11 +43,13 @@ export function createScreen(print: (line: string) => void = console.log) {
     },
     /** A handler got an event. */
     handled(type: string, id: string, ...texts: readonly (string | undefined)[]) {
-      under(`└ ${cyan(type.padEnd(FIRST_WIDTH - 2))}${id.padEnd(ID_WIDTH)}${texts.filter(Boolean).join(': ')}`)
+      const [first = '', ...more] = wrap(texts.filter(Boolean).join(': '), WHY_WIDTH - ID_WIDTH)
+      under(`└ ${cyan(type.padEnd(FIRST_WIDTH - 2))}${id.padEnd(ID_WIDTH)}${first}`)
+      for (const line of more) under(' '.repeat(FIRST_WIDTH + ID_WIDTH) + line)
     },
     /** A request was refused, or a handler failed. */
     failed(code: string, why: string) {
-      const [first = '', ...more] = wrap(why)
+      const [first = '', ...more] = wrap(why, WHY_WIDTH)
       under(`└ ${red(code.padEnd(FIRST_WIDTH - 2))}${dim(first)}`)
       for (const line of more) under(' '.repeat(FIRST_WIDTH) + dim(line))
     },
@@ -60,11 +62,11 @@ export function createScreen(print: (line: string) => void = console.log) {
   }
 }
 
-function wrap(text: string): readonly string[] {
+function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {
-    if (line.length + word.length >= WHY_WIDTH) {
+    if (line.length + word.length >= width) {
       lines.push(line)
       line = ''
     }

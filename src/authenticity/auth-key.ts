@@ -6,8 +6,12 @@ export function digestAuthKey(authKey: string): Buffer {
   return createHash('sha256').update(authKey, 'utf8').digest()
 }
 
-/** Whether `candidate`, as parsed from the body, is the key. Only a non-empty string can be: nothing is coerced. */
-export function authKeyHolds(candidate: unknown, expectedDigest: Buffer): boolean {
-  if (typeof candidate !== 'string' || candidate === '') return false
-  return timingSafeEqual(digestAuthKey(candidate), expectedDigest)
+/** The digest of what the body has for a key. Only a non-empty string can be one: nothing is coerced. */
+export function digestCandidate(candidate: unknown): Buffer | undefined {
+  return typeof candidate === 'string' && candidate !== '' ? digestAuthKey(candidate) : undefined
+}
+
+/** Whether that is the key; in constant time. */
+export function authKeyHolds(candidate: Buffer | undefined, expected: Buffer): boolean {
+  return candidate !== undefined && timingSafeEqual(candidate, expected)
 }

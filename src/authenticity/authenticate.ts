@@ -1,8 +1,8 @@
 /** Did the service send this? The proof table, and who is proved by it. Contract, "Callback authenticity". */
 import type { Proof } from '../events.ts'
-import { authKeyHolds } from './auth-key.ts'
+import { authKeyHolds, digestCandidate } from './auth-key.ts'
 import type { ReadBody } from './body.ts'
-import { LONGEST_PROJECT_NAME, MOST_PAIRS, type LivePair } from './credentials.ts'
+import { MOST_PAIRS, type LivePair } from './credentials.ts'
 import { explainRefusal, type NotProved } from './explain.ts'
 import { isAccepted, type ProofPolicy, type SignatureState } from './proof-table.ts'
 import { clockOffsetSeconds, isStale, signatureHolds, type SignatureHeader } from './signature.ts'
@@ -29,20 +29,20 @@ export interface Proved {
   readonly ignored: string | undefined
 }
 
-/** The project that the body names, as far as it can be looked up. */
-export function namedProject(body: ReadBody): string | undefined | NotProved {
+/** The project that the body names. */
+export function namedProject(body: ReadBody): string | undefined {
   const project = body.fields?.['project']
-  if (typeof project !== 'string' || project === '') return undefined
-  return project.length > LONGEST_PROJECT_NAME ? { proved: false, code: 'project_name_too_long' } : project
+  return typeof project === 'string' && project !== '' ? project : undefined
 }
 
 /** Checks both proofs under every live pair and decides by the table. */
 export function prove(input: ProofInput, pairs: readonly LivePair[], project: string | undefined): Proved | NotProved {
   const { header, body, inexact, policy, nowMs } = input
-  const live = pairs.filter((pair) => nowMs <= pair.notAfterMs).slice(0, MOST_PAIRS)
+  const live = pairs.filter((pair) => nowMs <= pair.notAfterMs).slice(0, mostPairs(body.bytes.length))
   if (pairs.length === 0) return { proved: false, code: 'project_unknown' }
 
   const candidate = body.fields?.['authKey']
+  const candidateDigest = digestCandidate(candidate)
   const parsed = typeof header === 'object' ? header : undefined
   const stale = parsed !== undefined && isStale(parsed, nowMs, input.toleranceSeconds)
   const byProject = new Map<string | undefined, { signed: boolean; keyed: boolean }>()
@@ -51,7 +51,7 @@ export function prove(input: ProofInput, pairs: readonly LivePair[], project: st
     byProject.set(owner, found)
     if (parsed !== undefined && inexact === undefined && secretKey !== undefined && !found.signed)
       found.signed = signatureHolds(parsed, secretKey, body.bytes)
-    if (authKeyDigest !== undefined && !found.keyed) found.keyed = authKeyHolds(candidate, authKeyDigest)
+    if (authKeyDigest !== undefined && !found.keyed) found.keyed = authKeyHolds(candidateDigest, authKeyDigest)
   }
 
   const stateFor = (signed: boolean): SignatureState => {
@@ -85,6 +85,17 @@ export function prove(input: ProofInput, pairs: readonly LivePair[], project: st
     ignored: !signed && header !== undefined && inexact === undefined ? describeIgnored(header) : undefined,
   }
 }
+
+/**
+ * How many pairs a request may be tried with: a body that names no project may be of any, but a forged one of 256 KiB must
+ * not cost more than sixteen of its kind.
+ */
+function mostPairs(bodyBytes: number): number {
+  return Math.max(MOST_PAIRS, Math.floor(MOST_HASHED_BYTES / Math.max(bodyBytes, SMALL_BODY_BYTES)))
+}
+
+const SMALL_BODY_BYTES = 1_024
+const MOST_HASHED_BYTES = MOST_PAIRS * 256 * 1_024
 
 function describeIgnored(header: NonNullable<SignatureHeader>): string {
   return typeof header === 'string' ? 'The header is malformed.' : 'The digest matches none of the live secrets.'

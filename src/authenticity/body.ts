@@ -25,12 +25,13 @@ export interface ReadBody {
 
 /** A body as it was sent. One with a content encoding is never inflated, so nothing in it is read. */
 export function readSentBody(sent: {
-  readonly captured: { readonly bytes: Buffer }
+  readonly captured: { readonly bytes: Buffer; readonly decoded: boolean }
   readonly contentEncoding: string | undefined
 }): ReadBody {
   const { captured, contentEncoding } = sent
   const isPlain = contentEncoding === undefined || contentEncoding === '' || contentEncoding === 'identity'
-  return isPlain ? readBody(captured.bytes) : unreadable(captured.bytes, 'content_encoding')
+  // A parser before us may have unpacked it.
+  return isPlain || captured.decoded ? readBody(captured.bytes) : unreadable(captured.bytes, 'content_encoding')
 }
 
 function unreadable(bytes: Buffer, problem: Problem, authKeys: readonly Span[] = []): ReadBody {

@@ -41,16 +41,18 @@ export interface CredentialsSource {
   readonly byProject: boolean
   /** The only project there is, if there is only one. */
   readonly onlyProject: string | undefined
+  /** A callback that names its project in more characters is refused. */
+  readonly longestName: number
   /** The pairs that may prove a callback of this project. Throws a `MessagingWebhooksError` where they cannot be had. */
   pairsFor(project: string | undefined): readonly LivePair[] | Promise<readonly LivePair[]>
   /** Every key and secret that is known now, to be taken out of texts that are not ours. */
   secrets(): readonly string[]
 }
 
-/** More pairs than this are not tried for one request. */
+/** More pairs than this are of no use to one project. */
 export const MOST_PAIRS = 16
-/** A longer name is not looked up. */
-export const LONGEST_PROJECT_NAME = 256
+/** A function is not asked for a longer name. */
+const LONGEST_LOOKED_UP = 256
 const MOST_LOOKUPS = 128
 const UNKNOWN_NAMES_KEPT = 1_000
 const UNKNOWN_NAME_MS = 1_000
@@ -75,7 +77,13 @@ export function credentialsSource(options: CredentialsOptions): CredentialsSourc
 /** The source for `credentials` given as a pair or a list of pairs: one project, whatever its name. */
 function fixedCredentials(option: CredentialPair | readonly CredentialPair[]): CredentialsSource {
   const pairs = preparePairs(option, undefined, 'credentials')
-  return { byProject: false, onlyProject: undefined, pairsFor: () => pairs, secrets: () => secretsOf([option].flat()) }
+  return {
+    byProject: false,
+    onlyProject: undefined,
+    longestName: Infinity,
+    pairsFor: () => pairs,
+    secrets: () => secretsOf([option].flat()),
+  }
 }
 
 /** The source for `projects`. A name is looked up in a Map, so that `constructor` is nobody's project. */
@@ -89,6 +97,7 @@ function credentialsByProject(option: ProjectsOption): CredentialsSource {
   return {
     byProject: true,
     onlyProject,
+    longestName: Infinity,
     pairsFor: (project) => (project === undefined ? all : (byName.get(project) ?? [])),
     secrets: () => secretsOf(Object.values(option).flat()),
   }
@@ -141,7 +150,13 @@ function credentialsLookup(
     }
   }
 
-  return { byProject: true, onlyProject: undefined, pairsFor, secrets: () => [...secrets.keys()] }
+  return {
+    byProject: true,
+    onlyProject: undefined,
+    longestName: LONGEST_LOOKED_UP,
+    pairsFor,
+    secrets: () => [...secrets.keys()],
+  }
 }
 
 /** Whether a secret has white space at an end: the commonest mistake, made by reading it from a file. */
@@ -172,7 +187,7 @@ function preparePair(pair: CredentialPair, project: string | undefined, where: s
     const value: unknown = pair[name]
     if (typeof value !== 'string' || value === '')
       throw new OptionsError(
-        `${where} has ${value === '' ? 'an empty' : `a ${value === null ? 'null' : typeof value} for`} ${name}; expected a non-empty string (is the environment variable set?).`,
+        `${where}: ${name} is ${describe(value)}; expected a non-empty string (is the environment variable set?).`,
       )
   }
   const { authKey, signingSecret, notAfter } = pair
@@ -187,6 +202,12 @@ function preparePair(pair: CredentialPair, project: string | undefined, where: s
     secretKey: signingSecret === undefined ? undefined : createSecretKey(Buffer.from(signingSecret, 'utf8')),
     notAfterMs,
   }
+}
+
+/** What it is, never its value. */
+function describe(value: unknown): string {
+  if (value === '') return 'empty'
+  return value === undefined || value === null ? String(value) : `of type ${typeof value}`
 }
 
 function isObject(value: unknown): value is object {

@@ -19,7 +19,7 @@ export interface AttemptOptions {
   readonly secrets: () => readonly string[]
 }
 
-export interface Attempt {
+interface Attempt {
   readonly claim: Claim
   readonly controller: AbortController
   /** What the store adds to the context. */

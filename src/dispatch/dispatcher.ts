@@ -9,6 +9,8 @@ import { createAttempts, type AttemptOptions } from './attempt.ts'
 interface DispatchOptions<X extends object> extends AttemptOptions {
   /** Messages whose handlers run at once. */
   readonly concurrency: number
+  /** How long to wait for an answer of the store: a connection may fall silent. */
+  readonly storeTimeoutMs: number
   readonly openStore: () => Promise<OpenStore<X>>
 }
 
@@ -17,10 +19,10 @@ interface Dispatcher {
   start(): Promise<void>
   /** Something may be due. */
   wake(): void
-  /** Resolves when the next attempt of this event is over, or after `timeoutMs`. */
+  /** Resolves when the next attempt of this event is over or none will be made, or after `timeoutMs`. */
   attempted(id: string, timeoutMs: number): Promise<void>
-  /** True when nothing is unsettled any more; false when the deadline passed before. */
-  drain(deadlineMs: number): Promise<boolean>
+  /** True when nothing is unsettled any more (of what has not hung, unless `waitForHung`); false when the deadline passed before. */
+  drain(deadlineMs: number, options?: { readonly waitForHung?: boolean }): Promise<boolean>
   /** Hands nothing more over; waits for what runs, then aborts it. */
   stop(deadlineMs: number): Promise<void>
   readonly running: number
@@ -33,29 +35,30 @@ const STORE_PAUSE_MS = 1_000
 /** What another process settles is not announced: `drain` looks again after this. */
 const DRAIN_LOOK_MS = 50
 
+interface Opened<X extends object> {
+  readonly store: OpenStore<X>
+  readonly settle: (settlement: Settlement) => Awaitable<boolean>
+}
+
 export function createDispatcher<X extends object>(options: DispatchOptions<X>): Dispatcher {
-  const { clock, concurrency, handlerTimeoutMs, report } = options
+  const { clock, concurrency, handlers, handlerTimeoutMs, storeTimeoutMs, report } = options
   const attemptAll = createAttempts(options)
-  let store: OpenStore<X> | undefined
-  let state: 'idle' | 'running' | 'stopped' = 'idle'
+  let opened: Opened<X> | undefined
+  let stopped = false
   /** Handlers that count against `concurrency`; a hung one does not. */
   let slots = 0
   let wakeAsked = false
   let claiming = false
   let cancelTimer = (): void => {}
-  const controllers = new Set<AbortController>()
-  /** Messages whose handler ran past its time and has not settled yet. */
-  const hungMessages = new Set<string>()
-  const attemptWaiters = new Map<string, (() => void)[]>()
+  /** The events whose handlers have not settled, hung ones included. */
+  const running = new Map<string, AbortController>()
+  /** Their messages: nothing of them runs here meanwhile, even where a lease has run out. */
+  const busyMessages = new Set<string>()
+  const attemptWaiters = new Map<string, () => void>()
   const changeWaiters = new Set<() => void>()
 
-  const settle = inBatches((settlements: readonly Settlement[]): Awaitable<readonly boolean[]> => {
-    if (store === undefined) throw new MessagingWebhooksError('receiver_closed')
-    return store.settle(settlements, clock.now())
-  })
-
   function wake(): void {
-    if (wakeAsked || state !== 'running') return
+    if (wakeAsked || stopped || opened === undefined) return
     wakeAsked = true
     if (!claiming) clock.soon(() => void claimUntilDone())
   }
@@ -79,56 +82,73 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
       wakeAt(clock.now() + STORE_PAUSE_MS)
     } finally {
       claiming = false
+      changed()
     }
+  }
+
+  function inTime<T>(answer: Promise<T>): Promise<T> {
+    return withDeadline(clock, storeTimeoutMs, answer, () => {
+      throw new MessagingWebhooksError('store_slow')
+    })
+  }
+
+  function settleInTime(store: OpenStore<X>, settlements: readonly Settlement[]): Awaitable<readonly boolean[]> {
+    const settled = store.settle(settlements, clock.now())
+    return settled instanceof Promise ? inTime(settled) : settled
   }
 
   async function claimDue(): Promise<void> {
     const limit = concurrency - slots
-    if (state !== 'running' || store === undefined || limit <= 0) return
+    if (stopped || opened === undefined || limit <= 0) return
     const nowMs = clock.now()
-    const leaseUntilMs = nowMs + handlerTimeoutMs + LEASE_MARGIN_MS
-    const result = store.claim({ limit, nowMs, leaseUntilMs, exclude: hungMessages })
-    const { claims, nextDueMs } = result instanceof Promise ? await result : result
-    for (const claim of claims) void run(claim)
+    // The schema and each handler have their own time.
+    const leaseUntilMs = nowMs + (1 + handlers.most) * handlerTimeoutMs + LEASE_MARGIN_MS
+    const result = opened.store.claim({ limit, nowMs, leaseUntilMs, exclude: busyMessages })
+    const { claims, nextDueMs } = result instanceof Promise ? await inTime(result) : result
+    for (const claim of claims) void run(claim, opened)
     if (nextDueMs !== undefined) wakeAt(nextDueMs)
   }
 
-  async function run(claim: Claim): Promise<void> {
+  async function run(claim: Claim, { store, settle }: Opened<X>): Promise<void> {
     const { id, messageKey, attempt } = claim
     const controller = new AbortController()
     const slot = { held: true }
     const onHung = (): void => {
       slot.held = false
-      hungMessages.add(messageKey)
       slots -= 1
       attemptOver(id)
     }
     slots += 1
-    controllers.add(controller)
+    running.set(id, controller)
+    busyMessages.add(messageKey)
     try {
-      const extras = store?.contextFor?.(claim)
+      const extras = store.contextFor?.(claim)
       const settled = settle(await attemptAll({ claim, controller, extras, onHung }))
       const held = settled instanceof Promise ? await settled : settled
       if (!held) report(new HandlerError('lease_lost', nameOf(claim), attempt))
     } catch (error) {
       // The lease runs out, and the event comes again.
-      if (state !== 'stopped') report(asStoreError(error))
+      if (!stopped) report(asStoreError(error))
     }
-    controllers.delete(controller)
+    running.delete(id)
+    busyMessages.delete(messageKey)
     if (slot.held) slots -= 1
-    else hungMessages.delete(messageKey)
     attemptOver(id)
   }
 
   function attemptOver(id: string): void {
-    for (const resolve of attemptWaiters.get(id) ?? []) resolve()
+    attemptWaiters.get(id)?.()
     attemptWaiters.delete(id)
-    for (const resolve of changeWaiters) resolve()
-    changeWaiters.clear()
+    changed()
     wake()
   }
 
-  /** Waits for the next attempt to end, at most `ms`. Somebody waits for us, so the process must stay. */
+  function changed(): void {
+    for (const resolve of changeWaiters) resolve()
+    changeWaiters.clear()
+  }
+
+  /** Waits for the next attempt or claim to end, at most `ms`. Somebody waits for us, so the process must stay. */
   async function nextChange(ms: number): Promise<void> {
     let cancel = (): void => {}
     await new Promise<void>((resolve) => {
@@ -140,36 +160,39 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
 
   return {
     async start() {
-      store = await options.openStore()
-      if (state === 'idle') state = 'running'
+      const store = await options.openStore()
+      opened = { store, settle: inBatches((settlements) => settleInTime(store, settlements)) }
       wake()
     },
     wake,
     attempted(id, timeoutMs) {
-      const over = new Promise<void>((resolve) => {
-        const waiters = attemptWaiters.get(id)
-        if (waiters === undefined) attemptWaiters.set(id, [resolve])
-        else waiters.push(resolve)
-      })
+      if (stopped) return Promise.resolve()
+      // An event is new once, so nobody else waits for its attempt.
+      const over = new Promise<void>((resolve) => void attemptWaiters.set(id, resolve))
       return withDeadline(clock, timeoutMs, over, () => undefined)
     },
-    async drain(deadlineMs) {
+    async drain(deadlineMs, { waitForHung = true } = {}) {
       const untilMs = clock.now() + deadlineMs
       for (;;) {
-        const { unsettled } = (await store?.counts()) ?? { unsettled: 0 }
+        const unsettled = (await opened?.store.counts())?.unsettled ?? 0
         if (slots === 0 && unsettled === 0) return true
+        // Apart from the hung ones, whose slots are free.
+        if (!waitForHung && slots === 0 && unsettled <= running.size) return false
         const leftMs = untilMs - clock.now()
         if (leftMs <= 0) return false
         await nextChange(Math.min(DRAIN_LOOK_MS, leftMs))
       }
     },
     async stop(deadlineMs) {
-      state = 'stopped'
+      stopped = true
       cancelTimer()
+      // What is not running now will not be attempted here any more.
+      for (const id of attemptWaiters.keys()) if (!running.has(id)) attemptOver(id)
       const untilMs = clock.now() + deadlineMs
-      while (slots > 0 && clock.now() < untilMs) await nextChange(untilMs - clock.now())
+      // What a claim under way brings is leased already, so it runs.
+      while ((slots > 0 || claiming) && clock.now() < untilMs) await nextChange(untilMs - clock.now())
       const reason = new MessagingWebhooksError('receiver_closed')
-      for (const controller of controllers) controller.abort(reason)
+      for (const controller of running.values()) controller.abort(reason)
     },
     get running() {
       return slots

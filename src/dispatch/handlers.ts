@@ -13,7 +13,7 @@ export interface Context {
 }
 
 /** A handler as the dispatcher sees it; the public, narrower types are the receiver's. */
-export type AnyHandler = (event: WebhookEvent, context: Context) => void | PromiseLike<void>
+export type AnyHandler = (event: WebhookEvent, context: Context) => unknown
 
 export interface Registration {
   readonly types: ReadonlySet<EventType> | undefined
@@ -25,15 +25,21 @@ export interface HandlerRegistry {
   add(patterns: string | readonly string[] | undefined, handler: AnyHandler): () => void
   /** In the order in which they were attached. */
   for(type: EventType): readonly Registration[]
+  /** How many handlers one event can have. */
+  readonly most: number
 }
 
 export function createHandlerRegistry(): HandlerRegistry {
   let registrations: readonly Registration[] = []
-  const byType = new Map<EventType, readonly Registration[]>()
+  let byType: ReadonlyMap<EventType, readonly Registration[]> = new Map()
+  let most = 0
 
   function replace(next: readonly Registration[]): void {
     registrations = next
-    byType.clear()
+    byType = new Map(
+      EVENT_TYPES.map((type) => [type, next.filter(({ types }) => types === undefined || types.has(type))]),
+    )
+    most = Math.max(...[...byType.values()].map((found) => found.length))
   }
 
   return {
@@ -45,13 +51,9 @@ export function createHandlerRegistry(): HandlerRegistry {
       replace([...registrations, registration])
       return () => replace(registrations.filter((other) => other !== registration))
     },
-    for(type) {
-      let found = byType.get(type)
-      if (found === undefined) {
-        found = registrations.filter(({ types }) => types === undefined || types.has(type))
-        byType.set(type, found)
-      }
-      return found
+    for: (type) => byType.get(type) ?? [],
+    get most() {
+      return most
     },
   }
 }

@@ -47,7 +47,7 @@ export function revive(kept: Kept, options: ReviveOptions): Awaitable<WebhookEve
     return withRaw({ type: 'late', ...common, late: report }, kept.raw)
   }
   if (record.problem !== undefined || record.kind === undefined || record.kind === 'status' || !isRecord(payload))
-    return unrecognized(common, kept, payload, record.problem ?? 'unknown_shape')
+    return unrecognized(common, kept, payload, record.problem ?? (payload === undefined ? 'not_json' : 'unknown_shape'))
   return reviveData(kept, common, payload, record.kind, options)
 }
 
@@ -125,10 +125,19 @@ const NOT_PARSED: ReadonlySet<Problem | undefined> = new Set<Problem>([
 /** The parsed body without its authKey, whose value is masked in these bytes already. */
 function payloadOf({ record, raw }: Kept): unknown {
   if (NOT_PARSED.has(record.problem)) return undefined
-  const value: unknown = JSON.parse(textOf(raw))
+  const value = parseOrUndefined(textOf(raw))
   if (!isRecord(value)) return value
   const { authKey: _, ...payload } = value
   return payload
+}
+
+/** Masking by value may have spoilt an escape; the bytes are still there, and the report was read before. */
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 function commonFields({ id, record }: Kept, payload: unknown): Common {

@@ -8,8 +8,8 @@ import type { Clock } from '../clock.ts'
 import type { Inflight } from './inflight.ts'
 
 export type Captured =
-  /** The bytes as they were sent. */
-  | { readonly kind: 'exact'; readonly bytes: Buffer }
+  /** The bytes as they were sent; `decoded` where a parser before us may have taken a content encoding off. */
+  | { readonly kind: 'exact'; readonly bytes: Buffer; readonly decoded: boolean }
   /** A parser ran before us, and only what it made is left. */
   | { readonly kind: 'parsed'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly reason: CaptureFailure }
@@ -39,7 +39,9 @@ export function captureBody(request: IncomingMessage & PreParsed, options: Captu
   if (request.readableEncoding !== null) return failed('body_already_read')
   if (request.destroyed) {
     const rest = unreadRest(request, [])
-    return rest === undefined || rest.length > options.maxBodyBytes ? failed('body_incomplete') : exact(rest)
+    return rest === undefined || rest.length > options.maxBodyBytes
+      ? failed('body_incomplete')
+      : Promise.resolve(exact(rest))
   }
   return readStream(request, announced, options)
 }
@@ -70,14 +72,16 @@ function readStream(
       // A client that left after its last byte has sent a whole callback.
       const rest =
         captured.kind === 'failed' && captured.reason === 'body_incomplete' ? unreadRest(request, chunks) : undefined
-      resolve(rest === undefined ? captured : { kind: 'exact', bytes: rest })
+      resolve(rest === undefined ? captured : exact(rest))
     }
     request.on('close', onClose)
     getRawBody(request, { limit: maxBodyBytes, length: announced ?? null }, (error: RawBodyError | null, bytes) => {
-      settle(error ? { kind: 'failed', reason: reasonOf(error) } : { kind: 'exact', bytes })
+      settle(error ? { kind: 'failed', reason: reasonOf(error) } : exact(bytes))
     })
     // After raw-body's own listener: adding the first one sets the stream going.
     request.on('data', onData)
+    // Somebody before us may have paused it to look something up.
+    request.resume()
   })
 }
 
@@ -89,7 +93,7 @@ function leftBefore(request: PreParsed, announced: number | undefined, options: 
     if (bytes.length > options.maxBodyBytes) return { kind: 'failed', reason: 'body_too_large' }
     // Text was decoded, and perhaps not to the same bytes; a Buffer is only ever inflated, and the proof will tell.
     if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
-    return { kind: 'exact', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) }
+    return exact(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), true)
   }
   const { body } = request
   if (typeof body === 'string') return { kind: 'parsed', value: parseOrUndefined(body) }
@@ -129,6 +133,6 @@ function failed(reason: CaptureFailure): Promise<Captured> {
   return Promise.resolve({ kind: 'failed', reason })
 }
 
-function exact(bytes: Buffer): Promise<Captured> {
-  return Promise.resolve({ kind: 'exact', bytes })
+function exact(bytes: Buffer, decoded = false): Captured {
+  return { kind: 'exact', bytes, decoded }
 }

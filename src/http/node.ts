@@ -23,7 +23,7 @@ interface NodeOptions extends CaptureOptions {
   /** Called with every request, before it is read. */
   readonly seen: (request: IncomingMessage) => void
   /** True when the connection shall not be used again. */
-  readonly isClosing: () => boolean
+  readonly isClosing: (request: IncomingMessage) => boolean
 }
 
 /** After a refusal the server reads at most this much more, so that a client that is still sending sees the answer. */
@@ -49,7 +49,7 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
       drainThenEnd(request, response)
     } else {
       // Before the body's end the connection is of no more use: Node would read the rest for ever.
-      write(response, given, isClosing() || !request.readableEnded)
+      write(response, given, isClosing(request) || !request.readableEnded)
     }
   }
 

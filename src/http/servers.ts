@@ -12,6 +12,8 @@ interface SeenServer {
 
 interface Servers {
   see(request: IncomingMessage): void
+  /** True where the request's server takes no new connections: those that it has are of no more use to a client. */
+  isStopping(request: IncomingMessage): boolean
   /** True when all have stopped and closed their connections; false when `timeoutMs` passed before. */
   closed(timeoutMs: number): Promise<boolean>
 }
@@ -43,9 +45,10 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
 
   return {
     see(request) {
-      const { socket } = request
-      if ('server' in socket && isServer(socket.server) && !open.has(socket.server)) add(socket.server)
+      const server = serverOf(request)
+      if (server !== undefined && !open.has(server)) add(server)
     },
+    isStopping: (request) => serverOf(request)?.listening === false,
     closed(timeoutMs) {
       if (open.size === 0) return Promise.resolve(true)
       return new Promise((resolve) => {
@@ -57,6 +60,10 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
       })
     },
   }
+}
+
+function serverOf({ socket }: IncomingMessage): SeenServer | undefined {
+  return 'server' in socket && isServer(socket.server) ? socket.server : undefined
 }
 
 function isServer(value: unknown): value is SeenServer {

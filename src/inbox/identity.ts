@@ -26,9 +26,15 @@ export function bodyIdentity(project: string | undefined, kind: CallbackKind | u
   return digest(['body', project, kind, bodyDigest.toString('hex')])
 }
 
-/** The identity that the user's `identify` chose. */
-export function chosenIdentity(project: string | undefined, kind: CallbackKind | undefined, chosen: string): string {
-  return digest(['chosen', project, kind, chosen])
+/** The identity that the user's `identify` chose. It never joins reports of two messages, whose states are kept apart. */
+export function chosenIdentity(callback: {
+  readonly project: string | undefined
+  readonly kind: CallbackKind | undefined
+  readonly messageId: string | undefined
+  readonly chosen: string
+}): string {
+  const { project, kind, messageId, chosen } = callback
+  return digest(['chosen', project, kind, messageId, chosen])
 }
 
 /** What the events of one message share. The proved project is part of it, so that tenants cannot meet. */

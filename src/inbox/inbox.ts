@@ -56,7 +56,6 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       prunePeriodically(opened)
       return opened
     } catch (error) {
-      opening = undefined
       outage?.begin(error)
       throw asStoreError(error)
     }
@@ -64,8 +63,13 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   function open(): Promise<OpenStore<X>> {
     if (closed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
-    opening ??= openStore()
-    return opening
+    if (opening !== undefined) return opening
+    const attempt = openStore()
+    opening = attempt
+    attempt.catch(() => {
+      if (opening === attempt) opening = undefined
+    })
+    return attempt
   }
 
   function prunePeriodically(target: OpenStore<X>): void {

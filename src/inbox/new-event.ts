@@ -85,7 +85,7 @@ function reportEvent(
           timestamp: payload.timestamp,
           bodyDigest: isExact ? undefined : digestWithoutAuthKeys(body),
         })
-      : chosenIdentity(scope, kind, chosen)
+      : chosenIdentity({ project: scope, kind, messageId, chosen })
   const stage = stageOf(type, failure)
   const { step, awaits } = chainOf(shape, type)
   return {
@@ -116,7 +116,7 @@ function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: 
   const id =
     chosen === undefined
       ? bodyIdentity(scope ?? project, kind, digestWithoutAuthKeys(body))
-      : chosenIdentity(scope, kind, chosen)
+      : chosenIdentity({ project: scope, kind, messageId: undefined, chosen })
   const record = recordOf(callback, timeOf(callback, seconds), oddity === undefined ? [] : [oddity])
   return {
     id,

@@ -54,7 +54,7 @@ export interface ClaimRequest {
   readonly limit: number
   readonly nowMs: number
   readonly leaseUntilMs: number
-  /** Messages that this process must not run now, for a handler of theirs still hangs here. */
+  /** Messages that this process must not run now, for handlers of theirs still run or hang here. */
   readonly exclude: ReadonlySet<string>
 }
 

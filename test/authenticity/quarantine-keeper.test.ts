@@ -15,7 +15,7 @@ function arrived(text: string, arrivedAtMs = 0, bytes = BODY_BYTES): ExactCallba
     policy: 'either',
     signatures: [],
     contentEncoding: undefined,
-    captured: { kind: 'exact', bytes: Buffer.from(text.padEnd(bytes)) },
+    captured: { kind: 'exact', decoded: false, bytes: Buffer.from(text.padEnd(bytes)) },
     arrivedAtMs,
   }
 }

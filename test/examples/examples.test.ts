@@ -49,7 +49,7 @@ test('npm start shows every kind of callback, and its sums are right', async () 
     /handler_failed +The ledger is busy\. It will be tried again\.\n.*payment +pay-1 +1250 KES, at attempt 2/,
     /✗ 401.*forged.*\n.*signature_mismatch/,
     /✗ 401.*stale.*\n.*signature_stale/,
-    /unrecognized +nobody knows this status/,
+    /unrecognized +neither the word nor the code/,
     ...['activate', 'consent', 'delivery', 'deactivate'].map((word) => new RegExp(`subscription\\.${word} `)),
   ])
     expect(output).toMatch(shown)

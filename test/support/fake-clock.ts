@@ -38,6 +38,10 @@ export function fakeClock(startMs = Date.now()): FakeClock {
   }
 }
 
+export function isFakeClock(clock: unknown): clock is FakeClock {
+  return typeof clock === 'object' && clock !== null && 'advance' in clock
+}
+
 /** Until what was started has run as far as it can without time passing. */
 export async function atRest(): Promise<void> {
   for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setImmediate(resolve))

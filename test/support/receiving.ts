@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createReceiver, type CallbackKind, type MessagingWebhooksError, type ProofPolicy } from 'messaging-webhooks'
 import { signCallback } from 'messaging-webhooks/testing'
 import { onTestFinished } from 'vitest'
+import { isFakeClock, type FakeClock } from './fake-clock.ts'
 
 export const AUTH_KEY = 'auth-key-of-the-tests'
 export const SIGNING_SECRET = 'signing-secret-of-the-tests'
@@ -29,9 +30,17 @@ export async function receiving(
   onTestFinished(async () => {
     server.closeAllConnections()
     server.close()
-    await receiver.close({ deadlineMs: 100 })
+    const closed = receiver.close({ deadlineMs: 100 })
+    if (isFakeClock(options.clock)) await letTimePass(options.clock, closed)
+    await closed
   })
   return { receiver, server, url, errors }
+}
+
+/** Moves a clock that stands still until `work` is done. */
+async function letTimePass(clock: FakeClock, work: Promise<void>): Promise<void> {
+  const isDone = work.then(() => true)
+  while (!(await Promise.race([isDone, clock.advance(50).then(() => false)]))) continue
 }
 
 /** Listens on a free port of loopback. */

@@ -1,4 +1,5 @@
 /** One write and one wait for the disk for all that came while the last one was under way. */
+import { MessagingWebhooksError } from '../../errors.ts'
 import type { Journal } from './journal.ts'
 
 const MOST_BYTES_A_GROUP = 4 * 1024 * 1024
@@ -10,7 +11,14 @@ interface Append {
   readonly reject: (error: unknown) => void
 }
 
-export interface GroupCommit {
+/** What of a group could not be written. */
+interface Refused {
+  /** What is as large will not fit either. */
+  bytes: number
+  error: unknown
+}
+
+interface GroupCommit {
   /** Records, and their bytes, that are not on the disk yet. */
   readonly records: number
   readonly bytes: number
@@ -41,34 +49,46 @@ export function createGroupCommit(
     bytes -= theirs.length
   }
 
-  async function commit(group: readonly Append[]): Promise<void> {
-    const [only, another] = group
-    if (only === undefined) return
+  function fail(append: Append, error: unknown): void {
+    settle(append)
+    append.reject(error)
+  }
+
+  async function write(group: readonly Append[]): Promise<void> {
+    const all = group.map((append) => append.bytes)
+    const [first] = all
+    await journal.write(
+      first !== undefined && all.length === 1 ? first : Buffer.concat(all),
+      group.reduce((sum, append) => sum + append.records, 0),
+    )
+  }
+
+  async function commit(group: readonly Append[], refused: Refused): Promise<void> {
+    const tried = group.filter((append) => append.bytes.length < refused.bytes)
+    for (const append of group) if (append.bytes.length >= refused.bytes) fail(append, refused.error)
+    if (tried.length === 0) return
     try {
-      const together = another === undefined ? only.bytes : Buffer.concat(group.map((append) => append.bytes))
-      await journal.write(
-        together,
-        group.reduce((sum, append) => sum + append.records, 0),
-      )
-      for (const append of group) {
+      await write(tried)
+      for (const append of tried) {
         settle(append)
         append.resolve()
       }
     } catch (error) {
-      if (another === undefined) {
-        settle(only)
-        only.reject(error)
-        return
+      if (tried.length > 1 && isFullSpool(error)) {
+        // What does not fit together may fit in part: a large event must not turn its neighbours away.
+        const half = Math.ceil(tried.length / 2)
+        await commit(tried.slice(0, half), refused)
+        await commit(tried.slice(half), refused)
+      } else {
+        refused.error = error
+        refused.bytes = Math.min(...tried.map((append) => append.bytes.length))
+        for (const append of tried) fail(append, error)
       }
-      // What does not fit together may fit in part: a large event must not turn its neighbours away.
-      const half = Math.ceil(group.length / 2)
-      await commit(group.slice(0, half))
-      await commit(group.slice(half))
     }
   }
 
   async function run(): Promise<void> {
-    while (waiting.length > 0) await inTurn(() => commit(takeGroup()))
+    while (waiting.length > 0) await inTurn(() => commit(takeGroup(), { bytes: Infinity, error: undefined }))
     running = undefined
   }
 
@@ -91,4 +111,8 @@ export function createGroupCommit(
       await running
     },
   }
+}
+
+function isFullSpool(error: unknown): boolean {
+  return error instanceof MessagingWebhooksError && error.code === 'spool_full'
 }

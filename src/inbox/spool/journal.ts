@@ -108,7 +108,9 @@ export function createJournal(options: {
           // Once more, in a new file; twice is no accident.
           if (failures === 1) continue
           const code = systemCode(error)
-          throw new MessagingWebhooksError('spool_unusable', code && `The system says ${code}.`, { cause: error })
+          // EFBIG: too much for any file that this process may write.
+          const reason = code === 'EFBIG' ? 'spool_full' : 'spool_unusable'
+          throw new MessagingWebhooksError(reason, code && `The system says ${code}.`, { cause: error })
         }
       }
     },

@@ -16,7 +16,7 @@ export const LOCK_FILE = 'lock'
 /** Where a Unix socket's path must end (104 on macOS, 108 on Linux, the closing NUL included). */
 const LONGEST_PATH_BYTES = 103
 
-export interface Lock {
+interface Lock {
   release(): Promise<void>
 }
 

@@ -7,7 +7,7 @@ const MOST_A_BATCH = 256
 const MOST_BYTES_A_BATCH = 1024 * 1024
 
 /** Where to look. */
-export interface Range {
+interface Range {
   readonly from: number
   readonly end: number
   readonly salt: number

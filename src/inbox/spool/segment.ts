@@ -1,5 +1,5 @@
 /** One file of records: its name, what is known of it, and how it is appended to. */
-import { stat } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FILE_MODE, isFull, syncFolder, writeAll, type SpoolFile, type SpoolFs } from './files.ts'
 import { countRecords } from './scan.ts'
@@ -70,6 +70,7 @@ export async function createSegment(fs: SpoolFs, folder: string, name: SegmentNa
     await syncFolder(fs, folder)
   } catch (error) {
     await file.close()
+    await rm(path, { force: true })
     throw error
   }
   return segmentWriter(file, newSegment(path, name.salt), false)

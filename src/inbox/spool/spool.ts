@@ -31,14 +31,14 @@ export interface Spool {
   /**
    * Hands over what is held, in the order of the appends, in batches, and what is appended meanwhile, until nothing is
    * held. A batch is forgotten when `take` has resolved; where it rejects, so does this, and the batch stays. One at a
-   * time.
+   * time; a spool that is closed meanwhile ends it with `receiver_closed`, without waiting for `take`.
    */
   drain(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void>
   /** Records that are held, those included that are being written. While there are any, new events go through here. */
   readonly size: number
   /** What the files take, but for the reserve. */
   readonly bytes: number
-  /** Leaves what is held to the next process that opens the folder. */
+  /** Leaves what is held, and the reserve, to the next process that opens the folder. */
   close(): Promise<void>
 }
 
@@ -121,6 +121,8 @@ async function openAt(home: Home, options: SpoolOptions & { readonly fs: SpoolFs
       const segment = journal.first
       if (segment !== undefined) {
         if (segment.read < segment.end) await drainSegment(segment, { fs, take, report, checkOpen })
+        // Another process may have the file by now.
+        checkOpen()
         await turns(() => journal.retire(segment))
       } else if (commits.records > 0) {
         // The next turn comes when the write has ended that is under way.

@@ -1,5 +1,5 @@
 /** Disks that fail, played through the seam; real full disks are in full-disk.test.ts. */
-import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
@@ -214,8 +214,47 @@ test('a folder that cannot be used is said to be one', async () => {
   await expect(spooling({ folder, fs, reserveBytes: 1_000 })).rejects.toMatchObject({ code: 'spool_unusable' })
 })
 
-test.skipIf(process.getuid?.() === 0)('a folder that may not be written to is said to be one', async () => {
-  const folder = temporaryFolder()
-  chmodSync(folder, 0o500)
-  await expect(spooling({ folder })).rejects.toThrow('EACCES')
+test('on a full disk a thousand appends at once are refused with few tries', async () => {
+  let tries = 0
+  const fs = faultyFs((real, path) => ({
+    write(...args) {
+      if (!isSegment(path)) return real.write(...args)
+      tries += 1
+      return Promise.reject(systemError('ENOSPC'))
+    },
+  }))
+  const { spool } = await spooling({ fs })
+  const results = await Promise.allSettled(events('e', 1_000).map((one) => spool.append([one])))
+  expect(results.every(({ status }) => status === 'rejected')).toBe(true)
+  expect(spool.size).toBe(0)
+  expect(tries).toBeLessThan(50)
+})
+
+test('a disk that cannot be written to at all refuses each, and is no backlog', async () => {
+  const fs = faultyFs((real, path) => ({
+    datasync: () => (isSegment(path) ? Promise.reject(systemError('EIO')) : real.datasync()),
+  }))
+  const { spool, folder } = await spooling({ fs })
+  const results = await Promise.allSettled(events('e', 1_000).map((one) => spool.append([one])))
+  expect(results.every(({ status }) => status === 'rejected')).toBe(true)
+  expect(spool.size).toBe(0)
+  await spool.close()
+  expect(segmentFiles(folder)).toEqual([])
+})
+
+test('a folder that cannot be synced is told of; what was drained is drained, and what is appended is refused', async () => {
+  let broken = false
+  const fs = faultyFs((real, path) => ({
+    sync: () => (broken && path.includes('v1-') ? Promise.reject(systemError('EIO')) : real.sync()),
+  }))
+  const { spool, errors } = await spooling({ fs })
+  await spool.append(events('e', 3))
+  broken = true
+  expect(await drainedNames(spool)).toEqual(['e1', 'e2', 'e3'])
+  expect(errors.map(({ code }) => code)).toEqual(['spool_unusable'])
+  // Nor can a new file be made sure of.
+  await expect(spool.append(events('f', 1))).rejects.toMatchObject({ code: 'spool_unusable' })
+  broken = false
+  await spool.append(events('g', 1))
+  expect(await drainedNames(spool)).toEqual(['g1'])
 })

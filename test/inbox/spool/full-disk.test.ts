@@ -139,6 +139,14 @@ onDisk('tmpfs', 'a short write on a full disk is cut off', async (mountDisk) => 
   expect(again.errors).toEqual([])
 })
 
+onDisk('tmpfs', 'a disk that may only be read is said to be one', async (mountDisk) => {
+  const disk = mountDisk(MIB)
+  const folder = join(disk, 'spool')
+  mkdirSync(folder)
+  execFileSync('mount', ['-o', 'remount,ro', disk], { stdio: 'pipe' })
+  await expect(spooling({ folder })).rejects.toThrow('The system says EROFS')
+})
+
 onDisk('ext4', 'a restart on a disk without a single free block finds the reserve and uses it', async (mountDisk) => {
   const disk = mountDisk(16 * MIB)
   const folder = join(disk, 'spool')
@@ -171,7 +179,7 @@ test('a limit on the size of files ends a file, not the spool', async () => {
   const { kept, codes } = JSON.parse(stdout) as { readonly kept: readonly string[]; readonly codes: readonly string[] }
   expect(kept.length).toBe(30)
   // It was too large for any file.
-  expect(codes).toEqual(['spool_unusable'])
+  expect(codes).toEqual(['spool_full'])
   expect(segmentFiles(folder).length).toBeGreaterThan(1)
   const { spool, errors } = await spooling({ folder })
   expect(await drainedNames(spool)).toEqual(kept)

@@ -1,10 +1,20 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
-import { drainAll, drainedNames, events, nameOf, segmentFiles, spooling, temporaryFolder } from './spooling.ts'
+import {
+  crashed,
+  drainAll,
+  drainedNames,
+  events,
+  filesIn,
+  nameOf,
+  segmentFiles,
+  spooling,
+  temporaryFolder,
+} from './spooling.ts'
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'append.ts')
 
@@ -114,6 +124,38 @@ test('what a dead process left goes to one of several that open at once, whole',
   const drained = await Promise.all(opened.map(({ spool }) => drainedNames(spool)))
   expect(new Set(drained.flat())).toEqual(new Set(dead.acknowledged))
   expect(opened.flatMap(({ errors }) => errors)).toEqual([])
+})
+
+test('a process that ended while it adopted another leaves all of it, in its order', async () => {
+  const { spool, folder } = await spooling({ segmentBytes: 1 })
+  for (const one of events('e', 4)) await spool.append([one])
+  const copy = await crashed(folder)
+  const [home = ''] = readdirSync(copy)
+  const adopter = join(copy, 'v1-aaaaaaaaaaaa')
+  mkdirSync(adopter)
+  for (const path of segmentFiles(copy).slice(0, 2)) renameSync(path, join(adopter, basename(path)))
+  renameSync(join(copy, home), join(adopter, home))
+  const again = await spooling({ folder: copy })
+  expect(await drainedNames(again.spool)).toEqual(events('e', 4).map(nameOf))
+  expect(again.errors).toEqual([])
+  expect(readdirSync(copy).length).toBe(1)
+})
+
+test('what cannot be adopted is told of and stays', async () => {
+  const { spool, folder } = await spooling()
+  await spool.append(events('e', 1))
+  const copy = await crashed(folder)
+  const [home = ''] = readdirSync(copy)
+  const [path = ''] = segmentFiles(copy)
+  // A folder where a file should be.
+  renameSync(path, `${path}.kept`)
+  mkdirSync(path)
+  const again = await spooling({ folder: copy })
+  expect(again.errors.map(({ code }) => code)).toEqual(['spool_unusable'])
+  expect(again.spool.size).toBe(0)
+  await again.spool.append(events('f', 1))
+  expect(await drainedNames(again.spool)).toEqual(['f1'])
+  expect(filesIn(copy).some((kept) => kept.includes(home) && kept.endsWith('.kept'))).toBe(true)
 })
 
 test('a folder whose path is too long for a socket works on Linux', async () => {

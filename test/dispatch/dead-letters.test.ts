@@ -1,0 +1,159 @@
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { post, receiving } from '../support/receiving.ts'
+
+/** A receiver whose handlers fail until `mend` is called; nothing is tried twice. */
+async function failing() {
+  const clock = fakeClock()
+  const receiving_ = await receiving({ clock, retry: { attempts: 1 } })
+  const { receiver } = receiving_
+  const handled: unknown[] = []
+  let broken = true
+  receiver.onAny((event, { attempt, replay }) => {
+    if (broken) throw new Error('the database is down')
+    const { type } = event
+    const status = 'status' in event ? event.status : type === 'late' ? event.late.status : undefined
+    handled.push({ type, status, attempt, replay })
+  })
+  const mend = (): void => void (broken = false)
+  return { ...receiving_, clock, handled, mend }
+}
+
+test('an event that failed in every attempt is kept with its error, and told to onError', async () => {
+  const { receiver, url, clock, errors } = await failing()
+  await post(url, callback.smsDelivery({ messageId: 'one' }))
+  await clock.advance(0)
+  const { items, next } = await receiver.deadLetters()
+  expect(next).toBeUndefined()
+  expect(items).toHaveLength(1)
+  const [letter] = items
+  expect(letter).toMatchObject({ attempts: 1, diedAt: new Date(clock.now()) })
+  expect(letter?.error).toContain('Error: the database is down')
+  expect(letter?.error).toContain(import.meta.filename)
+  expect(letter?.event).toMatchObject({ id: letter?.id, type: 'message.delivered', messageId: 'one' })
+  expect(errors).toMatchObject([
+    { code: 'handler_failed', name: 'HandlerError', eventId: letter?.id, eventType: 'message.delivered', attempt: 1 },
+    {
+      code: 'dead_letter',
+      name: 'HandlerError',
+      eventId: letter?.id,
+      attempt: 1,
+      cause: new Error('the database is down'),
+    },
+  ])
+})
+
+test('dead letters come in pages, oldest first, each once', async () => {
+  const { receiver, url, clock } = await failing()
+  const ids = Array.from({ length: 7 }, (_, index) => `message-${index}`)
+  for (const messageId of ids) {
+    await post(url, callback.smsDelivery({ messageId }))
+    await clock.advance(1)
+  }
+  const seen: string[] = []
+  const sizes: number[] = []
+  let after: string | undefined
+  do {
+    const { items, next } = await receiver.deadLetters(after === undefined ? { limit: 3 } : { after, limit: 3 })
+    sizes.push(items.length)
+    for (const { event } of items) if (event.type === 'message.delivered') seen.push(event.messageId)
+    after = next
+  } while (after !== undefined)
+  expect(seen).toEqual(ids)
+  expect(sizes).toEqual([3, 3, 1])
+})
+
+describe('replay', () => {
+  test('runs the handlers again, from the first attempt on, and takes the letter off the list', async () => {
+    const { receiver, url, clock, handled, mend } = await failing()
+    await post(url, callback.smsDelivery())
+    await clock.advance(0)
+    const [letter] = (await receiver.deadLetters()).items
+    mend()
+    expect(await receiver.replay(letter?.id ?? '')).toBe(true)
+    await clock.advance(0)
+    expect(handled).toEqual([{ type: 'message.delivered', status: 'success', attempt: 1, replay: true }])
+    expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
+    expect(await receiver.replay(letter?.id ?? '')).toBe(false)
+  })
+
+  test('that fails again makes a dead letter again', async () => {
+    const { receiver, url, clock } = await failing()
+    await post(url, callback.smsDelivery())
+    await clock.advance(0)
+    const [letter] = (await receiver.deadLetters()).items
+    await receiver.replay(letter?.id ?? '')
+    await clock.advance(0)
+    expect((await receiver.deadLetters()).items).toMatchObject([{ id: letter?.id, attempts: 1 }])
+  })
+
+  test.each([
+    { force: false, type: 'late' },
+    { force: true, type: 'message.queued' },
+  ])('of an older state comes as $type with force: $force', async ({ force, type }) => {
+    const { receiver, url, clock, handled, mend } = await failing()
+    const timestamp = Math.floor(clock.now() / 1_000)
+    await post(url, callback.smsDelivery({ messageId: 'one', status: 'queued', timestamp }))
+    await clock.advance(0)
+    mend()
+    await post(url, callback.smsDelivery({ messageId: 'one', status: 'success', timestamp }))
+    await clock.advance(0)
+    const [letter] = (await receiver.deadLetters()).items
+    await receiver.replay(letter?.id ?? '', { force })
+    await clock.advance(0)
+    expect(handled).toMatchObject([
+      { type: 'message.delivered', status: 'success', replay: false },
+      { type, status: 'queued', replay: true },
+    ])
+  })
+
+  test('of one final report after another is not late', async () => {
+    const { receiver, url, clock, handled, mend } = await failing()
+    const timestamp = Math.floor(clock.now() / 1_000)
+    await post(url, callback.smsDelivery({ messageId: 'one', status: 'success', timestamp: timestamp - 1 }))
+    await clock.advance(0)
+    mend()
+    await post(url, callback.smsDelivery({ messageId: 'one', status: 'delivery_impossible', timestamp }))
+    const [letter] = (await receiver.deadLetters()).items
+    await receiver.replay(letter?.id ?? '')
+    await clock.advance(0)
+    expect(handled).toMatchObject([{ type: 'message.failed' }, { type: 'message.delivered', replay: true }])
+  })
+
+  test('waits for what runs of its message', async () => {
+    const { receiver, url, clock, handled, mend } = await failing()
+    const timestamp = Math.floor(clock.now() / 1_000)
+    await post(url, callback.smsDelivery({ messageId: 'one', status: 'queued', timestamp }))
+    await clock.advance(0)
+    mend()
+    let finish = (): void => {}
+    receiver.on('message.delivered', () => new Promise<void>((resolve) => (finish = resolve)))
+    await post(url, callback.smsDelivery({ messageId: 'one', status: 'success', timestamp }))
+    await clock.advance(0)
+    const [letter] = (await receiver.deadLetters()).items
+    await receiver.replay(letter?.id ?? '')
+    await clock.advance(0)
+    expect(handled).toHaveLength(1)
+    finish()
+    await clock.advance(0)
+    expect(handled).toHaveLength(2)
+  })
+
+  test('of nothing that is a dead letter is false', async () => {
+    const { receiver } = await failing()
+    expect(await receiver.replay('nothing')).toBe(false)
+  })
+})
+
+test('the callback of a dead letter that comes once more is a duplicate', async () => {
+  const { receiver, url, clock, handled, mend } = await failing()
+  const body = callback.smsDelivery()
+  await post(url, body)
+  await clock.advance(0)
+  mend()
+  await post(url, body)
+  await clock.advance(0)
+  expect(handled).toEqual([])
+  expect(await receiver.stats()).toMatchObject({ taken: 2, duplicates: 1, deadLetters: 1 })
+})

@@ -1,0 +1,109 @@
+import { createReceiver, EVENT_TYPES, MessagingWebhooksError } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { post, receiving } from '../support/receiving.ts'
+
+test('handlers of one event run in the order in which they were attached, each after the one before', async () => {
+  const { receiver, url } = await receiving()
+  const calls: string[] = []
+  receiver.onAny(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    calls.push('any')
+  })
+  receiver.on('message.delivered', () => void calls.push('type'))
+  receiver.on(['message.sent', 'message.delivered'], () => void calls.push('list'))
+  receiver.on('message.*', () => void calls.push('family'))
+  receiver.on('message.failed', () => void calls.push('another type'))
+  await post(url, callback.smsDelivery())
+  await receiver.drain()
+  expect(calls).toEqual(['any', 'type', 'list', 'family'])
+})
+
+test('a retry runs only those that have not succeeded', async () => {
+  const clock = fakeClock()
+  const { receiver, url } = await receiving({ clock })
+  const calls: string[] = []
+  receiver.onAny(() => void calls.push('first'))
+  receiver.onAny((_event, { attempt }) => {
+    calls.push(`second ${attempt}`)
+    if (attempt < 3) throw new Error('not yet')
+  })
+  receiver.onAny(() => void calls.push('third'))
+  await post(url, callback.smsDelivery())
+  await clock.advance(10_000)
+  expect(calls).toEqual(['first', 'second 1', 'third', 'second 2', 'second 3'])
+  expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
+})
+
+test('an event that nobody handles is settled', async () => {
+  const { receiver, url } = await receiving()
+  receiver.on('payment', () => {})
+  await post(url, callback.smsDelivery())
+  expect(await receiver.drain()).toBe(true)
+  expect(await receiver.stats()).toMatchObject({ taken: 1, unsettled: 0, deadLetters: 0 })
+})
+
+test('what `on` returns takes this handler off, even between two attempts, and leaves its twin', async () => {
+  const clock = fakeClock()
+  const { receiver, url } = await receiving({ clock })
+  let calls = 0
+  const handler = (): void => {
+    calls += 1
+    throw new Error('never')
+  }
+  const off = receiver.on('message.delivered', handler)
+  const offTwin = receiver.on('message.delivered', handler)
+  await post(url, callback.smsDelivery())
+  await clock.advance(0)
+  expect(calls).toBe(2)
+  off()
+  off()
+  for (let ms = 0; ms < 1_000 && calls < 3; ms += 1) await clock.advance(1)
+  expect(calls).toBe(3)
+  offTwin()
+  await clock.advance(10_000)
+  expect(calls).toBe(3)
+  expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
+})
+
+test('the context tells the attempt, carries a signal, and says that this is no replay', async () => {
+  const { receiver, url } = await receiving()
+  const contexts: unknown[] = []
+  receiver.onAny((_event, context) => void contexts.push(context))
+  await post(url, callback.smsDelivery())
+  await receiver.drain()
+  expect(contexts).toEqual([{ attempt: 1, replay: false, signal: expect.any(AbortSignal) as unknown }])
+})
+
+test('a family stands for all of its kinds', async () => {
+  const { receiver, url } = await receiving({}, { kind: 'subscription' })
+  const types: string[] = []
+  receiver.on('subscription.*', ({ type }) => void types.push(type))
+  for (const event of ['activate', 'deactivate', 'consent', 'delivery'])
+    await post(url, callback.subscription({ event }))
+  await receiver.drain()
+  expect(types).toEqual(EVENT_TYPES.filter((type) => type.startsWith('subscription.')))
+})
+
+test.each([
+  ['message.delivred', 'message.delivered'],
+  ['*', '`onAny(handler)`'],
+  ['any', '`onAny(handler)`'],
+  ['error', '`onError(handler)`'],
+  ['', 'subscription.*'],
+  ['payment.*', 'subscription.*'],
+  ['constructor', 'subscription.*'],
+])('on(%j) throws and says %s', (pattern, hint) => {
+  const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
+  const attach = (): unknown => Reflect.apply(receiver.on, undefined, [pattern, () => {}])
+  expect(attach).toThrow(MessagingWebhooksError)
+  expect(attach).toThrow(hint)
+  expect(() => void Reflect.apply(receiver.on, undefined, [['message.sent', pattern], () => {}])).toThrow(hint)
+})
+
+test('a handler that is no function is refused at once', () => {
+  const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
+  expect(() => void Reflect.apply(receiver.on, undefined, ['message.sent'])).toThrow('no function')
+  expect(() => void Reflect.apply(receiver.onAny, undefined, [{}])).toThrow('no function')
+})

@@ -1,0 +1,335 @@
+/** A receiver from its start to its end: backlog, stores that fail, draining, closing, and none beside another. */
+import { spawn } from 'node:child_process'
+import http from 'node:http'
+import { createReceiver, MessagingWebhooksError, type OpenStore, type Store } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { listen, post, receiving } from '../support/receiving.ts'
+import { brokenStore, lastingStore, slowStore } from '../support/stores.ts'
+
+const down = (): never => {
+  throw new Error('the disk is gone')
+}
+
+describe('the backlog of a store', () => {
+  /** A store in which one event waits, left there by a receiver that is closed. */
+  async function storeWithBacklog() {
+    const store = await lastingStore()
+    const before = await receiving({ store })
+    let refuse = true
+    before.receiver.onAny(() => {
+      if (refuse) throw new Error('not here')
+    })
+    await post(before.url, callback.smsDelivery({ messageId: 'left behind' }))
+    await expect.poll(() => before.errors).toHaveLength(1)
+    before.server.close()
+    before.server.closeAllConnections()
+    await before.receiver.close({ deadlineMs: 1 })
+    refuse = false
+    return store
+  }
+
+  test('is handed over by start(), after the handlers were attached', async () => {
+    const { receiver } = await receiving({ store: await storeWithBacklog() })
+    const handled: unknown[] = []
+    receiver.on('message.*', ({ messageId }, { attempt }) => void handled.push([messageId, attempt]))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(handled).toEqual([])
+    await receiver.start()
+    await receiver.start()
+    expect(await receiver.drain()).toBe(true)
+    expect(handled).toEqual([['left behind', 2]])
+  })
+
+  test('or by the first request, whatever that is', async () => {
+    const { receiver, url } = await receiving({ store: await storeWithBacklog() })
+    const handled: string[] = []
+    receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(handled).toEqual([])
+    expect((await fetch(url, { method: 'POST' })).status).toBe(401)
+    await expect.poll(() => handled).toEqual(['left behind'])
+  })
+})
+
+describe('a store that fails', () => {
+  test.each([
+    ['throws', down],
+    ['rejects', () => Promise.reject(new Error('the disk is gone'))],
+  ])('at opening is asked again by the next request, and start() says why it %s', async (_what, fail) => {
+    const lasting = await lastingStore()
+    let broken = true
+    const store: Store = { ...lasting, open: (host) => (broken ? fail() : lasting.open(host)) }
+    const { receiver, url, errors } = await receiving({ store })
+    await expect(receiver.start()).rejects.toMatchObject({ code: 'store_failed', cause: new Error('the disk is gone') })
+    expect((await post(url, callback.smsDelivery())).status).toBe(503)
+    expect(errors).toMatchObject([{ name: 'RefusedError', code: 'store_failed', status: 503 }])
+    broken = false
+    expect((await post(url, callback.smsDelivery())).status).toBe(204)
+    expect(await receiver.drain()).toBe(true)
+  })
+
+  test.each([
+    ['throws', down],
+    ['rejects', () => Promise.reject(new Error('the disk is gone'))],
+    ['answers for nothing', () => []],
+    ['answers for nothing later', () => Promise.resolve([])],
+  ])('in admission is answered 503 while it %s', async (_what, admit: OpenStore['admit']) => {
+    const broken: Partial<OpenStore> = { admit }
+    const { receiver, url, errors } = await receiving({ store: brokenStore(broken) })
+    expect((await post(url, callback.smsDelivery())).status).toBe(503)
+    expect(errors).toMatchObject([{ name: 'RefusedError', code: 'store_failed', status: 503 }])
+    delete broken.admit
+    expect((await post(url, callback.smsDelivery())).status).toBe(204)
+    expect(await receiver.stats()).toMatchObject({ taken: 1, refused: 1 })
+  })
+
+  test('by hanging is answered 503 after storeTimeoutMs', async () => {
+    const clock = fakeClock()
+    const store = brokenStore({ admit: () => new Promise(() => {}) })
+    const { url, errors } = await receiving({ clock, store, storeTimeoutMs: 5_000 })
+    const answer = post(url, callback.smsDelivery())
+    await expect
+      .poll(async () => {
+        await clock.advance(1_000)
+        return errors.map(({ code }) => code)
+      })
+      .toEqual(['store_slow'])
+    expect((await answer).status).toBe(503)
+  })
+
+  test('in claiming is asked again after a pause', async () => {
+    const clock = fakeClock()
+    const broken: Partial<OpenStore> = { claim: down }
+    const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken) })
+    let handled = 0
+    receiver.onAny(() => void (handled += 1))
+    expect((await post(url, callback.smsDelivery())).status).toBe(204)
+    await clock.advance(0)
+    expect(errors.every(({ code }) => code === 'store_failed')).toBe(true)
+    delete broken.claim
+    await clock.advance(999)
+    expect(handled).toBe(0)
+    await clock.advance(1)
+    expect(handled).toBe(1)
+  })
+
+  test('in settling hands the event over again when its lease has run out', async () => {
+    const clock = fakeClock()
+    const broken: Partial<OpenStore> = { settle: down }
+    const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), handlerTimeoutMs: 1_000 })
+    const attempts: number[] = []
+    receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
+    await post(url, callback.smsDelivery())
+    await clock.advance(0)
+    expect(errors.map(({ code }) => code)).toEqual(['store_failed'])
+    delete broken.settle
+    await clock.advance(60_000)
+    expect(attempts).toEqual([1, 2])
+    expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
+  })
+
+  test('because another took the event over is told as lease_lost', async () => {
+    const { receiver, url, errors } = await receiving({ store: brokenStore({ settle: () => [false] }) })
+    receiver.onAny(() => {})
+    await post(url, callback.smsDelivery())
+    await expect.poll(() => errors).toMatchObject([{ code: 'lease_lost', eventType: 'message.delivered', attempt: 1 }])
+  })
+
+  test('after it was closed is not told', async () => {
+    let settle = (): void => {}
+    const broken = brokenStore({
+      settle: () => new Promise((_resolve, reject) => (settle = () => reject(new Error('closed')))),
+    })
+    const { receiver, server, url, errors } = await receiving({ store: broken })
+    await post(url, callback.smsDelivery())
+    await expect.poll(async () => (await receiver.stats()).running).toBe(1)
+    server.closeAllConnections()
+    server.close()
+    await receiver.close({ deadlineMs: 20 })
+    settle()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(errors).toEqual([])
+  })
+
+  test('in pruning is asked again a minute later', async () => {
+    const clock = fakeClock()
+    const prunedAt: number[] = []
+    const prune = (): never => {
+      prunedAt.push(clock.now())
+      return down()
+    }
+    const { receiver } = await receiving({ clock, store: brokenStore({ prune }) })
+    await receiver.start()
+    const start = clock.now()
+    await clock.advance(180_000)
+    expect(prunedAt.map((ms) => ms - start)).toEqual([60_000, 120_000, 180_000])
+  })
+})
+
+test('what arrives while a write is under way goes into the next one', async () => {
+  const sizes: number[] = []
+  const slow = slowStore(20)
+  const store = {
+    ...slow,
+    async open(host: { readonly onWork: () => void }): Promise<OpenStore> {
+      const opened = await slow.open(host)
+      return {
+        ...opened,
+        admit(events, nowMs) {
+          sizes.push(events.length)
+          return opened.admit(events, nowMs)
+        },
+      }
+    },
+  }
+  const { receiver, url } = await receiving({ store })
+  const handled = new Set<string>()
+  receiver.onAny(({ id }) => void handled.add(id))
+  await receiver.start()
+  const answers = await Promise.all(Array.from({ length: 40 }, () => post(url, callback.smsDelivery())))
+  expect(answers.every(({ status }) => status === 204)).toBe(true)
+  expect(await receiver.drain()).toBe(true)
+  expect(handled.size).toBe(40)
+  expect(sizes.reduce((sum, size) => sum + size)).toBe(40)
+  expect(sizes.length).toBeLessThan(40)
+})
+
+describe('drain()', () => {
+  test('waits for gaps and retries, and is true', async () => {
+    const { receiver, url } = await receiving({ ordering: { gapTimeoutMs: 50 }, retry: { initialDelayMs: 20 } })
+    const handled: string[] = []
+    receiver.on('message.*', ({ status }, { attempt }) => {
+      if (attempt === 1) throw new Error('not yet')
+      handled.push(status)
+    })
+    await post(url, callback.chatApp({ statuses: { status: 'read' } }))
+    expect(await receiver.drain()).toBe(true)
+    expect(handled).toEqual(['read'])
+  })
+
+  test('is false when its deadline passes before', async () => {
+    const { receiver, url } = await receiving()
+    receiver.onAny(() => {
+      throw new Error('never')
+    })
+    await post(url, callback.smsDelivery())
+    expect(await receiver.drain({ deadlineMs: 30 })).toBe(false)
+  })
+})
+
+test('a callback that still waits for the store when it is closed is answered 503', async () => {
+  const admitted: (() => void)[] = []
+  const admit: OpenStore['admit'] = (events) =>
+    new Promise((resolve) => admitted.push(() => resolve(events.map(() => 'new' as const))))
+  const { receiver, url, errors } = await receiving({ store: brokenStore({ admit }) })
+  const first = post(url, callback.smsDelivery())
+  await expect.poll(() => admitted).toHaveLength(1)
+  const second = post(url, callback.smsDelivery())
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  await receiver.close({ deadlineMs: 20 })
+  for (const resolve of admitted) resolve()
+  expect([(await first).status, (await second).status]).toEqual([204, 503])
+  expect(errors).toMatchObject([{ code: 'receiver_closed', status: 503 }])
+})
+
+function describeReason({ reason }: AbortSignal): unknown {
+  return reason instanceof MessagingWebhooksError ? reason.code : reason
+}
+
+describe('close()', () => {
+  test('finishes what runs and aborts what is still running at its deadline', async () => {
+    const { receiver, server, url } = await receiving()
+    const ended: string[] = []
+    let finishOne = (): void => {}
+    receiver.on('message.*', ({ messageId }, { signal }) => {
+      signal.addEventListener('abort', () => ended.push(`${messageId} is aborted: ${String(describeReason(signal))}`))
+      if (messageId === 'hanging') return new Promise(() => {})
+      return new Promise<void>((resolve) => (finishOne = resolve)).then(() => void ended.push(`${messageId} is done`))
+    })
+    await post(url, callback.smsDelivery({ messageId: 'one' }))
+    await post(url, callback.smsDelivery({ messageId: 'hanging' }))
+    await expect.poll(async () => (await receiver.stats()).running).toBe(2)
+    server.close()
+    server.closeAllConnections()
+    const closed = receiver.close({ deadlineMs: 150 })
+    finishOne()
+    await closed
+    expect(ended).toEqual(['one is done', 'hanging is aborted: receiver_closed'])
+  })
+
+  test('of a receiver that never began is quick, and nothing can be asked of it afterwards', async () => {
+    const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
+    await receiver.close()
+    for (const asked of [
+      receiver.start(),
+      receiver.latest('1'),
+      receiver.stats(),
+      receiver.deadLetters(),
+      receiver.drain(),
+    ])
+      await expect(asked).rejects.toMatchObject({ code: 'receiver_closed' })
+  })
+})
+
+test('two receivers in one process share nothing', async () => {
+  const one = await receiving()
+  const other = await receiving()
+  const handled: string[] = []
+  one.receiver.onAny(() => void handled.push('one'))
+  other.receiver.onAny(() => void handled.push('other'))
+  const body = callback.smsDelivery({ messageId: 'the same' })
+  await post(one.url, body)
+  await one.receiver.drain()
+  expect(await other.receiver.latest('the same')).toBeUndefined()
+  await post(other.url, body)
+  await other.receiver.drain()
+  expect(handled).toEqual(['one', 'other'])
+  expect(await one.receiver.stats()).toMatchObject({ taken: 1, duplicates: 0 })
+})
+
+test('one receiver may serve several servers, and waits for all of them', async () => {
+  const { receiver, url } = await receiving()
+  const second = http.createServer(receiver.middleware('payment'))
+  const secondUrl = await listen(second)
+  onTestFinished(() => void second.close())
+  await post(url, callback.smsDelivery())
+  await post(secondUrl, callback.payment())
+  expect(await receiver.drain()).toBe(true)
+  expect(await receiver.stats()).toMatchObject({ taken: 2 })
+})
+
+test('a process with an idle receiver ends by itself', async () => {
+  const script = `
+    import http from 'node:http'
+    import { createReceiver } from ${JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)}
+    const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
+    receiver.onAny(() => {})
+    const server = http.createServer(receiver.middleware('status'))
+    await receiver.start()
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const body = JSON.stringify({ messageId: '1', status: 'success', authKey: 'key' })
+    const { status } = await fetch('http://127.0.0.1:' + server.address().port, { method: 'POST', body })
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    server.closeAllConnections()
+    server.close()
+    console.log(status)
+  `
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill())
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const code = await new Promise((resolve) => child.on('close', resolve))
+  expect({ code, output }).toEqual({ code: 0, output: '204\n' })
+})
+
+test('a callback that the store has no room for is answered 503 and reported', async () => {
+  const store = brokenStore({ admit: (events) => events.map(() => 'full' as const) })
+  const { receiver, url, errors } = await receiving({ store })
+  expect((await post(url, callback.smsDelivery())).status).toBe(503)
+  expect(errors).toMatchObject([{ name: 'RefusedError', code: 'store_full', status: 503 }])
+  expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 1 })
+})

@@ -1,0 +1,99 @@
+/** Bodies that are too large, or nearly. The numbers are those of the project's list of hazards. */
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { hazards, refused, serve, taken } from '../support/hazard.ts'
+import { post } from '../support/receiving.ts'
+import { chunked, connect, head, postSigned, reportText, signatureOf, signedBytes, writeRaw } from '../support/wire.ts'
+
+const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const TOO_LARGE = refused(413, 'body_too_large')
+const MOST = 2_000
+const small = { maxBodyBytes: MOST }
+
+/** A signed report of exactly so many bytes. */
+function sized(bytes: number): string {
+  const text = reportText({ filler: '' })
+  return reportText({ filler: 'x'.repeat(bytes - text.length) })
+}
+
+hazards([
+  {
+    name: '#53 a body of maxBodyBytes',
+    options: small,
+    send: ({ url }) => postSigned(url, sized(MOST)),
+    outcome: DELIVERED,
+  },
+  {
+    name: '#53 one byte more',
+    options: small,
+    send: ({ url }) => postSigned(url, sized(MOST + 1)),
+    outcome: TOO_LARGE,
+  },
+  {
+    name: '#53 100 MB announced: answered before they are sent',
+    send: ({ url }) => writeRaw(url, head('Content-Length: 100000000')),
+    outcome: TOO_LARGE,
+  },
+  {
+    name: '#53 2^53 bytes announced',
+    send: ({ url }) => writeRaw(url, head('Content-Length: 9007199254740993')),
+    outcome: TOO_LARGE,
+  },
+  {
+    name: '#53 5 MB that are really sent: the client sees the answer',
+    send: ({ url }) => postSigned(url, sized(5_000_000)),
+    outcome: TOO_LARGE,
+  },
+  {
+    name: '#54 maxBodyBytes in chunks',
+    options: small,
+    send: ({ url }) => {
+      const body = sized(MOST)
+      return writeRaw(
+        url,
+        head(`X-Service-Signature: ${signatureOf(body)}`, 'Transfer-Encoding: chunked'),
+        chunked(body, 7),
+      )
+    },
+    outcome: DELIVERED,
+  },
+  {
+    name: '#54 one byte more in chunks',
+    options: small,
+    send: ({ url }) => {
+      const body = sized(MOST + 1)
+      return writeRaw(
+        url,
+        head(`X-Service-Signature: ${signatureOf(body)}`, 'Transfer-Encoding: chunked'),
+        chunked(body, 7),
+      )
+    },
+    outcome: TOO_LARGE,
+  },
+  {
+    name: 'a good one behind one that is too large on one connection is taken, though nobody can be told',
+    options: small,
+    async send({ url }) {
+      const wire = await connect(url)
+      wire.write(head(`Content-Length: ${MOST + 1}`), sized(MOST + 1), signedBytes(reportText({ messageId: 'm-2' })))
+      const text = await wire.closed
+      expect(text.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 413'])
+      return 413
+    },
+    outcome: { ...TOO_LARGE, events: [{ messageId: 'm-2' }] },
+  },
+])
+
+test('every refusal that leaves a body unread closes its connection', async () => {
+  const { url } = await serve({ maxBodyBytes: MOST, bodyTimeoutMs: 200 })
+  for (const [bytes, status] of [
+    [head(`Content-Length: ${MOST + 1}`), 413],
+    [`PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\n`, 405],
+    [head('Content-Length: 500'), 408],
+  ] as const) {
+    const wire = await connect(url)
+    wire.write(bytes)
+    expect(await wire.closed).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*connection: close`, 'i'))
+  }
+  expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 204 })
+})

@@ -1,0 +1,72 @@
+/** Names that mean something to JavaScript. The numbers are those of the project's list of hazards. */
+import { expect, test } from 'vitest'
+import { hazards, serve, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { postSigned, reportText } from '../support/wire.ts'
+
+const NAMES = [
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  'hasOwnProperty',
+  'valueOf',
+  'toJSON',
+  'then',
+] as const
+const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+
+/** A signed body: a report with this JSON text in it, behind its opening brace. */
+function inserted(name: string, text: string, outcome: Outcome, more: Partial<HazardCase> = {}): HazardCase {
+  const body = reportText().replace('{', `{${text},`)
+  return { name, send: ({ url }) => postSigned(url, body), outcome, ...more }
+}
+
+hazards([
+  ...NAMES.flatMap((name) => [
+    inserted(`#46 ${name}: a text`, `"${name}":"x"`, DELIVERED),
+    inserted(`#46 ${name}: an object`, `"${name}":{"status":"network_failure","polluted":true}`, DELIVERED),
+    inserted(`#46 ${name} as the id`, `"id":1`, taken({ messageId: name }), {
+      send: ({ url }) => postSigned(url, reportText({ messageId: name })),
+      also: async ({ receiver }) => expect(await receiver.latest(name)).toMatchObject({ messageId: name }),
+    }),
+  ]),
+  inserted('#46 a report that stands in __proto__ only is none', '', unreadable('no_message_id'), {
+    send: ({ url }) => postSigned(url, '{"__proto__":{"messageId":"m-1","status":"success"}}'),
+  }),
+  inserted('#46 statuses that stand in __proto__ only are none', '', unreadable('no_message_id'), {
+    send: ({ url }) => postSigned(url, '{"__proto__":{"statuses":{"message_id":"m","status":"sent"}}}'),
+  }),
+  inserted('#46 constructor.prototype', '"constructor":{"prototype":{"polluted":true}}', DELIVERED),
+  inserted('#46 __proto__ inside statuses', '', taken({ type: 'message.sent', messageId: 'm' }), {
+    send: ({ url }) =>
+      postSigned(url, '{"statuses":{"__proto__":{"message_id":"x"},"message_id":"m","status":"sent"}}'),
+  }),
+  inserted('#86 a chat-app status constructor', '', unreadable('unknown_status'), {
+    send: ({ url }) => postSigned(url, '{"statuses":{"message_id":"m","status":"constructor"}}'),
+  }),
+  {
+    name: '#46 a subscription of type constructor',
+    mount: { kind: 'subscription' },
+    send: ({ url }) => postSigned(url, '{"event":"constructor","constructor":"x","__proto__":"consent"}'),
+    // The own `__proto__` is a text of the four words like any other.
+    outcome: taken({ type: 'subscription.consent' }),
+    // The good callback of the end is no subscription either, and is handed over all the same.
+  },
+])
+
+test('#46 nothing of a body reaches the prototype of anything', async () => {
+  const { url, handed, receiver } = await serve()
+  const before = Object.getOwnPropertyNames(Object.prototype)
+  for (const name of NAMES)
+    await postSigned(url, `{"${name}":{"polluted":"yes"},"messageId":"${name}","status":"success"}`)
+  await receiver.drain()
+  expect(handed).toHaveLength(NAMES.length)
+  expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before)
+  expect({}).not.toHaveProperty('polluted')
+  for (const event of handed) {
+    expect(Object.getPrototypeOf(event)).toBe(Object.prototype)
+    expect(event).not.toHaveProperty('polluted')
+    // An event that looks like a promise would be waited for.
+    expect(event).not.toHaveProperty('then')
+  }
+})

@@ -1,0 +1,194 @@
+/** Fields of another type, out of range, or missing. The numbers are those of the project's list of hazards. */
+import { expect } from 'vitest'
+import { callback } from 'messaging-webhooks/testing'
+import { hazards, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { postSigned, reportText } from '../support/wire.ts'
+
+const ON_CARRIER_B = { options: { networks: { b: 'carrierB' } } } as const
+const FAILED_FOR_GOOD = taken({ type: 'message.failed', failure: { kind: 'permanent', resend: false } })
+const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+
+/** A signed report with these fields. */
+function report(name: string, fields: object, outcome: Outcome, more: Partial<HazardCase> = {}): HazardCase {
+  return { name, send: ({ url }) => postSigned(url, reportText(fields)), outcome, ...more }
+}
+
+/** A signed report with this JSON text as one of its values. */
+function written(name: string, field: string, json: string, outcome: Outcome): HazardCase {
+  const body = reportText({ [field]: '?' }).replace('"?"', json)
+  return { name, send: ({ url }) => postSigned(url, body), outcome }
+}
+
+/** Several signed callbacks, one after the other; the status of the last one's answer. */
+function several(
+  name: string,
+  bodies: readonly string[],
+  outcome: Outcome,
+  more: Partial<HazardCase> = {},
+): HazardCase {
+  return {
+    name,
+    outcome,
+    async send({ url }) {
+      let status: number | undefined
+      for (const body of bodies) status = await postSigned(url, body)
+      return status
+    },
+    ...more,
+  }
+}
+
+/** What becomes of a number beyond 2^53: its digits, where this Node tells them (22 and later), else what is left of them. */
+function asRead(digits: string): string {
+  let source: string | undefined
+  JSON.parse('1', (_key: string, _value: unknown, context?: { readonly source?: string }) => (source = context?.source))
+  return source === undefined ? String(Number(digits)) : digits
+}
+
+/** The same message id as text that JSON writes as it stands. */
+function withId(json: string, more = ''): string {
+  return `{"messageId":${json},"status":"success","timestamp":1760000000${more}}`
+}
+
+hazards([
+  written('#49 an id beyond 2^53', 'messageId', '12345678901234567890', {
+    ...taken({ type: 'message.delivered', messageId: asRead('12345678901234567890') }),
+  }),
+  several(
+    '#49 two ids beyond 2^53 that are equal as numbers',
+    [withId('12345678901234567890'), withId('12345678901234567891')],
+    taken({ messageId: asRead('12345678901234567890') }, { messageId: asRead('12345678901234567891') }),
+  ),
+  several(
+    '#49 an id beyond 2^53 and a smaller one of the same name further in',
+    [
+      withId('12345678901234567890', ',"part":{"messageId":7}'),
+      withId('12345678901234567891', ',"part":{"messageId":7}'),
+    ],
+    taken({ messageId: asRead('12345678901234567890') }, { messageId: asRead('12345678901234567891') }),
+  ),
+  several(
+    '#49 an id beyond 2^53 and, further in, one that is equal as a number',
+    [
+      withId('12345678901234567890', ',"part":{"messageId":12345678901234567899}'),
+      withId('12345678901234567891', ',"part":{"messageId":12345678901234567899}'),
+    ],
+    taken({ oddities: ['inexact_id'] }, { oddities: ['inexact_id'] }),
+  ),
+  {
+    name: '#49 a chat-app id beyond 2^53',
+    send: ({ url }) => postSigned(url, '{"channel":"chat","statuses":{"message_id":9007199254740993,"status":"sent"}}'),
+    outcome: taken({ type: 'message.sent', messageId: asRead('9007199254740993') }),
+  },
+  written('#50 an id that is a number', 'messageId', '42', taken({ messageId: '42' })),
+  written('#50 an id that is -1', 'messageId', '-1', taken({ messageId: '-1' })),
+  written('#50 an id that is 0', 'messageId', '0', taken({ messageId: '0' })),
+  ...['true', 'false', '{}', '[]', '["m-1"]', 'null', '""', '" "', '"\\t\\n"', '1e400'].map((json) =>
+    written(`#50 an id that is ${json}`, 'messageId', json, unreadable('no_message_id')),
+  ),
+  {
+    name: '#50 no id at all',
+    send: ({ url }) => postSigned(url, '{"status":"success"}'),
+    outcome: unreadable('no_message_id'),
+  },
+  ...['{', '}', ':', 'a\nb', '{a}b', "'; DROP TABLE events; --", '../../etc/passwd', '%00', '\u202Eabc', '😀'].map(
+    (id) => report(`#51 an id with ${JSON.stringify(id)}`, { messageId: id }, taken({ messageId: id })),
+  ),
+  report('#51 an id of 200 kB', { messageId: 'x'.repeat(200_000) }, taken({ messageId: 'x'.repeat(200_000) }), {
+    also: async ({ receiver }) =>
+      expect(await receiver.latest('x'.repeat(200_000))).toMatchObject({ type: 'message.delivered' }),
+  }),
+  several(
+    '#51 fields that would be one text if they were joined',
+    [
+      reportText({ ...{ messageId: 'a:b', status: 'c', network: 'b', timestamp: 1_760_000_000 } }),
+      reportText({ ...{ messageId: 'a', status: 'b:c', network: 'b', timestamp: 1_760_000_000 } }),
+    ],
+    taken({ messageId: 'a:b' }, { messageId: 'a' }),
+    ON_CARRIER_B,
+  ),
+  ...['constructor', '__proto__', 'toString', 'x'.repeat(200_000), 'SUCCESS', 'success ', ' ', '0'].flatMap(
+    (status) => {
+      const shown = JSON.stringify(status.slice(0, 20))
+      return [
+        report(`#86 status ${shown} on carrier B`, { status, network: 'b' }, FAILED_FOR_GOOD, ON_CARRIER_B),
+        report(`#86 status ${shown} elsewhere`, { status }, unreadable('unknown_status')),
+      ]
+    },
+  ),
+  report('#86 status that is a number, on carrier B', { status: 7, network: 'b' }, FAILED_FOR_GOOD, ON_CARRIER_B),
+  report('#86 status that is a number, elsewhere', { status: 7 }, unreadable('unknown_status')),
+  ...['', null, true, [], {}, ['success']].flatMap((status) => [
+    report(`#86 status ${JSON.stringify(status)}`, { status }, unreadable('no_status')),
+    report(`#86 status ${JSON.stringify(status)} on carrier B`, { status, network: 'b' }, unreadable('no_status'), {
+      ...ON_CARRIER_B,
+    }),
+  ]),
+  several(
+    'two status numbers beyond 2^53 that are equal as numbers',
+    ['12345678901234567890', '12345678901234567891'].map((status) =>
+      reportText({ status: '?', network: 'b', timestamp: 1_760_000_000 }).replace('"?"', status),
+    ),
+    taken({}, {}),
+    ON_CARRIER_B,
+  ),
+  report('#87 network nobody named', { network: 'carrier-z' }, taken({ network: 'carrier-z', carrier: 'carrierA' })),
+  report('#87 no network, a word of carrier B', { status: 'delivered' }, taken({ carrier: 'carrierB' })),
+  report('#87 network that is a list', { network: ['carrier-a'] }, DELIVERED, {
+    also: ({ handed: [event] }) => expect(event).not.toHaveProperty('network'),
+  }),
+  report('#87 network constructor', { network: 'constructor' }, taken({ network: 'constructor', carrier: 'carrierA' })),
+  report('#88 code 20 beside a known word', { statusCode: 20 }, DELIVERED),
+  report('#88 code 20 and no word', { status: '', statusCode: 20 }, unreadable('unknown_status')),
+  report('#88 code 20 beside an unknown word', { status: 'x', statusCode: 20 }, unreadable('unknown_status')),
+  report('#88 code as text', { status: '', statusCode: '15' }, taken({ type: 'message.delivered', statusCode: 15 })),
+  report('#88 code as text with a nought before it', { status: '', statusCode: '015' }, taken({ statusCode: 15 })),
+  ...[15.5, '15.5', '١٥', '0x0f', ' 15', true, [15], {}, null].map((statusCode) =>
+    report(`#88 code ${JSON.stringify(statusCode)} and no word`, { status: '', statusCode }, unreadable('no_status')),
+  ),
+  ...[-1, 1e9, 0, 2 ** 31].map((statusCode) =>
+    report(`#88 code ${statusCode} and no word`, { status: '', statusCode }, unreadable('unknown_status')),
+  ),
+  ...[15.5, '١٥', -1, 1e9, null, {}].map((statusCode) =>
+    report(`#88 code ${JSON.stringify(statusCode)} beside a known word`, { statusCode }, DELIVERED, {
+      also: ({ handed: [event] }) => expect(event).not.toHaveProperty('statusCode'),
+    }),
+  ),
+  several(
+    'two codes of one message beside the same unknown word',
+    [13, 15].map((statusCode) => reportText({ status: 'report', statusCode, timestamp: 1_760_000_000 })),
+    taken({ type: 'message.queued', statusCode: 13 }, { type: 'message.delivered', statusCode: 15 }),
+  ),
+  {
+    name: '#94 statuses is a list of one',
+    send: ({ url }) => postSigned(url, '{"channel":"chat","statuses":[{"message_id":"m-1","status":"sent"}]}'),
+    outcome: unreadable('several_statuses'),
+  },
+  {
+    name: '#94 statuses is a list of two',
+    send: ({ url }) =>
+      postSigned(url, '{"statuses":[{"message_id":"a","status":"sent"},{"message_id":"b","status":"read"}]}'),
+    outcome: unreadable('several_statuses'),
+  },
+  ...['null', '"sent"', '1', '{}', '{"status":"sent"}', '{"message_id":null,"status":"sent"}'].map((statuses) => ({
+    name: `#94 statuses is ${statuses}`,
+    send: ({ url }: { url: string }) => postSigned(url, `{"channel":"chat","statuses":${statuses}}`),
+    outcome: unreadable('no_message_id'),
+  })),
+  ...['junk', 1.5, null, [], { at: 1 }, '٣'].map((expiry): HazardCase => ({
+    name: `#95 expiration_timestamp ${JSON.stringify(expiry)}`,
+    send: ({ url }) =>
+      postSigned(url, JSON.stringify(callback.chatApp({ statuses: { status: 'sent', expiration_timestamp: expiry } }))),
+    outcome: taken({ type: 'message.sent', payload: { statuses: { expiration_timestamp: expiry } } }),
+  })),
+  report(
+    'an unknown word of the chat-app',
+    { status: undefined, statuses: { message_id: 'm', status: 'seen' } },
+    {
+      ...unreadable('unknown_status'),
+    },
+  ),
+  report('fields that nobody knows', { weather: 'fine', more: { of: ['it'] } }, DELIVERED),
+  report('no project, no channel, no network', { project: undefined, channel: undefined }, DELIVERED),
+  report('channel that is a number', { channel: 1 }, taken({ type: 'message.delivered', channel: '' })),
+])

@@ -1,0 +1,48 @@
+/** Requests with a method that is not POST, or not really. The numbers are those of the project's list of hazards. */
+import { expect } from 'vitest'
+import { hazards, neverReachesUs, taken, type HazardCase } from '../support/hazard.ts'
+import { head, postSigned, reportText, request, writeRaw } from '../support/wire.ts'
+
+const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const BODY = reportText()
+
+/** Refused before anything is looked at: nobody can have meant a callback. */
+const NOT_ALLOWED = neverReachesUs(405)
+
+hazards([
+  ...['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY', 'PROPFIND'].map((method): HazardCase => ({
+    name: `#71 ${method}`,
+    async send({ url }) {
+      const { status, headers } = await request(url, { method })
+      expect(headers).toMatchObject({ allow: 'POST', connection: 'close' })
+      return status
+    },
+    outcome: NOT_ALLOWED,
+  })),
+  {
+    name: '#71 PUT with a right signature and a body that is never sent whole',
+    send: ({ url }) => writeRaw(url, `PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n\r\n{`),
+    outcome: NOT_ALLOWED,
+  },
+  {
+    name: 'post in small letters',
+    send: ({ url }) => writeRaw(url, head().replace('POST', 'post')),
+    outcome: neverReachesUs(400),
+  },
+  {
+    name: '#72 a method that was overridden before us',
+    mount: {
+      within: (middleware) => (incoming, response) => {
+        if (incoming.headers['x-http-method-override'] !== undefined) incoming.method = 'DELETE'
+        middleware(incoming, response)
+      },
+    },
+    send: ({ url }) => postSigned(url, BODY, { 'x-http-method-override': 'DELETE' }),
+    outcome: NOT_ALLOWED,
+  },
+  {
+    name: '#72 the same header with nobody to heed it',
+    send: ({ url }) => postSigned(url, BODY, { 'x-http-method-override': 'DELETE' }),
+    outcome: DELIVERED,
+  },
+])

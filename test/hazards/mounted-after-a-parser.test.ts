@@ -1,0 +1,251 @@
+/** Applications in which something else reads or bends the request first. The numbers are those of the hazard list. */
+import { gzipSync } from 'node:zlib'
+import type http from 'node:http'
+import connect from 'connect'
+import express from 'express'
+import express4 from 'express4'
+import type { Middleware } from 'messaging-webhooks'
+import { hazards, neverReachesUs, refused, reporting, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { keyedText, postSigned, postUnsigned, reportText, request, signatureOf } from '../support/wire.ts'
+
+type Application = (middleware: Middleware) => http.RequestListener
+type Step = (
+  incoming: http.IncomingMessage & { body?: unknown; rawBody?: unknown },
+  response: http.ServerResponse,
+  next: (error?: unknown) => void,
+) => void
+
+const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1', proof: 'signature' })
+const BY_KEY = taken({ type: 'message.delivered', messageId: 'm-1', proof: 'authKey' })
+const PARSED = refused(401, 'body_already_parsed')
+const READ = refused(401, 'body_already_read')
+
+/** The steps stand before the receiver for callbacks that ask for it; the good one of the end comes without them. */
+function after(...steps: readonly Step[]): Application {
+  return (middleware) => {
+    const application = connect()
+    application.use((incoming, response, next) => {
+      if (incoming.headers['x-bent'] === undefined) middleware(incoming, response)
+      else next()
+    })
+    for (const step of steps) application.use(step)
+    application.use(middleware)
+    return application
+  }
+}
+
+const BENT = { 'x-bent': 'yes' }
+
+/** A signed callback to an application with these steps. */
+function signed(name: string, steps: readonly Step[], outcome: Outcome, more: Partial<HazardCase> = {}): HazardCase {
+  const send: HazardCase['send'] = ({ url }) => postSigned(url, reportText(), BENT)
+  return { name, mount: { within: after(...steps) }, send, outcome, ...more }
+}
+
+/** A callback with the right authKey and no signature. */
+function keyed(name: string, steps: readonly Step[], outcome: Outcome, more: Partial<HazardCase> = {}): HazardCase {
+  return signed(name, steps, outcome, { send: ({ url }) => postUnsigned(url, keyedText(), BENT), ...more })
+}
+
+/** Reads the whole body and leaves it where the step says. */
+function reading(leave: (incoming: Parameters<Step>[0], bytes: Buffer) => void): Step {
+  return (incoming, _, next) => {
+    const parts: Buffer[] = []
+    incoming.on('data', (part: Buffer) => void parts.push(part))
+    incoming.on('end', () => {
+      leave(incoming, Buffer.concat(parts))
+      next()
+    })
+  }
+}
+
+const keepsRawBody = express.json({
+  verify: (incoming: Parameters<Step>[0], _, bytes) => void (incoming.rawBody = bytes),
+})
+
+hazards([
+  signed('#73 express.json(), signed', [express.json()], PARSED),
+  signed('#73 express.json() of Express 4, signed', [express4.json()], PARSED),
+  keyed('#74 express.json(), right authKey', [express.json()], reporting(BY_KEY, 'body_already_parsed')),
+  keyed('#74 express.json() of Express 4, right authKey', [express4.json()], reporting(BY_KEY, 'body_already_parsed')),
+  keyed('#74 it is said once', [express.json()], reporting(BY_KEY, 'body_already_parsed'), {
+    async send({ url }) {
+      for (let count = 0; count < 3; count += 1) await postUnsigned(url, keyedText({ timestamp: 1_760_000_000 }), BENT)
+      return 204
+    },
+  }),
+  keyed('#73 express.json(), wrong authKey', [express.json()], refused(401, 'auth_key_mismatch'), {
+    send: ({ url }) => postUnsigned(url, reportText({ authKey: 'wrong' }), BENT),
+  }),
+  signed('#73 express.json(), the policy asks for a signature', [express.json()], PARSED, {
+    mount: { proof: 'signature', within: after(express.json()) },
+    send: ({ url }) => postSigned(url, keyedText(), BENT),
+  }),
+  signed('express.json() and bytes kept in rawBody', [keepsRawBody], DELIVERED),
+  ...[express.json(), express4.json()].map((json, index) =>
+    signed(`#75 express.json() ${5 - index} that leaves text/plain alone`, [json], DELIVERED, {
+      send: ({ url }) => postSigned(url, reportText(), { ...BENT, 'content-type': 'text/plain' }),
+    }),
+  ),
+  signed('express.raw()', [express.raw({ type: () => true })], DELIVERED),
+  signed('express.raw() and no body', [express.raw({ type: () => true })], refused(401, 'signature_missing'), {
+    send: ({ url }) => postUnsigned(url, '', BENT),
+  }),
+  signed('express.text()', [express.text({ type: () => true })], DELIVERED),
+  signed('express.text(), bytes that are no UTF-8', [express.text({ type: () => true })], PARSED, {
+    send({ url }) {
+      const body = Buffer.concat([
+        Buffer.from(reportText({ note: '' }).slice(0, -2)),
+        Buffer.of(0xff),
+        Buffer.from('"}'),
+      ])
+      return postSigned(url, body, BENT)
+    },
+  }),
+  signed('express.urlencoded() that takes JSON for a form', [express.urlencoded({ type: () => true })], PARSED),
+  signed(
+    '#61 express.raw() that inflated it, signed before it was compressed',
+    [express.raw({ type: () => true })],
+    DELIVERED,
+    {
+      send: ({ url }) =>
+        postSigned(url, gzipSync(reportText()), {
+          ...BENT,
+          'content-encoding': 'gzip',
+          'x-service-signature': signatureOf(reportText()),
+        }),
+    },
+  ),
+  signed('#61 express.raw() that inflated it, right authKey', [express.raw({ type: () => true })], BY_KEY, {
+    send: ({ url }) => postUnsigned(url, gzipSync(keyedText()), { ...BENT, 'content-encoding': 'gzip' }),
+  }),
+  signed(
+    '#61 express.raw() that inflated it, signed as sent',
+    [express.raw({ type: () => true })],
+    refused(401, 'signature_mismatch'),
+    {
+      send: ({ url }) => postSigned(url, gzipSync(reportText()), { ...BENT, 'content-encoding': 'gzip' }),
+    },
+  ),
+  signed(
+    '#61 express.json() that inflated it, right authKey',
+    [express.json()],
+    reporting(BY_KEY, 'body_already_parsed'),
+    {
+      send: ({ url }) => postUnsigned(url, gzipSync(keyedText()), { ...BENT, 'content-encoding': 'gzip' }),
+    },
+  ),
+  signed('express.json() refuses what is no JSON before we see it', [express.json()], neverReachesUs(400), {
+    send: ({ url }) => postSigned(url, '{', BENT),
+  }),
+  signed(
+    '#76 rawBody of text whose bytes are not as many as announced',
+    [
+      reading((incoming, bytes) => {
+        incoming.rawBody = bytes.toString('latin1')
+        incoming.body = JSON.parse(bytes.toString())
+      }),
+    ],
+    PARSED,
+    { send: ({ url }) => postSigned(url, reportText({ note: 'é' }), BENT) },
+  ),
+  signed(
+    '#76 rawBody of text with the same bytes',
+    [reading((incoming, bytes) => void (incoming.rawBody = bytes.toString()))],
+    DELIVERED,
+  ),
+  signed(
+    'rawBody that is a Uint8Array',
+    [reading((incoming, bytes) => void (incoming.rawBody = new Uint8Array(bytes)))],
+    DELIVERED,
+  ),
+  signed(
+    'rawBody larger than maxBodyBytes',
+    [reading((incoming, bytes) => void (incoming.rawBody = bytes))],
+    refused(413, 'body_too_large'),
+    {
+      options: { maxBodyBytes: 2_000 },
+      send({ url }) {
+        const body = reportText({ note: 'x'.repeat(2_000) })
+        return request(url, { body, headers: { ...BENT, 'transfer-encoding': 'chunked' } }).then(({ status }) => status)
+      },
+    },
+  ),
+  ...[true, 42, () => 'body', Symbol('body')].map((rawBody) =>
+    signed(`rawBody that is a ${typeof rawBody}`, [reading((incoming) => void (incoming.rawBody = rawBody))], READ),
+  ),
+  ...[null, undefined].map((body) =>
+    signed(`body that is ${String(body)}`, [reading((incoming) => void (incoming.body = body))], READ),
+  ),
+  ...[42, true, [], ['m-1'], Symbol('body'), () => 'body', 10n].map((body) =>
+    signed(
+      `body that is ${typeof body} ${JSON.stringify(body, noBigint)}`,
+      [reading((incoming) => void (incoming.body = body))],
+      PARSED,
+    ),
+  ),
+  ...unwritableBodies().map(([what, body]) =>
+    signed(`body that is ${what}`, [reading((incoming) => void (incoming.body = body))], PARSED),
+  ),
+  signed('something read it and left nothing', [reading(() => {})], READ),
+  signed('#77 setEncoding() before us', [(incoming, _, next) => next(void incoming.setEncoding('utf8'))], READ),
+  signed(
+    '#77 setEncoding() before something read it',
+    [(incoming, _, next) => next(void incoming.setEncoding('utf8')), reading(() => {})],
+    READ,
+    {
+      mount: {
+        within: after((incoming, _, next) => {
+          incoming.setEncoding('utf8')
+          incoming.on('data', () => {})
+          incoming.on('end', () => next())
+        }),
+      },
+    },
+  ),
+  signed('a step that waits before it goes on', [(_, __, next) => void setTimeout(next, 20)], DELIVERED),
+  signed('a step that pauses the request', [(incoming, _, next) => next(void incoming.pause())], DELIVERED),
+  signed('a step that listens along', [(incoming, _, next) => next(void incoming.on('data', () => {}))], DELIVERED),
+  signed('a step that has answered already', [(_, response, next) => next(void response.writeHead(202).end())], {
+    ...DELIVERED,
+    status: 202,
+  }),
+  signed(
+    'a step that has destroyed the request',
+    [(incoming, _, next) => next(void incoming.destroy())],
+    {
+      status: undefined,
+      events: [],
+      codes: ['body_incomplete'],
+    },
+    {
+      send: ({ url }) => postSigned(url, reportText(), BENT).catch(() => undefined),
+    },
+  ),
+])
+
+function noBigint(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? value.toString() : value
+}
+
+/** Values that cannot be written out as JSON, or not without harm. */
+function unwritableBodies(): readonly (readonly [what: string, body: object])[] {
+  const circle: Record<string, unknown> = {}
+  circle['circle'] = circle
+  let deep: unknown = {}
+  for (let depth = 0; depth < 100_000; depth += 1) deep = { deep }
+  return [
+    ['a circle', circle],
+    ['too deep to write', { deep }],
+    [
+      'one that throws when it is written',
+      {
+        toJSON: () => {
+          throw new Error('no')
+        },
+      },
+    ],
+    ['one that is written as nothing', { toJSON: () => undefined }],
+    ['one that holds a bigint', { messageId: 10n }],
+  ]
+}

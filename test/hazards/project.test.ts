@@ -1,0 +1,131 @@
+/** The project that a body names. The numbers are those of the project's list of hazards. */
+import { expect } from 'vitest'
+import { hazards, refused, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
+import { postSigned, postUnsigned, reportText, signatureOf } from '../support/wire.ts'
+
+const MINE = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+const OTHER = { authKey: 'the-key-of-the-other', signingSecret: 'the-secret-of-the-other' }
+const TWO = { projects: { 'My Shop': MINE, Other: OTHER } }
+const UNKNOWN = refused(401, 'project_unknown')
+const MISMATCH = refused(401, 'signature_mismatch')
+const KEY_MISMATCH = refused(401, 'auth_key_mismatch')
+
+/** A callback signed with the secret of My Shop. */
+function signed(name: string, fields: object, outcome: Outcome, options: HazardCase['options'] = TWO): HazardCase {
+  return { name, options, send: ({ url }) => postSigned(url, reportText(fields)), outcome }
+}
+
+/** A callback with the authKey of My Shop. */
+function keyed(name: string, fields: object, outcome: Outcome, options: HazardCase['options'] = TWO): HazardCase {
+  const body = reportText({ ...fields, authKey: AUTH_KEY })
+  return { name, options, send: ({ url }) => postUnsigned(url, body), outcome }
+}
+
+const asked: (string | undefined)[] = []
+const lookup = {
+  credentials(project: string | undefined) {
+    asked.push(project)
+    return project === 'My Shop' ? MINE : undefined
+  },
+}
+
+hazards([
+  signed('its own project, signed', {}, taken({ project: 'My Shop', proof: 'signature' })),
+  keyed('its own project, by its key', {}, taken({ project: 'My Shop', proof: 'authKey' })),
+  signed('#81 signed by My Shop, names the other', { project: 'Other' }, MISMATCH),
+  keyed('#81 the key of My Shop, names the other', { project: 'Other' }, KEY_MISMATCH),
+  keyed('a stranger', { project: 'Nobody' }, UNKNOWN),
+  {
+    name: '#81 signed by My Shop, the key of the other, names the other',
+    options: TWO,
+    mount: { proof: 'both' },
+    send: ({ url }) => postSigned(url, reportText({ project: 'Other', authKey: OTHER.authKey })),
+    outcome: MISMATCH,
+  },
+  ...['constructor', '__proto__', 'toString', 'hasOwnProperty', 'prototype', 'valueOf'].flatMap((project) => [
+    signed(`#82 ${project}, signed`, { project }, UNKNOWN),
+    keyed(`#82 ${project}, by a key`, { project }, UNKNOWN),
+    {
+      name: `#82 __proto__ as a name as it stands in JSON, beside ${project}`,
+      options: TWO,
+      send: ({ url }: { url: string }) =>
+        postUnsigned(url, `{"__proto__":{"project":"My Shop"},"project":"${project}","authKey":"${AUTH_KEY}"}`),
+      outcome: UNKNOWN,
+    },
+  ]),
+  ...[undefined, null, 42, '', [], ['Other'], { name: 'Other' }, true].flatMap((project) => [
+    signed(`#83 project ${JSON.stringify(project)}, signed`, { project }, taken({ project: 'My Shop' })),
+    keyed(`#83 project ${JSON.stringify(project)}, by its key`, { project }, taken({ project: 'My Shop' })),
+  ]),
+  {
+    name: '#83 no project, and two have the same key',
+    options: { projects: { 'My Shop': MINE, Twin: { authKey: AUTH_KEY } } },
+    send: ({ url }) => postUnsigned(url, reportText({ project: undefined, authKey: AUTH_KEY })),
+    outcome: refused(401, 'project_ambiguous'),
+  },
+  {
+    name: '#83 two have the same key, and one is named',
+    options: { projects: { 'My Shop': MINE, Twin: { authKey: AUTH_KEY } } },
+    send: ({ url }) => postUnsigned(url, reportText({ project: 'Twin', authKey: AUTH_KEY })),
+    outcome: taken({ project: 'Twin' }),
+  },
+  ...['my shop', 'MY SHOP', 'My Shop ', ' My Shop', 'My  Shop', 'My\u00a0Shop', 'My Shop\u0000', 'My\u200bShop'].map(
+    (project) => signed(`#84 ${JSON.stringify(project)}`, { project }, UNKNOWN),
+  ),
+  signed('#84 composed where it is decomposed', { project: 'Caf\u00e9' }, UNKNOWN, {
+    projects: { 'My Shop': MINE, 'Cafe\u0301': OTHER },
+  }),
+  {
+    ...keyed('#85 257 characters, with a function', { project: 'x'.repeat(257) }, UNKNOWN, lookup),
+    outcome: refused(401, 'project_name_too_long'),
+    also: () => expect(asked).not.toContain('x'.repeat(257)),
+  },
+  {
+    ...keyed('#85 200 kB, with a function', { project: 'x'.repeat(200_000) }, UNKNOWN, lookup),
+    outcome: refused(401, 'project_name_too_long'),
+    also: () => expect(asked).not.toContain('x'.repeat(200_000)),
+  },
+  {
+    ...keyed('#85 256 characters are looked up, with a function', { project: 'y'.repeat(256) }, UNKNOWN, lookup),
+    also: () => expect(asked).toContain('y'.repeat(256)),
+  },
+  {
+    name: '#85 an unknown name is not looked up again at once',
+    options: lookup,
+    async send({ url }) {
+      await postUnsigned(url, reportText({ project: 'again', authKey: AUTH_KEY }))
+      return postUnsigned(url, reportText({ project: 'again', authKey: AUTH_KEY }))
+    },
+    outcome: { status: 401, events: [], codes: ['project_unknown', 'project_unknown'] },
+    also: () => expect(asked.filter((name) => name === 'again')).toHaveLength(1),
+  },
+  signed(
+    'a long name under one pair is no reason to lose it',
+    { project: 'x'.repeat(300) },
+    taken({ project: 'x'.repeat(300) }),
+    {},
+  ),
+  {
+    name: 'one of 16 projects, unnamed in the body',
+    options: { projects: { ...manyProjects(15), 'My Shop': MINE } },
+    send: ({ url }) => postUnsigned(url, reportText({ project: undefined, authKey: AUTH_KEY })),
+    outcome: taken({ project: 'My Shop' }),
+  },
+  {
+    name: 'the same message of two projects is two events',
+    options: TWO,
+    async send({ url }) {
+      const other = reportText({ project: 'Other', timestamp: 1_760_000_000 })
+      await postSigned(url, reportText({ timestamp: 1_760_000_000 }))
+      return postSigned(url, other, { 'x-service-signature': signatureOf(other, { secret: OTHER.signingSecret }) })
+    },
+    outcome: taken({ project: 'My Shop' }, { project: 'Other' }),
+  },
+])
+
+function manyProjects(count: number) {
+  return Object.fromEntries(
+    Array.from({ length: count }, (_, index) => [`Shop ${index}`, { authKey: `the-key-of-${index}` }]),
+  )
+}

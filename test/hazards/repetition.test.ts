@@ -1,0 +1,130 @@
+/** The same callback again, at once, later, and long after. The numbers are those of the project's list of hazards. */
+import { memoryStore } from 'messaging-webhooks'
+import { expect } from 'vitest'
+import { hazards, taken, type HazardCase } from '../support/hazard.ts'
+import {
+  connect,
+  digestOf,
+  keyedText,
+  nowSeconds,
+  postSigned,
+  postUnsigned,
+  reportText,
+  signedBytes,
+} from '../support/wire.ts'
+
+const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+const AT = { timestamp: 1_760_000_000 }
+
+/** Bodies that mean the same event as one another, or do not. */
+function pair(name: string, first: string, second: string, events: number, more: Partial<HazardCase> = {}): HazardCase {
+  return {
+    name,
+    async send({ url }) {
+      await postSigned(url, first)
+      return postSigned(url, second)
+    },
+    outcome: taken(...Array.from({ length: events }, () => ({}))),
+    ...more,
+  }
+}
+
+const chatApp = (fields: object, more: object = {}): string =>
+  JSON.stringify({
+    project: 'My Shop',
+    channel: 'chat',
+    statuses: { message_id: 'm', status: 'sent', ...fields },
+    ...more,
+  })
+
+const clock = { now: Date.now() }
+const DAY_MS = 86_400_000
+
+hazards([
+  {
+    name: '#98 the same twice at once on one connection',
+    async send({ url }) {
+      const wire = await connect(url)
+      wire.write(signedBytes(reportText(AT)), signedBytes(reportText(AT)))
+      expect(await wire.answers(2)).toEqual([204, 204])
+      return 204
+    },
+    outcome: DELIVERED,
+  },
+  {
+    name: '#98 the same 50 times at once on 50 connections',
+    async send({ url }) {
+      const statuses = await Promise.all(Array.from({ length: 50 }, () => postSigned(url, reportText(AT))))
+      expect(new Set(statuses)).toEqual(new Set([204]))
+      return 204
+    },
+    outcome: DELIVERED,
+    also: async ({ receiver }) => expect(await receiver.stats()).toMatchObject({ taken: 50, duplicates: 49 }),
+  },
+  {
+    name: '#99 a request with an authKey, again within the time that duplicates are known',
+    options: { clock: () => clock.now, store: memoryStore({ dedupeDays: 2 }) },
+    async send({ url, receiver }) {
+      await postUnsigned(url, keyedText(AT))
+      await receiver.drain()
+      clock.now += DAY_MS
+      return postUnsigned(url, keyedText(AT))
+    },
+    outcome: DELIVERED,
+  },
+  {
+    name: '#99 and after it',
+    options: { clock: () => clock.now, store: memoryStore({ dedupeDays: 2 }) },
+    async send({ url, receiver }) {
+      await postUnsigned(url, keyedText(AT))
+      await receiver.drain()
+      clock.now += 2 * DAY_MS + 1
+      return postUnsigned(url, keyedText(AT))
+    },
+    outcome: taken({ messageId: 'm-1' }, { messageId: 'm-1' }),
+  },
+  {
+    name: '#100 a signed request, again within 300 s',
+    async send({ url, receiver }) {
+      const t = nowSeconds() - 200
+      const signature = { 'x-service-signature': `t=${t},v1=${digestOf(t, reportText(AT))}` }
+      await postSigned(url, reportText(AT), signature)
+      await receiver.drain()
+      return postSigned(url, reportText(AT), signature)
+    },
+    outcome: DELIVERED,
+  },
+  pair('the same report, its fields in another order', reportText(AT), reordered(reportText(AT)), 1),
+  pair(
+    'the same report, with more white space',
+    reportText(AT),
+    JSON.stringify(JSON.parse(reportText(AT)), null, 2),
+    1,
+  ),
+  pair('the same report, with and without the authKey', reportText(AT), keyedText(AT), 1),
+  pair('the same report, its timestamp once as text', reportText(AT), reportText({ timestamp: '1760000000' }), 1),
+  pair('the same report, with a field more', reportText(AT), reportText({ ...AT, retry: 1 }), 1),
+  pair('a report of the next second', reportText(AT), reportText({ timestamp: 1_760_000_001 }), 2),
+  pair('a report with and one without a time', reportText(AT), reportText(), 2),
+  pair('another message', reportText(AT), reportText({ ...AT, messageId: 'm-2' }), 2),
+  pair('a message id in another case', reportText(AT), reportText({ ...AT, messageId: 'M-1' }), 2),
+  pair('another project under one pair', reportText(AT), reportText({ ...AT, project: 'Other' }), 2),
+  pair('sent and delivered', chatApp({}), chatApp({ status: 'delivered' }), 2),
+  pair(
+    'a chat-app report, with another conversation',
+    chatApp({ conversation_id: 'a' }),
+    chatApp({ conversation_id: 'b' }),
+    1,
+  ),
+  pair('two equal payments', '{"id":1}', '{"id":1}', 1, { mount: { kind: 'payment' } }),
+  pair('a payment pending and then completed', '{"id":1,"s":"pending"}', '{"id":1,"s":"done"}', 2, {
+    mount: { kind: 'payment' },
+  }),
+  pair('the same bytes that nobody can read', '{"', '{"', 1),
+  pair('other bytes that nobody can read', '{"', '{"a', 2),
+])
+
+/** Of a flat object of texts and numbers. */
+function reordered(text: string): string {
+  return `{${text.slice(1, -1).split(',').reverse().join()}}`
+}

@@ -1,0 +1,89 @@
+/** The `timestamp` of a payload, in every type and far out of range. The numbers are those of the project's list of hazards. */
+import { expect } from 'vitest'
+import { hazards, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { digestOf, nowSeconds, postSigned, reportText } from '../support/wire.ts'
+
+/** Several signed callbacks, one after the other; the status of the last one's answer. */
+function several(
+  name: string,
+  bodies: readonly string[],
+  outcome: Outcome,
+  more: Partial<HazardCase> = {},
+): HazardCase {
+  return {
+    name,
+    outcome,
+    async send({ url }) {
+      let status: number | undefined
+      for (const body of bodies) status = await postSigned(url, body)
+      return status
+    },
+    ...more,
+  }
+}
+
+const NOW = 1_760_000_000
+const SIGNED_AT = NOW - 100
+
+/** A report with this JSON text as its timestamp, signed 100 s before the clock's time. */
+function timed(name: string, json: string, fields: object): HazardCase {
+  const body = reportText({ timestamp: '?' }).replace('"?"', json)
+  return {
+    name,
+    options: { clock: () => NOW * 1_000 },
+    send: ({ url }) =>
+      postSigned(url, body, { 'x-service-signature': `t=${SIGNED_AT},v1=${digestOf(SIGNED_AT, body)}` }),
+    outcome: taken({ type: 'message.delivered', ...fields }),
+    also: ({ handed: [event] }) => expect(event?.raw.toString()).toContain(`"timestamp":${json}`),
+  }
+}
+
+const BY_PAYLOAD = (timestamp: number) => ({ timestamp, timestampSource: 'payload' })
+const BY_SIGNATURE = (oddity: string) => ({ timestamp: SIGNED_AT, timestampSource: 'signature', oddities: [oddity] })
+
+hazards([
+  timed('a timestamp as the contract has it', '1759990000', BY_PAYLOAD(1_759_990_000)),
+  timed('#89 timestamp as text', '"1759990000"', BY_PAYLOAD(1_759_990_000)),
+  ...[
+    '""',
+    'null',
+    'true',
+    '[]',
+    '{}',
+    '"soon"',
+    '"1759990000 "',
+    '"-5"',
+    '[1759990000]',
+    '"2025-10-09T00:00:00Z"',
+  ].map((json) => timed(`#90 timestamp ${json}`, json, BY_SIGNATURE('timestamp_unreadable'))),
+  timed('#91 timestamp in milliseconds', '1759990000000', BY_SIGNATURE('timestamp_in_milliseconds')),
+  timed('#91 timestamp in milliseconds, as text', '"1759990000000"', BY_SIGNATURE('timestamp_in_milliseconds')),
+  ...['-1', '0', '1e20', '946684799', String(NOW + 86_401), String(NOW + 365 * 86_400), '1759990000000000'].map(
+    (json) => timed(`#92 #93 timestamp ${json}`, json, BY_SIGNATURE('timestamp_out_of_range')),
+  ),
+  timed('#92 timestamp 1.5', '1.5', BY_SIGNATURE('timestamp_unreadable')),
+  timed('#92 timestamp 1e400', '1e400', BY_SIGNATURE('timestamp_unreadable')),
+  timed('#92 2000-01-01 is the first that is used', '946684800', BY_PAYLOAD(946_684_800)),
+  timed('#93 a day ahead is the last that is used', String(NOW + 86_400), BY_PAYLOAD(NOW + 86_400)),
+  several(
+    '#93 a report from next year does not stay the latest',
+    [
+      reportText({ status: 'network_failure', timestamp: nowSeconds() + 365 * 86_400 }),
+      reportText({ status: 'success', timestamp: nowSeconds() + 60 }),
+    ],
+    taken({ type: 'message.failed' }, { type: 'message.delivered' }),
+    {
+      also: async ({ receiver }) => expect(await receiver.latest('m-1')).toMatchObject({ type: 'message.delivered' }),
+    },
+  ),
+  several(
+    'two reports that differ only in a timestamp that is not used',
+    [reportText({ timestamp: 1_760_000_000_000 }), reportText({ timestamp: 1_760_000_001_000 })],
+    taken({ oddities: ['timestamp_in_milliseconds'] }, { oddities: ['timestamp_in_milliseconds'] }),
+  ),
+  several(
+    'the same report twice, with a timestamp that is not used',
+    [reportText({ timestamp: 1_760_000_000_000 }), reportText({ timestamp: 1_760_000_000_000 })],
+    taken({ oddities: ['timestamp_in_milliseconds'] }),
+  ),
+])

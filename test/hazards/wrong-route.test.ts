@@ -1,0 +1,124 @@
+/** Callbacks at the wrong URL, and schemas that refuse them. The numbers are those of the project's list of hazards. */
+import { callback } from 'messaging-webhooks/testing'
+import type { Schemas } from 'messaging-webhooks'
+import { expect } from 'vitest'
+import { hazards, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { keyedText, postSigned, reportText } from '../support/wire.ts'
+
+type Validate = NonNullable<Schemas['payment']>['~standard']['validate']
+
+/** A signed body at the URL of a kind. */
+function at(
+  kind: 'received' | 'payment' | 'subscription' | 'status' | undefined,
+  name: string,
+  body: object | string,
+  outcome: Outcome,
+): HazardCase {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return { name, mount: { kind }, send: ({ url }) => postSigned(url, text), outcome }
+}
+
+/** A payment under the user's own schema. */
+function checked(name: string, validate: Validate, outcome: Outcome, handlerTimeoutMs = 60_000): HazardCase {
+  const payment = { '~standard': { version: 1 as const, vendor: 'test', validate } }
+  return {
+    name,
+    mount: { kind: 'payment' },
+    options: { schemas: { payment }, handlerTimeoutMs },
+    send: ({ url }) => postSigned(url, JSON.stringify({ ...callback.payment(), note: 'from the body' })),
+    outcome,
+    also: ({ errors }) => expect(errors).toEqual([]),
+  }
+}
+
+function thrower(thrown: unknown): Validate {
+  return () => {
+    throw thrown
+  }
+}
+
+/** What a schema written without types may give. */
+const NOTHING: never = JSON.parse('null') as never
+
+const FAILED = unreadable('schema_failed', { kind: 'payment', data: { note: 'from the body' } })
+const REFUSED = unreadable('schema_refused', { kind: 'payment', data: { note: 'from the body' } })
+
+hazards([
+  at(
+    'payment',
+    '#96 a report at the URL of payments',
+    reportText(),
+    taken({ type: 'payment', data: { messageId: 'm-1' } }),
+  ),
+  at('received', '#96 a report at the URL of received messages', reportText(), taken({ type: 'received' })),
+  at(
+    'subscription',
+    '#96 a report at the URL of subscriptions',
+    reportText(),
+    unreadable('unknown_subscription', { kind: 'subscription' }),
+  ),
+  at(
+    'status',
+    '#96 a payment at the URL of reports',
+    callback.payment(),
+    unreadable('no_message_id', { kind: 'status' }),
+  ),
+  at('status', '#96 a received message at the URL of reports', callback.received(), unreadable('no_message_id')),
+  at('status', '#96 a subscription at the URL of reports', callback.subscription(), unreadable('no_message_id')),
+  at(undefined, 'a report at a URL without a kind', reportText(), taken({ type: 'message.delivered' })),
+  at(undefined, 'a chat-app report at a URL without a kind', callback.chatApp(), taken({ type: 'message.delivered' })),
+  at(undefined, 'a payment at a URL without a kind', callback.payment(), unreadable('unknown_shape')),
+  at(undefined, 'a list at a URL without a kind', '[]', unreadable('not_an_object')),
+  at('payment', 'a list at the URL of payments', '[1]', unreadable('not_an_object', { kind: 'payment', data: [1] })),
+  at('payment', 'no JSON at the URL of payments', '<a/>', unreadable('not_json', { kind: 'payment', data: undefined })),
+  at('payment', 'an empty body at the URL of payments', '', unreadable('empty_body', { kind: 'payment' })),
+  at('payment', 'an empty object at the URL of payments', '{}', taken({ type: 'payment', data: {} })),
+  ...['activate', 'deactivate', 'consent', 'delivery'].map((word) =>
+    at(
+      'subscription',
+      `a subscription: ${word}`,
+      callback.subscription({ event: word }),
+      taken({ type: `subscription.${word}` }),
+    ),
+  ),
+  at('subscription', 'two different words', { a: 'activate', b: 'consent' }, unreadable('unknown_subscription')),
+  at('subscription', 'the same word twice', { a: 'activate', b: 'activate' }, taken({ type: 'subscription.activate' })),
+  at('subscription', 'the word in capitals', { event: 'ACTIVATE' }, unreadable('unknown_subscription')),
+  at('subscription', 'the word further in', { event: { type: 'activate' } }, unreadable('unknown_subscription')),
+  checked('#97 the schema refuses', () => ({ issues: [{ message: 'quotes from the body' }] }), REFUSED),
+  checked('#97 the schema refuses later', () => Promise.resolve({ issues: [{ message: 'quotes' }] }), REFUSED),
+  checked('#97 the schema gives no issue and yet an empty list', () => ({ issues: [] }), REFUSED),
+  checked('#97 the schema throws an error', thrower(new Error(keyedText())), FAILED),
+  checked('#97 the schema throws undefined', thrower(undefined), FAILED),
+  checked('#97 the schema rejects', () => Promise.reject(new Error(keyedText())), FAILED),
+  checked('#97 the schema never resolves', () => new Promise(() => {}), FAILED, 30),
+  checked('#97 the schema resolves to nothing', () => Promise.resolve(NOTHING), FAILED),
+  checked('#97 the schema gives nothing', () => NOTHING, FAILED),
+  checked(
+    '#97 the schema changes the payload',
+    () => ({ value: 7 }),
+    taken({ type: 'payment', data: 7, payload: { note: 'from the body' } }),
+  ),
+  {
+    name: 'subscriptionType throws',
+    mount: { kind: 'subscription' },
+    options: {
+      subscriptionType() {
+        throw new Error('no')
+      },
+    },
+    send: ({ url }) => postSigned(url, '{"event":"activate"}'),
+    outcome: unreadable('unknown_subscription'),
+  },
+  {
+    name: 'identify throws',
+    options: {
+      identify({ messageId }) {
+        if (messageId === 'm-1') throw new Error('no')
+        return undefined
+      },
+    },
+    send: ({ url }) => postSigned(url, reportText()),
+    outcome: { ...taken({ type: 'message.delivered' }), codes: ['identify_failed'] },
+  },
+])

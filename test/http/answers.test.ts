@@ -1,0 +1,68 @@
+/** When an answer is given: after the store, and with `answer: 'handled'` after the first attempt of the handlers. */
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { post, receiving } from '../support/receiving.ts'
+
+test('an answer does not wait for the handlers', async () => {
+  const { receiver, url } = await receiving()
+  let finish = (): void => {}
+  receiver.onAny(() => new Promise<void>((resolve) => (finish = resolve)))
+  expect((await post(url, callback.smsDelivery())).status).toBe(204)
+  finish()
+})
+
+test('with answer: handled it does, for the first attempt, and a failure is still 204', async () => {
+  const { receiver, url } = await receiving({ answer: 'handled' })
+  const attempts: number[] = []
+  receiver.onAny(async (_event, { attempt }) => {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    attempts.push(attempt)
+    throw new Error('not yet')
+  })
+  expect((await post(url, callback.smsDelivery())).status).toBe(204)
+  expect(attempts).toEqual([1])
+})
+
+test('with answer: handled a duplicate is answered at once', async () => {
+  const { receiver, url } = await receiving({ answer: 'handled' })
+  let calls = 0
+  receiver.onAny(() => void (calls += 1))
+  const body = callback.smsDelivery()
+  for (let time = 0; time < 2; time += 1) expect((await post(url, body)).status).toBe(204)
+  expect(calls).toBe(1)
+})
+
+test('with answer: handled a chat-app state is answered when its gap has run out', async () => {
+  const clock = fakeClock()
+  const { receiver, url } = await receiving({ clock, answer: 'handled' })
+  const statuses: string[] = []
+  receiver.on('message.*', ({ status }) => void statuses.push(status))
+  const answer = post(url, callback.chatApp({ statuses: { status: 'delivered' } }))
+  await expect.poll(async () => (await receiver.stats()).unsettled).toBe(1)
+  expect(statuses).toEqual([])
+  await clock.advance(1_000)
+  expect((await answer).status).toBe(204)
+  expect(statuses).toEqual(['delivered'])
+})
+
+test('with answer: handled a hung handler holds the answer up for handlerTimeoutMs at most', async () => {
+  const clock = fakeClock()
+  const { receiver, url } = await receiving({ clock, answer: 'handled', handlerTimeoutMs: 5_000 })
+  receiver.onAny(() => new Promise(() => {}))
+  const answer = post(url, callback.smsDelivery())
+  await expect.poll(async () => (await receiver.stats()).running).toBe(1)
+  await clock.advance(5_000)
+  expect((await answer).status).toBe(204)
+})
+
+test('with answer: handled a callback that comes while the receiver closes is answered, not held up', async () => {
+  const { receiver, url } = await receiving({ answer: 'handled' })
+  const app = url
+  await post(app, callback.smsDelivery())
+  const closed = receiver.close({ deadlineMs: 2_000 })
+  const began = Date.now()
+  expect((await post(app, callback.smsDelivery())).status).toBe(204)
+  expect(Date.now() - began).toBeLessThan(1_000)
+  void closed
+})

@@ -1,0 +1,77 @@
+import http from 'node:http'
+import connect from 'connect'
+import express, { type Express } from 'express'
+import express4 from 'express4'
+import type { Middleware } from 'messaging-webhooks'
+import { callback, signCallback } from 'messaging-webhooks/testing'
+import supertest from 'supertest'
+import { describe, expect, test } from 'vitest'
+import { receiving, SIGNING_SECRET } from '../support/receiving.ts'
+
+/** Each way to mount the middleware; it answers `/status`. */
+const MOUNTS: Readonly<Record<string, (middleware: Middleware) => http.RequestListener | Express>> = {
+  'node:http': (middleware) => middleware,
+  Connect: (middleware) => connect().use('/status', middleware),
+  'app.use': (middleware) => express().use('/status', middleware),
+  'app.post': (middleware) => express().post('/status', middleware),
+  'a Router': (middleware) => express().use(express.Router().use('/status', middleware)),
+  'app.use of Express 4': (middleware) => express4().use('/status', middleware),
+  'app.post of Express 4': (middleware) => express4().post('/status', middleware),
+}
+
+describe.each(Object.entries(MOUNTS))('mounted by %s', (_name, mount) => {
+  test('a callback with odd white space is proved over its exact bytes and handed over', async () => {
+    const { receiver } = await receiving()
+    const delivered: string[] = []
+    receiver.on('message.delivered', ({ messageId }) => void delivered.push(messageId))
+    const body = `{ "messageId" : "one",\n\t"channel":"sms", "status":"success" , "timestamp":1700000000 }\n`
+    const response = await supertest(mount(receiver.middleware('status')))
+      .post('/status')
+      .set('content-type', 'application/json')
+      .set('x-service-signature', signCallback(body, SIGNING_SECRET))
+      .send(body)
+    await receiver.drain()
+    expect(response.status).toBe(204)
+    expect(response.text).toBe('')
+    expect(delivered).toEqual(['one'])
+  })
+
+  test('what is not authentic is answered 401 as JSON, without going on to the next handler', async () => {
+    const { receiver } = await receiving()
+    const response = await supertest(mount(receiver.middleware('status')))
+      .post('/status')
+      .send(callback.smsDelivery())
+    expect(response.status).toBe(401)
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(response.body).toEqual({ error: { code: 'not_authentic', message: 'The request is not authentic.' } })
+  })
+})
+
+test.each(['GET', 'PUT', 'DELETE', 'OPTIONS'])('%s is answered 405 with Allow', async (method) => {
+  const { url } = await receiving()
+  const response = await fetch(url, { method })
+  expect(response.status).toBe(405)
+  expect(response.headers.get('allow')).toBe('POST')
+  expect(response.headers.get('connection')).toBe('close')
+})
+
+test('one receiver serves several URLs, each with its own kind', async () => {
+  const { receiver } = await receiving()
+  const types: string[] = []
+  receiver.onAny(({ type }) => void types.push(type))
+  const app = express()
+  const bodies = {
+    status: callback.chatApp({ statuses: { status: 'sent' } }),
+    received: callback.received(),
+    payment: callback.payment(),
+    subscription: callback.subscription(),
+  } as const
+  for (const kind of ['status', 'received', 'payment', 'subscription'] as const) {
+    app.use(`/${kind}`, receiver.middleware(kind))
+    const body = JSON.stringify(bodies[kind])
+    const request = supertest(app).post(`/${kind}`).set('x-service-signature', signCallback(body, SIGNING_SECRET))
+    expect((await request.set('content-type', 'application/json').send(body)).status).toBe(204)
+  }
+  await receiver.drain()
+  expect(types).toEqual(['message.sent', 'received', 'payment', 'subscription.activate'])
+})

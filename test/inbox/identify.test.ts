@@ -1,0 +1,66 @@
+import type { IdentifyInput, Options } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
+
+async function handedOver(identify: NonNullable<Options['identify']>, bodies: readonly object[]) {
+  const { receiver, url, errors } = await receiving({ identify })
+  const ids: string[] = []
+  receiver.onAny(({ id }) => void ids.push(id))
+  for (const body of bodies) expect((await post(url, body)).status).toBe(204)
+  await receiver.drain()
+  return { ids, errors }
+}
+
+const one = callback.smsDelivery({ messageId: 'one', type: 'first', timestamp: 1_700_000_000 })
+const again = callback.smsDelivery({ messageId: 'one', type: 'second', timestamp: 1_700_000_001 })
+
+test('two callbacks that identify alike are one event', async () => {
+  const { ids, errors } = await handedOver(() => 'the same', [one, again])
+  expect(ids).toHaveLength(1)
+  expect(errors).toEqual([])
+})
+
+test('two callbacks that identify apart are two, though all else is equal', async () => {
+  let calls = 0
+  const { ids } = await handedOver(() => String((calls += 1)), [one, one])
+  expect(new Set(ids).size).toBe(2)
+})
+
+test('of two messages the same identity is two events', async () => {
+  const { ids } = await handedOver(() => 'the same', [one, callback.smsDelivery({ messageId: 'two' })])
+  expect(ids).toHaveLength(2)
+})
+
+test('undefined keeps the default: equal word and time are the same event', async () => {
+  const { ids } = await handedOver(() => undefined, [one, { ...one, type: 'another' }, again])
+  expect(ids).toHaveLength(2)
+})
+
+test.each([
+  [
+    'throws',
+    () => {
+      throw new Error('no')
+    },
+  ],
+  ['returns a number', () => 7 as unknown as string],
+  ['returns null', () => null as unknown as string],
+])('where it %s the default identity is used, and onError hears of it', async (_what, identify) => {
+  const { ids, errors } = await handedOver(identify, [one, one, again])
+  expect(ids).toHaveLength(2)
+  expect(errors.map(({ code }) => code)).toEqual(['identify_failed', 'identify_failed', 'identify_failed'])
+})
+
+test('it is shown what is known of the callback, the authKey masked', async () => {
+  const shown: IdentifyInput[] = []
+  await handedOver((input) => void shown.push(input), [one, callback.payment({ timestamp: 1_700_000_000 })])
+  expect(shown).toMatchObject([
+    { kind: undefined, project: 'My Shop', messageId: 'one', status: 'success', timestamp: 1_700_000_000 },
+    { kind: undefined, project: 'My Shop', messageId: undefined, status: undefined, timestamp: 1_700_000_000 },
+  ])
+  for (const { raw } of shown) {
+    expect(raw.toString()).not.toContain(AUTH_KEY)
+    expect(JSON.parse(raw.toString())).toMatchObject({ authKey: '*'.repeat(AUTH_KEY.length) })
+  }
+})

@@ -1,0 +1,66 @@
+/** Tiny projects that install the packed tarball. Each takes one signed callback; whatever is missing turns them red. */
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { emptyProject, mustRun, pack, type EmptyProject } from './packed.ts'
+
+const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+
+let project: EmptyProject
+let oldestNode: string
+
+beforeAll(async () => {
+  project = await emptyProject()
+  await project.install(await pack(project.folder), 'zod@4', '@types/node@24', 'node20@npm:node@20.19')
+  oldestNode = join(project.folder, 'node_modules/node20/bin/node')
+}, 240_000)
+
+afterAll(() => project.remove())
+
+describe('TypeScript, strict and with the libraries checked', { timeout: 90_000 }, () => {
+  const resolutions = {
+    node16: ['--module', 'node16'],
+    nodenext: ['--module', 'nodenext'],
+    bundler: ['--module', 'esnext', '--moduleResolution', 'bundler'],
+  }
+
+  // exactOptionalPropertyTypes changes what our types mean, not where they are found: not every pair is needed.
+  test.each([
+    { resolution: 'node16', exact: 'true' },
+    { resolution: 'nodenext', exact: 'false' },
+    { resolution: 'bundler', exact: 'true' },
+    { resolution: 'bundler', exact: 'false' },
+  ] as const)('$resolution, exactOptionalPropertyTypes $exact', async ({ resolution, exact }) => {
+    const out = `out-${resolution}-${exact}`
+    await compile('main.mts', '--outDir', out, '--exactOptionalPropertyTypes', exact, ...resolutions[resolution])
+    const output = await mustRun(process.execPath, [join(out, 'main.mjs')], project.folder)
+    expect(output).toBe('204 message.delivered m-1 true function function\n')
+  })
+
+  test('CommonJS under nodenext', async () => {
+    await compile('main.cts', '--outDir', 'out-commonjs', '--module', 'nodenext')
+    for (const node of [process.execPath, oldestNode])
+      expect(await mustRun(node, ['out-commonjs/main.cjs'], project.folder)).toBe('function string\n')
+  })
+
+  async function compile(file: string, ...options: readonly string[]): Promise<void> {
+    const always = ['--strict', '--target', 'es2022', '--types', 'node', '--skipLibCheck', 'false']
+    await mustRun(process.execPath, [tsc, ...always, ...options, file], project.folder)
+  }
+})
+
+// attw calls a `require` that meets ES modules an error, which it was before Node 20.19; that is why its rule
+// `cjs-resolves-to-esm` is left out, and why this runs on the oldest Node that is supported.
+describe.each([
+  ['ES modules', 'main.mjs'],
+  ['require', 'main.cjs'],
+])('JavaScript with %s', (_, file) => {
+  test('on this Node', async () => {
+    expect(await mustRun(process.execPath, [file], project.folder)).toBe('204 message.delivered m-1\n')
+  })
+
+  test('on Node 20.19', async () => {
+    expect(await mustRun(oldestNode, ['--version'])).toMatch(/^v20\.19\./)
+    expect(await mustRun(oldestNode, [file], project.folder)).toBe('204 message.delivered m-1\n')
+  })
+})

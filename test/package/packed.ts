@@ -1,0 +1,42 @@
+/** The package as users get it: packed, and installed into an empty project outside this one. */
+import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runProgram } from '../support/program.ts'
+
+export interface EmptyProject {
+  readonly folder: string
+  /** Installs packages, from their folders, tarballs or names. */
+  install(...packages: readonly string[]): Promise<void>
+  remove(): Promise<void>
+}
+
+/** The tools whose absence or failure must not pass for success. Returns what it printed. */
+export async function mustRun(command: string, args: readonly string[], cwd?: string): Promise<string> {
+  const { code, stdout, stderr } = await runProgram(command, args, cwd === undefined ? {} : { cwd })
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`)
+  return stdout
+}
+
+/** Packs what `npm run build` built, into `folder`. Building it here would pull it from under other tests. */
+export async function pack(folder: string): Promise<string> {
+  await mustRun('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder])
+  const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'))
+  if (tarball === undefined) throw new Error('npm pack left no tarball.')
+  return join(folder, tarball)
+}
+
+/** An empty project in the system's folder for temporary files, so that nothing of ours is found by walking upwards. */
+export async function emptyProject(): Promise<EmptyProject> {
+  const folder = await mkdtemp(join(tmpdir(), 'messaging-webhooks-consumer-'))
+  // npm 11 runs no install script that is not allowed, and `node` has one.
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, allowScripts: { node: true } }))
+  await cp(join(import.meta.dirname, 'consumers'), folder, { recursive: true })
+  return {
+    folder,
+    async install(...packages) {
+      await mustRun('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...packages], folder)
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * The README's code works: the first block is the quickstart example, every block compiles against the sources, and what
+ * the tables say of types is what the types say.
+ */
+import { spawnSync } from 'node:child_process'
+import ts from 'typescript'
+import { describe, expect, test } from 'vitest'
+import { EVENT_HEADER } from './expected-tables.ts'
+import { readMarkdown, readProjectFile, ROOT, tableOf } from './markdown.ts'
+
+const readme = readMarkdown(readProjectFile('README.md'))
+const blocks = readme.blocks.filter(({ language }) => language === 'ts')
+
+/** What a block that continues another one may use without saying where it comes from. */
+const AMBIENT = `
+import type { Server } from 'node:http'
+import type expressModule from 'express'
+import type { Receiver } from 'messaging-webhooks'
+declare global {
+  const express: typeof expressModule
+  const app: ReturnType<typeof expressModule>
+  const server: Server
+  const receiver: Receiver
+  const markDelivered: (messageId: string, at: Date) => Promise<void>
+  const sendAgain: (messageId: string, how: { signal: AbortSignal; attempt: number }) => Promise<void>
+  const bookPayment: (id: string, amount: number) => Promise<void>
+}
+`
+
+/** Two types are the same; a compiler error where they are not. */
+const EQUAL = `
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false
+const same = <_T extends true>(): void => {}
+`
+
+/** The compiler's complaints about sources that stand beside the tests, but only in memory. */
+function complaints(sources: ReadonlyMap<string, string>): string[] {
+  const config = ts.getParsedCommandLineOfConfigFile(
+    `${ROOT}tsconfig.json`,
+    {},
+    { ...ts.sys, onUnRecoverableConfigFileDiagnostic() {} },
+  )
+  if (config === undefined) throw new Error('tsconfig.json cannot be read.')
+  const inMemory = new Map([...sources].map(([name, text]) => [`${ROOT}test/readme/${name}`, text]))
+  const host = ts.createCompilerHost(config.options)
+  const { fileExists, readFile, getSourceFile } = host
+  host.fileExists = (path) => inMemory.has(path) || fileExists(path)
+  host.readFile = (path) => inMemory.get(path) ?? readFile(path)
+  host.getSourceFile = (path, options) => {
+    const text = inMemory.get(path)
+    return text === undefined ? getSourceFile(path, options) : ts.createSourceFile(path, text, options)
+  }
+  const program = ts.createProgram([...inMemory.keys()], config.options, host)
+  return [...inMemory.keys()].flatMap((path) => {
+    const file = program.getSourceFile(path)
+    if (file === undefined) throw new Error(`The compiler did not see ${path}.`)
+    return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)].map((diagnostic) => {
+      const { line } = file.getLineAndCharacterOfPosition(diagnostic.start ?? 0)
+      return `${path.slice(ROOT.length)} line ${line + 1}: ${ts.flattenDiagnosticMessageText(diagnostic.messageText, ' ')}`
+    })
+  })
+}
+
+test('the first block is examples/quickstart.ts, word for word', () => {
+  expect(blocks[0]?.code).toBe(readProjectFile('examples/quickstart.ts'))
+})
+
+describe('the compiler', { timeout: 60_000 }, () => {
+  test('takes every block, against the sources', () => {
+    expect(blocks.length).toBeGreaterThan(8)
+    const sources = new Map(
+      // The blank lines make the compiler's line the README's line.
+      blocks.map(({ code, line }) => [`readme-line-${line}.ts`, `${'\n'.repeat(line - 1)}${code}export {}\n`]),
+    )
+    expect(complaints(new Map([...sources, ['ambient.d.ts', AMBIENT]]))).toEqual([])
+  })
+
+  test('takes the tables of fields, methods and oddities, both ways', () => {
+    expect(complaints(new Map([['tables.ts', typesOfTables()]]))).toEqual([])
+  })
+
+  test('complains of a block that is wrong', () => {
+    const wrong = `import { createReceiver } from 'messaging-webhooks'
+createReceiver({ credentials: { authKey: 'k' } }).on('message.delivered', (event) => console.log(event.failure))
+createReceiver({ credentials: { authKey: 'k' } }).on('message.deliverd', () => {})
+`
+    const found = complaints(new Map([['wrong.ts', wrong]]))
+    expect(found).toHaveLength(2)
+    expect(found[0]).toContain("Property 'failure' does not exist")
+  })
+})
+
+test('the block that tests a handler passes when it is run', { timeout: 60_000 }, () => {
+  const block = blocks.find(({ code }) => code.includes('node:assert'))
+  const { outputText } = ts.transpileModule(block?.code ?? '', {
+    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
+  })
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', outputText], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    timeout: 30_000,
+  })
+  expect(status, stderr).toBe(0)
+})
+
+/** What the README says of types, as statements that a compiler can refuse. */
+function typesOfTables(): string {
+  const lines = [
+    `import type { CommonFields, EventMap, EventType, Oddity, Proof, Receiver, TimestampSource } from 'messaging-webhooks'`,
+    `import type { Carrier, ReportFields, ReportType, StatusCode } from 'messaging-webhooks'`,
+    EQUAL,
+  ]
+  const methods = tableOf(readme, 'the-receiver', ['Method', 'What it does']).map(([name = '']) => bare(name))
+  lines.push(`same<Equal<keyof Receiver, ${union(methods)}>>()`)
+
+  const oddities = tableOf(readme, 'oddities', ['Oddity', 'What']).map(([name = '']) => bare(name))
+  lines.push(`same<Equal<Oddity, ${union(oddities)}>>()`)
+
+  const [common = [], report = []] = readme.sections
+    .filter(({ anchor }) => anchor === 'events')
+    .flatMap(({ tables }) => tables.filter(([header]) => header?.join('|') === 'Field|Type|What'))
+    .map((table) => table.slice(1).map(([name = '', type = '']) => ({ name: bare(name), type: bare(type) })))
+  const named = (fields: typeof common): string => union(fields.map(({ name }) => name.replace('?', '')))
+  lines.push(`same<Equal<keyof CommonFields | 'type', ${named(common)}>>()`)
+  lines.push(`same<Equal<Exclude<keyof ReportFields, keyof CommonFields>, ${named(report)}>>()`)
+  for (const { name, type } of [...common, ...report]) {
+    const field = name.replace('?', '')
+    const whole = field === 'type' ? `EventMap[EventType]` : 'ReportFields'
+    lines.push(`same<Equal<Required<${whole}>['${field}'], ${type.replaceAll('\\|', '|')}>>()`)
+    const isOptional = name.endsWith('?')
+    lines.push(`same<Equal<{} extends Pick<${whole}, '${field}'> ? true : false, ${String(isOptional)}>>()`)
+  }
+
+  for (const [type = '', , , , own = ''] of tableOf(readme, 'events', EVENT_HEADER)) {
+    const fields = [...own.matchAll(/`(\w+)(\??)`/g)].map(([, name = '']) => name)
+    const event = `EventMap[${quoted(bare(type))}]`
+    const shared = `keyof CommonFields | 'type' | (${quoted(bare(type))} extends ReportType ? keyof ReportFields : never)`
+    lines.push(`same<Equal<Exclude<keyof ${event}, ${shared}>, ${fields.length === 0 ? 'never' : union(fields)}>>()`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function bare(cell: string): string {
+  return cell.replaceAll('`', '')
+}
+
+function quoted(name: string): string {
+  return `'${name}'`
+}
+
+function union(names: readonly string[]): string {
+  return names.map(quoted).join(' | ')
+}

@@ -1,0 +1,138 @@
+/** The README's tables as the code's own constants make them. */
+import {
+  ANSWERS,
+  CARRIER_A_CODES,
+  carrierAStatus,
+  CROSS_CHANNEL_MAP,
+  ERRORS,
+  EVENT_TYPES,
+  normaliseStatus,
+  OPTIONS,
+  PROBLEMS,
+  STATUS_CODES,
+  type EventType,
+  type OptionRow,
+} from 'messaging-webhooks'
+import { readProjectFile } from './markdown.ts'
+
+interface ExpectedTable {
+  /** The anchor of the heading that it stands under. */
+  readonly under: string
+  readonly header: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+const NONE = '–'
+
+export const EXPECTED_TABLES: readonly ExpectedTable[] = [
+  {
+    under: 'options',
+    header: ['Option', 'Type', 'Range', 'Default', 'What'],
+    rows: OPTIONS.map((row: OptionRow) => [
+      code(row.name),
+      row.type,
+      row.range === undefined ? NONE : row.range.map(withCommas).join(' to '),
+      typeof row.default === 'number' ? withCommas(row.default) : row.default,
+      row.what,
+    ]),
+  },
+  { under: 'the-memory-store', header: ['Bound', 'What', 'Default'], rows: memoryBounds() },
+  {
+    under: 'unrecognized',
+    header: ['Problem', 'What'],
+    rows: Object.entries(PROBLEMS).map(([problem, what]) => [code(problem), what]),
+  },
+  {
+    under: 'status-codes',
+    header: ['Code', 'Word', 'Given', 'Event', 'Failure', 'Send again', 'Meaning'],
+    rows: STATUS_CODES.map(({ code: number, word, stage, type, failure, meaning }) => [
+      String(number),
+      code(word),
+      stage,
+      code(type),
+      failure?.kind ?? NONE,
+      failure === undefined ? NONE : failure.resend ? 'yes' : 'no',
+      meaning,
+    ]),
+  },
+  { under: 'carrier-as-codes', header: ['Word', 'Codes'], rows: carrierACodes() },
+  {
+    under: 'across-channels',
+    header: ['Concept', 'SMS, carrier A', 'SMS, carrier B', 'Chat-app'],
+    rows: CROSS_CHANNEL_MAP.map(({ concept, carrierA, carrierB, chatApp }) => [
+      concept,
+      list(carrierA),
+      list(carrierB),
+      list(chatApp),
+    ]),
+  },
+  {
+    under: 'answers',
+    header: ['Status', 'Code', 'When'],
+    rows: Object.values(ANSWERS).map((answer) => [
+      String(answer.status),
+      answer.code === undefined ? NONE : code(answer.code),
+      answer.when,
+    ]),
+  },
+  ...errorTables(),
+]
+
+/** What the table of event types says of each that the status tables decide: its codes, and the channels' words. */
+function statusesOf(type: EventType): { readonly codes: string; readonly words: string } {
+  const codes = STATUS_CODES.filter((row) => row.type === type).map((row) => String(row.code))
+  const words = CROSS_CHANNEL_MAP.flatMap(({ carrierA, carrierB, chatApp }) => [
+    ...carrierA.filter((status) => normaliseStatus({ carrier: 'carrierA', status })?.type === type),
+    ...carrierB.filter((status) => normaliseStatus({ carrier: 'carrierB', status })?.type === type),
+    ...chatApp.filter((status) => normaliseStatus({ shape: 'chat-app', status })?.type === type),
+  ])
+  return { codes: list(codes), words: list([...new Set(words)]) }
+}
+
+export const EVENT_HEADER = ['Type', 'What it tells', 'Codes', 'Words', 'Fields of its own']
+
+/** The first and the derived cells of the table of event types; the others are prose. */
+export const EVENT_ROWS = EVENT_TYPES.map((type) => ({ type, ...statusesOf(type) }))
+
+/** The bounds stand in the comments of `MemoryStoreOptions`, where an editor shows them. */
+function memoryBounds(): string[][] {
+  const source = readProjectFile('src/stores/memory/store.ts')
+  const bounds = source.matchAll(/\/\*\* (.+) Default (.+)\. \*\/\n {2}readonly (\w+)\?: number/g)
+  return [...bounds].map(([, what = '', value = '', name = '']) => [code(name), what, value])
+}
+
+function carrierACodes(): string[][] {
+  const rows = [...new Set(CARRIER_A_CODES.values())].map((word) => {
+    const codes = [...CARRIER_A_CODES].filter(([, other]) => other === word).map(([number]) => number)
+    return [code(word), codes.join(', ')]
+  })
+  return [...rows, [code(carrierAStatus(Number.NaN)), 'any other']]
+}
+
+/** The table of codes is one constant; the comments inside it part it into the README's four. */
+function errorTables(): ExpectedTable[] {
+  const source = readProjectFile('src/errors.ts')
+  const table = source.slice(source.indexOf('export const ERRORS = {'), source.indexOf('} as const'))
+  const groups = table
+    .split(/^ {2}\/\/ .+$/m)
+    .slice(1)
+    .map((group) => [...group.matchAll(/^ {2}(\w+): \[/gm)].map(([, name = '']) => name))
+  const texts = new Map<string, readonly [string, string]>(Object.entries(ERRORS))
+  return ['thrown-at-you', 'refused', 'answered-503', 'reported-and-taken'].map((under, index) => ({
+    under,
+    header: ['Code', 'What happened', 'What to do'],
+    rows: (groups[index] ?? []).map((name) => [code(name), ...(texts.get(name) ?? [])]),
+  }))
+}
+
+function list(words: readonly string[]): string {
+  return words.length === 0 ? NONE : words.map(code).join(', ')
+}
+
+function code(text: string): string {
+  return `\`${text}\``
+}
+
+function withCommas(number: number): string {
+  return number.toLocaleString('en-US')
+}

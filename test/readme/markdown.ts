@@ -1,0 +1,91 @@
+/** As much of Markdown as the README uses: sections, tables and code blocks. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+export function readProjectFile(path: string): string {
+  return readFileSync(`${ROOT}${path}`, 'utf8')
+}
+
+interface CodeBlock {
+  readonly language: string
+  readonly code: string
+  /** Of the first line of its code, counted from 1. */
+  readonly line: number
+}
+
+interface Section {
+  readonly title: string
+  readonly anchor: string
+  /** The tables that stand under this very heading, the header row first; cells as written, without their padding. */
+  readonly tables: readonly (readonly (readonly string[])[])[]
+}
+
+interface Markdown {
+  readonly sections: readonly Section[]
+  readonly blocks: readonly CodeBlock[]
+  /** The targets of the links, in order. */
+  readonly links: readonly string[]
+}
+
+export function readMarkdown(text: string): Markdown {
+  const sections: { title: string; anchor: string; tables: string[][][] }[] = []
+  const blocks: CodeBlock[] = []
+  const links: string[] = []
+  let block: { language: string; lines: string[]; line: number } | undefined
+  let isInTable = false
+  for (const [index, line] of text.split('\n').entries()) {
+    const fence = /^```(\w*)$/.exec(line)
+    if (block !== undefined) {
+      if (fence === null) {
+        block.lines.push(line)
+      } else {
+        blocks.push({ ...block, code: `${block.lines.join('\n')}\n` })
+        block = undefined
+      }
+      continue
+    }
+    if (fence !== null) {
+      block = { language: fence[1] ?? '', lines: [], line: index + 2 }
+      continue
+    }
+    const heading = /^#{1,6} (.+)$/.exec(line)
+    if (heading?.[1] !== undefined) sections.push({ title: heading[1], anchor: anchorOf(heading[1]), tables: [] })
+    const tables = sections.at(-1)?.tables
+    if (line.startsWith('|') && tables !== undefined) {
+      if (!isInTable) tables.push([])
+      const cells = line.split(/(?<!\\)\|/).slice(1, -1)
+      if (!cells.every((cell) => /^ ?:?-+:? ?$/.test(cell))) tables.at(-1)?.push(cells.map((cell) => cell.trim()))
+      isInTable = true
+    } else {
+      isInTable = false
+    }
+    for (const link of line.replaceAll(/`[^`]*`/g, '').matchAll(/\]\(([^)\s]+)\)/g)) links.push(link[1] ?? '')
+  }
+  return { sections, blocks, links }
+}
+
+/** The anchor that a heading gets where the page is shown. */
+function anchorOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replaceAll(/[^\p{Letter}\p{Number} _-]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+/** The table that stands under a heading; fails where there is not exactly one with this header row. */
+export function tableOf(markdown: Markdown, anchor: string, header: readonly string[]): readonly (readonly string[])[] {
+  const section = markdown.sections.find((candidate) => candidate.anchor === anchor)
+  if (section === undefined) throw new Error(`The README has no heading with the anchor #${anchor}.`)
+  const found = section.tables.filter(([first]) => first?.join('|') === header.join('|'))
+  const [table] = found
+  if (table === undefined || found.length > 1)
+    throw new Error(`Under “${section.title}” stand ${found.length} tables with the columns ${header.join(', ')}.`)
+  return table.slice(1)
+}
+
+/** A table as text, a row a line, so that a failing comparison shows the right one. */
+export function render(rows: readonly (readonly string[])[]): string {
+  return rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}

@@ -1,0 +1,50 @@
+/** Every table of the README says what the code's constants say, row by row and word by word. */
+import { EVENT_TYPES, OPTIONS } from 'messaging-webhooks'
+import { describe, expect, test } from 'vitest'
+import { EVENT_HEADER, EVENT_ROWS, EXPECTED_TABLES } from './expected-tables.ts'
+import { readMarkdown, readProjectFile, render, tableOf } from './markdown.ts'
+
+const readme = readMarkdown(readProjectFile('README.md'))
+
+describe('a table under its heading', () => {
+  for (const { under, header, rows } of EXPECTED_TABLES)
+    test(`#${under}: ${header.join(', ')}`, () => {
+      expect(rows.length, 'the constant gave no row').toBeGreaterThan(0)
+      expect(render(tableOf(readme, under, header))).toBe(render(rows))
+    })
+
+  test('#events: every type, with the codes and words that lead to it', () => {
+    const rows = tableOf(readme, 'events', EVENT_HEADER)
+    const derived = rows.map(([type = '', , codes = '', words = '']) => [type, codes, words])
+    expect(render(derived)).toBe(render(EVENT_ROWS.map(({ type, codes, words }) => [`\`${type}\``, codes, words])))
+    expect(rows).toHaveLength(EVENT_TYPES.length)
+  })
+})
+
+test('there is no table that no test holds', () => {
+  const held = EXPECTED_TABLES.map(({ under, header }) => `${under}: ${header.join(', ')}`)
+  const byOtherTests = [
+    'the-receiver: Method, What it does',
+    'authentic: Signature header, authKey, `either`, `signature`, `authKey`, `both`',
+    `events: ${EVENT_HEADER.join(', ')}`,
+    'events: Field, Type, What',
+    'events: Field, Type, What',
+    'oddities: Oddity, What',
+  ]
+  const found = readme.sections.flatMap(({ anchor, tables }) =>
+    tables.map(([header]) => `${anchor}: ${header?.join(', ') ?? ''}`),
+  )
+  expect(found.sort()).toEqual([...held, ...byOtherTests].sort())
+})
+
+test('the time that retries take by default is what the table says', () => {
+  const numberOf = (name: string): number => Number(OPTIONS.find((row) => row.name === name)?.default)
+  let ceilings = 0
+  for (let attempt = 1; attempt < numberOf('retry.attempts'); attempt += 1)
+    ceilings += Math.min(numberOf('retry.maxDelayMs'), numberOf('retry.initialDelayMs') * 2 ** (attempt - 1))
+  const hours = ceilings / 3_600_000
+  // “an hour and a half … on average, and at most three and a quarter hours”
+  expect(hours / 2).toBeCloseTo(1.5, 0)
+  expect(hours).toBeGreaterThan(3)
+  expect(hours).toBeLessThanOrEqual(3.25)
+})

@@ -1,0 +1,119 @@
+import { createReceiver, MessagingWebhooksError, RefusedError } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { fakeClock } from './support/fake-clock.ts'
+import { post, receiving } from './support/receiving.ts'
+
+afterEach(() => void vi.restoreAllMocks())
+
+const refusedOnce = async (url: string): Promise<number> => (await fetch(url, { method: 'POST', body: '{}' })).status
+
+test('handlers of onError hear of everything until they are taken off', async () => {
+  const { receiver, url } = await receiving()
+  const heard: unknown[] = []
+  const off = receiver.onError((error) => void heard.push(error))
+  expect(await refusedOnce(url)).toBe(401)
+  off()
+  expect(await refusedOnce(url)).toBe(401)
+  expect(heard).toHaveLength(1)
+  expect(heard[0]).toBeInstanceOf(RefusedError)
+  expect(heard[0]).toBeInstanceOf(MessagingWebhooksError)
+  expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 2 })
+})
+
+test.each([
+  [
+    'throws',
+    () => {
+      throw new Error('no')
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('no'))],
+])('an onError handler that %s costs nothing, and the log says so', async (_what, handler: () => Promise<void>) => {
+  const codes: unknown[] = []
+  const log = (fields: object): void => void codes.push(Reflect.get(fields, 'code'))
+  const { receiver, url, errors } = await receiving({ logger: { debug: log, info: log, warn: log, error: log } })
+  receiver.onError(handler)
+  receiver.onAny(() => {})
+  expect(await refusedOnce(url)).toBe(401)
+  expect((await post(url, callback.smsDelivery())).status).toBe(204)
+  await receiver.drain()
+  expect(errors).toHaveLength(1)
+  expect(codes.filter((code) => code === 'on_error_failed')).toHaveLength(1)
+})
+
+test('a logger that throws costs no event', async () => {
+  const log = (): never => {
+    throw new Error('the disk is full')
+  }
+  const { receiver, url } = await receiving({
+    logger: { debug: log, info: log, warn: log, error: log },
+    retry: { attempts: 1 },
+  })
+  let handled = 0
+  receiver.onAny(() => {
+    handled += 1
+    throw new Error('logged')
+  })
+  expect(await refusedOnce(url)).toBe(401)
+  expect((await post(url, callback.smsDelivery())).status).toBe(204)
+  await receiver.drain()
+  expect(handled).toBe(1)
+})
+
+test('a logger is called as a method of itself, as pino needs it', async () => {
+  const lines: unknown[] = []
+  class Lines {
+    readonly lines = lines
+    debug(): void {}
+    info(): void {}
+    warn(fields: object, text: string): void {
+      this.lines.push({ ...fields, text })
+    }
+    error(): void {}
+  }
+  const { url } = await receiving({ logger: new Lines() })
+  await refusedOnce(url)
+  expect(lines).toContainEqual(expect.objectContaining({ code: 'signature_missing', status: 401 }))
+})
+
+describe('the default logger', () => {
+  test('writes refusals to the console, at most ten a minute of a kind, and counts the rest', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const clock = fakeClock()
+    const { url, server } = await receiving({ clock, logger: undefined })
+    server.keepAliveTimeout = 75_000
+    for (let time = 0; time < 25; time += 1) await refusedOnce(url)
+    expect(warn).toHaveBeenCalledTimes(10)
+    expect(warn.mock.lastCall?.[0]).toMatch(/^messaging-webhooks: There is no signature header/)
+    // Another kind has lines of its own.
+    await fetch(url, { method: 'POST', body: '{}', headers: { 'x-service-signature': 't=1' } })
+    expect(warn).toHaveBeenCalledTimes(11)
+    await clock.advance(60_000)
+    await refusedOnce(url)
+    expect(warn.mock.lastCall?.[0]).toContain('15 more like this were not printed')
+    await clock.advance(60_000)
+    await refusedOnce(url)
+    expect(warn.mock.lastCall?.[0]).not.toContain('more like this')
+  })
+
+  test('writes failing handlers as errors', async () => {
+    const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+    vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const { receiver, url } = await receiving({ logger: undefined, retry: { attempts: 1 } })
+    receiver.onAny(() => {
+      throw new Error('down')
+    })
+    await post(url, callback.smsDelivery())
+    await receiver.drain()
+    expect(error).toHaveBeenCalledTimes(2)
+  })
+
+  test('is silent with logger: false', async () => {
+    const spies = [vi.spyOn(console, 'warn'), vi.spyOn(console, 'error'), vi.spyOn(console, 'log')]
+    createReceiver({ credentials: { authKey: 'key\n' }, logger: false })
+    const { url } = await receiving({ logger: false })
+    await refusedOnce(url)
+    for (const spy of spies) expect(spy).not.toHaveBeenCalled()
+  })
+})

@@ -1,0 +1,165 @@
+/** A hazard is a request that could do harm: here it meets a real server, and what must come of it is checked. */
+import http from 'node:http'
+import { inspect } from 'node:util'
+import {
+  createReceiver,
+  type CallbackKind,
+  type ErrorCode,
+  type MessagingWebhooksError,
+  type Middleware,
+  type Problem,
+  type ProofPolicy,
+  type WebhookEvent,
+} from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { AUTH_KEY, listen, post, SIGNING_SECRET } from './receiving.ts'
+
+type ReceiverOptions = Parameters<typeof createReceiver>[0]
+
+interface Mount {
+  /** Default: `status`; undefined for a middleware without a kind. */
+  readonly kind?: CallbackKind | undefined
+  readonly proof?: ProofPolicy
+  /** Puts the middleware into an application. */
+  readonly within?: (middleware: Middleware) => http.RequestListener
+}
+
+/** A receiver on a server, with all that it handed over and reported. */
+export interface Service {
+  readonly url: string
+  readonly receiver: ReturnType<typeof createReceiver>
+  readonly server: http.Server
+  readonly handed: readonly WebhookEvent[]
+  readonly errors: readonly MessagingWebhooksError[]
+}
+
+/** For `expect.poll`: a machine may be busy. */
+export const POLL = { timeout: 10_000 }
+
+/** What must come of a request: the answer, what is handed over, what `onError` hears. */
+export interface Outcome {
+  /** Undefined where the client does not stay for an answer. */
+  readonly status: number | undefined
+  readonly events: readonly object[]
+  readonly codes: readonly ErrorCode[]
+  /** The status that `onError` hears of. */
+  readonly refusal?: number
+}
+
+/** Taken, and handed over as these events. */
+export function taken(...events: readonly object[]): Outcome {
+  return { status: 204, events, codes: [] }
+}
+
+/** Taken as authentic, though it cannot be read. */
+export function unreadable(problem: Problem, fields: object = {}): Outcome {
+  return taken({ type: 'unrecognized', problem, ...fields })
+}
+
+/** Refused by us: nothing is handed over, and `onError` hears why. */
+export function refused(status: number, code: ErrorCode): Outcome {
+  return { status, events: [], codes: [code], refusal: status }
+}
+
+/** Refused by Node or by a framework: the receiver never sees it. */
+export function neverReachesUs(status: number): Outcome {
+  return { status, events: [], codes: [] }
+}
+
+/** The same, with errors reported beside it. */
+export function reporting(outcome: Outcome, ...codes: readonly ErrorCode[]): Outcome {
+  return { ...outcome, codes: [...outcome.codes, ...codes] }
+}
+
+export interface HazardCase {
+  /** Begins with its number in the project's list of hazards, where it has one: `#19 t with leading zeros`. */
+  readonly name: string
+  readonly options?: Partial<ReceiverOptions>
+  readonly mount?: Mount
+  /** Does the harm; returns the status of the answer, if there is one. */
+  readonly send: (service: Service) => Promise<number | undefined>
+  readonly outcome: Outcome
+  /** What else must be true, once everything is handed over. */
+  readonly also?: (service: Service) => void | Promise<void>
+}
+
+/** Serves the middleware until the test ends. */
+export async function serve(options: Partial<ReceiverOptions> = {}, mount: Mount = {}): Promise<Service> {
+  const receiver = createReceiver({
+    ...('projects' in options ? {} : { credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } }),
+    logger: false,
+    ordering: { gapTimeoutMs: 0 },
+    ...options,
+  })
+  const handed: WebhookEvent[] = []
+  const errors: MessagingWebhooksError[] = []
+  receiver.onAny((event) => void handed.push(event))
+  receiver.onError((error) => void errors.push(error))
+  const kind = 'kind' in mount ? mount.kind : 'status'
+  const middleware = receiver.middleware(kind, { proof: mount.proof })
+  const server = http.createServer(mount.within?.(middleware) ?? middleware)
+  const url = await listen(server)
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await receiver.close({ deadlineMs: 100 })
+  })
+  return { url, receiver, server, handed, errors }
+}
+
+/** A test for each case. Whatever the hazard, no secret shows, nothing is rejected unheard, and the server goes on. */
+export function hazards(cases: readonly HazardCase[]): void {
+  test.each(cases)('$name', async ({ options = {}, mount, send, outcome, also }) => {
+    const unheard = unheardRejections()
+    const service = await serve(options, mount)
+    const { handed, errors, receiver } = service
+    expect(await send(service)).toBe(outcome.status)
+    await expect.poll(() => handed.length, POLL).toBeGreaterThanOrEqual(outcome.events.length)
+    expect(await receiver.drain()).toBe(true)
+    expect(handed.map(withoutPayload)).toHaveLength(outcome.events.length)
+    expect(handed).toMatchObject(outcome.events)
+    expect(errors.map(({ code }) => code)).toEqual(outcome.codes)
+    if (outcome.refusal !== undefined) expect(errors).toMatchObject([{ status: outcome.refusal }])
+    await also?.(service)
+    expectNoSecretIn(service)
+    await expectStillServing(service, options.clock)
+    expect(unheard).toEqual([])
+  })
+}
+
+/** So that a failing length says what came instead. */
+function withoutPayload({ type, ...fields }: WebhookEvent): string {
+  return 'problem' in fields ? `${type}: ${fields.problem}` : type
+}
+
+function expectNoSecretIn({ handed, errors }: Service): void {
+  for (const secret of [AUTH_KEY, SIGNING_SECRET]) {
+    for (const event of handed) {
+      expect(event.raw.includes(secret)).toBe(false)
+      expect(inspect(event, { depth: null, showHidden: true })).not.toContain(secret)
+      expect(JSON.stringify(event)).not.toContain(secret)
+    }
+    for (const error of errors) expect(inspect(error, { depth: null, showHidden: true })).not.toContain(secret)
+  }
+}
+
+let goodCallbacks = 0
+
+async function expectStillServing({ url, receiver, handed }: Service, clock: ReceiverOptions['clock']): Promise<void> {
+  const timestamp = Math.floor((typeof clock === 'function' ? clock() : Date.now()) / 1_000)
+  const marker = `good-${(goodCallbacks += 1)}`
+  const before = handed.length
+  const answer = await post(url, callback.smsDelivery({ messageId: marker, timestamp }), { timestamp })
+  expect(answer.status).toBe(204)
+  await receiver.drain()
+  expect(handed.slice(before)).toMatchObject([{ payload: { messageId: marker } }])
+}
+
+function unheardRejections(): readonly unknown[] {
+  const reasons: unknown[] = []
+  const add = (reason: unknown): void => void reasons.push(reason)
+  process.on('unhandledRejection', add)
+  onTestFinished(() => void process.off('unhandledRejection', add))
+  return reasons
+}

@@ -1,0 +1,135 @@
+/** The contract's tables of statuses, copied by hand, and the tables of the package. */
+import {
+  carrierAStatus,
+  CARRIER_A_CODES,
+  CROSS_CHANNEL_MAP,
+  normaliseStatus,
+  STATUS_CODES,
+  type NormalisedStatus,
+} from 'messaging-webhooks'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { readVectors } from '../support/vectors.ts'
+
+const failure = z.strictObject({
+  kind: z.enum(['transient', 'permanent', 'unreachable']),
+  resend: z.boolean(),
+  reason: z.string().exactOptional(),
+})
+const type = z.enum(['message.queued', 'message.sent', 'message.delivered', 'message.read', 'message.failed'])
+const carrier = z.enum(['carrierA', 'carrierB'])
+
+describe('States and transitions', () => {
+  const rows = readVectors(
+    'status-codes',
+    z.array(
+      z.strictObject({
+        code: z.int(),
+        word: z.string(),
+        type,
+        scheduled: z.boolean().optional(),
+        failure: failure.optional(),
+      }),
+    ),
+  )
+
+  test.each(rows)('$code $word', ({ code, word, ...meaning }) => {
+    expect(STATUS_CODES.find((row) => row.code === code)).toMatchObject({ code, word, ...meaning })
+    expect(normaliseStatus({ statusCode: code })).toEqual({ statusCode: code, ...meaning })
+    expect(normaliseStatus({ status: word })).toEqual({ statusCode: code, ...meaning })
+  })
+
+  test('there are no others', () => {
+    expect(STATUS_CODES.map(({ code }) => code)).toEqual(rows.map(({ code }) => code))
+    const unassigned = Array.from({ length: 200 }, (_, code) => code - 50).filter((code) =>
+      rows.every((row) => row.code !== code),
+    )
+    for (const statusCode of unassigned) expect(normaliseStatus({ statusCode })).toBeUndefined()
+  })
+
+  test('re-sending is recommended for expired alone', () => {
+    expect(STATUS_CODES.filter((row) => row.failure?.resend).map(({ word }) => word)).toEqual(['expired'])
+  })
+})
+
+describe('Carrier A status values', () => {
+  const words = readVectors('carrier-a-codes', z.record(z.string(), z.array(z.number())))
+
+  test.each(Object.entries(words).flatMap(([word, codes]) => codes.map((code) => ({ code, word }))))(
+    'code $code is $word',
+    ({ code, word }) => {
+      expect(carrierAStatus(code)).toBe(word)
+    },
+  )
+
+  test('no other code is mapped', () => {
+    const { unknown_error: _, ...mapped } = words
+    expect([...CARRIER_A_CODES.keys()].sort(ascending)).toEqual(Object.values(mapped).flat().sort(ascending))
+    for (const code of [NaN, Infinity, -0.1]) expect(carrierAStatus(code)).toBe('unknown_error')
+  })
+})
+
+describe('Events', () => {
+  const vectors = readVectors(
+    'statuses',
+    z.array(
+      z.strictObject({
+        name: z.string(),
+        input: z.strictObject({
+          shape: z.enum(['sms', 'chat-app']).exactOptional(),
+          status: z.string().exactOptional(),
+          statusCode: z.int().exactOptional(),
+          carrier: carrier.exactOptional(),
+          reason: z.string().exactOptional(),
+        }),
+        means: z
+          .strictObject({
+            type,
+            carrier: carrier.exactOptional(),
+            statusCode: z.int().exactOptional(),
+            scheduled: z.boolean().exactOptional(),
+            failure: failure.exactOptional(),
+          })
+          .nullable(),
+      }),
+    ),
+  )
+
+  test.each(vectors)('$name', ({ input, means }) => {
+    const meaning: NormalisedStatus | undefined = normaliseStatus(input)
+    expect(meaning ?? null).toEqual(means)
+  })
+})
+
+describe('Cross-channel mapping', () => {
+  const rows = readVectors(
+    'cross-channel-map',
+    z.array(
+      z.strictObject({
+        concept: z.string(),
+        carrierA: z.array(z.string()),
+        carrierB: z.array(z.string()),
+        chatApp: z.array(z.string()),
+      }),
+    ),
+  )
+
+  test('the map is the table', () => {
+    expect(CROSS_CHANNEL_MAP).toEqual(rows)
+  })
+
+  test('re-sending is recommended for transient failures alone', () => {
+    for (const { concept, carrierA, carrierB, chatApp } of rows) {
+      const meanings = [
+        ...carrierA.map((status) => normaliseStatus({ status, carrier: 'carrierA' })),
+        ...carrierB.map((status) => normaliseStatus({ status, carrier: 'carrierB' })),
+        ...chatApp.map((status) => normaliseStatus({ status, shape: 'chat-app' })),
+      ]
+      for (const meaning of meanings) expect(meaning?.failure?.resend ?? false).toBe(concept === 'transient failure')
+    }
+  })
+})
+
+function ascending(a: number, b: number): number {
+  return a - b
+}
