@@ -166,7 +166,10 @@ export const ERRORS = {
     'The store is away; callbacks are kept in the spool until it is back.',
     'Look at the store; see `cause`.',
   ],
-  event_refused: ['The store refuses an event in every form, so it was dropped.', 'Please report it, with `cause`.'],
+  event_refused: [
+    'The store refuses an event in every form; it is set aside in the spool and tried again at the next start.',
+    'Please report it, with `cause`.',
+  ],
   lease_lost: [
     'An event was taken over by another holder while its handlers ran.',
     'It runs again there, so handlers must bear a repetition; look for what blocks the event loop.',

@@ -15,7 +15,7 @@ import { createServers } from './http/servers.ts'
 import { messageKey } from './inbox/identity.ts'
 import { createInbox, type Inbox } from './inbox/inbox.ts'
 import { latestState } from './inbox/latest.ts'
-import { openSpool } from './inbox/spool/spool.ts'
+import { openSpools } from './inbox/spool/spools.ts'
 import type { Admission, NewEvent, Store } from './inbox/store.ts'
 import { consoleLogger, guardLogger, silentLogger } from './logger.ts'
 import type { Options } from './options.ts'
@@ -55,7 +55,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     clock,
     storeTimeoutMs: resolved.storeTimeoutMs,
     report,
-    openSpool: spoolFolder === undefined ? undefined : () => openSpool({ folder: spoolFolder, report }),
+    openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
     onWork() {
       startUnasked()
       dispatcher.wake()

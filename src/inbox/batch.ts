@@ -9,12 +9,17 @@ interface Waiting<T, R> {
   readonly reject: (error: unknown) => void
 }
 
-/** Turns a write of many into a write of one. A write that answers at once (memory) is passed through. */
-export function inBatches<T, R>(write: (items: readonly T[]) => Awaitable<readonly R[]>): (item: T) => Awaitable<R> {
+/**
+ * Turns a write of many into a write of one. A write that answers at once (memory) is passed through. An error among the
+ * results rejects that item alone.
+ */
+export function inBatches<T, R>(
+  write: (items: readonly T[]) => Awaitable<readonly (R | Error)[]>,
+): (item: T) => Awaitable<R> {
   let waiting: Waiting<T, R>[] = []
   let writing = false
 
-  async function finish(batch: readonly Waiting<T, R>[], results: Promise<readonly R[]>): Promise<void> {
+  async function finish(batch: readonly Waiting<T, R>[], results: Promise<readonly (R | Error)[]>): Promise<void> {
     try {
       distribute(batch, await results)
     } catch (error) {
@@ -44,17 +49,19 @@ export function inBatches<T, R>(write: (items: readonly T[]) => Awaitable<readon
   }
 }
 
-function distribute<T, R>(batch: readonly Waiting<T, R>[], results: readonly R[]): void {
+function distribute<T, R>(batch: readonly Waiting<T, R>[], results: readonly (R | Error)[]): void {
   for (const [index, { resolve, reject }] of batch.entries()) {
     const result = results[index]
     if (result === undefined) reject(new Error('The store answered for fewer events than it was given.'))
+    else if (result instanceof Error) reject(result)
     else resolve(result)
   }
 }
 
-function only<R>(results: readonly R[]): R {
+function only<R>(results: readonly (R | Error)[]): R {
   const [result] = results
   if (result === undefined) throw new Error('The store gave no answer for an event.')
+  if (result instanceof Error) throw result
   return result
 }
 

@@ -2,8 +2,10 @@
 import { withDeadline, type Clock } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { inBatches } from './batch.ts'
-import { createOutage, type Outage, type OutageSpool } from './outage.ts'
+import { createOutage, type Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
+import type { Spool } from './spool/spool.ts'
+import type { Spools } from './spool/spools.ts'
 import { asStoreError } from './store-error.ts'
 import type { Admission, Awaitable, NewEvent, OpenStore, Store } from './store.ts'
 
@@ -16,8 +18,8 @@ export interface InboxOptions {
   readonly report: (error: MessagingWebhooksError) => void
   /** Something may be due: another process has admitted it, or an outage is over. */
   readonly onWork: () => void
-  /** Opens the journal for what the store cannot take; undefined for none. */
-  readonly openSpool: (() => Promise<OutageSpool & { close(): Promise<void> }>) | undefined
+  /** Opens the journals for what the store cannot take; undefined for none. */
+  readonly openSpools: (() => Promise<Spools>) | undefined
 }
 
 export interface Inbox<X extends object> {
@@ -34,20 +36,28 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   let opening: Promise<OpenStore<X>> | undefined
   let spooling: Promise<void> | undefined
   let outage: Outage | undefined
-  let closeSpool = async (): Promise<void> => {}
+  let aside: Spool | undefined
+  let closeSpools = async (): Promise<void> => {}
   let stopPruning = (): void => {}
   let closed = false
 
-  async function openSpool(): Promise<void> {
-    const spool = await options.openSpool?.()
-    if (spool === undefined) return
-    closeSpool = () => spool.close()
-    outage = createOutage({ clock, spool, take: takeFromSpool, report, onOver: onWork })
+  async function openSpools(): Promise<void> {
+    const spools = await options.openSpools?.()
+    if (spools === undefined) return
+    aside = spools.aside
+    outage = createOutage({ clock, spool: spools.outage, take: takeFromSpool, report, onOver: onWork })
+    // Once a start, by way of the other spool: what the store refuses still comes back here.
+    await aside.drain((events) => spools.outage.append(events))
+    if (spools.outage.size > 0) outage.begin(undefined)
+    closeSpools = async () => {
+      await spools.outage.close()
+      await spools.aside.close()
+    }
   }
 
   async function openStore(): Promise<OpenStore<X>> {
     try {
-      spooling ??= openSpool()
+      spooling ??= openSpools()
       await spooling.catch((error: unknown) => {
         spooling = undefined
         throw error
@@ -90,7 +100,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   }
 
   /** The same, and nothing that waits behind a failed batch is written before it. */
-  function writeInOrder(events: readonly NewEvent[]): Awaitable<readonly Admission[]> {
+  function writeInOrder(events: readonly NewEvent[]): Awaitable<readonly (Admission | Error)[]> {
     if (outage?.active === true) throw new MessagingWebhooksError('store_outage')
     try {
       const admissions = write(events)
@@ -100,33 +110,26 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     }
   }
 
-  function recover(events: readonly NewEvent[], error: unknown): Promise<readonly Admission[]> {
-    if (outage === undefined) return admitOneByOne(events)
+  function recover(events: readonly NewEvent[], error: unknown): Promise<readonly (Admission | Error)[]> {
+    // Without a spool there is nobody to keep what the store may take alone.
+    if (outage === undefined) return admitAroundPoison(write, events)
     outage.begin(error)
     throw error
   }
 
-  /** Without a spool, a batch that failed is tried again around the event that it failed for. */
-  async function admitOneByOne(events: readonly NewEvent[]): Promise<readonly Admission[]> {
-    const admissions = await admitAroundPoison(poisonStore, events, refused)
-    // A refused event cannot be had again by answering otherwise: it has been reported.
-    return admissions.map((admission) => admission ?? 'duplicate')
-  }
-
   async function takeFromSpool(events: readonly NewEvent[]): Promise<void> {
     await inTime(open())
-    await admitAroundPoison(poisonStore, events, refused)
+    const results = await admitAroundPoison(write, events)
+    const refused = events.filter((_, index) => results[index] instanceof Error)
+    if (refused.length > 0) {
+      await aside?.append(refused)
+      report(
+        new MessagingWebhooksError('event_refused', undefined, {
+          cause: results.find((result) => result instanceof Error),
+        }),
+      )
+    }
     onWork()
-  }
-
-  const poisonStore = {
-    admit: write,
-    counts: async () =>
-      inTime(callSafely(() => (opened === undefined ? open().then((target) => target.counts()) : opened.counts()))),
-  }
-
-  function refused(_event: NewEvent, cause: unknown): void {
-    report(new MessagingWebhooksError('event_refused', undefined, { cause }))
   }
 
   function inTime<T>(work: Promise<T>): Promise<T> {
@@ -183,7 +186,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       outage?.stop()
       const target = await opening?.catch(() => undefined)
       opened = undefined
-      await closeSpool()
+      await closeSpools()
       await target?.close()
     },
   }

@@ -4,14 +4,8 @@
  */
 import type { Clock } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
+import type { Spool } from './spool/spool.ts'
 import type { NewEvent } from './store.ts'
-
-/** What is asked of a spool: see spool/spool.ts. */
-export interface OutageSpool {
-  append(events: readonly NewEvent[]): Promise<void>
-  drain(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void>
-  readonly size: number
-}
 
 export interface Outage {
   /** True while new events must go through the spool. */
@@ -28,7 +22,7 @@ const LONGEST_LOOK_MS = 5_000
 
 export function createOutage(options: {
   readonly clock: Clock
-  readonly spool: OutageSpool
+  readonly spool: Pick<Spool, 'append' | 'drain' | 'size'>
   /** Puts what was spooled into the store; rejects while the store is away. */
   readonly take: (events: readonly NewEvent[]) => Promise<void>
   readonly report: (error: MessagingWebhooksError) => void

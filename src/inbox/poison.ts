@@ -1,56 +1,47 @@
 /**
- * One event never harms another: a batch that fails for the data of one of its events is split down to the culprit, which
- * is kept raw as `unrecognized`.
+ * One event never harms another: where a batch fails, its events are admitted alone, and one that the store refuses even
+ * then is offered as bytes without meaning, an `unrecognized` event.
  */
-import type { Admission, Awaitable, NewEvent, StoreCounts } from './store.ts'
+import { MessagingWebhooksError } from '../errors.ts'
+import type { Admission, Awaitable, NewEvent } from './store.ts'
 
-export interface PoisonStore {
-  admit(events: readonly NewEvent[]): Awaitable<readonly Admission[]>
-  /** Asked to tell a store that is away from one that refuses. */
-  counts(): Awaitable<StoreCounts>
-}
-
-/** What no store takes in any form; said for each such event. */
-export type OnRefused = (event: NewEvent, cause: unknown) => void
+type Admit = (events: readonly NewEvent[]) => Awaitable<readonly Admission[]>
 
 /**
- * Admits a batch; where that fails although the store answers, by halves. Rejects where the store is away. An event that
- * is refused in every form is given to `onRefused`, and undefined stands in its place.
+ * Admits a batch, and says for each event what became of it, or why it was not taken. Rejects where none was taken: then
+ * it is the store that is away. An event that was not taken must be kept by the caller; nobody knows that it is to blame.
  */
 export async function admitAroundPoison(
-  store: PoisonStore,
+  admit: Admit,
   events: readonly NewEvent[],
-  onRefused: OnRefused,
-): Promise<readonly (Admission | undefined)[]> {
+): Promise<readonly (Admission | Error)[]> {
   try {
-    return await store.admit(events)
+    return await admit(events)
   } catch (error) {
-    // A store that is away fails here again, and the caller hears of that.
-    await store.counts()
-    const [only] = events
-    if (only === undefined) return []
-    if (events.length === 1) return [await admitRaw(store, only, error, onRefused)]
-    const middle = Math.ceil(events.length / 2)
-    const first = await admitAroundPoison(store, events.slice(0, middle), onRefused)
-    const second = await admitAroundPoison(store, events.slice(middle), onRefused)
-    return [...first, ...second]
+    // An error of ours says that the store is away: it did not answer, or is locked.
+    if (error instanceof MessagingWebhooksError) throw error
+    const results: (Admission | Error)[] = []
+    for (const event of events) {
+      results.push(await admitAlone(admit, event))
+      // Two in a row without a success before: not the data, but the store.
+      if (results.length > 1 && results.every((result) => result instanceof Error)) throw error
+    }
+    if (results.every((result) => result instanceof Error)) throw error
+    return results
   }
 }
 
-async function admitRaw(
-  store: PoisonStore,
-  event: NewEvent,
-  cause: unknown,
-  onRefused: OnRefused,
-): Promise<Admission | undefined> {
-  try {
-    const [admission] = await store.admit([withoutMeaning(event)])
-    return admission
-  } catch {
-    await store.counts()
-    onRefused(event, cause)
-    return undefined
+async function admitAlone(admit: Admit, event: NewEvent): Promise<Admission | Error> {
+  let cause: unknown
+  for (const form of [event, withoutMeaning(event)]) {
+    try {
+      const [admission] = await admit([form])
+      if (admission !== undefined) return admission
+    } catch (error) {
+      cause ??= error
+    }
   }
+  return cause instanceof Error ? cause : new Error('The store refused the event.', { cause })
 }
 
 /** The same bytes under the same identity, with nothing in the record that a store could stumble over. */
