@@ -1,4 +1,7 @@
-/** Room on the disk that was taken beforehand, as blocks of zeros, for the time when the disk is full. */
+/**
+ * Room on the disk that was taken beforehand, as blocks of zeros, for the time when the disk is full. A file system that
+ * compresses, or copies on write, may keep less than that.
+ */
 import { rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MessagingWebhooksError } from '../../errors.ts'
@@ -48,7 +51,7 @@ export function createReserve({
     async restore() {
       if (bytes === 0 || isThere) return
       try {
-        if ((await allocated(path)) < bytes) {
+        if ((await sizeOf(path)) < bytes) {
           await rm(unfinished, { force: true })
           await writeZeros()
           await rename(unfinished, path)
@@ -60,7 +63,7 @@ export function createReserve({
         // EFBIG: this process may not write files as large as that.
         if (!isFull(error) && systemCode(error) !== 'EFBIG') throw error
         // A smaller one, of a process that met the same full disk, is better than none.
-        isThere = (await allocated(path)) > 0
+        isThere = (await sizeOf(path)) > 0
         if (isThere) return
         report(new MessagingWebhooksError('disk_full', 'No reserve could be set aside.', { cause: error }))
       }
@@ -76,12 +79,10 @@ export function createReserve({
   }
 }
 
-/** How much of a reserve stands there; what has holes is none. */
-async function allocated(path: string): Promise<number> {
+/** The size of a finished reserve, which got its name when all of it was written. */
+async function sizeOf(path: string): Promise<number> {
   try {
-    const { size, blocks } = await stat(path)
-    // Where the system counts no blocks, it says 0.
-    return blocks === 0 || blocks * 512 >= size ? size : 0
+    return (await stat(path)).size
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return 0
     throw error

@@ -258,3 +258,81 @@ test('a folder that cannot be synced is told of; what was drained is drained, an
   await spool.append(events('g', 1))
   expect(await drainedNames(spool)).toEqual(['g1'])
 })
+
+test('a file that cannot be opened now stops the drain, and is drained later', async () => {
+  let broken = true
+  const fs = faultyFs(() => ({}))
+  const { spool } = await spooling({
+    fs: {
+      open: (path, flags, mode) =>
+        broken && flags === 'r' && isSegment(path) ? Promise.reject(systemError('EMFILE')) : fs.open(path, flags, mode),
+    },
+  })
+  await spool.append(events('e', 3))
+  await expect(drainedNames(spool)).rejects.toThrow('EMFILE')
+  expect(spool.size).toBe(3)
+  broken = false
+  expect(await drainedNames(spool)).toEqual(['e1', 'e2', 'e3'])
+})
+
+test('a read that fails for another reason than a bad page costs nothing', async () => {
+  let left = 3
+  const fs = faultyFs((real) => ({
+    read(buffer, offset, length, position) {
+      if (left === 0) return real.read(buffer, offset, length, position)
+      left -= 1
+      // The first by chunk, the others by page.
+      return Promise.reject(systemError(left === 2 ? 'EIO' : 'ENOMEM'))
+    },
+  }))
+  const { spool, errors } = await spooling({ fs })
+  await spool.append(events('e', 3))
+  await expect(drainedNames(spool)).rejects.toThrow('ENOMEM')
+  await expect(drainedNames(spool)).rejects.toThrow('ENOMEM')
+  expect(await drainedNames(spool)).toEqual(['e1', 'e2', 'e3'])
+  expect(errors).toEqual([])
+})
+
+test('what is too large for any file is refused, and a file that takes no byte is left', async () => {
+  const { spool, faults } = await failing()
+  faults.arm('write', 'EFBIG', 'EFBIG')
+  await expect(spool.append(events('a', 1))).rejects.toMatchObject({ code: 'spool_full' })
+  let stuck = true
+  const fs = faultyFs((real, path) => ({
+    write(...args) {
+      if (!stuck || !isSegment(path)) return real.write(...args)
+      stuck = false
+      return Promise.resolve({ bytesWritten: 0 })
+    },
+  }))
+  const other = await spooling({ fs })
+  await other.spool.append(events('b', 2))
+  expect(segmentFiles(other.folder).length).toBe(1)
+  expect(await drainedNames(other.spool)).toEqual(['b1', 'b2'])
+})
+
+test('more than one write can take at once goes into several, in the order of the appends', async () => {
+  const { spool, faults } = await failing()
+  const names = Array.from({ length: 12 }, (_, at) => `e${at}`)
+  await Promise.all(names.map((name) => spool.append([event(name, Buffer.alloc(1_000_000))])))
+  expect(faults.seen.filter((call) => call.startsWith('datasync')).length).toBe(3)
+  expect(await drainedNames(spool)).toEqual(names)
+})
+
+test('a reserve that cannot be set aside anew is told of', async () => {
+  let [isFull, isBroken] = [false, false]
+  const fs = faultyFs((real, path) => ({
+    write(...args) {
+      if (!isFull || !isSegment(path)) return real.write(...args)
+      isFull = false
+      return Promise.reject(systemError('ENOSPC'))
+    },
+    datasync: () => (isBroken && path.endsWith('reserve.new') ? Promise.reject(systemError('EIO')) : real.datasync()),
+  }))
+  const { spool, errors } = await spooling({ fs, reserveBytes: 10_000 })
+  isFull = true
+  isBroken = true
+  await spool.append(events('e', 1))
+  expect(await drainedNames(spool)).toEqual(['e1'])
+  expect(errors.map(({ code }) => code)).toEqual(['disk_full', 'spool_unusable'])
+})
