@@ -53,9 +53,22 @@ module.exports = {
       to: { path: '^src/', pathNot: ['^src/testing/', leaves] },
     },
     {
+      name: 'the-conformance-suite-knows-the-contract-and-nothing-else',
+      severity: 'error',
+      from: { path: '^src/store-conformance/' },
+      to: { path: '^src/', pathNot: ['^src/store-conformance/', '^src/inbox/(store|record)\\.ts$', leaves] },
+    },
+    {
+      name: 'nobody-imports-the-conformance-suite',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/store-conformance/' },
+      to: { path: '^src/store-conformance/' },
+    },
+    {
+      // The conformance suite's fast-check is an optional peer and a development dependency of our own.
       name: 'declared-runtime-dependencies-only',
       severity: 'error',
-      from: { path: '^src/' },
+      from: { path: '^src/', pathNot: '^src/store-conformance/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'] },
     },
     { name: 'nothing-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },

@@ -12,7 +12,7 @@ import type { Admission, Awaitable, NewEvent, OpenStore, Store } from './store.t
 /** How often what is older than its retention is forgotten. */
 const PRUNE_EVERY_MS = 60_000
 
-export interface InboxOptions {
+interface InboxOptions {
   readonly clock: Clock
   readonly storeTimeoutMs: number
   readonly report: (error: MessagingWebhooksError) => void

@@ -12,7 +12,7 @@ export function digestOf(text: string): string {
 }
 
 /** What a sample says of itself; everything else is filled in. */
-export interface Sample {
+interface Sample {
   readonly message?: string
   /** Its place in the message; also its name, unless `name` is given. */
   readonly at?: number

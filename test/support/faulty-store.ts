@@ -1,9 +1,9 @@
 /** A store in front of a real one that can be taken away: it throws, hangs, refuses what is poison, or cannot be opened. */
 import type { NewEvent, OpenStore, Store } from 'messaging-webhooks'
 
-export type Fault = 'none' | 'throws' | 'hangs' | 'will not open'
+type Fault = 'none' | 'throws' | 'hangs' | 'will not open'
 
-export interface FaultyStore extends Store {
+interface FaultyStore extends Store {
   fault: Fault
   /** Events that the store refuses, whoever they come with. */
   refuses: (event: NewEvent) => boolean
