@@ -131,16 +131,6 @@ export const ERRORS = {
   disk_full: ['The disk of the spool is full; callbacks are still taken while its reserve lasts.', 'Free the disk.'],
   internal: ['The receiver met an error of its own.', 'Please report it, with `cause`.'],
 
-  // Of the quarantine; handed to `onError`.
-  clock_wrong: [
-    'Several callbacks in a row are rightly signed and off by the same time, so most likely this clock is wrong.',
-    'Set it right (NTP), then call `receiver.quarantine.reverify({ clockOffsetSeconds })`.',
-  ],
-  quarantine_full: [
-    'The quarantine is full: requests that look like callbacks are refused and no longer kept. It is said once.',
-    'Mend what they are refused for and call `receiver.quarantine.reverify()`; raise `quarantine.maxBytes` if they are real.',
-  ],
-
   // Reported only; the callback was taken.
   signature_ignored: [
     'A callback was taken by its authKey, though its signature did not hold.',
@@ -173,6 +163,16 @@ export const ERRORS = {
   lease_lost: [
     'An event was taken over by another holder while its handlers ran.',
     'It runs again there, so handlers must bear a repetition; look for what blocks the event loop.',
+  ],
+
+  // Of the quarantine; handed to `onError`.
+  clock_wrong: [
+    'Several callbacks in a row are rightly signed and off by the same time, so most likely this clock is wrong.',
+    'Set it right (NTP), then call `receiver.quarantine.reverify({ clockOffsetSeconds })`.',
+  ],
+  quarantine_full: [
+    'The quarantine is full: requests that look like callbacks are refused and no longer kept. It is said once.',
+    'Mend what they are refused for and call `receiver.quarantine.reverify()`; raise `quarantine.maxBytes` if they are real.',
   ],
 } as const satisfies Record<string, readonly [happened: string, todo: string]>
 

@@ -118,11 +118,13 @@ function errorTables(): ExpectedTable[] {
     .slice(1)
     .map((group) => [...group.matchAll(/^ {2}(\w+): \[/gm)].map(([, name = '']) => name))
   const texts = new Map<string, readonly [string, string]>(Object.entries(ERRORS))
-  return ['thrown-at-you', 'refused', 'answered-503', 'reported-and-taken'].map((under, index) => ({
-    under,
-    header: ['Code', 'What happened', 'What to do'],
-    rows: (groups[index] ?? []).map((name) => [code(name), ...(texts.get(name) ?? [])]),
-  }))
+  return ['thrown-at-you', 'refused', 'answered-503', 'reported-and-taken', 'of-the-quarantine'].map(
+    (under, index) => ({
+      under,
+      header: ['Code', 'What happened', 'What to do'],
+      rows: (groups[index] ?? []).map((name) => [code(name), ...(texts.get(name) ?? [])]),
+    }),
+  )
 }
 
 function list(words: readonly string[]): string {
