@@ -72,11 +72,12 @@ export function createReceive(options: ReceiveOptions): Receive {
     }
     if (captured.kind === 'parsed') report(new MessagingWebhooksError('body_already_parsed'))
     if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
+    const masked = maskSecrets(body, proof.secrets)
     const event = newEvent(
       {
         kind,
-        body,
-        masked: maskSecrets(body, proof.secrets),
+        body: masked.body,
+        masked: masked.bytes,
         proof: proof.proof,
         scope: credentials.byProject ? proof.project : undefined,
         project: proof.project,
