@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config'
 
 const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
 
+/** The pipeline's folders, each of which must be covered by itself. */
+const PIPELINE = ['http', 'authenticity', 'payloads', 'statuses', 'inbox', 'dispatch']
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -21,9 +24,9 @@ export default defineConfig({
       provider: 'v8',
       include: ['src/**/*.ts'],
       reporter: ['text', 'json-summary'],
-      thresholds: {
-        'src/{http,authenticity,payloads,statuses,inbox,dispatch}/**': { lines: 95, branches: 95 },
-      },
+      thresholds: Object.fromEntries(
+        PIPELINE.map((stage) => [`src/${stage}/**`, { lines: 95, branches: 95 }] as const),
+      ),
     },
   },
 })

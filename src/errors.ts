@@ -15,7 +15,7 @@ export const ERRORS = {
     'Create a new one; on the way out, call `server.close()` before `receiver.close()`.',
   ],
 
-  // A request was refused (401 unless another status stands here); handed to `onError`.
+  // A request was refused (401 unless another status stands here); handed to `onError`, but for 405.
   signature_missing: [
     'There is no signature header, and no authKey that would do instead.',
     'Check who posts to this URL, and that no proxy takes `X-Service-Signature` off.',

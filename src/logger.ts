@@ -32,7 +32,7 @@ export function consoleLogger(clock: Clock): Logger {
       windows.set(code, window)
     }
     window.lines += 1
-    if (window.lines <= LINES_A_MINUTE) console[level](`messaging-webhooks: ${message}${omitted}`)
+    if (window.lines <= LINES_A_MINUTE) console[level](`messaging-webhooks${label(fields)}: ${message}${omitted}`)
   }
   return {
     debug() {},
@@ -40,6 +40,13 @@ export function consoleLogger(clock: Clock): Logger {
     warn: (fields, message) => write('warn', fields, message),
     error: (fields, message) => write('error', fields, message),
   }
+}
+
+/** The code to look up, and the status that a request was refused with. */
+function label(fields: object): string {
+  const code = 'code' in fields && typeof fields.code === 'string' ? fields.code : undefined
+  const status = 'status' in fields && typeof fields.status === 'number' ? ` refused with ${fields.status},` : ''
+  return code === undefined ? '' : `${status} ${code}`
 }
 
 /** A logger is the user's code: what it throws must not cost an event. */

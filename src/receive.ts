@@ -78,11 +78,12 @@ export function createReceive(options: ReceiveOptions): Receive {
   }
 
   function eventOf({ kind, arrivedAtMs }: ArrivedCallback, body: ReadBody, proof: Proved): NewEvent {
+    const masked = maskSecrets(body, proof.secrets)
     return newEvent(
       {
         kind,
-        body,
-        masked: maskSecrets(body, proof.secrets),
+        body: masked.body,
+        masked: masked.bytes,
         proof: proof.proof,
         scope: credentials.byProject ? proof.project : undefined,
         project: proof.project,

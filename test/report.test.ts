@@ -85,7 +85,9 @@ describe('the default logger', () => {
     server.keepAliveTimeout = 75_000
     for (let time = 0; time < 25; time += 1) await refusedOnce(url)
     expect(warn).toHaveBeenCalledTimes(10)
-    expect(warn.mock.lastCall?.[0]).toMatch(/^messaging-webhooks: There is no signature header/)
+    expect(warn.mock.lastCall?.[0]).toMatch(
+      /^messaging-webhooks refused with 401, signature_missing: There is no signature header/,
+    )
     // Another kind has lines of its own.
     await fetch(url, { method: 'POST', body: '{}', headers: { 'x-service-signature': 't=1' } })
     expect(warn).toHaveBeenCalledTimes(11)

@@ -65,19 +65,27 @@ export function readParsedBody(value: unknown): ReadBody | undefined {
   }
 }
 
-/**
- * A copy of the bytes with every authKey overwritten at equal length, so that offsets stay true. Keys are found by name;
- * the live `secrets` are also found by value, wherever they stand.
- */
-export function maskSecrets(body: ReadBody, secrets: readonly string[]): Buffer {
-  const masked = Buffer.from(body.bytes)
-  for (const span of body.authKeys) maskValue(masked, span)
+export interface MaskedBody {
+  /** A copy of the bytes with every authKey overwritten at equal length, so that offsets stay true. */
+  readonly bytes: Buffer
+  /** What may be read of it: the fields as they were parsed, or as they are behind a mask that stands elsewhere. */
+  readonly body: ReadBody
+}
+
+/** Keys are found by name; the live `secrets` also by value, wherever they stand. */
+export function maskSecrets(body: ReadBody, secrets: readonly string[]): MaskedBody {
+  const bytes = Buffer.from(body.bytes)
+  for (const span of body.authKeys) maskValue(bytes, span)
+  let found = false
   for (const secret of secrets) {
-    maskByValue(masked, Buffer.from(secret, 'utf8'))
+    if (maskByValue(bytes, Buffer.from(secret, 'utf8'))) found = true
     // A body that is no JSON may be in another encoding, which no name was found in.
-    if (body.fields === undefined) for (const wide of inWiderEncodings(secret)) maskByValue(masked, wide)
+    if (body.fields === undefined) for (const wide of inWiderEncodings(secret)) maskByValue(bytes, wide)
   }
-  return masked
+  if (!found) return { bytes, body }
+  // Quoted in another field, it must not come back through that one; digests are still made over what was sent.
+  const { fields, problem } = readBody(bytes)
+  return { bytes, body: { ...body, fields, problem: body.problem ?? problem } }
 }
 
 /** SHA-256 of the body without its authKeys, so that a rotation does not make a second event of the same callback. */
@@ -142,10 +150,12 @@ function inWiderEncodings(text: string): readonly Buffer[] {
   return [utf16, Buffer.from(utf16).swap16(), utf32, Buffer.from(utf32).swap32()]
 }
 
-function maskByValue(bytes: Buffer, secret: Buffer): void {
-  if (secret.length < SHORTEST_SECRET_BYTES) return
+/** Whether it was found. */
+function maskByValue(bytes: Buffer, secret: Buffer): boolean {
+  if (secret.length < SHORTEST_SECRET_BYTES || !bytes.includes(secret)) return false
   // A key of digits alone may stand where JSON has a number, and the body must stay readable.
   const filler = secret.every((byte) => byte >= 0x30 && byte <= 0x39) ? DIGIT_ONE : ASTERISK
   for (let at = bytes.indexOf(secret); at !== -1; at = bytes.indexOf(secret, at + secret.length))
     bytes.fill(filler, at, at + secret.length)
+  return true
 }

@@ -61,10 +61,8 @@ function readStream(
     // raw-body takes a stream that closes without a word for one that will still say something.
     const onClose = (): void => settle({ kind: 'failed', reason: 'body_incomplete' })
     const cancelDeadline = clock.setTimer(() => settle({ kind: 'failed', reason: 'body_too_slow' }), bodyTimeoutMs)
-    let settled = false
+    /** May be called again by whatever ends later; the first call decides. */
     function settle(captured: Captured): void {
-      if (settled) return
-      settled = true
       cancelDeadline()
       request.off('data', onData)
       request.off('close', onClose)

@@ -7,7 +7,6 @@ import type { Readable } from 'node:stream'
 export interface Inflight {
   /** Counts what a stream has delivered, and pauses or resumes it. Call `release` when its bytes are gone. */
   enter(stream: Readable): InflightReader
-  readonly bytes: number
 }
 
 export interface InflightReader {
@@ -51,9 +50,6 @@ export function createInflight(maxBytes: number): Inflight {
           resumeWhatMay()
         },
       }
-    },
-    get bytes() {
-      return bytes
     },
   }
 }

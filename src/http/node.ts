@@ -83,7 +83,7 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
 function write(response: ServerResponse, answer: Answer, closes: boolean, ends = true): void {
   if (response.headersSent || response.destroyed) return
   response.statusCode = answer.status
-  for (const name in answer.headers) response.setHeader(name, answer.headers[name] ?? '')
+  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
   if (closes) response.setHeader('connection', 'close')
   if (ends) response.end(answer.body)
   else if (answer.body !== undefined) response.write(answer.body)
@@ -92,7 +92,6 @@ function write(response: ServerResponse, answer: Answer, closes: boolean, ends =
 /** All values of the header. Node joins repeated headers with `, `, so only such a value is worth a second look. */
 function signaturesOf(request: IncomingMessage): readonly string[] {
   const value = request.headers[SIGNATURE_HEADER]
-  if (value === undefined) return []
-  if (typeof value !== 'string') return value
-  return value.includes(', ') ? (request.headersDistinct[SIGNATURE_HEADER] ?? [value]) : [value]
+  if (typeof value === 'string' && !value.includes(', ')) return [value]
+  return request.headersDistinct[SIGNATURE_HEADER] ?? []
 }

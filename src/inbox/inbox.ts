@@ -76,8 +76,9 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     if (opening !== undefined) return opening
     const attempt = openStore()
     opening = attempt
+    // `close` waits for it, so nobody has put another in its place.
     attempt.catch(() => {
-      if (opening === attempt) opening = undefined
+      opening = undefined
     })
     return attempt
   }

@@ -17,6 +17,8 @@ test.each(['memory', 'slow'])(
     const { receiver, url } = await receiving({ concurrency: 3, ...store })
     const running = new Map<string, number>()
     let most = 0
+    let begin = (): void => {}
+    const allThere = new Promise<void>((resolve) => (begin = resolve))
     let mostOfOne = 0
     receiver.on('message.*', async ({ messageId }) => {
       running.set(messageId, (running.get(messageId) ?? 0) + 1)
@@ -26,12 +28,14 @@ test.each(['memory', 'slow'])(
         counts.reduce((sum, count) => sum + count),
       )
       mostOfOne = Math.max(mostOfOne, ...counts)
-      await new Promise((resolve) => setTimeout(resolve, 5))
+      await allThere
+      await atRest()
       running.set(messageId, (running.get(messageId) ?? 0) - 1)
     })
     const timestamp = Math.floor(Date.now() / 1_000)
     const bodies = Array.from({ length: 6 }, (_, index) => chain(`message-${index}`, timestamp)).flat()
     await Promise.all(bodies.map((body) => post(url, body)))
+    begin()
     expect(await receiver.drain()).toBe(true)
     expect(mostOfOne).toBe(1)
     expect(most).toBe(3)
@@ -128,6 +132,22 @@ describe('a handler that hangs', () => {
     expect(attempts).toEqual([2])
     expect(signals).toHaveLength(1)
     expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
+  })
+
+  test('and then fails leaves those behind it to the next attempt, too', async () => {
+    const { receiver, url, clock, releases, timestamp } = await hanging(16)
+    const attempts: number[] = []
+    receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
+    await post(url, callback.smsDelivery({ messageId: 'hung-1', status: 'queued', timestamp }))
+    await clock.advance(1_000)
+    releases[0]?.(new Error('given up'))
+    await clock.advance(0)
+    expect(attempts).toEqual([])
+    await clock.advance(1_000)
+    expect(attempts).toEqual([])
+    releases[1]?.()
+    await clock.advance(1_000)
+    expect(attempts).toEqual([2])
   })
 })
 

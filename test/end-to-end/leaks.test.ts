@@ -19,6 +19,9 @@ afterEach(() => void vi.restoreAllMocks())
 
 /** Bodies of every kind, with the key in every place and spelling that it can have. */
 const BODIES: Readonly<Record<string, string | Buffer>> = {
+  'in the reason': JSON.stringify(callback.smsDelivery({ status: 'failed', description: `key ${AUTH_KEY}` })),
+  'in the id': JSON.stringify(callback.smsDelivery({ messageId: AUTH_KEY, recipient: AUTH_KEY, channel: AUTH_KEY })),
+  'in a chat-app error': JSON.stringify(callback.chatApp({ statuses: { status: 'failed', error: AUTH_KEY } })),
   sms: JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY })),
   'chat-app': JSON.stringify(callback.chatApp({ authKey: AUTH_KEY, statuses: { status: 'failed' } })),
   payment: JSON.stringify(callback.payment({ authKey: AUTH_KEY })),

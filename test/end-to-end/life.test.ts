@@ -130,11 +130,16 @@ describe('a store that fails', () => {
     expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
   })
 
-  test('because another took the event over is told as lease_lost', async () => {
-    const { receiver, url, errors } = await receiving({ store: brokenStore({ settle: () => [false] }) })
+  test.each([
+    [callback.smsDelivery(), undefined, 'message.delivered'],
+    [callback.payment(), 'payment', 'payment'],
+    ['no JSON', undefined, 'unrecognized'],
+  ] as const)('because another took the event over is told as lease_lost (%#)', async (body, kind, eventType) => {
+    const store = brokenStore({ settle: () => [false] })
+    const { receiver, url, errors } = await receiving({ store }, kind === undefined ? {} : { kind })
     receiver.onAny(() => {})
-    await post(url, callback.smsDelivery())
-    await expect.poll(() => errors).toMatchObject([{ code: 'lease_lost', eventType: 'message.delivered', attempt: 1 }])
+    await post(url, body)
+    await expect.poll(() => errors).toMatchObject([{ code: 'lease_lost', eventType, attempt: 1 }])
   })
 
   test('after it was closed is not told', async () => {
@@ -257,6 +262,19 @@ describe('close()', () => {
     finishOne()
     await closed
     expect(ended).toEqual(['one is done', 'hanging is aborted: receiver_closed'])
+  })
+
+  test('while the store is being opened leaves it closed, however that ends', async () => {
+    let fail = (): void => {}
+    const { capabilities } = await lastingStore()
+    const open = () => new Promise<never>((_resolve, reject) => (fail = () => reject(new Error('the disk is gone'))))
+    const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false, store: { capabilities, open } })
+    const started = receiver.start()
+    const closed = receiver.close()
+    fail()
+    await expect(started).rejects.toMatchObject({ code: 'store_failed' })
+    await closed
+    await expect(receiver.start()).rejects.toMatchObject({ code: 'receiver_closed' })
   })
 
   test('of a receiver that never began is quick, and nothing can be asked of it afterwards', async () => {

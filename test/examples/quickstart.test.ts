@@ -36,7 +36,7 @@ test('the quickstart without its credentials says what is missing', async () => 
   const env = { AUTH_KEY: '', SIGNING_SECRET }
   const { code, stderr } = await startProgram(process.execPath, ['examples/quickstart.ts'], { env }).ended
   expect(code).toBe(1)
-  expect(stderr).toContain('authKey; expected a non-empty string (is the environment variable set?)')
+  expect(stderr).toContain('authKey is empty; expected a non-empty string (is the environment variable set?)')
 })
 
 async function freePort(): Promise<string> {

@@ -36,7 +36,8 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
       row.what,
     ]),
   },
-  { under: 'the-memory-store', header: ['Bound', 'What', 'Default'], rows: memoryBounds() },
+  { under: 'the-memory-store', header: ['Bound', 'What', 'Default'], rows: numbersOf('memory') },
+  { under: 'the-sqlite-store', header: ['Setting', 'What', 'Default'], rows: numbersOf('sqlite') },
   {
     under: 'unrecognized',
     header: ['Problem', 'What'],
@@ -94,11 +95,11 @@ export const EVENT_HEADER = ['Type', 'What it tells', 'Codes', 'Words', 'Fields 
 /** The first and the derived cells of the table of event types; the others are prose. */
 export const EVENT_ROWS = EVENT_TYPES.map((type) => ({ type, ...statusesOf(type) }))
 
-/** The bounds stand in the comments of `MemoryStoreOptions`, where an editor shows them. */
-function memoryBounds(): string[][] {
-  const source = readProjectFile('src/stores/memory/store.ts')
-  const bounds = source.matchAll(/\/\*\* (.+) Default (.+)\. \*\/\n {2}readonly (\w+)\?: number/g)
-  return [...bounds].map(([, what = '', value = '', name = '']) => [code(name), what, value])
+/** A store's numbers stand in the comments of its options, where an editor shows them. */
+function numbersOf(store: 'memory' | 'sqlite'): string[][] {
+  const source = readProjectFile(`src/stores/${store}/store.ts`)
+  const numbers = source.matchAll(/\/\*\* (.+) Default (.+)\. \*\/\n {2}readonly (\w+)\?: number/g)
+  return [...numbers].map(([, what = '', value = '', name = '']) => [code(name), what, value])
 }
 
 function carrierACodes(): string[][] {

@@ -1,8 +1,16 @@
 /** Every table of the README says what the code's constants say, row by row and word by word. */
-import { EVENT_TYPES, OPTIONS } from 'messaging-webhooks'
+import { EVENT_TYPES, memoryStore, OPTIONS } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { describe, expect, test } from 'vitest'
 import { EVENT_HEADER, EVENT_ROWS, EXPECTED_TABLES } from './expected-tables.ts'
 import { readMarkdown, readProjectFile, render, tableOf } from './markdown.ts'
+
+const PROMISE_HEADER = [
+  'Store',
+  'The process crashes or is killed',
+  'The power fails',
+  'The machine or its disk is lost',
+]
 
 const readme = readMarkdown(readProjectFile('README.md'))
 
@@ -30,11 +38,24 @@ test('there is no table that no test holds', () => {
     'events: Field, Type, What',
     'events: Field, Type, What',
     'oddities: Oddity, What',
+    `what-a-204-promises: ${PROMISE_HEADER.join(', ')}`,
   ]
   const found = readme.sections.flatMap(({ anchor, tables }) =>
     tables.map(([header]) => `${anchor}: ${header?.join(', ') ?? ''}`),
   )
   expect(found.sort()).toEqual([...held, ...byOtherTests].sort())
+})
+
+test('what a 204 promises when the process ends is what the stores say of themselves', () => {
+  const promised = tableOf(readme, 'what-a-204-promises', PROMISE_HEADER).map(([store = '', crash = '']) => [
+    store,
+    crash,
+  ])
+  const said = [memoryStore(), sqliteStore('unused.db')].map(({ capabilities: { name, durable } }) => [
+    `\`${name}Store\``,
+    durable ? 'kept' : 'lost',
+  ])
+  expect(promised.slice(0, said.length)).toEqual(said)
 })
 
 test('the time that retries take by default is what the table says', () => {

@@ -5,7 +5,7 @@ import { memoryStore, type Awaitable, type OpenStore, type Store } from 'messagi
 export async function lastingStore(): Promise<Store> {
   const lasting = await memoryStore().open({ onWork: () => {} })
   return {
-    capabilities: { name: 'lasting memory', durable: false, shared: true },
+    capabilities: { name: 'lasting memory', durable: true, shared: true },
     open: () => ({ ...lasting, close: () => {} }),
   }
 }

@@ -61,7 +61,7 @@ function maskedPayload({ callback }: KeptRequest, secrets: readonly string[]): R
   const body = readSentBody(callback)
   if (body.fields === undefined) return undefined
   try {
-    const payload: unknown = JSON.parse(textOf(maskSecrets(body, secrets)), maskValue)
+    const payload: unknown = JSON.parse(textOf(maskSecrets(body, secrets).bytes), maskValue)
     return isRecord(payload) ? payload : undefined
   } catch {
     return undefined
