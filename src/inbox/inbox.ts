@@ -41,27 +41,27 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   let stopPruning = (): void => {}
   let closed = false
 
-  async function openSpools(): Promise<void> {
-    const spools = await options.openSpools?.()
-    if (spools === undefined) return
-    aside = spools.aside
-    outage = createOutage({ clock, spool: spools.outage, take: takeFromSpool, report, onOver: onWork })
-    // Once a start, by way of the other spool: what the store refuses still comes back here.
-    await aside.drain((events) => spools.outage.append(events))
-    if (spools.outage.size > 0) outage.begin(undefined)
+  async function openSpools(openThem: () => Promise<Spools>): Promise<void> {
+    const spools = await openThem()
     closeSpools = async () => {
       await spools.outage.close()
       await spools.aside.close()
     }
+    // Once a start, by way of the other spool: what the store refuses still comes back here.
+    await spools.aside.drain((events) => spools.outage.append(events))
+    aside = spools.aside
+    outage = createOutage({ clock, spool: spools.outage, take: takeFromSpool, report, onOver: onWork })
   }
 
   async function openStore(): Promise<OpenStore<X>> {
     try {
-      spooling ??= openSpools()
-      await spooling.catch((error: unknown) => {
-        spooling = undefined
-        throw error
-      })
+      if (options.openSpools !== undefined) {
+        spooling ??= openSpools(options.openSpools)
+        await spooling.catch((error: unknown) => {
+          spooling = undefined
+          throw error
+        })
+      }
       opened = await store.open({ onWork })
       prunePeriodically(opened)
       return opened
