@@ -65,7 +65,7 @@ export function readParsedBody(value: unknown): ReadBody | undefined {
   }
 }
 
-export interface MaskedBody {
+interface MaskedBody {
   /** A copy of the bytes with every authKey overwritten at equal length, so that offsets stay true. */
   readonly bytes: Buffer
   /** What may be read of it: the fields as they were parsed, or as they are behind a mask that stands elsewhere. */
