@@ -11,6 +11,7 @@ import type { Admission, Awaitable, NewEvent, OpenStore, Store } from './store.t
 
 /** How often what is older than its retention is forgotten. */
 const PRUNE_EVERY_MS = 60_000
+const PRUNE_AGAIN_MS = 1_000
 
 interface InboxOptions {
   readonly clock: Clock
@@ -83,14 +84,16 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     return attempt
   }
 
-  function prunePeriodically(target: OpenStore<X>): void {
+  /** A step at a time: soon again while there is something to forget, so that a busy store keeps up. */
+  function prunePeriodically(target: OpenStore<X>, afterMs = PRUNE_EVERY_MS): void {
+    if (closed) return
     stopPruning = clock.setTimer(() => {
       // What could not be pruned now will be in a minute.
       void callSafely(() => target.prune(clock.now())).then(
-        () => prunePeriodically(target),
+        (forgotten) => prunePeriodically(target, forgotten > 0 ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS),
         () => prunePeriodically(target),
       )
-    }, PRUNE_EVERY_MS)
+    }, afterMs)
   }
 
   /** One batch into the store, in time. */
