@@ -97,6 +97,18 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     return settled instanceof Promise ? inTime(settled) : settled
   }
 
+  /** Infinity while the store is away: then nobody knows. */
+  async function countUnsettled(timeoutMs: number): Promise<number> {
+    try {
+      const counts = opened?.store.counts()
+      if (!(counts instanceof Promise)) return counts?.unsettled ?? 0
+      const { unsettled } = await withDeadline(clock, timeoutMs, counts, () => ({ unsettled: Infinity }))
+      return unsettled
+    } catch {
+      return Infinity
+    }
+  }
+
   async function claimDue(): Promise<void> {
     const limit = concurrency - slots
     if (stopped || opened === undefined || limit <= 0) return
@@ -174,7 +186,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     async drain(deadlineMs, { waitForHung = true } = {}) {
       const untilMs = clock.now() + deadlineMs
       for (;;) {
-        const unsettled = (await opened?.store.counts())?.unsettled ?? 0
+        const unsettled = await countUnsettled(Math.max(untilMs - clock.now(), DRAIN_LOOK_MS))
         if (slots === 0 && unsettled === 0) return true
         // Apart from the hung ones, whose slots are free.
         if (!waitForHung && slots === 0 && unsettled <= running.size) return false

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, type Receiver } from 'messaging-webhooks'
+import { memoryStore, type Receiver, type Store } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
@@ -129,3 +129,66 @@ test.each([true, false])(
     await expect.poll(() => unrecognized, { timeout: 10_000 }).toEqual(['store_refused true'])
   },
 )
+
+test.each([true, false])(
+  'an event that the store refuses in every form is set aside, or answered 503 (spool: %s)',
+  async (spooled) => {
+    const folder = freshFolder()
+    const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
+    store.refuses = ({ raw }) => raw.includes('poison')
+    const first = await receiving({ store, ...(spooled ? {} : { spool: false }) })
+    const seen = handedOver(first.receiver)
+    await first.receiver.start()
+    const bodies = ['a', 'poison', 'b'].map((messageId) => callback.smsDelivery({ messageId, timestamp: NOW }))
+    const answers = await Promise.all(bodies.map((body) => post(first.url, body)))
+    expect(answers.map(({ status }) => status)).toEqual([204, spooled ? 204 : 503, 204])
+    await expect.poll(() => seen.toSorted(), { timeout: 10_000 }).toEqual(['a success', 'b success'])
+    if (!spooled) return
+    // One alone could be the store's own failure, so it waits for company.
+    await post(first.url, callback.smsDelivery({ messageId: 'c', timestamp: NOW }))
+    await expect.poll(() => first.errors.map(({ code }) => code), { timeout: 10_000 }).toContain('event_refused')
+    first.server.close()
+    first.server.closeAllConnections()
+    await first.receiver.close({ deadlineMs: 50 })
+    store.refuses = () => false
+    const second = await receiving({ store })
+    const later = handedOver(second.receiver)
+    await second.receiver.start()
+    await expect.poll(() => later, { timeout: 10_000 }).toContain('poison success')
+  },
+)
+
+test('a store in memory that throws at once is an outage like any other', async () => {
+  const inner = memoryStore()
+  let away = true
+  const store: Store = {
+    capabilities: inner.capabilities,
+    async open(host) {
+      const open = await inner.open(host)
+      return {
+        ...open,
+        admit(events, nowMs) {
+          if (away) throw new Error('The store is away.')
+          return open.admit(events, nowMs)
+        },
+      }
+    },
+  }
+  const { receiver, url } = await receiving({ store, spool: freshFolder() })
+  const seen = handedOver(receiver)
+  await receiver.start()
+  expect(await post(url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
+  away = false
+  await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['m success'])
+})
+
+test('only where the spool fails too, a callback is answered 503', async () => {
+  const store = faultyStore(memoryStore())
+  const folder = freshFolder()
+  const { receiver, url, errors } = await receiving({ store, spool: folder })
+  await receiver.start()
+  store.fault = 'throws'
+  rmSync(folder, { recursive: true })
+  expect(await post(url, callback.smsDelivery())).toMatchObject({ status: 503 })
+  expect(errors.map(({ code }) => code)).toContain('spool_failed')
+})
