@@ -1,0 +1,72 @@
+import type { MessagingWebhooksError, NewEvent } from 'messaging-webhooks'
+import { expect, test } from 'vitest'
+import { createOutage } from '../../src/inbox/outage.ts'
+import { sample } from '../../src/store-conformance/samples.ts'
+import { fakeClock } from '../support/fake-clock.ts'
+
+/** A spool in memory whose append can be made to fail. */
+function memorySpool(held: NewEvent[] = []) {
+  const spool = {
+    fails: false,
+    get size() {
+      return held.length
+    },
+    async append(events: readonly NewEvent[]) {
+      if (spool.fails) throw new Error('no room')
+      held.push(...events)
+    },
+    async drain(take: (events: readonly NewEvent[]) => Promise<void>) {
+      await take(held)
+      held.length = 0
+    },
+  }
+  return spool
+}
+
+function outageOver(held: NewEvent[]) {
+  const clock = fakeClock()
+  const spool = memorySpool(held)
+  const state = { away: true, looks: 0, over: 0 }
+  const errors: MessagingWebhooksError[] = []
+  const outage = createOutage({
+    clock,
+    spool,
+    async take() {
+      state.looks += 1
+      if (state.away) throw new Error('away')
+    },
+    report: (error) => errors.push(error),
+    onOver: () => (state.over += 1),
+  })
+  return { clock, spool, state, errors, outage }
+}
+
+test('looks at a store that stays away less and less often, and stops when it is told to', async () => {
+  const { clock, state, outage } = outageOver([sample()])
+  expect(outage.active).toBe(true)
+  for (let second = 0; second < 60; second += 1) await clock.advance(1_000)
+  expect(state.looks).toBeGreaterThan(5)
+  expect(state.looks).toBeLessThan(20)
+  outage.stop()
+  const { looks } = state
+  await clock.advance(60_000)
+  expect(state.looks).toBe(looks)
+})
+
+test('is over when everything is in the store, and says when it began once', async () => {
+  const { clock, state, errors, outage } = outageOver([])
+  expect(outage.active).toBe(false)
+  outage.begin(new Error('away'))
+  outage.begin(new Error('still away'))
+  await outage.keep(sample())
+  expect(errors.map(({ code }) => code)).toEqual(['store_outage'])
+  state.away = false
+  await clock.advance(10_000)
+  expect({ active: outage.active, over: state.over }).toEqual({ active: false, over: 1 })
+})
+
+test('says so where the spool cannot keep an event either', async () => {
+  const { spool, outage } = outageOver([])
+  spool.fails = true
+  await expect(outage.keep(sample())).rejects.toMatchObject({ code: 'spool_failed' })
+})

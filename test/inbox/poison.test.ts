@@ -1,0 +1,54 @@
+import { MessagingWebhooksError, type Admission, type NewEvent } from 'messaging-webhooks'
+import { expect, test } from 'vitest'
+import { admitAroundPoison } from '../../src/inbox/poison.ts'
+import { sample } from '../../src/store-conformance/samples.ts'
+
+const [first, second, third] = [sample({ at: 1 }), sample({ at: 2 }), sample({ at: 3 })]
+
+/** A store that refuses events by their identity, and says so with whatever it likes. */
+function refusing(ids: readonly string[], thrown: unknown = new Error('refused')) {
+  return (events: readonly NewEvent[]): readonly Admission[] => {
+    if (events.some(({ id }) => ids.includes(id))) throw thrown
+    return events.map(() => 'new')
+  }
+}
+
+test('a batch that is taken is taken at once', async () => {
+  expect(await admitAroundPoison(refusing([]), [first, second])).toEqual(['new', 'new'])
+})
+
+test.each([[new Error('refused')], ['a text'], [undefined]])(
+  'of a refused event the others are taken (thrown: %s)',
+  async (thrown) => {
+    const results = await admitAroundPoison(refusing([second.id], thrown), [first, second, third])
+    expect(results).toEqual(['new', expect.any(Error), 'new'])
+  },
+)
+
+test('where the first two are refused, it is the store that is away, and no third is asked', async () => {
+  const asked: number[] = []
+  const admit = (events: readonly NewEvent[]): readonly Admission[] => {
+    asked.push(events.length)
+    throw new Error('away')
+  }
+  await expect(admitAroundPoison(admit, [first, second, third])).rejects.toThrow('away')
+  // The batch, and each of the two in both forms.
+  expect(asked).toEqual([3, 1, 1, 1, 1])
+})
+
+test('one event alone that is refused may be the store’s failure', async () => {
+  await expect(admitAroundPoison(refusing([first.id]), [first])).rejects.toThrow('refused')
+})
+
+test('an error of ours says that the store is away, and nothing is tried again', async () => {
+  const slow = new MessagingWebhooksError('store_slow')
+  await expect(admitAroundPoison(refusing([first.id], slow), [first, second])).rejects.toBe(slow)
+})
+
+test('a store that answers for nothing has taken nothing', async () => {
+  const admit = (events: readonly NewEvent[]): readonly Admission[] => {
+    if (events.length > 1) throw new Error('too many')
+    return []
+  }
+  await expect(admitAroundPoison(admit, [first, second])).rejects.toThrow('too many')
+})
