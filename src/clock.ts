@@ -30,6 +30,50 @@ export function systemClock(now: () => number = Date.now): Clock {
   }
 }
 
+/** A wall clock that is this far behind was set back; less is the jitter of timers and of clocks that are kept right. */
+const SET_BACK_MS = 1_000
+
+/** A clock that a wall clock set back does not take back with it: what waits for a time of this one waits no longer. */
+export interface SteadyClock extends Clock {
+  /** How far it is ahead of the wall clock. */
+  readonly aheadMs: number
+  /** It is at least so late: somebody has seen this time before. */
+  reach(atLeastMs: number): void
+}
+
+/** Times that are stored are of this clock; those that are shown, or held against somebody else's, are of the wall's. */
+export function steadyClock(wall: Clock): SteadyClock {
+  let aheadMs = 0
+  let lastMs = -Infinity
+
+  function nowOrAfter(atLeastMs: number): number {
+    lastMs = wall.now() + aheadMs
+    if (atLeastMs - lastMs > SET_BACK_MS) {
+      aheadMs += atLeastMs - lastMs
+      lastMs = atLeastMs
+    }
+    return lastMs
+  }
+
+  return {
+    get aheadMs() {
+      return aheadMs
+    },
+    reach: (atLeastMs) => void nowOrAfter(atLeastMs),
+    now: () => nowOrAfter(lastMs),
+    setTimer(callback, delayMs, keepAlive) {
+      const untilMs = nowOrAfter(lastMs) + Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS)
+      function fire(): void {
+        // That it fires proves that the delay is over, whatever the wall says.
+        nowOrAfter(Math.max(untilMs, lastMs))
+        callback()
+      }
+      return wall.setTimer(fire, delayMs, keepAlive)
+    },
+    soon: (callback) => wall.soon(callback),
+  }
+}
+
 const TIMED_OUT = Symbol('timed out')
 
 /** Settles as `work` does, or as `onTimeout()` does once `timeoutMs` have passed. The work itself goes on. */

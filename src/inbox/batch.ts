@@ -34,10 +34,8 @@ export function inBatches<T, R>(
     const batch = waiting.slice(0, MOST_A_BATCH)
     waiting = waiting.slice(MOST_A_BATCH)
     writing = true
-    void finish(
-      batch,
-      callSafely(() => write(batch.map(({ item }) => item))),
-    )
+    const begin = async (): Promise<readonly (R | Error)[]> => write(batch.map(({ item }) => item))
+    void finish(batch, begin())
   }
 
   return (item) => {
@@ -63,8 +61,4 @@ function only<R>(results: readonly (R | Error)[]): R {
   if (result === undefined) throw new Error('The store gave no answer for an event.')
   if (result instanceof Error) throw result
   return result
-}
-
-async function callSafely<R>(write: () => Awaitable<R>): Promise<R> {
-  return write()
 }

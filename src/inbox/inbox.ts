@@ -1,5 +1,5 @@
 /** Admission: every proven event passes here, once, before it is answered. */
-import { withDeadline, type Clock } from '../clock.ts'
+import { withDeadline, type SteadyClock } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { inBatches } from './batch.ts'
 import { createOutage, type Outage } from './outage.ts'
@@ -7,14 +7,14 @@ import { admitAroundPoison } from './poison.ts'
 import type { Spool } from './spool/spool.ts'
 import type { Spools } from './spool/spools.ts'
 import { asStoreError } from './store-error.ts'
-import type { Admission, Awaitable, NewEvent, OpenStore, Store } from './store.ts'
+import type { Admission, Awaitable, NewEvent, OpenStore, Store, StoreCounts } from './store.ts'
 
 /** How often what is older than its retention is forgotten. */
 const PRUNE_EVERY_MS = 60_000
 const PRUNE_AGAIN_MS = 1_000
 
 interface InboxOptions {
-  readonly clock: Clock
+  readonly clock: SteadyClock
   readonly storeTimeoutMs: number
   readonly report: (error: MessagingWebhooksError) => void
   /** Something may be due: another process has admitted it, or an outage is over. */
@@ -28,6 +28,8 @@ export interface Inbox<X extends object> {
   open(): Promise<OpenStore<X>>
   /** Throws or rejects with a `MessagingWebhooksError` where neither store nor spool can take it. */
   admit(event: NewEvent): Awaitable<Admission>
+  /** What the store counts; what waits in the spool for it is unsettled too. */
+  counts(): Awaitable<StoreCounts>
   close(): Promise<void>
 }
 
@@ -64,6 +66,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
         })
       }
       opened = await store.open({ onWork })
+      if (opened.latestNowMs !== undefined) clock.reach(opened.latestNowMs)
       prunePeriodically(opened)
       return opened
     } catch (error) {
@@ -88,18 +91,25 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   function prunePeriodically(target: OpenStore<X>, afterMs = PRUNE_EVERY_MS): void {
     if (closed) return
     stopPruning = clock.setTimer(() => {
+      const prune = async (): Promise<number> => target.prune(clock.now())
       // What could not be pruned now will be in a minute.
-      void callSafely(() => target.prune(clock.now())).then(
+      void prune().then(
         (forgotten) => prunePeriodically(target, forgotten > 0 ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS),
         () => prunePeriodically(target),
       )
     }, afterMs)
   }
 
+  /** A gap began when its callback arrived, by the wall's clock. */
+  function onSteadyClock(event: NewEvent): NewEvent {
+    return event.awaits === 0 ? event : { ...event, gapUntilMs: event.gapUntilMs + clock.aheadMs }
+  }
+
   /** One batch into the store, in time. */
   function write(events: readonly NewEvent[]): Awaitable<readonly Admission[]> {
     if (opened === undefined) throw new MessagingWebhooksError('receiver_closed')
-    const admissions = opened.admit(events, clock.now())
+    const nowMs = clock.now()
+    const admissions = opened.admit(clock.aheadMs === 0 ? events : events.map(onSteadyClock), nowMs)
     return admissions instanceof Promise ? inTime(admissions) : admissions
   }
 
@@ -169,6 +179,10 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     return admit(event)
   }
 
+  function withSpooled({ unsettled, deadLetters }: StoreCounts): StoreCounts {
+    return { unsettled: unsettled + (outage?.held ?? 0), deadLetters }
+  }
+
   function admit(event: NewEvent): Awaitable<Admission> {
     if (outage?.active === true) return keep(outage, event)
     if (opened === undefined) return admitWhenOpen(event)
@@ -184,6 +198,10 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   return {
     open,
     admit,
+    counts() {
+      const counted = opened === undefined ? open().then((store) => store.counts()) : opened.counts()
+      return counted instanceof Promise ? counted.then(withSpooled) : withSpooled(counted)
+    },
     async close() {
       closed = true
       stopPruning()
@@ -191,11 +209,12 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       const target = await opening?.catch(() => undefined)
       opened = undefined
       await closeSpools()
-      await target?.close()
+      try {
+        await target?.close()
+      } catch (error) {
+        // It is away; what it holds, it holds. A rejection would only keep the rest of the process from ending well.
+        report(asStoreError(error))
+      }
     },
   }
-}
-
-async function callSafely<T>(work: () => Awaitable<T>): Promise<T> {
-  return work()
 }

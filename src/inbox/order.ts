@@ -61,3 +61,11 @@ export function chainOf(
   }
   return { step: 0, awaits: 0 }
 }
+
+/** Whether a later report was handed over already. Of two final ones neither is late. */
+export function isLate(
+  event: { readonly order: string; readonly final: boolean },
+  { handed, handedOpen }: { readonly handed: string; readonly handedOpen: string },
+): boolean {
+  return event.order !== '' && event.order < (event.final ? handedOpen : handed)
+}

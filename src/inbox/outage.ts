@@ -10,6 +10,8 @@ import type { NewEvent } from './store.ts'
 export interface Outage {
   /** True while new events must go through the spool. */
   readonly active: boolean
+  /** Events in the spool. */
+  readonly held: number
   /** The store has failed: from now on everything goes through the spool. Does nothing during an outage. */
   begin(cause: unknown): void
   /** Keeps an event in the spool. Rejects with `spool_failed` where that cannot be done either. */
@@ -53,6 +55,8 @@ export function createOutage(options: {
   async function drain(): Promise<void> {
     try {
       await spool.drain(take)
+      // With nothing to drain the store has not been asked yet, and it may still refuse to open.
+      await take([])
     } catch {
       lookMs = Math.min(lookMs * 2, LONGEST_LOOK_MS)
       look()
@@ -71,6 +75,9 @@ export function createOutage(options: {
   return {
     get active() {
       return active
+    },
+    get held() {
+      return spool.size
     },
     begin,
     async keep(event) {

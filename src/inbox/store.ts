@@ -94,6 +94,12 @@ export interface StoredDeadLetter {
   readonly raw: Buffer
 }
 
+/**
+ * What becomes of a dead letter: it is due again, as late where a later report was handed over meanwhile (`replay`) or as
+ * itself all the same (`force`); or it is settled, and only its identity is kept (`discard`).
+ */
+export type Resolution = 'replay' | 'force' | 'discard'
+
 export interface Page<T> {
   readonly items: readonly T[]
   /** Pass it as `after` to go on; absent on the last page. */
@@ -118,6 +124,12 @@ export interface StoreCapabilities {
 
 /** An open store. `X` is what it adds to a handler's context. */
 export interface OpenStore<X extends object = {}> {
+  /**
+   * What a durable store knows when it is opened: the latest `nowMs` that it was told before, or up to a second earlier;
+   * undefined where it was told none. The machine's clock may have been set back since, and the times given from here on
+   * are not before this one: else what waits would wait for so much longer.
+   */
+  readonly latestNowMs?: number | undefined
   /** All or, where it throws, none; in the order given. Atomic with each message's latest state and gap decision. */
   admit(events: readonly NewEvent[], nowMs: number): Awaitable<readonly Admission[]>
   claim(request: ClaimRequest): Awaitable<ClaimResult>
@@ -126,8 +138,8 @@ export interface OpenStore<X extends object = {}> {
   latest(messageKey: string): Awaitable<StoredLatest | undefined>
   /** Oldest first. */
   deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<StoredDeadLetter>>
-  /** Makes a dead letter due again: as late where a later report was handed over meanwhile, unless `force`. */
-  replay(id: string, options: { readonly force: boolean; readonly nowMs: number }): Awaitable<boolean>
+  /** Ends the state of a dead letter; false where there is no such one. */
+  resolve(id: string, resolution: Resolution, nowMs: number): Awaitable<boolean>
   /** Forgets what is older than its retention, a bounded step at a time; says how many it forgot. */
   prune(nowMs: number): Awaitable<number>
   counts(): Awaitable<StoreCounts>

@@ -9,6 +9,7 @@ const AWKWARD_TEXTS: readonly string[] = [
   '\u0000',
   'a\u0000b',
   '\ud800',
+  '\ud801',
   '\udc00\ud800',
   '\uFFFD',
   '{tag}',
@@ -25,6 +26,9 @@ const AWKWARD_TEXTS: readonly string[] = [
   ' ',
   '\u202Eright to left',
   '\u{1F4E8}'.repeat(100),
+  'caf\u00e9',
+  'cafe\u0301',
+  '\u2028',
   'x'.repeat(200_000),
 ]
 
@@ -37,6 +41,12 @@ const AWKWARD_BYTES: readonly Buffer[] = [
   Buffer.from('{"a":"\\ud800"}'),
   Buffer.from('{"n":1e400}'),
   Buffer.from('{"n":1e200000}'),
+  Buffer.from('{"n":12345678901234567890}'),
+  Buffer.from('{"__proto__":{"a":1},"a":1,"a":2}'),
+  Buffer.from('\uFEFF{"a":1}'),
+  Buffer.from('{"a":1}', 'utf16le'),
+  Buffer.from('{"a":1}\u0000{"a":2}'),
+  Buffer.from(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
   Buffer.from('['.repeat(10_000)),
   Buffer.alloc(256 * 1024, 0x61),
 ]
@@ -83,6 +93,16 @@ export const BYTES: readonly ConformanceCase[] = [
         assert.equal(back.size, 50)
         assert.deepEqual(back.get(event.id), { raw: event.raw, record: event.record })
       }
+    },
+  },
+  {
+    name: 'holds awkward texts and bytes all in one batch, and after that once more as duplicates',
+    async run({ open }) {
+      const events = awkwardEvents()
+      assert.deepEqual(new Set(await admit(open, events)), new Set(['new']))
+      const back = await takeBack(open)
+      for (const { id, raw, record } of events) assert.deepEqual(back.get(id), { raw, record })
+      assert.deepEqual(new Set(await admit(open, events)), new Set(['duplicate']))
     },
   },
   {

@@ -46,4 +46,30 @@ export const DURABILITY: readonly ConformanceCase[] = [
       assert.ok(after.token > before.token)
     },
   },
+  {
+    name: 'after a restart: how late it was, for the clock may have been set back since',
+    needs: 'durable',
+    async run({ open, reopen }) {
+      assert.equal(open.latestNowMs, undefined)
+      await admit(open, [sample()], START_MS + 5_000)
+      const { latestNowMs: admittedMs } = await reopen()
+      assert.ok(admittedMs !== undefined && admittedMs > START_MS + 4_000 && admittedMs <= START_MS + 5_000)
+    },
+  },
+  {
+    name: 'after a restart: how late it was when something was claimed, and when it was settled',
+    needs: 'durable',
+    async run({ open, reopen }) {
+      await admit(open, [sample()])
+      const { claims } = await claim(open, { nowMs: START_MS + 5_000 })
+      const again = await reopen()
+      assert.ok((again.latestNowMs ?? 0) > START_MS + 4_000)
+      await again.settle(
+        claims.map((claimed) => settlementOf(claimed, { outcome: 'retry', dueMs: START_MS + 60_000, error: 'no' })),
+        START_MS + 9_000,
+      )
+      const { latestNowMs: settledMs = 0 } = await reopen()
+      assert.ok(settledMs > START_MS + 8_000 && settledMs <= START_MS + 9_000)
+    },
+  },
 ]

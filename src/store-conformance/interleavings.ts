@@ -98,7 +98,7 @@ function createPlay(open: OpenStore<object>) {
       case 'replay': {
         const ids = model.deadIds()
         const id = ids[first % Math.max(1, ids.length)] ?? digestOf('nobody')
-        assert.equal(await open.replay(id, { force: false, nowMs }), model.replay(id, nowMs))
+        assert.equal(await open.resolve(id, 'replay', nowMs), model.replay(id, nowMs))
       }
     }
     await check()

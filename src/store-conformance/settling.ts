@@ -96,7 +96,7 @@ export const SETTLING: readonly ConformanceCase[] = [
     async run({ open }) {
       await admit(open, [sample()])
       const id = await bury(open)
-      assert.equal(await open.replay(id, { force: false, nowMs: START_MS + 5 }), true)
+      assert.equal(await open.resolve(id, 'replay', START_MS + 5), true)
       assert.deepEqual((await open.deadLetters({ after: undefined, limit: 10 })).items, [])
       const [again] = (await claim(open, { nowMs: START_MS + 5 })).claims
       assert.ok(again)
@@ -104,7 +104,21 @@ export const SETTLING: readonly ConformanceCase[] = [
         { id: again.id, attempt: again.attempt, replay: again.replay, late: again.late },
         { id, attempt: 1, replay: true, late: false },
       )
-      assert.equal(await open.replay(id, { force: false, nowMs: START_MS + 5 }), false)
+      assert.equal(await open.resolve(id, 'replay', START_MS + 5), false)
+    },
+  },
+  {
+    name: 'a discarded dead letter is gone, is not handed over, and is still known as a duplicate',
+    async run({ open }) {
+      await admit(open, [sample()])
+      const id = await bury(open)
+      assert.equal(await open.resolve(id, 'discard', START_MS + 5), true)
+      assert.deepEqual((await open.deadLetters({ after: undefined, limit: 10 })).items, [])
+      assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
+      assert.deepEqual((await claim(open, { nowMs: START_MS + 5 })).claims, [])
+      assert.deepEqual(await open.admit([sample()], START_MS + 6), ['duplicate'])
+      assert.equal(await open.resolve(id, 'discard', START_MS + 5), false)
+      assert.equal(await open.resolve(id, 'replay', START_MS + 5), false)
     },
   },
   {
@@ -113,11 +127,11 @@ export const SETTLING: readonly ConformanceCase[] = [
       await admit(open, [sample({ at: 1 }), sample({ at: 2 })])
       const id = await bury(open)
       assert.deepEqual(await handOverAll(open), ['m-2'])
-      assert.equal(await open.replay(id, { force: false, nowMs: START_MS }), true)
+      assert.equal(await open.resolve(id, 'replay', START_MS), true)
       const [late] = (await claim(open)).claims
       assert.equal(late?.late, true)
       await open.settle([settlementOf(late, { outcome: 'dead', error: 'again' })], START_MS)
-      assert.equal(await open.replay(id, { force: true, nowMs: START_MS }), true)
+      assert.equal(await open.resolve(id, 'force', START_MS), true)
       const [forced] = (await claim(open)).claims
       assert.equal(forced?.late, false)
     },

@@ -2,9 +2,9 @@
 import { readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { syncFolder, systemCode, type SpoolFs } from './files.ts'
-import { isHome, type Home } from './home.ts'
-import { isHeld, LOCK_FILE } from './lock.ts'
+import { syncFolder, type FileSystem } from '../../process-folder/files.ts'
+import { isHome, takeIfDead, type Home } from '../../process-folder/home.ts'
+import { isHeld, LOCK_FILE } from '../../process-folder/lock.ts'
 import { RESERVE_FILE, UNFINISHED_RESERVE_FILE } from './reserve.ts'
 import { parseSegmentName, segmentName, type SegmentName } from './segment.ts'
 
@@ -19,13 +19,13 @@ interface Left {
 
 /** Moves the segments of dead processes into `home`, numbered in their order; returns them. */
 export async function adoptDead(
-  { fs, parent, home }: { readonly fs: SpoolFs; readonly parent: string; readonly home: Home },
+  { fs, parent, home }: { readonly fs: FileSystem; readonly parent: string; readonly home: Home },
   report: (error: MessagingWebhooksError) => void,
 ): Promise<readonly SegmentName[]> {
   const names = (await readdir(parent)).filter((name) => isHome(name) && name !== home.name)
   for (const name of names) {
     try {
-      await takeFolder(join(parent, name), join(home.folder, name))
+      await takeIfDead(join(parent, name), join(home.folder, name))
     } catch (error) {
       // Not ours to move, perhaps; it must not keep this process from its own work.
       report(
@@ -60,16 +60,6 @@ export async function shaveReserve(parent: string): Promise<boolean> {
     return true
   }
   return false
-}
-
-/** One rename decides which of several processes gets it. */
-async function takeFolder(from: string, to: string): Promise<void> {
-  if (await isHeld(from)) return
-  try {
-    await rename(from, to)
-  } catch (error) {
-    if (systemCode(error) !== 'ENOENT') throw error
-  }
 }
 
 /**

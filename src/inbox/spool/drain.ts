@@ -1,13 +1,13 @@
 /** Hands over the records of one segment. */
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { NewEvent } from '../store.ts'
-import { systemCode, type SpoolFile, type SpoolFs } from './files.ts'
+import { systemCode, type OpenedFile, type FileSystem } from '../../process-folder/files.ts'
 import { readBatch } from './scan.ts'
 import type { Segment } from './segment.ts'
 import { windowOver } from './window.ts'
 
 interface DrainOptions {
-  readonly fs: SpoolFs
+  readonly fs: FileSystem
   readonly take: (events: readonly NewEvent[]) => Promise<void>
   readonly report: (error: MessagingWebhooksError) => void
   /** Throws where the draining is to stop. */
@@ -17,7 +17,7 @@ interface DrainOptions {
 /** Hands over, batch by batch, what the segment holds now. Where `take` rejects, its batch and what follows stays. */
 export async function drainSegment(segment: Segment, options: DrainOptions): Promise<void> {
   const { fs, report } = options
-  let file: SpoolFile
+  let file: OpenedFile
   try {
     file = await fs.open(segment.path, 'r')
   } catch (error) {
@@ -35,7 +35,7 @@ export async function drainSegment(segment: Segment, options: DrainOptions): Pro
   }
 }
 
-async function drainFile(file: SpoolFile, segment: Segment, { take, report, checkOpen }: DrainOptions): Promise<void> {
+async function drainFile(file: OpenedFile, segment: Segment, { take, report, checkOpen }: DrainOptions): Promise<void> {
   const { end, salt } = segment
   const window = windowOver(file, end)
   while (segment.read < end) {

@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { isFull, syncFolder, systemCode, type SpoolFs } from './files.ts'
+import { isFull, syncFolder, systemCode, type FileSystem } from '../../process-folder/files.ts'
 import type { Reserve } from './reserve.ts'
 import { createSegment, overwriteSegment, segmentName, type Segment, type SegmentWriter } from './segment.ts'
 
@@ -21,7 +21,7 @@ export interface Journal {
 }
 
 export function createJournal(options: {
-  readonly fs: SpoolFs
+  readonly fs: FileSystem
   readonly folder: string
   readonly reserve: Reserve
   /** What is there already, in its order. */

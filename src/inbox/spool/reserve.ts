@@ -5,7 +5,7 @@
 import { rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { FILE_MODE, isFull, syncFolder, systemCode, writeAll, type SpoolFs } from './files.ts'
+import { FILE_MODE, isFull, syncFolder, systemCode, writeAll, type FileSystem } from '../../process-folder/files.ts'
 
 /** The finished reserve; what a dead process left of it is taken over. */
 export const RESERVE_FILE = 'reserve'
@@ -26,7 +26,7 @@ export function createReserve({
   bytes,
   report,
 }: {
-  readonly fs: SpoolFs
+  readonly fs: FileSystem
   readonly folder: string
   readonly bytes: number
   readonly report: (error: MessagingWebhooksError) => void

@@ -1,7 +1,14 @@
 /** One file of records: its name, what is known of it, and how it is appended to. */
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FILE_MODE, isFull, syncFolder, writeAll, type SpoolFile, type SpoolFs } from './files.ts'
+import {
+  FILE_MODE,
+  isFull,
+  syncFolder,
+  writeAll,
+  type OpenedFile,
+  type FileSystem,
+} from '../../process-folder/files.ts'
 import { countRecords } from './scan.ts'
 import { windowOver } from './window.ts'
 
@@ -49,7 +56,7 @@ export function parseSegmentName(name: string): SegmentName | undefined {
 }
 
 /** A segment that another process left. */
-export async function findSegment(fs: SpoolFs, folder: string, name: SegmentName): Promise<Segment> {
+export async function findSegment(fs: FileSystem, folder: string, name: SegmentName): Promise<Segment> {
   const path = join(folder, segmentName(name))
   const { salt } = name
   const { size: end } = await stat(path)
@@ -63,7 +70,7 @@ export async function findSegment(fs: SpoolFs, folder: string, name: SegmentName
 }
 
 /** Creates the file, and makes sure that it is found again. */
-export async function createSegment(fs: SpoolFs, folder: string, name: SegmentName): Promise<SegmentWriter> {
+export async function createSegment(fs: FileSystem, folder: string, name: SegmentName): Promise<SegmentWriter> {
   const path = join(folder, segmentName(name))
   const file = await fs.open(path, 'wx', FILE_MODE)
   try {
@@ -77,7 +84,7 @@ export async function createSegment(fs: SpoolFs, folder: string, name: SegmentNa
 }
 
 /** Writes over zeros that were set aside in that place. */
-export async function overwriteSegment(fs: SpoolFs, folder: string, name: SegmentName): Promise<SegmentWriter> {
+export async function overwriteSegment(fs: FileSystem, folder: string, name: SegmentName): Promise<SegmentWriter> {
   const path = join(folder, segmentName(name))
   return segmentWriter(await fs.open(path, 'r+'), newSegment(path, name.salt), true)
 }
@@ -86,7 +93,7 @@ function newSegment(path: string, salt: number): Segment {
   return { path, salt, mayBeTorn: false, end: 0, read: 0, checked: 0, held: 0 }
 }
 
-function segmentWriter(file: SpoolFile, segment: Segment, overZeros: boolean): SegmentWriter {
+function segmentWriter(file: OpenedFile, segment: Segment, overZeros: boolean): SegmentWriter {
   let usable = true
   let hasRoom = overZeros
 

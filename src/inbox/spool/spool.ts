@@ -11,11 +11,11 @@ import { MessagingWebhooksError } from '../../errors.ts'
 import type { NewEvent } from '../store.ts'
 import { adoptDead, shaveReserve } from './adopt.ts'
 import { drainSegment } from './drain.ts'
-import { isFull, nodeFs, systemCode, type SpoolFs } from './files.ts'
+import { isFull, nodeFs, systemCode, type FileSystem } from '../../process-folder/files.ts'
 import { encodeFrame } from './frame.ts'
 import { createGroupCommit } from './group-commit.ts'
-import { makeHome, type Home } from './home.ts'
-import { inTurn } from './in-turn.ts'
+import { makeHome, type Home } from '../../process-folder/home.ts'
+import { inTurn } from '../../in-turn.ts'
 import { createJournal } from './journal.ts'
 import { createReserve } from './reserve.ts'
 import { findSegment, type Segment, type SegmentName } from './segment.ts'
@@ -54,7 +54,7 @@ export interface SpoolOptions {
   /** What was skipped, and a disk that is full. */
   readonly report: (error: MessagingWebhooksError) => void
   /** For tests. */
-  readonly fs?: SpoolFs
+  readonly fs?: FileSystem
 }
 
 /**
@@ -78,7 +78,7 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 }
 
 /** A restart on a disk without a free block must not fail while a reserve lies there. */
-async function makeHomeAnyway(fs: SpoolFs, folder: string): Promise<Home> {
+async function makeHomeAnyway(fs: FileSystem, folder: string): Promise<Home> {
   try {
     return await makeHome(fs, folder)
   } catch (error) {
@@ -87,7 +87,7 @@ async function makeHomeAnyway(fs: SpoolFs, folder: string): Promise<Home> {
   }
 }
 
-async function openAt(home: Home, options: SpoolOptions & { readonly fs: SpoolFs }): Promise<Spool> {
+async function openAt(home: Home, options: SpoolOptions & { readonly fs: FileSystem }): Promise<Spool> {
   const { fs, maxBytes = 1024 * MIB, reserveBytes = 8 * MIB, segmentBytes = 16 * MIB, report } = options
   const { folder } = home
   const names = await adoptDead({ fs, parent: options.folder, home }, report)
@@ -173,7 +173,7 @@ async function openAt(home: Home, options: SpoolOptions & { readonly fs: SpoolFs
 }
 
 async function findSegments(left: {
-  readonly fs: SpoolFs
+  readonly fs: FileSystem
   readonly folder: string
   readonly names: readonly SegmentName[]
   readonly report: (error: MessagingWebhooksError) => void

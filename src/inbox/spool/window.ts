@@ -1,5 +1,5 @@
 /** A file a chunk at a time, so that a backlog of any size is read in the memory of one chunk. */
-import { systemCode, type SpoolFile } from './files.ts'
+import { systemCode, type OpenedFile } from '../../process-folder/files.ts'
 
 export const CHUNK_BYTES = 1024 * 1024
 /** What a disk fails to read, it fails to read in units of this size or smaller. */
@@ -9,7 +9,7 @@ const PAGE_BYTES = 4096
 export type Window = (position: number, length: number) => Promise<Buffer>
 
 /** Looks at a file up to `end`. */
-export function windowOver(file: SpoolFile, end: number): Window {
+export function windowOver(file: OpenedFile, end: number): Window {
   let buffer = Buffer.alloc(0)
   let start = 0
   let held = 0
@@ -26,7 +26,7 @@ export function windowOver(file: SpoolFile, end: number): Window {
   }
 }
 
-async function readChunk(file: SpoolFile, into: Buffer, position: number): Promise<number> {
+async function readChunk(file: OpenedFile, into: Buffer, position: number): Promise<number> {
   try {
     return await readInto(file, into, position)
   } catch (error) {
@@ -47,7 +47,7 @@ async function readChunk(file: SpoolFile, into: Buffer, position: number): Promi
   return bytes
 }
 
-async function readInto(file: SpoolFile, into: Buffer, position: number): Promise<number> {
+async function readInto(file: OpenedFile, into: Buffer, position: number): Promise<number> {
   let done = 0
   while (done < into.length) {
     const { bytesRead } = await file.read(into, done, into.length - done, position + done)

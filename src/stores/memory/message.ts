@@ -49,11 +49,6 @@ export function isKnown(message: Message, id: string): boolean {
   return message.settledIds.includes(id) || message.pending.some((pending) => pending.event.id === id)
 }
 
-/** Whether a later report was handed over already. Of two final ones neither is late. */
-export function isLate(message: Message, event: NewEvent): boolean {
-  return event.order !== '' && event.order < (event.final ? message.handedOpen : message.handed)
-}
-
 /** Puts an event in its place; what waited for just this step need not wait longer. */
 export function enqueue(message: Message, pending: Pending, nowMs: number): void {
   const { step } = pending.event

@@ -4,6 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { mergeLatest } from '../../inbox/latest.ts'
+import { isLate } from '../../inbox/order.ts'
 import type {
   Admission,
   Claim,
@@ -17,7 +18,7 @@ import type {
 } from '../../inbox/store.ts'
 import { OptionsError } from '../../errors.ts'
 import { createDueHeap } from './due-heap.ts'
-import { enqueue, handOver, isKnown, isLate, newMessage, type Message, type Pending } from './message.ts'
+import { enqueue, handOver, isKnown, newMessage, type Message, type Pending } from './message.ts'
 
 /** The bounds of a memory store. */
 export interface MemoryStoreOptions {
@@ -95,7 +96,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
     if (known !== undefined && isKnown(known, event.id)) return 'duplicate'
     if (unsettled >= maxEvents || unsettledBytes + event.raw.length > maxBytes) return 'full'
     const message = activate(event.messageKey)
-    const late = isLate(message, event)
+    const late = isLate(event, message)
     const waits = !late && event.awaits !== 0 && (message.steps & event.awaits) === 0
     const dueMs = waits ? event.gapUntilMs : nowMs
     if (event.order !== '') message.latest = mergeLatest(message.latest, event)
@@ -212,15 +213,16 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       const last = items.at(-1)
       return following.length > limit && last !== undefined ? { items, next: String(last.sequence) } : { items }
     },
-    replay(id, { force, nowMs }) {
+    resolve(id, resolution, nowMs) {
       const letter = dead.get(id)
       if (letter === undefined) return false
       dead.delete(id)
+      if (resolution === 'discard') return true
       const { event } = letter.pending
       const message = activate(event.messageKey)
       const at = message.settledIds.indexOf(id)
       if (at !== -1) message.settledIds.splice(at, 1)
-      const late = !force && isLate(message, event)
+      const late = resolution !== 'force' && isLate(event, message)
       enqueue(message, { event, late, replay: true, attempts: 0, dueMs: nowMs, token: 0 }, nowMs)
       unsettled += 1
       unsettledBytes += event.raw.length

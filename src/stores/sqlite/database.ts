@@ -1,11 +1,15 @@
 /** Opens a database file: settings, versions, and the refusal of what is not ours. */
 import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
+import { systemClock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
+import { createLatestTime } from './latest-time.ts'
 import { INBOX } from './migrations/001-inbox.ts'
+import { HOLDERS } from './migrations/002-holders.ts'
+import { LATEST_TIME } from './migrations/003-latest-time.ts'
 
 /** Numbered from 1; a file's `user_version` says how many of them it has. */
-const MIGRATIONS: readonly string[] = [INBOX]
+const MIGRATIONS: readonly string[] = [INBOX, HOLDERS, LATEST_TIME]
 
 /** Marks a file as ours: "mwhk" in ASCII. */
 const APPLICATION_ID = 0x6d77686b
@@ -18,20 +22,42 @@ export interface DatabaseOptions {
 
 export interface Database {
   readonly db: DatabaseSync
+  /** The latest time of a transaction before this opening, to within a second. */
+  readonly latestNowMs: number | undefined
   /** Runs `work` in one transaction. A commit that is not `durable` may be lost with the power, never torn. */
-  transaction<T>(durable: boolean, work: () => T): T
+  transaction<T>(durable: boolean, nowMs: number, work: () => T): T
   /** Throws where the file was removed or replaced: what is written to it then is written into the void. */
   checkFile(): void
 }
 
+/** How long to pause where SQLite says "busy" without having waited. */
+const OPEN_AGAIN_MS = 20
+
 /** Opens, checks and migrates. Throws a `MessagingWebhooksError` (`store_unsupported`, `store_foreign`, ...). */
-export async function openDatabase({ path, synchronous, busyTimeoutMs }: DatabaseOptions): Promise<Database> {
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const clock = systemClock()
+  const untilMs = clock.now() + options.busyTimeoutMs
+  for (;;) {
+    try {
+      return await openOnce(options)
+    } catch (error) {
+      // The change to WAL heeds no busy_timeout (measured): of two processes that make a file at once, one is told "busy".
+      const isBusy = error instanceof MessagingWebhooksError && error.code === 'store_locked'
+      if (!isBusy || clock.now() >= untilMs) throw error
+    }
+    await new Promise<void>((resolve) => clock.setTimer(resolve, OPEN_AGAIN_MS, true))
+  }
+}
+
+async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): Promise<Database> {
   const db = await connect(path)
   try {
     // By PRAGMA, because some Nodes ignore the constructor's option.
     db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
-    const version = readPragma(db, 'user_version')
-    checkOurs(db, version)
+    // In one transaction: another process may be making the file, and half of what it wrote looks like somebody else's.
+    db.exec('BEGIN')
+    checkOurs(db)
+    db.exec('COMMIT')
     if (!canShare(process.versions['sqlite'] ?? '0')) db.exec('PRAGMA locking_mode = EXCLUSIVE')
     db.exec('PRAGMA journal_mode = WAL')
     migrate(db)
@@ -39,16 +65,19 @@ export async function openDatabase({ path, synchronous, busyTimeoutMs }: Databas
     db.close()
     throw asOurs(error)
   }
+  const latestTime = createLatestTime(db)
   let level: string | undefined
   const identity = fileIdentity(path)
   return {
     db,
-    transaction(durable, work) {
+    latestNowMs: latestTime.atOpening,
+    transaction(durable, nowMs, work) {
       const wanted = durable ? synchronous : synchronous === 'OFF' ? 'OFF' : 'NORMAL'
       if (wanted !== level) db.exec(`PRAGMA synchronous = ${wanted}`)
       level = wanted
       try {
         db.exec('BEGIN IMMEDIATE')
+        latestTime.tell(nowMs)
         const result = work()
         db.exec('COMMIT')
         return result
@@ -85,7 +114,8 @@ export function canShare(version: string): boolean {
   return minor > 51 || (minor === 51 && patch >= 3)
 }
 
-function checkOurs(db: DatabaseSync, version: number): void {
+function checkOurs(db: DatabaseSync): void {
+  const version = readPragma(db, 'user_version')
   const applicationId = readPragma(db, 'application_id')
   const tables = Number(db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'])
   if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0))

@@ -7,14 +7,17 @@ import type { Retention } from './pruning.ts'
 export interface WorkerSettings {
   readonly database: DatabaseOptions
   readonly retention: Retention
+  /** Holds a folder for each open store, by which others see whether it is alive. */
+  readonly holdersFolder: string
 }
 
-export type Verb = 'admit' | 'claim' | 'settle' | 'latest' | 'deadLetters' | 'replay' | 'prune' | 'counts' | 'close'
+export type Verb =
+  'admit' | 'claim' | 'settle' | 'latest' | 'deadLetters' | 'resolve' | 'prune' | 'counts' | 'hold' | 'close'
 
 /** The number of the first reply, which nobody asked for: the file is open, or is not. */
 export const OPENED = 0
-/** The number of a reply that nobody asked for: another process has written to the file. */
-export const OTHERS_WROTE = -1
+/** The number of a reply that nobody asked for: another process has written to the file, or has died. */
+export const WORK_CAME = -1
 
 export interface Request {
   readonly number: number

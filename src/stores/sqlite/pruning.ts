@@ -27,7 +27,7 @@ export function createPruning({ db, transaction }: Database, retention: Retentio
   const before = (nowMs: number, days: number) => ({ before: nowMs - days * DAY_MS, limit: ROWS_A_STEP })
 
   return (nowMs) =>
-    transaction(false, () => {
+    transaction(false, nowMs, () => {
       const dead = forgetDead.run(before(nowMs, retention.deadLetterDays)).changes
       const payloads = forgetPayloads.run(before(nowMs, retention.retentionDays)).changes
       const events = forgetEvents.run(before(nowMs, Math.max(retention.dedupeDays, retention.retentionDays))).changes

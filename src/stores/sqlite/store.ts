@@ -6,7 +6,7 @@ import { openInThread } from './thread.ts'
 
 /** The settings of an SQLite store. */
 export interface SqliteStoreOptions {
-  /** The database file; created where it does not exist. Two more files stand beside it while it is open. */
+  /** The database file; created where it does not exist. Files and folders that begin with its name belong to it. */
   readonly path: string
   /** How long the payloads of settled events are kept. Default 7 days. */
   readonly retentionDays?: number
@@ -54,6 +54,7 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
         settings: {
           database: { path, synchronous, busyTimeoutMs },
           retention: { retentionDays, deadLetterDays, dedupeDays },
+          holdersFolder: `${path}-holders`,
         },
         onWork,
       }),

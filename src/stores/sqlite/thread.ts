@@ -4,26 +4,11 @@
  * Why a thread: with 32 connections against one file, FULL, in one run, the thread took 1.6 to 2.9 times as many callbacks
  * as group commit on the main thread did, at 0.5 to 0.7 of its p99; the event loop's p99 delay fell to about a tenth.
  */
-import { Worker } from 'node:worker_threads'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { ClaimResult, OpenStore, Page, StoredDeadLetter } from '../../inbox/store.ts'
-import {
-  OPENED,
-  OTHERS_WROTE,
-  packEvents,
-  type Reply,
-  type Request,
-  type Verb,
-  type WorkerSettings,
-} from './protocol.ts'
-
-/** TypeScript's own files run as they are in development; what is published is JavaScript. */
-const WORKER_FILE = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
-
-interface Pending {
-  readonly resolve: (value: unknown) => void
-  readonly reject: (error: unknown) => void
-}
+import { startCalls, type Calls } from './calls.ts'
+import { packEvents, type Verb, type WorkerSettings } from './protocol.ts'
+import { showLife } from './sign-of-life.ts'
 
 export async function openInThread({
   settings,
@@ -32,53 +17,49 @@ export async function openInThread({
   readonly settings: WorkerSettings
   readonly onWork: () => void
 }): Promise<OpenStore> {
-  const worker = new Worker(WORKER_FILE, { workerData: settings, name: 'messaging-webhooks sqlite' })
-  const pending = new Map<number, Pending>()
-  let lastNumber = 0
-  let ended = false
+  let calls = await startCalls(settings, onWork)
+  let restarting: Promise<Calls> | undefined
+  let closed = false
+  const latestNowMs = calls.opened
+  const life = await showLife(settings.holdersFolder)
 
-  function expect(number: number): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      // An idle store keeps no process alive; one that is asked something does.
-      if (pending.size === 0) worker.ref()
-      pending.set(number, { resolve, reject })
-    })
-  }
-
-  function failAll(error: unknown): void {
-    for (const { reject } of pending.values()) reject(error)
-    pending.clear()
-  }
-
-  worker.on('message', (reply: Reply) => {
-    if (reply.number === OTHERS_WROTE) {
-      onWork()
-      return
+  async function holdIn(started: Calls): Promise<Calls> {
+    try {
+      if (life !== undefined) await started.call('hold', [life.name])
+      return started
+    } catch (error) {
+      await started.terminate()
+      throw error
     }
-    const waiting = pending.get(reply.number)
-    pending.delete(reply.number)
-    if (pending.size === 0) worker.unref()
-    if (reply.ok) waiting?.resolve(reply.value)
-    else waiting?.reject(asThrown(reply))
-  })
-  worker.on('error', failAll)
-  worker.on('exit', () => {
-    ended = true
-    failAll(new MessagingWebhooksError('receiver_closed'))
-  })
-
-  function call(verb: Verb, args: readonly unknown[], transfer: readonly ArrayBuffer[] = []): Promise<unknown> {
-    if (ended) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
-    const number = (lastNumber += 1)
-    const reply = expect(number)
-    worker.postMessage({ number, verb, args } satisfies Request, transfer)
-    return reply
   }
 
-  await expect(OPENED)
+  /** A thread that ended by itself (out of memory, say) is an outage, and no reason to need a restart of the process. */
+  async function restart(): Promise<Calls> {
+    try {
+      calls = await holdIn(await startCalls(settings, onWork))
+      return calls
+    } finally {
+      restarting = undefined
+    }
+  }
+
+  async function call(verb: Verb, args: readonly unknown[], transfer?: readonly ArrayBuffer[]): Promise<unknown> {
+    if (closed) throw new MessagingWebhooksError('receiver_closed')
+    if (calls.alive) return calls.call(verb, args, transfer)
+    restarting ??= restart()
+    return (await restarting).call(verb, args, transfer)
+  }
+
+  try {
+    await holdIn(calls)
+  } catch (error) {
+    await life?.end()
+    throw error
+  }
   // What comes back is what engine.ts, of the same contract, returned in the other thread.
   const ask = call as <T>(...input: Parameters<typeof call>) => Promise<T>
   return {
+    latestNowMs: typeof latestNowMs === 'number' ? latestNowMs : undefined,
     admit(events, nowMs) {
       const packed = packEvents(events)
       return ask('admit', [packed, nowMs], [packed.bodies])
@@ -93,19 +74,22 @@ export async function openInThread({
       const { items, ...rest } = await ask<Page<StoredDeadLetter>>('deadLetters', [page])
       return { items: items.map(withBuffer), ...rest }
     },
-    replay: (id, options) => ask('replay', [id, options]),
+    resolve: (id, resolution, nowMs) => ask('resolve', [id, resolution, nowMs]),
     prune: (nowMs) => ask('prune', [nowMs]),
     counts: () => ask('counts', []),
     async close() {
-      if (ended) return
-      await call('close', [])
-      await worker.terminate()
+      if (closed) return
+      closed = true
+      await restarting?.catch(() => {})
+      try {
+        if (calls.alive) await calls.call('close', [])
+      } finally {
+        await calls.terminate()
+      }
+      // Where closing failed, others still know us by this name: we must look alive as long as handlers may run.
+      await life?.end()
     },
   }
-}
-
-function asThrown({ error, ours }: Extract<Reply, { readonly ok: false }>): unknown {
-  return ours === undefined ? error : new MessagingWebhooksError(ours.code, ours.detail, { cause: error })
 }
 
 /** A Buffer comes out of another thread as a plain Uint8Array. */

@@ -1,21 +1,20 @@
 /** The thread that owns the connection: it may wait for the disk and for locks, and nobody's request waits with it. */
-import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { openDatabase, type Database } from './database.ts'
+import { openDatabase } from './database.ts'
 import { createEngine, type SyncStore } from './engine.ts'
+import { createHolders } from './holders.ts'
 import {
   OPENED,
-  OTHERS_WROTE,
   unpackEvents,
   type PackedEvents,
   type Reply,
   type Request,
+  WORK_CAME,
   type WorkerSettings,
 } from './protocol.ts'
-
-/** How late work that another process admitted is noticed here, at most. */
-const LOOK_EVERY_MS = 250
+import { watchDeaths, watchWrites } from './watch.ts'
 
 const port = parentPort
 if (port === null) throw new Error('This file runs in a worker thread.')
@@ -24,9 +23,18 @@ if (port === null) throw new Error('This file runs in a worker thread.')
 const settings = workerData as WorkerSettings
 try {
   const database = await openDatabase(settings.database)
-  const store = createEngine(database, settings.retention)
-  port.postMessage({ number: OPENED, ok: true, value: undefined } satisfies Reply)
-  watchOthers(port, database)
+  const holders = createHolders(database)
+  const store = createEngine(database, settings.retention, holders)
+  port.postMessage({ number: OPENED, ok: true, value: store.latestNowMs } satisfies Reply)
+  const watched = {
+    clock: systemClock(),
+    db: database.db,
+    holders,
+    holdersFolder: settings.holdersFolder,
+    onWork: () => port.postMessage({ number: WORK_CAME, ok: true, value: undefined } satisfies Reply),
+  }
+  watchWrites(watched)
+  void watchDeaths(watched)
   port.on('message', (request: Request) => {
     port.postMessage(answer(store, request))
   })
@@ -50,19 +58,4 @@ function answer(store: SyncStore, { number, verb, args }: Request): Reply {
 function failure(number: number, error: unknown): Reply {
   const ours = error instanceof MessagingWebhooksError ? { code: error.code, detail: error.detail } : undefined
   return { number, ok: false, error: error instanceof Error ? error : String(error), ours }
-}
-
-/** SQLite tells nobody that another process has written; its counter of such writes costs next to nothing to read. */
-function watchOthers(to: MessagePort, { db }: Database): void {
-  const clock = systemClock()
-  const version = db.prepare('PRAGMA data_version')
-  let known = version.get()?.['data_version']
-  function look(): void {
-    if (!db.isOpen) return
-    const now = version.get()?.['data_version']
-    if (now !== known) to.postMessage({ number: OTHERS_WROTE, ok: true, value: undefined } satisfies Reply)
-    known = now
-    clock.setTimer(look, LOOK_EVERY_MS)
-  }
-  clock.setTimer(look, LOOK_EVERY_MS)
 }

@@ -1,9 +1,9 @@
-/** The folder of one process inside the spool's folder, so that two processes never write or drain the same file. */
+/** The folder of one process inside a shared one, so that two processes never write or drain the same file. */
 import { randomBytes } from 'node:crypto'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { FOLDER_MODE, syncFolder, type SpoolFs } from './files.ts'
-import { holdLock, LOCK_FILE } from './lock.ts'
+import { FOLDER_MODE, syncFolder, systemCode, type FileSystem } from './files.ts'
+import { holdLock, isHeld, LOCK_FILE } from './lock.ts'
 
 /** The version of the format stands in front, so that no version takes another's files for damaged ones. */
 const NAME = /^v1-[0-9a-f]{12}$/
@@ -11,7 +11,7 @@ const NAME = /^v1-[0-9a-f]{12}$/
 export interface Home {
   readonly folder: string
   readonly name: string
-  /** Leaves what is in it to the next process that opens the spool. */
+  /** Leaves what is in it to the next process that looks for what dead ones left. */
   leave(): Promise<void>
 }
 
@@ -23,7 +23,7 @@ export function isHome(name: string): boolean {
  * Makes a folder that no other process uses. It gets its name only when its lock is held already: a folder of that name
  * whose lock nobody holds is a dead process's, at any moment.
  */
-export async function makeHome(fs: SpoolFs, parent: string): Promise<Home> {
+export async function makeHome(fs: FileSystem, parent: string): Promise<Home> {
   await makeFolder(fs, parent)
   const name = `v1-${randomBytes(6).toString('hex')}`
   const folder = join(parent, name)
@@ -52,8 +52,18 @@ export async function makeHome(fs: SpoolFs, parent: string): Promise<Home> {
   }
 }
 
+/** Moves the folder of a dead process; one rename decides which of several processes gets it. */
+export async function takeIfDead(from: string, to: string): Promise<void> {
+  if (await isHeld(from)) return
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error
+  }
+}
+
 /** Makes a folder and those above it, so that none of them is lost with the power. */
-async function makeFolder(fs: SpoolFs, path: string): Promise<void> {
+async function makeFolder(fs: FileSystem, path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: FOLDER_MODE })
   if (first === undefined) return
   const top = dirname(resolve(first))

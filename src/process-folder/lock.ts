@@ -4,9 +4,9 @@
  *
  * Why not a pid: it is used again, and in two containers that share a volume every process is number 1, alive here and
  * unknown there. A socket file works across containers of one kernel; no lock is safe on a folder that several machines
- * share, so the spool's folder must be on a local disk. On Windows a named pipe does the same.
+ * share, so it must be on a local disk. On Windows a named pipe does the same.
  */
-import { open } from 'node:fs/promises'
+import { lstat, open } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import { basename, join } from 'node:path'
 import { systemCode } from './files.ts'
@@ -51,6 +51,16 @@ export async function isHeld(folder: string): Promise<boolean> {
   }
 }
 
+/**
+ * Whether the owner of `folder` is dead for certain: its lock stands there, and nobody holds it. Of a folder without a
+ * lock this cannot be said, for somebody may have removed it.
+ */
+export async function isKnownDead(folder: string): Promise<boolean> {
+  if (await isHeld(folder).catch(() => true)) return false
+  // A named pipe is gone with its process, and nobody else can remove it.
+  return process.platform === 'win32' || exists(join(folder, LOCK_FILE))
+}
+
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -74,6 +84,15 @@ function answers(path: string): Promise<boolean> {
       resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT')
     })
   })
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** A path that is short enough for a socket. */

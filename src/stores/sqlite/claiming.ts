@@ -1,0 +1,84 @@
+/** Handing events over, each under a lease on its message. */
+import type { Claim, ClaimRequest, ClaimResult } from '../../inbox/store.ts'
+import type { Database } from './database.ts'
+import { decodeRecord } from './encoding.ts'
+import { bytes, integer, text, type Row } from './row.ts'
+import { CLAIM_EVENT } from './statements/claim-event.ts'
+import { FIND_DUE } from './statements/find-due.ts'
+import { FIRST_WAITING } from './statements/first-waiting.ts'
+import { LEASE_MESSAGE } from './statements/lease-message.ts'
+import { NEXT_DUE } from './statements/next-due.ts'
+import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
+
+/** `holder` says under whose name to lease; null for nobody's. */
+export function createClaiming(
+  { db, transaction }: Database,
+  holder: () => number | null,
+): (request: ClaimRequest) => ClaimResult {
+  const findDue = db.prepare(FIND_DUE)
+  const firstWaiting = db.prepare(FIRST_WAITING)
+  const claimEvent = db.prepare(CLAIM_EVENT)
+  const leaseMessage = db.prepare(LEASE_MESSAGE)
+  const scheduleMessage = db.prepare(SCHEDULE_MESSAGE)
+  const nextDue = db.prepare(NEXT_DUE)
+
+  function claimFirst(row: Row, request: ClaimRequest): Claim | undefined {
+    const message = integer(row, 'rowid')
+    const first = firstWaiting.get({ message })
+    // The lease has run out, but the first event is to be tried again later, or there is none any more.
+    if (first === undefined || integer(first, 'due') > request.nowMs) {
+      scheduleMessage.run({ message })
+      return undefined
+    }
+    const token = integer(row, 'token') + 1
+    const order = text(first, 'ord')
+    const handed = text(row, 'handed')
+    const handedOpen = text(row, 'handed_open')
+    claimEvent.run({ seq: integer(first, 'seq'), token })
+    leaseMessage.run({
+      message,
+      token,
+      holder: holder(),
+      until: request.leaseUntilMs,
+      handed: order > handed ? order : handed,
+      handedOpen: integer(first, 'final') === 0 && order > handedOpen ? order : handedOpen,
+    })
+    return {
+      id: text(first, 'id'),
+      messageKey: text(row, 'key'),
+      token,
+      attempt: integer(first, 'attempts') + 1,
+      late: integer(first, 'late') === 1,
+      replay: integer(first, 'replay') === 1,
+      record: decodeRecord(bytes(first, 'record')),
+      raw: bytes(first, 'raw'),
+    }
+  }
+
+  function nextDueMs({ exclude }: ClaimRequest): number | undefined {
+    const row = nextDue.all({ limit: exclude.size + 1 }).find((next) => !exclude.has(text(next, 'key')))
+    return row && integer(row, 'due')
+  }
+
+  return (request) => {
+    const { limit, nowMs, exclude } = request
+    // Most calls find nothing, and looking needs no transaction that writes.
+    const dueAtFirst = nextDueMs(request)
+    if (dueAtFirst === undefined || dueAtFirst > nowMs) return { claims: [], nextDueMs: dueAtFirst }
+    return transaction(false, nowMs, () => {
+      const claims: Claim[] = []
+      for (let looking = true; looking && claims.length < limit;) {
+        const due = findDue
+          .all({ now: nowMs, limit: limit - claims.length + exclude.size })
+          .filter((row) => !exclude.has(text(row, 'key')))
+        for (const row of due) {
+          if (claims.length >= limit) break
+          const claimed = claimFirst(row, request)
+          if (claimed !== undefined) claims.push(claimed)
+        }
+        looking = due.length > 0
+      }
+      return { claims, nextDueMs: nextDueMs(request) }
+    })
+  }
+}

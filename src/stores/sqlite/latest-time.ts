@@ -1,0 +1,29 @@
+/** Remembers, for the next start, how late it was: the machine's clock may be set back before it. */
+import type { DatabaseSync } from 'node:sqlite'
+import { integer } from './row.ts'
+import { FIND_LATEST_TIME } from './statements/find-latest-time.ts'
+import { TELL_TIME } from './statements/tell-time.ts'
+
+/** So that not every transaction writes a page more. */
+const TELL_EVERY_MS = 1_000
+
+interface LatestTime {
+  /** What was told before this opening. */
+  readonly atOpening: number | undefined
+  /** Called in every transaction that writes. */
+  tell(nowMs: number): void
+}
+
+export function createLatestTime(db: DatabaseSync): LatestTime {
+  const tellTime = db.prepare(TELL_TIME)
+  const row = db.prepare(FIND_LATEST_TIME).get()
+  let told = row === undefined ? 0 : integer(row, 'told')
+  return {
+    atOpening: told === 0 ? undefined : told,
+    tell(nowMs) {
+      if (nowMs < told + TELL_EVERY_MS) return
+      tellTime.run({ now: nowMs })
+      told = nowMs
+    },
+  }
+}
