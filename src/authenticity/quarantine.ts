@@ -3,10 +3,15 @@
  * a bad deploy or a wrong clock would otherwise lose real callbacks for good.
  */
 import { MessagingWebhooksError, OptionsError } from '../errors.ts'
+import type { ArrivedCallback } from '../http/arrived.ts'
+import { inTurn } from '../in-turn.ts'
+import type { Logger } from '../logger.ts'
+import { nodeFs } from '../process-folder/files.ts'
 import { readSentBody, type ReadBody } from './body.ts'
-import { memoryKeeper, type Keeper } from './quarantine/keeper.ts'
+import { createJournal } from './quarantine/journal/journal.ts'
+import { memoryKeeper } from './quarantine/keeper.ts'
 import { createRecheck } from './quarantine/recheck.ts'
-import { keepable, standingOf, type ArrivedCallback, type KeptRequest, type Refused } from './quarantine/request.ts'
+import { keepable, standingOf, type KeptRequest, type Refused } from './quarantine/request.ts'
 import { reverifyAll, type Ordered, type ReverifyStages } from './quarantine/reverify.ts'
 import { show } from './quarantine/shown.ts'
 import type { ListOptions, Quarantine, QuarantinePage } from './quarantine/surface.ts'
@@ -21,8 +26,11 @@ export interface QuarantineIntake {
 
 interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
   /** Undefined where nothing shall be kept. */
-  readonly keeper: Keeper | undefined
+  readonly limits: { readonly maxBytes: number; readonly maxAgeMs: number } | undefined
+  /** Where it is written down, so that it outlives the process; undefined for memory only. */
+  readonly folder: string | undefined
   readonly report: (error: MessagingWebhooksError) => void
+  readonly logger: Logger
   /** Live keys, which are masked by value too where requests are shown. */
   readonly secrets: () => readonly string[]
 }
@@ -30,17 +38,26 @@ interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
 export interface GuardedQuarantine {
   readonly intake: QuarantineIntake
   readonly quarantine: Quarantine
+  /** Loads what an earlier process kept. Never rejects. */
+  open(): Promise<void>
   /** Ends what runs, and sets no timer any more. */
   stop(): void
+  /** Writes down what is not yet, and warns of what is lost with this process. Never rejects. */
+  close(): Promise<void>
 }
 
 const ITEMS_A_PAGE = 100
+/** For what is written on the way out: all of it takes a fraction of this. */
+const CLOSE_MS = 3_000
 
 export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E>): GuardedQuarantine {
-  const { clock, report, secrets } = options
-  const keeper = options.keeper ?? memoryKeeper({ maxBytes: 0, maxAgeMs: 0 })
+  const { clock, report, logger, secrets, limits, folder } = options
+  const journal =
+    limits === undefined || folder === undefined ? undefined : createJournal({ fs: nodeFs, clock, folder, report })
+  const keeper = memoryKeeper(limits ?? { maxBytes: 0, maxAgeMs: 0 }, journal?.changes)
   const stopping = new AbortController()
-  let last: Promise<unknown> = Promise.resolve()
+  /** One run at a time. */
+  const turns = inTurn()
   let cancelExpiry: (() => void) | undefined
   let saidFull = false
 
@@ -48,7 +65,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     clock,
     count: () => keeper.count('unchecked'),
     waiting: () => keeper.unchecked(),
-    run: async (pick) => (await inTurn(() => reverify(pick(), 0, stopping.signal))).failedNames,
+    run: async (pick) => (await turns(() => reverify(pick(), 0, stopping.signal))).failedNames,
     failed(error) {
       if (!stopping.signal.aborted) report(asOurs(error))
     },
@@ -62,11 +79,11 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     if (nextMs !== undefined && !stopping.signal.aborted) cancelExpiry = clock.setTimer(expire, nextMs - clock.now())
   }
 
-  /** One run at a time. */
-  function inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const result = last.then(run)
-    last = result.catch(() => undefined)
-    return result
+  async function open(): Promise<void> {
+    if (journal === undefined || stopping.signal.aborted) return
+    await journal.open((remembered) => keeper.restore(remembered, clock.now()))
+    expire()
+    if (keeper.count('unchecked') > 0) recheck.schedule()
   }
 
   function reverify(requests: readonly KeptRequest[], clockOffsetSeconds: number, signal: AbortSignal) {
@@ -87,7 +104,8 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     })
   }
 
-  function list({ after, limit = ITEMS_A_PAGE, reveal = false }: ListOptions): QuarantinePage {
+  async function list({ after, limit = ITEMS_A_PAGE, reveal = false }: ListOptions): Promise<QuarantinePage> {
+    await open()
     expire()
     const from = after === undefined ? 0 : Number(after)
     const following = keeper.all().filter(({ sequence }) => sequence > from)
@@ -98,9 +116,10 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
   }
 
   return {
+    open,
     intake: {
       keep(callback, body, refused) {
-        const kept = options.keeper === undefined ? undefined : keepable(callback)
+        const kept = limits === undefined ? undefined : keepable(callback)
         if (kept === undefined) return
         const standing = standingOf(kept, body, refused)
         const outcome = keeper.keep(kept, standing)
@@ -118,8 +137,9 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       async reverify({ clockOffsetSeconds = 0, signal } = {}) {
         if (!Number.isFinite(clockOffsetSeconds))
           throw new OptionsError('reverify: clockOffsetSeconds is no number of seconds.')
+        await open()
         const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
-        const result = await inTurn(() => {
+        const result = await turns(() => {
           expire()
           return reverify(keeper.all(), clockOffsetSeconds, either)
         })
@@ -127,7 +147,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         const { examined, admitted } = result
         return { examined, admitted, stillUnproved: examined - admitted }
       },
-      list: (page = {}) => new Promise((resolve) => resolve(list(page))),
+      list: (page = {}) => list(page),
       get size() {
         expire()
         return keeper.size
@@ -153,6 +173,15 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       recheck.stop()
       stopping.abort(new MessagingWebhooksError('receiver_closed'))
       cancelExpiry?.()
+    },
+    async close() {
+      await journal?.close(CLOSE_MS)
+      const lost = (journal?.unwritten() ?? keeper.all()).filter((request) => request.class !== 'rest').length
+      if (lost === 0) return
+      logger.warn(
+        { code: 'quarantine_lost' },
+        `Requests that look like callbacks were in quarantine, in memory only, and are lost: ${lost}.`,
+      )
     },
   }
 }

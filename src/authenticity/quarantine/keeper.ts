@@ -3,6 +3,7 @@
  * the quarantine knows how a request is kept.
  */
 import { createHash } from 'node:crypto'
+import { UNTOLD, type KeeperChanges } from './changes.ts'
 import {
   QUARANTINE_CLASSES,
   type ExactCallback,
@@ -10,6 +11,7 @@ import {
   type QuarantineClass,
   type Standing,
 } from './request.ts'
+import { addTo, newShelf, sizeOf, takeFrom, withOwnBytes, type Shelf } from './shelf.ts'
 
 interface KeeperLimits {
   /** Of bodies, headers and what it takes to keep them. */
@@ -17,9 +19,14 @@ interface KeeperLimits {
   readonly maxAgeMs: number
 }
 
-export interface Keeper {
+interface Keeper {
   /** `known` where the same body is kept already, in this class or a better one. */
   keep(callback: ExactCallback, standing: Standing): 'kept' | 'known' | 'dropped'
+  /**
+   * One that an earlier process kept takes its old place in the order of arrival; undefined where it is too old, is kept
+   * already, or has no room. Tells no one.
+   */
+  restore(remembered: Omit<KeptRequest, 'id'>, nowMs: number): KeptRequest | undefined
   /** In order of arrival. */
   all(): readonly KeptRequest[]
   /** Those whose credentials could not be looked up, in order of arrival. */
@@ -37,38 +44,22 @@ export interface Keeper {
   readonly dropped: number
 }
 
-/**
- * How much of all the room a class may fill. No class that a stranger can fill leaves a better one without room; a better
- * one takes it from the worst, newest first, so that what came before a flood stays.
- */
-const SHARES: Readonly<Record<QuarantineClass, number>> = {
-  provedButStale: 1 / 2,
-  unverified: 1 / 2,
-  looksLikeOurs: 1 / 2,
-  rest: 1 / 8,
-}
-/** What a request takes beside its bytes and texts: about 900 bytes, measured. */
-const BYTES_A_REQUEST = 1_024
+/** Places in the order of arrival that one millisecond has. */
+const SEQUENCES_A_MS = 1_024
 
-interface Shelf {
-  readonly maxBytes: number
-  bytes: number
-  /** By sequence. */
-  readonly requests: KeptRequest[]
-}
-
-export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits): Keeper {
+export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: KeeperChanges = UNTOLD): Keeper {
   const shelves = new Map<QuarantineClass, Shelf>()
   const byId = new Map<string, KeptRequest>()
+  const sequences = new Set<number>()
   let bytes = 0
-  let sequences = 0
+  let lastSequence = 0
   let unchecked = 0
   let dropped = 0
 
   function shelfOf(name: QuarantineClass): Shelf {
     let shelf = shelves.get(name)
     if (shelf === undefined) {
-      shelf = { maxBytes: maxBytes * SHARES[name], bytes: 0, requests: [] }
+      shelf = newShelf(name, maxBytes)
       shelves.set(name, shelf)
     }
     return shelf
@@ -85,7 +76,7 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits): Keeper {
       while (bytes + size > maxBytes) {
         const newest = shelf.requests.at(-1)
         if (newest === undefined) break
-        remove(newest)
+        takeOut(newest)
         dropped += 1
       }
     }
@@ -93,39 +84,47 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits): Keeper {
   }
 
   function place(request: KeptRequest): void {
-    const size = sizeOf(request.callback)
-    const shelf = shelfOf(request.class)
-    shelf.requests.splice(placeOf(shelf.requests, request.sequence), 0, request)
-    shelf.bytes += size
-    bytes += size
+    addTo(shelfOf(request.class), request)
+    bytes += sizeOf(request.callback)
     if (request.unchecked) unchecked += 1
+    sequences.add(request.sequence)
     byId.set(request.id, request)
   }
 
-  function remove(request: KeptRequest): void {
-    const kept = byId.get(request.id)
-    // The same body may have come again with a better proof while this one was being looked at.
-    if (kept?.sequence !== request.sequence) return
+  function unplace(kept: KeptRequest): void {
     byId.delete(kept.id)
-    const shelf = shelfOf(kept.class)
-    shelf.requests.splice(placeOf(shelf.requests, kept.sequence), 1)
-    const size = sizeOf(kept.callback)
-    shelf.bytes -= size
-    bytes -= size
+    sequences.delete(kept.sequence)
+    takeFrom(shelfOf(kept.class), kept)
+    bytes -= sizeOf(kept.callback)
     if (kept.unchecked) unchecked -= 1
+  }
+
+  function takeOut(kept: KeptRequest): void {
+    unplace(kept)
+    changes.removed(kept)
+  }
+
+  /** Grows with the time, so that the order outlives the process. No two requests have the same. */
+  function freeSequence(wanted: number): number {
+    let sequence = Number.isSafeInteger(wanted) ? wanted : lastSequence + 1
+    while (sequences.has(sequence)) sequence += 1
+    lastSequence = Math.max(lastSequence, sequence)
+    return sequence
   }
 
   return {
     keep(callback, standing) {
-      const id = createHash('sha256').update(callback.captured.bytes).digest('hex')
+      const id = idOf(callback)
       const known = byId.get(id)
       if (known !== undefined) {
         if (QUARANTINE_CLASSES.indexOf(known.class) <= QUARANTINE_CLASSES.indexOf(standing.class)) return 'known'
-        remove(known)
+        unplace(known)
       }
       if (makeRoom(standing.class, sizeOf(callback))) {
-        sequences += 1
-        place({ ...standing, id, sequence: sequences, callback: withOwnBytes(callback) })
+        const wanted = Math.max(lastSequence + 1, Math.floor(callback.arrivedAtMs) * SEQUENCES_A_MS)
+        const request = { ...standing, id, sequence: freeSequence(wanted), callback: withOwnBytes(callback) }
+        place(request)
+        changes.kept(request)
         return 'kept'
       }
       if (known !== undefined) {
@@ -135,21 +134,47 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits): Keeper {
       dropped += 1
       return 'dropped'
     },
+    restore(remembered, nowMs) {
+      const { class: name, sequence, callback } = remembered
+      if (nowMs - callback.arrivedAtMs >= maxAgeMs) return undefined
+      const id = idOf(callback)
+      const known = byId.get(id)
+      if (known !== undefined) {
+        // Of the same body, the better class counts, and then what came first, as in `keep`.
+        const worse = QUARANTINE_CLASSES.indexOf(name) - QUARANTINE_CLASSES.indexOf(known.class)
+        if (worse > 0 || (worse === 0 && known.sequence <= sequence)) return undefined
+        takeOut(known)
+      }
+      if (!makeRoom(name, sizeOf(callback))) {
+        dropped += 1
+        return undefined
+      }
+      const request = { ...remembered, id, sequence: freeSequence(sequence), callback: withOwnBytes(callback) }
+      place(request)
+      return request
+    },
     all: () => [...byId.values()].sort((a, b) => a.sequence - b.sequence),
     unchecked: () => [...byId.values()].filter((kept) => kept.unchecked).sort((a, b) => a.sequence - b.sequence),
-    remove,
+    remove(request) {
+      const kept = byId.get(request.id)
+      // The same body may have come again with a better proof while this one was being looked at.
+      if (kept?.sequence === request.sequence) takeOut(kept)
+    },
     reclass(request, standing) {
-      if (byId.get(request.id)?.sequence !== request.sequence) return
-      remove(request)
+      const kept = byId.get(request.id)
+      if (kept?.sequence !== request.sequence) return
+      unplace(kept)
       const hasRoom = makeRoom(standing.class, sizeOf(request.callback))
-      place({ ...request, ...standing, class: hasRoom ? standing.class : request.class })
+      const placed = { ...request, ...standing, class: hasRoom ? standing.class : request.class }
+      place(placed)
+      changes.kept(placed)
     },
     expire(nowMs) {
       let oldestMs = Infinity
       for (const { requests } of shelves.values()) {
         let [oldest] = requests
         while (oldest !== undefined && nowMs - oldest.callback.arrivedAtMs >= maxAgeMs) {
-          remove(oldest)
+          takeOut(oldest)
           oldest = requests[0]
         }
         oldestMs = Math.min(oldestMs, oldest?.callback.arrivedAtMs ?? Infinity)
@@ -159,8 +184,10 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits): Keeper {
     clear() {
       shelves.clear()
       byId.clear()
+      sequences.clear()
       bytes = 0
       unchecked = 0
+      changes.cleared()
     },
     count: (of) => (of === 'unchecked' ? unchecked : shelfOf(of).requests.length),
     get size() {
@@ -175,27 +202,6 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits): Keeper {
   }
 }
 
-/** Small buffers are slices of larger ones, which would all be kept with them. */
-function withOwnBytes(callback: ExactCallback): ExactCallback {
-  const { bytes } = callback.captured
-  const own = Buffer.allocUnsafeSlow(bytes.length)
-  bytes.copy(own)
-  return { ...callback, captured: { ...callback.captured, bytes: own } }
-}
-
-function sizeOf({ captured, signatures, contentEncoding }: ExactCallback): number {
-  const texts = signatures.reduce((sum, value) => sum + value.length, contentEncoding?.length ?? 0)
-  return captured.bytes.length + texts + BYTES_A_REQUEST
-}
-
-/** The index of this sequence, or where it would stand. */
-function placeOf(requests: readonly KeptRequest[], sequence: number): number {
-  let low = 0
-  let high = requests.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((requests[middle]?.sequence ?? Infinity) < sequence) low = middle + 1
-    else high = middle
-  }
-  return low
+function idOf({ captured }: ExactCallback): string {
+  return createHash('sha256').update(captured.bytes).digest('hex')
 }

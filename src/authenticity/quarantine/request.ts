@@ -1,10 +1,10 @@
 /** What the quarantine keeps of a request, and what each is worth: forged requests must not push real ones out. */
 import type { ErrorCode } from '../../errors.ts'
 import type { CallbackKind } from '../../events.ts'
+import type { ArrivedCallback } from '../../http/arrived.ts'
 import type { Captured } from '../../http/capture.ts'
 import { isRecord, type ReadBody } from '../body.ts'
 import type { NotProved } from '../explain.ts'
-import type { ProofPolicy } from '../proof-table.ts'
 import { readSignatureHeader } from '../signature.ts'
 
 /**
@@ -18,16 +18,6 @@ import { readSignatureHeader } from '../signature.ts'
  */
 export const QUARANTINE_CLASSES = ['provedButStale', 'unverified', 'looksLikeOurs', 'rest'] as const
 export type QuarantineClass = (typeof QUARANTINE_CLASSES)[number]
-
-/** One POST, as the stages take it. */
-export interface ArrivedCallback {
-  readonly kind: CallbackKind | undefined
-  readonly policy: ProofPolicy
-  readonly signatures: readonly string[]
-  readonly contentEncoding: string | undefined
-  readonly captured: Captured
-  readonly arrivedAtMs: number
-}
 
 /** One whose bytes are those that were sent, so that it can still be proved. */
 export interface ExactCallback extends ArrivedCallback {

@@ -61,7 +61,7 @@ export interface Quarantine {
   reverify(options?: ReverifyOptions): Promise<ReverifyCounts>
   /** The kept requests in order of arrival, a page at a time; keys are masked by name at every depth. */
   list(page?: ListOptions): Promise<QuarantinePage>
-  /** How many requests are kept. */
+  /** How many requests are kept; those that an earlier process left count once they are loaded, soon after the start. */
   readonly size: number
   /** The same by class, for metrics. */
   counts(): QuarantineCounts
