@@ -174,6 +174,14 @@ export const ERRORS = {
     'The quarantine is full: requests that look like callbacks are refused and no longer kept. It is said once.',
     'Mend what they are refused for and call `receiver.quarantine.reverify()`; raise `quarantine.maxBytes` if they are real.',
   ],
+  quarantine_unwritten: [
+    'The file of the quarantine cannot be written or read: requests are kept in memory, until the process ends.',
+    'Look at the disk, or name another folder with `quarantine.folder`; `cause` says what failed. It is tried again.',
+  ],
+  quarantine_damaged: [
+    'A part of what an earlier process had in quarantine could not be read and was skipped; the rest was kept.',
+    'Look at the disk: refused requests may be lost.',
+  ],
 } as const satisfies Record<string, readonly [happened: string, todo: string]>
 
 /** A stable name for what went wrong; the README's table explains each. */

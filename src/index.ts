@@ -29,6 +29,7 @@ export type {
   ReverifyOptions,
 } from './authenticity/quarantine/surface.ts'
 export type { Clock } from './clock.ts'
+export type { CloseOnOptions } from './close-on.ts'
 export type { Logger } from './logger.ts'
 export type { Context } from './dispatch/handlers.ts'
 export type { DeadLetter } from './dispatch/dead-letters.ts'

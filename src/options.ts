@@ -55,6 +55,8 @@ export interface QuarantineOptions {
   readonly maxBytes?: number | undefined
   /** How long a request is kept. Hours, default 72. */
   readonly maxAgeHours?: number | undefined
+  /** Where it is written down, to outlive the process; `false` for memory only. Default: in the folder of the spool. */
+  readonly folder?: string | false | undefined
 }
 
 /** One option, as the README's table shows it. */
@@ -224,7 +226,7 @@ export const OPTIONS = [
   },
   {
     name: 'quarantine',
-    type: '`{ maxBytes, maxAgeHours }`, or `false`',
+    type: '`{ maxBytes, maxAgeHours, folder }`, or `false`',
     default: '`{}`',
     what: 'Requests without a valid proof are kept for `receiver.quarantine.reverify()`; `false` keeps none.',
   },
@@ -241,6 +243,12 @@ export const OPTIONS = [
     range: [0, 720],
     default: 72,
     what: 'How long a request is kept. Not longer than the store knows that an event was seen (`dedupeDays`), or it may come twice.',
+  },
+  {
+    name: 'quarantine.folder',
+    type: 'folder, or `false`',
+    default: 'in the spool’s, or beside an SQLite file; else none',
+    what: 'A folder on a local disk where it outlives the process, exact bodies with their keys; `false`: in memory only.',
   },
   { name: 'clock', type: '`() => milliseconds`', default: '`Date.now`', what: 'Where the time comes from.' },
   {

@@ -1,8 +1,9 @@
 /** Wires the stages together; nothing else. The object that it makes is described in surface.ts. */
 import { credentialsSource, hasBlankEnds } from './authenticity/credentials.ts'
 import { createQuarantine, type GuardedQuarantine } from './authenticity/quarantine.ts'
-import { memoryKeeper } from './authenticity/quarantine/keeper.ts'
-import { systemClock } from './clock.ts'
+import { quarantineFolder } from './authenticity/quarantine/folder.ts'
+import { steadyClock, systemClock } from './clock.ts'
+import { closeOn } from './close-on.ts'
 import { readDeadLetters } from './dispatch/dead-letters.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
@@ -22,6 +23,7 @@ import type { Options } from './options.ts'
 import { createReceive } from './receive.ts'
 import { createReporter } from './report.ts'
 import { checkKind, checkPolicy, resolveOptions } from './resolve-options.ts'
+import { createShutDown } from './shut-down.ts'
 import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
 
@@ -38,6 +40,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const resolved = resolveOptions(options)
   const { answer, handlerTimeoutMs, identify, networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
   const clock = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
+  const steady = steadyClock(clock)
   const logger = guardLogger(resolved.logger === false ? silentLogger : (resolved.logger ?? consoleLogger(clock)))
   const reporter = createReporter(logger)
   const credentials = credentialsSource({ ...resolved, clock })
@@ -52,7 +55,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const store: Store<object> = options.store ?? memoryStore()
   const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? store.capabilities.spoolFolder)
   const inbox: Inbox<object> = createInbox(store, {
-    clock,
+    clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
     report,
     openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
@@ -70,7 +73,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       schemaTimeoutMs: handlerTimeoutMs,
     })
   const dispatcher = createDispatcher({
-    clock,
+    clock: steady,
     handlers,
     retry: resolved.retry,
     concurrency: resolved.concurrency,
@@ -80,12 +83,19 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     report,
     secrets: credentials.secrets,
     openStore: inbox.open,
+    counts: inbox.counts,
   })
   const quarantine: GuardedQuarantine = createQuarantine<NewEvent>({
     clock,
     report,
     secrets: credentials.secrets,
-    keeper: resolved.quarantine && memoryKeeper(resolved.quarantine),
+    limits: resolved.quarantine,
+    folder: quarantineFolder({
+      folder: resolved.quarantine?.folder,
+      spool: resolved.spool,
+      besideStore: store.capabilities.spoolFolder,
+    }),
+    logger,
     pairsFor: credentials.pairsFor,
     prove: (callback, again) => proveAgain(callback, again),
     async admit(event) {
@@ -134,6 +144,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   }
 
   function start(): Promise<void> {
+    void quarantine.open()
     starting ??= dispatcher.start().catch((error: unknown) => {
       starting = undefined
       throw error
@@ -144,6 +155,22 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   /** The first request starts what nobody started; where that fails, its own admission says so. */
   function startUnasked(): void {
     if (starting === undefined && closing === undefined) start().catch(() => {})
+  }
+
+  const shutDown = createShutDown({
+    clock: steady,
+    logger,
+    servers,
+    quarantine,
+    dispatcher,
+    inbox,
+    isDurable: store.capabilities.durable,
+    isReceiving: () => underWay > 0,
+  })
+
+  function close({ deadlineMs = DEADLINE_MS } = {}): Promise<void> {
+    closing ??= shutDown(deadlineMs).finally(quarantine.close)
+    return closing
   }
 
   for (const secret of credentials.secrets())
@@ -201,51 +228,24 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     },
     async replay(id, { force = false } = {}) {
       const opened = await inbox.open()
-      const found = await opened.replay(id, { force, nowMs: clock.now() })
+      const found = await opened.resolve(id, force ? 'force' : 'replay', steady.now())
       dispatcher.wake()
       return found
     },
+    async discard(id) {
+      const opened = await inbox.open()
+      return opened.resolve(id, 'discard', steady.now())
+    },
     quarantine: quarantine.quarantine,
     async stats() {
-      const opened = await inbox.open()
-      return { ...counts, running: dispatcher.running, ...(await opened.counts()) }
+      return { ...counts, running: dispatcher.running, ...(await inbox.counts()) }
     },
     async drain({ deadlineMs = DEADLINE_MS } = {}) {
       await start()
       return dispatcher.drain(deadlineMs)
     },
-    close({ deadlineMs = DEADLINE_MS } = {}) {
-      closing ??= shutDown(deadlineMs)
-      return closing
-    },
-  }
-
-  async function shutDown(deadlineMs: number): Promise<void> {
-    const untilMs = clock.now() + deadlineMs
-    const leftMs = (): number => Math.max(0, untilMs - clock.now())
-    quarantine.stop()
-    // What waits in memory ends with the process, so it is handed over first; what is on a disk can wait.
-    if (!store.capabilities.durable) await handOverBacklog(leftMs)
-    await dispatcher.stop(leftMs())
-    if (!(await servers.closed(leftMs())))
-      logger.warn(
-        { code: 'server_still_open' },
-        'The receiver was closed while its server was open; callbacks that arrive now are lost. Call server.close() first.',
-      )
-    while (underWay > 0 && leftMs() > 0) await nextTurn()
-    await inbox.close()
-  }
-
-  async function handOverBacklog(leftMs: () => number): Promise<void> {
-    await servers.closed(leftMs())
-    if (await dispatcher.drain(leftMs(), { waitForHung: false })) return
-    logger.error(
-      { code: 'events_lost' },
-      'The receiver was closed before all events were settled, and its store keeps nothing: what waited is lost.',
-    )
-  }
-
-  function nextTurn(): Promise<void> {
-    return new Promise((resolve) => clock.soon(resolve))
+    close,
+    closeOn: (signals, given = [], times = {}) =>
+      closeOn([signals].flat(), [given].flat(), times, { clock, stopServers: servers.stop, close }),
   }
 }

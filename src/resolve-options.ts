@@ -33,7 +33,8 @@ interface ResolvedOptions<S extends Schemas> {
   readonly identify: (callback: IdentifyInput) => string | undefined
   readonly subscriptionType: Options['subscriptionType']
   readonly schemas: S | Schemas
-  readonly quarantine: { readonly maxBytes: number; readonly maxAgeMs: number } | undefined
+  readonly quarantine:
+    { readonly maxBytes: number; readonly maxAgeMs: number; readonly folder: string | false | undefined } | undefined
   readonly clock: (() => number) | Clock | undefined
   readonly logger: Logger | false | undefined
 }
@@ -120,8 +121,12 @@ const optionsSchema = z.strictObject({
     (value) => (value === false ? undefined : value),
     z
       .strictObject(
-        { maxBytes: numeric('quarantine.maxBytes'), maxAgeHours: numeric('quarantine.maxAgeHours') },
-        'expected { maxBytes, maxAgeHours }, or false',
+        {
+          maxBytes: numeric('quarantine.maxBytes'),
+          maxAgeHours: numeric('quarantine.maxAgeHours'),
+          folder: z.union([z.literal(false), z.string().min(1)], 'expected the path of a folder, or false').optional(),
+        },
+        'expected { maxBytes, maxAgeHours, folder }, or false',
       )
       .prefault({}),
   ),
@@ -172,7 +177,11 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     quarantine:
       options.quarantine === false
         ? undefined
-        : { maxBytes: checked.quarantine.maxBytes, maxAgeMs: checked.quarantine.maxAgeHours * HOUR_MS },
+        : {
+            maxBytes: checked.quarantine.maxBytes,
+            maxAgeMs: checked.quarantine.maxAgeHours * HOUR_MS,
+            folder: checked.quarantine.folder,
+          },
     clock: options.clock,
     logger: options.logger,
   }

@@ -1,6 +1,8 @@
 /** The public surface: what users hold in their hands. Types only. */
+import type { Server } from 'node:net'
 import type { ProofPolicy } from './authenticity/proof-table.ts'
 import type { Quarantine } from './authenticity/quarantine/surface.ts'
+import type { CloseOnOptions } from './close-on.ts'
 import type { DeadLetter } from './dispatch/dead-letters.ts'
 import type { Context } from './dispatch/handlers.ts'
 import type { CallbackKind, EventMap, Pattern, Schemas, TypesOf, WebhookEvent } from './events.ts'
@@ -58,6 +60,8 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    * `force`. False where there is no such dead letter.
    */
   replay(id: string, options?: { readonly force?: boolean }): Promise<boolean>
+  /** Gives a dead letter up: it is not listed any more, and never run again. False where there is no such dead letter. */
+  discard(id: string): Promise<boolean>
   /** The requests that were refused for want of a valid proof, kept so that the right key can still prove them. */
   readonly quarantine: Quarantine
   /** Counts, for metrics. */
@@ -65,9 +69,19 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   /** True once nothing runs, is due or waits; false if `deadlineMs` (10,000) passes before. */
   drain(options?: { readonly deadlineMs?: number }): Promise<boolean>
   /**
-   * Hands nothing more over (with a store in memory: first what is left), finishes what runs, goes on taking callbacks until the servers it is mounted on have
-   * closed, then closes the store. Call `server.close()` first. After `deadlineMs` (10,000) handlers' signals are aborted
-   * and the store is closed all the same.
+   * Hands nothing more over (with a store in memory: first what is left), finishes what runs, goes on taking callbacks
+   * until the servers it is mounted on have closed, then closes the store. Call `server.close()` first. After `deadlineMs`
+   * (10,000) handlers' signals are aborted and the store is closed all the same.
    */
   close(options?: { readonly deadlineMs?: number }): Promise<void>
+  /**
+   * At the first of these signals: stops the servers (those given, and those that requests came from) so that no client is
+   * cut off, does what `close()` does, and ends the process, with exit code 0 unless `process.exitCode` is another. At the
+   * second the process ends at once, with 128 and the number of the signal. Returns the function that takes this off again.
+   */
+  closeOn(
+    signals: NodeJS.Signals | readonly NodeJS.Signals[],
+    servers?: Server | readonly Server[],
+    options?: CloseOnOptions,
+  ): () => void
 }

@@ -3,7 +3,7 @@ import { withDeadline } from '../clock.ts'
 import { HandlerError, MessagingWebhooksError } from '../errors.ts'
 import { inBatches } from '../inbox/batch.ts'
 import { asStoreError } from '../inbox/store-error.ts'
-import type { Awaitable, Claim, OpenStore, Settlement } from '../inbox/store.ts'
+import type { Awaitable, Claim, ClaimResult, OpenStore, Settlement, StoreCounts } from '../inbox/store.ts'
 import { createAttempts, type AttemptOptions } from './attempt.ts'
 
 interface DispatchOptions<X extends object> extends AttemptOptions {
@@ -12,6 +12,8 @@ interface DispatchOptions<X extends object> extends AttemptOptions {
   /** How long to wait for an answer of the store: a connection may fall silent. */
   readonly storeTimeoutMs: number
   readonly openStore: () => Promise<OpenStore<X>>
+  /** Of the store, and of what is on its way there. */
+  readonly counts: () => Awaitable<StoreCounts>
 }
 
 interface Dispatcher {
@@ -100,8 +102,8 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
   /** Infinity while the store is away: then nobody knows. */
   async function countUnsettled(timeoutMs: number): Promise<number> {
     try {
-      const counts = opened?.store.counts()
-      if (!(counts instanceof Promise)) return counts?.unsettled ?? 0
+      const counts = options.counts()
+      if (!(counts instanceof Promise)) return counts.unsettled
       const { unsettled } = await withDeadline(clock, timeoutMs, counts, () => ({ unsettled: Infinity }))
       return unsettled
     } catch {
@@ -116,12 +118,40 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     // The schema and each handler have their own time.
     const leaseUntilMs = nowMs + (1 + handlers.most) * handlerTimeoutMs + LEASE_MARGIN_MS
     const result = opened.store.claim({ limit, nowMs, leaseUntilMs, exclude: busyMessages })
-    const { claims, nextDueMs } = result instanceof Promise ? await inTime(result) : result
-    for (const claim of claims) void run(claim, opened)
+    const { claims, nextDueMs } = result instanceof Promise ? await claimsInTime(result, opened, leaseUntilMs) : result
+    for (const claim of claims) void run(claim, opened, leaseUntilMs)
     if (nextDueMs !== undefined) wakeAt(nextDueMs)
   }
 
-  async function run(claim: Claim, { store, settle }: Opened<X>): Promise<void> {
+  /** What comes too late is ours all the same: left alone, it would wait for its lease to run out. */
+  function claimsInTime(result: Promise<ClaimResult>, from: Opened<X>, leaseUntilMs: number): Promise<ClaimResult> {
+    return withDeadline(clock, storeTimeoutMs, result, () => {
+      result.then(
+        ({ claims }) => {
+          if (!stopped && clock.now() < leaseUntilMs) for (const claim of claims) void run(claim, from, leaseUntilMs)
+        },
+        // It was reported as slow.
+        () => {},
+      )
+      throw new MessagingWebhooksError('store_slow')
+    })
+  }
+
+  /** What a handler has done must not be done again because the store was away: tries again while the lease lasts. */
+  async function settleLater({ settle }: Opened<X>, settlement: Settlement, leaseUntilMs: number): Promise<void> {
+    while (!stopped && clock.now() + STORE_PAUSE_MS < leaseUntilMs) {
+      await new Promise<void>((resolve) => void clock.setTimer(resolve, STORE_PAUSE_MS))
+      try {
+        // Where it says no, an earlier call has done it after all, or the lease is lost; the failure was reported.
+        await settle(settlement)
+        return
+      } catch {
+        // The same outage.
+      }
+    }
+  }
+
+  async function run(claim: Claim, from: Opened<X>, leaseUntilMs: number): Promise<void> {
     const { id, messageKey, attempt } = claim
     const controller = new AbortController()
     const slot = { held: true }
@@ -134,12 +164,18 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     running.set(id, controller)
     busyMessages.add(messageKey)
     try {
-      const extras = store.contextFor?.(claim)
-      const settled = settle(await attemptAll({ claim, controller, extras, onHung }))
-      const held = settled instanceof Promise ? await settled : settled
-      if (!held) report(new HandlerError('lease_lost', nameOf(claim), attempt))
+      const extras = from.store.contextFor?.(claim)
+      const settlement = await attemptAll({ claim, controller, extras, onHung })
+      try {
+        const settled = from.settle(settlement)
+        const held = settled instanceof Promise ? await settled : settled
+        if (!held) report(new HandlerError('lease_lost', nameOf(claim), attempt))
+      } catch (error) {
+        if (!stopped) report(asStoreError(error))
+        await settleLater(from, settlement, leaseUntilMs)
+      }
     } catch (error) {
-      // The lease runs out, and the event comes again.
+      // Of `contextFor`. The lease runs out, and the event comes again.
       if (!stopped) report(asStoreError(error))
     }
     running.delete(id)
@@ -186,7 +222,9 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     async drain(deadlineMs, { waitForHung = true } = {}) {
       const untilMs = clock.now() + deadlineMs
       for (;;) {
-        const unsettled = await countUnsettled(Math.max(untilMs - clock.now(), DRAIN_LOOK_MS))
+        // Counting a long backlog takes its time, so it is counted only where it may be none.
+        const isIdle = slots === 0 && !claiming
+        const unsettled = isIdle ? await countUnsettled(Math.max(untilMs - clock.now(), DRAIN_LOOK_MS)) : Infinity
         if (slots === 0 && unsettled === 0) return true
         // Apart from the hung ones, whose slots are free.
         if (!waitForHung && slots === 0 && unsettled <= running.size) return false

@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ProofPolicy } from '../authenticity/proof-table.ts'
 import { SIGNATURE_HEADER } from '../authenticity/signature.ts'
 import type { CallbackKind } from '../events.ts'
-import { captureBody, type Captured, type CaptureOptions } from './capture.ts'
+import type { ArrivedCallback } from './arrived.ts'
+import { captureBody, type CaptureOptions } from './capture.ts'
 import { answerOf, type Answer } from './replies.ts'
 
 /** What is mounted: `app.use(path, it)`, `app.post(path, it)`, a Router, Connect, or a `node:http` listener. */
@@ -12,14 +13,7 @@ export type Middleware = (request: IncomingMessage, response: ServerResponse, ne
 interface NodeOptions extends CaptureOptions {
   readonly kind: CallbackKind | undefined
   readonly policy: ProofPolicy
-  readonly receive: (callback: {
-    readonly kind: CallbackKind | undefined
-    readonly policy: ProofPolicy
-    readonly signatures: readonly string[]
-    readonly contentEncoding: string | undefined
-    readonly captured: Captured
-    readonly arrivedAtMs: number
-  }) => Promise<Answer>
+  readonly receive: (callback: ArrivedCallback) => Promise<Answer>
   /** Called with every request, before it is read. */
   readonly seen: (request: IncomingMessage) => void
   /** True when the connection shall not be used again. */

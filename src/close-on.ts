@@ -1,0 +1,62 @@
+/** Closes a receiver when the process is told to end, and sees to it that the process does end. */
+import type { Server } from 'node:net'
+import type { Clock } from './clock.ts'
+import { OptionsError } from './errors.ts'
+import type { StopTimes } from './http/stop-server.ts'
+
+/** How `closeOn` takes its time. */
+export interface CloseOnOptions {
+  /** All must be over then, as with `close()`. Default 10,000. */
+  readonly deadlineMs?: number | undefined
+  /**
+   * How long to go on listening after the signal, for balancers that send new connections until they hear of the end.
+   * Default 0.
+   */
+  readonly listenMs?: number | undefined
+  /** How long connections that clients keep alive stay open without a request. Default 2,000. */
+  readonly idleMs?: number | undefined
+  /** Called when the receiver has closed, and waited for: where the app closes what its handlers use. */
+  readonly afterwards?: (() => unknown) | undefined
+}
+
+interface CloseOnParts {
+  readonly clock: Clock
+  readonly stopServers: (given: readonly Server[], times: StopTimes) => void
+  readonly close: (options: { readonly deadlineMs: number }) => Promise<void>
+}
+
+/** A process that nothing holds ends by itself, so that its loggers can write what they have; any other is ended. */
+const END_BY_ITSELF_MS = 500
+
+export function closeOn(
+  signals: readonly NodeJS.Signals[],
+  servers: readonly Server[],
+  { deadlineMs = 10_000, listenMs = 0, idleMs = 2_000, afterwards }: CloseOnOptions,
+  { clock, stopServers, close }: CloseOnParts,
+): () => void {
+  for (const [name, ms] of Object.entries({ deadlineMs, listenMs, idleMs }))
+    if (!(ms >= 0)) throw new OptionsError(`closeOn: ${name} is ${String(ms)}; expected a number of at least 0.`)
+  let closing = false
+
+  function onSignal(_signal: NodeJS.Signals, number: number): void {
+    // Not by the signal itself, which process 1 of a container does not even notice.
+    if (closing) process.exit(128 + number)
+    closing = true
+    void end()
+  }
+
+  async function end(): Promise<void> {
+    try {
+      stopServers(servers, { listenMs, idleMs })
+      await close({ deadlineMs })
+      await afterwards?.()
+    } finally {
+      clock.setTimer(() => process.exit(), END_BY_ITSELF_MS)
+    }
+  }
+
+  for (const signal of signals) process.on(signal, onSignal)
+  return () => {
+    for (const signal of signals) process.off(signal, onSignal)
+  }
+}
