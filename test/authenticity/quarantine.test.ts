@@ -494,7 +494,7 @@ test('the quarantine’s options are checked', () => {
   const refusal = (quarantine: unknown) => () =>
     void Reflect.apply(createReceiver, undefined, [{ credentials: A, logger: false, quarantine }])
   expect(refusal({ maxByte: 1 })).toThrow('quarantine.maxByte is no option (did you mean quarantine.maxBytes?)')
-  expect(refusal(true)).toThrow('quarantine: expected { maxBytes, maxAgeHours }, or false')
+  expect(refusal(true)).toThrow('quarantine: expected { maxBytes, maxAgeHours, folder }, or false')
   expect(refusal({ maxAgeHours: 721 })).toThrow('quarantine.maxAgeHours')
   expect(refusal({ maxBytes: 0 })).toThrow('quarantine.maxBytes')
   expect(refusal(false)).not.toThrow()

@@ -157,3 +157,20 @@ test('the callback of a dead letter that comes once more is a duplicate', async 
   expect(handled).toEqual([])
   expect(await receiver.stats()).toMatchObject({ taken: 2, duplicates: 1, deadLetters: 1 })
 })
+
+test('a discarded dead letter is listed no more, and never runs again', async () => {
+  const { receiver, url, clock, handled, mend } = await failing()
+  const report = callback.smsDelivery({ messageId: 'one' })
+  await post(url, report)
+  await clock.advance(0)
+  const [letter] = (await receiver.deadLetters()).items
+  mend()
+  expect(await receiver.discard(letter?.id ?? '')).toBe(true)
+  expect(await receiver.deadLetters()).toEqual({ items: [] })
+  expect(await receiver.replay(letter?.id ?? '')).toBe(false)
+  expect(await receiver.discard(letter?.id ?? '')).toBe(false)
+  await post(url, report)
+  await clock.advance(60_000)
+  expect(handled).toEqual([])
+  expect(await receiver.stats()).toMatchObject({ duplicates: 1, deadLetters: 0, unsettled: 0 })
+})

@@ -1,7 +1,7 @@
 /** A receiver from its start to its end: backlog, stores that fail, draining, closing, and none beside another. */
 import { spawn } from 'node:child_process'
 import http from 'node:http'
-import { createReceiver, MessagingWebhooksError, type OpenStore, type Store } from 'messaging-webhooks'
+import { createReceiver, memoryStore, MessagingWebhooksError, type OpenStore, type Store } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
@@ -115,18 +115,60 @@ describe('a store that fails', () => {
     expect(handled).toBe(1)
   })
 
-  test('in settling hands the event over again when its lease has run out', async () => {
+  test('in settling is asked again while the lease lasts, and the event is not handed over again', async () => {
     const clock = fakeClock()
     const broken: Partial<OpenStore> = { settle: down }
     const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), handlerTimeoutMs: 1_000 })
     const attempts: number[] = []
     receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
     await post(url, callback.smsDelivery())
-    await clock.advance(0)
+    await clock.advance(5_000)
+    // Said once, not at each try.
     expect(errors.map(({ code }) => code)).toEqual(['store_failed'])
     delete broken.settle
     await clock.advance(60_000)
+    expect(attempts).toEqual([1])
+    expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
+  })
+
+  test('in claiming, but leases all the same, has what it leased handed over when it says so', async () => {
+    const clock = fakeClock()
+    const inner = await memoryStore().open({ onWork() {} })
+    let answer = (): void => {}
+    const broken: Partial<OpenStore> = {
+      admit: (events, nowMs) => inner.admit(events, nowMs),
+      claim: async (request) => {
+        await new Promise<void>((resolve) => (answer = resolve))
+        return inner.claim(request)
+      },
+      settle: (settlements, nowMs) => inner.settle(settlements, nowMs),
+    }
+    const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), storeTimeoutMs: 500 })
+    const attempts: number[] = []
+    receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
+    await post(url, callback.smsDelivery())
+    await clock.advance(600)
+    expect(errors.map(({ code }) => code)).toEqual(['store_slow'])
+    answer()
+    await clock.advance(0)
+    expect(attempts).toEqual([1])
+    expect(await inner.counts()).toMatchObject({ unsettled: 0 })
+  })
+
+  test('in settling until the lease has run out hands the event over again', async () => {
+    const clock = fakeClock()
+    const broken: Partial<OpenStore> = { settle: down }
+    const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken), handlerTimeoutMs: 1_000 })
+    const attempts: number[] = []
+    receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
+    await post(url, callback.smsDelivery())
+    // The lease: a second for the schema, one for the handler, and ten.
+    await clock.advance(11_900)
+    expect(attempts).toEqual([1])
+    delete broken.settle
+    await clock.advance(60_000)
     expect(attempts).toEqual([1, 2])
+    expect(errors.map(({ code }) => code)).toEqual(['store_failed'])
     expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
   })
 

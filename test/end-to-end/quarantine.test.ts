@@ -12,15 +12,13 @@ import {
   type WebhookEvent,
 } from 'messaging-webhooks'
 import { callback, signCallback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { A, B } from '../support/pairs.ts'
 import { postAll } from '../support/pipelining.ts'
 import { listen } from '../support/receiving.ts'
+import { forgeries, junk, problemsOf, realCallbacks } from './quarantine-traffic.ts'
 
-type Request = readonly [body: string, headers: Readonly<Record<string, string>>]
-
-const MESSAGES = 200
 const FORGERIES = 20_000
 
 /** An application that is deployed with the wrong pair; `mend` gives it the right one while it runs. */
@@ -41,50 +39,9 @@ async function deployed(options: { readonly store?: Store; readonly quarantine?:
   return { receiver, url, events, codes, mend: () => void (pair = A) }
 }
 
-/** Of each message five callbacks: three of a chat-app, two of SMS; every other message's come backwards. */
-function realCallbacks(): readonly Request[] {
-  const now = Math.floor(Date.now() / 1_000)
-  return Array.from({ length: MESSAGES }, (_, nth) => {
-    const chat = ['sent', 'delivered', 'read'].map((status) =>
-      callback.chatApp({ statuses: { message_id: `chat ${nth}`, status } }),
-    )
-    const sms = ['accepted', 'success'].map((status, second) =>
-      callback.smsDelivery({ messageId: `sms ${nth}`, status, timestamp: now - 10 + second }),
-    )
-    const bodies = [...chat, ...sms].map((fields) => JSON.stringify({ ...fields, authKey: A.authKey }))
-    return (nth % 2 === 0 ? bodies : bodies.reverse()).map((body, index): Request => {
-      // Some are proved by their signature, some by their authKey alone.
-      return [body, index === 0 ? {} : { 'x-service-signature': signCallback(body, A.signingSecret) }]
-    })
-  }).flat()
-}
-
-/** Not shaped like callbacks, and each another. */
-function junk(count: number): readonly Request[] {
-  return Array.from({ length: count }, (_, nth): Request => {
-    const kinds = [`{"hello":${nth}}`, `a=${nth}&authKey=x`, `[${nth}]`, `{"messageId":"${nth}","status":"success"}`]
-    return [kinds[nth % kinds.length] ?? '', nth % 5 === 0 ? { 'x-service-signature': 'nonsense' } : {}]
-  })
-}
-
-function forgeries(): readonly Request[] {
-  return Array.from({ length: FORGERIES }, (_, nth): Request => {
-    const body = JSON.stringify(callback.smsDelivery({ messageId: `forged ${nth}`, authKey: `guess ${nth}` }))
-    return [body, { 'x-service-signature': signCallback(body, 'a guess') }]
-  })
-}
-
 function expectAllInOrder(events: readonly WebhookEvent[]): void {
-  const byMessage = new Map<string, string[]>()
-  for (const event of events) {
-    if (!('messageId' in event)) throw new Error(`${event.type} is no report of its own.`)
-    byMessage.set(event.messageId, [...(byMessage.get(event.messageId) ?? []), event.type])
-  }
-  expect(byMessage.size).toBe(2 * MESSAGES)
-  for (const [messageId, types] of byMessage) {
-    const chat = ['message.sent', 'message.delivered', 'message.read']
-    expect(types).toEqual(messageId.startsWith('chat') ? chat : ['message.queued', 'message.delivered'])
-  }
+  const handed = events.map((event) => ['messageId' in event ? event.messageId : '', event.type] as const)
+  expect(problemsOf(handed)).toEqual([])
 }
 
 function sqliteInAFolder(): Store {
@@ -95,8 +52,8 @@ function sqliteInAFolder(): Store {
 
 const hasSqlite = Number(process.versions.node.split('.')[0]) >= 24
 const CASES = [
-  { store: 'memory', makeStore: () => memoryStore(), junkCount: 100_000 },
-  ...(hasSqlite ? [{ store: 'sqlite', makeStore: sqliteInAFolder, junkCount: 4_000 }] : []),
+  { store: 'memory', makeStore: () => memoryStore(), junkCount: hasSqlite ? 4_000 : 100_000 },
+  ...(hasSqlite ? [{ store: 'sqlite', makeStore: sqliteInAFolder, junkCount: 100_000 }] : []),
 ]
 
 test.each(CASES)(
@@ -131,7 +88,7 @@ test('a flood of well-shaped forgeries stays within its share, and what came bef
   const { receiver, url, events, codes, mend } = await deployed({ quarantine: { maxBytes } })
   expect(await postAll(url, realCallbacks())).toEqual({ 401: 1_000 })
   const heapBefore = process.memoryUsage().heapUsed
-  expect(await postAll(url, forgeries())).toEqual({ 401: FORGERIES })
+  expect(await postAll(url, forgeries(FORGERIES))).toEqual({ 401: FORGERIES })
   const { bytes, dropped, looksLikeOurs } = receiver.quarantine.counts()
   expect(bytes).toBeLessThanOrEqual(maxBytes / 2)
   expect(dropped).toBe(1_000 + FORGERIES - looksLikeOurs)
@@ -147,3 +104,41 @@ test('a flood of well-shaped forgeries stays within its share, and what came bef
   await receiver.drain()
   expectAllInOrder(events)
 }, 60_000)
+
+test.runIf(hasSqlite)(
+  'a look-up of credentials that throws for 10 s loses nothing, with SQLite',
+  async () => {
+    const upAtMs = Date.now() + 10_000
+    const receiver = createReceiver({
+      credentials: () => {
+        if (Date.now() < upAtMs) throw new Error('down')
+        return A
+      },
+      store: sqliteInAFolder(),
+      logger: false,
+    })
+    const events: WebhookEvent[] = []
+    receiver.onAny((event) => void events.push(event))
+    const server = http.createServer(receiver.middleware('status'))
+    const url = await listen(server)
+    onTestFinished(async () => {
+      server.closeAllConnections()
+      server.close()
+      await receiver.close({ deadlineMs: 1_000 })
+    })
+    const real = realCallbacks()
+    const counts: Record<string, number> = {}
+    for (let part = 0; Date.now() < upAtMs || part < 20; part += 1) {
+      const batch = real.slice(part * 50, (part + 1) * 50)
+      for (const [status, count] of Object.entries(await postAll(url, batch)))
+        counts[status] = (counts[status] ?? 0) + count
+      await new Promise((resolve) => setTimeout(resolve, 500))
+    }
+    expect((counts['503'] ?? 0) + (counts['204'] ?? 0)).toBe(1_000)
+    expect(counts['503']).toBeGreaterThan(0)
+    await vi.waitFor(() => expect(receiver.quarantine.size).toBe(0), { timeout: 30_000, interval: 100 })
+    expect(await receiver.drain()).toBe(true)
+    expect(new Set(events.map(({ id }) => id)).size).toBe(1_000)
+  },
+  60_000,
+)

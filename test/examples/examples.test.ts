@@ -1,11 +1,23 @@
 /** Each example runs as a process, ends by itself, and prints what it is there to show. */
-import { expect, test } from 'vitest'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
 
-async function run(name: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
-  const { code, stdout, stderr } = await runProgram(process.execPath, [`examples/${name}.ts`], { env })
+async function run(name: string, env: NodeJS.ProcessEnv = {}, TMPDIR = newFolder()): Promise<string> {
+  const { code, stdout, stderr } = await runProgram(process.execPath, [`examples/${name}.ts`], {
+    env: { TMPDIR, ...env },
+  })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return stdout
+}
+
+/** For what the example leaves behind. */
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'e-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
 }
 
 test('several projects: each with its own credentials, its own messages, and its old pair for a while', async () => {
@@ -34,6 +46,23 @@ test('plain Connect: two URLs, and the next middleware for everything else', asy
   expect(output).toContain('message.sent: chat-1 by chat-app\n  answered 204')
   expect(output).toContain("text: 'Is it still there?'")
   expect(output).toMatch(/answered 404\n$/)
+})
+
+test('durable: an app that is killed again and again loses nothing', { timeout: 120_000 }, async () => {
+  const output = await run('durable', { KILLS: '2' })
+  expect(output.match(/^kill -9 of process \d+, after \d+ callbacks were answered 204$/gm)).toHaveLength(2)
+  expect(output).toContain('ended with 0\n')
+  const [, answered, handedOver, missing] = /204: (\d+), handed over: (\d+), missing: (\d+)/.exec(output) ?? []
+  expect(Number(answered)).toBeGreaterThan(0)
+  expect(Number(handedOver)).toBeGreaterThanOrEqual(Number(answered))
+  expect(missing).toBe('0')
+})
+
+test('npm start keeps its inbox, and says where', async () => {
+  const folder = newFolder()
+  const [, file = ''] = /^ {2}sqlite3 (.+)$/m.exec(await run('start', {}, folder)) ?? []
+  expect(readdirSync(folder).map((name) => join(folder, name, 'inbox.db'))).toEqual([file])
+  expect(readdirSync(join(file, '..'))).toContain('inbox.db')
 })
 
 test('npm start shows every kind of callback, and its sums are right', async () => {

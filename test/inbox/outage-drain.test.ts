@@ -65,6 +65,26 @@ test('is over when everything is in the store, and says when it began once', asy
   expect({ active: outage.active, over: state.over }).toEqual({ active: false, over: 1 })
 })
 
+test('is not over while an event is still being written to the spool', async () => {
+  const { clock, spool, state, outage } = outageOver([])
+  outage.begin(new Error('away'))
+  state.away = false
+  let finish = (): void => {}
+  const { append } = spool
+  spool.append = async (events) => {
+    await new Promise<void>((resolve) => (finish = resolve))
+    await append(events)
+  }
+  const kept = outage.keep(sample())
+  await clock.advance(1_000)
+  expect(outage.active).toBe(true)
+  finish()
+  await kept
+  expect(outage.held).toBe(1)
+  await clock.advance(10_000)
+  expect({ active: outage.active, held: outage.held, over: state.over }).toEqual({ active: false, held: 0, over: 1 })
+})
+
 test('says so where the spool cannot keep an event either', async () => {
   const { spool, outage } = outageOver([])
   spool.fails = true

@@ -51,6 +51,26 @@ test.each(['throws', 'hangs'] as const)(
   },
 )
 
+test('what waited behind a batch that failed goes into the spool behind it', async () => {
+  const store = faultyStore(memoryStore())
+  const { receiver, url, errors } = await receiving({ store, spool: freshFolder(), storeTimeoutMs: 300 })
+  const seen = handedOver(receiver)
+  await receiver.start()
+  store.fault = 'hangs'
+  const answers = [post(url, chatApp('m', 'sent'), { timestamp: NOW })]
+  // It hangs in the store; the others come while it does.
+  for (const status of ['delivered', 'read']) answers.push(post(url, chatApp('m', status), { timestamp: NOW }))
+  answers.push(...Array.from({ length: 20 }, (_, at) => post(url, chatApp(`other ${at}`, 'sent'), { timestamp: NOW })))
+  expect(new Set((await Promise.all(answers)).map(({ status }) => status))).toEqual(new Set([204]))
+  expect(seen).toEqual([])
+  store.fault = 'none'
+  // What the spool holds is not settled.
+  expect(await receiver.drain({ deadlineMs: 15_000 })).toBe(true)
+  expect(seen.filter((line) => line.startsWith('m '))).toEqual(['m sent', 'm delivered', 'm read'])
+  expect(seen).toHaveLength(23)
+  expect(errors.filter(({ code }) => code === 'store_outage')).toHaveLength(1)
+})
+
 test('while the spool holds anything, nothing overtakes it', async () => {
   const store = faultyStore(memoryStore())
   const { receiver, url } = await receiving({ store, spool: freshFolder() })
@@ -89,6 +109,23 @@ test('a store that cannot be opened at first costs nothing', async () => {
   expect(await post(url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
   store.fault = 'none'
   await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['m success'])
+})
+
+test('a store that goes on refusing to open is reported once, though nothing waits in the spool', async () => {
+  const inner = memoryStore()
+  let attempts = 0
+  const store: Store = {
+    capabilities: inner.capabilities,
+    open(host) {
+      attempts += 1
+      if (attempts < 4) throw new Error('locked')
+      return inner.open(host)
+    },
+  }
+  const { receiver, errors } = await receiving({ store, spool: freshFolder() })
+  await expect(receiver.start()).rejects.toMatchObject({ code: 'store_failed' })
+  await expect.poll(() => attempts, { timeout: 10_000 }).toBe(4)
+  expect(errors.map(({ code }) => code)).toEqual(['store_outage'])
 })
 
 test('without a spool, a callback that the store cannot take is answered 503 and reported', async () => {

@@ -1,5 +1,6 @@
 import { memoryStore } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
+import { steadyClock } from '../../src/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import { fakeClock } from '../support/fake-clock.ts'
 
@@ -21,7 +22,13 @@ test('prunes once a minute, again in a second while there is something to forget
       return { ...(await inner.open(host)), prune }
     },
   }
-  const inbox = createInbox(store, { clock, storeTimeoutMs: 100, report() {}, onWork() {}, openSpools: undefined })
+  const inbox = createInbox(store, {
+    clock: steadyClock(clock),
+    storeTimeoutMs: 100,
+    report() {},
+    onWork() {},
+    openSpools: undefined,
+  })
   await inbox.open()
   for (let second = 0; second < 250; second += 1) await clock.advance(1_000)
   expect(asked).toEqual([60, 61, 62, 122, 182, 242])

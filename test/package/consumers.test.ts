@@ -1,4 +1,4 @@
-/** Tiny projects that install the packed tarball. Each takes one signed callback; whatever is missing turns them red. */
+/** Tiny projects that install the packed tarball and use each of its entries; whatever is missing turns them red. */
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ let oldestNode: string
 
 beforeAll(async () => {
   project = await emptyProject()
-  await project.install(await pack(project.folder), 'zod@4', '@types/node@24', 'node20@npm:node@20.19')
+  await project.install(await pack(project.folder), 'zod@4', 'fast-check@4', '@types/node@24', 'node20@npm:node@20.19')
   oldestNode = join(project.folder, 'node_modules/node20/bin/node')
 }, 240_000)
 
@@ -43,6 +43,12 @@ describe('TypeScript, strict and with the libraries checked', { timeout: 90_000 
       expect(await mustRun(node, ['out-commonjs/main.cjs'], project.folder)).toBe('function string\n')
   })
 
+  test('the store conformance suite and the SQLite store under nodenext', async () => {
+    await compile('conformance.mts', '--outDir', 'out-conformance', '--module', 'nodenext')
+    const output = await mustRun(process.execPath, ['out-conformance/conformance.mjs'], project.folder)
+    expect(output).toBe('true true sqlite function\n')
+  })
+
   async function compile(file: string, ...options: readonly string[]): Promise<void> {
     const always = ['--strict', '--target', 'es2022', '--types', 'node', '--skipLibCheck', 'false']
     await mustRun(process.execPath, [tsc, ...always, ...options, file], project.folder)
@@ -63,4 +69,23 @@ describe.each([
     expect(await mustRun(oldestNode, ['--version'])).toMatch(/^v20\.19\./)
     expect(await mustRun(oldestNode, [file], project.folder)).toBe('204 message.delivered m-1\n')
   })
+})
+
+describe.each([
+  ['ES modules', 'sqlite.mjs'],
+  ['require', 'sqlite.cjs'],
+])('the SQLite store with %s', (_, file) => {
+  test('opens on this Node', async () => {
+    expect(await mustRun(process.execPath, [file], project.folder)).toBe('sqlite true started\n')
+  })
+
+  test('can be imported on Node 20.19, and start() says that it cannot be opened', async () => {
+    expect(await mustRun(oldestNode, [file], project.folder)).toBe('sqlite true store_unsupported\n')
+  })
+})
+
+test('the store conformance suite can be required, on Node 20.19 too', async () => {
+  const program = "console.log(typeof require('messaging-webhooks/store-conformance').storeConformance)"
+  for (const node of [process.execPath, oldestNode])
+    expect(await mustRun(node, ['-e', program], project.folder)).toBe('function\n')
 })

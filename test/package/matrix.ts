@@ -2,37 +2,69 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { runProgram } from '../support/program.ts'
+import { checkOneFile } from './one-file.ts'
 import { emptyProject, mustRun, pack } from './packed.ts'
 
 const VERSIONS = ['20.19', '22', '24', '26']
-/** Each consumer with what it prints when it has taken its callback. */
-const CONSUMERS = {
+/** Its SQLite, 3.47, must not be written by two processes. */
+const OLD_SQLITE = '22.13'
+/** Each consumer with what it prints when all is well, on some Nodes something else. */
+const CONSUMERS: Readonly<Record<string, Consumer>> = {
   'ES modules': { file: 'main.mjs', prints: '204 message.delivered m-1\n' },
   require: { file: 'main.cjs', prints: '204 message.delivered m-1\n' },
   TypeScript: { file: 'out/main.mjs', prints: '204 message.delivered m-1 true function function\n' },
+  SQLite: {
+    file: 'sqlite.mjs',
+    prints: 'sqlite true started\n',
+    // Node 22 says of its `node:sqlite` that it is an experiment.
+    options: ['--disable-warning=ExperimentalWarning'],
+    elsewhere: { '20.19': 'sqlite true store_unsupported\n' },
+  },
+}
+
+interface Consumer {
+  readonly file: string
+  readonly prints: string
+  readonly options?: readonly string[]
+  readonly elsewhere?: Readonly<Record<string, string>>
 }
 
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
 const project = await emptyProject()
 try {
-  const nodes = VERSIONS.map((version) => `node${version}@npm:node@${version}`)
+  const nodes = [...VERSIONS, OLD_SQLITE].map((version) => `node${version}@npm:node@${version}`)
   await project.install(await pack(project.folder), 'zod@4', '@types/node@24', ...nodes)
   const options = ['--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node', '--outDir', 'out']
   await mustRun(process.execPath, [tsc, ...options, 'main.mts'], project.folder)
   for (const version of VERSIONS) console.log(await smokeTest(version))
+  console.log(await oneFileTest())
 } finally {
   await project.remove()
 }
 
-async function smokeTest(asked: string): Promise<string> {
+async function findNode(asked: string): Promise<{ readonly node: string; readonly version: string }> {
   const node = join(project.folder, `node_modules/node${asked}/bin/node`)
   const version = (await mustRun(node, ['--version'])).trim()
   // A Node that is not the one asked for would pass for it.
   if (!version.startsWith(`v${asked}.`)) throw new Error(`Asked for Node ${asked} and got ${version}.`)
+  return { node, version }
+}
+
+async function oneFileTest(): Promise<string> {
+  const { node, version } = await findNode(OLD_SQLITE)
+  const sqlite = (await mustRun(node, ['-p', 'process.versions.sqlite'])).trim()
+  const wrong = await checkOneFile(node, project.folder)
+  if (wrong !== undefined) process.exitCode = 1
+  const outcome = wrong === undefined ? 'the second process on a file is refused: ok' : `one file FAILED: ${wrong}`
+  return `Node ${version.padEnd(10)} SQLite ${sqlite}: ${outcome}`
+}
+
+async function smokeTest(asked: string): Promise<string> {
+  const { node, version } = await findNode(asked)
   const outcomes: string[] = []
-  for (const [name, { file, prints }] of Object.entries(CONSUMERS)) {
-    const { code, stdout, stderr } = await runProgram(node, [file], { cwd: project.folder })
-    const isRight = code === 0 && stdout === prints && stderr === ''
+  for (const [name, { file, options = [], prints, elsewhere }] of Object.entries(CONSUMERS)) {
+    const { code, stdout, stderr } = await runProgram(node, [...options, file], { cwd: project.folder })
+    const isRight = code === 0 && stdout === (elsewhere?.[asked] ?? prints) && stderr === ''
     if (!isRight) process.exitCode = 1
     outcomes.push(isRight ? `${name} ok` : `${name} FAILED (exit ${code})\n${stdout}${stderr}`)
   }

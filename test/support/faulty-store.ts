@@ -1,7 +1,12 @@
-/** A store in front of a real one that can be taken away: it throws, hangs, refuses what is poison, or cannot be opened. */
+/**
+ * A store in front of a real one that can be taken away: it throws, hangs, hangs and does what it was asked when it is
+ * back, refuses what is poison, or cannot be opened.
+ */
 import type { NewEvent, OpenStore, Store } from 'messaging-webhooks'
 
-type Fault = 'none' | 'throws' | 'hangs' | 'will not open'
+export type Fault = 'none' | 'throws' | 'hangs' | 'is late' | 'will not open'
+
+const LOOK_EVERY_MS = 20
 
 interface FaultyStore extends Store {
   fault: Fault
@@ -25,6 +30,7 @@ export function faultyStore(inner: Store): FaultyStore {
           return async (...args: unknown[]): Promise<unknown> => {
             if (store.fault === 'throws') throw new Error('The store is away.')
             if (store.fault === 'hangs') return new Promise(() => {})
+            while (store.fault === 'is late') await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
             if (verb === 'admit' && (args[0] as NewEvent[]).some(store.refuses))
               throw new Error('Bad data in the batch.')
             return Reflect.apply(call, target, args)

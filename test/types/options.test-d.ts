@@ -1,3 +1,5 @@
+import type http from 'node:http'
+import type https from 'node:https'
 import {
   createReceiver,
   memoryStore,
@@ -121,4 +123,19 @@ test('what is asked of a receiver is typed', () => {
   expectTypeOf(receiver.latest).returns.resolves.toEqualTypeOf<LatestState | undefined>()
   expectTypeOf(receiver.replay).returns.resolves.toBeBoolean()
   expectTypeOf(receiver.drain).returns.resolves.toBeBoolean()
+})
+
+test('closeOn takes a signal or several, and whatever listens', () => {
+  expectTypeOf((receiver: Receiver, server: http.Server, secure: https.Server) => {
+    expectTypeOf(receiver.closeOn('SIGTERM')).toEqualTypeOf<() => void>()
+    receiver.closeOn(['SIGTERM', 'SIGINT'], server)
+    receiver.closeOn('SIGTERM', [server, secure], { deadlineMs: 1, listenMs: 2, idleMs: 3, afterwards: async () => {} })
+    receiver.closeOn('SIGTERM', undefined, { idleMs: undefined })
+    // @ts-expect-error -- no such signal
+    receiver.closeOn('SIGTREM')
+    // @ts-expect-error -- not deadline
+    receiver.closeOn('SIGTERM', server, { deadline: 1 })
+    // @ts-expect-error -- a receiver is no server
+    receiver.closeOn('SIGTERM', receiver)
+  }).toBeFunction()
 })

@@ -1,31 +1,102 @@
 /**
- * An app that is killed while it works: a receiver on an SQLite file, whose handlers write down what they do, each line in
- * one write to a file of their own, so that a kill cannot take a line back.
+ * An app that is killed while it works: a receiver on an SQLite file that writes down what it does, each line in one write
+ * to a file of its own, so that a kill cannot take a line back. Where its plan names a point, it kills itself there, by
+ * what every app can put into a receiver: a credentials function, `identify`, a handler, a store around the store.
  */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
-import { createReceiver } from '../../../src/index.ts'
+import { createReceiver, type Store } from '../../../src/index.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/store.ts'
+import { faultyStore } from '../../support/faulty-store.ts'
+import { HANDLERS_LOG, type CrashPlan, type CrashPoint } from '../crash-plan.ts'
 
-const [folder = '', authKey = '', signingSecret = ''] = process.argv.slice(2)
-const log = openSync(`${folder}/handlers.log`, 'a')
+// What the test that starts it wrote.
+const plan = JSON.parse(process.argv[2] ?? '') as CrashPlan
+const { folder, authKey, signingSecret, crash, outage = 'none' } = plan
+const OUTAGE_TURNS_MS = 150
+const log = openSync(`${folder}/${HANDLERS_LOG}`, 'a')
+let passes = 0
+
+function write(...lines: readonly string[]): void {
+  if (lines.length > 0) writeSync(log, lines.map((line) => `${line}\n`).join(''))
+}
+
+function pass(point: CrashPoint): void {
+  if (point !== crash?.point || (passes += 1) < crash.passes) return
+  write(`at ${point}`)
+  process.kill(process.pid, 'SIGKILL')
+}
+
+/** Keeps this thread, which would answer, while the store's thread goes on for a moment. */
+function holdUp(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+function watched(inner: Store): Store {
+  return {
+    capabilities: inner.capabilities,
+    async open(host) {
+      const store = await inner.open(host)
+      return {
+        ...store,
+        async admit(events, nowMs) {
+          const admitting = store.admit(events, nowMs)
+          if (events.length > 1 && crash?.point === 'in-batch' && passes + 1 >= crash.passes) holdUp(Math.random() * 3)
+          if (events.length > 1) pass('in-batch')
+          const admissions = await admitting
+          write(...events.map(({ id }) => `committed ${id}`))
+          pass('after-commit-before-answer')
+          return admissions
+        },
+        async claim(request) {
+          const result = await store.claim(request)
+          if (result.claims.length > 0) pass('after-claim')
+          return result
+        },
+        async settle(settlements, nowMs) {
+          pass('after-handler-before-settle')
+          const held = await store.settle(settlements, nowMs)
+          write(...settlements.filter((_, index) => held[index]).map(({ id, outcome }) => `settled ${id} ${outcome}`))
+          pass('after-settle')
+          return held
+        },
+      }
+    },
+  }
+}
+
+write('life')
+const store = faultyStore(watched(sqliteStore(`${folder}/inbox.db`)))
+if (outage === 'all the time' || outage === 'until then') store.fault = 'will not open'
+if (outage === 'until then') setTimeout(() => void (store.fault = 'none'), OUTAGE_TURNS_MS)
+if (outage === 'from then on') setTimeout(() => void (store.fault = 'throws'), OUTAGE_TURNS_MS)
+const pair = { authKey, signingSecret }
 const receiver = createReceiver({
-  credentials: { authKey, signingSecret },
-  store: sqliteStore(`${folder}/inbox.db`),
-  // What a killed process had in its hands comes back when its lease has run out, which these bound.
-  handlerTimeoutMs: 200,
+  credentials() {
+    pass('after-read')
+    return pair
+  },
+  identify() {
+    pass('after-verify')
+    return undefined
+  },
+  store,
+  // What a killed process had in its hands comes back at once, or where its death cannot be told, with its lease.
+  handlerTimeoutMs: 1_000,
   logger: false,
 })
 receiver.on(['message.*', 'late'], async (event) => {
   const { id } = event
   const { messageId, status } = event.type === 'late' ? event.late : event
   const line = `${id} ${messageId} ${event.type === 'late' ? 'late' : status}`
-  writeSync(log, `begin ${line}\n`)
+  write(`begin ${line}`)
   await new Promise((resolve) => setTimeout(resolve, Math.random() * 4))
-  writeSync(log, `end ${line}\n`)
+  pass('in-handler')
+  write(`end ${line}`)
 })
 const server = http.createServer(receiver.middleware('status'))
-await receiver.start()
+// A store that is away keeps nobody from listening.
+await receiver.start().catch(() => {})
 server.listen(0, '127.0.0.1', () => {
   const address = server.address()
   process.send?.({ port: typeof address === 'object' ? address?.port : undefined })
@@ -35,3 +106,4 @@ process.on('message', () => {
     process.send?.({ drained, ...(await receiver.stats()) })
   })
 })
+process.on('disconnect', () => process.exit())

@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
 import type { NewEvent } from '../../../src/inbox/store.ts'
-import { nodeFs, type SpoolFile, type SpoolFs } from '../../../src/inbox/spool/files.ts'
+import { nodeFs, type OpenedFile, type FileSystem } from '../../../src/process-folder/files.ts'
 import { openSpool, type Spool, type SpoolOptions } from '../../../src/inbox/spool/spool.ts'
 import { sample } from '../../../src/store-conformance/samples.ts'
 
@@ -73,10 +73,10 @@ export function filesIn(folder: string): readonly string[] {
     .toSorted()
 }
 
-type FileMethods = { readonly [M in keyof SpoolFile]: SpoolFile[M] }
+type FileMethods = { readonly [M in keyof OpenedFile]: OpenedFile[M] }
 
 /** The real files, some methods of which a test replaces; `real` is the file behind. */
-export function faultyFs(fault: (real: SpoolFile, path: string) => Partial<FileMethods>): SpoolFs {
+export function faultyFs(fault: (real: OpenedFile, path: string) => Partial<FileMethods>): FileSystem {
   return {
     async open(path, flags, mode) {
       const real = await nodeFs.open(path, flags, mode)

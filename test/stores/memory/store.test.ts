@@ -173,7 +173,7 @@ describe('bounds', () => {
       ['d', 'd', 1],
     ])
     // One that goes between two pages moves nothing.
-    await store.replay('c', { force: false, nowMs: 0 })
+    await store.resolve('c', 'replay', 0)
     const second = await store.deadLetters({ after: first.next, limit: 2 })
     expect(second.items.map(({ id }) => id)).toEqual(['e'])
     expect(second.next).toBeUndefined()
@@ -185,7 +185,7 @@ describe('bounds', () => {
     const [claim] = (await store.claimAt(0)).claims
     if (claim !== undefined) await store.settle([{ ...done(claim), outcome: 'dead', error: '' }], 0)
     expect(await store.counts()).toEqual({ unsettled: 0, deadLetters: 1 })
-    expect(await store.replay('a', { force: false, nowMs: 5 })).toBe(true)
+    expect(await store.resolve('a', 'replay', 5)).toBe(true)
     expect(await store.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
     expect((await store.claimAt(5)).claims).toMatchObject([{ id: 'a', attempt: 1, replay: true, late: false }])
     expect(await store.admit([event('a')], 5)).toEqual(['duplicate'])

@@ -6,7 +6,10 @@ import { test } from 'vitest'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 
 storeConformance({
-  test,
+  // A busy machine takes its time to start threads.
+  test(name, run) {
+    test(name, { timeout: 120_000 }, run)
+  },
   skip(name, reason) {
     test.skip(`${name} (${reason})`)
   },

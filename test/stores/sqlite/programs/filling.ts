@@ -1,6 +1,6 @@
 /** A process that admits events of its own, and one that its sisters admit too. */
-import { sample, START_MS } from '../../../src/store-conformance/samples.ts'
-import { sqliteStore } from '../../../src/stores/sqlite/store.ts'
+import { sample, START_MS } from '../../../../src/store-conformance/samples.ts'
+import { sqliteStore } from '../../../../src/stores/sqlite/store.ts'
 
 const [path = '', name = '', events = '0'] = process.argv.slice(2)
 const store = await sqliteStore({ path, busyTimeoutMs: 20_000 }).open({ onWork() {} })

@@ -1,0 +1,335 @@
+/** The quarantine outlives its receiver: what is on the disk, when it goes from there, and what a disk may do to it. */
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { memoryStore, type CredentialPair, type WebhookEvent } from 'messaging-webhooks'
+import { callback, signCallback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { fakeClock, isFakeClock } from '../support/fake-clock.ts'
+import { A, B, send } from '../support/pairs.ts'
+import { receiving } from '../support/receiving.ts'
+
+const HOUR_MS = 3_600_000
+
+function emptyFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'quarantine-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'kept')
+}
+
+/** A receiver on this folder, with the wrong pair until `mend()`. */
+async function keeping(folder: string, options: Parameters<typeof receiving>[0] = {}) {
+  let pair: CredentialPair = B
+  const warned: object[] = []
+  const service = await receiving({
+    credentials: () => pair,
+    logger: { debug() {}, info() {}, warn: (fields) => void warned.push(fields), error() {} },
+    ...options,
+    quarantine: { folder, ...(options.quarantine === false ? {} : options.quarantine) },
+  })
+  const events: WebhookEvent[] = []
+  service.receiver.onAny((event) => void events.push(event))
+  await service.receiver.start()
+  const { quarantine } = service.receiver
+  async function close(): Promise<void> {
+    service.server.closeAllConnections()
+    service.server.close()
+    const closed = service.receiver.close({ deadlineMs: 100 })
+    const isDone = closed.then(() => true)
+    if (isFakeClock(options.clock)) {
+      const { clock } = options
+      // Slower than the disk, which knows nothing of this clock.
+      const tick = (): Promise<false> =>
+        new Promise((resolve) => setTimeout(() => void clock.advance(1).then(() => resolve(false)), 2))
+      while (!(await Promise.race([isDone, tick()]))) continue
+    }
+    await closed
+  }
+  return { ...service, quarantine, events, warned, close, mend: () => void (pair = A) }
+}
+
+/** The files of requests below a folder. */
+function filesIn(folder: string): readonly string[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.requests'))
+    .map((name) => join(folder, name))
+}
+
+function textIn(folder: string): string {
+  return filesIn(folder)
+    .map((path) => readFileSync(path, 'latin1'))
+    .join('')
+}
+
+const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 10 })
+
+test('what one receiver refused, the next one admits, in its old order and with its own time of arrival', async () => {
+  const folder = emptyFolder()
+  const clock = fakeClock(1_700_000_000_000)
+  const first = await keeping(folder, { clock })
+  for (const status of ['accepted', 'success'])
+    expect(await send(first.url, A, { messageId: 'm', status }, 1_700_000_000)).toBe(401)
+  await clock.advance(HOUR_MS)
+  expect(await send(first.url, {}, { messageId: 'unproved' })).toBe(401)
+  const { items } = await first.quarantine.list()
+  await first.close()
+  expect(first.warned).not.toContainEqual({ code: 'quarantine_lost' })
+
+  const second = await keeping(folder, { clock })
+  expect((await second.quarantine.list()).items).toEqual(items)
+  expect(second.quarantine.counts()).toMatchObject({ looksLikeOurs: 2, rest: 1 })
+  second.mend()
+  expect(await second.quarantine.reverify()).toEqual({ examined: 3, admitted: 2, stillUnproved: 1 })
+  await second.receiver.drain()
+  expect(second.events).toMatchObject([{ type: 'message.queued' }, { type: 'message.delivered' }])
+  for (const { receivedAt } of second.events) expect(receivedAt).toEqual(new Date(1_700_000_000_000))
+  await second.close()
+
+  const third = await keeping(folder, { clock })
+  third.mend()
+  expect(await third.quarantine.reverify()).toEqual({ examined: 1, admitted: 0, stillUnproved: 1 })
+  expect(third.errors).toEqual([])
+})
+
+test('what could not be looked up is verified again by the next process, by itself', async () => {
+  const folder = emptyFolder()
+  const failing = await keeping(folder, {
+    credentials: () => {
+      throw new Error('away')
+    },
+  })
+  expect(await send(failing.url, A, { messageId: 'm' })).toBe(503)
+  await failing.close()
+  const clock = fakeClock()
+  const { quarantine, receiver, events } = await keeping(folder, { clock, credentials: () => A })
+  await quarantine.list()
+  await clock.advance(1_000)
+  await until(() => expect(quarantine.size).toBe(0))
+  await receiver.drain()
+  expect(events).toMatchObject([{ messageId: 'm' }])
+})
+
+test('only this user can read it, and nothing is made where nothing is refused', async () => {
+  const folder = emptyFolder()
+  const { url, mend, close } = await keeping(folder)
+  mend()
+  expect(await send(url, A)).toBe(204)
+  expect(existsSync(folder)).toBe(false)
+  expect(await send(url, B)).toBe(401)
+  await until(() => expect(textIn(folder)).toContain(B.authKey))
+  const [path = ''] = filesIn(folder)
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700)
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+  await close()
+})
+
+test('keys leave the disk with their request: admitted, cleared, too old or moved', async () => {
+  const folder = emptyFolder()
+  const clock = fakeClock()
+  const { url, quarantine, mend } = await keeping(folder, { clock, quarantine: { maxAgeHours: 2 } })
+  const key = (name: string) => ({ authKey: `KEY-${name}` })
+  expect(await send(url, A)).toBe(401)
+  expect(await send(url, key('OLD'))).toBe(401)
+  await clock.advance(HOUR_MS)
+  expect(await send(url, key('NEW'))).toBe(401)
+  await until(() => expect(textIn(folder)).toMatch(/KEY-OLD.*KEY-NEW/s))
+  expect(textIn(folder)).toContain(A.authKey)
+  mend()
+  expect(await quarantine.reverify()).toMatchObject({ admitted: 1 })
+  await until(() => expect(textIn(folder)).not.toContain(A.authKey))
+  expect(textIn(folder)).toMatch(/KEY-OLD.*KEY-NEW/s)
+  await clock.advance(HOUR_MS)
+  await until(() => expect(textIn(folder)).not.toContain('KEY-OLD'))
+  expect(textIn(folder)).toContain('KEY-NEW')
+  quarantine.clear()
+  await until(() => expect(filesIn(folder)).toEqual([]))
+})
+
+test('after clear() and a restart nothing comes back', async () => {
+  const folder = emptyFolder()
+  const first = await keeping(folder)
+  for (let nth = 0; nth < 100; nth += 1) await send(first.url, A, { messageId: `m${nth}` })
+  first.quarantine.clear()
+  await first.close()
+  expect(readdirSync(folder)).toEqual([])
+  expect((await (await keeping(folder)).quarantine.list()).items).toEqual([])
+})
+
+test('what is too old by the time of the next start is not loaded, and is removed', async () => {
+  const folder = emptyFolder()
+  const first = await keeping(folder, { clock: fakeClock(1_700_000_000_000) })
+  await send(first.url, A)
+  await first.close()
+  expect(textIn(folder)).toContain(A.authKey)
+  const second = await keeping(folder, { clock: fakeClock(1_700_000_000_000 + 72 * HOUR_MS) })
+  expect((await second.quarantine.list()).items).toEqual([])
+  await until(() => expect(filesIn(folder)).toEqual([]))
+})
+
+test('a damaged place costs the requests in it, and is reported', async () => {
+  const folder = emptyFolder()
+  const first = await keeping(folder)
+  for (let nth = 0; nth < 20; nth += 1) await send(first.url, A, { messageId: `m${nth}` })
+  await first.close()
+  const [path = ''] = filesIn(folder)
+  const bytes = readFileSync(path)
+  const starts: number[] = []
+  for (let at = bytes.indexOf('f56d7101', 0, 'hex'); at !== -1; at = bytes.indexOf('f56d7101', at + 1, 'hex'))
+    starts.push(at)
+  expect(starts).toHaveLength(20)
+  const flip = (at = 0): void => void (bytes[at] = (bytes[at] ?? 0) ^ 1)
+  flip((starts[3] ?? 0) + 5) // the length
+  flip((starts[7] ?? 0) + 100) // the payload
+  flip(starts[11]) // the magic
+  // The last one is torn.
+  writeFileSync(path, bytes.subarray(0, bytes.length - 10))
+  const second = await keeping(folder)
+  second.mend()
+  expect(await second.quarantine.reverify()).toMatchObject({ examined: 16, admitted: 16 })
+  expect(second.errors).toMatchObject([{ code: 'quarantine_damaged', detail: 'Places: 3.' }])
+})
+
+test('a record inside a body is never taken for one', async () => {
+  const folder = emptyFolder()
+  const first = await keeping(folder)
+  await send(first.url, A, { messageId: 'stolen' })
+  await first.close()
+  const [recorded = ''] = filesIn(folder)
+  const frame = readFileSync(recorded)
+  rmSync(recorded)
+  const second = await keeping(folder)
+  await fetch(second.url, { method: 'POST', body: new Uint8Array(frame) })
+  await second.close()
+  const [path = ''] = filesIn(folder)
+  const bytes = readFileSync(path)
+  bytes[4] = (bytes[4] ?? 0) ^ 1
+  writeFileSync(path, bytes)
+  const third = await keeping(folder)
+  expect((await third.quarantine.list()).items).toEqual([])
+  expect(third.errors).toMatchObject([{ code: 'quarantine_damaged' }])
+})
+
+test('files that are none of ours are left alone', async () => {
+  const folder = emptyFolder()
+  const first = await keeping(folder)
+  await send(first.url, A)
+  await first.close()
+  const [path = ''] = filesIn(folder)
+  const foreign = join(path, '..', 'notes.txt')
+  writeFileSync(foreign, 'mine')
+  appendFileSync(join(folder, 'other.txt'), 'mine')
+  const second = await keeping(folder)
+  expect((await second.quarantine.list()).items).toHaveLength(1)
+  await until(() => expect(filesIn(folder)).toHaveLength(1))
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  expect(names.filter((name) => name.endsWith('.txt'))).toHaveLength(2)
+})
+
+test('two receivers have a file each, and neither takes the other’s while it lives', async () => {
+  const folder = emptyFolder()
+  const one = await keeping(folder)
+  await send(one.url, A, { messageId: 'of one' })
+  await until(() => expect(filesIn(folder)).toHaveLength(1))
+  const two = await keeping(folder)
+  await send(two.url, A, { messageId: 'of two' })
+  await until(() => expect(filesIn(folder)).toHaveLength(2))
+  expect(one.quarantine.size).toBe(1)
+  expect((await two.quarantine.list()).items).toHaveLength(1)
+  await one.close()
+  await two.close()
+  const third = await keeping(folder)
+  third.mend()
+  expect(await third.quarantine.reverify()).toMatchObject({ admitted: 2 })
+})
+
+test('what comes while the files are being loaded is kept, and the same body once', async () => {
+  const folder = emptyFolder()
+  const first = await keeping(folder)
+  const bodies = Array.from({ length: 200 }, (_, nth) => JSON.stringify(callback.smsDelivery({ messageId: `m${nth}` })))
+  const post = (url: string, body: string): Promise<unknown> =>
+    fetch(url, { method: 'POST', body, headers: { 'x-service-signature': signCallback(body, A.signingSecret) } })
+  for (const body of bodies.slice(0, 150)) await post(first.url, body)
+  await first.close()
+  const second = await keeping(folder)
+  for (const body of bodies.slice(100)) await post(second.url, body)
+  second.mend()
+  expect(await second.quarantine.reverify()).toMatchObject({ examined: 200, admitted: 200 })
+})
+
+test('where it cannot be written it is in memory, said once, and at the end what is lost', async () => {
+  const folder = emptyFolder()
+  writeFileSync(folder, 'a file where the folder should be')
+  const { url, quarantine, errors, mend, close, warned } = await keeping(folder)
+  for (let nth = 0; nth < 5; nth += 1) expect(await send(url, A, { messageId: `m${nth}` })).toBe(401)
+  const unwritten = () => errors.filter(({ code }) => code === 'quarantine_unwritten')
+  await until(() => expect(unwritten()).toHaveLength(1))
+  mend()
+  expect(await quarantine.reverify()).toMatchObject({ admitted: 5 })
+  expect(await send(url, B)).toBe(401)
+  await close()
+  expect(unwritten()).toHaveLength(1)
+  expect(warned).toContainEqual({ code: 'quarantine_lost' })
+})
+
+test('a folder that is mended or removed meanwhile is written to again', async () => {
+  const folder = emptyFolder()
+  writeFileSync(folder, 'in the way')
+  const clock = fakeClock()
+  const { url, errors } = await keeping(folder, { clock })
+  expect(await send(url, A, { messageId: 'first' })).toBe(401)
+  await until(() => expect(errors.some(({ code }) => code === 'quarantine_unwritten')).toBe(true))
+  rmSync(folder)
+  await until(async () => {
+    await clock.advance(1_000)
+    expect(textIn(folder)).toContain('first')
+  })
+  rmSync(folder, { recursive: true })
+  expect(await send(url, A, { messageId: 'second' })).toBe(401)
+  await until(async () => {
+    await clock.advance(1_000)
+    expect(textIn(folder)).toMatch(/first.*second|second.*first/s)
+  })
+})
+
+test.skipIf(process.getuid?.() === 0)('what this user may not read stops nothing', async () => {
+  const folder = emptyFolder()
+  mkdirSync(folder)
+  chmodSync(folder, 0o000)
+  const { quarantine, errors } = await keeping(folder)
+  expect((await quarantine.list()).items).toEqual([])
+  expect(errors).toMatchObject([{ code: 'quarantine_unwritten' }])
+  chmodSync(folder, 0o700)
+})
+
+test('without a folder, what looks like a callback and is lost at the end is warned of', async () => {
+  const folder = emptyFolder()
+  const junk = await keeping(folder, { quarantine: { folder: false } })
+  await send(junk.url, {})
+  await junk.close()
+  expect(junk.warned).not.toContainEqual({ code: 'quarantine_lost' })
+  const real = await keeping(folder, { quarantine: { folder: false } })
+  await send(real.url, A)
+  await real.close()
+  expect(real.warned).toContainEqual({ code: 'quarantine_lost' })
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('it lies in the folder of the spool, where there is one', async () => {
+  const folder = emptyFolder()
+  const service = await receiving({ credentials: B, spool: folder, store: memoryStore() })
+  await send(service.url, A)
+  await until(() => expect(filesIn(join(folder, 'quarantine'))).toHaveLength(1))
+})

@@ -1,0 +1,102 @@
+/** A start with 100,000 events that wait: it costs what a start on an empty file costs, and they come out in order. */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { sample } from '../../src/store-conformance/samples.ts'
+import { FIND_DUE } from '../../src/stores/sqlite/statements/find-due.ts'
+import { FIND_EVENT } from '../../src/stores/sqlite/statements/find-event.ts'
+import { FIND_MESSAGE } from '../../src/stores/sqlite/statements/find-message.ts'
+import { FIRST_WAITING } from '../../src/stores/sqlite/statements/first-waiting.ts'
+import { NEXT_DUE } from '../../src/stores/sqlite/statements/next-due.ts'
+import { SCHEDULE_MESSAGE } from '../../src/stores/sqlite/statements/schedule-message.ts'
+import { handedOver, inboxFolder, megabytes, startInboxApp, type Memory } from './inbox-app.ts'
+
+const MESSAGES = 25_000
+/** The places of a message's events, as they arrive: the third comes first. */
+const ARRIVAL = [3, 1, 4, 2]
+const EVENTS = MESSAGES * ARRIVAL.length
+const MESSAGES_A_BATCH = 500
+/** `npm run test:memory` hands all of them over, `npm test` so many. */
+const SLICE = 5_000
+const WHOLE = process.env['EVENTS'] !== undefined
+
+async function fill(path: string): Promise<void> {
+  const store = await sqliteStore({ path, synchronous: 'OFF' }).open({ onWork() {} })
+  for (const at of ARRIVAL) {
+    for (let first = 0; first < MESSAGES; first += MESSAGES_A_BATCH) {
+      const batch = Array.from({ length: MESSAGES_A_BATCH }, (_, nth) => sample({ message: `m${first + nth}`, at }))
+      await store.admit(batch, Date.now())
+    }
+  }
+  expect(await store.counts()).toMatchObject({ unsettled: EVENTS })
+  await store.close()
+}
+
+/** What a start costs until the first new callback is answered; the app goes on, its handlers held. */
+async function begin(folder: string) {
+  const app = await startInboxApp({ folder, held: true, synchronous: 'OFF' })
+  const status = await app.post(callback.smsDelivery({ messageId: 'new' }))
+  const cpuMs = await app.ask<number>({ ask: 'cpuMs' })
+  return { app, status, cpuMs, memory: await app.ask<Memory>({ ask: 'memory' }) }
+}
+
+test(`a start with ${EVENTS} waiting events is as light as one with none`, { timeout: 600_000 }, async () => {
+  const folder = inboxFolder()
+  const path = join(folder, 'inbox.db')
+  await fill(path)
+  const empty = await begin(inboxFolder())
+  await empty.app.kill()
+  const full = await begin(folder)
+  const { app } = full
+  for (const [name, { app: started, cpuMs, memory }] of Object.entries({ empty, full }))
+    console.log(
+      `${name}: ${started.startCpuMs.toFixed(0)} ms of CPU until started, ${cpuMs.toFixed(0)} ms until the first 204; ` +
+        `heap ${megabytes(memory.heap)}, store's thread ${megabytes(memory.threadHeap)}, RSS ${megabytes(memory.rss)}`,
+    )
+  expect([empty.status, full.status]).toEqual([204, 204])
+  expect(full.cpuMs - empty.cpuMs).toBeLessThan(1_000)
+  // The events themselves are about 70 MB.
+  expect(full.memory.heap - empty.memory.heap).toBeLessThan(5e6)
+  expect(full.memory.threadHeap - empty.memory.threadHeap).toBeLessThan(5e6)
+  expect(full.memory.rss - empty.memory.rss).toBeLessThan(40e6)
+
+  await app.ask({ ask: 'behave', held: false })
+  const left = async (): Promise<number> => (await app.ask<{ unsettled: number }>({ ask: 'stats' })).unsettled
+  if (WHOLE) expect(await app.ask({ ask: 'drain', deadlineMs: 540_000 })).toBe(true)
+  else await expect.poll(left, { timeout: 60_000, interval: 500 }).toBeLessThan(EVENTS - SLICE)
+  const { heap, threadHeap, rss } = await app.ask<Memory>({ ask: 'memory' })
+  console.log(`later: heap ${megabytes(heap)}, store's thread ${megabytes(threadHeap)}, RSS ${megabytes(rss)}`)
+  expect(heap - full.memory.heap).toBeLessThan(5e6)
+  expect(threadHeap - full.memory.threadHeap).toBeLessThan(5e6)
+
+  // Asked before the log is read, for an event leaves the store only after it was written there.
+  const stillLeft = await left()
+  const places = new Map<string, string>()
+  let given = 0
+  for (const { messageId, status } of handedOver(folder)) {
+    if (messageId === 'new') continue
+    given += 1
+    places.set(messageId, `${places.get(messageId) ?? ''}${status.slice(messageId.length)}`)
+  }
+  for (const inOrder of places.values()) expect('-1-2-3-4'.startsWith(inOrder), inOrder).toBe(true)
+  expect(given + stillLeft).toBeGreaterThanOrEqual(EVENTS)
+  expect(given).toBeGreaterThan(WHOLE ? EVENTS - 1 : SLICE)
+})
+
+test('nothing that is asked for each event looks through a table, or sorts', async () => {
+  const path = join(inboxFolder(), 'inbox.db')
+  await (await sqliteStore(path).open({ onWork() {} })).close()
+  const db = new DatabaseSync(path)
+  for (const sql of [FIND_DUE, NEXT_DUE, FIRST_WAITING, FIND_EVENT, FIND_MESSAGE, SCHEDULE_MESSAGE]) {
+    const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()
+    const steps = plan.map((step) => String(step['detail']))
+    expect(
+      steps.filter((step) => /TEMP B-TREE|SCAN (?!.*USING)/.test(step)),
+      sql,
+    ).toEqual([])
+    expect(steps).not.toEqual([])
+  }
+  db.close()
+})

@@ -1,0 +1,98 @@
+/** The machine's clock is set, between runs or during one: no event is stuck, and none is lost. */
+import { memoryStore } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { post, receiving } from '../support/receiving.ts'
+import { handedOver, inboxFolder, startInboxApp, type DeadLetterPage, type InboxApp } from './inbox-app.ts'
+
+const HOUR_MS = 3_600_000
+const SETTINGS = {
+  retry: { attempts: 2, initialDelayMs: 2_000, maxDelayMs: 2_000 },
+  concurrency: 4,
+  handlerTimeoutMs: 1_000,
+  gapTimeoutMs: 2_000,
+}
+
+const chatApp = (messageId: string, status: string): object =>
+  callback.chatApp({ statuses: { message_id: messageId, status } })
+
+/** Ends with one dead letter, and retries, gaps, leases and fresh events that wait when the process is killed. */
+async function leaveWork(app: InboxApp): Promise<readonly string[]> {
+  await app.post(chatApp('poison', 'sent'))
+  await expect.poll(() => app.ask({ ask: 'stats' }), { timeout: 15_000 }).toMatchObject({ deadLetters: 1 })
+  const names: string[] = []
+  async function send(messageId: string, status: string): Promise<void> {
+    expect(await app.post(chatApp(messageId, status))).toBe(204)
+    names.push(`${messageId} ${status}`)
+  }
+  for (const messageId of ['flaky-1', 'flaky-2', 'flaky-3']) await send(messageId, 'sent')
+  await expect.poll(() => app.ask({ ask: 'stats' })).toMatchObject({ running: 0 })
+  for (const messageId of ['gap-1', 'gap-2']) await send(messageId, 'read')
+  for (let nth = 1; nth <= 10; nth += 1) await send(`held-${nth}`, 'sent')
+  return names
+}
+
+test.for([
+  ['back', -HOUR_MS],
+  ['forward', HOUR_MS],
+] as const)('set %s by an hour between two runs', { timeout: 90_000 }, async ([, clockOffsetMs]) => {
+  const folder = inboxFolder()
+  const first = await startInboxApp({ folder, ...SETTINGS, holds: true })
+  const names = await leaveWork(first)
+  await first.kill()
+
+  const second = await startInboxApp({ folder, ...SETTINGS, cured: true, clockOffsetMs })
+  expect(await second.post(chatApp('new', 'sent'))).toBe(204)
+  expect(await second.ask({ ask: 'drain', deadlineMs: 60_000 })).toBe(true)
+  const given = new Set(handedOver(folder).map(({ messageId, status }) => `${messageId} ${status}`))
+  expect([...names, 'new sent'].filter((name) => !given.has(name))).toEqual([])
+  const { items } = await second.ask<DeadLetterPage>({ ask: 'deadLetters', page: { limit: 10 } })
+  expect(items).toHaveLength(1)
+  expect(await second.ask({ ask: 'replay', id: items[0]?.id ?? '', force: false })).toBe(true)
+  expect(await second.ask({ ask: 'drain', deadlineMs: 15_000 })).toBe(true)
+  expect(handedOver(folder).at(-1)).toMatchObject({ messageId: 'poison', replay: true })
+})
+
+test.for([-HOUR_MS, HOUR_MS])('set by %i ms while a retry waits: it waits no longer for that', async (stepMs) => {
+  const clock = fakeClock()
+  let offsetMs = 0
+  const stepped = { ...clock, now: () => clock.now() + offsetMs }
+  const { receiver, url } = await receiving({
+    clock: stepped,
+    store: memoryStore(),
+    retry: { attempts: 3, initialDelayMs: 600_000, maxDelayMs: 600_000 },
+  })
+  const attempts: number[] = []
+  receiver.onAny((_event, { attempt }) => {
+    attempts.push(attempt)
+    if (attempt < 3) throw new Error('Not yet.')
+  })
+  expect((await post(url, callback.smsDelivery(), { timestamp: Math.floor(clock.now() / 1_000) })).status).toBe(204)
+  await clock.advance(0)
+  expect(attempts).toEqual([1])
+  offsetMs = stepMs
+  await clock.advance(600_000)
+  expect(attempts.slice(0, 2)).toEqual([1, 2])
+  offsetMs = 0
+  await clock.advance(600_000)
+  expect(attempts).toEqual([1, 2, 3])
+  expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
+})
+
+test('set back while a gap is waited for: it is still waited for, and not for longer', async () => {
+  const clock = fakeClock()
+  let offsetMs = 0
+  const { receiver, url } = await receiving({ clock: { ...clock, now: () => clock.now() + offsetMs } })
+  const given: string[] = []
+  receiver.on('message.*', ({ status }) => void given.push(status))
+  const timestamp = (): { timestamp: number } => ({ timestamp: Math.floor((clock.now() + offsetMs) / 1_000) })
+  await post(url, callback.smsDelivery(), timestamp())
+  await clock.advance(10)
+  offsetMs = -HOUR_MS
+  expect((await post(url, chatApp('gap', 'read'), timestamp())).status).toBe(204)
+  await clock.advance(900)
+  expect(given).toEqual(['success'])
+  await clock.advance(200)
+  expect(given).toEqual(['success', 'read'])
+})

@@ -1,0 +1,162 @@
+/**
+ * A 204 means that the event is on the disk, which no kill can show: what a process has written outlives it. So the
+ * receiver's system calls are traced under load, and each answer must come after the sync of what it was given for.
+ * The same with syncs left out shows that the tests would notice. `CALLBACKS` says how many (`npm run test:fsync`).
+ */
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { spooled } from './killing.ts'
+import type { SyncedPlan } from './programs/synced-app.ts'
+import { readTrace, startTraced, whyNoStrace } from './strace.ts'
+import { checkSyncOrder, markOf, type SyncOrder } from './sync-order.ts'
+
+const CALLBACKS = Number(process.env['CALLBACKS'] ?? '300')
+/** For a test of the tests a few do. */
+const FEW = 100
+const TIME = { timeout: 60_000 + CALLBACKS * 50 }
+const CLIENTS = 8
+const LOOK_EVERY_MS = 50
+const AUTH_KEY = 'auth-key-of-the-fsync-test'
+
+interface Traced extends SyncOrder {
+  /** What the service counted. */
+  readonly answered: number
+  readonly refused: number
+}
+
+interface Load extends Partial<SyncedPlan> {
+  readonly callbacks?: number
+  /** The store comes back when so many callbacks have been answered. */
+  readonly backAfter?: number
+  readonly inject?: string
+}
+
+async function trace({ callbacks = CALLBACKS, backAfter, inject, ...plan }: Load): Promise<Traced> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'synced-')))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const root = join(folder, 'data')
+  mkdirSync(root)
+  const output = join(folder, 'trace')
+  const full: SyncedPlan = {
+    synchronous: 'FULL',
+    away: false,
+    spoolSyncs: true,
+    ...plan,
+    authKey: AUTH_KEY,
+    folder: root,
+  }
+  const program = new URL('./programs/synced-app.ts', import.meta.url)
+  const app = startTraced({ program, args: [JSON.stringify(full)], output, inject })
+  onTestFinished(() => void app.kill())
+  // What the program sends first; where it dies before, the test ends here.
+  const [started] = (await Promise.race([once(app, 'message'), once(app, 'exit')])) as [{ port: number }]
+  const agent = new http.Agent({ keepAlive: true })
+  const counts = { answered: 0, refused: 0 }
+  let next = 0
+  const client = async (): Promise<void> => {
+    while (next < callbacks) {
+      const status = await send(agent, started.port, markOf((next += 1)))
+      counts[status === 204 ? 'answered' : 'refused'] += 1
+      if (counts.answered === backAfter) app.send('back')
+    }
+  }
+  await Promise.all(Array.from({ length: CLIENTS }, client))
+  agent.destroy()
+  if (backAfter !== undefined)
+    while (spooled(root) > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+  app.send('stop')
+  await once(app, 'exit')
+  return { ...counts, ...(await checkSyncOrder(readTrace(output), root)) }
+}
+
+function send(agent: http.Agent, port: number, messageId: string): Promise<number | undefined> {
+  const body = JSON.stringify(callback.smsDelivery({ messageId, authKey: AUTH_KEY }))
+  return new Promise((resolve, reject) => {
+    const request = http.request({ host: '127.0.0.1', port, method: 'POST', agent }, (response) => {
+      response.resume().once('end', () => resolve(response.statusCode))
+    })
+    request.on('error', reject)
+    request.end(body)
+  })
+}
+
+/** Where nothing can be traced, a test is skipped and says why; in CI it fails, for there it must run. */
+function traced(name: string, run: () => Promise<void>): void {
+  if (reason === undefined) test(name, TIME, run)
+  else if (process.env['CI'] === 'true')
+    test(name, () => {
+      throw new Error(`This must run here, but ${reason}.`)
+    })
+  else {
+    console.warn(`Skipped, because ${reason}: ${name}`)
+    test.skip(`${name} (${reason})`)
+  }
+}
+
+function print(name: string, result: Traced): void {
+  const { violations, ...counts } = result
+  console.log(`${name}: ${JSON.stringify(counts)}, violations ${JSON.stringify(violations)}`)
+}
+
+const reason = whyNoStrace()
+
+traced('SQLite: each 204 comes after the sync of its transaction', async () => {
+  const result = await trace({})
+  print('SQLite', result)
+  expect(result).toMatchObject({ answered: CALLBACKS, seen: CALLBACKS, checked: CALLBACKS, refused: 0 })
+  expect(result.violations).toEqual({})
+})
+
+traced('SQLite without syncs is noticed', async () => {
+  const result = await trace({ synchronous: 'OFF', callbacks: FEW })
+  print('SQLite, synchronous OFF', result)
+  expect(result.violations['answered before the sync']).toBeGreaterThan(0)
+})
+
+traced('spool: each 204 comes after the sync of its record', async () => {
+  const result = await trace({ away: true })
+  print('Spool', result)
+  expect(result).toMatchObject({ answered: CALLBACKS, seen: CALLBACKS, checked: CALLBACKS, refused: 0 })
+  expect(result.violations).toEqual({})
+})
+
+traced('a spool without syncs is noticed', async () => {
+  const result = await trace({ away: true, spoolSyncs: false, callbacks: FEW })
+  print('Spool without syncs', result)
+  expect(result.violations['answered before the sync']).toBeGreaterThan(0)
+})
+
+traced('the store comes back: what was spooled is removed after the store has synced it', async () => {
+  const result = await trace({ away: true, backAfter: Math.ceil(CALLBACKS / 3) })
+  print('Spool, then SQLite', result)
+  expect(result).toMatchObject({ answered: CALLBACKS, seen: CALLBACKS, checked: CALLBACKS, refused: 0 })
+  expect(result.violations).toEqual({})
+  expect(result.spooledFilesRemoved).toBeGreaterThan(0)
+})
+
+traced('a store that comes back and does not sync is noticed', async () => {
+  const result = await trace({ away: true, backAfter: FEW / 2, synchronous: 'OFF' })
+  print('Spool, then SQLite with synchronous OFF', result)
+  expect(result.violations['spooled file removed before the store had it']).toBeGreaterThan(0)
+})
+
+traced('spool: a sync that fails answers nothing, and is never tried again on its file', async () => {
+  const result = await trace({ away: true, inject: 'fdatasync:error=EIO:when=4+4' })
+  print('Spool, every fourth sync of a thread fails', result)
+  expect(result.failedSyncs).toBeGreaterThan(0)
+  expect(result).toMatchObject({ seen: result.answered, checked: result.answered })
+  expect(result.violations).toEqual({})
+})
+
+traced('SQLite: a sync that fails answers nothing', async () => {
+  const result = await trace({ inject: 'fsync:error=EIO:when=12+6' })
+  print('SQLite, every sixth sync of a thread fails', result)
+  expect(result.failedSyncs).toBeGreaterThan(0)
+  expect(result).toMatchObject({ seen: result.answered, checked: result.answered })
+  expect(result.violations).toEqual({})
+})

@@ -1,0 +1,110 @@
+/** The app of programs/inbox-app.ts, as the tests start, ask, feed and kill it. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+export const AUTH_KEY = 'auth-key-of-the-inbox-tests'
+
+export interface InboxAppSettings {
+  readonly folder: string
+  readonly authKey: string
+  readonly clockOffsetMs?: number
+  readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF'
+  /** Whether handlers write down what they are given. */
+  readonly logs?: boolean
+  readonly holds?: boolean
+  readonly held?: boolean
+  readonly slowMs?: number
+  readonly leaks?: boolean
+  readonly cured?: boolean
+  readonly retry?: { readonly attempts: number; readonly initialDelayMs: number; readonly maxDelayMs: number }
+  readonly concurrency?: number
+  readonly handlerTimeoutMs?: number
+  readonly gapTimeoutMs?: number
+}
+
+export type Question =
+  | { readonly ask: 'stats' | 'cpuMs' | 'memory' }
+  | { readonly ask: 'drain'; readonly deadlineMs: number }
+  | { readonly ask: 'deadLetters'; readonly page: { readonly after?: string; readonly limit: number } }
+  | { readonly ask: 'replay'; readonly id: string; readonly force: boolean }
+  | {
+      readonly ask: 'behave'
+      readonly held?: boolean
+      readonly slowMs?: number
+      readonly leaks?: boolean
+      readonly cured?: boolean
+    }
+
+export interface Memory {
+  readonly heap: number
+  readonly external: number
+  readonly threadHeap: number
+  readonly rss: number
+}
+
+export interface DeadLetterPage {
+  readonly items: readonly { readonly id: string; readonly attempts: number; readonly error: string }[]
+  readonly next?: string
+}
+
+const PROGRAM = join(import.meta.dirname, 'programs', 'inbox-app.ts')
+
+export function inboxFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'inbox-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Starts it, and ends it after the test unless the test has. */
+export async function startInboxApp(settings: Omit<InboxAppSettings, 'authKey'>) {
+  const child = fork(PROGRAM, [JSON.stringify({ authKey: AUTH_KEY, ...settings })], {
+    execArgv: ['--expose-gc'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const exited = once(child, 'exit')
+  async function kill(): Promise<void> {
+    child.kill('SIGKILL')
+    await exited
+  }
+  onTestFinished(kill)
+  const [{ port, startCpuMs }] = (await once(child, 'message')) as [{ port: number; startCpuMs: number }]
+  const url = `http://127.0.0.1:${port}/`
+
+  return {
+    url,
+    startCpuMs,
+    kill,
+    /** One question at a time. */
+    async ask<T>(question: Question): Promise<T> {
+      child.send(question)
+      const [told] = (await once(child, 'message')) as [{ value: T } | { failed: string }]
+      if ('failed' in told) throw new Error(told.failed)
+      return told.value
+    },
+    /** POSTs a callback; the authKey proves it, so that no clock has a say. */
+    async post(body: object): Promise<number> {
+      const response = await fetch(url, { method: 'POST', body: JSON.stringify({ ...body, authKey: AUTH_KEY }) })
+      await response.arrayBuffer()
+      return response.status
+    },
+  }
+}
+
+export type InboxApp = Awaited<ReturnType<typeof startInboxApp>>
+
+/** What handlers were given, in the order in which they were. */
+export function handedOver(folder: string) {
+  const lines = readFileSync(join(folder, 'handlers.log'), 'utf8').trim().split('\n')
+  return lines.map((line) => {
+    const [messageId = '', status = '', type = '', attempt = '', replay = ''] = line.split(' ')
+    return { messageId, status, type, attempt: Number(attempt), replay: replay === 'true' }
+  })
+}
+
+export function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`
+}

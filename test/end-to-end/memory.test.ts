@@ -1,0 +1,62 @@
+/**
+ * However many events went through, the process holds what it held before. `EVENTS` says how many (`npm run test:memory`:
+ * a million). `synchronous: 'OFF'`, for the disk's pace is not the question.
+ */
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { postAll } from '../support/pipelining.ts'
+import { AUTH_KEY, inboxFolder, megabytes, startInboxApp, type InboxApp, type Memory } from './inbox-app.ts'
+
+const EVENTS = Number(process.env['EVENTS'] ?? '16000')
+const FIRST = EVENTS / (EVENTS >= 100_000 ? 10 : 4)
+const CALLBACKS_AT_ONCE = 2_000
+/** What the heap may grow by: its noise, and so much an event. */
+const NOISE_BYTES = 2e6
+const BYTES_AN_EVENT = 20
+
+let sent = 0
+
+/** Every one is of a message of its own, and is handed over before the next ones are sent. */
+async function send(app: InboxApp, count: number): Promise<void> {
+  for (let left = count; left > 0; left -= CALLBACKS_AT_ONCE) {
+    const bodies = Array.from({ length: Math.min(left, CALLBACKS_AT_ONCE) }, () => {
+      const report = callback.smsDelivery({ messageId: `m${(sent += 1)}` })
+      return [JSON.stringify({ ...report, authKey: AUTH_KEY }), {}] as const
+    })
+    expect(await postAll(app.url, bodies)).toEqual({ 204: bodies.length })
+  }
+  expect(await app.ask({ ask: 'drain', deadlineMs: 600_000 })).toBe(true)
+}
+
+/** How much the two heaps grew between the first events and the last, in bytes. */
+async function growth(app: InboxApp, first: number, all: number): Promise<number> {
+  await send(app, first)
+  const before = await app.ask<Memory>({ ask: 'memory' })
+  await send(app, all - first)
+  const after = await app.ask<Memory>({ ask: 'memory' })
+  for (const [events, { heap, threadHeap, external, rss }] of [[first, before] as const, [all, after] as const])
+    console.log(
+      `after ${events} events: heap ${megabytes(heap)}, store's thread ${megabytes(threadHeap)}, ` +
+        `external ${megabytes(external)}, RSS ${megabytes(rss)}`,
+    )
+  return Math.max(after.heap - before.heap, 0) + Math.max(after.threadHeap - before.threadHeap, 0)
+}
+
+test(`${EVENTS} events leave the heap where the first ${FIRST} left it`, { timeout: 60_000 + EVENTS * 4 }, async () => {
+  const folder = inboxFolder()
+  const app = await startInboxApp({ folder, synchronous: 'OFF', logs: false })
+  const grown = await growth(app, FIRST, EVENTS)
+  const { size } = statSync(join(folder, 'inbox.db'))
+  console.log(
+    `grown by ${megabytes(grown)}; the file has ${megabytes(size)}, ${Math.round(size / EVENTS)} bytes an event`,
+  )
+  expect(await app.ask({ ask: 'stats' })).toMatchObject({ taken: EVENTS, unsettled: 0 })
+  expect(grown).toBeLessThan(NOISE_BYTES + (EVENTS - FIRST) * BYTES_AN_EVENT)
+})
+
+test('a handler that keeps its events would be seen', { timeout: 120_000 }, async () => {
+  const app = await startInboxApp({ folder: inboxFolder(), synchronous: 'OFF', logs: false, leaks: true })
+  expect(await growth(app, 2_000, 6_000)).toBeGreaterThan(NOISE_BYTES + 4_000 * BYTES_AN_EVENT)
+})

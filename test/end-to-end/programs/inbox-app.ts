@@ -1,0 +1,113 @@
+/**
+ * A receiver on an SQLite file, told by its parent what its handlers do. What they were given goes into a file, a line
+ * each. A message's name says how its handlers fare: `poison…` fails until cured, `flaky…` once, `held…` is held until
+ * released; and a poisoned or held app does so with all others.
+ */
+import { openSync, writeSync } from 'node:fs'
+import http from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import workerThreads from 'node:worker_threads'
+import type { InboxAppSettings, Question } from '../inbox-app.ts'
+
+/** The store's thread, of which nothing is seen from outside: how much it holds is asked of it. */
+const workers: workerThreads.Worker[] = []
+workerThreads.Worker = class extends workerThreads.Worker {
+  constructor(...args: ConstructorParameters<typeof workerThreads.Worker>) {
+    super(...args)
+    workers.push(this)
+  }
+}
+syncBuiltinESMExports()
+const { createReceiver } = await import('../../../src/index.ts')
+const { sqliteStore } = await import('../../../src/stores/sqlite/store.ts')
+
+const settings = JSON.parse(process.argv[2] ?? '') as InboxAppSettings
+const { folder, authKey, clockOffsetMs = 0, synchronous = 'FULL', logs = true, ...options } = settings
+let { held = false, slowMs = 0, leaks = false } = settings
+let cured = false
+let release = (): void => {}
+const released = new Promise<void>((resolve) => (release = resolve))
+const leaked: unknown[] = []
+const log = logs ? openSync(`${folder}/handlers.log`, 'a') : undefined
+
+const before = process.cpuUsage()
+const receiver = createReceiver({
+  credentials: { authKey },
+  store: sqliteStore({ path: `${folder}/inbox.db`, synchronous }),
+  clock: () => Date.now() + clockOffsetMs,
+  logger: false,
+  ...(options.retry === undefined ? {} : { retry: options.retry }),
+  ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+  ...(options.handlerTimeoutMs === undefined ? {} : { handlerTimeoutMs: options.handlerTimeoutMs }),
+  ...(options.gapTimeoutMs === undefined ? {} : { ordering: { gapTimeoutMs: options.gapTimeoutMs } }),
+})
+receiver.on(['message.*', 'late'], async (event, { attempt, replay }) => {
+  const { messageId, status } = event.type === 'late' ? event.late : event
+  if (leaks) leaked.push(event)
+  if (log !== undefined) writeSync(log, `${messageId} ${status} ${event.type} ${attempt} ${replay}\n`)
+  if (held || (settings.holds === true && messageId.startsWith('held'))) await released
+  if (slowMs > 0) await new Promise((resolve) => setTimeout(resolve, slowMs))
+  if (status === 'sent' && messageId.startsWith('poison') && !cured && settings.cured !== true)
+    throw new Error(`No cure for ${messageId}.`)
+  if (messageId.startsWith('flaky') && attempt === 1) throw new Error('Not at once.')
+})
+const server = http.createServer(receiver.middleware('status'))
+await receiver.start()
+const startCpuMs = cpuMs()
+server.listen(0, '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo
+  process.send?.({ port, startCpuMs })
+})
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
+}
+
+/** What is held when the garbage is gone, in bytes. */
+async function memory() {
+  globalThis.gc?.()
+  globalThis.gc?.()
+  const { heapUsed, external, rss } = process.memoryUsage()
+  let threadHeap = 0
+  for (const worker of workers) {
+    // A snapshot collects the garbage of its thread first.
+    for await (const _ of await worker.getHeapSnapshot()) continue
+    threadHeap += (await worker.getHeapStatistics()).used_heap_size
+  }
+  return { heap: heapUsed, external, threadHeap, rss }
+}
+
+async function answer(question: Question): Promise<unknown> {
+  switch (question.ask) {
+    case 'stats':
+      return receiver.stats()
+    case 'cpuMs':
+      return cpuMs()
+    case 'memory':
+      return memory()
+    case 'drain':
+      return receiver.drain({ deadlineMs: question.deadlineMs })
+    case 'deadLetters': {
+      const { items, next } = await receiver.deadLetters(question.page)
+      return { items: items.map(({ id, attempts, error }) => ({ id, attempts, error })), next }
+    }
+    case 'replay':
+      return receiver.replay(question.id, { force: question.force })
+    case 'behave':
+      held = question.held ?? held
+      slowMs = question.slowMs ?? slowMs
+      leaks = question.leaks ?? leaks
+      cured = question.cured ?? cured
+      if (!held) release()
+      return true
+  }
+}
+
+process.on('message', (question: Question) => {
+  answer(question).then(
+    (value) => process.send?.({ value }),
+    (error: unknown) => process.send?.({ failed: String(error) }),
+  )
+})

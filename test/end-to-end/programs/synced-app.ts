@@ -1,0 +1,44 @@
+/** An app whose system calls are traced: a receiver on an SQLite file, or on a spool while the store is away. */
+import { open } from 'node:fs/promises'
+import http from 'node:http'
+import { createReceiver } from '../../../src/index.ts'
+import { sqliteStore } from '../../../src/stores/sqlite/store.ts'
+import { faultyStore } from '../../support/faulty-store.ts'
+
+export interface SyncedPlan {
+  readonly folder: string
+  readonly authKey: string
+  readonly synchronous: 'FULL' | 'OFF'
+  /** The store is away from the start; `'back'` makes it come back. */
+  readonly away: boolean
+  /** Whether files are synced when the spool asks for it: what the tests must notice. */
+  readonly spoolSyncs: boolean
+}
+
+// What the test that starts it wrote.
+const { folder, authKey, synchronous, away, spoolSyncs } = JSON.parse(process.argv[2] ?? '') as SyncedPlan
+if (!spoolSyncs) {
+  const anyFile = await open(new URL(import.meta.url))
+  // The class of all open files; the spool gets its own from the same place.
+  Object.assign(Object.getPrototypeOf(anyFile) as object, { datasync: () => Promise.resolve() })
+  await anyFile.close()
+}
+const store = faultyStore(sqliteStore({ path: `${folder}/inbox.db`, synchronous }))
+if (away) store.fault = 'will not open'
+const receiver = createReceiver({ credentials: { authKey }, store, logger: false })
+receiver.onAny(() => {})
+const server = http.createServer(receiver.middleware('status'))
+server.keepAliveTimeout = 60_000
+await receiver.start().catch(() => {})
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  process.send?.({ port: typeof address === 'object' ? address?.port : undefined })
+})
+process.on('message', (message) => {
+  if (message === 'back') store.fault = 'none'
+  else
+    server.close(() => {
+      void receiver.close().then(() => process.exit())
+    })
+})
+process.on('disconnect', () => process.exit())

@@ -1,0 +1,180 @@
+/**
+ * A bad deploy that is mended by a restart: real callbacks meet the wrong secret amid floods, the process is killed, and
+ * the next one admits them all. In processes of their own, on SQLite files.
+ */
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { A, B } from '../support/pairs.ts'
+import { postAll } from '../support/pipelining.ts'
+import { forgeries, junk, problemsOf, realCallbacks } from './quarantine-traffic.ts'
+
+const hasSqlite = Number(process.versions.node.split('.')[0]) >= 24
+const MIB = 1024 * 1024
+const MAX_BYTES = 4 * MIB
+const JUNK = 100_000
+const FORGERIES = 20_000
+const PARTS = 4
+
+interface Counts {
+  readonly looksLikeOurs: number
+  readonly rest: number
+  readonly bytes: number
+  readonly memory: number
+  readonly codes: Readonly<Record<string, number>>
+}
+
+async function startApp(folder: string, pair: typeof A) {
+  const program = new URL('./programs/refusing-app.ts', import.meta.url)
+  const child: ChildProcess = fork(program, [folder, pair.authKey, pair.signingSecret, String(MAX_BYTES)], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    execArgv: ['--expose-gc'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  // What the program sends.
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  async function ask<T>(wish: string): Promise<T> {
+    child.send(wish)
+    const [answer] = (await once(child, 'message')) as [T]
+    return answer
+  }
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    counts: () => ask<Counts>('counts'),
+    reverify: () => ask<{ examined: number; admitted: number; drained: boolean; late: number }>('reverify'),
+    async kill() {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    },
+  }
+}
+
+function emptyFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'quarantine-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function quarantineFiles(folder: string): readonly string[] {
+  const inside = join(folder, 'inbox.db-spool', 'quarantine')
+  const names = readdirSync(inside, { recursive: true, encoding: 'utf8' })
+  return names.filter((name) => name.endsWith('.requests')).map((name) => join(inside, name))
+}
+
+/** A file may be removed between the look at its folder and the one at itself. */
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
+function handed(folder: string): readonly (readonly [string, string])[] {
+  const lines = readFileSync(join(folder, 'handlers.log'), 'utf8').trim().split('\n')
+  return lines.map((line) => {
+    const [messageId = '', type = ''] = line.split('\t')
+    return [messageId, type] as const
+  })
+}
+
+/** Until every body is in the files; what was not there yet would be lost with the process. */
+async function untilWritten(folder: string, bodies: readonly string[]): Promise<void> {
+  await vi.waitFor(
+    () => {
+      const text = quarantineFiles(folder)
+        .map((path) => readFileSync(path, 'utf8'))
+        .join('')
+      expect(bodies.filter((body) => !text.includes(body))).toEqual([])
+    },
+    { timeout: 60_000, interval: 200 },
+  )
+}
+
+test.runIf(hasSqlite)(
+  'a restart with the right secret, after a kill -9 amid floods, admits all 1,000 in order',
+  { timeout: 300_000 },
+  async () => {
+    const folder = emptyFolder()
+    const wrong = await startApp(folder, B)
+    const real = realCallbacks()
+    const noise = junk(JUNK)
+    let largest = 0
+    async function flood(requests: Parameters<typeof postAll>[1]): Promise<void> {
+      for (let at = 0; at < requests.length; at += 1_000) {
+        const part = requests.slice(at, at + 1_000)
+        expect(await postAll(wrong.url, part)).toEqual({ 401: part.length })
+        largest = Math.max(
+          largest,
+          quarantineFiles(folder).reduce((sum, path) => sum + sizeOf(path), 0),
+        )
+      }
+    }
+    let before: Counts | undefined
+    for (let part = 0; part < PARTS; part += 1) {
+      const of = <T>(all: readonly T[]) => all.slice((part * all.length) / PARTS, ((part + 1) * all.length) / PARTS)
+      expect(await postAll(wrong.url, of(real))).toEqual({ 401: real.length / PARTS })
+      await flood(of(noise))
+      before ??= await wrong.counts()
+    }
+    await flood(forgeries(FORGERIES))
+    const after = await wrong.counts()
+    console.log(
+      `files: ${(largest / MIB).toFixed(1)} MiB at most; kept: ${(after.bytes / MIB).toFixed(1)} MiB; memory: ` +
+        `${((after.memory - (before?.memory ?? 0)) / MIB).toFixed(1)} MiB more than after the first quarter`,
+    )
+    expect(largest).toBeLessThan(3 * MAX_BYTES)
+    expect(after.bytes).toBeLessThanOrEqual(MAX_BYTES)
+    expect(after.memory - (before?.memory ?? 0)).toBeLessThan(64 * MIB)
+    expect(after.codes).not.toHaveProperty('quarantine_unwritten')
+    await untilWritten(
+      folder,
+      real.map(([body]) => body),
+    )
+    await wrong.kill()
+
+    // A deploy that is mended only by the third process, which adopts what the second adopted.
+    const stillWrong = await startApp(folder, B)
+    expect(await stillWrong.counts()).toMatchObject({ looksLikeOurs: after.looksLikeOurs, rest: after.rest })
+    await stillWrong.kill()
+
+    const right = await startApp(folder, A)
+    const outcome = await right.reverify()
+    expect(outcome).toMatchObject({ admitted: 1_000, drained: true, late: 0 })
+    expect(outcome.examined).toBe(after.looksLikeOurs + after.rest)
+    expect(handed(folder)).toHaveLength(1_000)
+    expect(problemsOf(handed(folder))).toEqual([])
+    await vi.waitFor(() => {
+      for (const path of quarantineFiles(folder)) expect(readFileSync(path).includes(A.authKey)).toBe(false)
+    }, 30_000)
+    await right.kill()
+
+    const next = await startApp(folder, A)
+    expect(await next.reverify()).toMatchObject({ admitted: 0 })
+    expect(handed(folder)).toHaveLength(1_000)
+  },
+)
+
+test.runIf(hasSqlite)('keys are in the files of the quarantine and in no other', { timeout: 60_000 }, async () => {
+  const folder = emptyFolder()
+  const app = await startApp(folder, B)
+  const real = realCallbacks(4)
+  await postAll(app.url, real)
+  await untilWritten(
+    folder,
+    real.map(([body]) => body),
+  )
+  await app.kill()
+  const right = await startApp(folder, A)
+  expect(await right.reverify()).toMatchObject({ admitted: 20 })
+  await postAll(right.url, realCallbacks(2))
+  await right.kill()
+  const others = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.requests'))
+    .map(({ parentPath, name }) => join(parentPath, name))
+  expect(others.length).toBeGreaterThan(1)
+  for (const path of others) {
+    const bytes = readFileSync(path)
+    for (const secret of [A.authKey, A.signingSecret, B.authKey, B.signingSecret])
+      expect(bytes.includes(secret), path).toBe(false)
+  }
+})

@@ -1,0 +1,54 @@
+/** What meets a receiver with the wrong secret: real callbacks, junk between them, and forgeries that look real. */
+import { callback, signCallback } from 'messaging-webhooks/testing'
+import { A } from '../support/pairs.ts'
+
+type Request = readonly [body: string, headers: Readonly<Record<string, string>>]
+
+/** Of each message five callbacks: three of a chat-app, two of SMS; every other message's come backwards. */
+export function realCallbacks(messages = 200): readonly Request[] {
+  const now = Math.floor(Date.now() / 1_000)
+  return Array.from({ length: messages }, (_, nth) => {
+    const chat = ['sent', 'delivered', 'read'].map((status) =>
+      callback.chatApp({ statuses: { message_id: `chat ${nth}`, status } }),
+    )
+    const sms = ['accepted', 'success'].map((status, second) =>
+      callback.smsDelivery({ messageId: `sms ${nth}`, status, timestamp: now - 10 + second }),
+    )
+    const bodies = [...chat, ...sms].map((fields) => JSON.stringify({ ...fields, authKey: A.authKey }))
+    return (nth % 2 === 0 ? bodies : bodies.reverse()).map((body, index): Request => {
+      // Some are proved by their signature, some by their authKey alone.
+      return [body, index === 0 ? {} : { 'x-service-signature': signCallback(body, A.signingSecret) }]
+    })
+  }).flat()
+}
+
+/** Not shaped like callbacks, and each another. */
+export function junk(count: number): readonly Request[] {
+  return Array.from({ length: count }, (_, nth): Request => {
+    const kinds = [`{"hello":${nth}}`, `a=${nth}&authKey=x`, `[${nth}]`, `{"messageId":"${nth}","status":"success"}`]
+    return [kinds[nth % kinds.length] ?? '', nth % 5 === 0 ? { 'x-service-signature': 'nonsense' } : {}]
+  })
+}
+
+export function forgeries(count: number): readonly Request[] {
+  return Array.from({ length: count }, (_, nth): Request => {
+    const body = JSON.stringify(callback.smsDelivery({ messageId: `forged ${nth}`, authKey: `guess ${nth}` }))
+    return [body, { 'x-service-signature': signCallback(body, 'a guess') }]
+  })
+}
+
+/** What handlers were handed of them: of each message all, in its order. Returns what is wrong. */
+export function problemsOf(handed: readonly (readonly [messageId: string, type: string])[], messages = 200): string[] {
+  const byMessage = new Map<string, string[]>()
+  for (const [messageId, type] of handed) byMessage.set(messageId, [...(byMessage.get(messageId) ?? []), type])
+  const problems: string[] = []
+  for (let nth = 0; nth < messages; nth += 1)
+    for (const [messageId, expected] of [
+      [`chat ${nth}`, 'message.sent,message.delivered,message.read'],
+      [`sms ${nth}`, 'message.queued,message.delivered'],
+    ] as const) {
+      const types = (byMessage.get(messageId) ?? []).join()
+      if (types !== expected) problems.push(`${messageId}: ${types}`)
+    }
+  return problems
+}

@@ -1,0 +1,216 @@
+/**
+ * SIGTERM under load, from clients that keep connections and from clients that open one for each callback: nobody is cut
+ * off or turned away, what was answered 204 is there after the restart, and the process ends.
+ */
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { StoppedAppSettings } from './programs/stopped-app.ts'
+
+const AUTH_KEY = 'auth-key-of-the-stopped-app'
+/** Node's answer to a listening socket that is gone: the client knows at once that nothing was sent. */
+const NOT_LISTENING = 'ECONNREFUSED'
+
+interface App {
+  readonly port: number
+  readonly child: ChildProcess
+  readonly folder: string
+  readonly ended: Promise<readonly [code: number | null, signal: string | null]>
+}
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'stopped-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function startApp(settings: Partial<StoppedAppSettings> = {}): Promise<App> {
+  const folder = settings.folder ?? newFolder()
+  const whole = { folder, store: 'sqlite', authKey: AUTH_KEY, handlerMs: 2, options: {}, ...settings } as const
+  const program = new URL('./programs/stopped-app.ts', import.meta.url)
+  const child = fork(program, [JSON.stringify(whole)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  // What `once` resolves with is what the program sends, and what Node says of a child's end.
+  const ended = once(child, 'exit') as unknown as App['ended']
+  const ready = once(child, 'message') as Promise<[{ port: number }]>
+  const early = ended.then(([code]): never => {
+    throw new Error(`The app ended with ${code} before it listened.`)
+  })
+  const [{ port }] = await Promise.race([ready, early])
+  return { port, child, folder, ended }
+}
+
+interface Outcome {
+  readonly status: number | undefined
+  readonly connection: string | undefined
+  readonly failure: string | undefined
+}
+
+/** One callback about a message; `agent` false opens a connection for it alone. */
+function send(port: number, messageId: string, agent: http.Agent | false): Promise<Outcome> {
+  const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY, messageId }))
+  return new Promise((resolve) => {
+    const headers = { 'content-length': Buffer.byteLength(body) }
+    const request = http.request({ host: '127.0.0.1', port, method: 'POST', agent, headers }, (response) => {
+      response.resume()
+      const { statusCode: status, headers } = response
+      response.on('end', () => resolve({ status, connection: headers.connection, failure: undefined }))
+    })
+    request.on('error', (error: NodeJS.ErrnoException) =>
+      resolve({ status: undefined, connection: undefined, failure: error.code ?? error.message }),
+    )
+    request.end(body)
+  })
+}
+
+function pool(): http.Agent {
+  const agent = new http.Agent({ keepAlive: true })
+  onTestFinished(() => agent.destroy())
+  return agent
+}
+
+/** What handlers began and ended, and whether the app closed. */
+function logOf({ folder }: { readonly folder: string }): readonly string[] {
+  return readFileSync(join(folder, 'handlers.log'), 'utf8').trim().split('\n')
+}
+
+test('SIGTERM under load cuts nobody off, and what was answered 204 is handed over', { timeout: 60_000 }, async () => {
+  // As behind a balancer, which hears of the end while the server still listens.
+  const app = await startApp({ handlerMs: 20, options: { listenMs: 300, idleMs: 300 } })
+  const answered = new Set<string>()
+  const failures: string[] = []
+  const agent = pool()
+  let sent = 0
+  let over = false
+
+  async function client(connections: http.Agent | false): Promise<void> {
+    for (;;) {
+      const messageId = `m${(sent += 1)}`
+      const { status, connection, failure } = await send(app.port, messageId, connections)
+      if (status === 204) answered.add(messageId)
+      else if (failure !== NOT_LISTENING) failures.push(`${messageId}: ${status ?? failure}`)
+      if (over && (connections === false || connection === 'close' || failure === NOT_LISTENING)) return
+    }
+  }
+
+  const clients = [...Array.from({ length: 8 }, () => client(agent)), ...[false, false].map(() => client(false))]
+  await vi.waitFor(() => expect(answered.size).toBeGreaterThan(200), { timeout: 20_000 })
+  app.child.kill('SIGTERM')
+  over = true
+  await Promise.all(clients)
+  expect(await app.ended).toEqual([0, null])
+  expect(failures).toEqual([])
+
+  // Handlers are slower than arrivals, so there was something to leave for the next start.
+  const doneBefore = logOf(app).filter((line) => line.startsWith('end '))
+  expect(doneBefore.length).toBeLessThan(answered.size)
+  expect(logOf(app).at(-1)).toBe('closed')
+  const next = await startApp({ folder: app.folder, handlerMs: 0 })
+  await vi.waitFor(
+    () => {
+      const done = new Set(logOf(app).filter((line) => line.startsWith('end ')))
+      expect([...answered].filter((messageId) => !done.has(`end ${messageId}`))).toEqual([])
+    },
+    { timeout: 30_000, interval: 100 },
+  )
+  const begun = logOf(app).filter((line) => line.startsWith('begin '))
+  expect(begun.length).toBe(new Set(begun).size)
+  next.child.kill('SIGTERM')
+  expect(await next.ended).toEqual([0, null])
+})
+
+test('a connection that is kept alive gets one more answer, which closes it', async () => {
+  const app = await startApp({ options: { idleMs: 20_000, deadlineMs: 20_000 } })
+  const agent = pool()
+  expect(await send(app.port, 'before', agent)).toMatchObject({ status: 204, connection: 'keep-alive' })
+  app.child.kill('SIGTERM')
+  await vi.waitFor(
+    async () => expect(await send(app.port, 'elsewhere', false)).toMatchObject({ failure: NOT_LISTENING }),
+    { timeout: 10_000 },
+  )
+  expect(await send(app.port, 'after', agent)).toMatchObject({ status: 204, connection: 'close' })
+  expect(await app.ended).toEqual([0, null])
+})
+
+test('so does one that another listener of the server answers', async () => {
+  const app = await startApp({ options: { idleMs: 20_000, deadlineMs: 20_000 } })
+  const agent = pool()
+  const health = (): Promise<string | undefined> =>
+    new Promise((resolve, reject) => {
+      http
+        .get({ host: '127.0.0.1', port: app.port, path: '/health', agent }, (response) => {
+          response.resume()
+          response.on('end', () => resolve(response.headers.connection))
+        })
+        .on('error', reject)
+    })
+  expect(await health()).toBe('keep-alive')
+  app.child.kill('SIGTERM')
+  await vi.waitFor(
+    async () => expect(await send(app.port, 'elsewhere', false)).toMatchObject({ failure: NOT_LISTENING }),
+    { timeout: 10_000 },
+  )
+  expect(await health()).toBe('close')
+  expect(await app.ended).toEqual([0, null])
+})
+
+test('a connection on which nothing comes holds the process for idleMs only', async () => {
+  const app = await startApp({ options: { idleMs: 50, deadlineMs: 600_000 } })
+  expect(await send(app.port, 'before', pool())).toMatchObject({ status: 204 })
+  app.child.kill('SIGTERM')
+  expect(await app.ended).toEqual([0, null])
+})
+
+test('clients that are connected and not yet accepted are answered, too', async () => {
+  const app = await startApp()
+  app.child.kill('SIGSTOP')
+  // The kernel connects them; the process does not see them before it goes on, and then it sees the signal as well.
+  const outcomes = Array.from({ length: 20 }, (_, index) => send(app.port, `m${index}`, false))
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  app.child.kill('SIGTERM')
+  app.child.kill('SIGCONT')
+  expect((await Promise.all(outcomes)).map(({ status, failure }) => status ?? failure)).toEqual(outcomes.map(() => 204))
+  expect(await app.ended).toEqual([0, null])
+})
+
+test('with the memory store all that was answered 204 is handed over before the end', async () => {
+  const app = await startApp({ store: 'memory', handlerMs: 100, options: { deadlineMs: 600_000 } })
+  const agent = pool()
+  const messages = Array.from({ length: 60 }, (_, index) => `m${index}`)
+  const outcomes = await Promise.all(messages.map((messageId) => send(app.port, messageId, agent)))
+  expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set([204]))
+  agent.destroy()
+  app.child.kill('SIGTERM')
+  expect(await app.ended).toEqual([0, null])
+  expect(new Set(logOf(app).filter((line) => line.startsWith('end ')))).toEqual(
+    new Set(messages.map((messageId) => `end ${messageId}`)),
+  )
+})
+
+test.each([
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const)('a second %s while a handler hangs ends the process at once', async (signal, code) => {
+  const app = await startApp({ handlerMs: 3_600_000, options: { deadlineMs: 3_600_000 } })
+  expect(await send(app.port, 'hangs', false)).toMatchObject({ status: 204 })
+  await vi.waitFor(() => expect(logOf(app)).toEqual(['begin hangs']), { timeout: 10_000 })
+  app.child.kill(signal)
+  await vi.waitFor(
+    async () => expect(await send(app.port, 'elsewhere', false)).toMatchObject({ failure: NOT_LISTENING }),
+    { timeout: 10_000 },
+  )
+  app.child.kill(signal)
+  expect(await app.ended).toEqual([code, null])
+})
+
+test('a process that something else holds is ended all the same', async () => {
+  const app = await startApp({ heldOpen: true })
+  app.child.kill('SIGINT')
+  expect(await app.ended).toEqual([0, null])
+  expect(logOf(app)).toEqual(['closed'])
+})

@@ -1,0 +1,202 @@
+/**
+ * What may happen only after what, for a power failure to lose nothing: read from the system calls of a process.
+ *
+ * Every event has a mark in its body. Its mark is written to a file, the file is synced, and only then may its callback be
+ * answered. What a failed sync was for counts as lost, and has to be written again. A log of SQLite counts as written as
+ * far as its last commit.
+ */
+import { dirname } from 'node:path'
+import type { TraceLine } from './strace.ts'
+
+const MARK = /mark-\d{6}/g
+
+export function markOf(number: number): string {
+  return `mark-${String(number).padStart(6, '0')}`
+}
+
+export type Violation =
+  | 'answered before the sync'
+  | 'answered before the sync of the folder'
+  | 'spooled file removed before the store had it'
+  | 'database written from a log that is not synced'
+  | 'log begun anew before the database was synced'
+  | 'synced again after a failure'
+
+export interface SyncOrder {
+  /** Answers of 204, and those of them that were matched with a mark. */
+  readonly seen: number
+  readonly checked: number
+  readonly syncs: number
+  readonly failedSyncs: number
+  readonly logsBegunAnew: number
+  readonly spooledFilesRemoved: number
+  readonly violations: Readonly<Partial<Record<Violation, number>>>
+}
+
+interface File {
+  /** Marks in a transaction that has not been committed. */
+  open: Set<string>
+  written: Set<string>
+  readonly durable: Set<string>
+  /** Written to since the last sync. */
+  dirty: boolean
+  syncFailed: boolean
+  /** Where a log's page goes with which a transaction is complete. */
+  commitAt: number | undefined
+}
+
+const FRAME_HEADER_BYTES = 24
+const LOG_HEADER_BYTES = 32
+const SUCCEEDED = /\) += 0\b/
+
+/** `root` is the folder that everything is kept in. */
+export async function checkSyncOrder(lines: AsyncIterable<TraceLine>, root: string): Promise<SyncOrder> {
+  const files = new Map<string, File>()
+  /** Entries of folders that a power failure may take. */
+  const unsyncedEntries = new Set<string>()
+  const requests = new Map<string, string>()
+  const answered = new Set<string>()
+  const syncing = new Map<string, { readonly marks: Set<string>; readonly entries: readonly string[] }>()
+  const counts = { seen: 0, checked: 0, syncs: 0, failedSyncs: 0, logsBegunAnew: 0, spooledFilesRemoved: 0 }
+  const violations: Partial<Record<Violation, number>> = {}
+
+  function violated(what: Violation): void {
+    violations[what] = (violations[what] ?? 0) + 1
+  }
+
+  function fileOf(path: string): File {
+    const known = files.get(path)
+    if (known !== undefined) return known
+    const [open, written, durable] = [new Set<string>(), new Set<string>(), new Set<string>()]
+    const file: File = { open, written, durable, dirty: false, syncFailed: false, commitAt: undefined }
+    files.set(path, file)
+    return file
+  }
+
+  function entriesOf(path: string): readonly string[] {
+    return path === root || !path.startsWith(root) ? [] : [path, ...entriesOf(dirname(path))]
+  }
+
+  function holders(mark: string): readonly string[] {
+    return [...files].filter(([, { durable }]) => durable.has(mark)).map(([path]) => path)
+  }
+
+  function written({ target, text }: TraceLine): void {
+    const file = fileOf(target)
+    const marks = text.match(MARK) ?? []
+    file.dirty = true
+    if (isDatabase(target) && files.get(`${target}-wal`)?.dirty === true)
+      violated('database written from a log that is not synced')
+    if (!target.endsWith('-wal')) {
+      for (const mark of marks) file.written.add(mark)
+      return
+    }
+    const [length, offset] = lengthAndOffset(text)
+    if (length === LOG_HEADER_BYTES && offset === 0 && file.durable.size > 0) {
+      counts.logsBegunAnew += 1
+      if (files.get(target.slice(0, -'-wal'.length))?.dirty === true)
+        violated('log begun anew before the database was synced')
+    }
+    if (length === FRAME_HEADER_BYTES && commits(text)) file.commitAt = offset + FRAME_HEADER_BYTES
+    for (const mark of marks) file.open.add(mark)
+    if (file.commitAt !== offset) return
+    file.commitAt = undefined
+    for (const mark of file.open) file.written.add(mark)
+    file.open = new Set()
+  }
+
+  function syncBegins({ thread, target }: TraceLine): void {
+    const file = fileOf(target)
+    if (file.syncFailed && target.endsWith('.segment')) violated('synced again after a failure')
+    const entries = [...unsyncedEntries].filter((path) => dirname(path) === target)
+    syncing.set(thread, { marks: file.written, entries })
+    file.written = new Set()
+    file.dirty = false
+  }
+
+  function syncEnds({ thread, target, text }: TraceLine): void {
+    const file = fileOf(target)
+    const { marks, entries } = syncing.get(thread) ?? { marks: [], entries: [] }
+    counts.syncs += 1
+    if (!SUCCEEDED.test(text)) {
+      counts.failedSyncs += 1
+      file.syncFailed = true
+      file.dirty = true
+      return
+    }
+    for (const mark of marks) file.durable.add(mark)
+    for (const path of entries) unsyncedEntries.delete(path)
+  }
+
+  function answers({ target }: TraceLine): void {
+    counts.seen += 1
+    const mark = requests.get(target)
+    if (mark === undefined) return
+    requests.delete(target)
+    counts.checked += 1
+    answered.add(mark)
+    const paths = holders(mark)
+    if (paths.length === 0) violated('answered before the sync')
+    else if (paths.every((path) => entriesOf(path).some((entry) => unsyncedEntries.has(entry))))
+      violated('answered before the sync of the folder')
+  }
+
+  function removed(path: string): void {
+    const file = files.get(path)
+    files.delete(path)
+    unsyncedEntries.delete(path)
+    if (file === undefined || !path.endsWith('.segment')) return
+    counts.spooledFilesRemoved += 1
+    for (const mark of [...file.durable, ...file.written])
+      if (answered.has(mark) && holders(mark).length === 0) violated('spooled file removed before the store had it')
+  }
+
+  function renamed(from: string, to: string): void {
+    const file = files.get(from)
+    if (file !== undefined) files.set(to, file)
+    files.delete(from)
+    unsyncedEntries.delete(from)
+    unsyncedEntries.add(to)
+  }
+
+  for await (const line of lines) {
+    const { call, begins, ends, target, text } = line
+    if (call === 'fsync' || call === 'fdatasync') {
+      if (begins) syncBegins(line)
+      if (ends) syncEnds(line)
+    } else if (target.startsWith('socket:')) {
+      const [mark] = text.match(MARK) ?? []
+      if (call === 'read' && ends && mark !== undefined) requests.set(target, mark)
+      if (call !== 'read' && begins && text.includes('HTTP/1.1 204 ')) answers(line)
+    } else if (target.startsWith(`${root}/`)) {
+      if (ends && call !== 'read' && call !== 'ftruncate') written(line)
+    } else if (call === 'openat') {
+      const opened = /\) += \d+<([^>]*)>$/.exec(text)?.[1] ?? ''
+      if (ends && text.includes('O_CREAT') && opened.startsWith(root) && !files.has(opened)) {
+        fileOf(opened)
+        unsyncedEntries.add(opened)
+      }
+    } else if (ends && SUCCEEDED.test(text)) {
+      const [first = '', second = ''] = [...text.matchAll(/"([^"]*)"/g)].map(([, path]) => path)
+      if (call === 'mkdir') unsyncedEntries.add(first)
+      if (call === 'unlink') removed(first)
+      if (call === 'rename') renamed(first, second)
+    }
+  }
+  return { ...counts, violations }
+}
+
+function isDatabase(path: string): boolean {
+  return path.endsWith('.db')
+}
+
+function lengthAndOffset(text: string): readonly [length: number, offset: number] {
+  const [, length, offset] = /, (\d+), (\d+)\) += \d+/.exec(text.slice(-60)) ?? []
+  return [Number(length), Number(offset)]
+}
+
+/** Bytes 4 to 7 of a frame's header are the size of the database after a commit, and zeros before it. */
+function commits(text: string): boolean {
+  const bytes = text.slice(text.indexOf('"') + 1).match(/\\[0-7]{1,3}|\\.|[^"\\]/g) ?? []
+  return bytes.slice(4, 8).some((byte) => !/^\\0+$/.test(byte))
+}

@@ -1,0 +1,194 @@
+/** What a killed process had in its hands is due at once; what a living one has never is. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { OpenStore } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { claim, namesOf, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { INBOX } from '../../../src/stores/sqlite/migrations/001-inbox.ts'
+import { holderNames, LONG_LEASE_MS, startHolder, type HolderProcess } from './holder-processes.ts'
+
+const PATIENT = { timeout: 60_000 }
+const POLL = { timeout: 30_000 }
+
+function freshPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sqlite-holders-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'inbox.db')
+}
+
+async function open(path: string, onWork = () => {}): Promise<OpenStore> {
+  const opened = await sqliteStore({ path, busyTimeoutMs: 20_000 }).open({ onWork })
+  onTestFinished(async () => {
+    await opened.close()
+  })
+  return opened
+}
+
+async function holder(path: string): Promise<HolderProcess> {
+  const started = await startHolder(path)
+  onTestFinished(() => started.kill())
+  return started
+}
+
+/** Claims for as long as no test runs. */
+function claimNow(store: OpenStore) {
+  const nowMs = Date.now()
+  return claim(store, { nowMs, leaseUntilMs: nowMs + LONG_LEASE_MS })
+}
+
+/** A process dies, and a store that is open has noticed: it has then looked at all that were there before it, too. */
+async function somebodyDies(path: string): Promise<void> {
+  const before = holderNames(path).length
+  const dying = await holder(path)
+  expect(dying.claims).toEqual([])
+  expect(holderNames(path)).toHaveLength(before + 1)
+  await dying.kill()
+  await expect.poll(() => holderNames(path), POLL).toHaveLength(before)
+}
+
+/** The file with one event in it. */
+async function freshFile(): Promise<string> {
+  const path = freshPath()
+  const store = await open(path)
+  await store.admit([sample({ at: 1 })], START_MS)
+  await store.close()
+  return path
+}
+
+test('what a killed process held is due for one that is started afterwards', PATIENT, async () => {
+  const path = await freshFile()
+  const first = await holder(path)
+  expect(first.claims).toMatchObject([{ attempt: 1 }])
+  await first.kill()
+  let heard = 0
+  const store = await open(path, () => (heard += 1))
+  await expect.poll(() => heard, POLL).toBeGreaterThan(0)
+  expect((await claimNow(store)).claims).toMatchObject([{ attempt: 2 }])
+  await expect.poll(() => readdirSync(`${path}-holders`), POLL).toEqual(holderNames(path))
+})
+
+test('what a killed process held is due for one that runs already, and its token is void', PATIENT, async () => {
+  const path = await freshFile()
+  const first = await holder(path)
+  const [held] = first.claims
+  if (held === undefined) throw new Error('The process was given nothing.')
+  let heard = 0
+  const store = await open(path, () => (heard += 1))
+  expect((await claimNow(store)).claims).toEqual([])
+  const heardBefore = heard
+  await first.kill()
+  await expect.poll(() => heard, POLL).toBeGreaterThan(heardBefore)
+  expect(await store.settle([{ ...held, outcome: 'done' }], Date.now())).toEqual([false])
+  const [again] = (await claimNow(store)).claims
+  if (again === undefined) throw new Error('Nothing was due.')
+  expect(again).toMatchObject({ id: held.id, attempt: 2 })
+  expect(await store.settle([settlementOf(again, { outcome: 'done' })], Date.now())).toEqual([true])
+})
+
+test('what a living process holds stays with it, in another process and in this one', PATIENT, async () => {
+  const path = await freshFile()
+  const other = await holder(path)
+  expect(other.claims).toHaveLength(1)
+  const [first, second] = [await open(path), await open(path)]
+  await first.admit([sample({ message: 'here' })], START_MS)
+  const [mine] = (await claimNow(first)).claims
+  if (mine === undefined) throw new Error('There was nothing to claim.')
+  expect(namesOf([mine])).toEqual(['here-1'])
+  await somebodyDies(path)
+  expect((await claimNow(second)).claims).toEqual([])
+  expect(await first.settle([settlementOf(mine, { outcome: 'done' })], Date.now())).toEqual([true])
+})
+
+test('what is still held when a store is closed waits for its lease: a handler may still run', PATIENT, async () => {
+  const path = await freshFile()
+  const first = await open(path)
+  expect((await claimNow(first)).claims).toHaveLength(1)
+  await first.close()
+  expect(holderNames(path)).toEqual([])
+  expect(readdirSync(`${path}-holders`)).toEqual([])
+  const second = await open(path)
+  await somebodyDies(path)
+  expect((await claimNow(second)).claims).toEqual([])
+  const laterMs = Date.now() + LONG_LEASE_MS
+  expect((await claim(second, { nowMs: laterMs })).claims).toMatchObject([{ attempt: 2 }])
+})
+
+test.each(['living', 'killed'] as const)(
+  'where the folder of a %s process was removed by hand, nobody knows, and its lease runs out',
+  PATIENT,
+  async (state) => {
+    const path = await freshFile()
+    const first = await holder(path)
+    expect(first.claims).toHaveLength(1)
+    if (state === 'killed') await first.kill()
+    rmSync(`${path}-holders`, { recursive: true })
+    const second = await open(path)
+    await somebodyDies(path)
+    expect((await claimNow(second)).claims).toEqual([])
+    const laterMs = Date.now() + LONG_LEASE_MS
+    expect((await claim(second, { nowMs: laterMs })).claims).toMatchObject([{ attempt: 2 }])
+  },
+)
+
+test('the folder of a process that was killed before it entered its name is removed', PATIENT, async () => {
+  const path = await freshFile()
+  const child = fork(new URL('./programs/dying-early.ts', import.meta.url), [`${path}-holders`])
+  expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+  const [left] = readdirSync(`${path}-holders`)
+  expect(left).toBeDefined()
+  await open(path)
+  await expect.poll(() => readdirSync(`${path}-holders`), POLL).not.toContain(left)
+  expect(readdirSync(`${path}-holders`)).toEqual(holderNames(path))
+})
+
+test('where no sign of life can be given, others wait for the lease', PATIENT, async () => {
+  const path = await freshFile()
+  rmSync(`${path}-holders`, { recursive: true })
+  writeFileSync(`${path}-holders`, 'in the way')
+  const first = await holder(path)
+  expect(first.claims).toHaveLength(1)
+  expect(holderNames(path)).toEqual([])
+  await first.kill()
+  rmSync(`${path}-holders`)
+  const second = await open(path)
+  await somebodyDies(path)
+  expect((await claimNow(second)).claims).toEqual([])
+})
+
+test('a file of the first version is migrated, and its leases run out as before', async () => {
+  const path = freshPath()
+  const old = new DatabaseSync(path)
+  // "mwhk" in ASCII.
+  old.exec(`PRAGMA journal_mode = WAL; PRAGMA application_id = 1836542059; PRAGMA user_version = 1; ${INBOX}`)
+  const event = sample()
+  old
+    .prepare(
+      `INSERT INTO messages (key, steps, handed, handed_open, token, lease_token, due) VALUES (?, 0, ?, ?, 1, 1, ?)`,
+    )
+    .run(Buffer.from(event.messageKey, 'hex'), event.order, event.order, START_MS + LONG_LEASE_MS)
+  old
+    .prepare(
+      `INSERT INTO events
+        (id, message, ord, final, awaits, due, late, replay, attempts, token, state, admitted_at, record, raw)
+      VALUES (?, 1, ?, 0, 0, ?, 0, 0, 1, 1, 0, ?, ?, ?)`,
+    )
+    .run(
+      Buffer.from(event.id, 'hex'),
+      event.order,
+      START_MS,
+      START_MS,
+      Buffer.from(JSON.stringify(event.record)),
+      event.raw,
+    )
+  old.close()
+  const store = await open(path)
+  expect(await store.admit([event], START_MS)).toEqual(['duplicate'])
+  expect((await claim(store)).claims).toEqual([])
+  expect((await claim(store, { nowMs: START_MS + LONG_LEASE_MS })).claims).toMatchObject([{ attempt: 2, token: 2 }])
+  expect(holderNames(path)).toHaveLength(1)
+})

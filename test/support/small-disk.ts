@@ -1,0 +1,71 @@
+/** Disks of a given size, for tests about full ones. Only root on Linux may have them. */
+import { execFileSync } from 'node:child_process'
+import { closeSync, fsyncSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished, test } from 'vitest'
+
+const KIB = 1024
+
+function mount(bytes: number, disk: string): void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', disk], { stdio: 'pipe' })
+}
+
+function whyNo(): string | undefined {
+  if (process.platform !== 'linux') return 'this is no Linux'
+  if (process.getuid?.() !== 0) return 'only root may mount'
+  const disk = mkdtempSync(join(tmpdir(), 'disk-probe-'))
+  try {
+    mount(1024 * KIB, disk)
+    execFileSync('umount', [disk], { stdio: 'pipe' })
+    return undefined
+  } catch (error) {
+    return `mounting failed (${error instanceof Error ? error.message.split('\n').join(' ') : 'unknown'})`
+  } finally {
+    rmSync(disk, { recursive: true, force: true })
+  }
+}
+
+/** A test that needs a small disk; where none can be had, it is skipped and says why. */
+export function onSmallDisk(
+  name: string,
+  timeoutMs: number,
+  work: (mountDisk: (bytes: number) => string) => Promise<void>,
+): void {
+  const reason = whyNo()
+  if (reason === undefined) test(name, { timeout: timeoutMs }, () => work(smallDisk))
+  else {
+    console.warn(`Skipped, because ${reason}: ${name}`)
+    test.skip(`${name} (${reason})`)
+  }
+}
+
+function smallDisk(bytes: number): string {
+  const folder = mkdtempSync(join(tmpdir(), 'small-disk-'))
+  const disk = join(folder, 'disk')
+  mkdirSync(disk)
+  mount(bytes, disk)
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', disk])
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return disk
+}
+
+/** Writes a file until the disk takes nothing more; returns what makes room again. */
+export function fill(disk: string): () => void {
+  const path = join(disk, 'filler')
+  const file = openSync(path, 'w')
+  try {
+    for (const size of [256 * KIB, 4 * KIB])
+      try {
+        for (;;) writeSync(file, Buffer.alloc(size))
+      } catch (error) {
+        if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+      }
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  return () => rmSync(path)
+}
