@@ -2,8 +2,10 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { emptyExpressRoute } from './contenders/empty-express-route.ts'
+import type { Contender } from './contenders/contender.ts'
 import { receiverInExpress } from './contenders/receiver-in-express.ts'
 import { receiverInNodeHttp } from './contenders/receiver-in-node-http.ts'
+import { receiverOnSqlite } from './contenders/receiver-on-sqlite.ts'
 import { startLoad } from './load/load.ts'
 import { ratioOf } from './ratios.ts'
 
@@ -13,7 +15,9 @@ const CALLBACKS_A_ROUND = 5_000
 const CONNECTIONS = 32
 
 const base = emptyExpressRoute()
-const others = [receiverInExpress(), receiverInNodeHttp()]
+const inMemory = receiverInNodeHttp()
+const onSqlite = receiverOnSqlite()
+const others = [receiverInExpress(), inMemory, onSqlite]
 const entrants = await Promise.all(
   [base, ...others].map(async (contender) => {
     await once(contender.server.listen(0, '127.0.0.1'), 'listening')
@@ -45,6 +49,13 @@ for (const { contender, times } of entrants.slice(1)) {
   const { median, least, most } = ratioOf(baseTimes, times)
   console.log(`  ${contender.name.padEnd(28)}${median.toFixed(2)}   (${least.toFixed(2)} to ${most.toFixed(2)})`)
 }
+const timesOf = (wanted: Contender): readonly number[] =>
+  entrants.find(({ contender }) => contender === wanted)?.times ?? []
+const durable = ratioOf(timesOf(inMemory), timesOf(onSqlite))
+console.log(
+  `\nSQLite beside memory, both in node:http: ${durable.median.toFixed(2)}   ` +
+    `(${durable.least.toFixed(2)} to ${durable.most.toFixed(2)})`,
+)
 for (const { contender } of entrants) {
   contender.server.close()
   await contender.close()

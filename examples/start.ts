@@ -1,15 +1,21 @@
 /** What `npm start` shows: an Express app, a stream of callbacks over HTTP, and what becomes of each. */
 import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import express from 'express'
 import { CALLBACK_KINDS, createReceiver, PROBLEMS } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { z } from 'zod'
 import { playService } from './start/service.ts'
 import { createScreen } from './start/screen.ts'
 
 const screen = createScreen()
 const credentials = { authKey: 'auth-key-of-the-example', signingSecret: 'signing-secret-of-the-example' }
+const file = join(mkdtempSync(join(tmpdir(), 'messaging-webhooks-')), 'inbox.db')
 const receiver = createReceiver({
   credentials,
+  store: sqliteStore(file),
   schemas: {
     received: z.object({ from: z.string(), text: z.string() }),
     payment: z.object({ id: z.string(), amount: z.number(), currency: z.string() }),
@@ -60,6 +66,7 @@ screen.summary([
   ['handed over', handedOver, 'events to handlers, each once'],
   ['retried', retried, 'a handler failed, and then did not'],
 ])
+screen.note(`What was taken is kept. To look into it:\n  sqlite3 ${file}`)
 
 server.close()
 await receiver.close()

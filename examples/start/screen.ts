@@ -30,6 +30,7 @@ export function createScreen(print: (line: string) => void = console.log) {
       print(`\n${bold('messaging-webhooks')} in an Express app on ${where}`)
       print(dim('✓ ✗ what the service POSTed and how it was answered, └ what your handlers got'))
     },
+    note: (text: string) => print(dim(text)),
     scene: (text: string) => print(`\n${bold(text)}`),
     callbackBegins() {
       isUnderWay = true
