@@ -155,11 +155,20 @@ function fileIdentity(path: string): string | undefined {
 /** SQLite's own result codes; the rest of a code beyond these eight bits only says more of the same. */
 const SQLITE_BUSY = 5
 const SQLITE_NOTADB = 26
+/** What may be the fault of the data: ERROR, TOOBIG, CONSTRAINT, MISMATCH, MISUSE, RANGE. */
+const OF_THE_DATA = new Set([1, 18, 19, 20, 21, 25])
 
-/** The two failures that have a name of their own; anything else is thrown as it is. */
+/**
+ * A failure of the file or its disk becomes an error of ours, for then no event is to blame: a full disk that has room
+ * again a moment later must not make an `unrecognized` event of the one that did not fit. The rest is thrown as it is.
+ */
 function asOurs(error: unknown): unknown {
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
+  if (code === undefined || OF_THE_DATA.has(code)) return error
   if (code === SQLITE_BUSY) return new MessagingWebhooksError('store_locked', undefined, { cause: error })
   if (code === SQLITE_NOTADB) return new MessagingWebhooksError('store_foreign', undefined, { cause: error })
-  return error
+  // SQLite's own words, such as "database or disk is full"; they name neither a path nor a value.
+  return new MessagingWebhooksError('store_failed', error instanceof Error ? error.message : undefined, {
+    cause: error,
+  })
 }

@@ -10,6 +10,7 @@ import { sqliteStore, type SqliteStoreOptions } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import { canShare } from '../../../src/stores/sqlite/database.ts'
+import { fill, onSmallDisk } from '../../support/small-disk.ts'
 import { unprivileged } from '../../support/unprivileged.ts'
 
 function freshPath(): string {
@@ -70,6 +71,19 @@ test('a file that cannot be written is an error', async () => {
   chmodSync(path, 0o444)
   chmodSync(dirname(path), 0o777)
   await unprivileged(() => expect(open(path)).rejects.toThrow(/readonly/))
+})
+
+onSmallDisk('a full disk is an outage of the store, and no fault of the event', 60_000, async (mountDisk) => {
+  const disk = mountDisk(4 * 1024 * 1024)
+  const store = await open(join(disk, 'inbox.db'))
+  const makeRoom = fill(disk)
+  const large = { ...sample({ at: 1 }), raw: Buffer.alloc(8 * 1024 * 1024, 'x') }
+  await expect(store.admit([large], START_MS)).rejects.toMatchObject({
+    code: 'store_failed',
+    detail: 'database or disk is full',
+  })
+  makeRoom()
+  expect(await store.admit([sample({ at: 2 })], START_MS)).toEqual(['new'])
 })
 
 test('a file that was removed or replaced while it is open is noticed', async () => {
