@@ -53,6 +53,19 @@ module.exports = {
       to: { path: '^src/', pathNot: ['^src/testing/', leaves] },
     },
     {
+      // It shares the contract's tables with the receiver, and signs with the testing kit, which the verifier never sees.
+      name: 'the-emulator-knows-the-tables-and-leaves',
+      severity: 'error',
+      from: { path: '^src/emulator/' },
+      to: { path: '^src/', pathNot: ['^src/emulator/', '^src/statuses/', '^src/testing/sign\\.ts$', leaves] },
+    },
+    {
+      name: 'nothing-of-the-receiver-imports-the-emulator',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(emulator|cli)/' },
+      to: { path: '^src/emulator/' },
+    },
+    {
       name: 'the-conformance-suite-knows-the-contract-and-nothing-else',
       severity: 'error',
       from: { path: '^src/store-conformance/' },
