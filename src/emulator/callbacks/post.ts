@@ -1,0 +1,136 @@
+/** One POST: on a connection of its own, without redirects, without a second try. Contract, "Delivery rules". */
+import http from 'node:http'
+import https from 'node:https'
+import type { Clock } from '../../clock.ts'
+import { wholeNumber } from '../faults/draws.ts'
+import type { PlannedRequest } from '../faults/plan.ts'
+import { inPieces } from './pieces.ts'
+import type { BuiltRequest } from './request.ts'
+
+export interface PostOptions {
+  readonly clock: Clock
+  /** From the start to the end of the answer, without what a slow body takes by itself. */
+  readonly timeoutMs: number
+  /** Cuts the request off. */
+  readonly signal: AbortSignal
+  /** For https with a certificate of one's own: what is trusted beside, or instead of, the usual authorities. */
+  readonly ca?: string | Buffer | undefined
+}
+
+export interface Posted {
+  /** The other side was reached. */
+  readonly connected: boolean
+  /** Every byte of the body was handed to the network. */
+  readonly whole: boolean
+  readonly status?: number
+  readonly error?: string
+}
+
+const LONGEST_SLOW_MS = 1_000
+/** An answer with more than this in its body is not read to its end: its status is all that counts. */
+const LONGEST_ANSWER_BYTES = 1024 * 1024
+
+/** Posts it with the faults of the way. Never rejects. */
+export function post(
+  target: URL,
+  { body, signatures }: BuiltRequest,
+  { faults, draw }: PlannedRequest,
+  { clock, timeoutMs, signal, ca }: PostOptions,
+): Promise<Posted> {
+  return new Promise((resolve) => {
+    let connected = false
+    let whole = false
+    let cancelTimer = (): void => {}
+    const slowMs = faults.has('slowBody') ? wholeNumber(draw('slow'), LONGEST_SLOW_MS / 10, LONGEST_SLOW_MS) : 0
+    const secure = target.protocol === 'https:'
+    const request = (secure ? https : http).request(target, {
+      method: 'POST',
+      agent: false,
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        'x-service-signature': signatures.length === 1 ? signatures[0] : [...signatures],
+        ...(faults.has('chunkedBody') ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(body.length) }),
+      },
+      ...(secure && ca !== undefined ? { ca } : {}),
+    })
+
+    /** The first call decides. */
+    function settle(result: { readonly status: number } | { readonly error: string }): void {
+      cancelTimer()
+      signal.removeEventListener('abort', onAbort)
+      resolve({ connected, whole, ...result })
+      request.destroy()
+    }
+    function onAbort(): void {
+      settle({ error: 'the sender was closed' })
+    }
+    function writePieces(pieces: readonly Buffer[], pauseMs: number, atEnd: () => void): void {
+      if (request.destroyed) return
+      const [piece, ...rest] = pieces
+      if (piece === undefined) {
+        atEnd()
+        return
+      }
+      request.write(piece, () => {
+        if (rest.length === 0 || pauseMs === 0) writePieces(rest, pauseMs, atEnd)
+        else clock.setTimer(() => writePieces(rest, pauseMs, atEnd), pauseMs, true)
+      })
+    }
+    function cut(): void {
+      const { socket } = request
+      // Node resets TCP sockets only; a TLS one is closed without a farewell, which cuts the body off as well.
+      if (socket === null) return
+      if (secure) socket.destroy()
+      else socket.resetAndDestroy()
+    }
+
+    request.once('socket', (socket) => void socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true)))
+    request.once('finish', () => {
+      whole = true
+      if (faults.has('halfClose')) request.socket?.end()
+    })
+    request.once('response', (response) => {
+      const status = response.statusCode ?? 0
+      let read = 0
+      response.on('data', (chunk: Buffer) => {
+        read += chunk.length
+        if (read > LONGEST_ANSWER_BYTES) settle({ status })
+      })
+      // An answer that breaks off has told its status.
+      response.once('close', () => settle({ status }))
+    })
+    request.on('error', (error) =>
+      settle({ error: faults.has('connectionReset') ? 'reset, as planned' : wordsFor(error) }),
+    )
+    request.once('close', () => settle({ error: 'closed without an answer' }))
+    cancelTimer = clock.setTimer(() => settle({ error: `no answer within ${timeoutMs} ms` }), timeoutMs + slowMs, true)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort)
+
+    const sent = faults.has('connectionReset') ? body.subarray(0, Math.ceil(body.length / 2)) : body
+    const isInPieces = faults.has('slowBody') || faults.has('chunkedBody')
+    const pieces = isInPieces ? inPieces(sent, draw) : [sent]
+    writePieces(pieces, slowMs / pieces.length, () => {
+      if (faults.has('connectionReset')) cut()
+      else request.end()
+    })
+  })
+}
+
+/** Why there was no answer. Node's own texts name hosts and ports; its codes do not. */
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection closed by the other side',
+  ETIMEDOUT: 'connecting took too long',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'the host name could not be looked up',
+  EHOSTUNREACH: 'host unreachable',
+}
+
+function wordsFor(error: Error): string {
+  const code: unknown = 'code' in error ? error.code : undefined
+  if (typeof code !== 'string') return 'failed'
+  return Object.hasOwn(WORDS, code) ? (WORDS[code] ?? code) : code
+}
