@@ -16,6 +16,11 @@ export interface Outgoing {
   readonly previousSigningSecret?: string
   /** The fields of the body, without `authKey`. */
   readonly payload: Readonly<Record<string, unknown>>
+  /**
+   * The callback's own name in a run: equal in every run with the same seed and the same sends, whatever the order in
+   * which timers fire. Faults are drawn by it, so that a run repeats though it is not exactly as fast as the last one.
+   */
+  readonly key: string
 }
 
 /** One request that was made for a callback, or was left out by a fault. A callback can have several. */
