@@ -13,9 +13,9 @@ import { createSlots } from './slots.ts'
 export interface SenderOptions {
   /** How often each fault happens; `readFaultRates` checks what a user wrote. Default: no faults. */
   readonly faults?: FaultRates
-  /** A run with the same seed meets the same faults, as long as its callbacks are made in the same order. */
+  /** A run with the same seed meets the same faults: they are drawn by each callback's `key`. */
   readonly seed: Seed
-  /** Milliseconds since the Unix epoch: what signatures are dated by. */
+  /** Milliseconds since the Unix epoch: what signatures are dated by. What waits, waits by the machine's own timers. */
   readonly nowMs: () => number
   /** For a whole request with its answer. */
   readonly timeoutMs: number
@@ -77,7 +77,7 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   async function deliverAll(outgoing: Outgoing): Promise<Delivery[]> {
-    const planned = plan.next()
+    const planned = plan.of(outgoing.key)
     const place: Place = { message: messageOf(outgoing.payload), nth: made }
     made += 1
     return Promise.all(

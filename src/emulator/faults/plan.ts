@@ -1,4 +1,4 @@
-/** Which faults a callback meets: decided by the seed and by how many callbacks were made before it, by nothing else. */
+/** Which faults a callback meets: decided by the seed and by the callback's own name, whatever was made before it. */
 import { drawsOf, type Draw, type Seed } from './draws.ts'
 import { FAULT_NAMES, faultRow, isJudgedByTheSecond, type FaultName } from './faults.ts'
 import type { FaultRates } from './rates.ts'
@@ -23,26 +23,22 @@ export interface PlannedCallback {
 const OF_THE_CALLBACK = ['duplicate', 'nulText', 'badUtf8'] as const
 const OF_A_REQUEST = FAULT_NAMES.filter((name) => !OF_THE_CALLBACK.some((other) => other === name))
 
-/** The plan of a run. Each call is for the next callback. */
+/** The plan of a run. `key` names one callback in it. */
 export function createFaultPlan({ rates, seed }: { readonly rates: FaultRates; readonly seed: Seed }): {
-  next(): PlannedCallback
+  of(key: string): PlannedCallback
 } {
-  let made = 0
-
   function isDrawn(name: FaultName, draw: Draw): boolean {
     const rate = rates[name] ?? 0
     return rate > 0 && draw(name) < rate
   }
 
   return {
-    next() {
-      const nth = made
-      made += 1
-      const draw = drawsOf(seed, 'callback', nth)
+    of(key) {
+      const draw = drawsOf(seed, 'callback', key)
       const shared = OF_THE_CALLBACK.filter((name) => isDrawn(name, draw))
       const copies = shared.includes('duplicate') ? 2 : 1
       const requests = Array.from({ length: copies }, (_, copy): PlannedRequest => {
-        const own = drawsOf(seed, 'request', nth, copy)
+        const own = drawsOf(seed, 'request', key, copy)
         const drawn = OF_A_REQUEST.filter((name) => isDrawn(name, own))
         return { faults: effective([...shared, ...onePerSlot(drawn, own)]), draw: own }
       })
