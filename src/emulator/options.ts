@@ -72,8 +72,8 @@ const optionsSchema = z.strictObject({
     .refine((projects) => new Set(projects.map(({ name }) => name)).size === projects.length, 'two have the same name')
     .optional(),
   network: networkSchema.optional(),
-  faults: z.unknown(),
-  clock: z.unknown(),
+  faults: z.unknown().optional(),
+  clock: z.unknown().optional(),
   seed: z.union([z.number(), z.string()], 'expected a number or a text').optional(),
   controlToken: key.optional(),
   callbackTimeoutMs: z.number().min(1).max(600_000).optional(),
