@@ -13,7 +13,7 @@ export interface PostOptions {
   readonly timeoutMs: number
   /** Cuts the request off. */
   readonly signal: AbortSignal
-  /** For https with a certificate of one's own: what is trusted beside, or instead of, the usual authorities. */
+  /** Authorities that are trusted for https, in PEM. */
   readonly ca?: string | Buffer | undefined
 }
 

@@ -21,7 +21,7 @@ export interface SenderOptions {
   readonly timeoutMs: number
   /** Called with each request that was made or left out, in the order in which they end. */
   readonly onDelivery?: (delivery: Delivery) => void
-  /** Trusted for https beside nothing else; default: the authorities that Node trusts. */
+  /** Authorities that are trusted for https, in PEM. Default: those that Node trusts. */
   readonly ca?: string | Buffer | undefined
 }
 
