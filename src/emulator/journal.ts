@@ -59,13 +59,13 @@ export interface EmulatorReport {
     readonly sent: number
     /** Of these, with a proof that holds and a whole body, so that a right receiver takes them. */
     readonly intact: number
-    /** Of these intact ones, not answered 2xx: what a receiver lost, for the service sends nothing twice. */
+    /** Of these intact ones, answered otherwise than 2xx: what a receiver lost, for the service sends nothing twice. */
     readonly lost: number
     /** Of those sent and not intact, answered 2xx: what a receiver should have refused. */
     readonly wronglyTaken: number
     readonly taken: number
     readonly refused: number
-    /** Sent, and no answer came. */
+    /** Sent, and no answer came: a receiver that hung up first, or was hung up on, may have taken it all the same. */
     readonly unanswered: number
     /** Left out by a fault, by `enforceHttps`, or as the emulator closed. */
     readonly notSent: number
@@ -120,7 +120,7 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
     counts.sent += 1
     counts[end] += 1
     if (intact) counts.intact += 1
-    if (intact && end !== 'taken') counts.lost += 1
+    if (intact && end === 'refused') counts.lost += 1
     if (!intact && end === 'taken') counts.wronglyTaken += 1
     if (status !== undefined) add(callbackAnswers, String(status))
   }

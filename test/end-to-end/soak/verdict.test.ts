@@ -4,7 +4,7 @@ import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { judge, nameOf, type Handed } from './verdict.ts'
 
-const CLEAN = { lost: [], twice: [], unasked: [], backwards: [], wronglyLate: [] }
+const CLEAN = { lost: [], twice: [], changed: [], unasked: [], backwards: [], wronglyLate: [] }
 const AT = 1_800_000_000
 
 function delivery(payload: Delivery['payload'], intact = true): Delivery {
@@ -18,7 +18,13 @@ const failed = callback.smsDelivery({ messageId: 'm', status: 'failed', timestam
 
 function handed(payload: Delivery['payload'], late = false): Handed {
   const stage = payload['status'] === 'queued' ? 0 : 3
-  return { name: nameOf(payload), message: 'm', place: { timestamp: Number(payload['timestamp']), stage }, late }
+  return {
+    name: nameOf(payload),
+    message: 'm',
+    place: { timestamp: Number(payload['timestamp']), stage },
+    late,
+    payload,
+  }
 }
 
 const sent = [delivery(queued), delivery(success), delivery(failed)]
@@ -36,6 +42,11 @@ test.each([
   ['late without reason', [handed(failed, true), handed(queued), handed(success)], { wronglyLate: [name.failed] }],
 ])('what is %s is seen', (_what, order, wrong) => {
   expect(judge(sent, order)).toEqual({ ...CLEAN, ...wrong })
+})
+
+test('what is changed is seen', () => {
+  const other = { ...handed(queued), payload: { ...queued, network: 'carrier-b' } }
+  expect(judge(sent, [handed(failed), other, handed(success)])).toEqual({ ...CLEAN, changed: [name.queued] })
 })
 
 test('what was handed over though it was never sent intact is seen', () => {

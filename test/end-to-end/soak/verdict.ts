@@ -8,6 +8,7 @@ export interface Handed {
   readonly message: string | undefined
   readonly place: Place | undefined
   readonly late: boolean
+  readonly payload: unknown
 }
 
 /** Where a report stands among those of its message: contract, "Delivery rules". */
@@ -24,6 +25,8 @@ interface Verdict {
   readonly twice: readonly string[]
   /** Given to handlers, though nothing intact was sent of it. */
   readonly unasked: readonly string[]
+  /** With another payload than the one that was sent. */
+  readonly changed: readonly string[]
   /** After a later one of its message, and not as late. */
   readonly backwards: readonly string[]
   /** As late, though nothing later had come before. */
@@ -55,19 +58,28 @@ export function handedOver(event: WebhookEvent): Handed {
     message: isReport ? report.messageId : undefined,
     place: isReport ? placeOf(asFields(payload)) : undefined,
     late: event.type === 'late',
+    payload,
   }
 }
 
 export function judge(deliveries: readonly Delivery[], handed: readonly Handed[]): Verdict {
   const sent = new Set(deliveries.filter(({ intact }) => intact).map(({ payload }) => nameOf(payload)))
+  // What a fault wrote into the body stands in no delivery.
+  const payloads = new Map(
+    deliveries
+      .filter(({ faults }) => !faults.includes('nulText') && !faults.includes('badUtf8'))
+      .map(({ payload }) => [nameOf(payload), JSON.stringify(payload)]),
+  )
   const seen = new Set<string>()
   const twice: string[] = []
+  const changed: string[] = []
   const backwards: string[] = []
   const wronglyLate: string[] = []
   const before = new Map<string, Place[]>()
-  for (const { name, message, place, late } of handed) {
+  for (const { name, message, place, late, payload } of handed) {
     if (seen.has(name)) twice.push(name)
     seen.add(name)
+    if ((payloads.get(name) ?? JSON.stringify(payload)) !== JSON.stringify(payload)) changed.push(name)
     if (message === undefined || place === undefined) continue
     const earlier = before.get(message) ?? []
     before.set(message, earlier)
@@ -79,6 +91,7 @@ export function judge(deliveries: readonly Delivery[], handed: readonly Handed[]
   return {
     lost: [...sent].filter((name) => !seen.has(name)),
     twice,
+    changed,
     unasked: [...seen].filter((name) => !sent.has(name)),
     backwards,
     wronglyLate,
