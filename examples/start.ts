@@ -31,9 +31,10 @@ const receiver = createReceiver({
 /** Whom each message was for: an app keeps what the answer to a send says, for an SMS report names no recipient. */
 const recipients = new Map<string, string>()
 /** A report can overtake the answer to its send. */
-const allSent = Promise.withResolvers<undefined>()
+let sayAllSent = (): void => {}
+const allSent = new Promise<void>((resolve) => (sayAllSent = resolve))
 async function whom(messageId: string): Promise<string> {
-  await allSent.promise
+  await allSent
   return recipients.get(messageId) ?? messageId
 }
 
@@ -86,7 +87,7 @@ for (const sending of sendings) {
 }
 
 screen.scene('Their events arrive')
-allSent.resolve(undefined)
+sayAllSent()
 await emulator.idle({ deadlineMs: 60_000 })
 await receiver.drain({ deadlineMs: 60_000 })
 
