@@ -37,7 +37,7 @@ module.exports = {
     {
       name: 'only-receiver-sees-everything',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/index\\.ts$' },
+      from: { path: '^src/', pathNot: '^src/(index\\.ts$|cli/)' },
       to: { path: '^src/(receiver|index)\\.ts$' },
     },
     {
@@ -70,6 +70,12 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/store-conformance/' },
       to: { path: '^src/', pathNot: ['^src/store-conformance/', '^src/inbox/(store|record)\\.ts$', leaves] },
+    },
+    {
+      name: 'nobody-imports-the-command-line',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/cli/' },
+      to: { path: '^src/cli/' },
     },
     {
       name: 'nobody-imports-the-conformance-suite',
