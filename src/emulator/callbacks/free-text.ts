@@ -3,7 +3,7 @@
 type Fields = Readonly<Record<string, unknown>>
 
 /** What stands in the text until it is written as bytes. */
-export interface SpoiltText {
+interface SpoiltText {
   readonly fields: Fields
   /** Replaces the marker in the written body; absent where the fields say it all. */
   readonly marker?: { readonly text: string; readonly bytes: Buffer }

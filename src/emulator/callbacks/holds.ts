@@ -10,7 +10,7 @@ export interface Place {
   readonly nth: number
 }
 
-export interface Holds {
+interface Holds {
   /** Resolves when the request may go. */
   wait(request: PlannedRequest, place: Place): Promise<void>
   /** This one was posted: whatever waits to be overtaken by it goes. */

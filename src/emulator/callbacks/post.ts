@@ -2,12 +2,11 @@
 import http from 'node:http'
 import https from 'node:https'
 import type { Clock } from '../../clock.ts'
-import { wholeNumber } from '../faults/draws.ts'
 import type { PlannedRequest } from '../faults/plan.ts'
-import { inPieces } from './pieces.ts'
 import type { BuiltRequest } from './request.ts'
+import { slowMsOf, writeBody } from './write-body.ts'
 
-export interface PostOptions {
+interface PostOptions {
   readonly clock: Clock
   /** From the start to the end of the answer, without what a slow body takes by itself. */
   readonly timeoutMs: number
@@ -26,22 +25,23 @@ export interface Posted {
   readonly error?: string
 }
 
-const LONGEST_SLOW_MS = 1_000
 /** An answer with more than this in its body is not read to its end: its status is all that counts. */
 const LONGEST_ANSWER_BYTES = 1024 * 1024
 
-/** Posts it with the faults of the way. Never rejects. */
+/** Posts it with the faults of the way. Rejects only for a URL that Node cannot post to, before anything is sent. */
 export function post(
   target: URL,
   { body, signatures }: BuiltRequest,
-  { faults, draw }: PlannedRequest,
+  planned: PlannedRequest,
   { clock, timeoutMs, signal, ca }: PostOptions,
 ): Promise<Posted> {
+  const { faults } = planned
   return new Promise((resolve) => {
     let connected = false
     let whole = false
+    let isCut = false
     let cancelTimer = (): void => {}
-    const slowMs = faults.has('slowBody') ? wholeNumber(draw('slow'), LONGEST_SLOW_MS / 10, LONGEST_SLOW_MS) : 0
+    let cancelWriting = (): void => {}
     const secure = target.protocol === 'https:'
     const request = (secure ? https : http).request(target, {
       method: 'POST',
@@ -58,31 +58,13 @@ export function post(
     /** The first call decides. */
     function settle(result: { readonly status: number } | { readonly error: string }): void {
       cancelTimer()
+      cancelWriting()
       signal.removeEventListener('abort', onAbort)
       resolve({ connected, whole, ...result })
       request.destroy()
     }
     function onAbort(): void {
       settle({ error: 'the sender was closed' })
-    }
-    function writePieces(pieces: readonly Buffer[], pauseMs: number, atEnd: () => void): void {
-      if (request.destroyed) return
-      const [piece, ...rest] = pieces
-      if (piece === undefined) {
-        atEnd()
-        return
-      }
-      request.write(piece, () => {
-        if (rest.length === 0 || pauseMs === 0) writePieces(rest, pauseMs, atEnd)
-        else clock.setTimer(() => writePieces(rest, pauseMs, atEnd), pauseMs, true)
-      })
-    }
-    function cut(): void {
-      const { socket } = request
-      // Node resets TCP sockets only; a TLS one is closed without a farewell, which cuts the body off as well.
-      if (socket === null) return
-      if (secure) socket.destroy()
-      else socket.resetAndDestroy()
     }
 
     request.once('socket', (socket) => void socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true)))
@@ -100,21 +82,17 @@ export function post(
       // An answer that breaks off has told its status.
       response.once('close', () => settle({ status }))
     })
-    request.on('error', (error) =>
-      settle({ error: faults.has('connectionReset') ? 'reset, as planned' : wordsFor(error) }),
-    )
+    request.on('error', (error) => settle({ error: isCut ? 'reset, as planned' : wordsFor(error) }))
     request.once('close', () => settle({ error: 'closed without an answer' }))
-    cancelTimer = clock.setTimer(() => settle({ error: `no answer within ${timeoutMs} ms` }), timeoutMs + slowMs, true)
+    cancelTimer = clock.setTimer(
+      () => settle({ error: `no answer within ${timeoutMs} ms` }),
+      timeoutMs + slowMsOf(planned),
+      true,
+    )
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort)
 
-    const sent = faults.has('connectionReset') ? body.subarray(0, Math.ceil(body.length / 2)) : body
-    const isInPieces = faults.has('slowBody') || faults.has('chunkedBody')
-    const pieces = isInPieces ? inPieces(sent, draw) : [sent]
-    writePieces(pieces, slowMs / pieces.length, () => {
-      if (faults.has('connectionReset')) cut()
-      else request.end()
-    })
+    cancelWriting = writeBody(request, body, planned, { clock, onCut: () => (isCut = true) })
   })
 }
 

@@ -7,7 +7,7 @@ import type { FaultRates } from '../faults/rates.ts'
 import { createHolds, type Place } from './holds.ts'
 import type { Delivery, Outgoing, Sender } from './outgoing.ts'
 import { post, type Posted } from './post.ts'
-import { buildRequest } from './request.ts'
+import { buildRequest, type BuiltRequest } from './request.ts'
 import { createSlots } from './slots.ts'
 
 export interface SenderOptions {
@@ -57,7 +57,8 @@ export function createSender(options: SenderOptions): Sender {
     try {
       const sentAtMs = nowMs()
       if (closing.signal.aborted) return { ...unsent, sentAtMs, error: 'the sender was closed' }
-      const built = buildRequest(outgoing, planned, request, { nowMs: sentAtMs, seed })
+      const built = buildOrNothing(outgoing, planned, request, sentAtMs)
+      if (built === undefined) return { ...unsent, sentAtMs, error: 'the payload cannot be written as JSON' }
       const posted = await post(target, built, request, { clock, timeoutMs, ca, signal: closing.signal })
       const endedAtMs = nowMs()
       return {
@@ -70,9 +71,24 @@ export function createSender(options: SenderOptions): Sender {
         ...(posted.error === undefined ? undefined : { error: posted.error }),
       }
     } catch {
-      return { ...unsent, sentAtMs: nowMs(), error: 'the payload cannot be written as JSON' }
+      // Node takes no such URL after all; its own words may quote the credentials.
+      return { ...unsent, sentAtMs: nowMs(), error: 'the callback URL cannot be posted to' }
     } finally {
       leave()
+    }
+  }
+
+  /** Undefined for a payload that is no JSON. */
+  function buildOrNothing(
+    outgoing: Outgoing,
+    planned: PlannedCallback,
+    request: PlannedRequest,
+    atMs: number,
+  ): BuiltRequest | undefined {
+    try {
+      return buildRequest(outgoing, planned, request, { nowMs: atMs, seed })
+    } catch {
+      return undefined
     }
   }
 

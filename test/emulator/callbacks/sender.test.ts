@@ -106,6 +106,22 @@ test('a closed port, a broken URL and a URL of another kind are recorded', async
     ])
 })
 
+test('a URL whose credentials are broken is recorded without them', async () => {
+  const { url } = await serving()
+  const { sender } = sending()
+  const broken = url.replace('http://', 'http://%E0%A4:passphrase@')
+  expect(await sender.send(outgoing(broken, callback.payment()))).toMatchObject([
+    { url, sent: false, intact: false, error: 'the callback URL cannot be posted to' },
+  ])
+})
+
+test('a connection that cannot be reset, for there is none, is recorded as that', async () => {
+  const { sender } = sending({ faults: { connectionReset: 1 } })
+  expect(await sender.send(outgoing('http://127.0.0.1:1/', callback.payment()))).toMatchObject([
+    { sent: false, error: 'connection refused' },
+  ])
+})
+
 test('a server that hangs up is recorded', async () => {
   const { url } = await serving((request) => void request.socket.destroy())
   const { sender } = sending()
