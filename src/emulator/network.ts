@@ -7,21 +7,21 @@ import type { Seed } from './faults/draws.ts'
 
 /** How the networks behave. Shares are from 0 to 1. */
 export interface NetworkProfile {
-  /** Of the numbers that belong to carrier A; the others belong to carrier B. A number stays with its carrier. */
+  /** The share of numbers on carrier A; the others are on carrier B. A number stays with its carrier. */
   readonly carrierAShare: number
-  /** Of the SMS that fail at carrier A once with `network_failure`. */
+  /** The share of SMS on carrier A that fail once with `network_failure`. */
   readonly transientShare: number
-  /** Of the messages that fail for good. */
+  /** The share of messages that fail for good. */
   readonly permanentShare: number
-  /** Of the SMS on carrier A whose subscriber is absent. */
+  /** The share of SMS on carrier A whose subscriber is absent. */
   readonly unreachableShare: number
-  /** Of the delivered chat-app messages that are read. */
+  /** The share of delivered chat-app messages that are read. */
   readonly readShare: number
-  /** Between two steps in a message's life, in milliseconds: least and most. */
+  /** How long a step in a message’s life takes, in milliseconds: least and most. */
   readonly delayMs: readonly [number, number]
   /** How often a `transactional` send is tried again after a transient failure. */
   readonly retries: number
-  /** Before the first of these; it doubles each time. */
+  /** How long before the first of these, in milliseconds; it doubles each time. */
   readonly retryDelayMs: number
   /** How callbacks name the carriers. */
   readonly names: Readonly<Record<Carrier, string>>

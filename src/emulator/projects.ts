@@ -10,19 +10,19 @@ export type CallbackUrls = Readonly<Partial<Record<CallbackKind, string | undefi
 
 /** What can be changed of a project while it runs. */
 export interface ProjectPatch {
-  /** Credits; one for each message part. Default 1,000,000. */
+  /** Credits, of which each message part takes one. Default 1,000,000. */
   readonly balance?: number | undefined
   /** Message parts a day, by UTC; null for none. Default: none. */
   readonly volumeLimit?: number | null | undefined
-  /** Default: `EMULATOR`. */
+  /** The sender of messages without a `from`. Default `EMULATOR`. */
   readonly senderId?: string | undefined
-  /** The chat-app number that it sends from. */
+  /** The chat-app number that it sends from. Default 999300009999. */
   readonly phoneNumber?: string | undefined
-  /** What customers write to. */
+  /** What customers write to. Default 22384. */
   readonly shortcode?: string | undefined
   /** Posts callbacks to https URLs only. Default false. */
   readonly enforceHttps?: boolean | undefined
-  /** Replaced as a whole. */
+  /** Where its callbacks are posted: `status`, `received`, `payment`, `subscription`. A change replaces them all. */
   readonly callbackUrls?: CallbackUrls | undefined
 }
 
@@ -41,8 +41,11 @@ export interface ProjectKeys extends KeyPair {
 export interface ProjectOptions extends ProjectPatch {
   /** The display name, compared exactly. */
   readonly name: string
+  /** What a send carries. */
   readonly apiKey?: string | undefined
+  /** What the body of each callback carries. */
   readonly authKey?: string | undefined
+  /** What the signature of each callback is made with. */
   readonly signingSecret?: string | undefined
 }
 

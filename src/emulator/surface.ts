@@ -25,7 +25,7 @@ export interface EmulatorOptions {
   readonly seed?: Seed | undefined
   /** What the control API asks for from anywhere but loopback; without one it refuses there. */
   readonly controlToken?: string | undefined
-  /** For the answer to a callback, in milliseconds. Default 10,000. */
+  /** How long the answer to a callback may take, in milliseconds. Default 10,000. */
   readonly callbackTimeoutMs?: number | undefined
   /** How many sends and deliveries are kept for `sends()` and `deliveries()`; counts are never cut. Default 100,000. */
   readonly keep?: number | undefined
@@ -53,8 +53,8 @@ export interface Emulator {
   /** The control API, to be mounted; see `CONTROL_ROUTES`. `listen` serves both. */
   readonly controlApp: EmulatorApp
   /**
-   * Serves both; 0 picks a port. Throws a `MessagingWebhooksError`: `emulator_listening` where it already does,
-   * `emulator_closed`, and `emulator_port` where the port cannot be had.
+   * Serves both, on 127.0.0.1 unless you name a host; 0 picks a port. Throws a `MessagingWebhooksError`:
+   * `emulator_listening` where it already does, `emulator_closed`, and `emulator_port` where the port cannot be had.
    */
   listen(port?: number, host?: string): Promise<{ readonly url: string; readonly port: number }>
   /** Stops at once: what is under way is cut, what waits is dropped. */
@@ -70,10 +70,11 @@ export interface Emulator {
   sends(): readonly SendRecord[]
   /** The callbacks that were made or left out, in the order in which they ended. */
   deliveries(): readonly Delivery[]
-  /** Contract, "What the service does": every `transactional` send, oldest first. */
+  /** Every `transactional` send and what became of it, oldest first. Contract, "What the service does". */
   otpLog(): readonly OtpEntry[]
+  /** What the projects are now, without their keys. */
   projects(): readonly ProjectState[]
-  /** The live keys of a project. Throws `emulator_project_unknown`, as all calls with a project do. */
+  /** The live keys of a project. Throws `emulator_project_unknown`, as every call with a project does. */
   keys(of?: OfProject): ProjectKeys
   /** Changes what a project is; effective at once. Throws an `OptionsError` for what cannot work. */
   configure(patch: ProjectPatch, of?: OfProject): ProjectState

@@ -109,15 +109,37 @@ test('the block that tests a handler passes when Vitest runs it', { timeout: 120
   expect(stdout).toMatch(/Tests {2}1 passed/)
 })
 
+test('the block that sends through the emulator passes when it is run', { timeout: 120_000 }, async () => {
+  const block = blocks.find(({ code }) => code.includes('node:assert'))
+  expect(block?.code).toContain('createEmulator')
+  const folder = await mkdtemp(join(ROOT, 'test/readme/example-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await writeFile(join(folder, 'emulator.ts'), block?.code ?? '')
+  const { code, stderr } = await runProgram(process.execPath, [join(folder, 'emulator.ts')], { cwd: folder })
+  expect(code, stderr).toBe(0)
+})
+
 /** What the README says of types, as statements that a compiler can refuse. */
 function typesOfTables(): string {
   const lines = [
     `import type { CommonFields, EventMap, EventType, Oddity, Proof, Receiver, TimestampSource } from 'messaging-webhooks'`,
     `import type { Carrier, ReportFields, ReportType, StatusCode } from 'messaging-webhooks'`,
+    `import type { Emulator, EmulatorOptions, NetworkProfile, ProjectOptions } from 'messaging-webhooks/emulator'`,
     EQUAL,
   ]
   const methods = tableOf(readme, 'the-receiver', ['Method', 'What it does']).map(([name = '']) => bare(name))
   lines.push(`same<Equal<keyof Receiver, ${union(methods)}>>()`)
+
+  const emulator = tableOf(readme, 'the-emulator', ['Member', 'What it does']).map(([name = '']) => bare(name))
+  lines.push(`same<Equal<keyof Emulator, ${union(emulator)}>>()`)
+  for (const [type, header] of [
+    ['EmulatorOptions', ['Option', 'What']],
+    ['ProjectOptions', ['Of a project', 'What']],
+    ['NetworkProfile', ['Of the network', 'What', 'Default']],
+  ] as const) {
+    const names = tableOf(readme, 'the-emulators-options', header).map(([name = '']) => bare(name))
+    lines.push(`same<Equal<keyof ${type}, ${union(names)}>>()`)
+  }
 
   const oddities = tableOf(readme, 'oddities', ['Oddity', 'What']).map(([name = '']) => bare(name))
   lines.push(`same<Equal<Oddity, ${union(oddities)}>>()`)
