@@ -13,6 +13,7 @@ interface CommandRow {
 }
 
 export const COMMANDS: Readonly<Record<string, CommandRow>> = {
+  emulate: { what: 'play the sending service, locally', load: () => import('./emulate.ts') },
   listen: { what: 'print the callbacks that come, and why one is refused', load: () => import('./listen.ts') },
   trigger: { what: 'sign callbacks and send them to a URL', load: () => import('./trigger.ts') },
   verify: { what: 'say step by step why a signature holds or not', load: () => import('./verify.ts') },

@@ -26,3 +26,12 @@ function isLoopback(hostname: string): boolean {
     /^127(\.\d+){3}$/.test(hostname)
   )
 }
+
+/** A URL without its user and password, which are nobody else's business. */
+export function withoutCredentials(url: string): string {
+  if (!URL.canParse(url)) return '(not a URL)'
+  const plain = new URL(url)
+  plain.username = ''
+  plain.password = ''
+  return plain.href
+}

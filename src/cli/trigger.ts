@@ -2,11 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { Outgoing } from '../emulator/callbacks/outgoing.ts'
-import { readFaultRates, type FaultRates } from '../emulator/faults/rates.ts'
-import { OptionsError } from '../errors.ts'
 import { callbackFor, CALLBACKS, type CallbackEvent } from '../testing/callback-for.ts'
 import { exitOf } from './answers.ts'
-import { collected, positiveNumber, wholeNumber } from './arguments.ts'
+import { collected, positiveNumber, readFaults, wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
 import { readFields } from './fields.ts'
 import { addSecretOption, AUTH_KEY, readSecret, SIGNING_SECRET } from './secrets.ts'
@@ -61,7 +59,7 @@ async function trigger(
   const event = eventOf(given)
   if (options.to === undefined) throw new CliError('usage', 'No receiver was named.', 'Give its URL with --to.')
   checkTarget(options.to, options.allowRemote ?? false)
-  const faults = faultsOf(options.fault ?? [])
+  const faults = readFaults(options.fault ?? [])
   const fields = readFields(options.set ?? [], callbackFor(event))
   const signingSecret = readSecret(command.opts(), SIGNING_SECRET, terminal)
   if (signingSecret === undefined)
@@ -98,25 +96,4 @@ function eventOf(given: string | undefined): CallbackEvent {
   const what = given === undefined ? 'No event was named.' : `There is no event ${shown(given)}.`
   const family = EVENTS.filter((name) => given !== undefined && name.includes(given))
   throw new CliError('usage', what, family.length > 0 ? `Did you mean ${family.join(' or ')}?` : '--list prints all.')
-}
-
-function faultsOf(given: readonly string[]): FaultRates {
-  try {
-    return readFaultRates(
-      Object.fromEntries(
-        given.map((fault) => {
-          const [name = '', rate = '1'] = fault.split('=')
-          return [name, rate.trim() === '' ? NaN : Number(rate)]
-        }),
-      ),
-    )
-  } catch (error) {
-    if (error instanceof OptionsError)
-      throw new CliError(
-        'usage',
-        (error.detail ?? '').replaceAll('`', '').replace('faults', '--fault'),
-        '--list prints all faults.',
-      )
-    throw error
-  }
 }
