@@ -3,11 +3,13 @@ import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createReceiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { FaultName } from '../../../src/emulator/faults/faults.ts'
 import { makeCertificate } from '../../support/certificate.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../../support/receiving.ts'
-import { NOW_MS, outgoing, sending } from './playing.ts'
+import { NOW_MS, outgoing, PATIENCE_MS, sending } from './playing.ts'
+
+vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 
 const certificate = makeCertificate()
 // Where tests must all run, a tool that is absent turns them red.
@@ -65,7 +67,7 @@ test.skipIf(isSkipped).each<[FaultName, number]>([
         const stats = await receiver.stats()
         return { taken: stats.taken, refused: stats.refused }
       },
-      { timeout: 20_000 },
+      { timeout: PATIENCE_MS },
     )
     .toEqual({ taken, refused: 1 - taken })
 })

@@ -21,13 +21,16 @@ interface SeenRequest {
   readonly chunks: readonly Buffer[]
 }
 
+/** For whatever must happen: the machine may be busy with something else. */
+export const PATIENCE_MS = 60_000
+
 /** A sender that the test's end closes. Its clock stands still, so that 300 s are 300 s. */
 export function sending(options: Partial<SenderOptions> = {}) {
   const deliveries: Delivery[] = []
   const sender = createSender({
     seed: 1,
     nowMs: () => NOW_MS,
-    timeoutMs: 20_000,
+    timeoutMs: PATIENCE_MS,
     onDelivery: (delivery) => void deliveries.push(delivery),
     ...options,
   })
@@ -73,6 +76,7 @@ export async function playing(
     credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
     clock: () => NOW_MS,
     logger: false,
+    bodyTimeoutMs: PATIENCE_MS,
   })
   const handed: WebhookEvent[] = []
   const refusals: string[] = []

@@ -3,10 +3,12 @@ import { createHmac } from 'node:crypto'
 import net from 'node:net'
 import { inspect } from 'node:util'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createFaultPlan } from '../../../src/emulator/faults/plan.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../../support/receiving.ts'
-import { NOW_MS, outgoing, playing, sending, serving } from './playing.ts'
+import { NOW_MS, outgoing, PATIENCE_MS, playing, sending, serving } from './playing.ts'
+
+vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 
 const NOW_SECONDS = Math.floor(NOW_MS / 1_000)
 
@@ -191,7 +193,7 @@ test('close cuts what is under way, drops what waits, and takes nothing more', a
   const sent = Promise.all(
     Array.from({ length: 20 }, (_, nth) => sender.send(outgoing(url, callback.smsDelivery({ messageId: `m-${nth}` })))),
   )
-  await expect.poll(() => seen.length, { timeout: 20_000 }).toBeGreaterThan(0)
+  await expect.poll(() => seen.length, { timeout: PATIENCE_MS }).toBeGreaterThan(0)
   await sender.close()
   const deliveries = (await sent).flat()
   expect(deliveries.map(({ error }) => error)).toEqual(deliveries.map(() => 'the sender was closed'))
@@ -230,7 +232,7 @@ test('10 that are to burst are posted at once', async () => {
   const { sender } = sending({ faults: { burst: 1 } })
   const sent = Array.from({ length: 10 }, (_, nth) => sender.send(outgoing(url, callback.payment({ id: `p-${nth}` }))))
   // None is answered before all have come.
-  await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(10)
+  await expect.poll(() => seen.length, { timeout: PATIENCE_MS }).toBe(10)
   for (const answer of arrived) answer()
   expect((await Promise.all(sent)).flat().map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 204))
 })
@@ -259,6 +261,6 @@ test('nothing keeps a connection once it is idle', async () => {
   const { sender } = sending()
   await sender.send(outgoing(url, callback.payment()))
   await expect
-    .poll(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count))), { timeout: 20_000 })
+    .poll(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count))), { timeout: PATIENCE_MS })
     .toBe(0)
 })

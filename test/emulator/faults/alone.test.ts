@@ -1,15 +1,17 @@
 /** Each fault alone, against a real receiver: what arrives of the callback, and what becomes of it. */
 import type { ErrorCode, ProofPolicy } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { FAULT_NAMES, FAULTS, faultRow, type FaultName } from '../../../src/emulator/faults/faults.ts'
-import { NOW_MS, outgoing, playing } from '../callbacks/playing.ts'
+import { NOW_MS, outgoing, PATIENCE_MS, playing } from '../callbacks/playing.ts'
 import { AUTH_KEY } from '../../support/receiving.ts'
+
+vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 
 const CALLBACKS = 12
 const NOW_SECONDS = Math.floor(NOW_MS / 1_000)
 const POLICIES: readonly ProofPolicy[] = ['either', 'authKey', 'signature', 'both']
-const POLL = { timeout: 20_000 }
+const POLL = { timeout: PATIENCE_MS }
 
 /** Posts so many callbacks of messages of their own, each with this fault. */
 async function play(name: FaultName, proof?: ProofPolicy, count = CALLBACKS) {
@@ -26,7 +28,7 @@ type Played = Awaited<ReturnType<typeof play>>
 /** Handlers got each of them once, and nothing else. */
 async function expectHandedOnce({ handed, receiver, payloads }: Played): Promise<void> {
   await expect.poll(() => handed.length, POLL).toBeGreaterThanOrEqual(payloads.length)
-  expect(await receiver.drain({ deadlineMs: 20_000 })).toBe(true)
+  expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
   const ids = handed.map((event) => (event.type === 'message.delivered' ? event.messageId : event.type))
   expect(ids.sort()).toEqual(payloads.map(({ messageId }) => messageId).sort())
 }

@@ -2,7 +2,7 @@
 import { createEmulator, FAULT_NAMES, type Delivery } from 'messaging-webhooks/emulator'
 import { expect, onTestFinished, test } from 'vitest'
 import { createTraffic } from '../../end-to-end/soak/traffic.ts'
-import { serving } from '../callbacks/playing.ts'
+import { PATIENCE_MS, serving } from '../callbacks/playing.ts'
 
 /** Each callback with the faults of its requests; the order in which they end is the network's. */
 async function run(seed: string): Promise<readonly string[]> {
@@ -15,7 +15,7 @@ async function run(seed: string): Promise<readonly string[]> {
   })
   onTestFinished(() => emulator.close())
   await createTraffic(emulator, (await emulator.listen()).url).play(100)
-  expect(await emulator.idle({ deadlineMs: 20_000 })).toBe(true)
+  expect(await emulator.idle({ deadlineMs: PATIENCE_MS })).toBe(true)
   return emulator.deliveries().map(shown).sort()
 }
 
@@ -30,7 +30,7 @@ function withoutTime({ timestamp: _, ...payload }: Delivery['payload']): object 
   return { ...payload, statuses: { ...statuses, expiration_timestamp: undefined } }
 }
 
-test('with the same seed, not with another', { timeout: 60_000 }, async () => {
+test('with the same seed, not with another', { timeout: 2 * PATIENCE_MS }, async () => {
   const [first, again, other] = await Promise.all([run('a'), run('a'), run('b')])
   expect(first.length).toBeGreaterThan(100)
   expect(again).toEqual(first)

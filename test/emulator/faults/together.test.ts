@@ -2,8 +2,10 @@
 import type { ProofPolicy } from 'messaging-webhooks'
 import { FAULT_NAMES, FAULTS, type Delivery, type FaultName } from 'messaging-webhooks/emulator'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, test } from 'vitest'
-import { NOW_MS, outgoing, playing } from '../callbacks/playing.ts'
+import { expect, test, vi } from 'vitest'
+import { NOW_MS, outgoing, PATIENCE_MS, playing } from '../callbacks/playing.ts'
+
+vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 
 const CALLBACKS = 300
 const RATES = Object.fromEntries(FAULT_NAMES.map((name) => [name, 0.3]))
@@ -26,9 +28,9 @@ test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('where %s is 
   const deliveries = sent.flat()
   const wanted = deliveries.filter((delivery) => delivery.sent && takenBy(proof, delivery))
   const refused = deliveries.filter((delivery) => delivery.sent && !takenBy(proof, delivery))
-  await expect.poll(() => refusals.length, { timeout: 20_000 }).toBe(refused.length)
-  await expect.poll(async () => (await receiver.stats()).taken, { timeout: 20_000 }).toBe(wanted.length)
-  expect(await receiver.drain({ deadlineMs: 20_000 })).toBe(true)
+  await expect.poll(() => refusals.length, { timeout: PATIENCE_MS }).toBe(refused.length)
+  await expect.poll(async () => (await receiver.stats()).taken, { timeout: PATIENCE_MS }).toBe(wanted.length)
+  expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
   const ids = new Set(wanted.map(({ payload }) => payload['messageId']))
   expect(handed.map(({ payload }) => (payload as { readonly messageId: string }).messageId).sort()).toEqual(
     [...ids].sort(),

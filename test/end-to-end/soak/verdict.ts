@@ -64,12 +64,13 @@ export function handedOver(event: WebhookEvent): Handed {
 
 export function judge(deliveries: readonly Delivery[], handed: readonly Handed[]): Verdict {
   const sent = new Set(deliveries.filter(({ intact }) => intact).map(({ payload }) => nameOf(payload)))
-  // What a fault wrote into the body stands in no delivery.
-  const payloads = new Map(
+  // What a fault wrote into a body stands in no delivery, and a duplicate that was left out does not tell of it.
+  const spoilt = new Set(
     deliveries
-      .filter(({ faults }) => !faults.includes('nulText') && !faults.includes('badUtf8'))
-      .map(({ payload }) => [nameOf(payload), JSON.stringify(payload)]),
+      .filter(({ faults }) => faults.includes('nulText') || faults.includes('badUtf8'))
+      .map(({ payload }) => nameOf(payload)),
   )
+  const payloads = new Map(deliveries.map(({ payload }) => [nameOf(payload), JSON.stringify(payload)]))
   const seen = new Set<string>()
   const twice: string[] = []
   const changed: string[] = []
@@ -79,7 +80,7 @@ export function judge(deliveries: readonly Delivery[], handed: readonly Handed[]
   for (const { name, message, place, late, payload } of handed) {
     if (seen.has(name)) twice.push(name)
     seen.add(name)
-    if ((payloads.get(name) ?? JSON.stringify(payload)) !== JSON.stringify(payload)) changed.push(name)
+    if (!spoilt.has(name) && sent.has(name) && payloads.get(name) !== JSON.stringify(payload)) changed.push(name)
     if (message === undefined || place === undefined) continue
     const earlier = before.get(message) ?? []
     before.set(message, earlier)
