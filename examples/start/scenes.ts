@@ -1,7 +1,7 @@
 /** What comes without a send, and what goes wrong on the way. */
 import type { Delivery, Emulator, FaultName } from 'messaging-webhooks/emulator'
 
-export interface Step {
+interface Step {
   /** For the screen: whom it is about, and what it says. */
   readonly id: string
   readonly what: string

@@ -6,7 +6,7 @@ import { createControlApp } from './control/app.ts'
 import { createJournal } from './journal.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { listenOn, type Listening } from './listen.ts'
-import { checkPatch, resolveEmulatorOptions } from './options.ts'
+import { checkKeys, checkPatch, resolveEmulatorOptions } from './options.ts'
 import { createOtpLog } from './otp-log.ts'
 import { createOutbox } from './outbox.ts'
 import { createProjects } from './projects.ts'
@@ -103,8 +103,8 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     projects: () => projects.all().map((project) => project.state()),
     keys: ({ project }: OfProject = {}) => projects.get(project).keys(),
     configure: (patch, { project } = {}) => projects.get(project).configure(checkPatch(patch)),
-    rotateKeys: (pair = {}, { project } = {}) => projects.get(project).rotate(pair),
-    regenerateApiKey: (apiKey, { project } = {}) => projects.get(project).regenerate(apiKey),
+    rotateKeys: (pair = {}, { project } = {}) => projects.get(project).rotate(checkKeys(pair)),
+    regenerateApiKey: (apiKey, { project } = {}) => projects.get(project).regenerate(checkKeys({ apiKey }).apiKey),
     async trigger(name, fields = {}, { project } = {}) {
       open()
       const of = projects.get(project)

@@ -81,7 +81,7 @@ export interface EmulatorReport {
   readonly failures: readonly Delivery[]
 }
 
-export interface Journal {
+interface Journal {
   addSend(send: SendRecord): void
   addDelivery(delivery: Delivery): void
   addWithoutUrl(): void

@@ -11,7 +11,7 @@ import { statusPayload } from './status-payloads.ts'
 import type { Projects } from './projects.ts'
 import type { Timers } from './timers.ts'
 
-export interface LifecycleParts {
+interface LifecycleParts {
   readonly seed: Seed
   readonly clock: Pick<Clock, 'now'>
   readonly network: NetworkProfile

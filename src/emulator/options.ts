@@ -7,10 +7,10 @@ import type { Seed } from './faults/draws.ts'
 import { readFaultRates, type FaultRates } from './faults/rates.ts'
 import { DEFAULT_NETWORK, type NetworkProfile } from './network.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
-import type { ProjectOptions, ProjectPatch } from './projects.ts'
+import type { ProjectKeys, ProjectOptions, ProjectPatch } from './projects.ts'
 import type { EmulatorOptions } from './surface.ts'
 
-export interface ResolvedOptions {
+interface ResolvedOptions {
   readonly projects: readonly ProjectOptions[]
   readonly network: NetworkProfile
   readonly faults: FaultRates
@@ -42,13 +42,9 @@ const patchFields = {
 }
 
 const patchSchema = z.strictObject(patchFields)
-const projectSchema = z.strictObject({
-  name: key,
-  apiKey: key.optional(),
-  authKey: key.optional(),
-  signingSecret: key.optional(),
-  ...patchFields,
-})
+const keyFields = { apiKey: key.optional(), authKey: key.optional(), signingSecret: key.optional() }
+const keysSchema = z.strictObject(keyFields)
+const projectSchema = z.strictObject({ name: key, ...keyFields, ...patchFields })
 
 const networkSchema = z.strictObject({
   carrierAShare: share.optional(),
@@ -103,6 +99,11 @@ export function resolveEmulatorOptions(options: EmulatorOptions): ResolvedOption
 /** Checks what a project is to be changed to, from wherever it came. */
 export function checkPatch(patch: unknown): ProjectPatch {
   return check(patchSchema, patch, 'The change of the project')
+}
+
+/** Checks keys that are to replace the live ones; those that are left out are made up. */
+export function checkKeys(keys: unknown): { readonly [K in keyof ProjectKeys]?: ProjectKeys[K] } {
+  return defined(check(keysSchema, keys, 'The keys'))
 }
 
 function clockOf(clock: EmulatorOptions['clock']): Clock {

@@ -6,14 +6,14 @@ import type { Project } from './projects.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-export interface Outbox {
+interface Outbox {
   /** Never rejects. `key` is the callback's own name in this run. */
   post(project: Project, kind: CallbackKind, payload: Fields, key: string): Promise<readonly Delivery[]>
   /** Resolves when nothing is under way. */
   idle(): Promise<void>
 }
 
-export interface OutboxParts {
+interface OutboxParts {
   readonly sender: Sender
   readonly clock: Pick<Clock, 'now'>
   readonly record: (delivery: Delivery) => void

@@ -10,7 +10,7 @@ import type { Seed } from './faults/draws.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-export interface PayloadParts {
+interface PayloadParts {
   readonly seed: Seed
   readonly network: NetworkProfile
   readonly message: Message

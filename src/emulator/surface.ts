@@ -78,7 +78,10 @@ export interface Emulator {
   keys(of?: OfProject): ProjectKeys
   /** Changes what a project is; effective at once. Throws an `OptionsError` for what cannot work. */
   configure(patch: ProjectPatch, of?: OfProject): ProjectState
-  /** A new Auth Key and signing secret; the next callback uses them. Contract, "Callback authenticity", 4. */
+  /**
+   * A new Auth Key and signing secret, or those that you name; the next callback uses them. Throws an `OptionsError` for
+   * an empty one. Contract, "Callback authenticity", 4.
+   */
   rotateKeys(pair?: Partial<KeyPair>, of?: OfProject): ProjectKeys
   /** A new API key; the old one is dead at once. Contract, "Authentication", 4. */
   regenerateApiKey(apiKey?: string, of?: OfProject): ProjectKeys

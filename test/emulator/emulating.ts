@@ -24,7 +24,7 @@ export const AT_ONCE: NonNullable<EmulatorOptions['network']> = {
   unreachableShare: 0,
 }
 
-export interface Emulating {
+interface Emulating {
   readonly emulator: Emulator
   readonly url: string
   readonly endpoint: string

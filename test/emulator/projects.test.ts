@@ -36,6 +36,26 @@ describe('rotation', () => {
     expect(collected.map((one, index) => isSignedWith(secrets[index] ?? '', one))).toEqual([true, true, true])
   })
 
+  test('leaves the pair before it to the fault that uses old keys', async () => {
+    const { collected, callbackUrls } = await collecting()
+    const { emulator } = await emulating({ callbackUrls }, { faults: { oldKey: 1 } })
+    emulator.rotateKeys()
+    expect(await emulator.trigger('received')).toMatchObject([{ faults: ['oldKey'], intact: false }])
+    expect(collected.map((one) => [one.body['authKey'], isSignedWith(SIGNING_SECRET, one)])).toEqual([[AUTH_KEY, true]])
+    expect(emulator.report()).toMatchObject({
+      callbacks: { wronglyTaken: 1, lost: 0 },
+      faults: { oldKey: { applied: 1, taken: 1, refused: 0, unanswered: 0 } },
+    })
+  })
+
+  test('to an empty key is refused', async () => {
+    const { emulator } = await emulating()
+    const refused = expect.objectContaining({ code: 'options_invalid' }) as Error
+    expect(() => emulator.rotateKeys({ signingSecret: '' })).toThrow(refused)
+    expect(() => emulator.regenerateApiKey('')).toThrow(refused)
+    expect(emulator.keys()).toEqual({ apiKey: API_KEY, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET })
+  })
+
   test('leaves the API key as it is, and the other projects', async () => {
     const other = { name: 'Other', authKey: 'a', signingSecret: 's', apiKey: 'k' }
     const emulator = createEmulator({ projects: [{ name: SHOP, apiKey: API_KEY }, other] })

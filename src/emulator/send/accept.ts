@@ -17,7 +17,7 @@ import type { Send } from './read-send.ts'
 /** The codes of an answer; those from 15 to 21 never are. Contract, "States and transitions", rule 1. */
 type SyncCode = Extract<StatusCode, 11 | 12 | 13 | 14 | 22 | 23>
 
-export interface AcceptParts {
+interface AcceptParts {
   readonly seed: Seed
   readonly clock: Pick<Clock, 'now'>
   readonly network: NetworkProfile

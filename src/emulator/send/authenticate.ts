@@ -9,7 +9,7 @@ export const AUTHENTICATION_ERRORS = {
   unauthenticated: { status: 401, message: 'Unauthenticated.' },
 } as const
 
-export type AuthenticationError = keyof typeof AUTHENTICATION_ERRORS
+type AuthenticationError = keyof typeof AUTHENTICATION_ERRORS
 
 /** The project that the request is on behalf of, or why there is none. Names are compared exactly. */
 export function authenticate(

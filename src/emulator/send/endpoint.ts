@@ -20,7 +20,7 @@ const PATHS: readonly string[] = ['/api/v1/messaging', '/v1/messaging']
 /** Contract, "Send failures". */
 const INSUFFICIENT_BALANCE = 'Error. Insufficient balance. Top up and try again.'
 
-export interface EndpointParts {
+interface EndpointParts {
   readonly clock: Pick<Clock, 'now'>
   readonly projects: Projects
   readonly accept: (project: Project, send: Send) => Accepted

@@ -6,7 +6,7 @@ import { MAX_REQUEST_BYTES } from '../not-shown.ts'
 /** Fields by name; a repeated one is a list. */
 export type Fields = Readonly<Record<string, unknown>>
 
-export type ReadRequest =
+type ReadRequest =
   | {
       readonly kind: 'read'
       readonly fields: Fields

@@ -15,7 +15,7 @@ export interface Send {
 }
 
 /** What is wrong, by field. */
-export type FieldErrors = Readonly<Record<string, readonly string[]>>
+type FieldErrors = Readonly<Record<string, readonly string[]>>
 
 export function readSend(channel: Channel, fields: Fields): Send | { readonly errors: FieldErrors } {
   const errors = new Map<string, string[]>()
