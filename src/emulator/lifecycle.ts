@@ -36,6 +36,12 @@ export function createLifecycle({ seed, clock, network, projects, otpLog, timers
     post(message.project, kind, payload, `${message.id} ${message.part} ${step}`)
   }
 
+  /** Contract, "What the service does": transactional messages are routed on a priority queue. */
+  function enterQueue(message: Message, run: () => void): void {
+    if (message.type === 'transactional') timers.after(network.delayMs[0], run)
+    else afterDelay(message, 'first', run)
+  }
+
   /** The next step is due so long after the last one, whatever became of that one's callback. */
   function afterDelay(message: Message, step: string, run: () => void): void {
     timers.after(drawBetween(network.delayMs, seed, 'delay', message.id, message.part, step), run)
@@ -62,7 +68,7 @@ export function createLifecycle({ seed, clock, network, projects, otpLog, timers
 
   return {
     begin(message, outcome) {
-      const start = (): void => afterDelay(message, 'first', () => attempt(message, outcome, 0))
+      const start = (): void => enterQueue(message, () => attempt(message, outcome, 0))
       if (message.scheduledForMs === undefined) start()
       else timers.at(message.scheduledForMs, start)
     },

@@ -60,6 +60,10 @@ export const NOT_SHOWN: readonly { readonly what: string; readonly choice: strin
   },
   { what: 'The reason of carrier B’s `failed`', choice: '`description` and `status_code`.' },
   {
+    what: 'The priority queue of `transactional` sends',
+    choice: 'Their first step takes the least of `network.delayMs`; that of others, anything up to the most.',
+  },
+  {
     what: 'Retries of transient failures for `transactional`',
     choice:
       'Three, after 1, 2 and 4 seconds (`network.retries`, `network.retryDelayMs`); the last failure is reported.',

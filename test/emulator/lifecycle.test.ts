@@ -72,6 +72,16 @@ test.each(['999100000021', '999100000027', '999400000018', '999400000019'])(
   },
 )
 
+test('transactional sends go first', async () => {
+  const { endpoint, clock, collected } = await timed({ delayMs: [100, 60_000] })
+  await sendFrom(endpoint, { to: Array.from({ length: 20 }, () => '999100000000') })
+  await sendFrom(endpoint, { to: '999100000000', type: 'transactional' })
+  await clock.advance(100)
+  await expect.poll(() => collected.map(({ body }) => body['type']), PATIENCE).toEqual(['transactionalDelivery'])
+  await clock.advance(59_900)
+  await expect.poll(() => collected.length, PATIENCE).toBe(21)
+})
+
 test('every transactional send is logged: when, who, to whom, its id and its state', async () => {
   const { endpoint, clock, emulator } = await timed()
   const { body } = await sendFrom(endpoint, { to: ['+999100000000', '12'], type: 'transactional', from: 'BANK' })
