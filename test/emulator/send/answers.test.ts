@@ -4,6 +4,7 @@ import http from 'node:http'
 import { createEmulator } from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { listen } from '../../support/receiving.ts'
+import { connect } from '../../support/wire.ts'
 import { API_KEY, AT_ONCE, call, emulating, postJson, sendFrom, SHOP } from '../emulating.ts'
 
 const DELIVERED = '999100000000'
@@ -251,6 +252,16 @@ describe('a request that cannot be read', () => {
     expect((await sendFrom(endpoint, { to: DELIVERED, message: 'x'.repeat(1_100_000) })).status).toBe(413)
   })
 
+  test('because its client left in the middle is not counted, and the next one is served', async () => {
+    const { endpoint, emulator } = await emulating()
+    const { socket, write } = await connect(endpoint)
+    write('POST /v1/messaging HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"project":')
+    await new Promise((resolve) => setImmediate(resolve))
+    socket.resetAndDestroy()
+    expect((await sendFrom(endpoint, { to: DELIVERED })).status).toBe(200)
+    expect(emulator.report().sends).toMatchObject({ requests: 1, answers: { 200: 1 } })
+  })
+
   test.each(['PUT', 'DELETE', 'PATCH'])('for its method %s is answered 405', async (method) => {
     const { endpoint } = await emulating()
     const response = await fetch(endpoint, { method })
@@ -288,6 +299,31 @@ describe('mounted', () => {
     const form = new URLSearchParams({ project: SHOP, apiKey: API_KEY, to: DELIVERED, message: 'Hi' })
     expect((await call(`${url}service/v1/messaging`, { method: 'POST', body: form })).status).toBe(200)
     expect((await call(`${url}service/other`)).body).toEqual({ other: true })
+  })
+
+  test('it says 503 once it is closed', async () => {
+    const emulator = createEmulator({ projects: [shop] })
+    const url = await mounted(emulator.app)
+    await emulator.close()
+    expect((await sendFrom(`${url}v1/messaging`, { to: DELIVERED })).status).toBe(503)
+  })
+
+  test('what it cannot do is an answer of its own in node:http, and an error in Express', async () => {
+    const clock = (): number => {
+      throw new Error('The clock has stopped.')
+    }
+    const emulator = createEmulator({ projects: [shop], clock })
+    onTestFinished(() => emulator.close())
+    const alone = await mounted(emulator.app)
+    expect((await sendFrom(`${alone}v1/messaging`, { to: DELIVERED })).status).toBe(500)
+    const errors: unknown[] = []
+    const app = express().use(emulator.app)
+    app.use((error: unknown, _request: unknown, response: express.Response, _next: unknown) => {
+      errors.push(error)
+      response.status(500).json({})
+    })
+    expect((await sendFrom(`${await mounted(app)}v1/messaging`, { to: DELIVERED })).status).toBe(500)
+    expect(errors).toMatchObject([{ message: 'The clock has stopped.' }])
   })
 
   test('in node:http it answers 404 elsewhere', async () => {
