@@ -31,6 +31,7 @@ const STORES: Readonly<Record<string, (folder: string) => Store>> = {
 async function startApp(store: Store, emulator: Emulator) {
   const receiver = createReceiver({
     credentials: emulator.keys(),
+    networks: { 'carrier-a': 'carrierA', 'carrier-b': 'carrierB' },
     store,
     logger: false,
     // A busy machine is no fault of the callback's.
