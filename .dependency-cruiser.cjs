@@ -37,7 +37,7 @@ module.exports = {
     {
       name: 'only-receiver-sees-everything',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/index\\.ts$' },
+      from: { path: '^src/', pathNot: '^src/(index\\.ts$|cli/)' },
       to: { path: '^src/(receiver|index)\\.ts$' },
     },
     {
@@ -53,10 +53,29 @@ module.exports = {
       to: { path: '^src/', pathNot: ['^src/testing/', leaves] },
     },
     {
+      // It shares the contract's tables with the receiver, and signs with the testing kit, which the verifier never sees.
+      name: 'the-emulator-knows-the-tables-and-leaves',
+      severity: 'error',
+      from: { path: '^src/emulator/' },
+      to: { path: '^src/', pathNot: ['^src/emulator/', '^src/statuses/', '^src/testing/sign\\.ts$', leaves] },
+    },
+    {
+      name: 'nothing-of-the-receiver-imports-the-emulator',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(emulator|cli)/' },
+      to: { path: '^src/emulator/' },
+    },
+    {
       name: 'the-conformance-suite-knows-the-contract-and-nothing-else',
       severity: 'error',
       from: { path: '^src/store-conformance/' },
       to: { path: '^src/', pathNot: ['^src/store-conformance/', '^src/inbox/(store|record)\\.ts$', leaves] },
+    },
+    {
+      name: 'nobody-imports-the-command-line',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/cli/' },
+      to: { path: '^src/cli/' },
     },
     {
       name: 'nobody-imports-the-conformance-suite',
@@ -68,7 +87,7 @@ module.exports = {
       // The conformance suite's fast-check is an optional peer and a development dependency of our own.
       name: 'declared-runtime-dependencies-only',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/store-conformance/' },
+      from: { path: '^src/', pathNot: '^src/(store-conformance/|testing/deliver\\.ts$)' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'] },
     },
     { name: 'nothing-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },

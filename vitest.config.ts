@@ -12,6 +12,7 @@ export default defineConfig({
       { find: /^messaging-webhooks$/, replacement: source('index.ts') },
       { find: /^messaging-webhooks\/store-conformance$/, replacement: source('store-conformance/index.ts') },
       { find: /^messaging-webhooks\/sqlite$/, replacement: source('stores/sqlite/store.ts') },
+      { find: /^messaging-webhooks\/emulator$/, replacement: source('emulator/index.ts') },
       { find: /^messaging-webhooks\/testing$/, replacement: source('testing/index.ts') },
     ],
   },

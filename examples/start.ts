@@ -1,4 +1,4 @@
-/** What `npm start` shows: an Express app, a stream of callbacks over HTTP, and what becomes of each. */
+/** What `npm start` shows: an Express app, the emulated service, fifty messages, and the events that come of them. */
 import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,14 +7,16 @@ import express from 'express'
 import { CALLBACK_KINDS, createReceiver, PROBLEMS } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { z } from 'zod'
-import { playService } from './start/service.ts'
+import { send, sendings } from './start/campaign.ts'
+import { playScenes } from './start/play.ts'
 import { createScreen } from './start/screen.ts'
+import { credentials, playService } from './start/service.ts'
 
 const screen = createScreen()
-const credentials = { authKey: 'auth-key-of-the-example', signingSecret: 'signing-secret-of-the-example' }
 const file = join(mkdtempSync(join(tmpdir(), 'messaging-webhooks-')), 'inbox.db')
 const receiver = createReceiver({
   credentials,
+  networks: { 'carrier-a': 'carrierA', 'carrier-b': 'carrierB' },
   store: sqliteStore(file),
   schemas: {
     received: z.object({ from: z.string(), text: z.string() }),
@@ -22,16 +24,29 @@ const receiver = createReceiver({
     subscription: z.object({ phone: z.string(), keyword: z.string() }),
   },
   retry: { initialDelayMs: 250 },
+  ordering: { gapTimeoutMs: 10_000 }, // so that nothing is late because this machine is busy
   logger: false, // onError hears the same, and the screen shows it
 })
 
-receiver.on(['message.sent', 'message.delivered', 'message.read'], (event) => {
-  screen.handled(event.type, event.messageId, event.carrier ?? event.channel)
+/** Whom each message was for: an app keeps what the answer to a send says, for an SMS report names no recipient. */
+const recipients = new Map<string, string>()
+/** A report can overtake the answer to its send. */
+let sayAllSent = (): void => {}
+const allSent = new Promise<void>((resolve) => (sayAllSent = resolve))
+async function whom(messageId: string): Promise<string> {
+  await allSent
+  return recipients.get(messageId) ?? messageId
+}
+
+receiver.on(['message.queued', 'message.sent', 'message.delivered', 'message.read'], async (event) => {
+  screen.handled(event.type, await whom(event.messageId), event.carrier ?? event.channel)
 })
-receiver.on('message.failed', ({ type, messageId, failure: { kind, resend, reason } }) => {
-  screen.handled(type, messageId, `${kind}, ${resend ? 'send it again' : 'no resend'}`, reason)
+receiver.on('message.failed', async ({ type, messageId, failure: { kind, resend, reason } }) => {
+  screen.handled(type, await whom(messageId), `${kind}, ${resend ? 'send it again' : 'no resend'}`, reason)
 })
-receiver.on('late', ({ type, late }) => screen.handled(type, late.messageId, `${late.type}, older than what you have`))
+receiver.on('late', async ({ type, late }) => {
+  screen.handled(type, await whom(late.messageId), `${late.type}, older than what you have`)
+})
 receiver.on('received', ({ type, data }) => screen.handled(type, data.from, data.text))
 receiver.on('payment', ({ type, data }, { attempt }) => {
   if (attempt === 1) throw new Error('The ledger is busy.')
@@ -48,18 +63,41 @@ receiver.onError(({ code, message, cause }) => {
   screen.failed(code, cause instanceof Error ? `${cause.message} It will be tried again.` : message)
 })
 
+await receiver.start()
 const app = express()
 for (const kind of CALLBACK_KINDS) app.use(`/${kind}`, receiver.middleware(kind))
-await receiver.start()
 const server = app.listen(0, '127.0.0.1')
 server.keepAliveTimeout = 75_000
 await once(server, 'listening')
+const address = server.address()
+if (typeof address !== 'object' || address === null) throw new Error('The server is not listening.')
+const appUrl = `http://127.0.0.1:${address.port}`
 
-const sent = await playService({ server, receiver, screen, credentials })
+const emulator = playService(appUrl)
+const service = await emulator.listen()
+screen.title(appUrl, service.url)
+
+screen.scene('You send 50 messages')
+let messages = 0
+for (const sending of sendings) {
+  const answer = await send(sending, service)
+  messages += answer.recipients.length
+  for (const { messageId, to } of answer.recipients) recipients.set(messageId, to)
+  screen.sent({ status: answer.status, what: sending.what, statuses: answer.statuses })
+}
+
+screen.scene('Their events arrive')
+sayAllSent()
+await emulator.idle({ deadlineMs: 60_000 })
+await receiver.drain({ deadlineMs: 60_000 })
+
+const faulty = await playScenes({ receiver, screen, emulator, appUrl })
+const posted = [emulator, ...faulty].map((each) => each.report().callbacks.sent)
 const { taken, duplicates, late, refused } = await receiver.stats()
 screen.summary([
-  ['sent', sent, 'callbacks, over HTTP'],
-  ['taken', taken, 'answered 204'],
+  ['messages', messages, 'sent through the emulated service'],
+  ['callbacks', posted.reduce((sum, count) => sum + count, 0), 'posted by it'],
+  ['taken', taken, 'of these; answered 204'],
   ['duplicates', duplicates, 'of these; nothing ran twice'],
   ['late', late, 'of these; older than a report that was handed over'],
   ['refused', refused, 'answered 401'],
@@ -68,5 +106,6 @@ screen.summary([
 ])
 screen.note(`What was taken is kept. To look into it:\n  sqlite3 ${file}`)
 
+for (const each of [emulator, ...faulty]) await each.close()
 server.close()
 await receiver.close()

@@ -14,6 +14,18 @@ export const ERRORS = {
     'The receiver is closed.',
     'Create a new one; on the way out, call `server.close()` before `receiver.close()`.',
   ],
+  wait_timed_out: [
+    '`waitFor` did not see the event in time.',
+    'Check that the callback was answered 204 (`onError` hears why one is refused) and that no handler of it failed.',
+  ],
+  peer_missing: ['An optional package cannot be loaded.', 'Install it; `cause` says what failed.'],
+  emulator_project_unknown: ['The emulator has no project of that name.', 'Names are compared exactly.'],
+  emulator_listening: ['The emulator is listening already.', 'Close it first, or create another one.'],
+  emulator_port: [
+    'The emulator cannot listen on the port.',
+    'Take 0, which picks a free one; `cause` says what failed.',
+  ],
+  emulator_closed: ['The emulator is closed.', 'Create a new one.'],
 
   // A request was refused (401 unless another status stands here); handed to `onError`, but for 405.
   signature_missing: [

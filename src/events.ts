@@ -214,3 +214,15 @@ export interface EventMap<S extends Schemas = {}> {
 
 /** Any event. */
 export type WebhookEvent<S extends Schemas = {}> = EventMap<S>[EventType]
+
+/** The `node:diagnostics_channel` on which a receiver says what it handed over; it costs nothing while nobody listens. */
+export const HANDED_OVER_CHANNEL = 'messaging-webhooks:handed-over'
+
+/** What is published there when an attempt at an event is over. */
+export interface HandedOver {
+  /** What `createReceiver` returned. */
+  readonly receiver: object
+  readonly event: WebhookEvent
+  /** Every handler has succeeded, in this attempt or before. */
+  readonly succeeded: boolean
+}

@@ -250,7 +250,12 @@ export const OPTIONS = [
     default: 'in the spool’s, or beside an SQLite file; else none',
     what: 'A folder on a local disk where it outlives the process, exact bodies with their keys; `false`: in memory only.',
   },
-  { name: 'clock', type: '`() => milliseconds`', default: '`Date.now`', what: 'Where the time comes from.' },
+  {
+    name: 'clock',
+    type: '`() => milliseconds`, or `Clock`',
+    default: '`Date.now`',
+    what: 'Where the time comes from; `fakeClock()` for tests.',
+  },
   {
     name: 'logger',
     type: 'pino’s shape, or `false`',

@@ -1,4 +1,5 @@
 /** Wires the stages together; nothing else. The object that it makes is described in surface.ts. */
+import { channel } from 'node:diagnostics_channel'
 import { credentialsSource, hasBlankEnds } from './authenticity/credentials.ts'
 import { createQuarantine, type GuardedQuarantine } from './authenticity/quarantine.ts'
 import { quarantineFolder } from './authenticity/quarantine/folder.ts'
@@ -9,7 +10,7 @@ import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
 import { revive, subscriptionWordIn, type Kept } from './dispatch/revive.ts'
 import { MessagingWebhooksError, RefusedError } from './errors.ts'
-import type { Schemas } from './events.ts'
+import { HANDED_OVER_CHANNEL, type HandedOver, type Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
 import { createServers } from './http/servers.ts'
@@ -26,6 +27,8 @@ import { checkKind, checkPolicy, resolveOptions } from './resolve-options.ts'
 import { createShutDown } from './shut-down.ts'
 import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
+
+const handedOverChannel = channel(HANDED_OVER_CHANNEL)
 
 const DEADLINE_MS = 10_000
 const DEAD_LETTERS_A_PAGE = 100
@@ -81,6 +84,10 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     storeTimeoutMs: resolved.storeTimeoutMs,
     revive: reviveKept,
     report,
+    handedOver(event, succeeded) {
+      const message: HandedOver = { receiver, event, succeeded }
+      if (handedOverChannel.hasSubscribers) handedOverChannel.publish(message)
+    },
     secrets: credentials.secrets,
     openStore: inbox.open,
     counts: inbox.counts,
@@ -185,7 +192,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       'No `store` is set: events wait in memory, and what is not handled when the process ends is lost.',
     )
 
-  return {
+  const receiver: Receiver<S, X> = {
     // The registry hands each handler only events of its own types, with the context of this store.
     on: (pattern, handler) => handlers.add(pattern, handler as AnyHandler),
     onAny: (handler) => handlers.add(undefined, handler as AnyHandler),
@@ -248,4 +255,5 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     closeOn: (signals, given = [], times = {}) =>
       closeOn([signals].flat(), [given].flat(), times, { clock, stopServers: servers.stop, close }),
   }
+  return receiver
 }

@@ -1,89 +1,67 @@
-/** What the service sends: every kind of callback, and the ways in which they go wrong. */
-import type { CallbackKind } from 'messaging-webhooks'
-import { callback } from 'messaging-webhooks/testing'
+/** What comes without a send, and what goes wrong on the way. */
+import type { Delivery, Emulator, FaultName } from 'messaging-webhooks/emulator'
 
-export interface Callback {
-  readonly kind: CallbackKind
+interface Step {
   /** For the screen: whom it is about, and what it says. */
   readonly id: string
   readonly what: string
-  readonly body: Record<string, unknown>
-  /** Made by somebody who knows neither the key nor the secret. */
-  readonly forged?: boolean
-  /** How long ago it was signed. */
-  readonly ageSeconds?: number
+  /** What happens to the callback on its way. */
+  readonly fault?: FaultName
+  readonly run: (emulator: Emulator) => Promise<readonly Delivery[]>
 }
 
 const now = Math.floor(Date.now() / 1_000)
 const phone = '254711000000'
 
-function sms(network: string, status: string, id: string, fields: Record<string, unknown> = {}): Callback {
-  const body = callback.smsDelivery({ network, status, messageId: id, timestamp: now, ...fields })
-  return { kind: 'status', id, what: `${network} ${status}`, body }
+function report(messageId: string, status: string, what: string, timestamp = now): Step {
+  const payload = { project: 'My Shop', messageId, channel: 'sms', status, network: 'carrier-a', timestamp }
+  return { id: messageId, what, run: (emulator) => emulator.callback('status', payload) }
 }
 
-function chatApp(status: string, id: string, fields: Record<string, unknown> = {}): Callback {
-  const body = callback.chatApp({ statuses: { status, message_id: id, ...fields } })
-  return { kind: 'status', id, what: `chat-app ${status}`, body }
+function premium(word: 'activate' | 'consent' | 'delivery' | 'deactivate'): Step {
+  const fields = { phone, keyword: 'NEWS' }
+  return { id: phone, what: word, run: (emulator) => emulator.trigger(`subscription.${word}`, fields) }
 }
 
-function premium(event: string): Callback {
-  return { kind: 'subscription', id: phone, what: event, body: callback.subscription({ event, phone }) }
+function faulty(messageId: string, fault: FaultName, what: string): Step {
+  return { ...report(messageId, 'success', what), fault }
 }
 
-const delivered = sms('carrier-a', 'success', 'sms-1')
-const read = chatApp('read', 'chat-1')
-const text = callback.received({ from: phone, text: 'Is it still there?' })
-const payment = callback.payment({ id: 'pay-1', amount: 1_250 })
-
-export const scenes: readonly { readonly title: string; readonly callbacks: readonly Callback[] }[] = [
-  {
-    title: 'SMS: two carriers, one vocabulary',
-    callbacks: [
-      delivered,
-      sms('carrier-a', 'network_failure', 'sms-2'),
-      sms('carrier-a', 'absent_subscriber', 'sms-3'),
-      sms('carrier-b', 'delivered', 'sms-4'),
-      sms('carrier-b', 'failed', 'sms-5', { description: 'number not in use' }),
-    ],
-  },
-  {
-    title: 'Chat-app: what overtakes waits, so that handlers see sent, delivered, read',
-    callbacks: [
-      read,
-      chatApp('delivered', 'chat-1'),
-      chatApp('sent', 'chat-1'),
-      chatApp('failed', 'chat-2', { error: 'outside the 24-hour window' }),
-    ],
-  },
-  { title: 'The same callbacks once more: nothing runs twice', callbacks: [delivered, read] },
-  {
-    title: 'An older report after a newer one: it comes as `late`, never as itself',
-    callbacks: [
-      sms('carrier-a', 'success', 'sms-6'),
-      sms('carrier-a', 'network_failure', 'sms-6', { timestamp: now - 90 }),
-    ],
-  },
+export const scenes: readonly { readonly title: string; readonly steps: readonly Step[] }[] = [
   {
     title: 'A customer writes and pays; the payment handler fails once and is tried again',
-    callbacks: [
-      { kind: 'received', id: phone, what: 'a text message', body: text },
-      { kind: 'payment', id: 'pay-1', what: 'a mobile-money push', body: payment },
+    steps: [
+      {
+        id: phone,
+        what: 'a text message',
+        run: (emulator) => emulator.trigger('received', { from: phone, text: 'Is it still there?' }),
+      },
+      {
+        id: 'pay-1',
+        what: 'a mobile-money payment',
+        run: (emulator) => emulator.trigger('payment', { id: 'pay-1', amount: 1_250 }),
+      },
     ],
   },
   {
     title: 'Premium SMS: a subscription from its first to its last day',
-    callbacks: [premium('activate'), premium('consent'), premium('delivery'), premium('deactivate')],
+    steps: [premium('activate'), premium('consent'), premium('delivery'), premium('deactivate')],
   },
   {
-    title: 'Not from the service, or not from now: refused, and you hear why',
-    callbacks: [
-      { ...sms('carrier-a', 'success', 'sms-7'), what: 'forged: signed with a guess', forged: true },
-      { ...sms('carrier-a', 'success', 'sms-8'), what: 'stale: signed 10 minutes ago', ageSeconds: 600 },
+    title: 'An older report after a newer one: it comes as `late`, never as itself',
+    steps: [report('sms-1', 'success', 'success'), report('sms-1', 'network_failure', 'a minute older', now - 60)],
+  },
+  {
+    title: 'Faults on the way: what comes twice runs once, what is not authentic is refused',
+    steps: [
+      faulty('sms-2', 'duplicate', 'posted twice'),
+      faulty('sms-3', 'tamperedByte', 'one byte changed'),
+      faulty('sms-4', 'oldKey', 'made with other keys'),
+      faulty('sms-5', 'staleSignature', 'signed long ago'),
     ],
   },
   {
     title: 'From the service, but in a word that nobody knows: kept and handed over all the same',
-    callbacks: [sms('carrier-a', 'left_with_neighbour', 'sms-9')],
+    steps: [report('sms-6', 'left_with_neighbour', 'left_with_neighbour')],
   },
 ]

@@ -26,20 +26,35 @@ export function createScreen(print: (line: string) => void = console.log) {
   }
 
   return {
-    title(where: string) {
-      print(`\n${bold('messaging-webhooks')} in an Express app on ${where}`)
-      print(dim('✓ ✗ what the service POSTed and how it was answered, └ what your handlers got'))
+    title(app: string, service: string) {
+      print(`\n${bold('messaging-webhooks')} in an Express app on ${app}`)
+      print(dim(`the sending service, emulated, on ${service}`))
+      print(dim('✓ ✗ what was POSTed and how it was answered, └ what your handlers got'))
     },
     note: (text: string) => print(dim(text)),
     scene: (text: string) => print(`\n${bold(text)}`),
+    /** The service answered a send. */
+    sent({ status, what, statuses }: { status: number; what: string; statuses: readonly string[] }) {
+      print(`  ${answerOf(status)}  ${what}`)
+      print(`         └ ${statuses.join(', ')}`)
+    },
     callbackBegins() {
       isUnderWay = true
     },
-    callbackEnds(line: { path: string; status: number; id: string; what: string; note: string }) {
+    /** A fault may have posted it several times. */
+    callbackEnds(line: {
+      statuses: readonly (number | undefined)[]
+      kind: string | undefined
+      id: string
+      what: string
+      note: string
+    }) {
       isUnderWay = false
-      const answer = line.status < 300 ? green(`✓ ${line.status}`) : red(`✗ ${line.status}`)
       const what = line.note === '' ? line.what : `${line.what.padEnd(FIRST_WIDTH)}${yellow(line.note)}`
-      print(`  ${answer}  ${line.path.padEnd(FIRST_WIDTH)}${line.id.padEnd(ID_WIDTH)}${what}`)
+      for (const status of line.statuses) {
+        const path = `/${line.kind ?? ''}`
+        print(`  ${answerOf(status)}  ${path.padEnd(FIRST_WIDTH)}${line.id.padEnd(ID_WIDTH)}${what}`)
+      }
       for (const said of held.splice(0)) print(said)
     },
     /** A handler got an event. */
@@ -61,6 +76,11 @@ export function createScreen(print: (line: string) => void = console.log) {
       print('')
     },
   }
+}
+
+function answerOf(status: number | undefined): string {
+  if (status === undefined) return red('✗ ---')
+  return status < 300 ? green(`✓ ${status}`) : red(`✗ ${status}`)
 }
 
 function wrap(text: string, width: number): readonly string[] {

@@ -15,6 +15,8 @@ export interface AttemptOptions {
   readonly handlerTimeoutMs: number
   readonly revive: (claim: Claim) => Awaitable<WebhookEvent>
   readonly report: (error: MessagingWebhooksError) => void
+  /** An attempt is over; `succeeded` where no handler is left to run. */
+  readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
   /** Keys and secrets, which no error text may keep. */
   readonly secrets: () => readonly string[]
 }
@@ -82,7 +84,9 @@ export function createAttempts(options: AttemptOptions): (attempt: Attempt) => P
       }
       if (hung) break
     }
-    if (registrations.every((registration) => done.has(registration))) {
+    const isDone = registrations.every((registration) => done.has(registration))
+    options.handedOver(event, isDone)
+    if (isDone) {
       succeeded.delete(id)
       return { id, messageKey, token, outcome: 'done' }
     }

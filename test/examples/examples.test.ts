@@ -65,31 +65,42 @@ test('npm start keeps its inbox, and says where', async () => {
   expect(readdirSync(join(file, '..'))).toContain('inbox.db')
 })
 
-test('npm start shows every kind of callback, and its sums are right', async () => {
+test('npm start sends 50 messages, shows every kind of event, and its sums are right', async () => {
   const output = await run('start')
-  const inOrder = ['message.sent', 'message.delivered', 'message.read'].map((type) => new RegExp(`${type} +chat-1`))
+  const inOrder = ['message.sent', 'message.delivered', 'message.read'].map(
+    (type) => new RegExp(`${type} +999300000001`),
+  )
   for (const shown of [
     ...inOrder,
-    /message\.failed +sms-2 +transient, send it again/,
-    /message\.failed +sms-3 +unreachable, no resend/,
-    /message\.failed +sms-5 +permanent, no resend: number not in use/,
-    /late +sms-6 +message\.failed/,
+    / +└ 11 accepted, 1 unsupported_number\n/,
+    / +└ 6 accepted, 1 queued\n/,
+    /message\.queued +999300000003/,
+    /message\.delivered +999110000002 +carrierA/,
+    /message\.failed +999100001001 +transient, send it again/,
+    /message\.failed +999100000027 +unreachable, no resend/,
+    /message\.failed +999200000001 +permanent, no resend: Number not in use/,
+    /late +sms-1 +message\.failed/,
     /received +254711000000 +Is it still there\?/,
     /handler_failed +The ledger is busy\. It will be tried again\.\n.*payment +pay-1 +1250 KES, at attempt 2/,
-    /✗ 401.*forged.*\n.*signature_mismatch/,
-    /✗ 401.*stale.*\n.*signature_stale/,
+    /✗ 401.*one byte changed\n.*signature_mismatch/,
+    /✗ 401.*other keys\n.*signature_mismatch/,
+    /✗ 401.*long ago\n.*signature_stale/,
+    /posted twice +duplicate\n.*posted twice +duplicate\n.*message\.delivered +sms-2/,
     /unrecognized +neither the word nor the code/,
     ...['activate', 'consent', 'delivery', 'deactivate'].map((word) => new RegExp(`subscription\\.${word} `)),
   ])
     expect(output).toMatch(shown)
   const positions = inOrder.map((shown) => output.search(shown))
   expect(positions).toEqual(positions.toSorted((a, b) => a - b))
+  const arrived = output.slice(output.indexOf('Their events arrive'), output.indexOf('A customer writes and pays'))
+  // Each of the thirty customers.
+  expect(new Set(arrived.match(/2547110000\d\d/g)).size).toBe(30)
 
   const total = (name: string): number => Number(new RegExp(`^  ${name} +(\\d+) `, 'm').exec(output)?.[1])
-  expect(total('sent')).toBe(22)
-  expect(total('taken') + total('refused')).toBe(total('sent'))
+  expect([total('messages'), total('callbacks')]).toEqual([50, 68])
+  expect(total('taken') + total('refused')).toBe(total('callbacks'))
   expect(total('handed over')).toBe(total('taken') - total('duplicates'))
-  expect([total('duplicates'), total('late'), total('refused'), total('retried')]).toEqual([2, 1, 2, 1])
+  expect([total('duplicates'), total('late'), total('refused'), total('retried')]).toEqual([1, 1, 3, 1])
   for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
 

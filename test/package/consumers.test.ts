@@ -49,6 +49,12 @@ describe('TypeScript, strict and with the libraries checked', { timeout: 90_000 
     expect(output).toBe('true true sqlite function\n')
   })
 
+  test('the emulator under nodenext, which runs on Node 20.19 too', async () => {
+    await compile('emulator.mts', '--outDir', 'out-emulator', '--module', 'nodenext')
+    for (const node of [process.execPath, oldestNode])
+      expect(await mustRun(node, ['out-emulator/emulator.mjs'], project.folder)).toBe('200 message.delivered 1\n')
+  })
+
   async function compile(file: string, ...options: readonly string[]): Promise<void> {
     const always = ['--strict', '--target', 'es2022', '--types', 'node', '--skipLibCheck', 'false']
     await mustRun(process.execPath, [tsc, ...always, ...options, file], project.folder)

@@ -13,9 +13,10 @@ import {
   type EventType,
   type OptionRow,
 } from 'messaging-webhooks'
+import { EMULATOR_TABLES } from './emulator-tables.ts'
 import { readProjectFile } from './markdown.ts'
 
-interface ExpectedTable {
+export interface ExpectedTable {
   /** The anchor of the heading that it stands under. */
   readonly under: string
   readonly header: readonly string[]
@@ -77,6 +78,7 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
     ]),
   },
   ...errorTables(),
+  ...EMULATOR_TABLES,
 ]
 
 /** What the table of event types says of each that the status tables decide: its codes, and the channels' words. */

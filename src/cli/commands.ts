@@ -1,0 +1,21 @@
+/** The commands, each loaded when it is asked for. The README's table comes from here. */
+import type { Command } from 'commander'
+import type { Terminal } from './terminal.ts'
+
+interface CommandModule {
+  /** Adds its arguments, its options and what it does. */
+  define(command: Command, terminal: Terminal): void
+}
+
+interface CommandRow {
+  readonly what: string
+  readonly load: () => Promise<CommandModule>
+}
+
+export const COMMANDS: Readonly<Record<string, CommandRow>> = {
+  emulate: { what: 'play the sending service, locally', load: () => import('./emulate.ts') },
+  listen: { what: 'print the callbacks that come, and why one is refused', load: () => import('./listen.ts') },
+  trigger: { what: 'sign callbacks and send them to a URL', load: () => import('./trigger.ts') },
+  verify: { what: 'say step by step why a signature holds or not', load: () => import('./verify.ts') },
+  'dead-letters': { what: 'list, show, replay or remove dead letters', load: () => import('./dead-letters.ts') },
+}

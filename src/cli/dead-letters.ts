@@ -1,0 +1,191 @@
+/** `dead-letters`: lists, shows, replays and removes the events whose handlers failed in every attempt. */
+import type { Command } from 'commander'
+import { systemClock } from '../clock.ts'
+import { readDeadLetters, type DeadLetter } from '../dispatch/dead-letters.ts'
+import { revive, subscriptionWordIn } from '../dispatch/revive.ts'
+import type { OpenStore, Resolution } from '../inbox/store.ts'
+import { wholeNumber } from './arguments.ts'
+import { readVariable } from './environment.ts'
+import { CliError } from './exit-codes.ts'
+import { storeOf, STORE_FORMS } from './stores.ts'
+import { aligned, shown, type Terminal } from './terminal.ts'
+
+interface StoreOption {
+  readonly store?: string
+}
+
+interface ListOptions extends StoreOption {
+  readonly limit: number
+  readonly after?: string
+  readonly json?: true
+}
+
+interface ResolveOptions extends StoreOption {
+  readonly all?: true
+  readonly force?: true
+}
+
+const MOST_A_PAGE = 10_000
+
+export function define(command: Command, terminal: Terminal): void {
+  command.addHelpText('after', `\nThe id of a dead letter is what \`list\` prints first.`)
+  withStore(command.command('list'))
+    .description('print the dead letters, oldest first')
+    .option('--limit <number>', 'at most so many', wholeNumber(1, MOST_A_PAGE), 100)
+    .option('--after <cursor>', 'go on where an earlier list ended')
+    .option('--json', 'print one JSON object a line')
+    .action((options: ListOptions) => inStore(options, (store) => list(store, options, terminal)))
+  withStore(command.command('show'))
+    .description('print one of them with its payload and its error')
+    .argument('<id>', 'its id')
+    .option('--json', 'print it as one line of JSON')
+    .action((id: string, options: ListOptions) => inStore(options, (store) => show(store, id, options, terminal)))
+  withStore(command.command('replay'))
+    .description('make them due again; a receiver on this store runs their handlers')
+    .argument('[id...]', 'their ids')
+    .option('--all', 'every one that there is now')
+    .option('--force', 'as itself, though a later report of its message was handed over meanwhile')
+    .action((ids: string[], options: ResolveOptions) =>
+      inStore(options, (store) => resolve(store, ids, options, options.force ? 'force' : 'replay', terminal)),
+    )
+  withStore(command.command('remove'))
+    .description('give them up; they stay known as duplicates')
+    .argument('[id...]', 'their ids')
+    .option('--all', 'every one that there is now')
+    .action((ids: string[], options: ResolveOptions) =>
+      inStore(options, (store) => resolve(store, ids, options, 'discard', terminal)),
+    )
+}
+
+function withStore(command: Command): Command {
+  return command.option('--store <url>', `${STORE_FORMS}; default: the variable STORE_URL`)
+}
+
+/** Opens the store alone, without a receiver: nothing is dispatched, and no spool of a running process is touched. */
+async function inStore(options: StoreOption, work: (store: OpenStore<object>) => Promise<void>): Promise<void> {
+  const url = options.store ?? readVariable('STORE_URL')
+  if (url === undefined)
+    throw new CliError('usage', 'No store was named.', `Give --store or STORE_URL: ${STORE_FORMS}.`)
+  const store = await storeOf(url)
+  const opened = await store.open({ onWork() {} })
+  try {
+    await work(opened)
+  } finally {
+    await opened.close()
+  }
+}
+
+function pageOf(store: OpenStore<object>, page: { readonly after: string | undefined; readonly limit: number }) {
+  return readDeadLetters(
+    store,
+    (kept) =>
+      revive(kept, {
+        clock: systemClock(),
+        schemas: {},
+        subscriptionType: subscriptionWordIn,
+        late: 'separate',
+        schemaTimeoutMs: 1_000,
+      }),
+    page,
+  )
+}
+
+/** All of them, a page at a time; what is settled meanwhile is not asked for again. */
+async function* everyLetter(store: OpenStore<object>): AsyncGenerator<DeadLetter> {
+  let after: string | undefined
+  do {
+    const { items, next } = await pageOf(store, { after, limit: 100 })
+    yield* items
+    after = next
+  } while (after !== undefined)
+}
+
+async function list(store: OpenStore<object>, { limit, after, json }: ListOptions, terminal: Terminal): Promise<void> {
+  const { items, next } = await pageOf(store, { after, limit })
+  if (json) {
+    for (const letter of items) terminal.print(JSON.stringify(letter), { whole: true })
+  } else {
+    const { dim, red } = terminal.colours
+    const rows = items.map((letter) => [
+      letter.id,
+      dim(letter.diedAt.toISOString()),
+      letter.event.type,
+      shown(subjectOf(letter)),
+      `${letter.attempts} attempts`,
+      red(shown(firstLine(letter.error))),
+    ])
+    for (const line of aligned(rows)) terminal.print(line)
+    if (items.length === 0) terminal.note('There are no dead letters.')
+  }
+  if (next !== undefined) terminal.note(`There are more: --after ${next}`)
+}
+
+async function show(store: OpenStore<object>, id: string, { json }: ListOptions, terminal: Terminal): Promise<void> {
+  for await (const letter of everyLetter(store)) {
+    if (letter.id !== id) continue
+    if (json) {
+      terminal.print(JSON.stringify(letter), { whole: true })
+      return
+    }
+    const { event, attempts, diedAt, error } = letter
+    const { bold } = terminal.colours
+    const rows = [
+      ['id', id],
+      ['type', event.type],
+      ['about', shown(subjectOf(letter))],
+      ['project', shown(event.project ?? '')],
+      ['happened', event.occurredAt.toISOString()],
+      ['received', `${event.receivedAt.toISOString()}, proved by ${event.proof}`],
+      ['died', `${diedAt.toISOString()}, after ${attempts} attempts`],
+    ].map(([name = '', value = '']) => [bold(name), value])
+    for (const line of aligned(rows)) terminal.print(line, { whole: true })
+    terminal.print(bold('payload'))
+    for (const line of JSON.stringify(event.payload ?? null, undefined, 2).split('\n'))
+      terminal.print(`  ${shown(line)}`, { whole: true })
+    terminal.print(bold('error'))
+    for (const line of error.split('\n')) terminal.print(`  ${shown(line)}`, { whole: true })
+    return
+  }
+  throw notFound(id)
+}
+
+async function resolve(
+  store: OpenStore<object>,
+  given: readonly string[],
+  { all }: ResolveOptions,
+  resolution: Resolution,
+  terminal: Terminal,
+): Promise<void> {
+  if (given.length === 0 && !all) throw new CliError('usage', 'No dead letter was named.', 'Give ids, or --all.')
+  if (given.length > 0 && all) throw new CliError('usage', 'Ids and --all exclude each other.')
+  const ids = [...given]
+  if (all) for await (const { id } of everyLetter(store)) ids.push(id)
+  // The store's own time may be ahead, where this machine's clock was set back.
+  const nowMs = Math.max(systemClock().now(), store.latestNowMs ?? 0)
+  const missing: string[] = []
+  for (const id of ids) if (!(await store.resolve(id, resolution, nowMs))) missing.push(id)
+  const done = ids.length - missing.length
+  const what = resolution === 'discard' ? 'removed' : 'due again'
+  if (done > 0 || ids.length === 0) terminal.print(`${done} ${done === 1 ? 'dead letter' : 'dead letters'} ${what}.`)
+  if (done > 0 && resolution !== 'discard')
+    terminal.note('Handlers run in the receiver that has this store open, or in the next one that opens it.')
+  const [first] = missing
+  if (first !== undefined) throw notFound(missing.join(', '))
+}
+
+function notFound(id: string): CliError {
+  return new CliError(
+    'notFound',
+    `There is no dead letter ${shown(id)}.`,
+    '`dead-letters list` prints those that there are.',
+  )
+}
+
+function subjectOf({ event }: DeadLetter): string {
+  if (event.type === 'late') return event.late.messageId
+  return 'messageId' in event ? event.messageId : (event.project ?? '')
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? ''
+}

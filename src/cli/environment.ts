@@ -1,0 +1,18 @@
+/** The environment variables that the command line reads. The README's table comes from here. */
+export const ENVIRONMENT = {
+  SIGNING_SECRET: 'The signing secret, for `listen`, `trigger` and `verify`.',
+  AUTH_KEY: 'The Auth Key, for `listen` and `trigger`.',
+  STORE_URL: 'The store, for `dead-letters`.',
+  CONTROL_TOKEN: 'What the control API of `emulate` asks for.',
+  DEBUG: 'Anything but empty: an error that is not foreseen shows where it was thrown.',
+  NO_COLOR: 'Anything but empty: no colours.',
+  FORCE_COLOR: 'Anything but empty or `0`: colours into a pipe, too.',
+} as const
+
+export type Variable = keyof typeof ENVIRONMENT
+
+/** Its value; a variable that is set to nothing is not set. */
+export function readVariable(name: Variable): string | undefined {
+  const value = process.env[name]
+  return value === '' ? undefined : value
+}

@@ -1,0 +1,64 @@
+/** `--set field=value`: fields of a callback, from text. */
+import { CliError } from './exit-codes.ts'
+import { shown } from './terminal.ts'
+
+type Fields = Record<string, unknown>
+
+/** They would be read as something else than fields. */
+const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
+
+/**
+ * `statuses.error=late` sets a field in an object, `amount:=12.5` one that is JSON. Text is text, but where `like` has a
+ * number it must be one. Throws a `CliError` for anything else.
+ */
+export function readFields(settings: readonly string[], like: Readonly<Fields>): Fields {
+  const fields: Fields = {}
+  for (const setting of settings) {
+    const [, name, colon, text] = /^([^=:]+)(:?)=(.*)$/s.exec(setting) ?? []
+    if (name === undefined || text === undefined)
+      throw new CliError('usage', `--set ${shown(setting)} has no “=”.`, 'Expected field=value, or field:=JSON.')
+    const path = name.split('.')
+    if (path.some((part) => part === '' || FORBIDDEN.has(part)))
+      throw new CliError('usage', `--set ${shown(name)}: no field can have this name.`)
+    put(fields, path, valueOf(name, text, colon === ':', at(like, path)))
+  }
+  return fields
+}
+
+function valueOf(name: string, text: string, isJson: boolean, example: unknown): unknown {
+  if (isJson) return parseJson(name, text)
+  if (typeof example !== 'number') return text
+  const number = text.trim() === '' ? NaN : Number(text)
+  if (Number.isNaN(number))
+    throw new CliError('usage', `--set ${shown(name)} takes a number.`, `${shown(name)}:=… takes any JSON.`)
+  return number
+}
+
+function parseJson(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new CliError('usage', `--set ${shown(name)}:= is not JSON.`, 'A text in JSON has quotation marks of its own.')
+  }
+}
+
+function at(fields: Readonly<Fields>, path: readonly string[]): unknown {
+  let value: unknown = fields
+  for (const part of path) value = isFields(value) && Object.hasOwn(value, part) ? value[part] : undefined
+  return value
+}
+
+function put(fields: Fields, path: readonly string[], value: unknown): void {
+  let object = fields
+  for (const part of path.slice(0, -1)) {
+    const inner = object[part]
+    const next: Fields = isFields(inner) ? inner : {}
+    object[part] = next
+    object = next
+  }
+  object[path.at(-1) ?? ''] = value
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

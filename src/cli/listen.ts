@@ -1,0 +1,112 @@
+/** `listen`: a receiver that prints what comes, and says why a request was refused. */
+import { createServer } from 'node:http'
+import { Option, type Command } from 'commander'
+import { PROOF_POLICIES, type ProofPolicy } from '../authenticity/proof-table.ts'
+import { RefusedError, type MessagingWebhooksError } from '../errors.ts'
+import { CALLBACK_KINDS, type WebhookEvent } from '../events.ts'
+import { createReceiver } from '../receiver.ts'
+import { wholeNumber } from './arguments.ts'
+import { describeEvent } from './event-line.ts'
+import { CliError } from './exit-codes.ts'
+import { addSecretOption, AUTH_KEY, readSecret, SIGNING_SECRET } from './secrets.ts'
+import { listen } from './serve.ts'
+import { shown, type Terminal } from './terminal.ts'
+
+interface ListenOptions {
+  readonly port: number
+  readonly host: string
+  readonly proof: ProofPolicy
+  readonly json?: true
+  readonly payload?: true
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  addSecretOption(addSecretOption(command, SIGNING_SECRET), AUTH_KEY)
+    .option('--port <number>', 'where to listen; 0 picks a free port', wholeNumber(0, 65_535), 3000)
+    .option('--host <address>', 'on which address', '127.0.0.1')
+    .addOption(
+      new Option('--proof <policy>', 'which proofs a callback needs').choices(PROOF_POLICIES).default('either'),
+    )
+    .option('--payload', 'print the payload under each line, without the authKey')
+    .option('--json', 'print one JSON object a line')
+    .addHelpText(
+      'after',
+      `\nPaths: ${['/', ...CALLBACK_KINDS.map((kind) => `/${kind}`)].join(' ')} (/ knows delivery reports by their shape)`,
+    )
+    .action(async (options: ListenOptions) => {
+      const signingSecret = readSecret(command.opts(), SIGNING_SECRET, terminal)
+      const authKey = readSecret(command.opts(), AUTH_KEY, terminal)
+      if (signingSecret === undefined && authKey === undefined)
+        throw new CliError(
+          'usage',
+          'No key was given to check callbacks with.',
+          'Set SIGNING_SECRET, AUTH_KEY or both, or name files with --signing-secret-file and --auth-key-file.',
+        )
+      await receive({ ...(signingSecret && { signingSecret }), ...(authKey && { authKey }) }, options, terminal)
+    })
+}
+
+async function receive(
+  credentials: { readonly signingSecret?: string; readonly authKey?: string },
+  options: ListenOptions,
+  terminal: Terminal,
+): Promise<void> {
+  const receiver = createReceiver({ credentials, proof: options.proof, quarantine: false, logger: false })
+  const print = options.json ? jsonPrinter(terminal) : linePrinter(terminal, options.payload ?? false)
+  receiver.onAny((event) => print.event(event))
+  receiver.onError((error) => print.error(error))
+  const byPath = new Map(CALLBACK_KINDS.map((kind) => [`/${kind}`, receiver.middleware(kind)]))
+  const anyKind = receiver.middleware()
+  const server = createServer((request, response) => {
+    const [path = '/'] = (request.url ?? '/').split('?')
+    const middleware = byPath.get(path) ?? anyKind
+    middleware(request, response)
+  })
+  server.keepAliveTimeout = 75_000
+  await receiver.start()
+  const { url } = await listen(server, options)
+  print.listening(url)
+  receiver.closeOn(['SIGINT', 'SIGTERM'], server, { deadlineMs: 5_000, idleMs: 0 })
+}
+
+interface Printer {
+  listening(url: string): void
+  event(event: WebhookEvent): void
+  error(error: MessagingWebhooksError): void
+}
+
+function jsonPrinter({ print }: Terminal): Printer {
+  const line = (value: object): void => print(JSON.stringify(value), { whole: true })
+  return {
+    listening: (url) => line({ type: 'listening', url }),
+    // Its bytes are not enumerable, and its payload has no authKey.
+    event: (event) => line(event),
+    error: (error) =>
+      line({
+        type: error instanceof RefusedError ? 'refused' : 'problem',
+        ...(error instanceof RefusedError ? { status: error.status } : {}),
+        code: error.code,
+        message: error.message,
+      }),
+  }
+}
+
+function linePrinter({ print, colours }: Terminal, withPayload: boolean): Printer {
+  return {
+    listening(url) {
+      print(
+        `Listening on ${colours.bold(url)} for POSTs to / and ${CALLBACK_KINDS.map((kind) => `/${kind}`).join(', ')}`,
+      )
+      print(colours.dim('Ctrl+C ends it.'))
+    },
+    event(event) {
+      print(describeEvent(event, colours))
+      if (withPayload) print(`  ${shown(JSON.stringify(event.payload ?? null))}`, { whole: true })
+    },
+    error(error) {
+      const how = error instanceof RefusedError ? colours.red(`refused ${error.status}`) : colours.yellow('problem')
+      // The reason is what somebody looks for, so it is not cut.
+      print(`${how}  ${error.code}: ${shown(error.message)}`, { whole: true })
+    },
+  }
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env node
+/** `npx messaging-webhooks …`. Only the command that is asked for is loaded, so that help and mistakes are quick. */
+import { Command, CommanderError } from 'commander'
+import { MessagingWebhooksError } from '../errors.ts'
+import { COMMANDS } from './commands.ts'
+import { readVariable } from './environment.ts'
+import { CliError, EXIT_CODES, type ExitName } from './exit-codes.ts'
+import { createTerminal } from './terminal.ts'
+import { readVersion } from './version.ts'
+
+const terminal = createTerminal()
+
+async function run(argv: readonly string[]): Promise<void> {
+  const program = new Command('messaging-webhooks')
+    .description('Tools for the callbacks of a messaging service.')
+    .version(readVersion())
+    .helpCommand('help [command]', 'show the help of a command')
+    .addHelpText('after', `\nExit codes and environment variables: the README, “Command line”.`)
+  // `help trigger` is about the same command as `trigger --help`.
+  const wanted = argv.find((argument) => !argument.startsWith('-') && argument !== 'help')
+  for (const [name, { what, load }] of Object.entries(COMMANDS)) {
+    const command = program.command(name).description(what)
+    if (name === wanted) (await load()).define(command, terminal)
+  }
+  for (const command of everyCommand(program)) quiet(command)
+  if (argv.length === 0) return program.help({ error: true })
+  await program.parseAsync(argv, { from: 'user' })
+}
+
+function everyCommand(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)]
+}
+
+/** Commander throws instead of ending the process, and its mistakes are shown as ours are. */
+function quiet(command: Command): void {
+  command
+    .exitOverride()
+    .configureOutput({ outputError() {}, getErrHasColors: () => false, getOutHasColors: () => false })
+}
+
+/** What to show and how to end. */
+function outcomeOf(error: unknown): {
+  readonly exit: ExitName
+  readonly message?: string
+  readonly hint?: string | undefined
+} {
+  if (error instanceof CliError) return error
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return { exit: 'ok' }
+    // Commander's own text is all there is to show for a call without a command: it printed the help.
+    if (error.code === 'commander.help') return { exit: 'usage' }
+    return { exit: 'usage', ...mistakeOf(error.message) }
+  }
+  if (error instanceof MessagingWebhooksError)
+    return { exit: error.code === 'store_unsupported' ? 'unsupported' : 'failed', message: error.message }
+  // What a library throws may quote what it was given.
+  const what = error instanceof Error ? error.name : 'something'
+  return { exit: 'failed', message: `An error of its own (${what}).`, hint: 'Set DEBUG=1 to see where.' }
+}
+
+/** “error: unknown option '--cuont'\n(Did you mean --count?)” in two parts. */
+function mistakeOf(text: string): { readonly message: string; readonly hint: string } {
+  const [first = '', second = ''] = text.split('\n')
+  const command = process.argv.slice(2).find((argument) => Object.hasOwn(COMMANDS, argument))
+  const help = `messaging-webhooks ${command === undefined ? '' : `${command} `}--help`
+  const suggestion = second.replaceAll(/^\(|\)$/g, '')
+  return {
+    message: first.replace(/^error: /, ''),
+    hint: suggestion === '' ? `See ${help}` : `${suggestion} See ${help}`,
+  }
+}
+
+/** Where it was thrown, without its message, which may quote what it was about. */
+function placesOf({ stack = '' }: Error): string {
+  return stack
+    .split('\n')
+    .filter((line) => line.startsWith('    at '))
+    .join('\n')
+}
+
+run(process.argv.slice(2)).catch((error: unknown) => {
+  const { exit, message, hint } = outcomeOf(error)
+  const { red, dim } = terminal.noteColours
+  if (message !== undefined) terminal.note(`${red('error:')} ${message}`)
+  if (hint !== undefined) terminal.note(dim(hint))
+  if (exit === 'failed' && readVariable('DEBUG') !== undefined && error instanceof Error) terminal.note(placesOf(error))
+  process.exitCode = EXIT_CODES[exit].code
+})

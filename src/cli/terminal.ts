@@ -1,0 +1,81 @@
+/** Where lines go: colours and widths follow the terminal, and what others wrote cannot steer it. */
+import { stripVTControlCharacters } from 'node:util'
+import pc from 'picocolors'
+import { readVariable } from './environment.ts'
+
+export type Colours = ReturnType<typeof pc.createColors>
+
+export interface Terminal {
+  /** A line for whoever reads the result. On a terminal it is cut to its width, unless `whole`. */
+  print(line: string, options?: { readonly whole?: boolean }): void
+  /** A line about the run itself, to the standard error. */
+  note(line: string): void
+  /** For what is printed, and for what is noted: one may be piped and the other not. */
+  readonly colours: Colours
+  readonly noteColours: Colours
+  /** The standard error is a terminal, so that a progress bar can be drawn there. */
+  readonly isInteractive: boolean
+}
+
+interface Streams {
+  readonly out: NodeJS.WriteStream
+  readonly err: NodeJS.WriteStream
+}
+
+const NARROWEST = 20
+
+export function createTerminal({ out, err }: Streams = { out: process.stdout, err: process.stderr }): Terminal {
+  // Whoever reads us may stop reading, as `head` does.
+  for (const stream of [out, err])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') process.exit()
+      throw error
+    })
+  return {
+    print(line, { whole = false } = {}) {
+      out.write(`${whole || !out.isTTY ? line : cut(line, Math.max(out.columns, NARROWEST))}\n`)
+    },
+    note: (line) => void err.write(`${line}\n`),
+    colours: pc.createColors(hasColours(out)),
+    noteColours: pc.createColors(hasColours(err)),
+    isInteractive: err.isTTY && process.env['TERM'] !== 'dumb',
+  }
+}
+
+/** https://no-color.org, then FORCE_COLOR, then whether somebody looks at it. */
+function hasColours(stream: NodeJS.WriteStream): boolean {
+  if (readVariable('NO_COLOR') !== undefined) return false
+  const forced = readVariable('FORCE_COLOR')
+  if (forced !== undefined) return forced !== '0'
+  return stream.isTTY && process.env['TERM'] !== 'dumb'
+}
+
+/** Cuts by what is seen. A line that is too long loses its colours, so that none is left open. */
+function cut(line: string, width: number): string {
+  const plain = stripVTControlCharacters(line)
+  const letters = Array.from(new Intl.Segmenter().segment(plain), ({ segment }) => segment)
+  return letters.length <= width ? line : `${letters.slice(0, width - 1).join('')}…`
+}
+
+/** Text from outside in one line: control characters, which a terminal would obey, are written as escapes. */
+export function shown(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0
+    return `\\u${code.toString(16).padStart(4, '0')}`
+  })
+}
+
+/** The columns of a list, each as wide as its longest cell, the last one as it is. */
+export function aligned(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => stripVTControlCharacters(row[column] ?? '').length)),
+  )
+  return rows.map((row) =>
+    row
+      .map((cell, column) => {
+        const room = (widths[column] ?? 0) - stripVTControlCharacters(cell).length
+        return column === row.length - 1 ? cell : cell + ' '.repeat(room)
+      })
+      .join('  '),
+  )
+}

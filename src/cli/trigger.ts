@@ -1,0 +1,99 @@
+/** `trigger`: signs callbacks, sends them, and shows the answers. */
+import { randomBytes } from 'node:crypto'
+import type { Command } from 'commander'
+import type { Outgoing } from '../emulator/callbacks/outgoing.ts'
+import { callbackFor, CALLBACKS, type CallbackEvent } from '../testing/callback-for.ts'
+import { exitOf } from './answers.ts'
+import { collected, positiveNumber, readFaults, wholeNumber } from './arguments.ts'
+import { CliError, EXIT_CODES } from './exit-codes.ts'
+import { readFields } from './fields.ts'
+import { addSecretOption, AUTH_KEY, readSecret, SIGNING_SECRET } from './secrets.ts'
+import { sendAll } from './send-all.ts'
+import { checkTarget } from './target.ts'
+import { shown, type Terminal } from './terminal.ts'
+import { EVENTS, printList, printSummary } from './trigger-output.ts'
+
+interface TriggerOptions {
+  readonly to?: string
+  readonly set?: readonly string[]
+  readonly count: number
+  readonly rate?: number
+  readonly fault?: readonly string[]
+  readonly seed: string
+  readonly timeout: number
+  readonly allowRemote?: true
+  readonly list?: true
+  readonly json?: true
+}
+
+const MOST_CALLBACKS = 1_000_000
+const LONGEST_TIMEOUT_MS = 600_000
+export function define(command: Command, terminal: Terminal): void {
+  command.argument('[event]', 'what the receiver shall make of it; see --list').option('--to <url>', 'where to')
+  addSecretOption(addSecretOption(command, SIGNING_SECRET), AUTH_KEY)
+    .option('--set <field=value>', 'a field of the callback (a.b=text, a:=JSON); may be repeated', collected)
+    .option('--count <number>', 'how many', wholeNumber(1, MOST_CALLBACKS), 1)
+    .option('--rate <number>', 'how many a second; default: as fast as they are answered', positiveNumber)
+    .option('--fault <name[=rate]>', 'a fault, and how often from 0 to 1 (1); see --list; may be repeated', collected)
+    .option('--seed <text>', 'which callbacks have faults; the same seed repeats a run', '1')
+    .option('--timeout <ms>', 'for an answer', wholeNumber(1, LONGEST_TIMEOUT_MS), 10_000)
+    .option('--allow-remote', 'send to another machine than this one')
+    .option('--list', 'print the events and the faults')
+    .option('--json', 'print one JSON object a line')
+    .addHelpText(
+      'after',
+      `\nExample:\n  SIGNING_SECRET=… messaging-webhooks trigger message.failed --to http://localhost:3000/status --set messageId=m-1`,
+    )
+    .action(async (event: string | undefined, options: TriggerOptions) => {
+      if (options.list) printList(options.json ?? false, terminal)
+      else await trigger(event, options, command, terminal)
+    })
+}
+
+async function trigger(
+  given: string | undefined,
+  options: TriggerOptions,
+  command: Command,
+  terminal: Terminal,
+): Promise<void> {
+  const event = eventOf(given)
+  if (options.to === undefined) throw new CliError('usage', 'No receiver was named.', 'Give its URL with --to.')
+  checkTarget(options.to, options.allowRemote ?? false)
+  const faults = readFaults(options.fault ?? [])
+  const fields = readFields(options.set ?? [], callbackFor(event))
+  const signingSecret = readSecret(command.opts(), SIGNING_SECRET, terminal)
+  if (signingSecret === undefined)
+    throw new CliError(
+      'usage',
+      'No signing secret was given to sign with.',
+      'Set SIGNING_SECRET, or name a file with --signing-secret-file.',
+    )
+  // The service always sends one; a made-up one proves nothing, and the signature does.
+  const authKey = readSecret(command.opts(), AUTH_KEY, terminal) ?? randomBytes(16).toString('hex')
+  const to = options.to
+  const outgoing = (nth: number): Outgoing => {
+    const payload = callbackFor(event, fields)
+    const { project } = payload
+    return {
+      url: to,
+      kind: CALLBACKS[event].kind,
+      project: typeof project === 'string' ? project : '',
+      authKey,
+      signingSecret,
+      payload,
+      key: String(nth),
+    }
+  }
+  const { summary, interrupted } = await sendAll(outgoing, faults, options, terminal)
+  if (options.json) terminal.print(JSON.stringify({ type: 'summary', ...summary }), { whole: true })
+  else if (options.count > 1) printSummary(summary, terminal)
+  process.exitCode = EXIT_CODES[interrupted ? 'interrupted' : exitOf(summary)].code
+}
+
+function eventOf(given: string | undefined): CallbackEvent {
+  const event = EVENTS.find((name) => name === given)
+  if (event !== undefined) return event
+  const what = given === undefined ? 'No event was named.' : `There is no event ${shown(given)}.`
+  const family = EVENTS.filter((name) => given !== undefined && name.includes(given))
+  throw new CliError('usage', what, family.length > 0 ? `Did you mean ${family.join(' or ')}?` : '--list prints all.')
+}

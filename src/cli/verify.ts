@@ -1,0 +1,78 @@
+/** `verify`: says step by step why a signature holds or not. */
+import { readFileSync } from 'node:fs'
+import { buffer } from 'node:stream/consumers'
+import { InvalidArgumentError, type Command } from 'commander'
+import { systemClock } from '../clock.ts'
+import { wholeNumber } from './arguments.ts'
+import { CliError, EXIT_CODES } from './exit-codes.ts'
+import { addSecretOption, codeOf, readSecret, type SecretOption } from './secrets.ts'
+import { checkSignature, type Verdict } from './signature-steps.ts'
+import type { Terminal } from './terminal.ts'
+
+const SECRET: SecretOption = { flag: 'secret', variable: 'SIGNING_SECRET', what: 'the signing secret' }
+
+interface VerifyOptions {
+  readonly header: string
+  readonly body?: string
+  readonly at?: number
+  readonly tolerance: number
+  readonly json?: true
+}
+
+const DAY_SECONDS = 86_400
+
+export function define(command: Command, terminal: Terminal): void {
+  addSecretOption(command, SECRET)
+    .requiredOption('--header <value>', 'the value of X-Service-Signature')
+    .option('--body <path>', 'a file with the exact body; default: the standard input')
+    .option('--at <time>', 'judge its age by this moment (Unix seconds, or a date); default: now', readTime)
+    .option('--tolerance <seconds>', 'how far t may be off', wholeNumber(0, DAY_SECONDS), 300)
+    .option('--json', 'print the verdict as one line of JSON')
+    .addHelpText('after', `\nExample:\n  SIGNING_SECRET=… messaging-webhooks verify --header 't=…,v1=…' < body.json`)
+    .action(async (options: VerifyOptions) => {
+      const secret = readSecret(command.opts(), SECRET, terminal)
+      if (secret === undefined)
+        throw new CliError(
+          'usage',
+          'No signing secret was given.',
+          'Set SIGNING_SECRET, or name a file with --secret-file.',
+        )
+      const verdict = checkSignature({
+        header: options.header,
+        body: await readBody(options.body),
+        secret,
+        nowMs: options.at ?? systemClock().now(),
+        toleranceSeconds: options.tolerance,
+      })
+      if (options.json) terminal.print(JSON.stringify(verdict), { whole: true })
+      else printVerdict(verdict, terminal)
+      process.exitCode = verdict.holds ? EXIT_CODES.ok.code : EXIT_CODES.notProved.code
+    })
+}
+
+async function readBody(path: string | undefined): Promise<Buffer> {
+  if (path !== undefined)
+    try {
+      return readFileSync(path)
+    } catch (error) {
+      throw new CliError('failed', `The file of the body cannot be read (${codeOf(error)}).`, `Look at ${path}.`)
+    }
+  if (process.stdin.isTTY)
+    throw new CliError('usage', 'No body was given.', 'Give it on the standard input, `< body.json`, or with --body.')
+  return buffer(process.stdin)
+}
+
+function readTime(text: string): number {
+  const ms = /^\d{1,12}$/.test(text) ? Number(text) * 1_000 : Date.parse(text)
+  if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected Unix seconds, or a date such as 2026-01-31T12:00:00Z.')
+  return ms
+}
+
+function printVerdict({ holds, steps, causes }: Verdict, { print, colours }: Terminal): void {
+  const { green, red, bold } = colours
+  // Reasons are to be read to their end, so nothing is cut.
+  for (const { step, holds: right, text } of steps)
+    print(`${right ? green('✓') : red('✗')} ${bold(step.padEnd(6))} ${text}`, { whole: true })
+  for (const cause of causes) print(`→ ${cause}`, { whole: true })
+  print(holds ? green('The signature holds.') : red('The signature does not hold.'), { whole: true })
+}

@@ -1,0 +1,82 @@
+/** Requests that wait before they are posted: delayed, to be overtaken, or gathered into a burst. */
+import type { Clock } from '../../clock.ts'
+import { wholeNumber } from '../faults/draws.ts'
+import type { PlannedRequest } from '../faults/plan.ts'
+
+/** What a request is about, and how many callbacks were made before it. */
+export interface Place {
+  /** The message; undefined for what is about none. */
+  readonly message: string | undefined
+  readonly nth: number
+}
+
+interface Holds {
+  /** Resolves when the request may go. */
+  wait(request: PlannedRequest, place: Place): Promise<void>
+  /** This one was posted: whatever waits to be overtaken by it goes. */
+  passed(place: Place): void
+  /** Lets everything go, now and from now on. */
+  release(): void
+}
+
+const SHORTEST_DELAY_MS = 10
+const LONGEST_DELAY_MS = 1_500
+const LONGEST_REORDER_MS = 1_000
+const BURST_SIZE = 10
+const LONGEST_BURST_MS = 250
+
+interface Held {
+  readonly place: Place
+  readonly why: 'delay' | 'reorder' | 'burst'
+  go(): void
+}
+
+export function createHolds(clock: Clock): Holds {
+  const waiting = new Set<Held>()
+  let isReleased = false
+
+  function hold(why: Held['why'], place: Place, longestMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const held: Held = {
+        place,
+        why,
+        go() {
+          cancel()
+          waiting.delete(held)
+          resolve()
+        },
+      }
+      // A burst goes as a whole, with its first one's time.
+      const cancel = clock.setTimer(why === 'burst' ? goBurst : held.go, longestMs, true)
+      waiting.add(held)
+      if (why === 'burst' && burst().length >= BURST_SIZE) goBurst()
+    })
+  }
+
+  function burst(): readonly Held[] {
+    return [...waiting].filter(({ why }) => why === 'burst')
+  }
+
+  function goBurst(): void {
+    for (const held of burst()) held.go()
+  }
+
+  return {
+    wait({ faults, draw }, place) {
+      if (isReleased) return Promise.resolve()
+      if (faults.has('delay'))
+        return hold('delay', place, wholeNumber(draw('delay'), SHORTEST_DELAY_MS, LONGEST_DELAY_MS))
+      if (faults.has('reorder')) return hold('reorder', place, LONGEST_REORDER_MS)
+      if (faults.has('burst')) return hold('burst', place, LONGEST_BURST_MS)
+      return Promise.resolve()
+    },
+    passed({ message, nth }) {
+      for (const held of [...waiting])
+        if (held.why === 'reorder' && held.place.message === message && held.place.nth < nth) held.go()
+    },
+    release() {
+      isReleased = true
+      for (const held of [...waiting]) held.go()
+    },
+  }
+}

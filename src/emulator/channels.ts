@@ -1,0 +1,49 @@
+/** The channels, and the envelopes in which each is answered. Contract, "Errors", "Error envelope per channel". */
+import { CHANNELS, type Channel } from './not-shown.ts'
+
+/** What a refusal is about; the channels put these into envelopes of different forms. */
+export type RefusalTopic = 'fields' | 'balance' | 'other'
+
+export interface Refusal {
+  readonly topic: RefusalTopic
+  /** One word for it, where an envelope has a place for one: a status word, or `invalid_request`. */
+  readonly word: string
+  readonly text: string
+  /** For `fields`: what is wrong with each. */
+  readonly fields?: Readonly<Record<string, readonly string[]>>
+}
+
+type Body = Readonly<Record<string, unknown>>
+
+/** Contract: the wrapper of airtime answers is `data` instead of `messageData`. */
+function wrapper(channel: Channel): 'data' | 'messageData' {
+  return channel === 'airtime' ? 'data' : 'messageData'
+}
+
+/** The channel that a request names; without one it is SMS, and undefined where there is none of that name. */
+export function channelOf(value: unknown): Channel | undefined {
+  if (value === undefined || value === '') return 'sms'
+  return CHANNELS.find((name) => name === value)
+}
+
+/** Contract, "Send a message", "Response". */
+export function successBody(channel: Channel, messages: number, recipients: readonly object[]): Body {
+  return { [wrapper(channel)]: { messages }, recipients }
+}
+
+/** Contract, "Authentication errors": the string is the same on all channels. */
+export function authenticationBody(channel: Channel, message: string): Body {
+  return { [wrapper(channel)]: { message } }
+}
+
+/** The error envelope of a channel; where it has several forms, the topic decides, which is a choice of ours. */
+export function refusalBody(channel: Channel, { topic, word, text, fields = {} }: Refusal): Body {
+  if (channel === 'sms') return { messageData: { message: text } }
+  if (channel === 'chat-app') {
+    if (topic === 'fields') return { message: text, errors: fields }
+    return topic === 'balance' ? { MessageData: { Error: text } } : { error: text }
+  }
+  if (channel === 'airtime')
+    return topic === 'balance' ? { data: { message: text } } : { status: word, errorMessage: text }
+  return { status: word, description: text }
+}

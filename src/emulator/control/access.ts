@@ -1,0 +1,50 @@
+/**
+ * Who may use the control API: this machine, without more ado; anybody else with the token. A page in a browser on this
+ * machine is somebody else, so the names in `Host` and `Origin` are looked at, and what a proxy forwards is not of here.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+
+type Access =
+  { readonly allowed: true } | { readonly allowed: false; readonly status: 401 | 403; readonly why: string }
+
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
+
+export function accessOf(request: IncomingMessage, token: string | undefined): Access {
+  const given = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1]
+  if (given !== undefined && token !== undefined && isEqual(given, token)) return { allowed: true }
+  const problem = notOfHere(request)
+  if (problem === undefined) return { allowed: true }
+  return token === undefined
+    ? { allowed: false, status: 403, why: `${problem} Set a controlToken to allow it.` }
+    : { allowed: false, status: 401, why: `${problem} Send the controlToken as a Bearer token.` }
+}
+
+/** Why the request does not count as made on this machine by somebody who means it. */
+function notOfHere({ socket, headers }: IncomingMessage): string | undefined {
+  if (!isLoopbackAddress(socket.remoteAddress) || !isLoopbackAddress(socket.localAddress))
+    return 'The control API answers on loopback.'
+  if (FORWARDED.some((name) => headers[name] !== undefined)) return 'The request was forwarded by a proxy.'
+  if (!isLoopbackHost(headers.host)) return 'The Host header names no loopback address.'
+  // A page can post to any address; it cannot hide where it comes from.
+  const { origin } = headers
+  if (origin !== undefined && !(URL.canParse(origin) && isLoopbackHost(new URL(origin).host)))
+    return 'The request comes from a page of another origin.'
+  return undefined
+}
+
+function isLoopbackAddress(address: string | undefined): boolean {
+  return address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1')
+}
+
+function isLoopbackHost(host: string | undefined): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i.test(host ?? '')
+}
+
+function isEqual(a: string, b: string): boolean {
+  return timingSafeEqual(sha256(a), sha256(b))
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

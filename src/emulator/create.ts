@@ -1,0 +1,151 @@
+/** Wires the emulator together, and nothing else. */
+import { withDeadline } from '../clock.ts'
+import { MessagingWebhooksError } from '../errors.ts'
+import { createSender } from './callbacks/sender.ts'
+import { createControlApp } from './control/app.ts'
+import { createJournal } from './journal.ts'
+import { createLifecycle } from './lifecycle.ts'
+import { listenOn, type Listening } from './listen.ts'
+import { checkKeys, checkPatch, resolveEmulatorOptions } from './options.ts'
+import { createOtpLog } from './otp-log.ts'
+import { createOutbox } from './outbox.ts'
+import { createProjects } from './projects.ts'
+import { drawUuid } from './random.ts'
+import { createAccept } from './send/accept.ts'
+import { createEndpoint } from './send/endpoint.ts'
+import type { Activity, Emulator, EmulatorOptions, OfProject } from './surface.ts'
+import { createTimers } from './timers.ts'
+import { TRIGGERS, triggerPayload } from './triggers.ts'
+
+/**
+ * Plays the sending service: takes sends, answers as the contract says, and posts the callbacks that follow. Nothing
+ * listens until `listen`. Throws an `OptionsError` for an option that cannot work.
+ */
+export function createEmulator(options: EmulatorOptions = {}): Emulator {
+  const { seed, clock, network, faults, keep, ca, ...resolved } = resolveEmulatorOptions(options)
+  const projects = createProjects(resolved.projects, { seed, nowMs: () => clock.now() })
+  const journal = createJournal({ seed, keep })
+  const otpLog = createOtpLog(keep)
+  const timers = createTimers(clock)
+  const listeners = new Set<(activity: Activity) => void>()
+  let listening: Promise<Listening> | undefined
+  let closed = false
+  let made = 0
+
+  function tell(activity: Activity): void {
+    for (const listener of listeners) {
+      try {
+        listener(activity)
+      } catch {
+        // What a listener does wrong is not the sender's fault.
+      }
+    }
+  }
+
+  function record(delivery: Extract<Activity, { type: 'delivery' }>['delivery']): void {
+    journal.addDelivery(delivery)
+    tell({ type: 'delivery', delivery })
+  }
+
+  const sender = createSender({
+    seed,
+    faults,
+    nowMs: () => clock.now(),
+    timeoutMs: resolved.callbackTimeoutMs,
+    onDelivery: record,
+    ca,
+  })
+  const outbox = createOutbox({ sender, clock, record, recordWithoutUrl: () => journal.addWithoutUrl() })
+  const lifecycle = createLifecycle({
+    seed,
+    clock,
+    network,
+    projects,
+    otpLog,
+    timers,
+    post: (project, kind, payload, key) => void outbox.post(projects.get(project), kind, payload, key),
+  })
+  const app = createEndpoint({
+    clock,
+    projects,
+    accept: createAccept({ seed, clock, network, lifecycle, otpLog }),
+    record(send) {
+      journal.addSend(send)
+      tell({ type: 'send', send })
+    },
+    isClosed: () => closed,
+  })
+
+  function open(): void {
+    if (closed) throw new MessagingWebhooksError('emulator_closed')
+  }
+
+  /** Callbacks that no send leads to are named by how many there were before. */
+  function nextKey(): string {
+    made += 1
+    return `made ${made}`
+  }
+
+  async function untilIdle(): Promise<true> {
+    // What a timer posts may be under way when the last timer is over.
+    await timers.idle()
+    await outbox.idle()
+    await timers.idle()
+    return true
+  }
+
+  const controlled = {
+    idle: ({ deadlineMs = 10_000 } = {}) => withDeadline<boolean>(clock, deadlineMs, untilIdle(), () => false),
+    report: () => journal.report(),
+    sends: () => journal.sends(),
+    deliveries: () => journal.deliveries(),
+    otpLog: () => otpLog.list(),
+    projects: () => projects.all().map((project) => project.state()),
+    keys: ({ project }: OfProject = {}) => projects.get(project).keys(),
+    configure: (patch, { project } = {}) => projects.get(project).configure(checkPatch(patch)),
+    rotateKeys: (pair = {}, { project } = {}) => projects.get(project).rotate(checkKeys(pair)),
+    regenerateApiKey: (apiKey, { project } = {}) => projects.get(project).regenerate(checkKeys({ apiKey }).apiKey),
+    async trigger(name, fields = {}, { project } = {}) {
+      open()
+      const of = projects.get(project)
+      const key = nextKey()
+      const about = {
+        project: of.state(),
+        id: drawUuid(seed, 'trigger', key),
+        timestamp: Math.floor(clock.now() / 1_000),
+      }
+      return outbox.post(of, TRIGGERS[name].kind, triggerPayload(name, about, fields), key)
+    },
+    async callback(kind, payload, { project } = {}) {
+      open()
+      return outbox.post(projects.get(project), kind, payload, nextKey())
+    },
+  } satisfies Omit<Emulator, 'app' | 'controlApp' | 'listen' | 'close' | 'onActivity'>
+  const controlApp = createControlApp(controlled, resolved.controlToken)
+
+  return {
+    ...controlled,
+    app,
+    controlApp,
+    async listen(port = 0, host = '127.0.0.1') {
+      open()
+      if (listening !== undefined) throw new MessagingWebhooksError('emulator_listening')
+      const starting = listenOn(port, host, app, controlApp)
+      listening = starting
+      // A port that cannot be had leaves the emulator as it was.
+      starting.catch(() => (listening = undefined))
+      const { url, port: picked } = await starting
+      return { url, port: picked }
+    },
+    async close() {
+      closed = true
+      timers.close()
+      const server = await listening?.catch(() => undefined)
+      await Promise.all([server?.close(), sender.close()])
+    },
+    onActivity(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+  }
+}

@@ -1,0 +1,24 @@
+/** How often each fault happens. */
+import { OptionsError } from '../../errors.ts'
+import { FAULT_NAMES, type FaultName } from './faults.ts'
+
+/** A rate from 0 (never, as for those left out) to 1 (always) for each fault. */
+export type FaultRates = Readonly<Partial<Record<FaultName, number>>>
+
+/** Reads rates from anywhere. Throws an `OptionsError` for a fault that does not exist, or for what is no rate. */
+export function readFaultRates(value: unknown): FaultRates {
+  if (value === undefined) return {}
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new OptionsError('`faults` must be an object of rates, such as { duplicate: 0.1 }.')
+  const rates: Partial<Record<FaultName, number>> = {}
+  for (const [name, rate] of Object.entries(value)) {
+    const known = FAULT_NAMES.find((other) => other === name)
+    if (known === undefined)
+      throw new OptionsError(`\`faults\`: there is no ${JSON.stringify(name)}. There are: ${FAULT_NAMES.join(', ')}.`)
+    if (rate === undefined) continue
+    if (typeof rate !== 'number' || !(rate >= 0 && rate <= 1))
+      throw new OptionsError(`\`faults.${known}\` is ${String(rate)}; expected a rate from 0 to 1.`)
+    rates[known] = rate
+  }
+  return rates
+}

@@ -1,0 +1,134 @@
+/** The send endpoint. Contract, "Send a message" and "Errors". */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../clock.ts'
+import { statusCodeRow } from '../../statuses/status-codes.ts'
+import { authenticationBody, channelOf, refusalBody, successBody, type Refusal } from '../channels.ts'
+import type { RecipientEntry, SendRecord } from '../journal.ts'
+import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS, type Channel } from '../not-shown.ts'
+import type { Projects } from '../projects.ts'
+import { reply } from '../reply.ts'
+import type { EmulatorApp } from '../surface.ts'
+import type { Accepted } from './accept.ts'
+import { AUTHENTICATION_ERRORS, authenticate } from './authenticate.ts'
+import { readRequest, type Fields } from './read-request.ts'
+import { readSend, type Send } from './read-send.ts'
+import type { Project } from '../projects.ts'
+
+/** Contract, "Versioning": both paths are the same endpoint. */
+const PATHS: readonly string[] = ['/api/v1/messaging', '/v1/messaging']
+
+/** Contract, "Send failures". */
+const INSUFFICIENT_BALANCE = 'Error. Insufficient balance. Top up and try again.'
+
+interface EndpointParts {
+  readonly clock: Pick<Clock, 'now'>
+  readonly projects: Projects
+  readonly accept: (project: Project, send: Send) => Accepted
+  readonly record: (send: SendRecord) => void
+  readonly isClosed: () => boolean
+}
+
+/** An answer before it is written, with what the journal wants to know of it. */
+interface Answer {
+  readonly status: number
+  readonly body: object
+  readonly channel: Channel
+  readonly project?: string
+  readonly refusal?: string
+  readonly recipients?: readonly RecipientEntry[]
+}
+
+export function createEndpoint({ clock, projects, accept, record, isClosed }: EndpointParts): EmulatorApp {
+  function answerTo(fields: Fields, apiKey: string | undefined): Answer {
+    const named = channelOf(fields['channel'])
+    // An authentication error needs an envelope before the channel is known to be one.
+    const channel = named ?? 'sms'
+    const project = authenticate(fields, apiKey, projects)
+    if (typeof project === 'string') {
+      const { status, message } = AUTHENTICATION_ERRORS[project]
+      const body = project === 'unauthenticated' ? { message } : authenticationBody(channel, message)
+      return { status, body, channel, refusal: message }
+    }
+    const { name } = project.state()
+    if (named === undefined) return invalid('sms', name, { channel: ['The channel field names no channel.'] })
+    const send = readSend(channel, fields)
+    if ('errors' in send) return invalid(channel, name, send.errors)
+    const accepted = accept(project, send)
+    const { recipients, messages, refusedWith } = accepted
+    if (messages > 0 || refusedWith === undefined)
+      return { status: 200, body: successBody(channel, messages, recipients), channel, project: name, recipients }
+    const refusal = refusalOf(refusedWith)
+    return {
+      status: NOTHING_ACCEPTED_STATUS,
+      body: { ...refusalBody(channel, refusal), recipients },
+      channel,
+      project: name,
+      recipients,
+      refusal: refusal.text,
+    }
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const read = await readRequest(request)
+    // Nobody is left to be answered.
+    if (read.kind === 'aborted') return void response.destroy()
+    const given =
+      read.kind === 'read'
+        ? answerTo(read.fields, read.apiKey)
+        : read.kind === 'too large'
+          ? unread(413, TEXTS.tooLarge)
+          : read.apiKey === undefined
+            ? answerTo({}, undefined)
+            : unread(BAD_REQUEST_STATUS, TEXTS.unreadable)
+    record({
+      atMs: clock.now(),
+      method: request.method ?? '',
+      project: given.project,
+      channel: given.channel,
+      httpStatus: given.status,
+      refusal: given.refusal,
+      recipients: given.recipients ?? [],
+    })
+    reply(response, given.status, given.body, read.kind === 'too large' ? { connection: 'close' } : {})
+  }
+
+  return (request, response, next) => {
+    const path = (request.url ?? '').split('?', 1)[0] ?? ''
+    if (!PATHS.includes(path.replace(/\/+$/, ''))) {
+      if (next === undefined) reply(response, 404, { message: 'Not found.' })
+      else next()
+    } else if (isClosed()) {
+      reply(response, 503, { message: 'The emulator is closed.' }, { connection: 'close' })
+    } else if (request.method === 'POST' || request.method === 'GET') {
+      answer(request, response).catch((error: unknown) => {
+        if (next === undefined) reply(response, 500, { message: 'The emulator failed.' })
+        else next(error)
+      })
+    } else {
+      reply(response, 405, { message: 'Method not allowed.' }, { allow: 'GET, POST', connection: 'close' })
+    }
+  }
+}
+
+function invalid(channel: Channel, project: string, fields: Readonly<Record<string, readonly string[]>>): Answer {
+  const first = Object.values(fields)[0]?.[0] ?? ''
+  const text = `${TEXTS.invalid} ${first}`.trim()
+  const body = refusalBody(channel, { topic: 'fields', word: 'invalid_request', text, fields })
+  return { status: BAD_REQUEST_STATUS, body, channel, project, refusal: text }
+}
+
+/** A request whose channel nobody can know is answered as SMS. */
+function unread(status: number, text: string): Answer {
+  return {
+    status,
+    body: refusalBody('sms', { topic: 'other', word: 'unreadable', text }),
+    channel: 'sms',
+    refusal: text,
+  }
+}
+
+function refusalOf(code: 12 | 22 | 23): Refusal {
+  const word = statusCodeRow(code)?.word ?? ''
+  if (code === 22) return { topic: 'balance', word, text: INSUFFICIENT_BALANCE }
+  return { topic: 'other', word, text: code === 23 ? TEXTS.volume_limit : TEXTS.unsupported_number }
+}

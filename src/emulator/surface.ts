@@ -1,0 +1,94 @@
+/** What users of the emulator hold in their hands. Types only. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../clock.ts'
+import type { CallbackKind } from '../events.ts'
+import type { Delivery } from './callbacks/outgoing.ts'
+import type { Seed } from './faults/draws.ts'
+import type { FaultRates } from './faults/rates.ts'
+import type { EmulatorReport, SendRecord } from './journal.ts'
+import type { NetworkProfile } from './network.ts'
+import type { OtpEntry } from './otp-log.ts'
+import type { KeyPair, ProjectKeys, ProjectOptions, ProjectPatch, ProjectState } from './projects.ts'
+import type { TriggerName } from './triggers.ts'
+
+/** What `createEmulator` takes. */
+export interface EmulatorOptions {
+  /** At least one. Default: one project, `My Shop`, with keys that the seed makes. */
+  readonly projects?: readonly ProjectOptions[] | undefined
+  /** What becomes of messages to numbers that `OUTCOMES` does not name; each field has a default. */
+  readonly network?: Partial<NetworkProfile> | undefined
+  /** How often each of `FAULTS` happens to a callback, from 0 to 1. Default: never. */
+  readonly faults?: FaultRates | undefined
+  /** A function that returns milliseconds, or a clock with timers too. Default: the machine's. */
+  readonly clock?: Clock | (() => number) | undefined
+  /** All that is left to chance follows from it, so that a run with the same seed and sends repeats. Default 1. */
+  readonly seed?: Seed | undefined
+  /** What the control API asks for from anywhere but loopback; without one it refuses there. */
+  readonly controlToken?: string | undefined
+  /** How long the answer to a callback may take, in milliseconds. Default 10,000. */
+  readonly callbackTimeoutMs?: number | undefined
+  /** How many sends and deliveries are kept for `sends()` and `deliveries()`; counts are never cut. Default 100,000. */
+  readonly keep?: number | undefined
+  /** Authorities that are trusted for https callback URLs, in PEM. Default: those that Node trusts. */
+  readonly ca?: string | Buffer | undefined
+}
+
+/** What is mounted in Express or Connect, or given to `http.createServer`. */
+export type EmulatorApp = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
+
+/** Something that happened, as it happens. No key and no body is in it but a callback's payload. */
+export type Activity =
+  { readonly type: 'send'; readonly send: SendRecord } | { readonly type: 'delivery'; readonly delivery: Delivery }
+
+/** For a call about one project. */
+export interface OfProject {
+  /** Default: the first project. */
+  readonly project?: string | undefined
+}
+
+/** The sending service, played locally. */
+export interface Emulator {
+  /** The send endpoint, to be mounted; hands other paths to `next`, or answers 404 where there is none. */
+  readonly app: EmulatorApp
+  /** The control API, to be mounted; see `CONTROL_ROUTES`. `listen` serves both. */
+  readonly controlApp: EmulatorApp
+  /**
+   * Serves both, on 127.0.0.1 unless you name a host; 0 picks a port. Throws a `MessagingWebhooksError`:
+   * `emulator_listening` where it already does, `emulator_closed`, and `emulator_port` where the port cannot be had.
+   */
+  listen(port?: number, host?: string): Promise<{ readonly url: string; readonly port: number }>
+  /** Stops at once: what is under way is cut, what waits is dropped. */
+  close(): Promise<void>
+  /**
+   * True once every message has come to its end and every callback was answered, scheduled ones too; false if
+   * `deadlineMs` (10,000) passes before.
+   */
+  idle(options?: { readonly deadlineMs?: number }): Promise<boolean>
+  /** What was sent, answered and refused since the start. */
+  report(): EmulatorReport
+  /** The answered sends, oldest first. */
+  sends(): readonly SendRecord[]
+  /** The callbacks that were made or left out, in the order in which they ended. */
+  deliveries(): readonly Delivery[]
+  /** Every `transactional` send and what became of it, oldest first. Contract, "What the service does". */
+  otpLog(): readonly OtpEntry[]
+  /** What the projects are now, without their keys. */
+  projects(): readonly ProjectState[]
+  /** The live keys of a project. Throws `emulator_project_unknown`, as every call with a project does. */
+  keys(of?: OfProject): ProjectKeys
+  /** Changes what a project is; effective at once. Throws an `OptionsError` for what cannot work. */
+  configure(patch: ProjectPatch, of?: OfProject): ProjectState
+  /**
+   * A new Auth Key and signing secret, or those that you name; the next callback uses them. Throws an `OptionsError` for
+   * an empty one. Contract, "Callback authenticity", 4.
+   */
+  rotateKeys(pair?: Partial<KeyPair>, of?: OfProject): ProjectKeys
+  /** A new API key; the old one is dead at once. Contract, "Authentication", 4. */
+  regenerateApiKey(apiKey?: string, of?: OfProject): ProjectKeys
+  /** Makes a callback that no send leads to; `fields` replace and add to those of `TRIGGERS`. */
+  trigger(name: TriggerName, fields?: Readonly<Record<string, unknown>>, of?: OfProject): Promise<readonly Delivery[]>
+  /** Makes a callback of your own, with the project's keys and signature. */
+  callback(kind: CallbackKind, payload: Readonly<Record<string, unknown>>, of?: OfProject): Promise<readonly Delivery[]>
+  /** Hears of everything as it happens. Returns the function that takes the listener off again. */
+  onActivity(listener: (activity: Activity) => void): () => void
+}

@@ -1,0 +1,115 @@
+/** Waits for an event in a test, and says what came instead where it does not come. */
+import { systemClock } from '../clock.ts'
+import { MessagingWebhooksError } from '../errors.ts'
+import { EVENT_TYPES, type EventType, type HandedOver, type WebhookEvent } from '../events.ts'
+import { historyOf } from './handed-over.ts'
+
+/** As much of a receiver as tells what its events look like. */
+interface Watched {
+  onAny(handler: never): () => void
+}
+
+/** The union of a receiver's events, typed by its schemas. */
+type EventOf<R> = R extends { onAny: (handler: infer H) => unknown }
+  ? H extends (event: infer E, ...rest: never[]) => unknown
+    ? E
+    : never
+  : never
+
+/** Under the five seconds after which Vitest and Jest end a test, so that this error is the one that is shown. */
+const TIMEOUT_MS = 4_000
+/** More than these are counted, not listed. */
+const MOST_LISTED = 20
+
+/**
+ * Resolves with the event of this type and message once all of its handlers have succeeded, be it before this call or
+ * after. An event that has no message id (`received`, `payment`, ...) is found by any field of its payload with this
+ * value, or with `undefined` by its type alone; of several the newest counts. The receiver must be of this process.
+ *
+ * Rejects with a `MessagingWebhooksError`: `wait_timed_out` after `timeoutMs` milliseconds (default 4,000), which says
+ * what was handed over meanwhile; `pattern_unknown` for a type that does not exist. Its time is the machine's, whatever
+ * `clock` the receiver has.
+ */
+export async function waitFor<R extends Watched, const T extends EventType>(
+  receiver: R,
+  type: T,
+  messageId?: string,
+  { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
+): Promise<Extract<EventOf<R>, { readonly type: T }>> {
+  if (!EVENT_TYPES.includes(type))
+    throw new MessagingWebhooksError('pattern_unknown', `There are: ${EVENT_TYPES.join(', ')}.`)
+  const { handedOver, listeners } = historyOf(receiver)
+
+  function find(): WebhookEvent | undefined {
+    return handedOver.findLast(({ event, succeeded }) => succeeded && isWanted(event, type, messageId))?.event
+  }
+
+  const event = find() ?? (await nextFound(find, listeners, timeoutMs))
+  if (event === undefined) throw timedOut(type, messageId, timeoutMs, handedOver)
+  // What was found has this type; that it is typed by this receiver's schemas, its `onAny` says.
+  return event as Extract<EventOf<R>, { readonly type: T }>
+}
+
+async function nextFound(
+  find: () => WebhookEvent | undefined,
+  listeners: Set<() => void>,
+  timeoutMs: number,
+): Promise<WebhookEvent | undefined> {
+  let stop = (): void => {}
+  try {
+    return await new Promise((resolve) => {
+      const look = (): void => {
+        const event = find()
+        if (event !== undefined) resolve(event)
+      }
+      const cancel = systemClock().setTimer(() => resolve(undefined), timeoutMs, true)
+      listeners.add(look)
+      stop = () => {
+        cancel()
+        listeners.delete(look)
+      }
+    })
+  } finally {
+    stop()
+  }
+}
+
+function isWanted(event: WebhookEvent, type: EventType, messageId: string | undefined): boolean {
+  if (event.type !== type) return false
+  if (messageId === undefined) return true
+  const own = messageIdOf(event)
+  return own === undefined ? hasValue(event.payload, messageId) : own === messageId
+}
+
+function messageIdOf(event: WebhookEvent): string | undefined {
+  if (event.type === 'late') return event.late.messageId
+  return 'messageId' in event ? event.messageId : undefined
+}
+
+function hasValue(payload: unknown, value: string): boolean {
+  return typeof payload === 'object' && payload !== null && Object.values(payload).includes(value)
+}
+
+function timedOut(
+  type: EventType,
+  messageId: string | undefined,
+  timeoutMs: number,
+  handedOver: readonly HandedOver[],
+): MessagingWebhooksError {
+  const wanted = messageId === undefined ? type : `${type} of ${messageId}`
+  return new MessagingWebhooksError(
+    'wait_timed_out',
+    `No ${wanted} was handled within ${timeoutMs} ms. ${describe(handedOver)}`,
+  )
+}
+
+function describe(handedOver: readonly HandedOver[]): string {
+  if (handedOver.length === 0) return 'Nothing was handed over.'
+  const listed = handedOver.slice(-MOST_LISTED).map(({ event, succeeded }) => {
+    const messageId = messageIdOf(event)
+    const name = messageId === undefined ? event.type : `${event.type} of ${messageId}`
+    return succeeded ? name : `${name} (a handler failed)`
+  })
+  const more = handedOver.length - listed.length
+  return `What came: ${more > 0 ? `${more} others, ` : ''}${listed.join(', ')}.`
+}

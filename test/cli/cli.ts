@@ -1,0 +1,78 @@
+/** Runs the built command line as a process, as a person at a terminal would. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished } from 'vitest'
+
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+export const SIGNING_SECRET = 'signing-secret-of-the-tests'
+export const AUTH_KEY = 'auth-key-of-the-tests'
+export const KEYS = { SIGNING_SECRET, AUTH_KEY }
+
+/** Whatever a machine does meanwhile, nothing that works takes so long. */
+export const PATIENCE = { timeout: 60_000, interval: 50 }
+
+/** Nothing of the runner's own, and no variable that the command line reads. */
+function environment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { PATH } = process.env
+  return { PATH, ...own }
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Running {
+  readonly child: ChildProcess
+  /** What it printed so far. */
+  readonly printed: { stdout: string; stderr: string }
+  readonly ended: Promise<Ended>
+}
+
+/** Starts it; it is killed at the end of the test where it still runs. */
+export function startCli(args: readonly string[], env: NodeJS.ProcessEnv = {}, input?: string | Uint8Array): Running {
+  const child = spawn(process.execPath, [MAIN, ...args], { env: environment(env), stdio: 'pipe' })
+  const printed = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => void (printed[name] += text))
+  // One that ends before it has read all of it is no failure of the test.
+  child.stdin.on('error', () => {})
+  child.stdin.end(input)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const ended = once(child, 'close').then(() => ({ code: child.exitCode, ...printed }))
+  return { child, printed, ended }
+}
+
+/** Runs it to its end. */
+export function runCli(args: readonly string[], env?: NodeJS.ProcessEnv, input?: string | Uint8Array): Promise<Ended> {
+  return startCli(args, env, input).ended
+}
+
+/** Starts a command that listens on a port of its own; resolves when it says where. */
+export async function startListening(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const running = startCli([...args, '--port', '0'], env)
+  const address = /http:\/\/127\.0\.0\.1:\d+/
+  await expect.poll(() => address.exec(running.printed.stdout)?.[0], PATIENCE).toBeDefined()
+  return { ...running, url: address.exec(running.printed.stdout)?.[0] ?? '' }
+}
+
+/** Its lines of JSON. */
+export function jsonLines(text: string): readonly Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+/** A folder that is gone after the test. */
+export function testFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'messaging-webhooks-cli-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}

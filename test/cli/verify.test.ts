@@ -1,0 +1,186 @@
+/** `verify`: each reason is named, and none gives a secret or a right digest away. */
+import { createHmac } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { signCallback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { checkSignature } from '../../src/cli/signature-steps.ts'
+import { runCli, SIGNING_SECRET, testFolder } from './cli.ts'
+
+const BODY = '{"project":"My Shop","messageId":"m-1","authKey":"key-of-the-body"}'
+const NOW = 1_800_000_000
+const AT = ['--at', String(NOW)]
+const header = signCallback(BODY, SIGNING_SECRET, { timestamp: NOW - 12 })
+
+describe('as a process', { timeout: 120_000 }, () => {
+  test('what holds', async () => {
+    const args = ['verify', '--header', header, ...AT]
+    const { code, stdout, stderr } = await runCli(args, { SIGNING_SECRET }, BODY)
+    expect({ code, stderr }).toEqual({ code: EXIT_CODES.ok.code, stderr: '' })
+    expect(stdout).toBe(
+      [
+        `✓ header t is ${NOW - 12}, with 1 v1 digest.`,
+        '✓ age    It is 12 seconds old; at most 300 are allowed.',
+        `✓ body   ${BODY.length} bytes of JSON.`,
+        `✓ digest HMAC-SHA256, keyed with the secret, over “${NOW - 12}.” and the ${BODY.length} bytes of the body is the one in the header.`,
+        'The signature holds.',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test('what does not, and why; from files, in JSON', async () => {
+    const folder = testFolder()
+    writeFileSync(join(folder, 'secret'), `${SIGNING_SECRET}\n`)
+    writeFileSync(join(folder, 'body'), `${BODY}\n`)
+    const files = ['--secret-file', join(folder, 'secret'), '--body', join(folder, 'body')]
+    const { code, stdout, stderr } = await runCli(['verify', '--header', header, ...AT, ...files, '--json'])
+    expect({ code, stderr }).toEqual({ code: EXIT_CODES.notProved.code, stderr: '' })
+    expect(JSON.parse(stdout)).toMatchObject({
+      holds: false,
+      steps: [
+        { step: 'header', holds: true },
+        { step: 'age', holds: true },
+        { step: 'body' },
+        { step: 'digest', holds: false },
+      ],
+      causes: [expect.stringContaining('a trailing newline was added to the body')],
+    })
+  })
+
+  test('a secret as an argument works, with a warning, and is not repeated', async () => {
+    const args = ['verify', '--header', header, ...AT, '--secret', SIGNING_SECRET]
+    const { code, stdout, stderr } = await runCli(args, {}, BODY)
+    expect(code).toBe(0)
+    expect(stderr).toBe(
+      "warning: --secret is seen in the list of processes and kept in the shell's history; use SIGNING_SECRET or --secret-file.\n",
+    )
+    expect(stdout).not.toContain(SIGNING_SECRET)
+  })
+
+  test.each([
+    ['no secret', [], {}, 'error: No signing secret was given.', 'usage'],
+    ['an empty file', ['--secret-file', '/dev/null'], {}, 'error: The signing secret is empty.', 'usage'],
+    [
+      'no such file',
+      ['--secret-file', '/nonexistent'],
+      {},
+      'error: The file of the signing secret cannot be read (ENOENT).',
+      'failed',
+    ],
+    [
+      'no such body',
+      ['--body', '/nonexistent'],
+      { SIGNING_SECRET },
+      'error: The file of the body cannot be read (ENOENT).',
+      'failed',
+    ],
+    ['a moment that is none', ['--at', 'noon'], { SIGNING_SECRET }, 'Expected Unix seconds, or a date', 'usage'],
+  ] as const)('%s is said', async (_, args, env, message, exit) => {
+    const { code, stderr } = await runCli(['verify', '--header', header, ...args], env, BODY)
+    expect(stderr).toContain(message)
+    expect(code).toBe(EXIT_CODES[exit].code)
+  })
+})
+
+describe('the steps', () => {
+  function check(given: Partial<Parameters<typeof checkSignature>[0]>) {
+    return checkSignature({
+      header,
+      body: Buffer.from(BODY),
+      secret: SIGNING_SECRET,
+      nowMs: NOW * 1_000,
+      toleranceSeconds: 300,
+      ...given,
+    })
+  }
+  /** Signed over something else than the body that is checked. */
+  function signedOver(signed: string, secret = SIGNING_SECRET): string {
+    return signCallback(signed, secret, { timestamp: NOW })
+  }
+
+  test.each([
+    ['301 seconds old', NOW + 289, 'It is 301 seconds old, and at most 300 are allowed'],
+    ['301 seconds ahead', NOW - 313, 'It is 301 seconds in the future, and at most 300 are allowed'],
+  ])('%s: only the age is wrong', (_, now, text) => {
+    const { holds, steps, causes } = check({ nowMs: now * 1_000 })
+    expect(holds).toBe(false)
+    expect(steps.filter((step) => !step.holds)).toEqual([
+      { step: 'age', holds: false, text: expect.stringContaining(text) as string },
+    ])
+    expect(causes).toEqual([])
+  })
+
+  test('exactly 300 seconds are allowed, and a header with its name before it', () => {
+    expect(check({ nowMs: (NOW + 288) * 1_000, header: `X-Service-Signature: ${header}\n` }).holds).toBe(true)
+  })
+
+  test.each([
+    ['v1=aa', 'too short'],
+    [`t=1,v1=${'A'.repeat(64)}`, 'capital letters'],
+    ['a'.repeat(64), 'a digest alone'],
+    ['nonsense', 'Copy the whole value'],
+  ])('a header of another form: %s', (given, cause) => {
+    const { holds, steps, causes } = check({ header: given })
+    expect({ holds, steps }).toMatchObject({ holds: false, steps: [{ step: 'header', holds: false }] })
+    expect(causes.join()).toContain(cause)
+  })
+
+  test('milliseconds', () => {
+    const { steps } = check({ header: `t=1800000000000,v1=${'a'.repeat(64)}` })
+    expect(steps[0]?.text).toContain('milliseconds')
+  })
+
+  test.each([
+    ['a newline more', `${BODY}\n`, BODY, 'a trailing newline was added'],
+    ['a CRLF more', `${BODY}\r\n`, BODY, 'a trailing newline was added'],
+    ['a newline less', BODY, `${BODY}\n`, 'lost its trailing newline'],
+    ['CRLF for LF', '{\r\n"a":1}', '{\n"a":1}', 'from LF to CRLF'],
+    ['a byte order mark more', `\ufeff${BODY}`, BODY, 'byte order mark'],
+    ['re-serialised', '{ "a": 1,\n "b": [1, 2] }', '{"a":1,"b":[1,2]}', 'parsed and re-serialised'],
+    ['re-serialised with spaces', '{"a":1,"b":[1,{"c":null}]}', '{"a": 1, "b": [1, {"c": null}]}', 'json.dumps'],
+    ['formatted', '{"a":1}', '{\n  "a": 1\n}', 'over several lines'],
+    ['with an authKey put in', BODY, '{"project":"My Shop","messageId":"m-1"}', 'authKey was taken out'],
+  ])('a body %s is found out', (_, given, signed, cause) => {
+    const { holds, causes } = check({ body: Buffer.from(given), header: signedOver(signed) })
+    expect(holds).toBe(false)
+    expect(causes).toContainEqual(expect.stringContaining(cause))
+  })
+
+  test.each([
+    ['with a line end', `${SIGNING_SECRET}\n`, SIGNING_SECRET, 'white space at an end'],
+    ['without the line end it was made with', SIGNING_SECRET, `${SIGNING_SECRET}\n`, 'with a line end behind it'],
+    ['in quotation marks', `"${SIGNING_SECRET}"`, SIGNING_SECRET, 'quotation marks'],
+  ])('a secret %s is found out', (_, given, signedWith, cause) => {
+    const { causes } = check({ secret: given, header: signedOver(BODY, signedWith) })
+    expect(causes).toEqual([expect.stringContaining(cause)])
+  })
+
+  test.each(['hex', 'base64'] as const)('a secret that was decoded from %s is found out', (encoding) => {
+    const bytes = Buffer.from('0123456789abcdef0123', 'latin1')
+    const digest = createHmac('sha256', bytes).update(`${NOW}.${BODY}`).digest('hex')
+    const { causes } = check({ secret: bytes.toString(encoding), header: `t=${NOW},v1=${digest}` })
+    expect(causes).toContainEqual(expect.stringContaining(`decoded from ${encoding}`))
+  })
+
+  test('a digest over the body alone is found out', () => {
+    const digest = createHmac('sha256', SIGNING_SECRET).update(BODY).digest('hex')
+    expect(check({ header: `t=${NOW},v1=${digest}` }).causes).toEqual([expect.stringContaining('over the body alone')])
+  })
+
+  test('what no usual mistake explains is most likely another secret', () => {
+    const { causes } = check({ secret: 'another' })
+    expect(causes[0]).toContain('wrong secret')
+  })
+
+  test('neither a secret, nor a digest that would be right, nor the body is in what is said', () => {
+    const right = /v1=(\w+)/.exec(header)?.[1] ?? ''
+    for (const given of [{ body: Buffer.from(`${BODY} `) }, { header: `t=${NOW - 12},v1=${'0'.repeat(64)}` }, {}]) {
+      const said = JSON.stringify(check(given))
+      expect(said).not.toContain(SIGNING_SECRET)
+      expect(said).not.toContain(right)
+      expect(said).not.toContain('key-of-the-body')
+    }
+  })
+})

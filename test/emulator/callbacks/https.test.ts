@@ -1,0 +1,73 @@
+/** Callbacks over TLS, to a server with a certificate of its own. */
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { createReceiver } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { FaultName } from '../../../src/emulator/faults/faults.ts'
+import { makeCertificate } from '../../support/certificate.ts'
+import { AUTH_KEY, SIGNING_SECRET } from '../../support/receiving.ts'
+import { NOW_MS, outgoing, PATIENCE_MS, sending } from './playing.ts'
+
+vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
+
+const certificate = makeCertificate()
+// Where tests must all run, a tool that is absent turns them red.
+const isSkipped = certificate === undefined && process.env['CI'] !== 'true'
+if (isSkipped) console.log('The tests over TLS are skipped: there is no openssl.')
+
+async function receivingSecurely() {
+  const receiver = createReceiver({
+    credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
+    clock: () => NOW_MS,
+    logger: false,
+  })
+  const server = https.createServer({ ...certificate }, receiver.middleware('status'))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await receiver.close({ deadlineMs: 100 })
+  })
+  const { port } = server.address() as AddressInfo
+  return { receiver, url: `https://127.0.0.1:${port}/` }
+}
+
+test.skipIf(isSkipped)('are taken where the certificate is trusted', async () => {
+  const { receiver, url } = await receivingSecurely()
+  const { sender } = sending({ ca: certificate?.cert })
+  expect(await sender.send(outgoing(url, callback.smsDelivery()))).toMatchObject([
+    { url, sent: true, intact: true, status: 204 },
+  ])
+  expect(await receiver.stats()).toMatchObject({ taken: 1 })
+})
+
+test.skipIf(isSkipped)('are not sent where it is not', async () => {
+  const { receiver, url } = await receivingSecurely()
+  const { sender } = sending()
+  const [delivery] = await sender.send(outgoing(url, callback.smsDelivery()))
+  expect(delivery).toMatchObject({ sent: false, intact: false, error: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+  expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 0 })
+})
+
+test.skipIf(isSkipped).each<[FaultName, number]>([
+  ['chunkedBody', 1],
+  ['slowBody', 1],
+  ['halfClose', 1],
+  ['connectionReset', 0],
+  ['tamperedByte', 0],
+])('with %s', async (name, taken) => {
+  const { receiver, url } = await receivingSecurely()
+  const { sender } = sending({ ca: certificate?.cert, faults: { [name]: 1 } })
+  const [delivery] = await sender.send(outgoing(url, callback.smsDelivery()))
+  expect(delivery).toMatchObject({ sent: true, intact: taken === 1 })
+  await expect
+    .poll(
+      async () => {
+        const stats = await receiver.stats()
+        return { taken: stats.taken, refused: stats.refused }
+      },
+      { timeout: PATIENCE_MS },
+    )
+    .toEqual({ taken, refused: 1 - taken })
+})

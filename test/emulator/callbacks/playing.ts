@@ -1,0 +1,105 @@
+/** The emulator's sender against a real receiver on loopback, and what both of them saw. */
+import http from 'node:http'
+import {
+  createReceiver,
+  RefusedError,
+  type CallbackKind,
+  type ProofPolicy,
+  type WebhookEvent,
+} from 'messaging-webhooks'
+import { onTestFinished } from 'vitest'
+import type { Delivery, Outgoing } from '../../../src/emulator/callbacks/outgoing.ts'
+import { createSender, type SenderOptions } from '../../../src/emulator/callbacks/sender.ts'
+import { AUTH_KEY, listen, SIGNING_SECRET } from '../../support/receiving.ts'
+
+interface SeenRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: http.IncomingHttpHeaders
+  readonly signatures: readonly string[]
+  /** What arrived of the body. */
+  readonly chunks: readonly Buffer[]
+}
+
+/** For whatever must happen: the machine may be busy with something else. */
+export const PATIENCE_MS = 60_000
+
+/** A sender that the test's end closes. Its clock stands still, so that 300 s are 300 s. */
+export function sending(options: Partial<SenderOptions> = {}) {
+  const deliveries: Delivery[] = []
+  const sender = createSender({
+    seed: 1,
+    nowMs: () => NOW_MS,
+    timeoutMs: PATIENCE_MS,
+    onDelivery: (delivery) => void deliveries.push(delivery),
+    ...options,
+  })
+  onTestFinished(() => sender.close())
+  return { sender, deliveries }
+}
+
+export const NOW_MS = Date.UTC(2026, 4, 17, 12, 0, 0, 500)
+
+/** A server that writes down each request and leaves the answer to `answer`; 204 where there is none. */
+export async function serving(answer?: http.RequestListener) {
+  const seen: SeenRequest[] = []
+  const server = http.createServer((request, response) => {
+    const chunks: Buffer[] = []
+    const signatures = request.headersDistinct['x-service-signature'] ?? []
+    const { method = '', url = '', headers } = request
+    seen.push({ method, url, headers, signatures, chunks })
+    const { push } = request
+    // Before anything else reads it: the receiver must find the stream untouched.
+    request.push = (chunk: unknown, ...rest) => {
+      if (Buffer.isBuffer(chunk)) chunks.push(Buffer.from(chunk))
+      return push.call(request, chunk, ...rest)
+    }
+    if (answer === undefined) {
+      request.resume()
+      request.once('end', () => response.writeHead(204).end())
+    } else answer(request, response)
+  })
+  const url = await listen(server)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url, server, seen }
+}
+
+/** A receiver with the live pair only, by the same clock. */
+export async function playing(
+  options: Partial<SenderOptions> = {},
+  { kind = 'status', proof }: { readonly kind?: CallbackKind; readonly proof?: ProofPolicy | undefined } = {},
+) {
+  const receiver = createReceiver({
+    credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
+    clock: () => NOW_MS,
+    logger: false,
+    bodyTimeoutMs: PATIENCE_MS,
+  })
+  const handed: WebhookEvent[] = []
+  const refusals: string[] = []
+  receiver.onAny((event) => void handed.push(event))
+  receiver.onError((error) => {
+    if (error instanceof RefusedError) refusals.push(error.code)
+  })
+  // What is registered last runs first, and a receiver closes once its server has.
+  onTestFinished(() => receiver.close({ deadlineMs: 100 }))
+  const { url, seen } = await serving(receiver.middleware(kind, { proof }))
+  return { ...sending(options), url, seen, receiver, handed, refusals }
+}
+
+/** A callback of the live pair. */
+export function outgoing(url: string, payload: Outgoing['payload'], fields: Partial<Outgoing> = {}): Outgoing {
+  return {
+    url,
+    kind: 'status',
+    project: 'My Shop',
+    authKey: AUTH_KEY,
+    signingSecret: SIGNING_SECRET,
+    payload,
+    key: JSON.stringify([payload['messageId'], payload['status'], payload['id']]),
+    ...fields,
+  }
+}

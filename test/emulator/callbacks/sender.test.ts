@@ -1,0 +1,266 @@
+/** What the sender posts where nothing goes wrong, and what it records where something does. */
+import { createHmac } from 'node:crypto'
+import net from 'node:net'
+import { inspect } from 'node:util'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test, vi } from 'vitest'
+import { createFaultPlan } from '../../../src/emulator/faults/plan.ts'
+import { AUTH_KEY, SIGNING_SECRET } from '../../support/receiving.ts'
+import { NOW_MS, outgoing, PATIENCE_MS, playing, sending, serving } from './playing.ts'
+
+vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
+
+const NOW_SECONDS = Math.floor(NOW_MS / 1_000)
+
+test('posts the payload with the authKey at top level and a signature over the exact bytes', async () => {
+  const { url, seen } = await serving()
+  const { sender, deliveries } = sending()
+  const payload = callback.chatApp({ note: 'Grüße 🎉' })
+  const sent = await sender.send(outgoing(`${url}callbacks/status?shop=1`, payload))
+  expect(seen).toHaveLength(1)
+  const [request] = seen
+  const body = Buffer.concat(request?.chunks ?? [])
+  expect(request).toMatchObject({
+    method: 'POST',
+    url: '/callbacks/status?shop=1',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'content-length': String(body.length),
+    },
+  })
+  expect(JSON.parse(body.toString())).toEqual({ ...payload, authKey: AUTH_KEY })
+  const digest = createHmac('sha256', SIGNING_SECRET).update(`${NOW_SECONDS}.`).update(body).digest('hex')
+  expect(request?.signatures).toEqual([`t=${NOW_SECONDS},v1=${digest}`])
+  expect(sent).toEqual([
+    {
+      kind: 'status',
+      project: 'My Shop',
+      url: `${url}callbacks/status?shop=1`,
+      payload,
+      sentAtMs: NOW_MS,
+      tookMs: 0,
+      faults: [],
+      intact: true,
+      sent: true,
+      status: 204,
+    },
+  ])
+  expect(deliveries).toEqual(sent)
+})
+
+test('a payload’s own authKey gives way to the project’s', async () => {
+  const { url, seen } = await serving()
+  const { sender } = sending()
+  await sender.send(outgoing(url, { messageId: 'm', authKey: 'another' }))
+  expect(JSON.parse(Buffer.concat(seen[0]?.chunks ?? []).toString())).toEqual({ messageId: 'm', authKey: AUTH_KEY })
+})
+
+test.each([200, 204, 301, 307, 400, 401, 404, 500, 503])(
+  '%d is recorded: not followed, not tried again',
+  async (status) => {
+    const elsewhere = await serving()
+    const { url, seen } = await serving((request, response) => {
+      request.resume()
+      response.writeHead(status, { location: elsewhere.url }).end('an answer')
+    })
+    const { sender } = sending()
+    expect(await sender.send(outgoing(url, callback.payment(), { kind: 'payment' }))).toMatchObject([
+      { kind: 'payment', status, intact: true, sent: true },
+    ])
+    expect(seen).toHaveLength(1)
+    expect(elsewhere.seen).toHaveLength(0)
+  },
+)
+
+test('an answer that never comes is given up', async () => {
+  const { url } = await serving((request) => void request.resume())
+  const { sender } = sending({ timeoutMs: 200 })
+  const [delivery] = await sender.send(outgoing(url, callback.payment()))
+  expect(delivery).toMatchObject({ sent: true, intact: true, error: 'no answer within 200 ms' })
+  expect(delivery).not.toHaveProperty('status')
+})
+
+test('an answer without end has told its status', async () => {
+  const { url } = await serving((request, response) => {
+    request.resume()
+    response.writeHead(200)
+    const more = (): boolean => response.write('x'.repeat(65_536), () => !response.destroyed && setImmediate(more))
+    more()
+  })
+  const { sender } = sending()
+  expect(await sender.send(outgoing(url, callback.payment()))).toMatchObject([{ status: 200 }])
+})
+
+test('a closed port, a broken URL and a URL of another kind are recorded', async () => {
+  const { sender } = sending()
+  const free = net.createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => free.once('listening', resolve))
+  const { port } = free.address() as net.AddressInfo
+  await new Promise((resolve) => free.close(resolve))
+  const payload = callback.payment()
+  expect(await sender.send(outgoing(`http://127.0.0.1:${port}/`, payload))).toMatchObject([
+    { sent: false, intact: false, error: 'connection refused' },
+  ])
+  for (const url of ['nonsense', 'ftp://127.0.0.1/'])
+    expect(await sender.send(outgoing(url, payload))).toMatchObject([
+      { sent: false, intact: false, error: 'the callback URL is no http or https URL' },
+    ])
+})
+
+test('a URL whose credentials are broken is recorded without them', async () => {
+  const { url } = await serving()
+  const { sender } = sending()
+  const broken = url.replace('http://', 'http://%E0%A4:passphrase@')
+  expect(await sender.send(outgoing(broken, callback.payment()))).toMatchObject([
+    { url, sent: false, intact: false, error: 'the callback URL cannot be posted to' },
+  ])
+})
+
+test('a connection that cannot be reset, for there is none, is recorded as that', async () => {
+  const { sender } = sending({ faults: { connectionReset: 1 } })
+  expect(await sender.send(outgoing('http://127.0.0.1:1/', callback.payment()))).toMatchObject([
+    { sent: false, error: 'connection refused' },
+  ])
+})
+
+test('a server that hangs up is recorded', async () => {
+  const { url } = await serving((request) => void request.socket.destroy())
+  const { sender } = sending()
+  const [delivery] = await sender.send(outgoing(url, callback.payment()))
+  expect(delivery).not.toHaveProperty('status')
+  expect(delivery?.error).toMatch(/connection/)
+})
+
+test('a payload that is no JSON is recorded', async () => {
+  const { url, seen } = await serving()
+  const { sender } = sending()
+  expect(await sender.send(outgoing(url, { amount: 10n }))).toMatchObject([
+    { sent: false, intact: false, error: 'the payload cannot be written as JSON' },
+  ])
+  expect(seen).toHaveLength(0)
+})
+
+test('neither keys nor the credentials of a URL are in a record', async () => {
+  const { url } = await serving()
+  const { sender, deliveries } = sending({ faults: { oldKey: 0.5, tamperedByte: 0.5 } })
+  const secretUrl = url.replace('http://', 'http://me:passphrase@')
+  for (let nth = 0; nth < 20; nth += 1) await sender.send(outgoing(secretUrl, callback.payment()))
+  await sender.send(outgoing('http://me:passphrase@127.0.0.1:1/', callback.payment()))
+  const shown = inspect(deliveries, { depth: null })
+  for (const secret of ['passphrase', AUTH_KEY, SIGNING_SECRET]) expect(shown).not.toContain(secret)
+})
+
+test('an old key is the one before the rotation, where there was one', async () => {
+  const { url, seen } = await serving()
+  const { sender } = sending({ faults: { oldKey: 1 } })
+  const before = { previousAuthKey: 'key before', previousSigningSecret: 'secret before' }
+  await sender.send(outgoing(url, callback.payment(), before))
+  const body = Buffer.concat(seen[0]?.chunks ?? [])
+  const digest = createHmac('sha256', 'secret before').update(`${NOW_SECONDS}.`).update(body).digest('hex')
+  expect(JSON.parse(body.toString())).toMatchObject({ authKey: 'key before' })
+  expect(seen[0]?.signatures).toEqual([`t=${NOW_SECONDS},v1=${digest}`])
+})
+
+test('half a rotation leaves no half that holds', async () => {
+  const { sender, url, handed } = await playing({ faults: { oldKey: 1 } })
+  const before = { previousAuthKey: AUTH_KEY, previousSigningSecret: SIGNING_SECRET }
+  expect(await sender.send(outgoing(url, callback.smsDelivery(), before))).toMatchObject([{ status: 401 }])
+  expect(handed).toEqual([])
+})
+
+test('a listener that throws harms nothing', async () => {
+  const { url } = await serving()
+  const { sender } = sending({
+    onDelivery() {
+      throw new Error('mine')
+    },
+  })
+  expect(await sender.send(outgoing(url, callback.payment()))).toMatchObject([{ status: 204 }])
+})
+
+test('idle waits for what is held back', async () => {
+  const { url, seen } = await serving()
+  const { sender } = sending({ faults: { delay: 0.4, reorder: 0.3, burst: 0.3, slowBody: 0.5 } })
+  for (let nth = 0; nth < 20; nth += 1) void sender.send(outgoing(url, callback.smsDelivery()))
+  await sender.idle()
+  expect(seen).toHaveLength(20)
+})
+
+test('close cuts what is under way, drops what waits, and takes nothing more', async () => {
+  const { url, seen } = await serving((request) => void request.resume())
+  const { sender } = sending({ faults: { reorder: 0.5 } })
+  const sent = Promise.all(
+    Array.from({ length: 20 }, (_, nth) => sender.send(outgoing(url, callback.smsDelivery({ messageId: `m-${nth}` })))),
+  )
+  await expect.poll(() => seen.length, { timeout: PATIENCE_MS }).toBeGreaterThan(0)
+  await sender.close()
+  const deliveries = (await sent).flat()
+  expect(deliveries.map(({ error }) => error)).toEqual(deliveries.map(() => 'the sender was closed'))
+  expect(deliveries.some((delivery) => !delivery.sent)).toBe(true)
+  expect(await sender.send(outgoing(url, callback.payment()))).toMatchObject([{ sent: false, intact: false }])
+})
+
+test('what is to be reordered arrives behind the next one of its message, and no other', async () => {
+  const faults = { reorder: 0.5 }
+  const plan = createFaultPlan({ rates: faults, seed: 1 })
+  const keys = Array.from({ length: 100 }, (_, nth) => `key ${nth}`)
+  const isHeld = (key: string): boolean => plan.of(key).requests[0]?.faults.has('reorder') === true
+  const [held = '', otherHeld = ''] = keys.filter(isHeld)
+  const [other = '', next = ''] = keys.filter((key) => !isHeld(key))
+  const { url, seen } = await serving()
+  const { sender } = sending({ faults })
+  const post = (messageId: string, status: string, key: string) =>
+    sender.send(outgoing(url, callback.smsDelivery({ messageId, status }), { key }))
+  const all = Promise.all([post('m', 'accepted', held), post('other', 'accepted', otherHeld)])
+  await post('another', 'success', other)
+  await post('m', 'success', next)
+  await all
+  const order = seen.map(({ chunks }) => {
+    const { messageId, status } = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>
+    return `${String(messageId)} ${String(status)}`
+  })
+  expect(order).toEqual(['another success', 'm success', 'm accepted', 'other accepted'])
+})
+
+test('10 that are to burst are posted at once', async () => {
+  const arrived: (() => void)[] = []
+  const { url, seen } = await serving((request, response) => {
+    request.resume()
+    arrived.push(() => response.writeHead(204).end())
+  })
+  const { sender } = sending({ faults: { burst: 1 } })
+  const sent = Array.from({ length: 10 }, (_, nth) => sender.send(outgoing(url, callback.payment({ id: `p-${nth}` }))))
+  // None is answered before all have come.
+  await expect.poll(() => seen.length, { timeout: PATIENCE_MS }).toBe(10)
+  for (const answer of arrived) answer()
+  expect((await Promise.all(sent)).flat().map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 204))
+})
+
+test('many at once are posted with a bounded number of connections', async () => {
+  let open = 0
+  let most = 0
+  const { url } = await serving((request, response) => {
+    open += 1
+    most = Math.max(most, open)
+    request.resume()
+    setTimeout(() => {
+      open -= 1
+      response.writeHead(204).end()
+    }, 1)
+  })
+  const { sender } = sending()
+  const sent = await Promise.all(Array.from({ length: 600 }, () => sender.send(outgoing(url, callback.payment()))))
+  expect(sent.flat().every(({ status }) => status === 204)).toBe(true)
+  expect(most).toBeGreaterThan(1)
+  expect(most).toBeLessThanOrEqual(128)
+})
+
+test('nothing keeps a connection once it is idle', async () => {
+  const { url, server } = await serving()
+  const { sender } = sending()
+  await sender.send(outgoing(url, callback.payment()))
+  await expect
+    .poll(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count))), { timeout: PATIENCE_MS })
+    .toBe(0)
+})

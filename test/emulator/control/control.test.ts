@@ -1,0 +1,217 @@
+/** The control API as HTTP: its routes, and who may use them. */
+import http from 'node:http'
+import { networkInterfaces } from 'node:os'
+import express from 'express'
+import { createEmulator, CONTROL_ROUTES, OUTCOMES } from 'messaging-webhooks/emulator'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { listen } from '../../support/receiving.ts'
+import {
+  API_KEY,
+  AUTH_KEY,
+  call,
+  collecting,
+  emulating,
+  postJson,
+  sendFrom,
+  SHOP,
+  SIGNING_SECRET,
+  type Answered,
+} from '../emulating.ts'
+
+const json = { 'content-type': 'application/json' }
+
+async function controlled(token?: string) {
+  const { collected, callbackUrls } = await collecting()
+  const emulating_ = await emulating({ callbackUrls }, { controlToken: token })
+  const { url } = emulating_
+  const get = (path: string) => call(url + path)
+  const post = (path: string, body: object = {}) => postJson(url + path, body)
+  return { ...emulating_, collected, callbackUrls, get, post }
+}
+
+describe('routes', () => {
+  test('GET /control lists them all', async () => {
+    const { get } = await controlled()
+    const listed = CONTROL_ROUTES.map(({ method, path, what }) => ({ method, path, what }))
+    expect(await get('/control')).toEqual({ status: 200, body: listed })
+    expect(listed.length).toBeGreaterThan(12)
+  })
+
+  test('tell what was sent and what came of it, a page at a time', async () => {
+    const { endpoint, get, post, emulator } = await controlled()
+    await sendFrom(endpoint, { to: ['999100000000', '999200000000'], type: 'transactional' })
+    expect(await post('/control/idle', { deadlineMs: 60_000 })).toEqual({ status: 200, body: { idle: true } })
+    expect((await get('/control/report')).body).toEqual(emulator.report())
+    expect((await get('/control/sends')).body).toMatchObject({ items: [{ httpStatus: 200 }], next: null })
+    expect((await get('/control/otp-log')).body).toEqual({ items: emulator.otpLog(), next: null })
+    const first = (await get('/control/deliveries?limit=1')).body as { items: object[]; next: number }
+    const second = (await get(`/control/deliveries?after=${first.next}&limit=1`)).body as typeof first
+    expect([...first.items, ...second.items]).toEqual(emulator.deliveries())
+    expect([first.next, second.next]).toEqual([1, null])
+  })
+
+  test('list the documented numbers and the triggers', async () => {
+    const { get } = await controlled()
+    const { body } = await get('/control/outcomes')
+    expect((body as { number: string }[]).map(({ number }) => number)).toEqual(OUTCOMES.map(({ number }) => number))
+    expect((await get('/control/triggers')).body).toMatchObject([
+      { event: 'received', kind: 'received' },
+      {},
+      {},
+      {},
+      {},
+      {},
+    ])
+  })
+
+  test('change a project', async () => {
+    const { url, get, endpoint } = await controlled()
+    const patch = { method: 'PATCH', headers: json, body: JSON.stringify({ balance: 0 }) }
+    expect((await call(`${url}/control/projects/My%20Shop`, patch)).body).toMatchObject({ name: SHOP, balance: 0 })
+    expect((await get('/control/projects')).body).toMatchObject([{ name: SHOP, balance: 0 }])
+    expect((await sendFrom(endpoint, { to: '999100000000' })).body).toMatchObject({
+      recipients: [{ statusCode: '22' }],
+    })
+  })
+
+  test('show keys where they are asked for, and nowhere else', async () => {
+    const { get } = await controlled()
+    const keys = { apiKey: API_KEY, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+    expect((await get('/control/projects/My%20Shop/keys')).body).toEqual(keys)
+    for (const path of ['', '/projects', '/report', '/sends', '/deliveries', '/otp-log'])
+      for (const key of Object.values(keys))
+        expect(JSON.stringify((await get(`/control${path}`)).body)).not.toContain(key)
+  })
+
+  test('rotate the pair and regenerate the API key', async () => {
+    const { post, emulator, endpoint } = await controlled()
+    const rotated = await post('/control/projects/My%20Shop/rotate-keys', { authKey: 'mine' })
+    expect(rotated.body).toEqual(emulator.keys())
+    expect(rotated.body).toMatchObject({ authKey: 'mine', apiKey: API_KEY })
+    expect(emulator.keys().signingSecret).not.toBe(SIGNING_SECRET)
+    const { body } = await post('/control/projects/My%20Shop/regenerate-api-key')
+    expect((await sendFrom(endpoint, { to: '999100000000' })).status).toBe(400)
+    expect((await sendFrom(endpoint, { to: '999100000000', ...(body as { apiKey: string }) })).status).toBe(200)
+  })
+
+  test('trigger, and make a callback of your own', async () => {
+    const { post, collected } = await controlled()
+    expect(await post('/control/trigger', { event: 'payment', fields: { amount: 7 } })).toMatchObject({
+      status: 200,
+      body: [{ kind: 'payment', status: 204, intact: true }],
+    })
+    expect((await post('/control/callback', { kind: 'status', payload: { a: 1 } })).status).toBe(200)
+    expect(collected.map(({ body }) => body)).toMatchObject([{ amount: 7 }, { a: 1 }])
+  })
+})
+
+describe('a request that is wrong', () => {
+  test.each([
+    ['GET', '/control/nothing', undefined, 404, 'route_unknown'],
+    ['GET', '/control/projects/a/b/c', undefined, 404, 'route_unknown'],
+    ['DELETE', '/control/report', undefined, 405, 'method_not_allowed'],
+    ['POST', '/control/trigger', '{', 400, 'invalid_request'],
+    ['POST', '/control/trigger', '{}', 400, 'invalid_request'],
+    ['POST', '/control/trigger', '{"event":"nothing"}', 400, 'invalid_request'],
+    ['POST', '/control/trigger', '{"event":"payment","more":1}', 400, 'invalid_request'],
+    ['POST', '/control/trigger', '{"event":"payment","project":"No Shop"}', 404, 'emulator_project_unknown'],
+    ['POST', '/control/callback', '{"kind":"status","payload":[]}', 400, 'invalid_request'],
+    ['GET', '/control/projects/No%20Shop/keys', undefined, 404, 'emulator_project_unknown'],
+    ['GET', '/control/projects/%E0/keys', undefined, 400, 'invalid_request'],
+    ['PATCH', '/control/projects/My%20Shop', '{"balance":-1}', 400, 'options_invalid'],
+    ['PATCH', '/control/projects/My%20Shop', '{"apiKey":"x"}', 400, 'options_invalid'],
+    ['PATCH', '/control/projects/My%20Shop', '{"callbackUrls":{"status":"ftp://x"}}', 400, 'options_invalid'],
+    ['GET', '/control/sends?limit=0', undefined, 400, 'invalid_request'],
+  ])('%s %s %s is answered %i, %s', async (method, path, body, status, code) => {
+    const { url } = await controlled()
+    const answer = await call(url + path, { method, headers: json, ...(body === undefined ? {} : { body }) })
+    expect(answer).toMatchObject({ status, body: { error: { code, message: expect.any(String) as string } } })
+  })
+
+  test('is one whose body is a form, as a page of a browser can post it', async () => {
+    const { url, emulator } = await controlled()
+    const body = '{"event":"payment"}'
+    const headers = { 'content-type': 'text/plain' }
+    expect((await call(`${url}/control/trigger`, { method: 'POST', headers, body })).status).toBe(415)
+    expect(emulator.deliveries()).toEqual([])
+  })
+})
+
+/** `fetch` lets nobody choose `Host`. */
+function get(url: string, headers: Record<string, string>): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    http
+      .get(`${url}/control/projects`, { headers }, (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) }))
+      })
+      .on('error', reject)
+  })
+}
+
+describe('access', () => {
+  const STRANGE: readonly Record<string, string>[] = [
+    { host: 'evil.example' },
+    { host: 'localhost.evil.example' },
+    { host: '127.0.0.1.evil.example' },
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { 'x-forwarded-for': '192.0.2.1' },
+    { forwarded: 'for=192.0.2.1' },
+  ]
+
+  test.each(STRANGE)('on loopback with %j needs the token', async (headers) => {
+    const without = await controlled()
+    expect(await get(without.url, headers)).toMatchObject({ status: 403, body: { error: { code: 'control_refused' } } })
+    const { url } = await controlled('a token')
+    const { url: other } = await controlled('token-of-the-test')
+    expect((await get(url, headers)).status).toBe(401)
+    expect((await get(other, { ...headers, authorization: 'Bearer wrong' })).status).toBe(401)
+    expect((await get(other, { ...headers, authorization: 'Bearer token-of-the-test' })).status).toBe(200)
+  })
+
+  test.each([
+    { host: 'localhost:1' },
+    { host: '[::1]:80' },
+    { host: '127.0.0.2' },
+    { origin: 'http://localhost:3000' },
+  ])('on loopback with %j needs none', async (headers) => {
+    const { url } = await controlled()
+    expect((await get(url, headers)).status).toBe(200)
+  })
+
+  const outside = Object.values(networkInterfaces())
+    .flat()
+    .find((address) => address !== undefined && !address.internal && address.family === 'IPv4')
+
+  // The address is this machine's own: nothing leaves it.
+  test.skipIf(outside === undefined)('by another address of this machine needs the token', async () => {
+    const emulator = createEmulator({ controlToken: 'token-of-the-test' })
+    onTestFinished(() => emulator.close())
+    const { port } = await emulator.listen(0, '0.0.0.0')
+    const url = `http://${outside?.address ?? ''}:${port}`
+    expect((await get(url, { host: 'localhost' })).status).toBe(401)
+    expect((await get(url, { authorization: 'Bearer token-of-the-test' })).status).toBe(200)
+    expect((await get(`http://127.0.0.1:${port}`, {})).status).toBe(200)
+    expect((await call(`${url}/api/v1/messaging`)).status).toBe(401)
+  })
+})
+
+test('the control API can be mounted, apart from the send endpoint', async () => {
+  const emulator = createEmulator()
+  onTestFinished(() => emulator.close())
+  const app = express()
+  app.use(express.json())
+  app.use(emulator.controlApp)
+  app.get('/controls', (_request, response) => void response.json({ other: true }))
+  const server = http.createServer(app)
+  const url = await listen(server)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  expect((await call(`${url}control/report`)).body).toEqual(emulator.report())
+  expect((await postJson(`${url}control/trigger`, { event: 'payment' })).body).toEqual([])
+  expect((await call(`${url}controls`)).body).toEqual({ other: true })
+})

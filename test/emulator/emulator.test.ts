@@ -1,0 +1,141 @@
+/** Options, listening and closing, and that a run repeats. */
+import http from 'node:http'
+import { createEmulator, FAULT_NAMES, type Delivery, type EmulatorOptions } from 'messaging-webhooks/emulator'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { listen } from '../support/receiving.ts'
+import { AT_ONCE, collecting, emulating, sendFrom, SHOP } from './emulating.ts'
+
+describe('an option that cannot work', () => {
+  const shop = { name: SHOP }
+  const CASES: readonly (readonly [name: string, options: object, text: string])[] = [
+    ['no projects', { projects: [] }, 'projects'],
+    ['a project without a name', { projects: [{ name: '' }] }, 'projects.0.name'],
+    ['two of one name', { projects: [shop, shop] }, 'two have the same name'],
+    ['an unknown option', { project: shop }, 'no option project'],
+    ['an unknown option of a project', { projects: [{ ...shop, url: 'x' }] }, 'no option url'],
+    ['an empty key', { projects: [{ ...shop, authKey: '' }] }, 'projects.0.authKey'],
+    ['a URL of another scheme', { projects: [{ ...shop, callbackUrls: { status: 'file:///x' } }] }, 'http or https'],
+    ['a kind that is none', { projects: [{ ...shop, callbackUrls: { statuses: 'http://x' } }] }, 'callbackUrls'],
+    ['a negative balance', { projects: [{ ...shop, balance: -1 }] }, 'projects.0.balance'],
+    ['a share above 1', { network: { readShare: 1.5 } }, 'network.readShare'],
+    ['shares that are too much together', { network: { permanentShare: 0.6, transientShare: 0.6 } }, 'more than 1'],
+    ['delays the wrong way round', { network: { delayMs: [5, 1] } }, 'the least first'],
+    ['an unknown fault', { faults: { gremlins: 1 } }, 'gremlins'],
+    ['a rate above 1', { faults: { drop: 2 } }, 'drop'],
+    ['a clock that is none', { clock: 5 }, 'clock'],
+    ['a seed that is none', { seed: {} }, 'seed'],
+  ]
+
+  test.each(CASES)('%s is an error that says where', (_, options, text) => {
+    expect(() => createEmulator(options as EmulatorOptions)).toThrow(
+      expect.objectContaining({ code: 'options_invalid', message: expect.stringContaining(text) as string }) as Error,
+    )
+  })
+
+  test('is not quoted, for it may be a key', () => {
+    const options = { projects: [{ name: SHOP, apiKey: ['secret-of-mine'] }] } as unknown as EmulatorOptions
+    expect(() => createEmulator(options)).toThrow(/^((?!secret-of-mine).)*$/)
+  })
+})
+
+describe('listening', () => {
+  test('is on loopback, on a free port, and once', async () => {
+    const { emulator, url } = await emulating()
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    await expect(emulator.listen()).rejects.toMatchObject({ code: 'emulator_listening' })
+  })
+
+  test('on a port that is taken is an error, after which another can be tried', async () => {
+    const { url } = await emulating()
+    const second = createEmulator()
+    onTestFinished(() => second.close())
+    await expect(second.listen(Number(new URL(url).port))).rejects.toMatchObject({ code: 'emulator_port' })
+    expect(await second.listen()).toMatchObject({ port: expect.any(Number) as number })
+  })
+
+  test('ends with close, and so does everything else', async () => {
+    const { callbackUrls } = await collecting()
+    const { emulator, endpoint } = await emulating({ callbackUrls })
+    await emulator.close()
+    await emulator.close()
+    await expect(fetch(endpoint)).rejects.toThrow()
+    await expect(emulator.listen()).rejects.toMatchObject({ code: 'emulator_closed' })
+    await expect(emulator.trigger('received')).rejects.toMatchObject({ code: 'emulator_closed' })
+    await expect(emulator.callback('status', {})).rejects.toMatchObject({ code: 'emulator_closed' })
+  })
+})
+
+describe('a run', () => {
+  const faults = Object.fromEntries(FAULT_NAMES.map((name) => [name, name.includes('300') ? 0 : 0.08]))
+  const to = Array.from({ length: 40 }, (_, index) => `25471100${String(index).padStart(4, '0')}`)
+
+  /** Answers whatever comes, and survives what comes by half. */
+  async function takingAll(): Promise<string> {
+    const server = http.createServer((request, response) => {
+      request.on('error', () => {})
+      request.resume().on('end', () => response.writeHead(204).end())
+    })
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return listen(server)
+  }
+
+  /** What is the same in every run with this seed: all but when, and in which order timers fired. */
+  async function run(seed: string): Promise<{ answers: unknown; deliveries: readonly string[]; faults: unknown }> {
+    const url = await takingAll()
+    const callbackUrls = { status: url, payment: url }
+    const network = { ...AT_ONCE, delayMs: [0, 20] as const, permanentShare: 0.2, transientShare: 0.2 }
+    const { emulator, endpoint, idle } = await emulating({ callbackUrls }, { seed, faults, network, clock: () => 0 })
+    const answers = [
+      (await sendFrom(endpoint, { to })).body,
+      (await sendFrom(endpoint, { to, channel: 'chat-app' })).body,
+      (await sendFrom(endpoint, { to: to.slice(0, 5), type: 'transactional' })).body,
+    ]
+    await emulator.trigger('payment')
+    await idle()
+    const shown = ({ kind, payload, faults: met, sent }: Delivery): string => JSON.stringify([kind, payload, met, sent])
+    const { faults: counts } = emulator.report()
+    const applied = Object.fromEntries(Object.entries(counts).map(([name, { applied: count }]) => [name, count]))
+    return { answers, deliveries: emulator.deliveries().map(shown).toSorted(), faults: applied }
+  }
+
+  test('with the same seed and sends is the same: ids, outcomes and faults', { timeout: 120_000 }, async () => {
+    const first = await run('one')
+    expect(await run('one')).toEqual(first)
+    expect(first.deliveries.length).toBeGreaterThan(100)
+    expect(Object.keys(first.faults as object).length).toBeGreaterThan(12)
+  })
+
+  test('with another seed is another', { timeout: 120_000 }, async () => {
+    expect(await run('two')).not.toEqual(await run('one'))
+  })
+})
+
+test('only the newest sends and deliveries are kept, and all are counted', async () => {
+  const { callbackUrls } = await collecting()
+  const { emulator, endpoint, idle } = await emulating({ callbackUrls }, { keep: 10 })
+  for (let sent = 0; sent < 30; sent += 1) await sendFrom(endpoint, { to: '999100000000', type: 'transactional' })
+  await idle()
+  expect(emulator.sends().length).toBeLessThanOrEqual(11)
+  expect(emulator.deliveries().length).toBeLessThanOrEqual(11)
+  expect(emulator.otpLog()).toHaveLength(10)
+  expect(emulator.report()).toMatchObject({ sends: { requests: 30 }, callbacks: { sent: 30, taken: 30 } })
+})
+
+test('listeners hear of sends and deliveries until they are taken off, whatever they throw', async () => {
+  const { callbackUrls } = await collecting()
+  const { emulator, endpoint, idle } = await emulating({ callbackUrls })
+  const heard: string[] = []
+  emulator.onActivity(() => {
+    throw new Error('of the listener')
+  })
+  const off = emulator.onActivity(({ type }) => void heard.push(type))
+  await sendFrom(endpoint, { to: '999100000000' })
+  await idle()
+  off()
+  await sendFrom(endpoint, { to: '999100000000' })
+  await idle()
+  expect(heard).toEqual(['send', 'delivery'])
+})

@@ -1,0 +1,168 @@
+/** Each fault alone, against a real receiver: what arrives of the callback, and what becomes of it. */
+import type { ErrorCode, ProofPolicy } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test, vi } from 'vitest'
+import { FAULT_NAMES, FAULTS, faultRow, type FaultName } from '../../../src/emulator/faults/faults.ts'
+import { NOW_MS, outgoing, PATIENCE_MS, playing } from '../callbacks/playing.ts'
+import { AUTH_KEY } from '../../support/receiving.ts'
+
+vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
+
+const CALLBACKS = 12
+const NOW_SECONDS = Math.floor(NOW_MS / 1_000)
+const POLICIES: readonly ProofPolicy[] = ['either', 'authKey', 'signature', 'both']
+const POLL = { timeout: PATIENCE_MS }
+
+/** Posts so many callbacks of messages of their own, each with this fault. */
+async function play(name: FaultName, proof?: ProofPolicy, count = CALLBACKS) {
+  const played = await playing({ faults: { [name]: 1 } }, { proof })
+  const payloads = Array.from({ length: count }, (_, nth) =>
+    callback.smsDelivery({ messageId: `m-${nth}`, timestamp: NOW_SECONDS - 10 }),
+  )
+  const sent = await Promise.all(payloads.map((payload) => played.sender.send(outgoing(played.url, payload))))
+  return { ...played, payloads, sent: sent.flat() }
+}
+
+type Played = Awaited<ReturnType<typeof play>>
+
+/** Handlers got each of them once, and nothing else. */
+async function expectHandedOnce({ handed, receiver, payloads }: Played): Promise<void> {
+  await expect.poll(() => handed.length, POLL).toBeGreaterThanOrEqual(payloads.length)
+  expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
+  const ids = handed.map((event) => (event.type === 'message.delivered' ? event.messageId : event.type))
+  expect(ids.sort()).toEqual(payloads.map(({ messageId }) => messageId).sort())
+}
+
+/** What a request of each fault looks like on arrival, beside what the table says of it. */
+const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
+  duplicate({ seen, payloads }) {
+    const bodies = seen.map(({ chunks }) => Buffer.concat(chunks).toString())
+    expect(bodies).toHaveLength(2 * payloads.length)
+    expect(new Set(bodies).size).toBe(payloads.length)
+  },
+  reorder() {},
+  delay() {},
+  burst() {},
+  drop: ({ seen }) => expect(seen).toHaveLength(0),
+  connectionReset({ seen, sent }) {
+    for (const { chunks, headers } of seen)
+      expect(Buffer.concat(chunks).length).toBeLessThan(Number(headers['content-length']))
+    for (const { error, status } of sent) expect({ error, status }).toEqual({ error: 'reset, as planned' })
+  },
+  halfClose: ({ seen }) => expect(seen).toHaveLength(CALLBACKS),
+  chunkedBody({ seen }) {
+    for (const { headers, chunks } of seen) {
+      expect(headers).toMatchObject({ 'transfer-encoding': 'chunked' })
+      expect(headers).not.toHaveProperty('content-length')
+      expect(chunks.length).toBeGreaterThan(1)
+    }
+  },
+  slowBody({ seen }) {
+    for (const { headers, chunks } of seen) {
+      expect(Buffer.concat(chunks).length).toBe(Number(headers['content-length']))
+      expect(chunks.length).toBeGreaterThan(1)
+    }
+  },
+  clockSkew({ seen }) {
+    const offsets = seen.map(behindSeconds)
+    for (const offset of offsets) {
+      expect(Math.abs(offset)).toBeLessThanOrEqual(240)
+      expect(offset).not.toBe(0)
+    }
+    expect(offsets.some((offset) => offset > 0)).toBe(true)
+    expect(offsets.some((offset) => offset < 0)).toBe(true)
+  },
+  behind300: ({ seen }) => expect(new Set(seen.map(behindSeconds))).toEqual(new Set([300])),
+  ahead300: ({ seen }) => expect(new Set(seen.map(behindSeconds))).toEqual(new Set([-300])),
+  behind301: ({ seen }) => expect(new Set(seen.map(behindSeconds))).toEqual(new Set([301])),
+  ahead301: ({ seen }) => expect(new Set(seen.map(behindSeconds))).toEqual(new Set([-301])),
+  staleSignature({ seen }) {
+    for (const request of seen) {
+      expect(behindSeconds(request)).toBeGreaterThanOrEqual(600)
+      expect(Buffer.concat(request.chunks).toString()).toContain(AUTH_KEY)
+    }
+  },
+  tamperedByte({ seen, payloads }) {
+    const whole = new Set(payloads.map((payload) => JSON.stringify({ ...payload, authKey: AUTH_KEY }).length))
+    const bodies = seen.map(({ chunks }) => Buffer.concat(chunks))
+    for (const body of bodies) expect(body.includes(AUTH_KEY)).toBe(false)
+    // Some have a key that is wrong, and some have none.
+    expect(bodies.some((body) => whole.has(body.length))).toBe(true)
+    expect(bodies.some((body) => !whole.has(body.length))).toBe(true)
+  },
+  oldKey({ seen }) {
+    for (const { chunks } of seen) {
+      const { authKey } = JSON.parse(Buffer.concat(chunks).toString()) as { readonly authKey: unknown }
+      expect(authKey).toMatch(/^[0-9a-f]{64}$/)
+    }
+  },
+  headerTwice({ seen }) {
+    for (const { signatures } of seen) expect(signatures).toHaveLength(2)
+  },
+  nulText({ seen, handed }) {
+    for (const { chunks } of seen) expect(Buffer.concat(chunks).includes(String.raw`\u0000`)).toBe(true)
+    for (const event of handed) expect(event.payload).toMatchObject({ description: 'Free text \u0000' })
+  },
+  badUtf8({ seen, handed }) {
+    for (const { chunks } of seen) expect(Buffer.concat(chunks).includes(Buffer.from([0xff, 0xc3, 0x28]))).toBe(true)
+    for (const { payload, raw } of handed) {
+      expect(payload).toMatchObject({ description: expect.stringContaining('\uFFFD') as unknown })
+      expect(raw.includes(Buffer.from([0xed, 0xa0, 0x80]))).toBe(true)
+    }
+  },
+}
+
+const REFUSED_BECAUSE: Readonly<Partial<Record<FaultName, readonly ErrorCode[]>>> = {
+  behind301: ['signature_stale'],
+  ahead301: ['signature_stale'],
+  staleSignature: ['signature_stale'],
+  tamperedByte: ['signature_mismatch'],
+  oldKey: ['signature_mismatch'],
+}
+
+function behindSeconds({ signatures }: { readonly signatures: readonly string[] }): number {
+  return NOW_SECONDS - Number(/^t=(\d+),/.exec(signatures[0] ?? '')?.[1])
+}
+
+describe.each(FAULT_NAMES)('%s', (name) => {
+  const { taken } = FAULTS[name]
+
+  test(`taken: ${taken}`, async () => {
+    const played = await play(name)
+    const { sent, deliveries, refusals, handed, receiver } = played
+    const requests = name === 'duplicate' ? 2 * CALLBACKS : CALLBACKS
+    expect(sent).toHaveLength(requests)
+    expect(deliveries).toHaveLength(requests)
+    const isTaken = taken === 'yes' || taken === 'by its authKey'
+    for (const delivery of sent) {
+      expect(delivery).toMatchObject({ faults: [name], intact: isTaken, sent: name !== 'drop' })
+      if (name !== 'halfClose' && taken !== 'does not arrive') expect(delivery.status).toBe(isTaken ? 204 : 401)
+    }
+    if (isTaken) {
+      await expectHandedOnce(played)
+      await expect.poll(async () => (await receiver.stats()).taken, POLL).toBe(requests)
+      expect(refusals).toEqual([])
+    } else {
+      if (taken === 'no') await expect.poll(() => refusals.length, POLL).toBe(requests)
+      expect(handed).toEqual([])
+      expect((await receiver.stats()).taken).toBe(0)
+      const because: readonly ErrorCode[] = REFUSED_BECAUSE[name] ?? ['body_incomplete']
+      for (const code of refusals) expect(because).toContain(code)
+    }
+    ARRIVES[name](played)
+  })
+
+  // What only holds a request back leaves the proof alone.
+  if (taken === 'no' || (taken === 'yes' && faultRow(name).slot === 'proof'))
+    test('whatever proof is asked for', async () => {
+      for (const { sent, handed, payloads } of await Promise.all(POLICIES.map((proof) => play(name, proof, 4)))) {
+        expect(sent.map(({ status }) => status)).toEqual(sent.map(() => (taken === 'yes' ? 204 : 401)))
+        await expect.poll(() => handed.length, POLL).toBe(taken === 'yes' ? payloads.length : 0)
+      }
+    })
+})
+
+test('a header sent twice is refused where a signature is asked for', async () => {
+  const { sent } = await play('headerTwice', 'signature', 3)
+  expect(sent.map(({ status }) => status)).toEqual([401, 401, 401])
+})

@@ -1,0 +1,102 @@
+/** The plan: what is drawn for each callback, and that it is drawn again. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { FAULT_NAMES, faultRow, isToBeTaken, type FaultName } from '../../../src/emulator/faults/faults.ts'
+import { createFaultPlan } from '../../../src/emulator/faults/plan.ts'
+import type { FaultRates } from '../../../src/emulator/faults/rates.ts'
+
+const anyRates: fc.Arbitrary<FaultRates> = fc.dictionary(
+  fc.constantFrom(...FAULT_NAMES),
+  fc.double({ min: 0, max: 1, noNaN: true }),
+)
+const anySeed = fc.oneof(fc.integer(), fc.string())
+
+function firstOf(rates: FaultRates, seed: number | string, count: number) {
+  const plan = createFaultPlan({ rates, seed })
+  return Array.from({ length: count }, (_, nth) => {
+    const { text, requests, draw } = plan.of(`m-${nth} delivered`)
+    return {
+      text: [...text],
+      shared: draw('anything'),
+      requests: requests.map((request) => ({ faults: [...request.faults], own: request.draw('anything') })),
+    }
+  })
+}
+
+test('repeats exactly for a seed', () => {
+  fc.assert(
+    fc.property(anyRates, anySeed, (rates, seed) => {
+      expect(firstOf(rates, seed, 30)).toEqual(firstOf(rates, seed, 30))
+    }),
+  )
+})
+
+test('repeats whatever the order in which callbacks are made', () => {
+  fc.assert(
+    fc.property(anyRates, anySeed, fc.array(fc.string()), (rates, seed, keys) => {
+      const shown = (order: readonly string[]) => {
+        const plan = createFaultPlan({ rates, seed })
+        return new Map(order.map((key) => [key, plan.of(key).requests.map(({ faults }) => [...faults])]))
+      }
+      expect(shown(keys)).toEqual(shown(keys.toReversed()))
+    }),
+  )
+})
+
+test('differs for another seed', () => {
+  const rates = { delay: 0.5, duplicate: 0.5, drop: 0.5 }
+  expect(firstOf(rates, 1, 30)).not.toEqual(firstOf(rates, 2, 30))
+})
+
+test('a fault that is switched on leaves where the others happen as it was', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...FAULT_NAMES), anySeed, (other, seed) => {
+      const alone = firstOf({ slowBody: 0.3 }, seed, 40)
+      const beside = firstOf({ slowBody: 0.3, [other]: other === 'slowBody' ? 0.3 : 0.6 }, seed, 40)
+      for (const [nth, { requests }] of beside.entries())
+        if (requests[0]?.faults.includes('drop') === false)
+          expect(requests[0].faults.includes('slowBody')).toBe(alone[nth]?.requests[0]?.faults.includes('slowBody'))
+    }),
+  )
+})
+
+test('what must become of a request is never in doubt', () => {
+  fc.assert(
+    fc.property(anyRates, anySeed, (rates, seed) => {
+      for (const { requests } of firstOf(rates, seed, 20))
+        for (const { faults } of requests) {
+          const slots = faults.flatMap((name) => faultRow(name).slot ?? [])
+          expect(new Set(slots).size).toBe(slots.length)
+          if (faults.includes('drop')) expect(faults.filter((name) => name !== 'duplicate')).toEqual(['drop'])
+          // Either the proof or the arrival, so that a refusal has one reason.
+          expect(faults.filter((name) => !isToBeTaken(new Set([name]))).length).toBeLessThanOrEqual(1)
+        }
+    }),
+  )
+})
+
+test('no fault at a rate of 0, each at a rate of 1', () => {
+  for (const name of FAULT_NAMES) {
+    expect(firstOf({ [name]: 0 }, 'seed', 50).every(({ requests }) => requests[0]?.faults.length === 0)).toBe(true)
+    for (const { requests } of firstOf({ [name]: 1 }, 'seed', 50)) {
+      expect(requests).toHaveLength(name === 'duplicate' ? 2 : 1)
+      for (const { faults } of requests) expect(faults).toEqual([name])
+    }
+  }
+})
+
+test('a fault happens about as often as its rate says', () => {
+  const count = 4_000
+  for (const name of FAULT_NAMES) {
+    const happened = firstOf({ [name]: 0.1 }, 7, count).filter(({ requests }) => requests[0]?.faults.includes(name))
+    // Five standard deviations; the seed is fixed, so this cannot fail by chance.
+    expect(Math.abs(happened.length - 0.1 * count)).toBeLessThan(5 * Math.sqrt(count * 0.1 * 0.9))
+  }
+})
+
+test('of several that exclude each other, each happens', () => {
+  const proofs = FAULT_NAMES.filter((name) => faultRow(name).slot === 'proof')
+  const rates = Object.fromEntries(proofs.map((name) => [name, 1]))
+  const seen = new Set<FaultName>(firstOf(rates, 3, 500).flatMap(({ requests }) => requests[0]?.faults ?? []))
+  expect([...seen].sort()).toEqual([...proofs].sort())
+})

@@ -1,0 +1,46 @@
+/** Faults upon faults: whatever meets one request, the table still says what a receiver must do with it. */
+import type { ProofPolicy } from 'messaging-webhooks'
+import { FAULT_NAMES, FAULTS, type Delivery, type FaultName } from 'messaging-webhooks/emulator'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test, vi } from 'vitest'
+import { NOW_MS, outgoing, PATIENCE_MS, playing } from '../callbacks/playing.ts'
+
+vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
+
+const CALLBACKS = 300
+const RATES = Object.fromEntries(FAULT_NAMES.map((name) => [name, 0.3]))
+
+function takenBy(policy: ProofPolicy, { faults }: Delivery): boolean {
+  return faults.every((fault) => {
+    const name = FAULT_NAMES.find((other) => other === fault)
+    const taken = name === undefined ? 'no' : FAULTS[name].taken
+    return taken === 'yes' || (taken === 'by its authKey' && (policy === 'either' || policy === 'authKey'))
+  })
+}
+
+test.each<ProofPolicy>(['either', 'authKey', 'signature', 'both'])('where %s is asked for', async (proof) => {
+  const { sender, url, handed, receiver, refusals, seen } = await playing({ faults: RATES, seed: proof }, { proof })
+  const sent = await Promise.all(
+    Array.from({ length: CALLBACKS }, (_, nth) =>
+      sender.send(outgoing(url, callback.smsDelivery({ messageId: `m-${nth}`, timestamp: NOW_MS / 1_000 - 9.5 }))),
+    ),
+  )
+  const deliveries = sent.flat()
+  const wanted = deliveries.filter((delivery) => delivery.sent && takenBy(proof, delivery))
+  const refused = deliveries.filter((delivery) => delivery.sent && !takenBy(proof, delivery))
+  await expect.poll(() => refusals.length, { timeout: PATIENCE_MS }).toBe(refused.length)
+  await expect.poll(async () => (await receiver.stats()).taken, { timeout: PATIENCE_MS }).toBe(wanted.length)
+  expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
+  const ids = new Set(wanted.map(({ payload }) => payload['messageId']))
+  expect(handed.map(({ payload }) => (payload as { readonly messageId: string }).messageId).sort()).toEqual(
+    [...ids].sort(),
+  )
+  expect(seen).toHaveLength(wanted.length + refused.length)
+  for (const delivery of deliveries) {
+    const { faults, status, intact } = delivery
+    expect(intact).toBe(delivery.sent && takenBy('either', delivery))
+    const has = (name: FaultName): boolean => faults.includes(name)
+    if (!has('drop') && !has('connectionReset') && !has('halfClose'))
+      expect(status, faults.join()).toBe(takenBy(proof, delivery) ? 204 : 401)
+  }
+})

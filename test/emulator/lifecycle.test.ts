@@ -1,0 +1,140 @@
+/** Contract, "What the service does": transient failures of transactional sends are retried; OTP sends are logged. */
+import { describe, expect, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { AT_ONCE, collecting, emulating, PATIENCE, sendFrom } from './emulating.ts'
+
+const START_MS = 1_700_000_000_000
+const NETWORK = { ...AT_ONCE, delayMs: [100, 100] as const, retryDelayMs: 1_000 }
+
+async function timed(network: object = {}) {
+  const clock = fakeClock(START_MS)
+  const { collected, callbackUrls } = await collecting()
+  const emulating_ = await emulating({ callbackUrls }, { clock, network: { ...NETWORK, ...network } })
+  return { ...emulating_, clock, statuses: () => collected.map(({ body }) => body['status']), collected }
+}
+
+describe('a transient failure', () => {
+  test('of a transactional send is retried, and what becomes of it in the end is reported', async () => {
+    const { endpoint, clock, statuses, emulator, collected } = await timed()
+    await sendFrom(endpoint, { to: '999110000002', type: 'transactional' })
+    const state = () => emulator.otpLog().map(({ deliveryState }) => deliveryState)
+    expect(state()).toEqual(['accepted'])
+    await clock.advance(99)
+    expect(state()).toEqual(['accepted'])
+    await clock.advance(1)
+    expect(state()).toEqual(['retrying'])
+    await clock.advance(1_000 + 1_999)
+    expect(state()).toEqual(['retrying'])
+    expect(statuses()).toEqual([])
+    await clock.advance(1)
+    expect(state()).toEqual(['success'])
+    await expect.poll(statuses, PATIENCE).toEqual(['success'])
+    expect(collected[0]?.body).toMatchObject({
+      type: 'transactionalDelivery',
+      timestamp: Math.floor((START_MS + 3_100) / 1_000),
+    })
+  })
+
+  test('that does not go away is reported when the retries are used up', async () => {
+    const { endpoint, clock, statuses, emulator } = await timed()
+    await sendFrom(endpoint, { to: '999100001001', type: 'transactional' })
+    await clock.advance(100 + 1_000 + 2_000 + 3_999)
+    expect(statuses()).toEqual([])
+    await clock.advance(1)
+    await expect.poll(statuses, PATIENCE).toEqual(['network_failure'])
+    expect(emulator.otpLog()).toMatchObject([{ deliveryState: 'network_failure' }])
+  })
+
+  test('of any other send is reported at once', async () => {
+    const { endpoint, clock, statuses, emulator } = await timed()
+    await sendFrom(endpoint, { to: '999110000001' })
+    await clock.advance(100)
+    await expect.poll(statuses, PATIENCE).toEqual(['network_failure'])
+    expect(await emulator.idle({ deadlineMs: 60_000 })).toBe(true)
+    expect(emulator.otpLog()).toEqual([])
+  })
+
+  test('is not retried where the profile has no retries', async () => {
+    const { endpoint, clock, statuses } = await timed({ retries: 0 })
+    await sendFrom(endpoint, { to: '999110000001', type: 'transactional' })
+    await clock.advance(100)
+    await expect.poll(statuses, PATIENCE).toEqual(['network_failure'])
+  })
+})
+
+test.each(['999100000021', '999100000027', '999400000018', '999400000019'])(
+  'a permanent failure of a transactional send surfaces at once: %s',
+  async (to) => {
+    const { endpoint, clock, statuses } = await timed()
+    await sendFrom(endpoint, { to, type: 'transactional' })
+    await clock.advance(100)
+    await expect.poll(statuses, PATIENCE).toHaveLength(1)
+  },
+)
+
+test('transactional sends go first', async () => {
+  const { endpoint, clock, collected } = await timed({ delayMs: [100, 60_000] })
+  await sendFrom(endpoint, { to: Array.from({ length: 20 }, () => '999100000000') })
+  await sendFrom(endpoint, { to: '999100000000', type: 'transactional' })
+  await clock.advance(100)
+  await expect.poll(() => collected.map(({ body }) => body['type']), PATIENCE).toEqual(['transactionalDelivery'])
+  await clock.advance(59_900)
+  await expect.poll(() => collected.length, PATIENCE).toBe(21)
+})
+
+test('every transactional send is logged: when, who, to whom, its id and its state', async () => {
+  const { endpoint, clock, emulator } = await timed()
+  const { body } = await sendFrom(endpoint, { to: ['+999100000000', '12'], type: 'transactional', from: 'BANK' })
+  await sendFrom(endpoint, { to: '999100000000', type: 'bulk' })
+  const { recipients } = body as { recipients: { messageId: string }[] }
+  const entry = {
+    timestamp: START_MS / 1_000,
+    sender: 'BANK',
+    recipient: '999100000000',
+    messageId: recipients[0]?.messageId,
+  }
+  expect(emulator.otpLog()).toEqual([{ ...entry, deliveryState: 'accepted' }])
+  await clock.advance(100)
+  expect(emulator.otpLog()).toEqual([{ ...entry, deliveryState: 'success' }])
+})
+
+test('a scheduled message begins at its time, and not before', async () => {
+  const { endpoint, clock, statuses } = await timed()
+  // Further off than a timer can be set.
+  const days = 40
+  await sendFrom(endpoint, { to: '999100000000', scheduledFor: START_MS / 1_000 + days * 86_400 })
+  await clock.advance(days * 86_400_000 + 99)
+  expect(statuses()).toEqual([])
+  await clock.advance(1)
+  await expect.poll(statuses, PATIENCE).toEqual(['success'])
+})
+
+test('each part of a long text is reported', async () => {
+  const { endpoint, clock, collected } = await timed()
+  await sendFrom(endpoint, { to: '999100000000', message: 'x'.repeat(400) })
+  await clock.advance(100)
+  await expect.poll(() => collected.length, PATIENCE).toBe(3)
+  expect(new Set(collected.map(({ body }) => body['messageId'])).size).toBe(1)
+})
+
+test('the states of a chat-app message come one after another', async () => {
+  const { endpoint, clock, collected } = await timed()
+  await sendFrom(endpoint, { to: '999300000001', channel: 'chat-app' })
+  const words = () => collected.map(({ body }) => (body['statuses'] as { status: string }).status)
+  for (const expected of [['sent'], ['sent', 'delivered'], ['sent', 'delivered', 'read']]) {
+    await clock.advance(100)
+    await expect.poll(words, PATIENCE).toEqual(expected)
+  }
+})
+
+test('idle tells that something still waits, and close drops it', async () => {
+  const { endpoint, emulator, clock, statuses } = await timed()
+  await sendFrom(endpoint, { to: '999100000000' })
+  const waiting = emulator.idle({ deadlineMs: 50 })
+  await clock.advance(50)
+  expect(await waiting).toBe(false)
+  await emulator.close()
+  await clock.advance(10_000)
+  expect(await emulator.idle()).toBe(true)
+  expect(statuses()).toEqual([])
+})

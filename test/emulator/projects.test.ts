@@ -1,0 +1,167 @@
+/** Contract, "Project", "Webhook security pair" and "Authentication": keys, rotation, Enforce HTTPS. */
+import { createHmac } from 'node:crypto'
+import { createEmulator } from 'messaging-webhooks/emulator'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { API_KEY, AUTH_KEY, collecting, emulating, postJson, sendFrom, SHOP, SIGNING_SECRET } from './emulating.ts'
+import type { Collected } from './emulating.ts'
+
+/** Worked out apart from the package. */
+function isSignedWith(secret: string, { text, signature = '' }: Collected): boolean {
+  const t = /^t=(\d+),v1=[0-9a-f]{64}$/.exec(signature)?.[1] ?? ''
+  return signature === `t=${t},v1=${createHmac('sha256', secret).update(`${t}.${text}`).digest('hex')}`
+}
+
+test('a callback carries both proofs', async () => {
+  const { collected, callbackUrls } = await collecting()
+  const { emulator } = await emulating({ callbackUrls })
+  await emulator.trigger('received')
+  expect(collected.map((one) => [one.body['authKey'], isSignedWith(SIGNING_SECRET, one)])).toEqual([[AUTH_KEY, true]])
+})
+
+describe('rotation', () => {
+  test('takes effect with the next callback', async () => {
+    const { collected, callbackUrls } = await collecting()
+    const { emulator } = await emulating({ callbackUrls })
+    await emulator.trigger('received')
+    const given = emulator.rotateKeys({ authKey: 'second key', signingSecret: 'second secret' })
+    expect(given).toEqual({ apiKey: API_KEY, authKey: 'second key', signingSecret: 'second secret' })
+    await emulator.trigger('received')
+    const made = emulator.rotateKeys()
+    expect(made.authKey).toMatch(/^[0-9a-f]{40}$/)
+    expect(made.signingSecret).toMatch(/^[0-9a-f]{40}$/)
+    expect(made.signingSecret).not.toBe(made.authKey)
+    await emulator.trigger('received')
+    expect(collected.map(({ body }) => body['authKey'])).toEqual([AUTH_KEY, 'second key', made.authKey])
+    const secrets = [SIGNING_SECRET, 'second secret', made.signingSecret]
+    expect(collected.map((one, index) => isSignedWith(secrets[index] ?? '', one))).toEqual([true, true, true])
+  })
+
+  test('leaves the pair before it to the fault that uses old keys', async () => {
+    const { collected, callbackUrls } = await collecting()
+    const { emulator } = await emulating({ callbackUrls }, { faults: { oldKey: 1 } })
+    emulator.rotateKeys()
+    expect(await emulator.trigger('received')).toMatchObject([{ faults: ['oldKey'], intact: false }])
+    expect(collected.map((one) => [one.body['authKey'], isSignedWith(SIGNING_SECRET, one)])).toEqual([[AUTH_KEY, true]])
+    expect(emulator.report()).toMatchObject({
+      callbacks: { wronglyTaken: 1, lost: 0 },
+      faults: { oldKey: { applied: 1, taken: 1, refused: 0, unanswered: 0 } },
+    })
+  })
+
+  test('to an empty key is refused', async () => {
+    const { emulator } = await emulating()
+    const refused = expect.objectContaining({ code: 'options_invalid' }) as Error
+    expect(() => emulator.rotateKeys({ signingSecret: '' })).toThrow(refused)
+    expect(() => emulator.regenerateApiKey('')).toThrow(refused)
+    expect(emulator.keys()).toEqual({ apiKey: API_KEY, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET })
+  })
+
+  test('leaves the API key as it is, and the other projects', async () => {
+    const other = { name: 'Other', authKey: 'a', signingSecret: 's', apiKey: 'k' }
+    const emulator = createEmulator({ projects: [{ name: SHOP, apiKey: API_KEY }, other] })
+    onTestFinished(() => emulator.close())
+    emulator.rotateKeys({}, { project: SHOP })
+    expect(emulator.keys({ project: SHOP }).apiKey).toBe(API_KEY)
+    expect(emulator.keys({ project: 'Other' })).toEqual({ authKey: 'a', signingSecret: 's', apiKey: 'k' })
+  })
+})
+
+test('with a new API key the old one is dead at once', async () => {
+  const { endpoint, emulator } = await emulating()
+  expect((await sendFrom(endpoint, { to: '999100000000' })).status).toBe(200)
+  const { apiKey } = emulator.regenerateApiKey()
+  expect(apiKey).not.toBe(API_KEY)
+  expect(await sendFrom(endpoint, { to: '999100000000' })).toEqual({
+    status: 400,
+    body: { messageData: { message: 'Error. Unknown project.' } },
+  })
+  const renewed = { project: SHOP, apiKey, to: '999100000000', message: 'Hi' }
+  expect((await postJson(endpoint, renewed)).status).toBe(200)
+  expect(emulator.regenerateApiKey('of my own')).toMatchObject({ apiKey: 'of my own' })
+})
+
+describe('callback URLs', () => {
+  test('with enforceHttps on, nothing goes to plain http, and the failure is listed', async () => {
+    const { collected, callbackUrls } = await collecting()
+    const { emulator, endpoint, idle } = await emulating({ callbackUrls, enforceHttps: true })
+    await sendFrom(endpoint, { to: '999100000000' })
+    await idle()
+    expect(collected).toEqual([])
+    expect(emulator.report().callbacks).toMatchObject({ sent: 0, notSent: 1 })
+    expect(emulator.report().failures).toMatchObject([
+      { kind: 'status', sent: false, intact: false, error: 'enforceHttps is on and the callback URL is plain http' },
+    ])
+    emulator.configure({ enforceHttps: false })
+    await emulator.trigger('payment')
+    expect(collected).toHaveLength(1)
+  })
+
+  test('that are not there get nothing, which is counted', async () => {
+    const { callbackUrls, collected } = await collecting()
+    const { emulator } = await emulating({ callbackUrls: { payment: callbackUrls.payment } })
+    expect(await emulator.trigger('received')).toEqual([])
+    expect(await emulator.trigger('payment')).toHaveLength(1)
+    expect(collected.map(({ path }) => path)).toEqual(['/payment'])
+    expect(emulator.report().callbacks).toMatchObject({ sent: 1, withoutUrl: 1 })
+    emulator.configure({ callbackUrls })
+    expect(await emulator.trigger('received')).toHaveLength(1)
+  })
+
+  test('are not asked twice when they refuse, and redirects are not followed', async () => {
+    const refusing = await collecting(500)
+    const { emulator } = await emulating({ callbackUrls: refusing.callbackUrls })
+    expect(await emulator.trigger('received')).toMatchObject([{ status: 500, intact: true, sent: true }])
+    expect(refusing.collected).toHaveLength(1)
+    const moved = await collecting(307)
+    emulator.configure({ callbackUrls: moved.callbackUrls })
+    expect(await emulator.trigger('received')).toMatchObject([{ status: 307 }])
+    expect(emulator.report().callbacks).toMatchObject({ refused: 2, lost: 2, answers: { 307: 1, 500: 1 } })
+    expect(emulator.report().failures).toHaveLength(2)
+  })
+
+  test('that nobody answers are a failure without a status', async () => {
+    const { emulator } = await emulating({ callbackUrls: { received: 'http://user:word@127.0.0.1:1/' } })
+    const [delivery] = await emulator.trigger('received')
+    expect(delivery).toMatchObject({ error: expect.any(String) as string })
+    expect(delivery).not.toHaveProperty('status')
+    expect(JSON.stringify([delivery, emulator.report()])).not.toContain('word')
+  })
+})
+
+test('keys that are not given follow from the seed and the name', () => {
+  const keysOf = (seed: number, name: string) => createEmulator({ seed, projects: [{ name }] }).keys()
+  expect(keysOf(1, 'A')).toEqual(keysOf(1, 'A'))
+  const made = [keysOf(1, 'A'), keysOf(2, 'A'), keysOf(1, 'B')]
+  const all = made.flatMap(({ apiKey, authKey, signingSecret }) => [apiKey, authKey, signingSecret])
+  expect(new Set(all).size).toBe(9)
+})
+
+test('a project that is not there is an error that names those that are', async () => {
+  const { emulator } = await emulating()
+  const expected = expect.objectContaining({
+    code: 'emulator_project_unknown',
+    message: expect.stringContaining('"My Shop"') as string,
+  }) as Error
+  expect(() => emulator.keys({ project: 'my shop' })).toThrow(expected)
+  await expect(emulator.trigger('received', {}, { project: 'my shop' })).rejects.toThrow(expected)
+})
+
+test('no state, activity or report shows a key', async () => {
+  const { callbackUrls } = await collecting()
+  const { emulator, endpoint, idle } = await emulating({ callbackUrls })
+  const seen: unknown[] = []
+  emulator.onActivity((activity) => void seen.push(activity))
+  await sendFrom(endpoint, { to: '999100000000' })
+  await sendFrom(endpoint, { to: '999100000000', apiKey: `${API_KEY}-wrong` })
+  await idle()
+  expect(seen).toHaveLength(3)
+  const shown = JSON.stringify([
+    seen,
+    emulator.projects(),
+    emulator.report(),
+    emulator.sends(),
+    emulator.deliveries(),
+    emulator.otpLog(),
+  ])
+  for (const key of [API_KEY, AUTH_KEY, SIGNING_SECRET]) expect(shown).not.toContain(key)
+})

@@ -1,0 +1,127 @@
+/** Contract, "Authentication" and "Errors": send forms × places of the key × cases × channels, on both paths. */
+import { describe, expect, test } from 'vitest'
+import { API_KEY, call, emulating, SHOP, type Answered } from '../emulating.ts'
+
+type Strings = Readonly<Record<string, string>>
+
+const json = { 'content-type': 'application/json' }
+const FORMS: Readonly<Record<string, (url: string, fields: Strings, headers: Strings) => Promise<Answered>>> = {
+  'POST JSON': (url, fields, headers) =>
+    call(url, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(fields) }),
+  'POST form': (url, fields, headers) =>
+    call(url, { method: 'POST', headers, body: new URLSearchParams({ ...fields }) }),
+  GET: (url, fields, headers) => call(`${url}?${new URLSearchParams({ ...fields }).toString()}`, { headers }),
+}
+const PLACES = ['a field', 'a Bearer header'] as const
+const CHANNELS = { sms: 'messageData', 'chat-app': 'messageData', premium: 'messageData', airtime: 'data' } as const
+const ALL_CHANNELS = [...Object.entries(CHANNELS), ['premium-subscription', 'messageData'] as const]
+
+interface AuthCase {
+  readonly name: string
+  readonly project?: string
+  readonly key?: string
+  /** By hand from the contract: HTTP status and string. */
+  readonly status: number
+  readonly message?: string
+}
+
+const CASES: readonly AuthCase[] = [
+  { name: 'right project and key', project: SHOP, key: API_KEY, status: 200 },
+  { name: 'no such project', project: 'No Shop', key: API_KEY, status: 404, message: 'Error. Project not found.' },
+  { name: 'other case', project: 'my shop', key: API_KEY, status: 404, message: 'Error. Project not found.' },
+  { name: 'a space behind', project: `${SHOP} `, key: API_KEY, status: 404, message: 'Error. Project not found.' },
+  { name: 'name of a method', project: 'constructor', key: API_KEY, status: 404, message: 'Error. Project not found.' },
+  { name: 'wrong key', project: SHOP, key: 'wrong', status: 400, message: 'Error. Unknown project.' },
+  { name: 'no project named', key: API_KEY, status: 400, message: 'Error. Unknown project.' },
+  { name: 'no key at all', project: SHOP, status: 401, message: 'Unauthenticated.' },
+  { name: 'no key and no such project', project: 'No Shop', status: 401, message: 'Unauthenticated.' },
+]
+
+const ROWS = ['/api/v1/messaging', '/v1/messaging'].flatMap((path) =>
+  Object.keys(FORMS).flatMap((form) =>
+    PLACES.flatMap((place) =>
+      ALL_CHANNELS.flatMap(([channel, wrapper]) =>
+        CASES.map((row) => ({ path, form, place, channel, wrapper, ...row })),
+      ),
+    ),
+  ),
+)
+
+describe('every form, place, channel and case', () => {
+  test('there are as many rows as the tables make', () => {
+    expect(ROWS).toHaveLength(2 * 3 * 2 * 5 * 9)
+  })
+
+  // One emulator for all, or the machine would open 540 ports.
+  test('is answered as the contract says', { timeout: 120_000 }, async () => {
+    const { url, emulator } = await emulating()
+    for (const row of ROWS) {
+      const { path, form, place, channel, wrapper, project, key, status, message } = row
+      const send = FORMS[form]
+      if (send === undefined) throw new Error(`There is no form ${form}.`)
+      const fields: Record<string, string> = { to: '999100000000', message: 'Hi', amount: '1', channel }
+      const headers: Record<string, string> = {}
+      if (project !== undefined) fields['project'] = project
+      if (key !== undefined && place === 'a field') fields['apiKey'] = key
+      if (key !== undefined && place === 'a Bearer header') headers['authorization'] = `Bearer ${key}`
+      const answer = await send(url + path, fields, headers)
+      const label = `${form} ${path}, key in ${place}, ${channel}: ${row.name}`
+      expect(answer.status, label).toBe(status)
+      // The contract: 401 has no wrapper, the others one that depends on the channel.
+      if (status === 401) expect(answer.body, label).toEqual({ message })
+      else if (message !== undefined) expect(answer.body, label).toEqual({ [wrapper]: { message } })
+      else expect(answer.body, label).toMatchObject({ [wrapper]: { messages: 1 }, recipients: [{ statusCode: '11' }] })
+    }
+    const { sends } = emulator.report()
+    const of = (status: number): number => ROWS.filter((row) => row.status === status).length
+    expect(sends.requests).toBe(ROWS.length)
+    expect(sends.answers).toEqual({ 200: of(200), 400: of(400), 401: of(401), 404: of(404) })
+    expect(sends.recipients).toEqual({ accepted: of(200) })
+  })
+})
+
+describe('credentials elsewhere', () => {
+  const send = { to: '999100000000', message: 'Hi' }
+
+  test('in the query of a POST are none', async () => {
+    const { endpoint } = await emulating()
+    const query = new URLSearchParams({ project: SHOP, apiKey: API_KEY }).toString()
+    const answer = await call(`${endpoint}?${query}`, { method: 'POST', headers: json, body: JSON.stringify(send) })
+    expect(answer).toEqual({ status: 401, body: { message: 'Unauthenticated.' } })
+  })
+
+  test.each(['', 'Bearer', 'Bearer ', `Basic ${API_KEY}`, API_KEY])('in the header %j are none', async (header) => {
+    const { endpoint } = await emulating()
+    const headers = { ...json, authorization: header }
+    const answer = await call(endpoint, { method: 'POST', headers, body: JSON.stringify({ ...send, project: SHOP }) })
+    expect(answer.status).toBe(401)
+  })
+
+  test('a header that is wrong counts before a field that is right', async () => {
+    const { endpoint } = await emulating()
+    const headers = { ...json, authorization: 'Bearer wrong' }
+    const body = JSON.stringify({ ...send, project: SHOP, apiKey: API_KEY })
+    expect(await call(endpoint, { method: 'POST', headers, body })).toEqual({
+      status: 400,
+      body: { messageData: { message: 'Error. Unknown project.' } },
+    })
+  })
+
+  test.each([{ apiKey: '' }, { apiKey: 7 }, { apiKey: [API_KEY] }, { apiKey: null }])(
+    '%j is no key',
+    async (fields) => {
+      const { endpoint } = await emulating()
+      const body = JSON.stringify({ ...send, project: SHOP, ...fields })
+      expect((await call(endpoint, { method: 'POST', headers: json, body })).status).toBe(401)
+    },
+  )
+
+  test.each([{ project: '' }, { project: 7 }, { project: [SHOP] }])('%j is no project', async (fields) => {
+    const { endpoint } = await emulating()
+    const body = JSON.stringify({ ...send, apiKey: API_KEY, ...fields })
+    expect(await call(endpoint, { method: 'POST', headers: json, body })).toEqual({
+      status: 400,
+      body: { messageData: { message: 'Error. Unknown project.' } },
+    })
+  })
+})

@@ -1,0 +1,116 @@
+/** What the emulator knows it sent, held against what handlers were given. */
+import type { WebhookEvent } from 'messaging-webhooks'
+import type { Delivery } from 'messaging-webhooks/emulator'
+
+/** One call of a handler. */
+export interface Handed {
+  readonly name: string
+  readonly message: string | undefined
+  readonly place: Place | undefined
+  readonly late: boolean
+  readonly payload: unknown
+}
+
+/** Where a report stands among those of its message: contract, "Delivery rules". */
+interface Place {
+  /** Unix seconds; 0 on a chat-app, whose callbacks have no time of the event. */
+  readonly timestamp: number
+  readonly stage: number
+}
+
+interface Verdict {
+  /** Sent intact, and no handler was given it. */
+  readonly lost: readonly string[]
+  /** Given to handlers more than once. */
+  readonly twice: readonly string[]
+  /** Given to handlers, though nothing intact was sent of it. */
+  readonly unasked: readonly string[]
+  /** With another payload than the one that was sent. */
+  readonly changed: readonly string[]
+  /** After a later one of its message, and not as late. */
+  readonly backwards: readonly string[]
+  /** As late, though nothing later had come before. */
+  readonly wronglyLate: readonly string[]
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** By hand from the contract: queued, sent, failed for now, read; any other word is final. */
+const STAGES: Readonly<Record<string, number>> = { queued: 0, sent: 1, network_failure: 2, expired: 2, read: 4 }
+const FINAL = 3
+
+/** What makes two callbacks the same event. */
+export function nameOf(payload: unknown): string {
+  const { reference, messageId, status, timestamp, statuses } = asFields(payload)
+  if (statuses !== undefined) {
+    const { message_id, status: word } = asFields(statuses)
+    return `${String(message_id)} ${String(word)}`
+  }
+  return typeof reference === 'string' ? reference : `${String(messageId)} ${String(status)} ${String(timestamp)}`
+}
+
+export function handedOver(event: WebhookEvent): Handed {
+  const { payload } = event
+  const report = event.type === 'late' ? event.late : event
+  const isReport = 'messageId' in report
+  return {
+    name: nameOf(payload),
+    message: isReport ? report.messageId : undefined,
+    place: isReport ? placeOf(asFields(payload)) : undefined,
+    late: event.type === 'late',
+    payload,
+  }
+}
+
+export function judge(deliveries: readonly Delivery[], handed: readonly Handed[]): Verdict {
+  const sent = new Set(deliveries.filter(({ intact }) => intact).map(({ payload }) => nameOf(payload)))
+  // What a fault wrote into a body stands in no delivery, and a duplicate that was left out does not tell of it.
+  const spoilt = new Set(
+    deliveries
+      .filter(({ faults }) => faults.includes('nulText') || faults.includes('badUtf8'))
+      .map(({ payload }) => nameOf(payload)),
+  )
+  const payloads = new Map(deliveries.map(({ payload }) => [nameOf(payload), JSON.stringify(payload)]))
+  const seen = new Set<string>()
+  const twice: string[] = []
+  const changed: string[] = []
+  const backwards: string[] = []
+  const wronglyLate: string[] = []
+  const before = new Map<string, Place[]>()
+  for (const { name, message, place, late, payload } of handed) {
+    if (seen.has(name)) twice.push(name)
+    seen.add(name)
+    if (!spoilt.has(name) && sent.has(name) && payloads.get(name) !== JSON.stringify(payload)) changed.push(name)
+    if (message === undefined || place === undefined) continue
+    const earlier = before.get(message) ?? []
+    before.set(message, earlier)
+    const isOvertaken = earlier.some((other) => isBefore(place, other))
+    if (isOvertaken && !late) backwards.push(name)
+    if (late && !isOvertaken) wronglyLate.push(name)
+    if (!late) earlier.push(place)
+  }
+  return {
+    lost: [...sent].filter((name) => !seen.has(name)),
+    twice,
+    changed,
+    unasked: [...seen].filter((name) => !sent.has(name)),
+    backwards,
+    wronglyLate,
+  }
+}
+
+/** Two final reports are both facts: neither is before the other. */
+function isBefore(a: Place, b: Place): boolean {
+  if (a.stage === FINAL && b.stage === FINAL) return false
+  return a.timestamp < b.timestamp || (a.timestamp === b.timestamp && a.stage < b.stage)
+}
+
+function placeOf({ statuses, status, timestamp }: Fields): Place {
+  const word = statuses === undefined ? status : asFields(statuses)['status']
+  const stage = typeof word === 'string' && Object.hasOwn(STAGES, word) ? STAGES[word] : FINAL
+  return { timestamp: typeof timestamp === 'number' ? timestamp : 0, stage: stage ?? FINAL }
+}
+
+function asFields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {}
+}

@@ -1,0 +1,112 @@
+/** `deliver` posts to whatever an app may be, what the service would have posted. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import connect from 'connect'
+import express from 'express'
+import express4 from 'express4'
+import { createReceiver } from 'messaging-webhooks'
+import { callback, deliver } from 'messaging-webhooks/testing'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { listen } from '../support/receiving.ts'
+
+const signingSecret = 'secret-of-the-tests'
+const authKey = 'auth-key-of-the-tests'
+
+function createTestReceiver() {
+  return createReceiver({ credentials: { signingSecret, authKey }, logger: false })
+}
+
+let receiver: ReturnType<typeof createTestReceiver>
+beforeEach(() => {
+  receiver = createTestReceiver()
+})
+afterEach(() => receiver.close({ deadlineMs: 100 }))
+
+describe('an app can be', () => {
+  test('an Express app, with the receiver at a path', async () => {
+    const app = express().use('/webhooks/status', receiver.middleware('status'))
+    const options = { signingSecret, path: '/webhooks/status' }
+    expect(await deliver(app, callback.smsDelivery(), options)).toMatchObject({ status: 204, text: '' })
+  })
+
+  test('an Express 4 app', async () => {
+    const app = express4().use(receiver.middleware('status'))
+    expect((await deliver(app, callback.chatApp(), { signingSecret })).status).toBe(204)
+  })
+
+  test('a Connect app', async () => {
+    const app = connect().use(receiver.middleware('status'))
+    expect((await deliver(app, callback.chatApp(), { signingSecret })).status).toBe(204)
+  })
+
+  test('the middleware itself', async () => {
+    expect((await deliver(receiver.middleware('payment'), callback.payment(), { signingSecret })).status).toBe(204)
+  })
+
+  test('a server that does not listen, which is left as it was', async () => {
+    const server = createServer(receiver.middleware('status'))
+    expect((await deliver(server, callback.smsDelivery(), { signingSecret })).status).toBe(204)
+    expect(server.listening).toBe(false)
+  })
+
+  test('a server that listens, which goes on listening', async () => {
+    const server = createServer(receiver.middleware('status'))
+    await listen(server)
+    expect((await deliver(server, callback.smsDelivery(), { signingSecret })).status).toBe(204)
+    expect(server.listening).toBe(true)
+    await closed(server)
+  })
+})
+
+describe('what is posted', () => {
+  interface Seen {
+    readonly request: IncomingMessage
+    readonly body: Buffer
+  }
+  const seen: Seen[] = []
+  function record(request: IncomingMessage, response: ServerResponse): void {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => void chunks.push(chunk))
+    request.on('end', () => {
+      seen.push({ request, body: Buffer.concat(chunks) })
+      response.writeHead(302, { location: 'http://127.0.0.1:9/', 'x-seen': 'yes' }).end('{ not JSON')
+    })
+  }
+  beforeEach(() => void seen.splice(0))
+
+  test('is a POST of JSON, as the contract has it, and no redirect is followed', async () => {
+    const answer = await deliver(record, { messageId: 'm-1' }, { path: '/status?of=1', authKey })
+    expect(answer).toMatchObject({ status: 302, headers: { 'x-seen': 'yes' }, text: '{ not JSON' })
+    const [{ request, body } = expect.fail()] = seen
+    expect(request).toMatchObject({ method: 'POST', url: '/status?of=1' })
+    expect(request.headers).toMatchObject({ 'content-type': 'application/json', accept: 'application/json' })
+    expect(request.headers).not.toHaveProperty('x-service-signature')
+    expect(JSON.parse(body.toString())).toEqual({ messageId: 'm-1', authKey })
+  })
+
+  test.each([
+    ['text', '{"messageId": "m-1" }', Buffer.from('{"messageId": "m-1" }')],
+    ['bytes that are no UTF-8', Buffer.from([0x7b, 0xff, 0x00]), Buffer.from([0x7b, 0xff, 0x00])],
+    ['nothing', '', Buffer.alloc(0)],
+  ])('is %s to the byte, with no authKey put in', async (_, given, expected) => {
+    await deliver(record, given, { authKey, signingSecret })
+    expect(seen.map(({ body }) => body)).toEqual([expected])
+  })
+
+  test('has headers of the test’s own', async () => {
+    await deliver(record, {}, { signingSecret, headers: { 'x-service-signature': 'mine', 'x-other': 'too' } })
+    expect(seen[0]?.request.headers).toMatchObject({ 'x-service-signature': 'mine', 'x-other': 'too' })
+  })
+})
+
+test.each([
+  ['no proof', {}, 401],
+  ['the authKey alone', { authKey }, 204],
+  ['another secret', { signingSecret: 'another' }, 401],
+  ['a signature of ten minutes ago', { signingSecret, timestamp: Math.floor(Date.now() / 1_000) - 600 }, 401],
+])('with %s', async (_, options, status) => {
+  expect((await deliver(receiver.middleware('status'), callback.smsDelivery(), options)).status).toBe(status)
+})
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => void server.close(() => resolve()))
+}

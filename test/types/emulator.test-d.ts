@@ -1,0 +1,38 @@
+/** The emulator's options, triggers and faults are typed by the tables that name them. */
+import type { Clock } from 'messaging-webhooks'
+import { createEmulator, type Delivery, type EmulatorReport } from 'messaging-webhooks/emulator'
+import { expectTypeOf, test } from 'vitest'
+
+test('an option that does not exist does not compile', () => {
+  createEmulator()
+  createEmulator({ seed: 'text', clock: Date.now, faults: { duplicate: 0.5 }, network: { delayMs: [0, 10] } })
+  createEmulator({ projects: undefined, seed: undefined, clock: undefined })
+  expectTypeOf<Clock>().toExtend<NonNullable<NonNullable<Parameters<typeof createEmulator>[0]>['clock']>>()
+  // @ts-expect-error A misspelt option.
+  createEmulator({ project: [] })
+  // @ts-expect-error A fault that there is not.
+  createEmulator({ faults: { duplicates: 1 } })
+  // @ts-expect-error A callback kind that there is not.
+  createEmulator({ projects: [{ name: 'A', callbackUrls: { statuses: 'http://localhost' } }] })
+  // @ts-expect-error A project needs a name.
+  createEmulator({ projects: [{ apiKey: 'k' }] })
+})
+
+test('a trigger that does not exist does not compile', () => {
+  const emulator = createEmulator()
+  expectTypeOf(emulator.trigger('subscription.consent')).toEqualTypeOf<Promise<readonly Delivery[]>>()
+  expectTypeOf(emulator.report()).toEqualTypeOf<EmulatorReport>()
+  // @ts-expect-error A trigger that there is not.
+  void emulator.trigger('subscription')
+  // @ts-expect-error A kind that there is not.
+  void emulator.callback('statuses', {})
+  // @ts-expect-error Keys are no part of what a project is changed to.
+  emulator.configure({ apiKey: 'k' })
+})
+
+test('an activity is told by its type', () => {
+  createEmulator().onActivity((activity) => {
+    if (activity.type === 'send') expectTypeOf(activity.send.httpStatus).toBeNumber()
+    else expectTypeOf(activity.delivery).toEqualTypeOf<Delivery>()
+  })
+})
