@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { freePort } from './free-port.ts'
 import { notRoot, ownServer, serverFolder, type OwnServer } from './own-server.ts'
 
-export const POSTGRES_PASSWORD = 'p@ss:w/rd?of=the#postgres'
+const POSTGRES_PASSWORD = 'p@ss:w/rd?of=the#postgres'
 
 export interface PostgresServer extends OwnServer {
   readonly port: number
+  readonly password: string
   /** With the password; `port` for one that stands in front of it. */
   url(options?: { readonly port?: number; readonly query?: string }): string
 }
@@ -16,7 +17,9 @@ export interface PostgresServer extends OwnServer {
 /** Where the server's programs are, or undefined: Debian keeps them out of the path. */
 export function postgresPrograms(): string | undefined {
   const paths = (process.env['PATH'] ?? '').split(':')
-  const versioned = globSync('/usr/lib/postgresql/*/bin').toSorted((a, b) => b.localeCompare(a, 'en', { numeric: true }))
+  const versioned = globSync('/usr/lib/postgresql/*/bin').toSorted((a, b) =>
+    b.localeCompare(a, 'en', { numeric: true }),
+  )
   return [...versioned, ...paths].find((folder) => existsSync(join(folder, 'initdb')))
 }
 
@@ -67,6 +70,7 @@ export async function startPostgres({
   return {
     ...server,
     port,
+    password: POSTGRES_PASSWORD,
     url: (options = {}) =>
       `postgres://postgres:${encodeURIComponent(POSTGRES_PASSWORD)}@127.0.0.1:${options.port ?? port}/postgres${options.query ?? ''}`,
   }

@@ -3,10 +3,11 @@ import { spawnSync } from 'node:child_process'
 import { freePort } from './free-port.ts'
 import { ownServer, serverFolder, type OwnServer } from './own-server.ts'
 
-export const REDIS_PASSWORD = 'p@ss:w/rd?of=the#redis'
+const REDIS_PASSWORD = 'p@ss:w/rd?of=the#redis'
 
 export interface RedisServer extends OwnServer {
   readonly port: number
+  readonly password: string
   /** With the password; `port` for one that stands in front of it. */
   url(options?: { readonly port?: number }): string
 }
@@ -42,6 +43,7 @@ export async function startRedis({
   return {
     ...server,
     port,
+    password: REDIS_PASSWORD,
     url: (options = {}) => `redis://default:${encodeURIComponent(REDIS_PASSWORD)}@127.0.0.1:${options.port ?? port}`,
   }
 }

@@ -1,0 +1,22 @@
+/** A store as a process is told of it, and how it makes one of that. */
+import { sqliteStore } from '../../../src/stores/sqlite/store.ts'
+import type { Store } from '../../../src/index.ts'
+
+export interface StoreSpec {
+  readonly engine: 'sqlite' | 'postgres' | 'redis'
+  /** Of the server, credentials and all; for SQLite the path of the file. */
+  readonly url: string
+  /** Keeps the stores of one server apart: a schema's name, or a prefix. */
+  readonly name: string
+}
+
+/** Imports only the engine that is asked for. */
+export async function storeOf({ engine, url, name }: StoreSpec): Promise<Store> {
+  switch (engine) {
+    case 'sqlite':
+      return sqliteStore({ path: url, busyTimeoutMs: 20_000 })
+    case 'postgres':
+    case 'redis':
+      throw new Error(`No ${engine} for ${name} yet.`)
+  }
+}
