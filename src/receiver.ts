@@ -8,7 +8,7 @@ import { readDeadLetters } from './dispatch/dead-letters.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
 import { revive, subscriptionWordIn, type Kept } from './dispatch/revive.ts'
-import { MessagingWebhooksError, RefusedError } from './errors.ts'
+import { MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
 import type { Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
@@ -53,11 +53,16 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   let underWay = 0
 
   const store: Store<object> = options.store ?? memoryStore()
+  if (!resolved.dispatch && !store.capabilities.shared)
+    throw new OptionsError(
+      `dispatch: false needs a store that another receiver can share; the ${store.capabilities.name} store is not one.`,
+    )
   const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? store.capabilities.spoolFolder)
   const inbox: Inbox<object> = createInbox(store, {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
     report,
+    claims: resolved.dispatch,
     openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
     onWork() {
       startUnasked()
@@ -143,9 +148,15 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     reporter.report(error)
   }
 
+  /** A receiver that only takes needs its store all the same. */
+  async function open(): Promise<void> {
+    if (resolved.dispatch) await dispatcher.start()
+    else await inbox.open()
+  }
+
   function start(): Promise<void> {
     void quarantine.open()
-    starting ??= dispatcher.start().catch((error: unknown) => {
+    starting ??= open().catch((error: unknown) => {
       starting = undefined
       throw error
     })
