@@ -12,6 +12,7 @@ export default defineConfig({
       { find: /^messaging-webhooks$/, replacement: source('index.ts') },
       { find: /^messaging-webhooks\/store-conformance$/, replacement: source('store-conformance/index.ts') },
       { find: /^messaging-webhooks\/postgres$/, replacement: source('stores/postgres/store.ts') },
+      { find: /^messaging-webhooks\/redis$/, replacement: source('stores/redis/store.ts') },
       { find: /^messaging-webhooks\/sqlite$/, replacement: source('stores/sqlite/store.ts') },
       { find: /^messaging-webhooks\/testing$/, replacement: source('testing/index.ts') },
     ],
