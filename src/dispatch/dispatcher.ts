@@ -56,6 +56,8 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
   const running = new Map<string, AbortController>()
   /** Their messages: nothing of them runs here meanwhile, even where a lease has run out. */
   const busyMessages = new Set<string>()
+  /** The last thing heard of the store was a failure: an outage is said once, not at each try. */
+  let isStoreAway = false
   const attemptWaiters = new Map<string, () => void>()
   const changeWaiters = new Set<() => void>()
 
@@ -70,6 +72,11 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     cancelTimer = clock.setTimer(wake, dueMs - clock.now())
   }
 
+  function storeFailed(error: unknown): void {
+    if (!isStoreAway) report(asStoreError(error))
+    isStoreAway = true
+  }
+
   /** Claims again as long as somebody asks for it meanwhile. */
   async function claimUntilDone(): Promise<void> {
     claiming = true
@@ -79,7 +86,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
         await claimDue()
       }
     } catch (error) {
-      report(asStoreError(error))
+      storeFailed(error)
       wakeAsked = false
       wakeAt(clock.now() + STORE_PAUSE_MS)
     } finally {
@@ -119,6 +126,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     const leaseUntilMs = nowMs + (1 + handlers.most) * handlerTimeoutMs + LEASE_MARGIN_MS
     const result = opened.store.claim({ limit, nowMs, leaseUntilMs, exclude: busyMessages })
     const { claims, nextDueMs } = result instanceof Promise ? await claimsInTime(result, opened, leaseUntilMs) : result
+    isStoreAway = false
     for (const claim of claims) void run(claim, opened, leaseUntilMs)
     if (nextDueMs !== undefined) wakeAt(nextDueMs)
   }
@@ -174,9 +182,10 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
           settled = from.settle(settlement)
           held = settled instanceof Promise ? await settled : settled
         }
+        isStoreAway = false
         if (held === false) report(new HandlerError('lease_lost', nameOf(claim), attempt))
       } catch (error) {
-        if (!stopped) report(asStoreError(error))
+        if (!stopped) storeFailed(error)
         await settleLater(from, settlement, leaseUntilMs)
       }
     } catch (error) {
