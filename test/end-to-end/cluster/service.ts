@@ -1,11 +1,12 @@
 /** The service, with a load balancer in front of the instances: each callback goes to one of them at random. */
 import http from 'node:http'
 import { signCallback } from 'messaging-webhooks/testing'
-import type { Callback } from './callbacks.ts'
+import { shuffledCallbacks, type Callback } from './callbacks.ts'
 import { SECRET, type Instance } from './instance.ts'
 
 const CLIENTS = 12
 const PAUSE_MS = 50
+const MESSAGES_A_ROUND = 30
 
 export interface ServiceRecord {
   sent: number
@@ -13,6 +14,10 @@ export interface ServiceRecord {
   readonly answered: Set<string>
   /** How often each status came; undefined where the connection broke instead. */
   readonly statuses: Map<number | undefined, number>
+}
+
+function newRecord(): ServiceRecord {
+  return { sent: 0, answered: new Set(), statuses: new Map() }
 }
 
 /** Resolves to the status of the answer, or to undefined where the instance died before it. */
@@ -40,10 +45,11 @@ export async function sendAll(
     readonly onProgress?: (part: number) => void
     /** How long each client waits between two callbacks. */
     readonly pauseMs?: number
+    /** Goes on with this one. */
+    readonly record?: ServiceRecord
   },
 ): Promise<ServiceRecord> {
-  const { instances, onProgress, pauseMs = 0 } = options
-  const record: ServiceRecord = { sent: 0, answered: new Set(), statuses: new Map() }
+  const { instances, onProgress, pauseMs = 0, record = newRecord() } = options
   const agent = new http.Agent({ keepAlive: true })
   const waiting = callbacks.toReversed()
   let done = 0
@@ -72,6 +78,30 @@ export async function sendAll(
   await Promise.all(Array.from({ length: CLIENTS }, client))
   agent.destroy()
   return record
+}
+
+interface Load {
+  readonly record: ServiceRecord
+  /** Resolves when everything that was begun is answered. */
+  stop(): Promise<void>
+}
+
+/** Messages without end, until it is stopped. */
+export function startLoad(instances: () => readonly Instance[], { pauseMs = 20 } = {}): Load {
+  const record = newRecord()
+  let stopped = false
+  async function run(): Promise<void> {
+    for (let round = 0; !stopped; round += 1)
+      await sendAll(shuffledCallbacks(MESSAGES_A_ROUND, `r${round}-`), { instances, pauseMs, record })
+  }
+  const running = run()
+  return {
+    record,
+    async stop() {
+      stopped = true
+      await running
+    },
+  }
 }
 
 function pause(ms: number): Promise<void> {

@@ -58,6 +58,7 @@ const receiver = createReceiver({
   handlerTimeoutMs,
   ordering: { gapTimeoutMs },
   retry: { attempts: 3, initialDelayMs: 50 },
+  dispatch: settings.dispatch ?? true,
   ...(settings.prints === true ? {} : { logger: false }),
 })
 receiver.onError((error) => void codes.push(said(error)))
