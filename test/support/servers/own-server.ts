@@ -47,7 +47,7 @@ export function ownServer(options: {
   async function stop(): Promise<void> {
     const ending = child
     child = undefined
-    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return
+    if (ending?.exitCode !== null || ending.signalCode !== null) return
     const gone = once(ending, 'exit')
     ending.kill(stopSignal)
     await gone
