@@ -61,7 +61,8 @@ export function startListening(options: ListenOptions): Listening {
   let cancelNext = (): void => {}
   let cancelPoll = (): void => {}
   let telling = false
-  let tellAgain = false
+  /** Batches that the others have not been told of. */
+  let untold = 0
 
   function heard(payload: string | undefined): void {
     if (payload?.startsWith(own) === true) heardProbe?.(payload)
@@ -165,14 +166,11 @@ export function startListening(options: ListenOptions): Listening {
 
   async function tellOthers(): Promise<void> {
     telling = true
-    do {
-      tellAgain = false
-      try {
-        await notify(channel, `${own}!`)
-      } catch {
-        // They look by themselves.
-      }
-    } while (tellAgain)
+    while (untold > 0) {
+      untold = 0
+      // Where it fails, they look by themselves.
+      await notify(channel, `${own}!`).catch(() => {})
+    }
     telling = false
   }
 
@@ -180,7 +178,7 @@ export function startListening(options: ListenOptions): Listening {
   void listen()
   return {
     tell() {
-      tellAgain = true
+      untold += 1
       if (!telling) void tellOthers()
     },
     async stop() {
