@@ -12,7 +12,7 @@ import { judge, NOTHING_WRONG } from './verdict.ts'
 const MESSAGES = 30
 
 onEachEngine(
-  ['sqlite'],
+  ['sqlite', 'postgres', 'redis'],
   'one process takes and another hands over',
   async ({ server, context: { onTestFinished } }) => {
     const folder = temporaryFolder(onTestFinished)

@@ -14,7 +14,7 @@ const KILLS = Number(process.env['KILLS'] ?? '3')
 const PROCESSES = 3
 
 onEachEngine(
-  ['sqlite'],
+  ['sqlite', 'postgres', 'redis'],
   `${PROCESSES} processes, killed ${KILLS} times, handle each event once and in order`,
   async ({ server, engine, context: { onTestFinished } }) => {
     const cluster = await startCluster(PROCESSES, { store: server.spec('killed') }, onTestFinished)

@@ -22,8 +22,8 @@ function verdictOn(answered: readonly string[], ...logs: readonly LifeLog[]): Ve
   return judge(lives, record)
 }
 
-const SENT = ['begin a chat-1 sent itself 1', 'end a 2', 'settled a done 3']
-const DELIVERED = ['begin b chat-1 delivered itself 4', 'end b 5', 'settled b done 6']
+const SENT = ['begin a chat-1 sent itself 1 1', 'end a 2', 'settled a done 3']
+const DELIVERED = ['begin b chat-1 delivered itself 1 4', 'end b 5', 'settled b done 6']
 const BOTH = ['chat-1 sent', 'chat-1 delivered']
 
 test('nothing is wrong where each event ran once and in order, in whichever process', () => {
@@ -37,8 +37,8 @@ test('what was answered and never ended is lost; what nobody sent is invented', 
 })
 
 test('a repetition needs a kill before it was settled, or a lease that ran out', () => {
-  const again = ['begin a chat-1 sent itself 10', 'end a 11']
-  const long = ['begin a chat-1 sent itself 10002', 'end a 10003']
+  const again = ['begin a chat-1 sent itself 2 10', 'end a 11']
+  const long = ['begin a chat-1 sent itself 2 10002', 'end a 10003']
   const unsettled = SENT.slice(0, 2)
   expect(verdictOn(['chat-1 sent'], SENT, again).twice).toEqual(['chat-1 sent'])
   expect(verdictOn(['chat-1 sent'], unsettled, again).twice).toEqual(['chat-1 sent'])
@@ -49,15 +49,17 @@ test('a repetition needs a kill before it was settled, or a lease that ran out',
 })
 
 test('two events of one message at once overlap, in one process or two', () => {
-  const early = ['begin b chat-1 delivered itself 2', 'end b 5']
-  const slow = ['begin a chat-1 sent itself 1', 'end a 3']
+  const early = ['begin b chat-1 delivered itself 1 2', 'end b 5']
+  const slow = ['begin a chat-1 sent itself 1 1', 'end a 3']
   expect(verdictOn(BOTH, slow, early).overlapping).toEqual(['chat-1 delivered'])
-  expect(verdictOn(BOTH, slow, ['begin b chat-2 delivered itself 2', 'end b 5']).overlapping).toEqual([])
+  expect(verdictOn(BOTH, slow, ['begin b chat-2 delivered itself 1 2', 'end b 5']).overlapping).toEqual([])
 })
 
 test('an older state after a later one is backwards as itself, and right as late; late before it is early', () => {
-  const after = (how: string): readonly string[] => [`begin a chat-1 sent ${how} 7`, 'end a 8']
+  const after = (how: string): readonly string[] => [`begin a chat-1 sent ${how} 1 7`, 'end a 8']
   expect(verdictOn(BOTH, DELIVERED, after('itself')).backwards).toEqual(['chat-1 sent'])
   expect(verdictOn(BOTH, DELIVERED, after('late'))).toMatchObject(NOTHING_WRONG)
-  expect(verdictOn(BOTH, ['begin a chat-1 sent late 1', 'end a 2'], DELIVERED).early).toEqual(['chat-1 sent'])
+  expect(verdictOn(BOTH, ['begin a chat-1 sent late 1 1', 'end a 2'], DELIVERED).early).toEqual(['chat-1 sent'])
+  const claimedBefore = ['begin b chat-1 delivered itself 2 4', 'end b 5']
+  expect(verdictOn(BOTH, ['begin a chat-1 sent late 1 1', 'end a 2'], claimedBefore)).toMatchObject(NOTHING_WRONG)
 })

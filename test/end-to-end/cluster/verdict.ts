@@ -14,6 +14,8 @@ interface Attempt {
   readonly messageId: string
   readonly state: string
   readonly isLate: boolean
+  /** As the store counts them: one that a killed process had claimed and not begun is in no log. */
+  readonly attempt: number
   readonly life: Life
   readonly beganNs: bigint
   endedNs: bigint | undefined
@@ -65,7 +67,9 @@ export function judge(lives: readonly Life[], record: ServiceRecord): Verdict {
         .map(([, after]) => nameOf(after)),
     ),
     backwards: byMessage.flatMap((runs) => runs.filter((run) => !run.isLate && isOvertaken(run, runs)).map(nameOf)),
-    early: byMessage.flatMap((runs) => runs.filter((run) => run.isLate && !isOvertaken(run, runs)).map(nameOf)),
+    early: byMessage.flatMap((runs) =>
+      runs.filter((run) => run.isLate && !isOvertaken(run, runs) && !wasClaimed(run, runs)).map(nameOf),
+    ),
     handled: byEvent.length,
     summary:
       `${record.sent} callbacks sent (answers ${answers}), ${record.answered.size} events, ${lost.length} lost; ` +
@@ -111,6 +115,17 @@ function isOvertaken(run: Attempt, runs: readonly Attempt[]): boolean {
   )
 }
 
+/** Whether a later state had been handed to a process that was killed before its handler began. */
+function wasClaimed(run: Attempt, runs: readonly Attempt[]): boolean {
+  const place = placeOf(run.messageId, run.state)
+  return runs.some((other) => {
+    const isLater = !other.isLate && placeOf(other.messageId, other.state) > place
+    return (
+      isLater && other.attempt > runs.filter(({ id, beganNs }) => id === other.id && beganNs <= other.beganNs).length
+    )
+  })
+}
+
 function readLife(life: Life): readonly Attempt[] {
   const attempts: Attempt[] = []
   const newest = new Map<string, Attempt>()
@@ -119,9 +134,9 @@ function readLife(life: Life): readonly Attempt[] {
     const atNs = BigInt(rest.pop() ?? 0)
     const attempt = newest.get(id)
     if (what === 'begin') {
-      const [messageId = '', state = '', how = ''] = rest
+      const [messageId = '', state = '', how = '', number = ''] = rest
       const begun = { id, messageId, state, isLate: how === 'late', life, beganNs: atNs }
-      const made: Attempt = { ...begun, endedNs: undefined, isSettled: false }
+      const made: Attempt = { ...begun, attempt: Number(number), endedNs: undefined, isSettled: false }
       newest.set(id, made)
       attempts.push(made)
     } else if (attempt !== undefined && what === 'end') attempt.endedNs = atNs

@@ -1,5 +1,4 @@
 /** A store as a process is told of it, and how it makes one of that. */
-import { sqliteStore } from '../../../src/stores/sqlite/store.ts'
 import type { Store } from '../../../src/index.ts'
 
 export interface StoreSpec {
@@ -13,9 +12,14 @@ export interface StoreSpec {
 /** Imports only the engine that is asked for. */
 export async function storeOf({ engine, url, name }: StoreSpec): Promise<Store> {
   switch (engine) {
-    case 'sqlite':
+    case 'sqlite': {
+      const { sqliteStore } = await import('../../../src/stores/sqlite/store.ts')
       return sqliteStore({ path: url, busyTimeoutMs: 20_000 })
-    case 'postgres':
+    }
+    case 'postgres': {
+      const { postgresStore } = await import('../../../src/stores/postgres/store.ts')
+      return postgresStore({ connectionString: url, schema: name })
+    }
     case 'redis':
       throw new Error(`No ${engine} for ${name} yet.`)
   }

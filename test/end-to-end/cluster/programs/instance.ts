@@ -62,9 +62,9 @@ const receiver = createReceiver({
   ...(settings.prints === true ? {} : { logger: false }),
 })
 receiver.onError((error) => void codes.push(said(error)))
-receiver.on(['message.*', 'late'], async (event) => {
+receiver.on(['message.*', 'late'], async (event, { attempt }) => {
   const { messageId, status } = event.type === 'late' ? event.late : event
-  write(`begin ${event.id} ${messageId} ${status} ${event.type === 'late' ? 'late' : 'itself'}`)
+  write(`begin ${event.id} ${messageId} ${status} ${event.type === 'late' ? 'late' : 'itself'} ${attempt}`)
   await held
   await new Promise((resolve) => setTimeout(resolve, Math.random() * 4))
   write(`end ${event.id}`)
