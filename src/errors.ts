@@ -169,6 +169,10 @@ export const ERRORS = {
     'What handlers wrote through `context.transaction` could not be committed and was undone; the event is tried again.',
     '`cause` is what the database said. Throw what a failed statement throws: a transaction does not survive it.',
   ],
+  store_evicts: [
+    'The Redis server may throw away events that it has taken, or nobody can say.',
+    'Set `maxmemory-policy noeviction`: then a full server refuses new events and loses none.',
+  ],
   store_deaf: [
     'The store is not told of new work by the other processes, and looks for it every second instead.',
     'Look at the connection that listens; through PgBouncer it needs an address of its own (`listenConnectionString`).',

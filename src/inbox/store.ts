@@ -127,6 +127,8 @@ export interface StoreCapabilities {
   readonly durable: boolean
   /** Several processes may share it. */
   readonly shared: boolean
+  /** It goes by a clock of its own, and so has no use for the times that it was told before (`latestNowMs`). */
+  readonly ownClock?: boolean
   /** Where the spool of an outage is by default, beside the store's own file; none where it has no place on this disk. */
   readonly spoolFolder?: string
 }

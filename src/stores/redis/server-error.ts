@@ -1,0 +1,47 @@
+/** What a client threw, without what it must not tell: clients put the command's arguments, and with them bodies, on errors. */
+import { MessagingWebhooksError } from '../../errors.ts'
+
+/** Replies that say something of the server, and nothing of the event that met them. */
+const SERVER_IS_AWAY =
+  /^(OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|BUSY|UNBLOCKED)\b/
+
+/** A server's own words; everything else that a client throws is of the connection. */
+const REPLY_WORD = /^(ERR|WRONGTYPE|NOSCRIPT|CROSSSLOT|EXECABORT|MOVED|ASK)\b/
+
+const MOST_CHARACTERS = 300
+
+/**
+ * An outage as `store_failed`; a refusal of this very command as a plain error, so that its neighbours are tried alone.
+ * Neither has the client's error as its cause.
+ */
+export function cleanError(error: unknown, secrets: readonly string[] = []): Error {
+  if (error instanceof MessagingWebhooksError) return error
+  const text = safeText(error, secrets)
+  if (REPLY_WORD.test(text)) return new RedisReplyError(text)
+  const word = SERVER_IS_AWAY.exec(text)?.[1]
+  return new MessagingWebhooksError('store_failed', `Redis: ${text}${word === 'OOM' ? OUT_OF_MEMORY : ''}`)
+}
+
+const OUT_OF_MEMORY = ' Redis is full: what it holds is still handed over. Raise `maxmemory`, or mend the handlers.'
+
+/** Redis refused a command. The message is the server's, cut where it repeats what was sent. */
+class RedisReplyError extends Error {
+  override readonly name = 'RedisReplyError'
+}
+
+export function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT')
+}
+
+function safeText(error: unknown, secrets: readonly string[]): string {
+  const message = error instanceof Error ? error.message || error.name : String(error)
+  // An AggregateError, as of a host with two addresses, has no message of its own.
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  let text = message.includes(code) ? message : `${code} ${message}`
+  for (const secret of secrets) if (secret !== '') text = text.replaceAll(secret, '***')
+  return text
+    .replace(/,? with args beginning with.*/s, '')
+    .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1***@')
+    .replace(/\s+/g, ' ')
+    .slice(0, MOST_CHARACTERS)
+}
