@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startInstance, type Finally, type Instance, type InstanceSettings } from './instance.ts'
+import type { StoreSpec } from '../../support/servers/store-spec.ts'
 import type { Life } from './verdict.ts'
 
-type ClusterSettings = Omit<InstanceSettings, 'authKey' | 'signingSecret' | 'log' | 'spool'>
+type CommonSettings = Omit<InstanceSettings, 'store' | 'authKey' | 'signingSecret' | 'log' | 'spool'>
 
 export interface Cluster {
   readonly folder: string
@@ -23,15 +24,22 @@ export function temporaryFolder(onFinished: Finally): string {
   return folder
 }
 
-/** Each instance has a spool of its own, as each machine would. */
-export async function startCluster(size: number, settings: ClusterSettings, onFinished: Finally): Promise<Cluster> {
+/** The instances take turns at the ways to the store. Each has a spool of its own, as each machine would. */
+export async function startCluster(
+  size: number,
+  stores: readonly StoreSpec[],
+  settings: CommonSettings,
+  onFinished: Finally,
+): Promise<Cluster> {
   const folder = temporaryFolder(onFinished)
   const lives: { readonly log: string; wasKilled: boolean }[] = []
 
   async function start(place: number): Promise<Instance> {
     const log = join(folder, `handlers-${lives.length}.log`)
     lives.push({ log, wasKilled: false })
-    return startInstance({ ...settings, log, spool: join(folder, `spool-${place}`) }, onFinished)
+    const store = stores[place % stores.length]
+    if (store === undefined) throw new Error('A cluster needs a store.')
+    return startInstance({ ...settings, store, log, spool: join(folder, `spool-${place}`) }, onFinished)
   }
 
   const instances = await Promise.all(Array.from({ length: size }, (_, place) => start(place)))

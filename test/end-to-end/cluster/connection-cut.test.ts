@@ -2,7 +2,6 @@
  * Between the instances and their server stands a network: it delays, and it cuts connections just after a commit was
  * sent, so that nobody knows what became of it. Every one of them must be harmless.
  */
-import { expect } from 'vitest'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { startCluster } from './cluster.ts'
 import { onEachEngine, type EngineName } from './on-each-engine.ts'
@@ -17,12 +16,12 @@ const COMMITTING: Readonly<Record<EngineName, string>> = { sqlite: '', postgres:
 onEachEngine(
   ['postgres', 'redis'],
   `${CUTS} connections cut after a commit was sent lose nothing and double nothing`,
-  async ({ server, engine, context: { onTestFinished } }) => {
+  async ({ server, engine, context: { expect, onTestFinished } }) => {
     if (server.port === undefined) throw new Error('This engine has no port.')
     const proxy = await startTcpProxy(server.port)
     onTestFinished(proxy.close)
     const store = server.spec('cut', { port: proxy.port })
-    const cluster = await startCluster(2, { store, storeTimeoutMs: 5_000 }, onTestFinished)
+    const cluster = await startCluster(2, [store], { storeTimeoutMs: 5_000 }, onTestFinished)
     const load = startLoad(() => cluster.instances)
     const { answered } = load.record
     for (let cut = 0; cut < CUTS; cut += 1) {

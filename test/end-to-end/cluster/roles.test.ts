@@ -1,7 +1,6 @@
 /** Two kinds of process: one only takes callbacks (`dispatch: false`), one mounts nothing and only hands over. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect } from 'vitest'
 import { shuffledCallbacks } from './callbacks.ts'
 import { temporaryFolder } from './cluster.ts'
 import { startInstance } from './instance.ts'
@@ -14,7 +13,7 @@ const MESSAGES = 30
 onEachEngine(
   ['sqlite', 'postgres', 'redis'],
   'one process takes and another hands over',
-  async ({ server, context: { onTestFinished } }) => {
+  async ({ server, context: { expect, onTestFinished } }) => {
     const folder = temporaryFolder(onTestFinished)
     const common = { store: server.spec('roles'), spool: join(folder, 'spool') }
     const log = (name: string): string => join(folder, `${name}.log`)

@@ -2,7 +2,6 @@
  * The server is stopped under load and started again: the spool takes over and is drained, nothing is lost, and nobody is
  * told a thousand times. `AWAY_MS` says for how long (`npm run test:cluster`: ten seconds).
  */
-import { expect } from 'vitest'
 import { startCluster } from './cluster.ts'
 import type { Instance } from './instance.ts'
 import { onEachEngine } from './on-each-engine.ts'
@@ -20,8 +19,8 @@ async function codesOf(instance: Instance): Promise<readonly string[]> {
 onEachEngine(
   ['postgres', 'redis'],
   `stopped for ${AWAY_MS / 1_000} s under load, it costs nothing, and is reported once`,
-  async ({ server, engine, context: { onTestFinished } }) => {
-    const cluster = await startCluster(2, { store: server.spec('away'), storeTimeoutMs: 5_000 }, onTestFinished)
+  async ({ server, engine, context: { expect, onTestFinished } }) => {
+    const cluster = await startCluster(2, server.specs('away'), { storeTimeoutMs: 5_000 }, onTestFinished)
     const load = startLoad(() => cluster.instances)
     const { answered } = load.record
     const moreAnswers = async (): Promise<void> => {

@@ -1,7 +1,6 @@
 /** A server that takes connections and never answers: requests go to the spool, or are answered 503 where there is none. */
 import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
-import { expect } from 'vitest'
 import type { EngineServer } from '../../support/servers/engines.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { temporaryFolder } from './cluster.ts'
@@ -38,7 +37,7 @@ function hasEnded(log: string, messageId: string): boolean {
 onEachEngine(
   ['postgres', 'redis'],
   'silent in the middle of its life, it costs no callback',
-  async ({ server, context: { onTestFinished } }) => {
+  async ({ server, context: { expect, onTestFinished } }) => {
     const proxy = await proxyFor(server, onTestFinished)
     const folder = temporaryFolder(onTestFinished)
     const log = join(folder, 'handlers.log')
@@ -61,7 +60,7 @@ onEachEngine(
 onEachEngine(
   ['postgres', 'redis'],
   'silent from the start on, it keeps nobody from listening',
-  async ({ server, context: { onTestFinished } }) => {
+  async ({ server, context: { expect, onTestFinished } }) => {
     const proxy = await proxyFor(server, onTestFinished)
     proxy.mode = 'stalls'
     const folder = temporaryFolder(onTestFinished)

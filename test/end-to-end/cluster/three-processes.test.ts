@@ -2,7 +2,6 @@
  * Three processes and one store: callbacks, repetitions and disorder come to all of them at random, and they are killed
  * meanwhile. `MESSAGES` and `KILLS` say how many (`npm run test:cluster`: 50,000 and 60).
  */
-import { expect } from 'vitest'
 import { startCluster } from './cluster.ts'
 import { shuffledCallbacks } from './callbacks.ts'
 import { onEachEngine } from './on-each-engine.ts'
@@ -16,8 +15,8 @@ const PROCESSES = 3
 onEachEngine(
   ['sqlite', 'postgres', 'redis'],
   `${PROCESSES} processes, killed ${KILLS} times, handle each event once and in order`,
-  async ({ server, engine, context: { onTestFinished } }) => {
-    const cluster = await startCluster(PROCESSES, { store: server.spec('killed') }, onTestFinished)
+  async ({ server, engine, context: { expect, onTestFinished } }) => {
+    const cluster = await startCluster(PROCESSES, server.specs('killed'), {}, onTestFinished)
     const callbacks = shuffledCallbacks(MESSAGES)
     const replacing: Promise<void>[] = []
 

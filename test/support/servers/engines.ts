@@ -13,6 +13,8 @@ export interface EngineServer {
   readonly password: string | undefined
   /** A store of its own there; `port` for one that stands in front of the server. */
   spec(name: string, options?: { readonly port?: number }): StoreSpec
+  /** The same store by every client that can be used for it. */
+  specs(name: string): readonly StoreSpec[]
   start(): Promise<void>
   stop(): Promise<void>
   remove(): Promise<void>
@@ -30,10 +32,12 @@ export const SQLITE: Engine = {
   missing: () => undefined,
   async start() {
     const folder = mkdtempSync(join(tmpdir(), 'sqlite-'))
+    const spec = (name: string): StoreSpec => ({ engine: 'sqlite', url: join(folder, `${name}.db`), name })
     return {
       port: undefined,
       password: undefined,
-      spec: (name) => ({ engine: 'sqlite', url: join(folder, `${name}.db`), name }),
+      spec,
+      specs: (name) => [spec(name)],
       async start() {},
       async stop() {},
       async remove() {
@@ -48,10 +52,8 @@ export const POSTGRES: Engine = {
   missing: () => (postgresPrograms() === undefined ? 'there is no Postgres on this machine' : undefined),
   async start() {
     const server = await startPostgres()
-    return {
-      ...server,
-      spec: (name, options = {}) => ({ engine: 'postgres', url: server.url(options), name }),
-    }
+    const spec: EngineServer['spec'] = (name, options) => ({ engine: 'postgres', url: server.url(options), name })
+    return { ...server, spec, specs: (name) => [spec(name)] }
   },
 }
 
@@ -60,9 +62,7 @@ export const REDIS: Engine = {
   missing: () => (hasRedis() ? undefined : 'there is no redis-server on this machine'),
   async start() {
     const server = await startRedis()
-    return {
-      ...server,
-      spec: (name, options = {}) => ({ engine: 'redis', url: server.url(options), name }),
-    }
+    const spec: EngineServer['spec'] = (name, options) => ({ engine: 'redis', url: server.url(options), name })
+    return { ...server, spec, specs: (name) => [spec(name), { ...spec(name), client: 'ioredis' }] }
   },
 }

@@ -7,10 +7,12 @@ export interface StoreSpec {
   readonly url: string
   /** Keeps the stores of one server apart: a schema's name, or a prefix. */
   readonly name: string
+  /** For Redis: which of the two packages connects to it. Default `redis`. */
+  readonly client?: 'redis' | 'ioredis'
 }
 
 /** Imports only the engine that is asked for. */
-export async function storeOf({ engine, url, name }: StoreSpec): Promise<Store> {
+export async function storeOf({ engine, url, name, client }: StoreSpec): Promise<Store> {
   switch (engine) {
     case 'sqlite': {
       const { sqliteStore } = await import('../../../src/stores/sqlite/store.ts')
@@ -20,7 +22,14 @@ export async function storeOf({ engine, url, name }: StoreSpec): Promise<Store> 
       const { postgresStore } = await import('../../../src/stores/postgres/store.ts')
       return postgresStore({ connectionString: url, schema: name })
     }
-    case 'redis':
-      throw new Error(`No ${engine} for ${name} yet.`)
+    case 'redis': {
+      const { redisStore } = await import('../../../src/stores/redis/store.ts')
+      if (client === 'ioredis') {
+        const { Redis } = await import('ioredis')
+        return redisStore({ client: new Redis(url, { lazyConnect: true }), prefix: name })
+      }
+      const { createClient } = await import('redis')
+      return redisStore({ client: createClient({ url }), prefix: name })
+    }
   }
 }
