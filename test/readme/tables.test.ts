@@ -12,6 +12,8 @@ const PROMISE_HEADER = [
   'The machine or its disk is lost',
 ]
 
+const WHICH_HEADER = ['Store', 'What a 204 means', 'What you must run', 'Speed, memory being 1', 'For']
+
 const readme = readMarkdown(readProjectFile('README.md'))
 
 describe('a table under its heading', () => {
@@ -39,11 +41,23 @@ test('there is no table that no test holds', () => {
     'events: Field, Type, What',
     'oddities: Oddity, What',
     `what-a-204-promises: ${PROMISE_HEADER.join(', ')}`,
+    `which-store: ${WHICH_HEADER.join(', ')}`,
   ]
   const found = readme.sections.flatMap(({ anchor, tables }) =>
     tables.map(([header]) => `${anchor}: ${header?.join(', ') ?? ''}`),
   )
   expect(found.sort()).toEqual([...held, ...byOtherTests].sort())
+})
+
+test('every store that can be imported stands under “Which store?”', () => {
+  const { exports } = JSON.parse(readProjectFile('package.json')) as {
+    readonly exports: Readonly<Record<string, { readonly types?: string }>>
+  }
+  const stores = Object.entries(exports).flatMap(([entry, { types }]) =>
+    types?.startsWith('./dist/stores/') === true ? [entry.slice(2)] : [],
+  )
+  const listed = tableOf(readme, 'which-store', WHICH_HEADER).map(([name = '']) => name.replaceAll('`', ''))
+  expect(listed.toSorted()).toEqual([...stores, 'memory'].toSorted())
 })
 
 test('what a 204 promises when the process ends is what the stores say of themselves', () => {
