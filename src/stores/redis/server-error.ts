@@ -12,33 +12,33 @@ const MOST_CHARACTERS = 300
 
 /**
  * An outage as `store_failed`; a refusal of this very command as a plain error, so that its neighbours are tried alone.
- * Neither has the client's error as its cause.
+ * Neither has the client's own error as its cause.
  */
-export function cleanError(error: unknown, secrets: readonly string[] = []): Error {
+export function cleanError(error: unknown): Error {
   if (error instanceof MessagingWebhooksError) return error
-  const text = safeText(error, secrets)
-  if (REPLY_WORD.test(text)) return new RedisReplyError(text)
+  const text = safeText(error)
+  if (REPLY_WORD.test(text)) return new RedisError(text)
   const word = SERVER_IS_AWAY.exec(text)?.[1]
-  return new MessagingWebhooksError('store_failed', `Redis: ${text}${word === 'OOM' ? OUT_OF_MEMORY : ''}`)
+  const detail = word === 'OOM' ? OUT_OF_MEMORY : undefined
+  return new MessagingWebhooksError('store_failed', detail, { cause: new RedisError(text) })
 }
 
-const OUT_OF_MEMORY = ' Redis is full: what it holds is still handed over. Raise `maxmemory`, or mend the handlers.'
+const OUT_OF_MEMORY = 'Redis is full; what it holds is still handed over. Raise `maxmemory`, or mend the handlers.'
 
-/** Redis refused a command. The message is the server's, cut where it repeats what was sent. */
-class RedisReplyError extends Error {
-  override readonly name = 'RedisReplyError'
+/** What the server or the client said, cut where it repeats what was sent. */
+class RedisError extends Error {
+  override readonly name = 'RedisError'
 }
 
 export function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT')
 }
 
-function safeText(error: unknown, secrets: readonly string[]): string {
+function safeText(error: unknown): string {
   const message = error instanceof Error ? error.message || error.name : String(error)
   // An AggregateError, as of a host with two addresses, has no message of its own.
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
-  let text = message.includes(code) ? message : `${code} ${message}`
-  for (const secret of secrets) if (secret !== '') text = text.replaceAll(secret, '***')
+  const text = message.includes(code) ? message : `${code} ${message}`
   return text
     .replace(/,? with args beginning with.*/s, '')
     .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1***@')

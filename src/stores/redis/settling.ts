@@ -42,10 +42,11 @@ export function createSettling({ redis, partitions, retention, timeFor, nextCall
   return {
     settle: (settlements, nowMs) => Promise.all(settlements.map((settlement) => settleOne(settlement, nowMs))),
     async resolve(id, resolution, nowMs) {
+      const call = nextCall()
       // An id does not say of which message it is, nor so in which partition.
       const replies = await Promise.all(
         partitions.dueKeys.map((dueKey) =>
-          redis.run(resolveScript, [dueKey], [timeFor(nowMs), id, resolution, retentionMs]),
+          redis.run(resolveScript, [dueKey], [timeFor(nowMs), id, resolution, retentionMs, call]),
         ),
       )
       return replies.some((reply) => integer(reply) === 1)

@@ -46,9 +46,13 @@ export function clientFor(name: ClientName, url: string): TestClient {
   }
 }
 
-export function clusterClientFor(name: ClientName, ports: readonly number[]): TestClient {
+export function clusterClientFor(name: ClientName, nodes: readonly RedisServer[]): TestClient {
   if (name === 'redis') {
-    const client = createCluster({ rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) })
+    const client = createCluster({
+      rootNodes: nodes.map((node) => ({ url: node.url() })),
+      // The nodes tell each other's addresses without it.
+      defaults: { password: nodes[0]?.password ?? '' },
+    })
     return {
       client,
       async end() {
@@ -57,8 +61,8 @@ export function clusterClientFor(name: ClientName, ports: readonly number[]): Te
     }
   }
   const client = new Cluster(
-    ports.map((port) => ({ host: '127.0.0.1', port })),
-    { lazyConnect: true },
+    nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
+    { lazyConnect: true, redisOptions: { password: nodes[0]?.password ?? '' } },
   )
   return {
     client,
@@ -85,7 +89,7 @@ export function freshPrefix(): string {
   return `test-${randomBytes(6).toString('hex')}`
 }
 
-type TestSettings = Partial<Omit<RedisSettings, 'client' | 'subscriber'>>
+type TestSettings = Partial<RedisSettings>
 
 const DAY_MS = 86_400_000
 

@@ -79,8 +79,8 @@ function ofOne(client: NodeRedisClient): Sending {
 
 function ofCluster(cluster: NodeRedisCluster): Sending {
   return {
-    // It does not say more; a node that is away lets its commands wait, until they are out of time.
-    isReady: () => cluster.isOpen,
+    // Open while it still looks for the nodes. One that is away later lets its commands wait, until they are out of time.
+    isReady: () => cluster.isOpen && cluster.masters.length > 0,
     send: async (key, args) => (await cluster.sendCommand(key, false, [...args], AS_BYTES)) as Reply,
     sendToAll: (args) =>
       Promise.all(

@@ -13,7 +13,8 @@
  * - `w:<message>`: sorted set of its unsettled events, in order
  * - `e:<message>:<id>`: hash. `r` bytes, `j` record, `o` order, `f` final, `w` step waited for, `D` due, `a` attempts, `k` token,
  *   `l` late, `y` replay, `c` the call that wrote last, `z` settled (s) or dead (x), `E` error, `T` time of death
- * - `open`: number of unsettled events; `dead`: sorted set of dead letters; `deadof`: their messages
+ * - `open`: number of unsettled events; `dead`: sorted set of dead letters; `deadof`: their messages;
+ *   `call:<id>`: the call that resolved one, for a minute
  */
 export const PRELUDE = /* lua */ `
 local base = string.sub(KEYS[1], 1, -4)
