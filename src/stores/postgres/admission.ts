@@ -1,16 +1,17 @@
 /** Taking events in: one statement a batch. */
 import type { Admission, NewEvent } from '../../inbox/store.ts'
-import { encodeRecord } from './encoding.ts'
+import { encodeRecord, hexOf } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { text, truth } from './row.ts'
+import { fill } from './sql-text.ts'
 import { ADMIT } from './statements/admit.ts'
+import { DURABLY } from './statements/durably.ts'
 
 export function createAdmission(
   engine: Engine,
 ): (events: readonly NewEvent[], nowMs: number) => Promise<readonly Admission[]> {
   const { connections } = engine
-  const { lockTimeoutMs, queryTimeoutMs } = connections.limits
-  const admit = engine.sql(ADMIT)
+  const admit = engine.sql(DURABLY + ADMIT)
 
   return async (events, nowMs) => {
     // That the server answers is all that an empty batch asks.
@@ -20,23 +21,19 @@ export function createAdmission(
     }
     // Only the first of those that are the same in one batch.
     const distinct = [...new Map(events.toReversed().map((event) => [event.id, event])).values()].toReversed()
-    const { bytes, starts, recordEnds, bodyEnds } = pack(distinct)
-    const rows = await connections.query(admit, [
-      engine.nowParameter(nowMs),
-      lockTimeoutMs,
-      queryTimeoutMs,
-      distinct.map(({ id }) => id),
-      distinct.map(({ messageKey }) => messageKey),
-      distinct.map(({ order }) => order),
-      distinct.map(({ final }) => final),
-      distinct.map(({ step }) => step),
-      distinct.map(({ awaits }) => awaits),
-      distinct.map(({ awaits, gapUntilMs }) => (awaits === 0 ? 0 : Math.ceil(gapUntilMs - nowMs))),
-      starts,
-      recordEnds,
-      bodyEnds,
-      bytes,
-    ])
+    const [, rows = []] = await engine.together(
+      fill(admit, {
+        now: engine.now(nowMs),
+        ids: distinct.map(({ id }) => id),
+        keys: distinct.map(({ messageKey }) => messageKey),
+        orders: distinct.map(({ order }) => hexOf(order)),
+        finals: distinct.map(({ final }) => Number(final)),
+        steps: distinct.map(({ step }) => step),
+        awaits: distinct.map(({ awaits }) => awaits),
+        gaps: distinct.map(({ awaits, gapUntilMs }) => (awaits === 0 ? 0 : gapUntilMs - nowMs)),
+        ...pack(distinct),
+      }),
+    )
     const admitted = new Map(rows.map((row) => [text(row, 'id'), truth(row, 'late')]))
     return events.map(({ id }) => {
       const late = admitted.get(id)
@@ -46,7 +43,7 @@ export function createAdmission(
   }
 }
 
-/** Records and bodies as one value, which travels as it is; each in an array of its own would travel as text. */
+/** Records and bodies as one value, with places in it. */
 function pack(events: readonly NewEvent[]) {
   const parts: Buffer[] = []
   const starts: number[] = []
@@ -60,5 +57,5 @@ function pack(events: readonly NewEvent[]) {
     recordEnds.push((end += encoded.length))
     bodyEnds.push((end += raw.length))
   }
-  return { bytes: Buffer.concat(parts), starts, recordEnds, bodyEnds }
+  return { bytes: Buffer.concat(parts).toString('hex'), starts, recordEnds, bodyEnds }
 }

@@ -10,8 +10,6 @@ export interface Engine {
   sql(statement: string): string
   /** The time of a call, in the text of a statement: the server's, or the caller's own. */
   now(nowMs: number): { readonly sql: string }
-  /** The same as a parameter, where null is the server's. */
-  nowParameter(nowMs: number): number | null
   /** Several statements in one transaction, within the time-outs. The rows of each of them. */
   together(filled: string): Promise<readonly (readonly Readonly<Record<string, unknown>>[])[]>
   /** The time-outs alone, for a transaction that was begun before. */
@@ -34,7 +32,6 @@ export function createEngine(options: {
     limits,
     sql: (statement) => inSchema(statement, schema),
     now: (nowMs) => ({ sql: clock === 'server' ? SERVER_NOW : String(Math.floor(nowMs)) }),
-    nowParameter: (nowMs) => (clock === 'server' ? null : Math.floor(nowMs)),
     together: async (filled) => (await connections.batch(READ_COMMITTED + limits + filled)).slice(BEFORE),
   }
 }
