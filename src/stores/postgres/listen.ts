@@ -37,7 +37,6 @@ export interface ListenClient extends ClientBase {
   end(): Promise<void>
 }
 
-const PROBE_TIMEOUT_MS = 10_000
 /** How often to look for work while nobody tells of it, and how often to try to hear again. */
 const DEAF_POLL_MS = 1_000
 const LONGEST_PAUSE_MS = 10_000
@@ -100,7 +99,7 @@ export function startListening(options: ListenOptions): Listening {
       }
     })
     await notify(channel, payload)
-    await withDeadline(clock, PROBE_TIMEOUT_MS, came, () => {
+    await withDeadline(clock, 2 * options.connectTimeoutMs, came, () => {
       throw new Error('A notification to itself did not come back.')
     })
     if (through !== client) return

@@ -89,7 +89,7 @@ describePostgres('connection', () => {
       const { proxy, url } = await throughProxy()
       const { open, schema } = await opened({ connectionString: url })
       const event = eventOf('m', 1, Buffer.from('{"marker":"cut-behind-this"}'))
-      const cut = proxy.cutAfterSending('cut-behind-this')
+      const cut = proxy.cutAfterSending(Buffer.from('cut-behind-this').toString('hex'))
       await expect(Promise.resolve(open.admit([event], Date.now()))).rejects.toMatchObject({ code: 'store_failed' })
       await cut
       await expect
@@ -129,7 +129,7 @@ describePostgres('connection', () => {
         connectionString: POSTGRES_URL,
         listenConnectionString: url,
         probeIntervalMs: 500,
-        connectTimeoutMs: 1_000,
+        connectTimeoutMs: 2_000,
         pollIntervalMs: 3_600_000,
       },
       () => void (woken += 1),
