@@ -79,14 +79,17 @@ for (const place of ['1', '2', '3', '4'])
   console.log(`  instance ${place} handled ${rows.filter(([by]) => by === place).length}`)
 const LIFE = ['message.sent', 'message.delivered', 'message.read']
 const furthest = new Map<string, number>()
-const backwards = rows.filter(([, messageId = '', type = '']) => {
+const inTime = rows.filter(([, , , late]) => late === undefined)
+const backwards = inTime.filter(([, messageId = '', type = '']) => {
   const before = furthest.get(messageId) ?? 0
   furthest.set(messageId, Math.max(before, LIFE.indexOf(type)))
   return LIFE.indexOf(type) < before
 }).length
 const again = rows.length - new Set(rows.map(([, messageId, type]) => `${messageId} ${type}`)).size
 console.log(`missing: ${missing()}, out of order: ${backwards}`)
+console.log(`handed over as late, for a later report had waited for them in vain: ${rows.length - inTime.length}`)
 console.log(`handled again, for the kill met them in a handler's hands: ${again}`)
+console.log(`what they stored is still there, under ${settings.NAME}`)
 
 for (const { app } of instances) app.kill('SIGTERM')
 await Promise.all(instances.map(({ app }) => once(app, 'exit')))

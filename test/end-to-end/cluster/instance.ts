@@ -24,8 +24,6 @@ export interface InstanceSettings {
   readonly dispatch?: boolean
   /** `false`: it mounts no middleware, and only hands over. */
   readonly takes?: boolean
-  /** Whether it logs as a receiver does by default, and prints everything that `onError` hears. */
-  readonly prints?: boolean
 }
 
 export type InstanceRequest = 'report' | 'drain' | 'close' | 'hold' | 'release'
@@ -45,8 +43,6 @@ export interface Instance {
   readonly log: string
   /** False once it was killed or has ended. */
   readonly isAlive: boolean
-  /** Everything that it has printed. */
-  readonly printed: string
   ask(request: InstanceRequest): Promise<InstanceAnswer>
   kill(): Promise<void>
 }
@@ -91,9 +87,6 @@ export async function startInstance(
     log: settings.log,
     get isAlive() {
       return isAlive
-    },
-    get printed() {
-      return printed
     },
     ask(request) {
       const answer = answered()

@@ -4,7 +4,6 @@
  */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
-import { inspect } from 'node:util'
 import { createReceiver, type Store } from '../../../../src/index.ts'
 import { storeOf } from '../../../support/servers/store-spec.ts'
 import { SETTINGS, type InstanceAnswer, type InstanceRequest, type InstanceSettings } from '../instance.ts'
@@ -41,8 +40,6 @@ function watched(inner: Store): Store {
 }
 
 function said(error: unknown): string {
-  const shown = inspect(error, { depth: Infinity, showHidden: true, maxStringLength: Infinity })
-  if (settings.prints === true) console.log(`onError ${shown} ${JSON.stringify(error)} ${String(error)}`)
   return error instanceof Error && 'code' in error ? String(error.code) : String(error)
 }
 
@@ -59,7 +56,7 @@ const receiver = createReceiver({
   ordering: { gapTimeoutMs },
   retry: { attempts: 3, initialDelayMs: 50 },
   dispatch: settings.dispatch ?? true,
-  ...(settings.prints === true ? {} : { logger: false }),
+  logger: false,
 })
 receiver.onError((error) => void codes.push(said(error)))
 receiver.on(['message.*', 'late'], async (event, { attempt }) => {
