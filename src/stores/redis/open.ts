@@ -15,7 +15,6 @@ import { integer, list } from './replies.ts'
 import { createScripted, script } from './scripted.ts'
 import { LAYOUT } from './scripts/layout.ts'
 import { createSettling } from './settling.ts'
-import { cleanError } from './server-error.ts'
 import { wakeUp } from './wake-up.ts'
 
 export interface RedisSettings {
@@ -46,13 +45,11 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
 
   async function open(): Promise<OpenStore> {
     for (const adapter of adapters) {
-      closers.push(adapter.ignoreErrors())
-      // It may connect much later, or never; the commands wait for it in time.
-      const connecting = adapter.connect()
-      connecting.then(
-        (isOurs) => isOurs && closers.push(() => adapter.disconnect()),
-        () => {},
-      )
+      adapter.ignoreErrors()
+      if (!adapter.isIdle()) continue
+      closers.push(() => adapter.disconnect())
+      // It may take longer than anybody waits; the commands wait for it in time.
+      adapter.connect().catch(() => {})
     }
     const [version, partitionsThere] = list(await redis.run(layoutScript, [`${prefix}:layout`], [VERSION, count]))
     if (integer(version) > VERSION)
@@ -77,14 +74,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       nextCall: () => `${instance}${(calls += 1).toString(36)}`,
     }
     const channel = `${prefix}:work`
-    if (host.claims !== false)
-      closers.push(
-        await wakeUp({ ...settings, engine, clock, channel, subscriber, onWork: host.onWork }).catch(
-          (error: unknown) => {
-            throw cleanError(error)
-          },
-        ),
-      )
+    if (host.claims !== false) closers.push(await wakeUp({ ...settings, engine, clock, channel, onWork: host.onWork }))
     return {
       admit: createAdmission(engine, () => {
         // Who does not hear of it looks by itself.

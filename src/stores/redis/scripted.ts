@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { withDeadline, type Clock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Adapter, RedisArgument, Reply } from './clients/connection.ts'
-import { cleanError, isUnknownScript } from './server-error.ts'
+import { cleanError, isPassing, isUnknownScript } from './server-error.ts'
 
 export interface Script {
   readonly text: string
@@ -46,36 +46,45 @@ export function createScripted(adapter: Adapter, clock: Clock, timeoutMs: number
   async function untilReady(isOver: () => boolean): Promise<void> {
     while (!adapter.isReady()) {
       if (isOver()) throw new MessagingWebhooksError('store_slow')
-      await new Promise<void>((resolve) => void clock.setTimer(resolve, LOOK_EVERY_MS, true))
+      await pause()
     }
   }
 
-  function send(key: string | undefined, args: readonly RedisArgument[]): Promise<Reply> {
+  function pause(): Promise<void> {
+    return new Promise((resolve) => void clock.setTimer(resolve, LOOK_EVERY_MS, true))
+  }
+
+  /** Every command may run twice, so one whose connection broke is sent again as long as somebody waits for it. */
+  function persist<T>(send: () => Promise<T>): Promise<T> {
     return inTime(async (isOver) => {
-      if (!adapter.isReady()) await untilReady(isOver)
-      return adapter.send(key, args)
+      for (;;) {
+        if (!adapter.isReady()) await untilReady(isOver)
+        try {
+          return await send()
+        } catch (error) {
+          if (isOver() || !isPassing(error)) throw error
+        }
+        await pause()
+      }
     })
+  }
+
+  async function evaluate({ sha, text }: Script, key: string, rest: readonly RedisArgument[]): Promise<Reply> {
+    try {
+      return await adapter.send(key, ['EVALSHA', sha, ...rest])
+    } catch (error) {
+      if (!isUnknownScript(error)) throw error
+      return adapter.send(key, ['EVAL', text, ...rest])
+    }
   }
 
   return {
     isCluster: adapter.isCluster,
-    run({ sha, text }, keys, args) {
+    run(wanted, keys, args) {
       const rest = [String(keys.length), ...keys, ...args.map((arg) => (typeof arg === 'number' ? String(arg) : arg))]
-      return inTime(async (isOver) => {
-        if (!adapter.isReady()) await untilReady(isOver)
-        try {
-          return await adapter.send(keys[0], ['EVALSHA', sha, ...rest])
-        } catch (error) {
-          if (!isUnknownScript(error) || isOver()) throw error
-          return await adapter.send(keys[0], ['EVAL', text, ...rest])
-        }
-      })
+      return persist(() => evaluate(wanted, keys[0], rest))
     },
-    ask: (args) => send(undefined, args),
-    askAll: (args) =>
-      inTime(async (isOver) => {
-        if (!adapter.isReady()) await untilReady(isOver)
-        return adapter.sendToAll(args)
-      }),
+    ask: (args) => persist(() => adapter.send(undefined, args)),
+    askAll: (args) => persist(() => adapter.sendToAll(args)),
   }
 }

@@ -30,6 +30,14 @@ class RedisError extends Error {
   override readonly name = 'RedisError'
 }
 
+/** Whether the same command may succeed in a moment: a connection that broke, a server that starts or changes its part. */
+export function isPassing(error: unknown): boolean {
+  const text = safeText(error)
+  return PASSING_WORD.test(text) || !(REPLY_WORD.test(text) || SERVER_IS_AWAY.test(text))
+}
+
+const PASSING_WORD = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
+
 export function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT')
 }

@@ -11,8 +11,9 @@ export interface Adapter {
   readonly isCluster: boolean
   /** False while a command would wait in the client for a connection. */
   isReady(): boolean
-  /** Connects where nobody has yet; says whether it did, for then the store closes it too. */
-  connect(): Promise<boolean>
+  /** True while nobody has asked it to connect. */
+  isIdle(): boolean
+  connect(): Promise<unknown>
   disconnect(): Promise<void>
   /** Sends a command to the server that has `key`, or to any where it is undefined. */
   send(key: string | undefined, args: readonly RedisArgument[]): Promise<Reply>
@@ -20,6 +21,6 @@ export interface Adapter {
   sendToAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
   /** Returns the function that ends it. */
   subscribe(channel: string, listener: () => void): Promise<() => Promise<void>>
-  /** Without a listener for its errors a client may end the process. Returns the function that takes it off. */
-  ignoreErrors(): () => void
+  /** Without a listener for its errors a client may end the process, long after a store on it was closed. Harmless twice. */
+  ignoreErrors(): void
 }

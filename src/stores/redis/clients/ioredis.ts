@@ -25,7 +25,12 @@ export function isIoredis(client: object): client is IoredisClient | IoredisClus
   return 'callBuffer' in client && 'status' in client && 'isCluster' in client
 }
 
+const CONNECTED: readonly string[] = ['connecting', 'connect', 'ready']
+
+function ignore(): void {}
+
 export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
+  let stopped = false
   const send = async (target: Common, args: readonly RedisArgument[]): Promise<Reply> => {
     const [command, ...rest] = args
     return (await target.callBuffer(String(command), rest)) as Reply
@@ -34,15 +39,16 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
     name: 'ioredis',
     isCluster: client.isCluster,
     isReady: () => client.status === 'ready',
-    async connect() {
-      if (client.status !== 'wait' && client.status !== 'end') return false
-      await client.connect()
-      return true
+    isIdle: () => stopped || client.status === 'wait' || client.status === 'end',
+    connect() {
+      stopped = false
+      return client.connect()
     },
     async disconnect() {
-      if (client.status === 'end') return
-      // Until then it looks connected, and could not be connected anew.
-      const ended = new Promise<void>((resolve) => void client.once('end', resolve))
+      stopped = true
+      const willEnd = CONNECTED.includes(client.status)
+      // Until then it looks connected, and could not be connected anew. Between two attempts it never says that it ended.
+      const ended = willEnd ? new Promise<void>((resolve) => void client.once('end', resolve)) : undefined
       client.disconnect()
       await ended
     },
@@ -62,9 +68,8 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
       }
     },
     ignoreErrors() {
-      const ignore = (): void => {}
+      client.off('error', ignore)
       client.on('error', ignore)
-      return () => void client.off('error', ignore)
     },
   }
 }

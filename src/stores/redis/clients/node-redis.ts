@@ -35,17 +35,16 @@ export function isNodeRedis(client: object): client is NodeRedisClient | NodeRed
   return 'sendCommand' in client && 'isOpen' in client && 'withTypeMapping' in client
 }
 
+function ignore(): void {}
+
 export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
   const { send, sendToAll, isReady } = 'masters' in client ? ofCluster(client) : ofOne(client)
   return {
     name: 'redis',
     isCluster: 'masters' in client,
     isReady,
-    async connect() {
-      if (client.isOpen) return false
-      await client.connect()
-      return true
-    },
+    isIdle: () => !client.isOpen,
+    connect: () => client.connect(),
     async disconnect() {
       if (client.isOpen) await client.destroy()
     },
@@ -58,9 +57,8 @@ export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
       }
     },
     ignoreErrors() {
-      const ignore = (): void => {}
+      client.off('error', ignore)
       client.on('error', ignore)
-      return () => void client.off('error', ignore)
     },
   }
 }
