@@ -148,8 +148,21 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     reporter.report(error)
   }
 
+  /** Once, and only where the store is somewhere else than this process's disk: a file has its spool beside it. */
+  let warned = resolved.spool === false || spoolFolder !== undefined || !store.capabilities.durable
+  function warnOfOutages(): void {
+    if (warned) return
+    warned = true
+    logger.warn(
+      { code: 'no_spool' },
+      `While the ${store.capabilities.name} store is away, callbacks are answered 503 and lost, for the service does not send ` +
+        'them again. Let `spool` name a folder on a local disk, or set `spool: false` if that is what you want.',
+    )
+  }
+
   /** A receiver that only takes needs its store all the same. */
   async function open(): Promise<void> {
+    warnOfOutages()
     if (resolved.dispatch) await dispatcher.start()
     else await inbox.open()
   }

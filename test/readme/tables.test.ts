@@ -1,5 +1,6 @@
 /** Every table of the README says what the code's constants say, row by row and word by word. */
 import { EVENT_TYPES, memoryStore, OPTIONS } from 'messaging-webhooks'
+import { postgresStore } from 'messaging-webhooks/postgres'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { describe, expect, test } from 'vitest'
 import { EVENT_HEADER, EVENT_ROWS, EXPECTED_TABLES } from './expected-tables.ts'
@@ -65,7 +66,8 @@ test('what a 204 promises when the process ends is what the stores say of themse
     store,
     crash,
   ])
-  const said = [memoryStore(), sqliteStore('unused.db')].map(({ capabilities: { name, durable } }) => [
+  const postgres = postgresStore({ connectionString: 'unused' })
+  const said = [memoryStore(), sqliteStore('unused.db'), postgres].map(({ capabilities: { name, durable } }) => [
     `\`${name}Store\``,
     durable ? 'kept' : 'lost',
   ])
