@@ -10,7 +10,7 @@ export const URLS = {
   redis: 'redis://:example@127.0.0.1:6379',
 } as const
 
-export type EngineName = keyof typeof URLS
+type EngineName = keyof typeof URLS
 
 export function isEngine(name: string | undefined): name is EngineName {
   return name !== undefined && Object.hasOwn(URLS, name)

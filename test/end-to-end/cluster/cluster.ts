@@ -8,7 +8,7 @@ import type { Life } from './verdict.ts'
 
 type CommonSettings = Omit<InstanceSettings, 'store' | 'authKey' | 'signingSecret' | 'log' | 'spool'>
 
-export interface Cluster {
+interface Cluster {
   readonly folder: string
   /** Those that run now, in their places. */
   readonly instances: readonly Instance[]

@@ -20,7 +20,7 @@ export interface StoresAnswer {
   readonly codes?: readonly string[]
 }
 
-export interface FailingStores {
+interface FailingStores {
   /** Starts a receiver on this store; the URL is empty where that threw. */
   serve(spec: StoreSpec): Promise<{ readonly url: string; codes(): Promise<readonly string[]> }>
   /** Closes all, and says everything that was printed. */
