@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { withDeadline, type Clock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Adapter, RedisArgument, Reply } from './clients/connection.ts'
-import { cleanError, isPassing, isUnknownScript } from './server-error.ts'
+import { cleanError, isPassing, isUnknownScript, withoutArguments } from './server-error.ts'
 
 export interface Script {
   readonly text: string
@@ -35,7 +35,10 @@ export function createScripted(adapter: Adapter, clock: Clock, timeoutMs: number
         over = true
         // A client may settle it later, or never.
         answer.catch(() => {})
-        throw new MessagingWebhooksError('store_slow', `Redis did not answer within ${timeoutMs} ms.`)
+        if (adapter.isReady())
+          throw new MessagingWebhooksError('store_slow', `Redis did not answer within ${timeoutMs} ms.`)
+        const cause = adapter.lastError === undefined ? undefined : withoutArguments(adapter.lastError)
+        throw new MessagingWebhooksError('store_slow', `Redis could not be reached within ${timeoutMs} ms.`, { cause })
       })
     } catch (error) {
       throw cleanError(error)

@@ -38,6 +38,11 @@ export function isPassing(error: unknown): boolean {
 
 const PASSING_WORD = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
 
+/** What is left of a client's error where nothing else is made of it. */
+export function withoutArguments(error: unknown): Error {
+  return new RedisError(safeText(error))
+}
+
 export function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT')
 }

@@ -148,6 +148,7 @@ describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) 
     await admin.set(due.replace(/due$/, `m:${event.messageKey}`), 'somebody else')
     await Promise.resolve(open.admit([event], START_MS)).catch((error: unknown) => errors.push(error))
     expect(errors).toHaveLength(2)
+    expect(inspect(errors[0])).toContain('WRONGPASS')
     for (const error of errors) {
       const shown = inspect(error, { depth: 10, showHidden: true })
       for (const secret of [password, 'nobody may see', event.id]) expect(shown).not.toContain(secret)

@@ -23,4 +23,6 @@ export interface Adapter {
   subscribe(channel: string, listener: () => void): Promise<() => Promise<void>>
   /** Without a listener for its errors a client may end the process, long after a store on it was closed. Harmless twice. */
   ignoreErrors(): void
+  /** The last of them: why it is not ready. */
+  readonly lastError: unknown
 }

@@ -27,10 +27,12 @@ export function isIoredis(client: object): client is IoredisClient | IoredisClus
 
 const CONNECTED: readonly string[] = ['connecting', 'connect', 'ready']
 
-function ignore(): void {}
-
 export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
   let stopped = false
+  let lastError: unknown
+  const keep = (error: unknown): void => {
+    lastError = error
+  }
   const send = async (target: Common, args: readonly RedisArgument[]): Promise<Reply> => {
     const [command, ...rest] = args
     return (await target.callBuffer(String(command), rest)) as Reply
@@ -68,8 +70,11 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
       }
     },
     ignoreErrors() {
-      client.off('error', ignore)
-      client.on('error', ignore)
+      client.off('error', keep)
+      client.on('error', keep)
+    },
+    get lastError() {
+      return lastError
     },
   }
 }

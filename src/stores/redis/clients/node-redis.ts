@@ -35,10 +35,12 @@ export function isNodeRedis(client: object): client is NodeRedisClient | NodeRed
   return 'sendCommand' in client && 'isOpen' in client && 'withTypeMapping' in client
 }
 
-function ignore(): void {}
-
 export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
   const { send, sendToAll, isReady } = 'masters' in client ? ofCluster(client) : ofOne(client)
+  let lastError: unknown
+  const keep = (error: unknown): void => {
+    lastError = error
+  }
   return {
     name: 'redis',
     isCluster: 'masters' in client,
@@ -57,8 +59,11 @@ export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
       }
     },
     ignoreErrors() {
-      client.off('error', ignore)
-      client.on('error', ignore)
+      client.off('error', keep)
+      client.on('error', keep)
+    },
+    get lastError() {
+      return lastError
     },
   }
 }
