@@ -68,3 +68,18 @@ test('dispatch: false is refused where nobody could hand anything over, or an an
   const store = await lastingStore()
   expect(() => createReceiver({ credentials, store, dispatch: false, answer: 'handled' })).toThrow(/waits for handlers/)
 })
+
+test('a store that is elsewhere and has no spool is warned of once, and not where that was said to be wanted', async () => {
+  const store = await lastingStore()
+  const warned = async (spool: false | undefined): Promise<readonly unknown[]> => {
+    const codes: unknown[] = []
+    const note = (fields: object): void => void codes.push('code' in fields ? fields.code : undefined)
+    const logger = { debug() {}, info() {}, warn: note, error: note }
+    const { receiver } = await receiving({ store, logger, ...(spool === undefined ? {} : { spool }) })
+    await receiver.start()
+    await receiver.start()
+    return codes
+  }
+  expect(await warned(undefined)).toEqual(['no_spool'])
+  expect(await warned(false)).toEqual([])
+})

@@ -96,9 +96,9 @@ describePostgres('pruning', () => {
       dedupeDays: 1e-9,
     })
     const [open, pruning] = [await store.open({ onWork() {} }), await store.open({ onWork() {}, claims: false })]
-    let over = false
+    const going = new AbortController()
     const pruned = (async () => {
-      while (!over) await pruning.prune(Date.now())
+      while (!going.signal.aborted) await pruning.prune(Date.now())
     })()
     const seen: string[] = []
     for (let round = 1; round <= 40; round += 1) {
@@ -114,7 +114,7 @@ describePostgres('pruning', () => {
       seen.push(...claims.map(({ id }) => id))
       await open.settle(claims.map(done), Date.now())
     }
-    over = true
+    going.abort()
     await pruned
     expect(seen.length).toBe(400)
     expect(new Set(seen).size).toBe(400)

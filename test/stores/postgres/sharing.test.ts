@@ -12,9 +12,9 @@ const PATIENT = { timeout: 60_000 }
 async function stores(count: number, options: Partial<PostgresStoreOptions> = {}, onWork = (): void => {}) {
   const schema = freshSchema()
   const store = postgresStore({ connectionString: POSTGRES_URL, schema, maxConnections: 4, ...options })
-  const open = await Promise.all(Array.from({ length: count }, () => store.open({ onWork })))
+  const open = await Promise.all(Array.from({ length: count }, async () => store.open({ onWork })))
   onTestFinished(async () => {
-    await Promise.all(open.map((each) => each.close()))
+    await Promise.all(open.map(async (each) => each.close()))
   })
   const [first, second = first] = open
   if (first === undefined || second === undefined) throw new Error('No store was opened.')
