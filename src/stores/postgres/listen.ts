@@ -16,7 +16,7 @@ interface Listening {
   stop(): Promise<void>
 }
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly clock: Clock
   readonly schema: string
   /** Undefined where nobody need be woken: then it only tells. */

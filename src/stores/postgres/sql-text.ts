@@ -4,7 +4,7 @@
  */
 
 /** A piece of SQL that is safe to put into a statement. */
-export interface Piece {
+interface Piece {
   readonly sql: string
 }
 

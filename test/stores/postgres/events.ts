@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Claim, ClaimRequest, NewEvent, OpenStore, Settlement } from 'messaging-webhooks'
 
-export const LEASE_MS = 60_000
+const LEASE_MS = 60_000
 
 export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest().toString('hex', 0, 16)
