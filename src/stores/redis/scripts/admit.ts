@@ -28,45 +28,53 @@ local waits = not late and awaits ~= 0 and bit.band(steps, awaits) == 0
 local closes = step ~= 0 and bit.band(gaps, step) ~= 0
 local due = waits and now + tonumber(ARGV[8]) or now
 local places = closes and redis.call('ZRANGE', w, 0, -1) or {}
-redis.call('ZCARD', w)
+local isAtRest = redis.call('ZCARD', w) == 0
 redis.call('ZSCORE', KEYS[1], mk)
 
-redis.call('HSET', m, 'd' .. id, '0')
-redis.call('PERSIST', m)
-redis.call('HSET', e, 'r', ARGV[10], 'j', record, 'o', order, 'D', ms(due), 'c', call)
-if final then redis.call('HSET', e, 'f', '1') end
-if late then redis.call('HSET', e, 'l', '1') end
-if awaits ~= 0 then redis.call('HSET', e, 'w', ARGV[7]) end
+if closes then gaps = gaps - bit.band(gaps, step) end
+if waits then gaps = bit.bor(gaps, awaits) end
+local isNewest = order ~= '' and (not latest or before(latest, order))
+local isNewFinal = order ~= '' and final and redis.call('HEXISTS', m, 'F' .. order) == 0
+
+local known = { 'd' .. id, '0' }
+local function know(field, value)
+  known[#known + 1] = field
+  known[#known + 1] = value
+end
+if step ~= 0 then know('s', ms(bit.bor(steps, step))) end
+if closes or waits then know('g', ms(gaps)) end
+if isNewest then know('L', order) end
+if isNewest and not final then know('R', record) end
+if isNewFinal then
+  know('F' .. order, record)
+  know('n', ms((tonumber(finals) or 0) + 1))
+end
+redis.call('HSET', m, unpack(known))
+-- The record of the latest one stands there once: a final one among the finals.
+if isNewest and final and latestRecord then redis.call('HDEL', m, 'R') end
+if isAtRest then redis.call('PERSIST', m) end
+
+local event = { 'r', ARGV[10], 'j', record, 'o', order, 'D', ms(due), 'c', call }
+if final then event[#event + 1], event[#event + 2] = 'f', '1' end
+if late then event[#event + 1], event[#event + 2] = 'l', '1' end
+if awaits ~= 0 then event[#event + 1], event[#event + 2] = 'w', ARGV[7] end
+redis.call('HSET', e, unpack(event))
 redis.call('ZADD', w, 0, placeOf(order, id))
 redis.call('INCR', base .. 'open')
 
-if step ~= 0 then redis.call('HSET', m, 's', ms(bit.bor(steps, step))) end
 for _, place in ipairs(places) do
   local other = eventOf(mk, idAt(place))
   local was = redis.call('HMGET', other, 'w', 'a', 'D')
   if tonumber(was[1]) == step and not was[2] and tonumber(was[3]) > now then redis.call('HSET', other, 'D', ms(now)) end
 end
-if closes then gaps = gaps - bit.band(gaps, step) end
-if waits then gaps = bit.bor(gaps, awaits) end
-if closes or waits then redis.call('HSET', m, 'g', ms(gaps)) end
 
-if order ~= '' then
-  local newest = not latest or before(latest, order)
-  if newest then
-    -- The record of the latest one stands there once: a final one among the finals.
-    if final then redis.call('HDEL', m, 'R') else redis.call('HSET', m, 'R', record) end
-    redis.call('HSET', m, 'L', order)
+if isNewFinal and (tonumber(finals) or 0) >= tonumber(ARGV[13]) then
+  local least
+  for _, field in ipairs(redis.call('HKEYS', m)) do
+    if string.sub(field, 1, 1) == 'F' and (not least or before(field, least)) then least = field end
   end
-  if final and redis.call('HSETNX', m, 'F' .. order, record) == 1 then
-    if redis.call('HINCRBY', m, 'n', 1) > tonumber(ARGV[13]) then
-      local least
-      for _, field in ipairs(redis.call('HKEYS', m)) do
-        if string.sub(field, 1, 1) == 'F' and (not least or before(field, least)) then least = field end
-      end
-      redis.call('HDEL', m, least)
-      redis.call('HINCRBY', m, 'n', -1)
-    end
-  end
+  redis.call('HDEL', m, least)
+  redis.call('HINCRBY', m, 'n', -1)
 end
 
 -- A message that is never at rest must not remember for ever.
@@ -79,6 +87,7 @@ if redis.call('HLEN', m) > (tonumber(sweepAt) or 256) then
   end
   redis.call('HSET', m, 'p', math.max(256, 2 * redis.call('HLEN', m)))
 end
-schedule(mk)
+-- What is at rest is held by nobody, and has no other event.
+if isAtRest then redis.call('ZADD', KEYS[1], ms(due), mk) else schedule(mk) end
 return late and 2 or 1
 `
