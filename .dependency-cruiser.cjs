@@ -88,7 +88,17 @@ module.exports = {
       name: 'declared-runtime-dependencies-only',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(store-conformance/|testing/deliver\\.ts$)' },
-      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'] },
+      to: {
+        dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'],
+        // Optional peers, too: each in its own store, by the rule below.
+        pathNot: ['^node_modules/(@types/)?pg/'],
+      },
+    },
+    {
+      name: 'a-driver-in-its-own-store-only',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/stores/postgres/' },
+      to: { path: '^node_modules/(@types/)?pg/' },
     },
     { name: 'nothing-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
   ],

@@ -11,6 +11,8 @@ export default defineConfig({
     alias: [
       { find: /^messaging-webhooks$/, replacement: source('index.ts') },
       { find: /^messaging-webhooks\/store-conformance$/, replacement: source('store-conformance/index.ts') },
+      { find: /^messaging-webhooks\/postgres$/, replacement: source('stores/postgres/store.ts') },
+      { find: /^messaging-webhooks\/redis$/, replacement: source('stores/redis/store.ts') },
       { find: /^messaging-webhooks\/sqlite$/, replacement: source('stores/sqlite/store.ts') },
       { find: /^messaging-webhooks\/emulator$/, replacement: source('emulator/index.ts') },
       { find: /^messaging-webhooks\/testing$/, replacement: source('testing/index.ts') },

@@ -116,14 +116,19 @@ export const ERRORS = {
   spool_failed: ['Neither the store nor the spool could take the callback.', 'Look at the disk of the spool.'],
   store_unsupported: ['This Node has no `node:sqlite`.', 'Use Node 22.13 or later, or another store.'],
   store_foreign: [
-    'The database file is not one of this package; it was left as it is.',
-    'Give the store a file of its own.',
+    'The database file or schema is not one of this package; it was left as it is.',
+    'Give the store a file or a schema of its own.',
   ],
   store_newer: [
-    'The database file was written by a newer version of this package; it was left as it is.',
+    'The database file or schema was made by a newer version of this package; it was left as it is.',
     'Update this package.',
   ],
   store_locked: ['Another process holds the database file.', 'Stop it, or give each process a file of its own.'],
+  peer_missing: ['An optional package is not installed.', 'Install it beside this one.'],
+  store_unmigrated: [
+    'The tables are missing or old, and this role may not make them.',
+    'Run the migrations once with a role that may; the README’s section “Postgres” says how.',
+  ],
   store_replaced: [
     'The database file was removed or replaced while it was open.',
     'Restart the process; put nothing else in the place of the file while it runs.',
@@ -171,6 +176,18 @@ export const ERRORS = {
   event_refused: [
     'The store refuses an event in every form; it is set aside in the spool and tried again at the next start.',
     'Please report it, with `cause`.',
+  ],
+  transaction_failed: [
+    'What handlers wrote through `context.transaction` could not be committed and was undone; the event is tried again.',
+    '`cause` is what the database said. Throw what a failed statement throws: a transaction does not survive it.',
+  ],
+  store_evicts: [
+    'The Redis server may throw away events that it has taken, or nobody can say.',
+    'Set `maxmemory-policy noeviction`: then a full server refuses new events and loses none.',
+  ],
+  store_deaf: [
+    'The store is not told of new work by the other processes, and looks for it every second instead.',
+    'Look at the connection that listens; through PgBouncer it needs an address of its own (`listenConnectionString`).',
   ],
   lease_lost: [
     'An event was taken over by another holder while its handlers ran.',
@@ -245,7 +262,7 @@ export class HandlerError extends MessagingWebhooksError {
   readonly attempt: number
 
   constructor(
-    code: 'handler_failed' | 'handler_timeout' | 'dead_letter' | 'lease_lost',
+    code: 'handler_failed' | 'handler_timeout' | 'dead_letter' | 'lease_lost' | 'transaction_failed',
     event: { readonly id: string; readonly type: string },
     attempt: number,
     detail?: string,

@@ -48,12 +48,14 @@ export type {
   NewEvent,
   OpenStore,
   Page,
+  SettleFailed,
   Settlement,
   Store,
   StoreCapabilities,
   StoreCounts,
   StoredDeadLetter,
   StoredLatest,
+  StoreHost,
 } from './inbox/store.ts'
 export { ERRORS, HandlerError, MessagingWebhooksError, OptionsError, RefusedError, type ErrorCode } from './errors.ts'
 export {

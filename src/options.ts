@@ -23,6 +23,7 @@ export interface Options<S extends Schemas = {}> {
   readonly lookupTimeoutMs?: number | undefined
   readonly ordering?: OrderingOptions | undefined
   readonly retry?: RetryOptions | undefined
+  readonly dispatch?: boolean | undefined
   readonly concurrency?: number | undefined
   readonly handlerTimeoutMs?: number | undefined
   readonly answer?: 'stored' | 'handled' | undefined
@@ -185,6 +186,12 @@ export const OPTIONS = [
     range: [0, LONGEST_MS],
     default: 3_600_000,
     what: 'Ceiling of all delays. With the defaults the last attempt comes an hour and a half after the first on average, and at most three and a quarter hours.',
+  },
+  {
+    name: 'dispatch',
+    type: '`true`, `false`',
+    default: '`true`',
+    what: '`false` only takes callbacks: another receiver on the same shared store runs the handlers.',
   },
   {
     name: 'concurrency',

@@ -9,7 +9,7 @@ import { readDeadLetters } from './dispatch/dead-letters.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
 import { revive, subscriptionWordIn, type Kept } from './dispatch/revive.ts'
-import { MessagingWebhooksError, RefusedError } from './errors.ts'
+import { MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
 import { HANDED_OVER_CHANNEL, type HandedOver, type Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
@@ -56,11 +56,16 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   let underWay = 0
 
   const store: Store<object> = options.store ?? memoryStore()
+  if (!resolved.dispatch && !store.capabilities.shared)
+    throw new OptionsError(
+      `dispatch: false needs a store that another receiver can share; the ${store.capabilities.name} store is not one.`,
+    )
   const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? store.capabilities.spoolFolder)
   const inbox: Inbox<object> = createInbox(store, {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
     report,
+    claims: resolved.dispatch,
     openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
     onWork() {
       startUnasked()
@@ -150,9 +155,28 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     reporter.report(error)
   }
 
+  /** Once, and only where the store is somewhere else than this process's disk: a file has its spool beside it. */
+  let warned = resolved.spool === false || spoolFolder !== undefined || !store.capabilities.durable
+  function warnOfOutages(): void {
+    if (warned) return
+    warned = true
+    logger.warn(
+      { code: 'no_spool' },
+      `While the ${store.capabilities.name} store is away, callbacks are answered 503 and lost, for the service does not send ` +
+        'them again. Let `spool` name a folder on a local disk, or set `spool: false` if that is what you want.',
+    )
+  }
+
+  /** A receiver that only takes needs its store all the same. */
+  async function open(): Promise<void> {
+    warnOfOutages()
+    if (resolved.dispatch) await dispatcher.start()
+    else await inbox.open()
+  }
+
   function start(): Promise<void> {
     void quarantine.open()
-    starting ??= dispatcher.start().catch((error: unknown) => {
+    starting ??= open().catch((error: unknown) => {
       starting = undefined
       throw error
     })

@@ -27,6 +27,7 @@ interface ResolvedOptions<S extends Schemas> {
   readonly gapTimeoutMs: number
   readonly late: 'separate' | 'inline'
   readonly retry: { readonly attempts: number; readonly initialDelayMs: number; readonly maxDelayMs: number }
+  readonly dispatch: boolean
   readonly concurrency: number
   readonly handlerTimeoutMs: number
   readonly answer: 'stored' | 'handled'
@@ -105,6 +106,7 @@ const optionsSchema = z.strictObject({
       maxDelayMs: numeric('retry.maxDelayMs'),
     })
     .prefault({}),
+  dispatch: z.boolean().default(true),
   concurrency: numeric('concurrency').pipe(z.int()),
   handlerTimeoutMs: numeric('handlerTimeoutMs'),
   answer: z.enum(['stored', 'handled']).default('stored'),
@@ -151,6 +153,8 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
   const { toleranceSeconds, maxBodyBytes, bodyTimeoutMs, maxInflightBytes, ordering, ...checked } = parsed.data
   if ((options.credentials === undefined) === (options.projects === undefined))
     throw new OptionsError('Give either `credentials` or `projects`, and not both.')
+  if (!checked.dispatch && checked.answer === 'handled')
+    throw new OptionsError('answer: "handled" waits for handlers, and with dispatch: false none run here.')
   return {
     toleranceSeconds,
     maxBodyBytes,
@@ -161,6 +165,7 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     gapTimeoutMs: ordering.gapTimeoutMs,
     late: ordering.late,
     retry: checked.retry,
+    dispatch: checked.dispatch,
     concurrency: checked.concurrency,
     handlerTimeoutMs: checked.handlerTimeoutMs,
     answer: checked.answer,

@@ -35,8 +35,14 @@ const PARTLY_DONE_KEPT = 10_000
 
 const TIMED_OUT = Symbol('timed out')
 
-/** Returns the function that makes an attempt and says how to settle it. It never rejects for what a handler does. */
-export function createAttempts(options: AttemptOptions): (attempt: Attempt) => Promise<Settlement> {
+interface Attempts {
+  /** Makes an attempt and says how to settle it. It never rejects for what a handler does. */
+  make(attempt: Attempt): Promise<Settlement>
+  /** How to settle one whose handlers succeeded, but what they did through the store was undone. */
+  undone(claim: Claim, error: MessagingWebhooksError): Settlement
+}
+
+export function createAttempts(options: AttemptOptions): Attempts {
   const { clock, handlers, handlerTimeoutMs, retry, report } = options
   const succeeded = new LRUCache<string, Set<Registration>>({ max: PARTLY_DONE_KEPT })
 
@@ -61,8 +67,22 @@ export function createAttempts(options: AttemptOptions): (attempt: Attempt) => P
     return true
   }
 
-  return async (attempt) => {
+  /** To be tried again, or given up. */
+  function failed(claim: Claim, named: { readonly id: string; readonly type: string }, cause: unknown): Settlement {
+    const { id, messageKey, token } = claim
+    const error = failureText(cause, options.secrets())
+    if (claim.attempt >= retry.attempts) {
+      succeeded.delete(id)
+      report(new HandlerError('dead_letter', named, claim.attempt, undefined, { cause }))
+      return { id, messageKey, token, outcome: 'dead', error }
+    }
+    return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(claim.attempt, retry), error }
+  }
+
+  async function make(attempt: Attempt): Promise<Settlement> {
     const { claim } = attempt
+    // What they did through the store goes with the attempt that failed, so all of them run again.
+    const remember = attempt.extras === undefined
     const { id, messageKey, token } = claim
     const revived = options.revive(claim)
     const event = revived instanceof Promise ? await revived : revived
@@ -90,20 +110,23 @@ export function createAttempts(options: AttemptOptions): (attempt: Attempt) => P
       succeeded.delete(id)
       return { id, messageKey, token, outcome: 'done' }
     }
-    if (thrown.length === 0) {
-      succeeded.set(id, done)
-      return { id, messageKey, token, outcome: 'retry', dueMs: clock.now(), error: '' }
-    }
-    const [cause] = thrown
-    const error = failureText(cause, options.secrets())
-    if (claim.attempt >= retry.attempts) {
-      succeeded.delete(id)
-      report(new HandlerError('dead_letter', event, claim.attempt, undefined, { cause }))
-      return { id, messageKey, token, outcome: 'dead', error }
-    }
-    succeeded.set(id, done)
-    return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(claim.attempt, retry), error }
+    if (remember) succeeded.set(id, done)
+    if (thrown.length > 0) return failed(claim, event, thrown[0])
+    return { id, messageKey, token, outcome: 'retry', dueMs: clock.now(), error: '' }
   }
+
+  return {
+    make,
+    undone(claim, error) {
+      report(new HandlerError('transaction_failed', nameOf(claim), claim.attempt, undefined, { cause: error.cause }))
+      return failed(claim, nameOf(claim), error.cause)
+    },
+  }
+}
+
+/** What a claim is called before it is read, or where it cannot be. */
+export function nameOf({ id, record }: Claim): { readonly id: string; readonly type: string } {
+  return { id, type: record.report?.type ?? record.kind ?? 'unrecognized' }
 }
 
 function isPromiseLike(value: unknown): value is PromiseLike<unknown> {

@@ -3,8 +3,8 @@ import { withDeadline } from '../clock.ts'
 import { HandlerError, MessagingWebhooksError } from '../errors.ts'
 import { inBatches } from '../inbox/batch.ts'
 import { asStoreError } from '../inbox/store-error.ts'
-import type { Awaitable, Claim, ClaimResult, OpenStore, Settlement, StoreCounts } from '../inbox/store.ts'
-import { createAttempts, type AttemptOptions } from './attempt.ts'
+import type { Awaitable, Claim, ClaimResult, OpenStore, SettleFailed, Settlement, StoreCounts } from '../inbox/store.ts'
+import { createAttempts, nameOf, type AttemptOptions } from './attempt.ts'
 
 interface DispatchOptions<X extends object> extends AttemptOptions {
   /** Messages whose handlers run at once. */
@@ -39,12 +39,12 @@ const DRAIN_LOOK_MS = 50
 
 interface Opened<X extends object> {
   readonly store: OpenStore<X>
-  readonly settle: (settlement: Settlement) => Awaitable<boolean>
+  readonly settle: (settlement: Settlement) => Awaitable<boolean | SettleFailed>
 }
 
 export function createDispatcher<X extends object>(options: DispatchOptions<X>): Dispatcher {
   const { clock, concurrency, handlers, handlerTimeoutMs, storeTimeoutMs, report } = options
-  const attemptAll = createAttempts(options)
+  const attempts = createAttempts(options)
   let opened: Opened<X> | undefined
   let stopped = false
   /** Handlers that count against `concurrency`; a hung one does not. */
@@ -56,6 +56,8 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
   const running = new Map<string, AbortController>()
   /** Their messages: nothing of them runs here meanwhile, even where a lease has run out. */
   const busyMessages = new Set<string>()
+  /** The last thing heard of the store was a failure: an outage is said once, not at each try. */
+  let isStoreAway = false
   const attemptWaiters = new Map<string, () => void>()
   const changeWaiters = new Set<() => void>()
 
@@ -70,6 +72,11 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     cancelTimer = clock.setTimer(wake, dueMs - clock.now())
   }
 
+  function storeFailed(error: unknown): void {
+    if (!isStoreAway) report(asStoreError(error))
+    isStoreAway = true
+  }
+
   /** Claims again as long as somebody asks for it meanwhile. */
   async function claimUntilDone(): Promise<void> {
     claiming = true
@@ -79,7 +86,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
         await claimDue()
       }
     } catch (error) {
-      report(asStoreError(error))
+      storeFailed(error)
       wakeAsked = false
       wakeAt(clock.now() + STORE_PAUSE_MS)
     } finally {
@@ -94,7 +101,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     })
   }
 
-  function settleInTime(store: OpenStore<X>, settlements: readonly Settlement[]): Awaitable<readonly boolean[]> {
+  function settleInTime(store: OpenStore<X>, settlements: readonly Settlement[]): ReturnType<OpenStore<X>['settle']> {
     const settled = store.settle(settlements, clock.now())
     return settled instanceof Promise ? inTime(settled) : settled
   }
@@ -119,6 +126,7 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     const leaseUntilMs = nowMs + (1 + handlers.most) * handlerTimeoutMs + LEASE_MARGIN_MS
     const result = opened.store.claim({ limit, nowMs, leaseUntilMs, exclude: busyMessages })
     const { claims, nextDueMs } = result instanceof Promise ? await claimsInTime(result, opened, leaseUntilMs) : result
+    isStoreAway = false
     for (const claim of claims) void run(claim, opened, leaseUntilMs)
     if (nextDueMs !== undefined) wakeAt(nextDueMs)
   }
@@ -165,13 +173,19 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
     busyMessages.add(messageKey)
     try {
       const extras = from.store.contextFor?.(claim)
-      const settlement = await attemptAll({ claim, controller, extras, onHung })
+      let settlement = await attempts.make({ claim, controller, extras, onHung })
       try {
-        const settled = from.settle(settlement)
-        const held = settled instanceof Promise ? await settled : settled
-        if (!held) report(new HandlerError('lease_lost', nameOf(claim), attempt))
+        let settled = from.settle(settlement)
+        let held = settled instanceof Promise ? await settled : settled
+        if (typeof held !== 'boolean') {
+          settlement = attempts.undone(claim, held.failed)
+          settled = from.settle(settlement)
+          held = settled instanceof Promise ? await settled : settled
+        }
+        isStoreAway = false
+        if (held === false) report(new HandlerError('lease_lost', nameOf(claim), attempt))
       } catch (error) {
-        if (!stopped) report(asStoreError(error))
+        if (!stopped) storeFailed(error)
         await settleLater(from, settlement, leaseUntilMs)
       }
     } catch (error) {
@@ -248,8 +262,4 @@ export function createDispatcher<X extends object>(options: DispatchOptions<X>):
       return slots
     },
   }
-}
-
-function nameOf({ id, record }: Claim): { readonly id: string; readonly type: string } {
-  return { id, type: record.report?.type ?? record.kind ?? 'unrecognized' }
 }

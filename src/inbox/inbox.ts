@@ -19,6 +19,8 @@ interface InboxOptions {
   readonly report: (error: MessagingWebhooksError) => void
   /** Something may be due: another process has admitted it, or an outage is over. */
   readonly onWork: () => void
+  /** False where nothing is claimed here. */
+  readonly claims: boolean
   /** Opens the journals for what the store cannot take; undefined for none. */
   readonly openSpools: (() => Promise<Spools>) | undefined
 }
@@ -65,7 +67,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
           throw error
         })
       }
-      opened = await store.open({ onWork })
+      opened = await store.open({ onWork, report, claims: options.claims })
       if (opened.latestNowMs !== undefined) clock.reach(opened.latestNowMs)
       prunePeriodically(opened)
       return opened

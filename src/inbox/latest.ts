@@ -3,7 +3,7 @@ import type { EventRecord, Report } from './record.ts'
 import type { StoredLatest } from './store.ts'
 
 /** More final reports than this are not kept for one message; the newest stay. */
-const MOST_FINALS = 64
+export const MOST_FINALS = 64
 
 export interface FinalReport {
   readonly order: string

@@ -4,7 +4,11 @@
  * It speaks of meaning and of absolute times (milliseconds since the epoch, so that waiting in a queue lengthens no
  * life). How an engine does it, and that there are connections, is not part of it. What a store must decide atomically,
  * it decides by comparing the fields given here: `order` keys compare as text, and no store looks into a record.
+ *
+ * A store with a clock of its own, as a server has that many processes share, takes each time as its distance from the
+ * `nowMs` of the same call, and puts its own now in the place of that: so no process's clock decides over another's lease.
  */
+import type { MessagingWebhooksError } from '../errors.ts'
 import type { EventRecord } from './record.ts'
 
 /** Now or later: a store in memory answers at once, so that the hot path has no promise in it. */
@@ -76,6 +80,11 @@ export type Settlement = {
   | { readonly outcome: 'dead'; readonly error: string }
 )
 
+/** A settlement as `done` that could not be: see `settle`. */
+export interface SettleFailed {
+  readonly failed: MessagingWebhooksError
+}
+
 /** The merge of all reports of a message: the same for every order of arrival and every repetition. */
 export interface StoredLatest {
   /** The report with the greatest `order`. */
@@ -118,6 +127,8 @@ export interface StoreCapabilities {
   readonly durable: boolean
   /** Several processes may share it. */
   readonly shared: boolean
+  /** It goes by a clock of its own, and so has no use for the times that it was told before (`latestNowMs`). */
+  readonly ownClock?: boolean
   /** Where the spool of an outage is by default, beside the store's own file; none where it has no place on this disk. */
   readonly spoolFolder?: string
 }
@@ -133,8 +144,11 @@ export interface OpenStore<X extends object = {}> {
   /** All or, where it throws, none; in the order given. Atomic with each message's latest state and gap decision. */
   admit(events: readonly NewEvent[], nowMs: number): Awaitable<readonly Admission[]>
   claim(request: ClaimRequest): Awaitable<ClaimResult>
-  /** Says for each whether the lease still held; where it did not, nothing changed. */
-  settle(settlements: readonly Settlement[], nowMs: number): Awaitable<readonly boolean[]>
+  /**
+   * Says for each whether the lease still held; where it did not, nothing changed. `failed`: what the handlers did through
+   * the context could not be made lasting and was undone; the event is to be settled anew, as one whose handler failed.
+   */
+  settle(settlements: readonly Settlement[], nowMs: number): Awaitable<readonly (boolean | SettleFailed)[]>
   latest(messageKey: string): Awaitable<StoredLatest | undefined>
   /** Oldest first. */
   deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<StoredDeadLetter>>
@@ -144,13 +158,26 @@ export interface OpenStore<X extends object = {}> {
   prune(nowMs: number): Awaitable<number>
   counts(): Awaitable<StoreCounts>
   close(): Awaitable<void>
-  /** What this store adds to the context of the handlers of a claim. */
+  /**
+   * What this store adds to the context of the handlers of a claim. What they do through it is undone where the attempt
+   * fails, so a retry runs all of them again.
+   */
   contextFor?(claim: Claim): X
+}
+
+/** Who opens a store. */
+export interface StoreHost {
+  /** To be called when another process has admitted something, or may have. */
+  readonly onWork: () => void
+  /** To be told what is wrong though every call succeeds; what a call rejects with is reported by whoever called. */
+  readonly report?: (error: MessagingWebhooksError) => void
+  /** False where nothing will be claimed, so that nobody need be woken. Default true. */
+  readonly claims?: boolean
 }
 
 /** What `createReceiver({ store })` takes: something that can be opened. */
 export interface Store<X extends object = {}> {
   readonly capabilities: StoreCapabilities
-  /** Opens, migrates, checks. `onWork` is called when another process has admitted something. */
-  open(host: { readonly onWork: () => void }): Awaitable<OpenStore<X>>
+  /** Opens, migrates, checks. */
+  open(host: StoreHost): Awaitable<OpenStore<X>>
 }

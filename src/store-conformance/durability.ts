@@ -48,7 +48,7 @@ export const DURABILITY: readonly ConformanceCase[] = [
   },
   {
     name: 'after a restart: how late it was, for the clock may have been set back since',
-    needs: 'durable',
+    needs: 'told times',
     async run({ open, reopen }) {
       assert.equal(open.latestNowMs, undefined)
       await admit(open, [sample()], START_MS + 5_000)
@@ -58,7 +58,7 @@ export const DURABILITY: readonly ConformanceCase[] = [
   },
   {
     name: 'after a restart: how late it was when something was claimed, and when it was settled',
-    needs: 'durable',
+    needs: 'told times',
     async run({ open, reopen }) {
       await admit(open, [sample()])
       const { claims } = await claim(open, { nowMs: START_MS + 5_000 })

@@ -23,7 +23,8 @@ const INTERLEAVINGS = 100
 
 /**
  * Registers the conformance tests of the store contract with your test runner: each gets a fresh store from `makeStore`. A
- * test that does not apply to the store is skipped, with a reason. Needs the optional peer dependency `fast-check`.
+ * test that does not apply to the store is skipped, with a reason. The times are the tests' own: a store with another clock
+ * must be opened so that it takes each `nowMs` for its now. Needs the optional peer dependency `fast-check`.
  */
 export function storeConformance(options: ConformanceOptions): void {
   const { test, makeStore, capabilities, interleavings = INTERLEAVINGS } = options
@@ -31,7 +32,9 @@ export function storeConformance(options: ConformanceOptions): void {
   for (const [concern, cases] of Object.entries(CONCERNS)) {
     for (const { name, needs, run } of cases) {
       const title = `${concern}: ${name}`
-      if (needs === 'durable' && !capabilities.durable) skip(title, `the ${capabilities.name} store is not durable`)
+      if (needs !== undefined && !capabilities.durable) skip(title, `the ${capabilities.name} store is not durable`)
+      else if (needs === 'told times' && capabilities.ownClock === true)
+        skip(title, `the ${capabilities.name} store has a clock of its own`)
       else test(title, () => runOnFreshStore(makeStore, run))
     }
   }

@@ -24,7 +24,7 @@ export interface ConformanceOptions {
 export interface ConformanceCase {
   readonly name: string
   /** What the store must be able to do for this to apply. */
-  readonly needs?: 'durable'
+  readonly needs?: 'durable' | 'told times'
   readonly run: (fixture: Fixture) => Promise<void>
 }
 

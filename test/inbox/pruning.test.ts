@@ -28,6 +28,7 @@ test('prunes once a minute, again in a second while there is something to forget
     report() {},
     onWork() {},
     openSpools: undefined,
+    claims: true,
   })
   await inbox.open()
   for (let second = 0; second < 250; second += 1) await clock.advance(1_000)

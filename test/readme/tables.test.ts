@@ -1,5 +1,6 @@
 /** Every table of the README says what the code's constants say, row by row and word by word. */
 import { EVENT_TYPES, memoryStore, OPTIONS } from 'messaging-webhooks'
+import { postgresStore } from 'messaging-webhooks/postgres'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { describe, expect, test } from 'vitest'
 import { EVENT_HEADER, EVENT_ROWS, EXPECTED_TABLES } from './expected-tables.ts'
@@ -11,6 +12,8 @@ const PROMISE_HEADER = [
   'The power fails',
   'The machine or its disk is lost',
 ]
+
+const WHICH_HEADER = ['Store', 'What a 204 means', 'What you must run', 'Speed, memory being 1', 'For']
 
 const readme = readMarkdown(readProjectFile('README.md'))
 
@@ -39,6 +42,7 @@ test('there is no table that no test holds', () => {
     'events: Field, Type, What',
     'oddities: Oddity, What',
     `what-a-204-promises: ${PROMISE_HEADER.join(', ')}`,
+    `which-store: ${WHICH_HEADER.join(', ')}`,
   ]
   const found = readme.sections.flatMap(({ anchor, tables }) =>
     tables.map(([header]) => `${anchor}: ${header?.join(', ') ?? ''}`),
@@ -46,12 +50,24 @@ test('there is no table that no test holds', () => {
   expect(found.sort()).toEqual([...held, ...byOtherTests].sort())
 })
 
+test('every store that can be imported stands under “Which store?”', () => {
+  const { exports } = JSON.parse(readProjectFile('package.json')) as {
+    readonly exports: Readonly<Record<string, { readonly types?: string }>>
+  }
+  const stores = Object.entries(exports).flatMap(([entry, { types }]) =>
+    types?.startsWith('./dist/stores/') === true ? [entry.slice(2)] : [],
+  )
+  const listed = tableOf(readme, 'which-store', WHICH_HEADER).map(([name = '']) => name.replaceAll('`', ''))
+  expect(listed.toSorted()).toEqual([...stores, 'memory'].toSorted())
+})
+
 test('what a 204 promises when the process ends is what the stores say of themselves', () => {
   const promised = tableOf(readme, 'what-a-204-promises', PROMISE_HEADER).map(([store = '', crash = '']) => [
     store,
     crash,
   ])
-  const said = [memoryStore(), sqliteStore('unused.db')].map(({ capabilities: { name, durable } }) => [
+  const postgres = postgresStore({ connectionString: 'unused' })
+  const said = [memoryStore(), sqliteStore('unused.db'), postgres].map(({ capabilities: { name, durable } }) => [
     `\`${name}Store\``,
     durable ? 'kept' : 'lost',
   ])

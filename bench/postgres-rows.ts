@@ -1,0 +1,163 @@
+/**
+ * What a table of millions of rows costs: admissions into an empty Postgres store and into one that holds ROWS settled
+ * events (5,000,000), in turns in one run, with pruning going on. Prints the rate and p99 of each and their ratio.
+ *
+ *     POSTGRES_URL=postgres://postgres@127.0.0.1:5432/test ROWS=5000000 node bench/postgres-rows.ts
+ */
+import { createHash } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import pg from 'pg'
+import type { NewEvent, OpenStore } from 'messaging-webhooks'
+import { postgresStore } from 'messaging-webhooks/postgres'
+
+const URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
+const ROWS = Number(process.env['ROWS'] ?? 5_000_000)
+const ROUNDS = Number(process.env['ROUNDS'] ?? 6)
+const ROUND_MS = Number(process.env['SECONDS'] ?? 5) * 1_000
+/** Events a batch, as concurrent requests would make it. */
+const BATCH = 32
+const DAY_MS = 86_400_000
+
+const EMPTY = 'mw_bench_empty'
+const FULL = 'mw_bench_full'
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest().toString('hex', 0, 16)
+}
+
+let number = 0
+
+function event(): NewEvent {
+  const name = `${process.pid} ${(number += 1)}`
+  const id = digest(`event ${name}`)
+  const receivedAtMs = Date.now()
+  return {
+    id,
+    messageKey: digest(`message ${name}`),
+    order: `${'1'.padStart(12, '0')}3${'0'.repeat(12)}${id}`,
+    final: true,
+    step: 0,
+    awaits: 0,
+    gapUntilMs: 0,
+    record: {
+      project: 'My Shop',
+      kind: 'status',
+      timestamp: Math.floor(receivedAtMs / 1_000),
+      timestampSource: 'payload',
+      receivedAtMs,
+      proof: 'both',
+      report: { type: 'message.delivered', messageId: name, channel: 'sms', status: 'delivered' },
+    },
+    raw: Buffer.from(JSON.stringify({ messageId: name, status: 'delivered', filler: 'x'.repeat(200) })),
+  }
+}
+
+/** Fills the tables as so many events leave them that were admitted, handed over and settled over ten days. */
+async function fill(client: pg.Client, schema: string, rows: number): Promise<void> {
+  const now = Date.now()
+  const step = 500_000
+  for (let from = 1; from <= rows; from += step) {
+    const to = Math.min(rows, from + step - 1)
+    const parameters = [from, to]
+    const key = `decode(substr(encode(sha256(('m' || n)::bytea), 'hex'), 1, 32), 'hex')`
+    const id = `decode(substr(encode(sha256(('e' || n)::bytea), 'hex'), 1, 32), 'hex')`
+    await client.query(
+      `INSERT INTO ${schema}.messages (id, key, steps, handed, handed_open, token, due) OVERRIDING SYSTEM VALUE
+       SELECT n, ${key}, 0, '', '', 1, NULL FROM generate_series($1::bigint, $2::bigint) AS n`,
+      parameters,
+    )
+    await client.query(
+      `INSERT INTO ${schema}.events (seq, message, id, ord, final, awaits, due, late, attempts, token, state, ended_at)
+       OVERRIDING SYSTEM VALUE
+       SELECT n, n, ${id}, '0000000000013000000000000' || encode(${id}, 'hex'), true, 0, 0, false, 1, 1, 1,
+         $3::bigint + (n * $4::float8)::bigint FROM generate_series($1::bigint, $2::bigint) AS n`,
+      [from, to, now - 10 * DAY_MS, (10 * DAY_MS) / rows],
+    )
+    await client.query(
+      `INSERT INTO ${schema}.bodies (seq, record, raw)
+       SELECT n, convert_to('{"kind":"status","timestamp":1,"timestampSource":"payload","receivedAtMs":1,"proof":"both"}', 'UTF8'),
+         convert_to(repeat('x', 270), 'UTF8') FROM generate_series($1::bigint, $2::bigint) AS n`,
+      parameters,
+    )
+    console.error(`filled ${to} of ${rows}`)
+  }
+  for (const table of ['messages', 'events']) {
+    const column = table === 'messages' ? 'id' : 'seq'
+    await client.query(
+      `SELECT setval(pg_get_serial_sequence('${schema}.${table}', '${column}'), (SELECT max(${column}) FROM ${schema}.${table}))`,
+    )
+    await client.query(`VACUUM (ANALYZE) ${schema}.${table}`)
+  }
+  await client.query(`VACUUM (ANALYZE) ${schema}.bodies`)
+}
+
+interface Measured {
+  readonly admitted: number
+  readonly batchMs: readonly number[]
+}
+
+/** Admits batch after batch, as one process does under load, and prunes once a second meanwhile. */
+async function measure(open: OpenStore<object>): Promise<Measured> {
+  const batchMs: number[] = []
+  let admitted = 0
+  const untilMs = performance.now() + ROUND_MS
+  let pruning: Promise<unknown> = Promise.resolve()
+  const pruner = setInterval(() => {
+    pruning = Promise.resolve(open.prune(Date.now()))
+  }, 1_000)
+  while (performance.now() < untilMs) {
+    const events = Array.from({ length: BATCH }, event)
+    const startedMs = performance.now()
+    const admissions = await open.admit(events, Date.now())
+    batchMs.push(performance.now() - startedMs)
+    if (admissions.some((admission) => admission !== 'new')) throw new Error('An event was not new.')
+    admitted += admissions.length
+  }
+  clearInterval(pruner)
+  await pruning
+  return { admitted, batchMs }
+}
+
+function summary(rounds: readonly Measured[]): { readonly rate: number; readonly p50: number; readonly p99: number } {
+  const sorted = rounds.flatMap(({ batchMs }) => batchMs).toSorted((a, b) => a - b)
+  const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? Number.NaN
+  const seconds = sorted.reduce((sum, ms) => sum + ms, 0) / 1_000
+  return { rate: rounds.reduce((sum, { admitted }) => sum + admitted, 0) / seconds, p50: at(0.5), p99: at(0.99) }
+}
+
+const admin = new pg.Client(URL)
+await admin.connect()
+for (const schema of [EMPTY, FULL]) await admin.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+const host = { onWork() {}, claims: false }
+const empty = await postgresStore({ connectionString: URL, schema: EMPTY }).open(host)
+const full = await postgresStore({ connectionString: URL, schema: FULL }).open(host)
+try {
+  await fill(admin, FULL, ROWS)
+  const rounds: { readonly empty: Measured[]; readonly full: Measured[] } = { empty: [], full: [] }
+  // The first of each warms the caches, and the server's log is as long for both.
+  for (const open of [empty, full]) {
+    await admin.query('CHECKPOINT')
+    await measure(open)
+  }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const name of round % 2 === 0 ? (['empty', 'full'] as const) : (['full', 'empty'] as const)) {
+      await admin.query('CHECKPOINT')
+      rounds[name].push(await measure(name === 'empty' ? empty : full))
+    }
+  }
+  const [small, large] = [summary(rounds.empty), summary(rounds.full)]
+  const rows = [
+    ['empty table', small],
+    [`${ROWS} rows`, large],
+  ] as const
+  for (const [name, { rate, p50, p99 }] of rows)
+    console.log(
+      `${name}: ${rate.toFixed(0)} events/s, p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms a batch of ${BATCH}`,
+    )
+  console.log(`rate ${(small.rate / large.rate).toFixed(2)}x, p99 ${(large.p99 / small.p99).toFixed(2)}x`)
+} finally {
+  await empty.close()
+  await full.close()
+  for (const schema of [EMPTY, FULL]) await admin.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+  await admin.end()
+}

@@ -1,0 +1,32 @@
+/** One of the instances: an app like any other. That there are more of it, and that one will be killed, it does not know. */
+import { appendFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createReceiver } from 'messaging-webhooks'
+import { isEngine, storeOn } from './stores.ts'
+
+const { ENGINE, URL: url = '', NAME = '', FOLDER = '', PLACE = '', SIGNING_SECRET } = process.env
+if (!isEngine(ENGINE)) throw new Error('Start it by start.ts, which says which engine it uses.')
+
+const receiver = createReceiver({
+  credentials: { signingSecret: SIGNING_SECRET },
+  store: storeOn(ENGINE, url, NAME),
+  spool: join(FOLDER, `spool-${PLACE}`), // on this machine's disk, for when the store is away
+  handlerTimeoutMs: 1_000, // what a killed instance had in its hands is due again 12 s after it was handed over
+})
+receiver.on('message.*', async ({ messageId, type }) => {
+  appendFileSync(join(FOLDER, 'handled.txt'), `${PLACE} ${messageId} ${type}\n`)
+  await sleep(5) // its work
+})
+receiver.on('late', ({ late: { messageId, type } }) => {
+  appendFileSync(join(FOLDER, 'handled.txt'), `${PLACE} ${messageId} ${type} late\n`)
+})
+
+const server = createServer(receiver.middleware('status'))
+server.keepAliveTimeout = 75_000
+receiver.closeOn(['SIGTERM', 'SIGINT'], server)
+process.on('disconnect', () => process.exit()) // it ends with start.ts, however that ends
+await receiver.start()
+server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))

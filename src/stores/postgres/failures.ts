@@ -1,0 +1,69 @@
+/** What Postgres and the network say, as errors that are safe to show and say whose fault it was. */
+import { MessagingWebhooksError } from '../../errors.ts'
+
+const LONGEST_MESSAGE = 500
+
+/** SQLSTATE classes that blame what was sent: data, integrity, cardinality, program limits. */
+const OF_THE_DATA = /^(21|22|23|54)/
+/** Classes that blame the connection, the resources, the operator or the system. */
+const OF_THE_SERVER = /^(08|28|3D|53|55|57|58|XX)/
+/** A deadlock, and what a stricter isolation than ours refuses: the same again may well succeed. */
+const PASSING = new Set(['40P01', '40001'])
+
+/** The five characters by which Postgres names an error. */
+function sqlState(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined
+  return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined
+}
+
+export function isPassing(error: unknown): boolean {
+  return PASSING.has(sqlState(error) ?? '')
+}
+
+/** It refused a statement and is well: what was said in the transaction is to blame. */
+export function isOfTheStatement(error: unknown): boolean {
+  const state = sqlState(error)
+  return state !== undefined && !OF_THE_SERVER.test(state)
+}
+
+export function hasState(error: unknown, state: string): boolean {
+  return sqlState(error) === state
+}
+
+export interface Failures {
+  /**
+   * What a verb of the store rejects with. A `MessagingWebhooksError` says that the store is away; any other error blames
+   * what was sent, and the inbox looks for the culprit.
+   */
+  asThrown(error: unknown): Error
+  /** The same error without what it may quote: rows, statements, passwords. */
+  cleaned(error: unknown): Error
+}
+
+/** `secrets`: passwords, which no text may contain. */
+export function createFailures(secrets: readonly string[]): Failures {
+  const known = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
+
+  function cleaned(error: unknown): Error {
+    // `detail`, `where` and `query` quote rows, and an invalid URL is kept whole on its error, so only the message goes on.
+    let message = error instanceof Error ? error.message : 'Something was thrown that is no error.'
+    // Several addresses, all of which refused: the message is empty.
+    if (message === '' && error instanceof AggregateError)
+      message = error.errors.map((each: unknown) => (each instanceof Error ? each.message : '')).join('; ')
+    for (const secret of known) message = message.replaceAll(secret, '[redacted]')
+    const state = sqlState(error)
+    const clean = new Error(`Postgres: ${message.slice(0, LONGEST_MESSAGE)}${state === undefined ? '' : ` (${state})`}`)
+    clean.name = 'PostgresError'
+    return clean
+  }
+
+  return {
+    cleaned,
+    asThrown(error) {
+      if (error instanceof MessagingWebhooksError) return error
+      const clean = cleaned(error)
+      if (OF_THE_DATA.test(sqlState(error) ?? '')) return clean
+      return new MessagingWebhooksError('store_failed', undefined, { cause: clean })
+    },
+  }
+}

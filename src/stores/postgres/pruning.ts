@@ -1,0 +1,45 @@
+/** Forgetting what is older than its retention, in steps so small that admission does not feel them. */
+import type { Engine } from './engine.ts'
+import { integer, type Row } from './row.ts'
+import { fill } from './sql-text.ts'
+import { FORGET_DEAD } from './statements/forget-dead.ts'
+import { FORGET_EVENTS } from './statements/forget-events.ts'
+import { FORGET_MESSAGES } from './statements/forget-messages.ts'
+import { FORGET_PAYLOADS } from './statements/forget-payloads.ts'
+import { LOCK_FORGETTABLE } from './statements/lock-forgettable.ts'
+
+export interface Retention {
+  /** Payloads of settled events. */
+  readonly retentionDays: number
+  readonly deadLetterDays: number
+  /** Identities: how long a duplicate is recognised. */
+  readonly dedupeDays: number
+}
+
+const DAY_MS = 86_400_000
+/** A step takes some tens of milliseconds; with one a second, as often as it finds something, it keeps pace with as many a second. */
+const ROWS_A_STEP = 2_000
+
+/** One call is one step: at most so many rows of each kind. Returns how many were forgotten. */
+export function createPruning(engine: Engine, retention: Retention): (nowMs: number) => Promise<number> {
+  const forgetDead = engine.sql(FORGET_DEAD)
+  const forgetPayloads = engine.sql(FORGET_PAYLOADS)
+  const forgetEvents = engine.sql(LOCK_FORGETTABLE + FORGET_EVENTS + FORGET_MESSAGES)
+
+  return async (nowMs) => {
+    const values = (days: number) => ({
+      before: { sql: `${engine.now(nowMs).sql} - ${Math.ceil(days * DAY_MS)}` },
+      limit: ROWS_A_STEP,
+    })
+    // Each in a transaction of its own, so that nothing stays locked for longer than it must.
+    const [dead = []] = await engine.together(fill(forgetDead, values(retention.deadLetterDays)))
+    const [payloads = []] = await engine.together(fill(forgetPayloads, values(retention.retentionDays)))
+    const dedupeDays = Math.max(retention.dedupeDays, retention.retentionDays)
+    const [, events = []] = await engine.together(fill(forgetEvents, values(dedupeDays)))
+    return [dead, payloads, events].reduce((sum, rows) => sum + forgotten(rows), 0)
+  }
+}
+
+function forgotten([row]: readonly Row[]): number {
+  return row === undefined ? 0 : integer(row, 'forgotten')
+}

@@ -1,0 +1,29 @@
+/**
+ * Reads a column as what it is declared to be. Every value comes as the text that the server sent, whatever parsers the
+ * application has set for its own queries; bytes are asked for as hexadecimal digits.
+ */
+export type Row = Readonly<Record<string, unknown>>
+
+export function integer(row: Row, column: string): number {
+  const value = row[column]
+  const number = typeof value === 'string' && value !== '' ? Number(value) : Number.NaN
+  return Number.isSafeInteger(number) ? number : damaged(column)
+}
+
+export function text(row: Row, column: string): string {
+  const value = row[column]
+  return typeof value === 'string' ? value : damaged(column)
+}
+
+export function truth(row: Row, column: string): boolean {
+  const value = row[column]
+  return value === 't' || value === 'f' ? value === 't' : damaged(column)
+}
+
+export function bytes(row: Row, column: string): Buffer {
+  return Buffer.from(text(row, column), 'hex')
+}
+
+function damaged(column: string): never {
+  throw new Error(`The database has no usable ${column} in a row that must have one.`)
+}

@@ -1,0 +1,7 @@
+/** Locks the message of a dead letter by the :id (hex) of that. */
+export const LOCK_DEAD = /* sql */ `
+SELECT count(*) AS locked FROM (
+  SELECT id FROM {schema}.messages
+  WHERE id = (SELECT message FROM {schema}.events WHERE state = 2 AND id = decode(:id, 'hex') LIMIT 1) FOR UPDATE
+) AS found;
+`

@@ -1,0 +1,150 @@
+/** The transactions in which handlers write: one an event, begun with its claim and ended with its settlement. */
+import type { ClientBase } from 'pg'
+import { MessagingWebhooksError } from '../../errors.ts'
+import type { Claim, ClaimRequest, ClaimResult, OpenStore, Settlement } from '../../inbox/store.ts'
+import type { Connections, Session } from './connections.ts'
+import { isOfTheStatement, type Failures } from './failures.ts'
+import type { createSettling } from './settling.ts'
+
+/** What a transactional store adds to the context of a handler. */
+export interface PostgresContext {
+  /**
+   * The connection on which the event will be settled, in a transaction that is begun already: what is written through it
+   * is committed with the settlement, or not at all. Leave `BEGIN`, `COMMIT`, `ROLLBACK` and the end of the connection to
+   * the store, and throw what a statement threw.
+   */
+  readonly transaction: ClientBase
+}
+
+type Verbs = Pick<OpenStore<PostgresContext>, 'claim' | 'settle'> & {
+  contextFor(claim: Claim): PostgresContext
+  /** Undoes what is not settled. */
+  close(): Promise<void>
+}
+
+/** For admission and settlements, so that handlers never keep them from the database. */
+const RESERVED = 2
+const LOOK_AGAIN_MS = 50
+/** After a transaction was lost on the way; the dispatcher has told of it. */
+const RUN_AGAIN_MS = 1_000
+
+export function createTransactions(options: {
+  readonly connections: Connections
+  /** Of the pool. */
+  readonly maxConnections: number
+  readonly claim: (request: ClaimRequest) => Promise<ClaimResult>
+  readonly settling: ReturnType<typeof createSettling>
+  readonly failures: Failures
+}): Verbs {
+  const { connections, claim, settling, failures } = options
+  const most = Math.max(1, options.maxConnections - RESERVED)
+  const open = new Map<string, Session>()
+  let beginning = 0
+
+  const nameOf = ({ id, token }: { readonly id: string; readonly token: number }): string => `${id} ${token}`
+
+  async function begin(claimed: Claim): Promise<void> {
+    const session = await connections.checkOut()
+    try {
+      await session.batch('BEGIN ISOLATION LEVEL READ COMMITTED')
+      open.set(nameOf(claimed), session)
+    } catch (error) {
+      session.release(failures.cleaned(error))
+      throw error
+    }
+  }
+
+  /** Takes the transaction of a settlement out of the list: it is ended by whoever took it. */
+  function take(settlement: Settlement): Session | undefined {
+    const session = open.get(nameOf(settlement))
+    open.delete(nameOf(settlement))
+    return session
+  }
+
+  async function rollBack(session: Session): Promise<void> {
+    try {
+      await session.batch('ROLLBACK')
+      session.release()
+    } catch (error) {
+      // With its connection it ends too.
+      session.release(failures.cleaned(error))
+    }
+  }
+
+  async function commit(session: Session, settlement: Settlement, nowMs: number) {
+    try {
+      const held = await settling.settleIn(session.batch, settlement, nowMs)
+      if (!held) {
+        await rollBack(session)
+        return false
+      }
+      await session.batch('COMMIT')
+      session.release()
+      return true
+    } catch (error) {
+      if (!isOfTheStatement(error)) {
+        session.release(failures.cleaned(error))
+        throw failures.asThrown(error)
+      }
+      await rollBack(session)
+      const cause = failures.cleaned(error)
+      return { failed: new MessagingWebhooksError('transaction_failed', undefined, { cause }) }
+    }
+  }
+
+  async function settleOne(settlement: Settlement, nowMs: number) {
+    const session = take(settlement)
+    if (settlement.outcome === 'done') {
+      if (session !== undefined) return commit(session, settlement, nowMs)
+      // Whether it was committed nobody here knows. If it was, this changes nothing; if not, the handlers must run again.
+      const { id, messageKey, token } = settlement
+      const again: Settlement = { id, messageKey, token, outcome: 'retry', dueMs: nowMs + RUN_AGAIN_MS, error: '' }
+      await settling.settle([again], nowMs)
+      return false
+    }
+    if (session !== undefined) await rollBack(session)
+    const [held = false] = await settling.settle([settlement], nowMs)
+    return held
+  }
+
+  return {
+    async claim(request) {
+      const limit = Math.min(request.limit, most - open.size - beginning)
+      if (limit <= 0) return { claims: [], nextDueMs: request.nowMs + LOOK_AGAIN_MS }
+      beginning += limit
+      try {
+        const { claims, nextDueMs } = await claim({ ...request, limit })
+        const begun = await Promise.allSettled(claims.map(begin))
+        const ready = claims.filter((_, index) => begun[index]?.status === 'fulfilled')
+        const others = claims.filter((claimed) => !ready.includes(claimed))
+        // Nobody has seen them; where this fails too, their leases run out.
+        const { nowMs } = request
+        const back = others.map(({ id, messageKey, token }): Settlement => {
+          return { id, messageKey, token, outcome: 'retry', dueMs: nowMs + RUN_AGAIN_MS, error: '' }
+        })
+        await settling.settle(back, nowMs).catch(() => [])
+        return { claims: ready, nextDueMs: others.length === 0 ? nextDueMs : nowMs + RUN_AGAIN_MS }
+      } finally {
+        beginning -= limit
+      }
+    },
+    async settle(settlements, nowMs) {
+      const settled = await Promise.allSettled(settlements.map((settlement) => settleOne(settlement, nowMs)))
+      return settled.map((each) => {
+        // One rejection for all: each of them is settled again by itself, and finds what became of it.
+        if (each.status === 'rejected') throw each.reason
+        return each.value
+      })
+    },
+    contextFor(claimed) {
+      const session = open.get(nameOf(claimed))
+      if (session === undefined) throw new MessagingWebhooksError('store_failed', 'The transaction of a claim is gone.')
+      return { transaction: session.client }
+    },
+    async close() {
+      const left = [...open.values()]
+      open.clear()
+      await Promise.all(left.map(rollBack))
+    },
+  }
+}

@@ -1,0 +1,21 @@
+/** Which client it is that a user handed in. */
+import { OptionsError } from '../../../errors.ts'
+import type { Adapter } from './connection.ts'
+import { ioredis, isIoredis, type IoredisClient, type IoredisCluster } from './ioredis.ts'
+import { isNodeRedis, nodeRedis, type NodeRedisClient, type NodeRedisCluster } from './node-redis.ts'
+
+/** A client of `redis` (node-redis 5) or `ioredis` 5, of one server or of a cluster. */
+export type RedisClient = NodeRedisClient | NodeRedisCluster | IoredisClient | IoredisCluster
+
+/** Throws an `OptionsError` for what is neither. */
+export function adapterOf(client: RedisClient, option: string): Adapter {
+  // What JavaScript hands in may be anything.
+  const given: unknown = client
+  if (typeof given === 'object' && given !== null) {
+    if (isNodeRedis(given)) return nodeRedis(given)
+    if (isIoredis(given)) return ioredis(given)
+  }
+  throw new OptionsError(
+    `redisStore: ${option} is no client that is known; expected one of the package redis 5 (createClient, createCluster) or ioredis 5 (Redis, Cluster). Install one: npm install redis`,
+  )
+}

@@ -1,0 +1,80 @@
+/** The client of the package `ioredis` 5, alone or of a cluster; known by its shape, imported by nobody. */
+import type { Adapter, RedisArgument, Reply } from './connection.ts'
+
+interface Common {
+  readonly status: string
+  connect(): Promise<unknown>
+  disconnect(): void
+  callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>
+  subscribe(channel: string): Promise<unknown>
+  unsubscribe(channel: string): Promise<unknown>
+  on(event: 'error', listener: (error: unknown) => void): unknown
+  on(event: 'message', listener: (channel: string) => void): unknown
+  once(event: 'end', listener: () => void): unknown
+  off(event: 'error', listener: (error: unknown) => void): unknown
+  off(event: 'message', listener: (channel: string) => void): unknown
+}
+
+/** What `new Redis()` makes. */
+export type IoredisClient = Common & { readonly isCluster: boolean }
+
+/** What `new Cluster()` makes. */
+export type IoredisCluster = Common & { readonly isCluster: boolean; nodes(role: 'master'): readonly Common[] }
+
+export function isIoredis(client: object): client is IoredisClient | IoredisCluster {
+  return 'callBuffer' in client && 'status' in client && 'isCluster' in client
+}
+
+const CONNECTED: readonly string[] = ['connecting', 'connect', 'ready']
+
+export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
+  let stopped = false
+  let lastError: unknown
+  const keep = (error: unknown): void => {
+    lastError = error
+  }
+  const send = async (target: Common, args: readonly RedisArgument[]): Promise<Reply> => {
+    const [command, ...rest] = args
+    return (await target.callBuffer(String(command), rest)) as Reply
+  }
+  return {
+    name: 'ioredis',
+    isCluster: client.isCluster,
+    isReady: () => client.status === 'ready',
+    isIdle: () => stopped || client.status === 'wait' || client.status === 'end',
+    connect() {
+      stopped = false
+      return client.connect()
+    },
+    async disconnect() {
+      stopped = true
+      const willEnd = CONNECTED.includes(client.status)
+      // Until then it looks connected, and could not be connected anew. Between two attempts it never says that it ended.
+      const ended = willEnd ? new Promise<void>((resolve) => void client.once('end', resolve)) : undefined
+      client.disconnect()
+      await ended
+    },
+    // The cluster's client finds the key by itself.
+    send: (_key, args) => send(client, args),
+    sendToAll: (args) =>
+      Promise.all(('nodes' in client ? client.nodes('master') : [client]).map((one) => send(one, args))),
+    async subscribe(channel, listener) {
+      const heard = (on: string): void => {
+        if (on === channel) listener()
+      }
+      client.on('message', heard)
+      await client.subscribe(channel)
+      return async () => {
+        client.off('message', heard)
+        await client.unsubscribe(channel)
+      }
+    },
+    ignoreErrors() {
+      client.off('error', keep)
+      client.on('error', keep)
+    },
+    get lastError() {
+      return lastError
+    },
+  }
+}

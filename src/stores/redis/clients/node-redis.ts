@@ -1,0 +1,97 @@
+/** The client of the package `redis` (node-redis 5), alone or of a cluster; known by its shape, imported by nobody. */
+import type { Adapter, RedisArgument, Reply } from './connection.ts'
+
+/** `RESP_TYPES.BLOB_STRING`: texts come as bytes, whatever they hold. */
+const AS_BYTES = { typeMapping: { 36: Buffer } } as const
+
+interface Common {
+  readonly isOpen: boolean
+  connect(): Promise<unknown>
+  destroy(): unknown
+  subscribe(channel: string, listener: () => void): Promise<unknown>
+  unsubscribe(channel: string, listener: () => void): Promise<unknown>
+  on(event: 'error', listener: (error: unknown) => void): unknown
+  off(event: 'error', listener: (error: unknown) => void): unknown
+}
+
+/** What `createClient()` makes. */
+export interface NodeRedisClient extends Common {
+  readonly isReady: boolean
+  sendCommand(args: readonly RedisArgument[], options?: object): Promise<unknown>
+}
+
+/** What `createCluster()` makes. */
+export interface NodeRedisCluster extends Common {
+  readonly masters: readonly { readonly client?: unknown }[]
+  sendCommand(
+    firstKey: RedisArgument | undefined,
+    isReadonly: boolean | undefined,
+    args: RedisArgument[],
+    options?: object,
+  ): Promise<unknown>
+}
+
+export function isNodeRedis(client: object): client is NodeRedisClient | NodeRedisCluster {
+  return 'sendCommand' in client && 'isOpen' in client && 'withTypeMapping' in client
+}
+
+export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
+  const { send, sendToAll, isReady } = 'masters' in client ? ofCluster(client) : ofOne(client)
+  let lastError: unknown
+  const keep = (error: unknown): void => {
+    lastError = error
+  }
+  return {
+    name: 'redis',
+    isCluster: 'masters' in client,
+    isReady,
+    isIdle: () => !client.isOpen,
+    connect: () => client.connect(),
+    async disconnect() {
+      if (client.isOpen) await client.destroy()
+    },
+    send,
+    sendToAll,
+    async subscribe(channel, listener) {
+      await client.subscribe(channel, listener)
+      return async () => {
+        await client.unsubscribe(channel, listener)
+      }
+    },
+    ignoreErrors() {
+      client.off('error', keep)
+      client.on('error', keep)
+    },
+    get lastError() {
+      return lastError
+    },
+  }
+}
+
+type Sending = Pick<Adapter, 'send' | 'sendToAll' | 'isReady'>
+
+function ofOne(client: NodeRedisClient): Sending {
+  const send = async (args: readonly RedisArgument[]): Promise<Reply> =>
+    (await client.sendCommand(args, AS_BYTES)) as Reply
+  return {
+    isReady: () => client.isReady,
+    send: (_key, args) => send(args),
+    sendToAll: async (args) => [await send(args)],
+  }
+}
+
+function ofCluster(cluster: NodeRedisCluster): Sending {
+  return {
+    // Open while it still looks for the nodes. One that is away later lets its commands wait, until they are out of time.
+    isReady: () => cluster.isOpen && cluster.masters.length > 0,
+    send: async (key, args) => (await cluster.sendCommand(key, false, [...args], AS_BYTES)) as Reply,
+    sendToAll: (args) =>
+      Promise.all(
+        cluster.masters.map(async ({ client }) => {
+          const node: unknown = await client
+          if (typeof node !== 'object' || node === null || !isNodeRedis(node) || 'masters' in node) return undefined
+          return ofOne(node).send(undefined, args)
+        }),
+      ),
+  }
+}

@@ -1,0 +1,97 @@
+/** Opens a store on a Redis: the layout of its keys, the check of its memory policy, and what wakes it. */
+import { randomBytes } from 'node:crypto'
+import { systemClock } from '../../clock.ts'
+import { MessagingWebhooksError, OptionsError } from '../../errors.ts'
+import type { OpenStore, StoreHost } from '../../inbox/store.ts'
+import { createAdmission } from './admission.ts'
+import { createClaiming } from './claiming.ts'
+import type { Adapter } from './clients/connection.ts'
+import type { Engine, Retention } from './engine.ts'
+import { createPartitions } from './partitions.ts'
+import { evictionProblem } from './policy.ts'
+import { createPruning } from './pruning.ts'
+import { createReading } from './reading.ts'
+import { integer, list } from './replies.ts'
+import { createScripted, script } from './scripted.ts'
+import { LAYOUT } from './scripts/layout.ts'
+import { createSettling } from './settling.ts'
+import { wakeUp } from './wake-up.ts'
+
+export interface RedisSettings {
+  readonly client: Adapter
+  readonly subscriber: Adapter | undefined
+  readonly prefix: string
+  readonly partitions: number
+  readonly retention: Retention
+  readonly commandTimeoutMs: number
+  readonly pollIntervalMs: number
+  /** What scripts take for the server's time; for tests that tell the time. Default: the server's clock. */
+  readonly serverNow?: (nowMs: number) => number
+}
+
+const layoutScript = script(LAYOUT)
+const VERSION = 1
+
+export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<OpenStore> {
+  const { client, subscriber, prefix, partitions: count, retention, commandTimeoutMs, serverNow } = settings
+  const clock = systemClock()
+  const redis = createScripted(client, clock, commandTimeoutMs)
+  const adapters = subscriber === undefined ? [client] : [client, subscriber]
+  const closers: (() => unknown)[] = []
+
+  async function closeAll(): Promise<void> {
+    for (const close of closers.splice(0).reverse()) await close()
+  }
+
+  async function open(): Promise<OpenStore> {
+    for (const adapter of adapters) {
+      adapter.ignoreErrors()
+      if (!adapter.isIdle()) continue
+      closers.push(() => adapter.disconnect())
+      // It may take longer than anybody waits; the commands wait for it in time.
+      adapter.connect().catch(() => {})
+    }
+    const [version, partitionsThere] = list(await redis.run(layoutScript, [`${prefix}:layout`], [VERSION, count]))
+    if (integer(version) > VERSION)
+      throw new MessagingWebhooksError(
+        'store_newer',
+        `The keys have version ${integer(version)}; this package knows ${VERSION}.`,
+      )
+    if (integer(partitionsThere) !== count)
+      throw new OptionsError(
+        `redisStore: partitions is ${count}, but the prefix "${prefix}" was first used with ${integer(partitionsThere)}; it cannot be changed.`,
+      )
+    const problem = await evictionProblem(redis)
+    if (problem !== undefined) host.report?.(problem)
+    const partitions = createPartitions(prefix, count, client.isCluster)
+    const instance = randomBytes(6).toString('base64url')
+    let calls = 0
+    const engine: Engine = {
+      redis,
+      partitions,
+      retention,
+      timeFor: serverNow === undefined ? () => '' : (nowMs) => String(serverNow(nowMs)),
+      nextCall: () => `${instance}${(calls += 1).toString(36)}`,
+    }
+    const channel = `${prefix}:work`
+    if (host.claims !== false) closers.push(await wakeUp({ ...settings, engine, clock, channel, onWork: host.onWork }))
+    return {
+      admit: createAdmission(engine, () => {
+        // Who does not hear of it looks by itself.
+        redis.ask(['PUBLISH', channel, '']).catch(() => {})
+      }),
+      claim: createClaiming(engine),
+      ...createSettling(engine),
+      ...createReading(engine),
+      prune: createPruning(engine),
+      close: closeAll,
+    }
+  }
+
+  try {
+    return await open()
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}

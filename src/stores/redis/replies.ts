@@ -1,0 +1,28 @@
+/** Reads replies: what a server says is unknown until it was looked at. */
+import type { Reply } from './clients/connection.ts'
+
+export function list(reply: Reply): readonly Reply[] {
+  if (!Array.isArray(reply)) throw new TypeError(`Redis answered with ${typeof reply}; expected a list.`)
+  return reply
+}
+
+export function bytes(reply: Reply): Buffer {
+  if (Buffer.isBuffer(reply)) return reply
+  if (typeof reply === 'string') return Buffer.from(reply)
+  throw new TypeError(`Redis answered with ${typeof reply}; expected bytes.`)
+}
+
+export function text(reply: Reply): string {
+  return typeof reply === 'string' ? reply : bytes(reply).toString('utf8')
+}
+
+/** A number, or the text of one. */
+export function integer(reply: Reply): number {
+  const number = typeof reply === 'number' ? reply : Number(text(reply))
+  if (!Number.isFinite(number)) throw new TypeError('Redis answered with something that is no number.')
+  return number
+}
+
+export function isSet(reply: Reply): boolean {
+  return reply !== null && reply !== undefined && text(reply) === '1'
+}

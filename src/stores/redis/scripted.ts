@@ -1,0 +1,93 @@
+/** Runs scripts by their digests, in time, and sends a script where the server does not know it (any more). */
+import { createHash } from 'node:crypto'
+import { withDeadline, type Clock } from '../../clock.ts'
+import { MessagingWebhooksError } from '../../errors.ts'
+import type { Adapter, RedisArgument, Reply } from './clients/connection.ts'
+import { cleanError, isPassing, isUnknownScript, withoutArguments } from './server-error.ts'
+
+export interface Script {
+  readonly text: string
+  readonly sha: string
+}
+
+export function script(text: string): Script {
+  return { text, sha: createHash('sha1').update(text).digest('hex') }
+}
+
+export interface Scripted {
+  readonly isCluster: boolean
+  /** `keys` are of one slot, unless there are no slots. Rejects with `store_slow`, `store_failed`, or what Redis refused. */
+  run(script: Script, keys: readonly [string, ...string[]], args: readonly (RedisArgument | number)[]): Promise<Reply>
+  /** A command for any server. */
+  ask(args: readonly RedisArgument[]): Promise<Reply>
+  askAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
+}
+
+/** How often to look whether the connection is back. */
+const LOOK_EVERY_MS = 20
+
+export function createScripted(adapter: Adapter, clock: Clock, timeoutMs: number): Scripted {
+  async function inTime<T>(work: (isOver: () => boolean) => Promise<T>): Promise<T> {
+    let over = false
+    const answer = work(() => over)
+    try {
+      return await withDeadline(clock, timeoutMs, answer, () => {
+        over = true
+        // A client may settle it later, or never.
+        answer.catch(() => {})
+        if (adapter.isReady())
+          throw new MessagingWebhooksError('store_slow', `Redis did not answer within ${timeoutMs} ms.`)
+        const cause = adapter.lastError === undefined ? undefined : withoutArguments(adapter.lastError)
+        throw new MessagingWebhooksError('store_slow', `Redis could not be reached within ${timeoutMs} ms.`, { cause })
+      })
+    } catch (error) {
+      throw cleanError(error)
+    }
+  }
+
+  /** Waits here and not in the client's queue: what nobody waits for any more must not be sent later. */
+  async function untilReady(isOver: () => boolean): Promise<void> {
+    while (!adapter.isReady()) {
+      if (isOver()) throw new MessagingWebhooksError('store_slow')
+      await pause()
+    }
+  }
+
+  function pause(): Promise<void> {
+    return new Promise((resolve) => void clock.setTimer(resolve, LOOK_EVERY_MS, true))
+  }
+
+  /** Every command may run twice, so one whose connection broke is sent again as long as somebody waits for it. */
+  function persist<T>(send: () => Promise<T>): Promise<T> {
+    return inTime(async (isOver) => {
+      for (;;) {
+        if (!adapter.isReady()) await untilReady(isOver)
+        try {
+          return await send()
+        } catch (error) {
+          if (isOver() || !isPassing(error)) throw error
+        }
+        await pause()
+      }
+    })
+  }
+
+  async function evaluate({ sha, text }: Script, key: string, rest: readonly RedisArgument[]): Promise<Reply> {
+    try {
+      return await adapter.send(key, ['EVALSHA', sha, ...rest])
+    } catch (error) {
+      if (!isUnknownScript(error)) throw error
+      return adapter.send(key, ['EVAL', text, ...rest])
+    }
+  }
+
+  return {
+    isCluster: adapter.isCluster,
+    run(wanted, keys, args) {
+      const rest = [String(keys.length), ...keys, ...args.map((arg) => (typeof arg === 'number' ? String(arg) : arg))]
+      return persist(() => evaluate(wanted, keys[0], rest))
+    },
+    ask: (args) => persist(() => adapter.send(undefined, args)),
+    askAll: (args) => persist(() => adapter.sendToAll(args)),
+  }
+}

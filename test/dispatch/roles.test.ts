@@ -1,0 +1,85 @@
+/** Roles: a receiver that only takes, and one that only hands over, on one store. */
+import { createReceiver } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
+import { lastingStore } from '../support/stores.ts'
+
+const POLL = { timeout: 20_000 }
+
+test('with dispatch: false callbacks are taken and stay where they are, until another hands them over', async () => {
+  const store = await lastingStore()
+  const seenHere: string[] = []
+  const seenThere: string[] = []
+  const taker = await receiving({ store, dispatch: false })
+  taker.receiver.on('message.*', (event) => void seenHere.push(event.messageId))
+  await taker.receiver.start()
+  for (const messageId of ['a', 'b', 'c'])
+    expect((await post(taker.url, callback.smsDelivery({ messageId }))).status).toBe(204)
+  expect(await taker.receiver.stats()).toMatchObject({ taken: 3, running: 0, unsettled: 3 })
+  expect(await taker.receiver.drain({ deadlineMs: 50 })).toBe(false)
+
+  const worker = createReceiver({
+    credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
+    store,
+    logger: false,
+  })
+  onTestFinished(() => worker.close())
+  worker.on('message.*', (event) => void seenThere.push(event.messageId))
+  await worker.start()
+  await expect.poll(() => seenThere.toSorted(), POLL).toEqual(['a', 'b', 'c'])
+  // Nothing is left, so the taker sees it too.
+  expect(await taker.receiver.drain({ deadlineMs: 20_000 })).toBe(true)
+  expect(seenHere).toEqual([])
+})
+
+test('a receiver that only takes opens its store with the first request, and asks it for nothing to hand over', async () => {
+  const lasting = await lastingStore()
+  const hosts: (boolean | undefined)[] = []
+  let claims = 0
+  const { url, receiver } = await receiving({
+    dispatch: false,
+    store: {
+      capabilities: lasting.capabilities,
+      async open(host) {
+        hosts.push(host.claims)
+        const open = await lasting.open(host)
+        return {
+          ...open,
+          claim(request) {
+            claims += 1
+            return open.claim(request)
+          },
+        }
+      },
+    },
+  })
+  await post(url, callback.smsDelivery({ messageId: 'm' }))
+  expect(hosts).toEqual([false])
+  const id = (await receiver.deadLetters()).items[0]?.id ?? 'none'
+  expect(await receiver.replay(id)).toBe(false)
+  expect((await receiver.latest('m'))?.messageId).toBe('m')
+  expect(claims).toBe(0)
+})
+
+test('dispatch: false is refused where nobody could hand anything over, or an answer would wait for it', async () => {
+  const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+  expect(() => createReceiver({ credentials, dispatch: false })).toThrow(/dispatch: false needs a store .* memory/)
+  const store = await lastingStore()
+  expect(() => createReceiver({ credentials, store, dispatch: false, answer: 'handled' })).toThrow(/waits for handlers/)
+})
+
+test('a store that is elsewhere and has no spool is warned of once, and not where that was said to be wanted', async () => {
+  const store = await lastingStore()
+  const warned = async (spool: false | undefined): Promise<readonly unknown[]> => {
+    const codes: unknown[] = []
+    const note = (fields: object): void => void codes.push('code' in fields ? fields.code : undefined)
+    const logger = { debug() {}, info() {}, warn: note, error: note }
+    const { receiver } = await receiving({ store, logger, ...(spool === undefined ? {} : { spool }) })
+    await receiver.start()
+    await receiver.start()
+    return codes
+  }
+  expect(await warned(undefined)).toEqual(['no_spool'])
+  expect(await warned(false)).toEqual([])
+})

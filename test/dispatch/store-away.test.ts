@@ -1,0 +1,35 @@
+/** A store that goes while handlers are at work: whoever listens is told once, until it has answered again. */
+import type { OpenStore } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { post, receiving } from '../support/receiving.ts'
+import { brokenStore } from '../support/stores.ts'
+
+const MESSAGES = 8
+
+function down(): never {
+  throw new Error('The store is away.')
+}
+
+test('an outage is reported once, however often it is asked for work and told of settlements, and the next one again', async () => {
+  const clock = fakeClock()
+  const broken: Partial<Pick<OpenStore, 'claim' | 'settle'>> = {}
+  const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken) })
+  for (const expected of [1, 2]) {
+    let goOn = (): void => {}
+    const held = new Promise<void>((resolve) => (goOn = resolve))
+    const off = receiver.onAny(() => held)
+    for (let index = 0; index < MESSAGES; index += 1) await post(url, callback.smsDelivery())
+    await clock.advance(0)
+    Object.assign(broken, { claim: down, settle: down })
+    goOn()
+    await clock.advance(5_000)
+    expect(errors.map(({ code }) => code)).toEqual(Array.from({ length: expected }, () => 'store_failed'))
+    delete broken.claim
+    delete broken.settle
+    await clock.advance(5_000)
+    expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
+    off()
+  }
+})

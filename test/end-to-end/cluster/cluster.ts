@@ -1,0 +1,59 @@
+/** Several instances on one store, each of which can be killed and started again in its place. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startInstance, type Finally, type Instance, type InstanceSettings } from './instance.ts'
+import type { StoreSpec } from '../../support/servers/store-spec.ts'
+import type { Life } from './verdict.ts'
+
+type CommonSettings = Omit<InstanceSettings, 'store' | 'authKey' | 'signingSecret' | 'log' | 'spool'>
+
+interface Cluster {
+  readonly folder: string
+  /** Those that run now, in their places. */
+  readonly instances: readonly Instance[]
+  /** Those that ran, and those that run. */
+  readonly lives: readonly Life[]
+  /** kill -9, and another in its place with the same spool. */
+  replace(place: number): Promise<void>
+}
+
+export function temporaryFolder(onFinished: Finally): string {
+  const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
+  onFinished(async () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The instances take turns at the ways to the store. Each has a spool of its own, as each machine would. */
+export async function startCluster(
+  size: number,
+  stores: readonly StoreSpec[],
+  settings: CommonSettings,
+  onFinished: Finally,
+): Promise<Cluster> {
+  const folder = temporaryFolder(onFinished)
+  const lives: { readonly log: string; wasKilled: boolean }[] = []
+
+  async function start(place: number): Promise<Instance> {
+    const log = join(folder, `handlers-${lives.length}.log`)
+    lives.push({ log, wasKilled: false })
+    const store = stores[place % stores.length]
+    if (store === undefined) throw new Error('A cluster needs a store.')
+    return startInstance({ ...settings, store, log, spool: join(folder, `spool-${place}`) }, onFinished)
+  }
+
+  const instances = await Promise.all(Array.from({ length: size }, (_, place) => start(place)))
+  return {
+    folder,
+    instances,
+    lives,
+    async replace(place) {
+      const dying = instances[place]
+      const life = lives.find(({ log }) => log === dying?.log)
+      if (dying === undefined || life === undefined) throw new Error(`There is no instance ${place}.`)
+      life.wasKilled = true
+      await dying.kill()
+      instances[place] = await start(place)
+    },
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * The credentials of a connection URL are in nothing that a process prints: not in its log, nor in what `onError` hears with
+ * all its causes, nor in what it dies of. Its store fails in every way in which one can.
+ */
+import { callback } from 'messaging-webhooks/testing'
+import type { EngineServer } from '../../support/servers/engines.ts'
+import { freePort } from '../../support/servers/free-port.ts'
+import type { StoreSpec } from '../../support/servers/store-spec.ts'
+import { startTcpProxy, type TcpProxy } from '../../support/servers/tcp-proxy.ts'
+import { startFailingStores } from './failing-stores.ts'
+import { AUTH_KEY, SECRET } from './instance.ts'
+import { onEachEngine, type EngineName } from './on-each-engine.ts'
+import { send } from './service.ts'
+
+const POLL = { timeout: 60_000, interval: 100 }
+
+interface Failure {
+  readonly name: string
+  /** Which spec makes it fail; the server and a proxy in front of it are there. */
+  readonly spec: (on: { readonly server: EngineServer; readonly proxy: TcpProxy }) => Promise<StoreSpec> | StoreSpec
+  /** What happens once the instance runs. */
+  readonly then?: (on: { readonly server: EngineServer; readonly proxy: TcpProxy }) => Promise<void>
+  readonly engine?: EngineName
+  /** After this the server is of no use to the others. */
+  readonly isLast?: boolean
+}
+
+function changed(spec: StoreSpec, change: (url: string) => string): StoreSpec {
+  return { ...spec, url: change(spec.url) }
+}
+
+const WRONG = 'wr@ng:pass/word?nobody#has'
+
+const FAILURES: readonly Failure[] = [
+  {
+    name: 'a password that is wrong',
+    spec: ({ server }) => changed(server.spec('c'), (url) => url.replace(/:[^:@]*@/, `:${encodeURIComponent(WRONG)}@`)),
+  },
+  {
+    name: 'nobody who listens',
+    spec: async ({ server }) => server.spec('c', { port: await freePort() }),
+  },
+  {
+    name: 'a server that closes connections',
+    spec({ server, proxy }) {
+      proxy.mode = 'refuses'
+      return server.spec('c', { port: proxy.port })
+    },
+  },
+  {
+    name: 'a server that never answers',
+    spec({ server, proxy }) {
+      proxy.mode = 'stalls'
+      return server.spec('c', { port: proxy.port })
+    },
+  },
+  {
+    name: 'connections that are cut',
+    spec: ({ server, proxy }) => server.spec('c', { port: proxy.port }),
+    async then({ proxy }) {
+      proxy.mode = 'refuses'
+      proxy.cut()
+    },
+  },
+  {
+    name: 'a server that ends',
+    spec: ({ server }) => server.spec('c'),
+    then: ({ server }) => server.stop(),
+    isLast: true,
+  },
+  {
+    name: 'a port that is no port',
+    spec: ({ server }) => changed(server.spec('c'), (url) => url.replace(/@127\.0\.0\.1:\d+/, '@127.0.0.1:port')),
+    // With Redis it is the application that makes the client, and hears of its URL.
+    engine: 'postgres',
+  },
+  {
+    name: 'a password that is not encoded as URLs have it',
+    spec: ({ server }) => changed(server.spec('c'), (url) => url.replace(/:[^:@]*@/, `:${server.password ?? ''}%zz@`)),
+    engine: 'postgres',
+  },
+  {
+    name: 'a server without TLS, asked for it',
+    spec: ({ server }) =>
+      changed(server.spec('c'), (url) =>
+        url.startsWith('redis:') ? url.replace('redis:', 'rediss:') : `${url}?sslmode=verify-full`,
+      ),
+  },
+  {
+    name: 'a database that does not exist',
+    spec: ({ server }) => changed(server.spec('c'), (url) => url.replace(/\/postgres$/, '/nowhere')),
+    engine: 'postgres',
+  },
+  {
+    name: 'a database that cannot be',
+    spec: ({ server }) => changed(server.spec('c'), (url) => `${url}/99999`),
+    engine: 'redis',
+  },
+]
+
+/** However a password may be written. */
+function spellings(password: string): readonly string[] {
+  return [password, encodeURIComponent(password), Buffer.from(password).toString('base64').replace(/=+$/, '')]
+}
+
+/** What stands around each secret. */
+function leaksIn(text: string, secrets: readonly string[]): readonly string[] {
+  return secrets.flatMap((secret) => {
+    const at = text.indexOf(secret)
+    return at < 0 ? [] : [text.slice(Math.max(0, at - 300), at + 100)]
+  })
+}
+
+onEachEngine(
+  ['postgres', 'redis'],
+  'a store that fails prints no credentials, and ends no process',
+  async ({ server, engine, context: { expect, onTestFinished } }) => {
+    const { port, password } = server
+    if (port === undefined || password === undefined) throw new Error('This engine has no password.')
+    const stores = startFailingStores(onTestFinished)
+    const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY }))
+
+    async function fail(failure: Failure): Promise<void> {
+      const proxy = await startTcpProxy(port ?? 0)
+      onTestFinished(proxy.close)
+      const { url, codes } = await stores.serve(await failure.spec({ server, proxy }))
+      await failure.then?.({ server, proxy })
+      const failed = async (): Promise<readonly string[]> => {
+        if (url !== '') expect(await send(url, body)).toBe(204)
+        return codes()
+      }
+      await expect
+        .poll(failed, { ...POLL, message: failure.name })
+        .toContainEqual(expect.stringMatching(/^(store_|thrown|ERR_)/))
+    }
+
+    const failures = FAILURES.filter((failure) => (failure.engine ?? engine) === engine)
+    await Promise.all(failures.filter(({ isLast }) => isLast !== true).map(fail))
+    for (const failure of failures.filter(({ isLast }) => isLast === true)) await fail(failure)
+    const printed = await stores.end()
+    expect(printed.length).toBeGreaterThan(1_000)
+    expect(leaksIn(printed, [...spellings(password), ...spellings(WRONG), AUTH_KEY, SECRET])).toEqual([])
+  },
+)

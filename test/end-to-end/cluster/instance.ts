@@ -1,0 +1,98 @@
+/** One of several processes on one store, as the tests start, ask and kill it. What it is told goes by its environment. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { StoreSpec } from '../../support/servers/store-spec.ts'
+
+export const AUTH_KEY = 'auth-key-of-the-cluster'
+export const SECRET = 'signing-secret-of-the-cluster'
+
+/** The environment variable in which an instance finds its settings: arguments are shown by `ps`, and by a crash. */
+export const SETTINGS = 'INSTANCE_SETTINGS'
+
+export interface InstanceSettings {
+  readonly store: StoreSpec
+  readonly authKey: string
+  readonly signingSecret: string
+  /** The file for what its handlers do. */
+  readonly log: string
+  readonly spool?: string
+  readonly storeTimeoutMs?: number
+  readonly handlerTimeoutMs?: number
+  readonly gapTimeoutMs?: number
+  /** `false`: it only takes. */
+  readonly dispatch?: boolean
+  /** `false`: it mounts no middleware, and only hands over. */
+  readonly takes?: boolean
+}
+
+export type InstanceRequest = 'report' | 'drain' | 'close' | 'hold' | 'release'
+
+export interface InstanceAnswer {
+  readonly port?: number
+  /** What `onError` heard, and `start: …` for what `start()` rejected with. */
+  readonly codes?: readonly string[]
+  readonly drained?: boolean
+  readonly unsettled?: number
+  readonly deadLetters?: number
+}
+
+export interface Instance {
+  /** Empty where it takes nothing. */
+  readonly url: string
+  readonly log: string
+  /** False once it was killed or has ended. */
+  readonly isAlive: boolean
+  ask(request: InstanceRequest): Promise<InstanceAnswer>
+  kill(): Promise<void>
+}
+
+/** Who ends it when the test does: `onTestFinished` of that test. */
+export type Finally = (work: () => Promise<void>) => void
+
+export async function startInstance(
+  settings: Omit<InstanceSettings, 'authKey' | 'signingSecret'>,
+  onFinished: Finally,
+): Promise<Instance> {
+  const all: InstanceSettings = { ...settings, authKey: AUTH_KEY, signingSecret: SECRET }
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'programs', 'instance.ts')], {
+    env: { ...process.env, NODE_OPTIONS: '', [SETTINGS]: JSON.stringify(all) },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+  let isAlive = true
+  const exited = once(child, 'exit').then(() => {
+    isAlive = false
+  })
+  async function kill(): Promise<void> {
+    isAlive = false
+    child.kill('SIGKILL')
+    await exited
+  }
+  onFinished(kill)
+
+  async function answered(): Promise<InstanceAnswer> {
+    const answer = once(child, 'message').then(([message]) => message as InstanceAnswer)
+    const ended = exited.then(() => {
+      throw new Error(`The instance has ended. It printed:\n${printed}`)
+    })
+    return Promise.race([answer, ended])
+  }
+
+  const { port } = await answered()
+  return {
+    url: port === undefined ? '' : `http://127.0.0.1:${port}/`,
+    log: settings.log,
+    get isAlive() {
+      return isAlive
+    },
+    ask(request) {
+      const answer = answered()
+      child.send(request)
+      return answer
+    },
+    kill,
+  }
+}

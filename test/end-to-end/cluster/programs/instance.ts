@@ -1,0 +1,103 @@
+/**
+ * One of several receivers on one store. Its handlers write down what they do, each line in one write to a file of its
+ * own, so that a kill takes no line back; with the time of a clock that all processes of the machine share.
+ */
+import { openSync, writeSync } from 'node:fs'
+import http from 'node:http'
+import { createReceiver, type Store } from '../../../../src/index.ts'
+import { storeOf } from '../../../support/servers/store-spec.ts'
+import { SETTINGS, type InstanceAnswer, type InstanceRequest, type InstanceSettings } from '../instance.ts'
+
+// What the test that starts it wrote.
+const settings = JSON.parse(process.env[SETTINGS] ?? '') as InstanceSettings
+const { authKey, signingSecret, storeTimeoutMs = 20_000, handlerTimeoutMs = 1_000, gapTimeoutMs = 2_000 } = settings
+const log = openSync(settings.log, 'a')
+const codes: string[] = []
+let release = (): void => {}
+let held = Promise.resolve()
+
+function write(line: string): void {
+  writeSync(log, `${line} ${process.hrtime.bigint()}\n`)
+}
+
+/** Writes down what is settled for sure. */
+function watched(inner: Store): Store {
+  return {
+    capabilities: inner.capabilities,
+    async open(host) {
+      const store = await inner.open(host)
+      return {
+        ...store,
+        async settle(settlements, nowMs) {
+          const held = await store.settle(settlements, nowMs)
+          for (const [index, { id, outcome }] of settlements.entries())
+            if (held[index] === true) write(`settled ${id} ${outcome}`)
+          return held
+        },
+      }
+    },
+  }
+}
+
+function said(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}
+
+function answer(answered: InstanceAnswer): void {
+  process.send?.(answered)
+}
+
+const receiver = createReceiver({
+  credentials: { authKey, signingSecret },
+  store: watched(await storeOf(settings.store)),
+  spool: settings.spool ?? false,
+  storeTimeoutMs,
+  handlerTimeoutMs,
+  ordering: { gapTimeoutMs },
+  retry: { attempts: 3, initialDelayMs: 50 },
+  dispatch: settings.dispatch ?? true,
+  logger: false,
+})
+receiver.onError((error) => void codes.push(said(error)))
+receiver.on(['message.*', 'late'], async (event, { attempt }) => {
+  const { messageId, status } = event.type === 'late' ? event.late : event
+  write(`begin ${event.id} ${messageId} ${status} ${event.type === 'late' ? 'late' : 'itself'} ${attempt}`)
+  await held
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * 4))
+  write(`end ${event.id}`)
+})
+
+async function obey(request: InstanceRequest): Promise<InstanceAnswer> {
+  switch (request) {
+    case 'report':
+      return { codes, ...(await receiver.stats().catch(() => ({}))) }
+    case 'drain':
+      return { drained: await receiver.drain({ deadlineMs: 120_000 }), ...(await receiver.stats()) }
+    case 'hold':
+      held = new Promise((resolve) => (release = resolve))
+      return {}
+    case 'release':
+      release()
+      return {}
+    case 'close':
+      await receiver.close({ deadlineMs: 2_000 })
+      return {}
+  }
+}
+
+process.on('message', (request: InstanceRequest) => {
+  obey(request).then(answer, (error: unknown) => answer({ codes: [`${request}: ${said(error)}`] }))
+})
+process.on('disconnect', () => process.exit())
+
+// A store that is away keeps nobody from listening.
+await receiver.start().catch((error: unknown) => void codes.push(`start: ${said(error)}`))
+if (settings.takes === false) answer({})
+else {
+  const server = http.createServer(receiver.middleware('status'))
+  server.keepAliveTimeout = 60_000
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address()
+    answer({ port: typeof address === 'object' ? (address?.port ?? 0) : 0 })
+  })
+}

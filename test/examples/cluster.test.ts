@@ -1,0 +1,58 @@
+/** The cluster example, on servers of the test's own: every event is handled, though an instance is killed. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { URLS } from '../../examples/cluster/stores.ts'
+import { POSTGRES, REDIS } from '../support/servers/engines.ts'
+import { runProgram } from '../support/program.ts'
+
+const PATIENT = { timeout: 300_000 }
+const START = 'examples/cluster/start.ts'
+
+for (const engine of [POSTGRES, REDIS]) {
+  const missing = process.env['CI'] === 'true' ? undefined : engine.missing()
+  if (missing !== undefined) console.warn(`Skipped, because ${missing}: the cluster example`)
+  test
+    .skipIf(missing !== undefined)
+    .concurrent(
+      `cluster: three instances on one ${engine.name} lose nothing, though one is killed`,
+      PATIENT,
+      async ({ onTestFinished }) => {
+        const server = await engine.start()
+        onTestFinished(server.remove)
+        const folder = mkdtempSync(join(tmpdir(), 'e-'))
+        onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+        const { code, stdout, stderr } = await runProgram(
+          process.execPath,
+          [START, engine.name, server.spec('e').url],
+          {
+            env: { TMPDIR: folder, MESSAGES: '60' },
+          },
+        )
+        expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+        expect(stdout).toContain('kill -9 of instance 2')
+        expect(stdout).toMatch(/answered 204: 180 events/)
+        expect(stdout).toContain('missing: 0, out of order: 0')
+      },
+    )
+}
+
+test('cluster: without a store, or with one that does not answer, it says what to do', PATIENT, async () => {
+  const none = await runProgram(process.execPath, [START])
+  expect(none.code).toBe(2)
+  expect(none.stderr).toContain('compose')
+  const away = await runProgram(process.execPath, [START, 'postgres', 'postgres://u:the-password@127.0.0.1:1/none'])
+  expect(away.code).toBe(1)
+  expect(away.stderr).toContain('Is the store there?')
+  expect(away.stdout + away.stderr).not.toContain('the-password')
+})
+
+test('compose.yaml starts what the example connects to by default', () => {
+  const compose = readFileSync('examples/cluster/compose.yaml', 'utf8')
+  for (const [name, url] of Object.entries(URLS)) {
+    const { password, port } = new URL(url)
+    expect(compose).toContain(`127.0.0.1:${port}:${port}`)
+    expect(compose).toMatch(name === 'redis' ? `--requirepass ${password} ` : `POSTGRES_PASSWORD: ${password}\n`)
+  }
+})

@@ -1,0 +1,310 @@
+/** What can be wrong with a connection: silent, cut, refused, encrypted, idle, or of a role that would lose commits. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import type { MessagingWebhooksError } from 'messaging-webhooks'
+import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
+import { callback } from 'messaging-webhooks/testing'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { post, receiving } from '../../support/receiving.ts'
+import { startPostgres } from '../../support/servers/postgres.ts'
+import { startTcpProxy, type TcpProxy } from '../../support/servers/tcp-proxy.ts'
+import { runProgram } from '../../support/program.ts'
+import { claim, done, eventOf, namesOf } from './events.ts'
+import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
+
+const POLL = { timeout: 60_000 }
+const PATIENT = { timeout: 120_000 }
+
+async function throughProxy(): Promise<{ readonly proxy: TcpProxy; readonly url: string }> {
+  const address = new URL(POSTGRES_URL)
+  const proxy = await startTcpProxy(Number(address.port || 5432))
+  onTestFinished(() => proxy.close())
+  address.hostname = '127.0.0.1'
+  address.port = String(proxy.port)
+  return { proxy, url: address.href }
+}
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'postgres-store-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+async function opened(
+  options: Partial<PostgresStoreOptions> & { readonly connectionString: string },
+  onWork = () => {},
+) {
+  const schema = options.schema ?? freshSchema()
+  const errors: MessagingWebhooksError[] = []
+  const open = await postgresStore({ schema, ...options }).open({ onWork, report: (error) => void errors.push(error) })
+  onTestFinished(() => open.close())
+  return { open, schema, errors }
+}
+
+/** Everything that anybody could print of an error. */
+function printed(error: unknown): string {
+  return inspect(error, { depth: 10, showHidden: true }) + JSON.stringify(error)
+}
+
+describePostgres('connection', () => {
+  test(
+    'a server that takes connections and never answers holds no callback longer than storeTimeoutMs',
+    PATIENT,
+    async () => {
+      const { proxy, url } = await throughProxy()
+      const schema = freshSchema()
+      const store = postgresStore({ connectionString: url, schema, connectTimeoutMs: 2_000, queryTimeoutMs: 2_000 })
+      const { receiver, url: target, errors } = await receiving({ store, storeTimeoutMs: 300, spool: folder() })
+      const seen: string[] = []
+      receiver.on('message.*', (event) => void seen.push(event.messageId))
+      await receiver.start()
+      expect((await post(target, callback.smsDelivery({ messageId: 'before' }))).status).toBe(204)
+      proxy.mode = 'stalls'
+      expect((await post(target, callback.smsDelivery({ messageId: 'in the silence' }))).status).toBe(204)
+      expect((await post(target, callback.smsDelivery({ messageId: 'and later' }))).status).toBe(204)
+      expect(errors.filter(({ code }) => code === 'store_outage').length).toBe(1)
+      proxy.cut()
+      proxy.mode = 'passes'
+      await expect.poll(() => seen.toSorted(), POLL).toEqual(['and later', 'before', 'in the silence'])
+    },
+  )
+
+  test('without a spool such a callback is answered 503, and the start of a receiver ends too', PATIENT, async () => {
+    const { proxy, url } = await throughProxy()
+    proxy.mode = 'stalls'
+    const store = postgresStore({ connectionString: url, schema: freshSchema(), connectTimeoutMs: 500 })
+    const { receiver, url: target } = await receiving({ store, storeTimeoutMs: 300, spool: false })
+    expect((await post(target, callback.smsDelivery({ messageId: 'm' }))).status).toBe(503)
+    await expect(receiver.start()).rejects.toMatchObject({ code: /store_failed|store_slow/ })
+  })
+
+  test(
+    'a statement that was sent and whose answer never came has done its work, and doing it again is harmless',
+    PATIENT,
+    async () => {
+      const { proxy, url } = await throughProxy()
+      const { open, schema } = await opened({ connectionString: url })
+      const event = eventOf('m', 1, Buffer.from('{"marker":"cut-behind-this"}'))
+      const cut = proxy.cutAfterSending(Buffer.from('cut-behind-this').toString('hex'))
+      await expect(Promise.resolve(open.admit([event], Date.now()))).rejects.toMatchObject({ code: 'store_failed' })
+      await cut
+      await expect
+        .poll(async () => rowsOf(`SELECT count(*)::int AS events FROM "${schema}".events`), POLL)
+        .toEqual([{ events: 1 }])
+      expect(await open.admit([event], Date.now())).toEqual(['duplicate'])
+      expect(namesOf(await claim(open))).toEqual(['m'])
+    },
+  )
+
+  test('connections that were cut while they were idle end nothing, and are made anew', PATIENT, async () => {
+    const { proxy, url } = await throughProxy()
+    const { open } = await opened({ connectionString: url })
+    await open.admit([eventOf('a')], Date.now())
+    for (let round = 0; round < 3; round += 1) {
+      proxy.cut()
+      await expect
+        .poll(
+          () =>
+            Promise.resolve(open.counts()).then(
+              () => 'answered',
+              () => 'failed',
+            ),
+          POLL,
+        )
+        .toBe('answered')
+    }
+    const [claimed] = await claim(open)
+    expect(claimed && (await open.settle([done(claimed)], Date.now()))).toEqual([true])
+  })
+
+  test('a connection that listens and is silent is found out, told of once, and replaced', PATIENT, async () => {
+    const { proxy, url } = await throughProxy()
+    let woken = 0
+    const { open, schema, errors } = await opened(
+      {
+        connectionString: POSTGRES_URL,
+        listenConnectionString: url,
+        probeIntervalMs: 500,
+        connectTimeoutMs: 2_000,
+        pollIntervalMs: 3_600_000,
+      },
+      () => void (woken += 1),
+    )
+    await expect.poll(() => woken, POLL).toBe(1)
+    proxy.mode = 'stalls'
+    // It does not hear, so it looks; and it says so.
+    await expect.poll(() => errors.map(({ code }) => code), POLL).toEqual(['store_deaf'])
+    expect(woken).toBeGreaterThan(1)
+    await new Promise((resolve) => setTimeout(resolve, 3_000))
+    expect(errors.length).toBe(1)
+    proxy.cut()
+    proxy.mode = 'passes'
+    const other = await opened({ connectionString: POSTGRES_URL, schema })
+    // Once it hears again it does not look any more, and is woken by what another store admits.
+    let quiet = woken
+    await expect
+      .poll(
+        async () => {
+          const before = quiet
+          quiet = woken
+          return before === quiet
+        },
+        { ...POLL, interval: 2_500 },
+      )
+      .toBe(true)
+    await other.open.admit([eventOf('m')], Date.now())
+    await expect.poll(() => woken, POLL).toBeGreaterThan(quiet)
+    expect(await open.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
+  })
+
+  test('a commit is on the disk, though the role would not wait for it', PATIENT, async () => {
+    const schema = freshSchema()
+    const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1, options: '-c synchronous_commit=off' })
+    onTestFinished(() => pool.end())
+    const open = await postgresStore({ pool, schema }).open({ onWork() {}, claims: false })
+    // A trigger that runs at the commit sees with what it is committed.
+    await rowsOf(`
+      CREATE TABLE "${schema}".seen (level text);
+      CREATE FUNCTION "${schema}".see() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO "${schema}".seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER see AFTER INSERT ON "${schema}".events DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION "${schema}".see()`)
+    await open.admit([eventOf('m')], Date.now())
+    await open.close()
+    expect(await rowsOf(`SELECT * FROM "${schema}".seen`)).toEqual([{ level: 'on' }])
+    expect((await pool.query('SHOW synchronous_commit')).rows).toEqual([{ synchronous_commit: 'off' }])
+  })
+
+  test(
+    'a table that somebody has locked is waited for no longer than lockTimeoutMs, and that blames no event',
+    PATIENT,
+    async () => {
+      const { open, schema } = await opened({ connectionString: POSTGRES_URL, lockTimeoutMs: 200 })
+      await onServer(async (client) => {
+        await client.query(`BEGIN; LOCK TABLE "${schema}".messages IN ACCESS EXCLUSIVE MODE`)
+        await expect(Promise.resolve(open.admit([eventOf('m')], Date.now()))).rejects.toMatchObject({
+          code: 'store_failed',
+          cause: { message: expect.stringContaining('55P03') as string },
+        })
+      })
+      expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
+    },
+  )
+
+  test('an event that the database refuses for its data costs its neighbours nothing', PATIENT, async () => {
+    const schema = freshSchema()
+    const { open: checking } = await opened({ connectionString: POSTGRES_URL, schema })
+    expect(await checking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
+    await rowsOf(`ALTER TABLE "${schema}".bodies ADD CHECK (position('refuse me' IN convert_from(record, 'UTF8')) = 0)`)
+    const store = postgresStore({ connectionString: POSTGRES_URL, schema })
+    const { receiver, url, errors } = await receiving({ store, spool: false })
+    const seen: string[] = []
+    receiver.on('message.*', (event) => void seen.push(event.messageId))
+    receiver.on('unrecognized', (event) => void seen.push(event.problem))
+    await receiver.start()
+    const answers = await Promise.all(
+      ['a', 'b', 'refuse me', 'c', 'd'].map((messageId) => post(url, callback.smsDelivery({ messageId }))),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([204, 204, 204, 204, 204])
+    await expect.poll(() => seen.toSorted(), POLL).toEqual(['a', 'b', 'c', 'd', 'store_refused'])
+    expect(printed(errors)).not.toContain('refuse me')
+  })
+})
+
+describePostgres('credentials and encryption', () => {
+  const PASSWORD = 's3cr:et/p@ss'
+
+  test('no password of an address is in any error', PATIENT, async () => {
+    const encoded = encodeURIComponent(PASSWORD)
+    const { port } = new URL(POSTGRES_URL)
+    const addresses = [
+      `postgres://somebody:${encoded}@127.0.0.1:1/test`,
+      `postgres://nobody_here:${encoded}@127.0.0.1:${port || '5432'}/no_such_database`,
+      `postgres://somebody:${encoded}@host.invalid/test`,
+      `postgres://somebody:${encoded}@127.0.0.1:notaport/test`,
+      `postgres://somebody@127.0.0.1:${port || '5432'}/no_such_database?password=${encoded}`,
+      `postgres://somebody:${encoded}@127.0.0.1:${port || '5432'}/test?sslmode=require`,
+    ]
+    for (const connectionString of addresses) {
+      const opening = Promise.resolve(postgresStore({ connectionString, schema: 'unused' }).open({ onWork() {} }))
+      const error: unknown = await opening.then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      )
+      expect(error, connectionString).toMatchObject({ code: 'store_failed' })
+      for (const secret of [PASSWORD, encoded]) expect(printed(error)).not.toContain(secret)
+    }
+  })
+
+  test('a password that is wrong is told of without it', PATIENT, async () => {
+    const server = await startPostgres()
+    onTestFinished(() => server.remove())
+    const wrong = new URL(server.url())
+    wrong.password = encodeURIComponent(PASSWORD)
+    const opening = Promise.resolve(postgresStore({ connectionString: wrong.href }).open({ onWork() {} }))
+    const error: unknown = await opening.catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'store_failed' })
+    expect(printed(error)).toContain('password authentication failed')
+    for (const secret of [PASSWORD, encodeURIComponent(PASSWORD)]) expect(printed(error)).not.toContain(secret)
+    const right = await postgresStore({ connectionString: server.url() }).open({ onWork() {} })
+    expect(await right.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
+    await right.close()
+  })
+
+  test('the sslmode of an address decides how the connection is encrypted and whom it trusts', PATIENT, async () => {
+    const place = folder()
+    const [key, certificate] = [join(place, 'key.pem'), join(place, 'certificate.pem')]
+    const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
+    const files = ['-keyout', key, '-out', certificate]
+    execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, ...files], {
+      stdio: 'pipe',
+    })
+    const tls = { key: readFileSync(key, 'utf8'), certificate: readFileSync(certificate, 'utf8') }
+    const server = await startPostgres({ tls })
+    onTestFinished(() => server.remove())
+    const encrypted = async (query: string): Promise<unknown> => {
+      const open = await postgresStore({ connectionString: server.url({ query }) }).open({ onWork() {} })
+      try {
+        return await onServer(
+          async (client) =>
+            (
+              await client.query<{
+                ssl: boolean
+              }>(`SELECT bool_and(s.ssl) AS ssl FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
+              WHERE a.application_name = 'messaging-webhooks'`)
+            ).rows,
+          server.url({ query: '?sslmode=no-verify' }),
+        )
+      } finally {
+        await open.close()
+      }
+    }
+    expect(await encrypted('?sslmode=no-verify')).toEqual([{ ssl: true }])
+    expect(await encrypted(`?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate)}`)).toEqual([
+      { ssl: true },
+    ])
+    await expect(encrypted('?sslmode=verify-full')).rejects.toMatchObject({ code: 'store_failed' })
+    await expect(encrypted('?sslmode=disable')).rejects.toMatchObject({ code: 'store_failed' })
+  })
+})
+
+test('without pg the error names the command that installs it', PATIENT, async () => {
+  const program = new URL('./programs/without-pg.ts', import.meta.url).pathname
+  const { stdout } = await runProgram(process.execPath, [program])
+  expect(stdout).toContain('peer_missing')
+  expect(stdout).toContain('npm install pg')
+})
+
+test('settings that cannot work are refused with a word', () => {
+  const connectionString = 'postgres://127.0.0.1/test'
+  expect(() => postgresStore({})).toThrow(/either `pool` or `connectionString`/)
+  expect(() => postgresStore({ connectionString: '' })).toThrow(/connectionString is empty/)
+  expect(() => postgresStore({ connectionString, schema: '' })).toThrow(/schema/)
+  expect(() => postgresStore({ connectionString, schema: 'ü'.repeat(32) })).toThrow(/63 bytes/)
+  expect(() => postgresStore({ connectionString, retentionDays: 0 })).toThrow(/retentionDays is 0/)
+  expect(() => postgresStore({ connectionString, maxConnections: Number.NaN })).toThrow(/maxConnections is NaN/)
+})

@@ -1,0 +1,70 @@
+/** What a handler writes in the event's transaction is written once, however often workers are killed while they write. */
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { postgresStore } from 'messaging-webhooks/postgres'
+import { expect, onTestFinished, test } from 'vitest'
+import { eventOf } from './events.ts'
+import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
+
+/** The large form: EVENTS=10000 KILLS=100. */
+const EVENTS = Number(process.env['EVENTS'] ?? 300)
+const KILLS = Number(process.env['KILLS'] ?? 6)
+const WORKERS = 3
+const BATCH = 500
+const MESSAGE_SHARE = 5
+const BETWEEN_KILLS_MS = 400
+const PATIENT = { timeout: 1_800_000 }
+
+function startWorker(schema: string): ChildProcess {
+  const child = fork(new URL('./programs/transactional-app.ts', import.meta.url), [POSTGRES_URL, schema])
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+async function pause(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+describePostgres('effectively once', () => {
+  test('each event is written exactly once by workers that are killed at random', PATIENT, async () => {
+    const schema = freshSchema()
+    const open = await postgresStore({ connectionString: POSTGRES_URL, schema }).open({ onWork() {}, claims: false })
+    onTestFinished(() => open.close())
+    // No unique constraint to help.
+    await rowsOf(`CREATE TABLE "${schema}".handled (message text NOT NULL)`)
+    const workers = Array.from({ length: WORKERS }, () => startWorker(schema))
+    await Promise.all(workers.map((worker) => once(worker, 'message')))
+    const events = Array.from({ length: EVENTS }, (_, index) =>
+      eventOf(`m${Math.floor(index / MESSAGE_SHARE)}`, 1 + (index % MESSAGE_SHARE)),
+    )
+    const admitting = (async () => {
+      for (let from = 0; from < EVENTS; from += BATCH) await open.admit(events.slice(from, from + BATCH), Date.now())
+    })()
+    let interrupted = 0
+    for (let kills = 0; kills < KILLS; kills += 1) {
+      await pause(Math.random() * BETWEEN_KILLS_MS)
+      const at = kills % WORKERS
+      const worker = workers[at]
+      if (worker === undefined) continue
+      const exited = once(worker, 'exit')
+      worker.kill('SIGKILL')
+      await exited
+      if ((await open.counts()).unsettled > 0) interrupted += 1
+      const next = startWorker(schema)
+      workers[at] = next
+      await once(next, 'message')
+    }
+    await admitting
+    await expect.poll(async () => (await open.counts()).unsettled, { timeout: 1_200_000, interval: 200 }).toBe(0)
+    expect(interrupted).toBeGreaterThan(0)
+    const [written] = await rowsOf(
+      `SELECT count(*)::int AS rows, count(DISTINCT message)::int AS messages FROM "${schema}".handled`,
+    )
+    expect(written).toEqual({ rows: EVENTS, messages: Math.ceil(EVENTS / MESSAGE_SHARE) })
+    const uneven = await rowsOf(
+      `SELECT message, count(*) FROM "${schema}".handled GROUP BY message HAVING count(*) <> ${MESSAGE_SHARE}`,
+    )
+    expect(uneven).toEqual([])
+    expect((await open.counts()).deadLetters).toBe(0)
+  })
+})

@@ -1,0 +1,36 @@
+/** A worker whose handler inserts a row in the event's own transaction. It runs until it is killed. */
+import { createReceiver, type Store } from '../../../../src/index.ts'
+import { postgresStore, type PostgresContext } from '../../../../src/stores/postgres/store.ts'
+
+/** Shorter than the receiver's own, so that what a killed worker held comes back while the test looks on. */
+const LEASE_MS = 2_000
+const LONGEST_PAUSE_MS = 20
+
+const [connectionString = '', schema = ''] = process.argv.slice(2)
+const postgres = postgresStore({
+  connectionString,
+  schema,
+  transactional: true,
+  maxConnections: 8,
+  pollIntervalMs: 500,
+})
+const store: Store<PostgresContext> = {
+  capabilities: postgres.capabilities,
+  async open(host) {
+    const open = await postgres.open(host)
+    return { ...open, claim: (request) => open.claim({ ...request, leaseUntilMs: request.nowMs + LEASE_MS }) }
+  },
+}
+const receiver = createReceiver({
+  credentials: { authKey: 'unused', signingSecret: 'unused' },
+  store,
+  retry: { attempts: 1_000, initialDelayMs: 10, maxDelayMs: 50 },
+  logger: false,
+})
+receiver.on('message.*', async (event, { transaction }) => {
+  await transaction.query(`INSERT INTO "${schema}".handled (message) VALUES ($1)`, [event.messageId])
+  // Between the row and the settlement, where a crash would hurt.
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_PAUSE_MS))
+})
+await receiver.start()
+process.send?.('ready')

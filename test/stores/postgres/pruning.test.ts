@@ -1,0 +1,128 @@
+/** What is forgotten, when, and what is kept. */
+import type { OpenStore } from 'messaging-webhooks'
+import { postgresStore } from 'messaging-webhooks/postgres'
+import { expect, onTestFinished, test } from 'vitest'
+import { claim, done, eventOf, namesOf } from './events.ts'
+import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
+
+const PATIENT = { timeout: 60_000 }
+const DAY_MS = 86_400_000
+const START_MS = Date.UTC(2026, 0, 1)
+
+async function fresh() {
+  const schema = freshSchema()
+  const open = await postgresStore({
+    connectionString: POSTGRES_URL,
+    schema,
+    retentionDays: 7,
+    deadLetterDays: 20,
+    dedupeDays: 30,
+    clock: 'caller',
+  }).open({ onWork() {}, claims: false })
+  onTestFinished(() => open.close())
+  const rows = async () => {
+    const [counted] = await rowsOf(`
+      SELECT (SELECT count(*)::int FROM "${schema}".messages) AS messages,
+        (SELECT count(*)::int FROM "${schema}".events) AS events, (SELECT count(*)::int FROM "${schema}".bodies) AS bodies,
+        (SELECT count(raw)::int FROM "${schema}".bodies) AS raws`)
+    return counted
+  }
+  return { open, rows }
+}
+
+async function pruneAll(open: OpenStore<object>, nowMs: number): Promise<void> {
+  while ((await open.prune(nowMs)) > 0);
+}
+
+async function handOver(open: OpenStore<object>, nowMs: number): Promise<void> {
+  for (let claims = await claim(open, { nowMs }); claims.length > 0; claims = await claim(open, { nowMs }))
+    await open.settle(claims.map(done), nowMs)
+}
+
+describePostgres('pruning', () => {
+  test(
+    'first the bytes go, then what recognises a repetition; the newest state stays as long as that',
+    PATIENT,
+    async () => {
+      const { open, rows } = await fresh()
+      await open.admit([eventOf('m', 1), eventOf('m', 2), eventOf('other', 1)], START_MS)
+      await handOver(open, START_MS)
+      await pruneAll(open, START_MS + 7 * DAY_MS)
+      expect(await rows()).toEqual({ messages: 2, events: 3, bodies: 3, raws: 3 })
+      await pruneAll(open, START_MS + 8 * DAY_MS)
+      // Of each message the newest report is still wanted.
+      expect(await rows()).toEqual({ messages: 2, events: 3, bodies: 2, raws: 0 })
+      expect((await open.latest(eventOf('m').messageKey))?.record.timestamp).toBe(1_700_000_002)
+      expect(await open.admit([eventOf('m', 1)], START_MS + 30 * DAY_MS)).toEqual(['duplicate'])
+      await pruneAll(open, START_MS + 31 * DAY_MS)
+      expect(await rows()).toEqual({ messages: 0, events: 0, bodies: 0, raws: 0 })
+      expect(await open.admit([eventOf('m', 1)], START_MS + 31 * DAY_MS)).toEqual(['new'])
+    },
+  )
+
+  test('what waits, is held or is dead is not forgotten, and neither is its message', PATIENT, async () => {
+    const { open, rows } = await fresh()
+    await open.admit([eventOf('waits'), eventOf('held'), eventOf('dead')], START_MS)
+    const [dead] = await claim(open, {
+      limit: 1,
+      nowMs: START_MS,
+      exclude: new Set([eventOf('waits').messageKey, eventOf('held').messageKey]),
+    })
+    if (dead === undefined) throw new Error('Nothing was claimed.')
+    const { id, messageKey, token } = dead
+    await open.settle([{ id, messageKey, token, outcome: 'dead', error: 'no' }], START_MS)
+    const held = await claim(open, {
+      nowMs: START_MS,
+      leaseUntilMs: START_MS + 1_000 * DAY_MS,
+      exclude: new Set([eventOf('waits').messageKey]),
+    })
+    expect(namesOf(held)).toEqual(['held'])
+    await pruneAll(open, START_MS + 19 * DAY_MS)
+    expect(await open.counts()).toEqual({ unsettled: 2, deadLetters: 1 })
+    await pruneAll(open, START_MS + 1_000 * DAY_MS - 1)
+    expect(await open.counts()).toEqual({ unsettled: 2, deadLetters: 0 })
+    expect(await rows()).toEqual({ messages: 2, events: 2, bodies: 2, raws: 2 })
+    expect(namesOf(await claim(open, { nowMs: START_MS + 900 * DAY_MS }))).toEqual(['waits'])
+    expect(await open.settle(held.map(done), START_MS + 900 * DAY_MS)).toEqual([true])
+  })
+
+  test('nothing is lost and nothing comes twice where it is pruned all the time', PATIENT, async () => {
+    const schema = freshSchema()
+    const store = postgresStore({
+      connectionString: POSTGRES_URL,
+      schema,
+      retentionDays: 1e-9,
+      deadLetterDays: 1e-9,
+      dedupeDays: 1e-9,
+    })
+    const [open, pruning] = [await store.open({ onWork() {} }), await store.open({ onWork() {}, claims: false })]
+    const going = new AbortController()
+    const pruned = (async () => {
+      while (!going.signal.aborted) await pruning.prune(Date.now())
+    })()
+    const seen: string[] = []
+    for (let round = 1; round <= 40; round += 1) {
+      const events = Array.from({ length: 10 }, (_, index) => eventOf(`m${index}`, round))
+      expect(new Set(await open.admit(events, Date.now()))).toEqual(new Set(['new']))
+      const claims = await claim(open)
+      seen.push(...claims.map(({ id }) => id))
+      expect(await open.settle(claims.map(done), Date.now())).toEqual(claims.map(() => true))
+    }
+    // What the pruning has locked at a moment is passed over.
+    while ((await open.counts()).unsettled > 0) {
+      const claims = await claim(open)
+      seen.push(...claims.map(({ id }) => id))
+      await open.settle(claims.map(done), Date.now())
+    }
+    going.abort()
+    await pruned
+    expect(seen.length).toBe(400)
+    expect(new Set(seen).size).toBe(400)
+    expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
+    const orphans = await rowsOf(`
+      SELECT 1 FROM "${schema}".events e WHERE NOT EXISTS (SELECT FROM "${schema}".messages m WHERE m.id = e.message)`)
+    expect(orphans).toEqual([])
+    await open.close()
+    await pruning.close()
+  })
+})

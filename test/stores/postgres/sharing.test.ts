@@ -1,0 +1,179 @@
+/** Several stores on one schema: a message in the hands of one at a time, and taken over by the server's clock. */
+import type { OpenStore } from 'messaging-webhooks'
+import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { claim, digestOf, done, eventOf, namesOf } from './events.ts'
+import { describePostgres, freshSchema, POSTGRES_URL } from './schema.ts'
+
+const POLL = { timeout: 30_000 }
+const PATIENT = { timeout: 60_000 }
+
+async function stores(count: number, options: Partial<PostgresStoreOptions> = {}, onWork = (): void => {}) {
+  const schema = freshSchema()
+  const store = postgresStore({ connectionString: POSTGRES_URL, schema, maxConnections: 4, ...options })
+  const open = await Promise.all(Array.from({ length: count }, async () => store.open({ onWork })))
+  onTestFinished(async () => {
+    await Promise.all(open.map(async (each) => each.close()))
+  })
+  const [first, second = first] = open
+  if (first === undefined || second === undefined) throw new Error('No store was opened.')
+  return { schema, open, first, second }
+}
+
+async function claimFor(open: OpenStore<object>, leaseMs: number) {
+  const nowMs = Date.now()
+  return (await open.claim({ limit: 10, nowMs, leaseUntilMs: nowMs + leaseMs, exclude: new Set() })).claims
+}
+
+describePostgres('sharing', () => {
+  test('claims at the same time share the messages, and none is given twice', PATIENT, async () => {
+    const { open, first } = await stores(4)
+    const events = Array.from({ length: 200 }, (_, index) => eventOf(`m${index % 100}`, 1 + Math.floor(index / 100)))
+    await first.admit(events, Date.now())
+    const seen = new Map<string, number[]>()
+    let held = 0
+    await Promise.all(
+      open.map(async (each) => {
+        for (let idle = 0; idle < 20;) {
+          const claims = await claim(each, { limit: 7 })
+          if (claims.length === 0) idle += 1
+          held += claims.length
+          for (const { messageKey, record } of claims)
+            seen.set(messageKey, [...(seen.get(messageKey) ?? []), record.timestamp])
+          expect(await each.settle(claims.map(done), Date.now())).toEqual(claims.map(() => true))
+        }
+      }),
+    )
+    expect(held).toBe(200)
+    expect([...seen.values()].every(([one = 0, two = 0, ...more]) => two === one + 1 && more.length === 0)).toBe(true)
+  })
+
+  test('while one holds a message nobody else is given anything of it', PATIENT, async () => {
+    const { first, second } = await stores(2)
+    await first.admit([eventOf('a', 1), eventOf('a', 2), eventOf('b')], Date.now())
+    expect(namesOf(await claim(first, { limit: 1 }))).toEqual(['a'])
+    expect(namesOf(await claim(second))).toEqual(['b'])
+    expect(await claim(second)).toEqual([])
+  })
+
+  test('a lease that ran out is taken over, and its old holder cannot settle', PATIENT, async () => {
+    const { first, second } = await stores(2)
+    await first.admit([eventOf('m')], Date.now())
+    const [old] = await claimFor(first, 200)
+    if (old === undefined) throw new Error('Nothing was claimed.')
+    let taken: Awaited<ReturnType<typeof claim>> = []
+    await expect
+      .poll(async () => {
+        taken = await claim(second)
+        return taken.length
+      }, POLL)
+      .toBe(1)
+    const [next] = taken
+    expect(next).toMatchObject({ id: old.id, attempt: 2 })
+    expect(next && next.token > old.token).toBe(true)
+    expect(await first.settle([done(old)], Date.now())).toEqual([false])
+    expect(await second.settle(taken.map(done), Date.now())).toEqual([true])
+  })
+
+  test('leases run by the server’s clock, however wrong that of a process is', PATIENT, async () => {
+    const { first, second } = await stores(2)
+    const hourMs = 3_600_000
+    const [early, late] = [Date.now() - hourMs, Date.now() + hourMs]
+    const request = { limit: 1, exclude: new Set<string>() }
+    await first.admit([eventOf('m')], early)
+    // Whose clock is an hour behind takes it at once, and whose is an hour ahead does not take it from him.
+    const { claims } = await first.claim({ ...request, nowMs: early, leaseUntilMs: early + 60_000 })
+    expect(namesOf(claims)).toEqual(['m'])
+    const other = await second.claim({ ...request, nowMs: late, leaseUntilMs: late + 60_000 })
+    expect(other.claims).toEqual([])
+    // It is told, in its own time, when the lease ends.
+    const aheadMs = (other.nextDueMs ?? 0) - late
+    expect(aheadMs).toBeGreaterThan(0)
+    expect(aheadMs).toBeLessThanOrEqual(60_000)
+  })
+
+  test('a retry is as long by every clock', PATIENT, async () => {
+    const { first, second } = await stores(2)
+    const behindMs = Date.now() - 3_600_000
+    await first.admit([eventOf('m')], Date.now())
+    const [claimed] = await claim(first)
+    if (claimed === undefined) throw new Error('Nothing was claimed.')
+    const { id, messageKey, token } = claimed
+    await first.settle([{ id, messageKey, token, outcome: 'retry', dueMs: behindMs + 40_000, error: 'no' }], behindMs)
+    const nowMs = Date.now()
+    const { nextDueMs = 0 } = await second.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + 1, exclude: new Set() })
+    expect(nextDueMs - nowMs).toBeGreaterThan(0)
+    expect(nextDueMs - nowMs).toBeLessThanOrEqual(40_000)
+  })
+
+  test('the same events in opposite orders from two stores at once are all stored, once', PATIENT, async () => {
+    const { first, second } = await stores(2)
+    for (let round = 0; round < 20; round += 1) {
+      const events = Array.from({ length: 50 }, (_, index) => eventOf(`r${round} ${index}`))
+      const [forth, back] = await Promise.all([
+        first.admit(events, Date.now()),
+        second.admit(events.toReversed(), Date.now()),
+      ])
+      const both = forth.map((admission, index) => [admission, back[49 - index]].toSorted().join(' '))
+      expect(new Set(both)).toEqual(new Set(['duplicate new']))
+    }
+  })
+
+  test(
+    'what is admitted while it is claimed is never handed over behind a later one as if it were not late',
+    PATIENT,
+    async () => {
+      const { first, second } = await stores(2)
+      for (let round = 0; round < 60; round += 1) {
+        const message = `m${round}`
+        await first.admit([eventOf(message, 2)], Date.now())
+        const [[admission], claims] = await Promise.all([
+          first.admit([eventOf(message, 1)], Date.now()),
+          claim(second, { limit: 1 }),
+        ])
+        const [claimed] = claims
+        const isLater = claimed?.id === digestOf(`event ${message} 2`)
+        if (claimed !== undefined) expect(admission).toBe(isLater ? 'late' : 'new')
+        while ((await first.counts()).unsettled > 0) {
+          await second.settle(claims.map(done), Date.now())
+          await second.settle((await claim(second)).map(done), Date.now())
+        }
+      }
+    },
+  )
+
+  test('a store wakes another when it has admitted something, and not itself', PATIENT, async () => {
+    const schema = freshSchema()
+    const store = postgresStore({ connectionString: POSTGRES_URL, schema, pollIntervalMs: 3_600_000 })
+    let woken = 0
+    const listening = await store.open({ onWork: () => void (woken += 1) })
+    const telling = await store.open({ onWork() {}, claims: false })
+    onTestFinished(async () => {
+      await listening.close()
+      await telling.close()
+    })
+    // Once when it is proved that it hears.
+    await expect.poll(() => woken, POLL).toBe(1)
+    await listening.admit([eventOf('own')], Date.now())
+    await telling.admit([eventOf('other')], Date.now())
+    await expect.poll(() => woken, POLL).toBe(2)
+    expect(namesOf(await claim(listening))).toEqual(['other', 'own'])
+  })
+
+  test('an application’s pool is left as it was: no settings, no prepared statements, no end', PATIENT, async () => {
+    const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
+    onTestFinished(() => pool.end())
+    const schema = freshSchema()
+    const open = await postgresStore({ pool, schema }).open({ onWork() {}, claims: false })
+    await open.admit([eventOf('m')], Date.now())
+    await open.settle((await claim(open)).map(done), Date.now())
+    await open.close()
+    const { rows } = await pool.query<Record<string, unknown>>(`
+      SELECT (SELECT count(*)::int FROM pg_prepared_statements) AS prepared,
+        current_setting('lock_timeout') AS lock_timeout, current_setting('statement_timeout') AS statement_timeout,
+        nullif(current_setting('messaging_webhooks.locked', true), '') AS locked`)
+    expect(rows).toEqual([{ prepared: 0, lock_timeout: '0', statement_timeout: '0', locked: null }])
+    expect(pool.listenerCount('error')).toBe(0)
+  })
+})

@@ -1,0 +1,44 @@
+/** The contract on a real cluster of three masters, with either client. */
+import { Redis } from 'ioredis'
+import { storeConformance } from 'messaging-webhooks/store-conformance'
+import { describe, expect, test } from 'vitest'
+import { handOverAll, sample } from '../../../src/store-conformance/samples.ts'
+import { useCluster } from './own-cluster.ts'
+import { CLIENTS, clusterClientFor, freshPrefix, opened, skipsWithoutRedis, toldStore } from './own-redis.ts'
+
+const MANY = 300
+
+describe.skipIf(skipsWithoutRedis())('on a cluster', () => {
+  const nodes = useCluster()
+
+  describe.each(CLIENTS)('with the client %s', (name) => {
+    storeConformance({
+      test(title, run) {
+        test(title, { timeout: 120_000 }, run)
+      },
+      skip(title, reason) {
+        test.skip(`${title} (${reason})`)
+      },
+      makeStore() {
+        const { client, end } = clusterClientFor(name, nodes())
+        return { store: toldStore(client), dispose: end }
+      },
+      interleavings: 5,
+      capabilities: { name: 'redis', durable: true, shared: true, ownClock: true },
+    })
+
+    test('spreads messages over all masters, and hands all of them over', { timeout: 120_000 }, async () => {
+      const prefix = freshPrefix()
+      const open = await opened(clusterClientFor(name, nodes()), { prefix })
+      const events = Array.from({ length: MANY }, (_, index) => sample({ message: `{m}${index}` }))
+      expect(new Set(await open.admit(events, 1))).toEqual(new Set(['new']))
+      for (const node of nodes()) {
+        const client = new Redis(node.url())
+        // One partition at least, so a few dozen messages, each of several keys.
+        expect(Number(await client.dbsize())).toBeGreaterThan(20)
+        client.disconnect()
+      }
+      expect(new Set(await handOverAll(open, 1))).toHaveLength(MANY)
+    })
+  })
+})

@@ -1,0 +1,149 @@
+/** Nothing grows for ever: what is settled runs out by itself, and dead letters are pruned. */
+import { Redis } from 'ioredis'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { claim, handOverAll, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { clientFor, freshPrefix, opened, skipsWithoutRedis, useRedis } from './own-redis.ts'
+
+const DAY_MS = 86_400_000
+const PATIENT = { timeout: 120_000 }
+const RETENTION = { retentionMs: DAY_MS, deadLetterMs: 10 * DAY_MS, dedupeMs: 30 * DAY_MS }
+
+describe.skipIf(skipsWithoutRedis())('what is kept, and for how long', () => {
+  const server = useRedis({ appendfsync: 'no' })
+
+  function direct(): Redis {
+    const redis = new Redis(server().url())
+    onTestFinished(() => redis.disconnect())
+    return redis
+  }
+
+  /** Every key under a prefix with its time to live in milliseconds, -1 for ever; found by SCAN, as KEYS would block. */
+  async function lives(redis: Redis, prefix: string): Promise<ReadonlyMap<string, number>> {
+    const found = new Map<string, number>()
+    let cursor = '0'
+    do {
+      const [next, keys] = await redis.scan(cursor, 'MATCH', `${prefix}:*`, 'COUNT', 1_000)
+      for (const key of keys) found.set(key.replace(/^.*\}:/, ''), await redis.pttl(key))
+      cursor = next
+    } while (cursor !== '0')
+    return found
+  }
+
+  const kindOf = (key: string): string => key.split(':')[0] ?? ''
+
+  test('all that is left of settled events runs out by itself', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const redis = direct()
+    const open = await opened(clientFor('redis', server().url()), { prefix, retention: RETENTION })
+    await open.admit([sample({ at: 1 }), sample({ at: 2, final: true }), sample({ message: 'other' })], START_MS)
+    const before = await lives(redis, prefix)
+    expect([...before.values()].filter((ms) => ms !== -1)).toEqual([])
+    await handOverAll(open)
+    const after = await lives(redis, prefix)
+    const forEver = [...after].filter(([, ms]) => ms === -1).map(([key]) => kindOf(key))
+    // A counter a partition, and the layout.
+    expect(new Set(forEver)).toEqual(new Set(['open', prefix]))
+    for (const [key, ms] of after) {
+      if (kindOf(key) === 'e') expect(Math.abs(ms - DAY_MS)).toBeLessThan(120_000)
+      if (kindOf(key) === 'm') expect(Math.abs(ms - 30 * DAY_MS)).toBeLessThan(120_000)
+    }
+  })
+
+  test('a message that comes to life again does not run out, and rests anew after it', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const redis = direct()
+    const open = await opened(clientFor('redis', server().url()), { prefix, retention: RETENTION })
+    await open.admit([sample({ at: 1 })], START_MS)
+    await handOverAll(open)
+    await open.admit([sample({ at: 2 })], START_MS)
+    const ofMessages = async (): Promise<number[]> =>
+      [...(await lives(redis, prefix))].filter(([key]) => kindOf(key) === 'm').map(([, ms]) => ms)
+    expect(await ofMessages()).toEqual([-1])
+    await handOverAll(open)
+    expect((await ofMessages())[0]).toBeGreaterThan(0)
+  })
+
+  test('without retention, nothing but the identity outlives the settlement', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const redis = direct()
+    const open = await opened(clientFor('redis', server().url()), {
+      prefix,
+      retention: { ...RETENTION, retentionMs: 0 },
+    })
+    const marker = 'b'.repeat(5_000)
+    await open.admit([sample({ raw: Buffer.from(marker) })], START_MS)
+    await handOverAll(open)
+    const left = await lives(redis, prefix)
+    expect([...left].filter(([key]) => kindOf(key) === 'e').every(([, ms]) => ms > 0 && ms <= 60_000)).toBe(true)
+    const [cursor, keys] = await redis.scan('0', 'MATCH', `${prefix}:*:e:*`, 'COUNT', 100_000)
+    expect(cursor).toBe('0')
+    for (const key of keys) expect(await redis.hget(key, 'r')).toBeNull()
+  })
+
+  test('dead letters are forgotten after their time, a step at a time, and not before', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const redis = direct()
+    const open = await opened(clientFor('redis', server().url()), { prefix, partitions: 1, retention: RETENTION })
+    await open.admit(
+      Array.from({ length: 150 }, (_, index) => sample({ message: `m${index}` })),
+      START_MS,
+    )
+    const { claims } = await claim(open, { limit: 150 })
+    await open.settle(
+      claims.map((claimed) => settlementOf(claimed, { outcome: 'dead', error: 'no' })),
+      START_MS,
+    )
+    expect(await open.prune(START_MS + 10 * DAY_MS)).toBe(0)
+    expect(await open.prune(START_MS + 10 * DAY_MS + 1)).toBe(100)
+    expect((await open.counts()).deadLetters).toBe(50)
+    expect(await open.prune(START_MS + 10 * DAY_MS + 1)).toBe(50)
+    expect(await open.prune(START_MS + 10 * DAY_MS + 1)).toBe(0)
+    expect(await open.deadLetters({ after: undefined, limit: 10 })).toEqual({ items: [] })
+    expect(
+      [...(await lives(redis, prefix)).keys()].filter((key) => ['e', 'dead', 'deadof'].includes(kindOf(key))),
+    ).toEqual([])
+    expect(await open.admit([sample({ message: 'm0' })], START_MS + 10 * DAY_MS)).toEqual(['duplicate'])
+  })
+
+  test('many dead letters of one moment are paged through, each once', PATIENT, async () => {
+    const open = await opened(clientFor('ioredis', server().url()))
+    const events = Array.from({ length: 95 }, (_, index) => sample({ message: `m${index}` }))
+    await open.admit(events, START_MS)
+    const { claims } = await claim(open, { limit: 95 })
+    await open.settle(
+      claims.map((claimed) => settlementOf(claimed, { outcome: 'dead', error: 'no' })),
+      START_MS,
+    )
+    const seen: string[] = []
+    let after: string | undefined
+    do {
+      const page = await open.deadLetters({ after, limit: 10 })
+      seen.push(...page.items.map(({ id }) => id))
+      after = page.next
+    } while (after !== undefined)
+    expect(seen).toHaveLength(95)
+    expect(new Set(seen)).toEqual(new Set(events.map(({ id }) => id)))
+  })
+
+  test('a message that is never at rest does not remember for ever', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const redis = direct()
+    const open = await opened(clientFor('redis', server().url()), { prefix, partitions: 1, retention: RETENTION })
+    // One waits all the time, so the message never rests.
+    await open.admit([sample({ at: 9_999, awaits: 1, gapUntilMs: START_MS + 1_000 * DAY_MS })], START_MS)
+    for (let day = 0; day < 20; day += 1) {
+      const nowMs = START_MS + day * 10 * DAY_MS
+      await open.admit(
+        Array.from({ length: 50 }, (_, index) => sample({ at: 1 + day * 50 + index, final: true })),
+        nowMs,
+      )
+      await handOverAll(open, nowMs)
+    }
+    const [, [key = ''] = []] = await redis.scan('0', 'MATCH', `${prefix}:*:m:*`, 'COUNT', 100_000)
+    // A thousand came in 200 days; those of the last 30 are known, and at most about as many more.
+    expect(await redis.hlen(key)).toBeLessThan(500)
+    const yesterday = START_MS + 191 * DAY_MS
+    expect(await open.admit([sample({ at: 1_000, final: true })], yesterday)).toEqual(['duplicate'])
+    expect((await open.latest(sample().messageKey))?.finals).toHaveLength(64)
+  })
+})

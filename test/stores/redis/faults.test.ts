@@ -1,0 +1,176 @@
+/** Servers that forget scripts, fall silent, cut connections, restart, and say too much. */
+import { Redis } from 'ioredis'
+import { redisStore } from 'messaging-webhooks/redis'
+import { inspect } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
+import { startRedis } from '../../support/servers/redis.ts'
+import { clientFor, CLIENTS, freshPrefix, opened, skipsWithoutRedis, useRedis } from './own-redis.ts'
+
+const PATIENT = { timeout: 120_000 }
+const POLL = { timeout: 60_000 }
+const SHORT_MS = 300
+const MANY = 2_000
+
+describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) => {
+  const server = useRedis({ appendfsync: 'no' })
+
+  test('a server that forgets the scripts all the time is sent them again', PATIENT, async () => {
+    const open = await opened(clientFor(name, server().url()))
+    const admin = new Redis(server().url())
+    onTestFinished(() => admin.disconnect())
+    let flushing = true
+    let flushes = 0
+    const flusher = (async () => {
+      for (; flushing; flushes += 1) await admin.script('FLUSH')
+    })()
+    const seen: unknown[] = []
+    for (let from = 0; from < MANY; from += 200) {
+      const batch = Array.from({ length: 200 }, (_, index) =>
+        sample({ message: `m${(from + index) % 500}`, at: from + index }),
+      )
+      expect(new Set(await open.admit(batch, START_MS))).toEqual(new Set(['new']))
+      seen.push(...(await handOverAll(open)))
+    }
+    flushing = false
+    await flusher
+    expect(flushes).toBeGreaterThan(1)
+    expect(new Set(seen)).toHaveLength(MANY)
+    expect(seen).toHaveLength(MANY)
+  })
+
+  test('a server that never answers is waited for no longer than said; what it did is not lost', PATIENT, async () => {
+    const proxy = await startTcpProxy(server().port)
+    onTestFinished(() => proxy.close())
+    const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: SHORT_MS })
+    await open.admit([sample({ message: 'before' })], START_MS)
+    proxy.mode = 'stalls'
+    await expect(async () => open.admit([sample()], START_MS)).rejects.toMatchObject({ code: 'store_slow' })
+    await expect(async () => open.latest(sample().messageKey)).rejects.toMatchObject({ code: 'store_slow' })
+    proxy.mode = 'passes'
+    await expect.poll(async () => (await open.counts()).unsettled, { ...POLL, interval: 500 }).toBe(2)
+  })
+
+  test('a server that never answers the first time leaves an open that can be tried again', PATIENT, async () => {
+    const proxy = await startTcpProxy(server().port)
+    onTestFinished(() => proxy.close())
+    proxy.mode = 'stalls'
+    const { client, end } = clientFor(name, server().url({ port: proxy.port }))
+    onTestFinished(end)
+    const store = redisStore({ client, prefix: freshPrefix(), commandTimeoutMs: SHORT_MS })
+    await expect(async () => store.open({ onWork() {} })).rejects.toMatchObject({ code: 'store_slow' })
+    proxy.mode = 'passes'
+    await expect
+      .poll(
+        async () => {
+          const open = await store.open({ onWork() {} })
+          await open.close()
+          return true
+        },
+        { ...POLL, interval: 500 },
+      )
+      .toBe(true)
+  })
+
+  test('a claim whose answer was lost is asked for again, and not left to its lease', PATIENT, async () => {
+    const proxy = await startTcpProxy(server().port)
+    onTestFinished(() => proxy.close())
+    const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: 3_000 })
+    const event = sample()
+    await open.admit([event], START_MS)
+    // The lease in milliseconds stands in the claim, and in nothing else.
+    const lost = proxy.cutAfterSending('\r\n7654321\r\n')
+    const request = { limit: 10, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
+    const first = await Promise.resolve(open.claim(request)).catch(() => undefined)
+    await lost
+    const claims = [...(first?.claims ?? [])]
+    await expect
+      .poll(async () => {
+        claims.push(...(await open.claim(request)).claims)
+        return claims.map(({ id, attempt }) => ({ id, attempt }))
+      }, POLL)
+      .toEqual([{ id: event.id, attempt: 1 }])
+  })
+
+  test('what was confirmed is there after a kill of a server that syncs always', PATIENT, async () => {
+    const durable = await startRedis({ settings: { appendfsync: 'always' } })
+    onTestFinished(() => durable.remove())
+    const open = await opened(clientFor(name, durable.url()), { commandTimeoutMs: 1_000 })
+    const confirmed: string[] = []
+    let stopped = false
+    const load = (async () => {
+      for (let at = 1; !stopped; at += 1) {
+        const event = sample({ message: `m${at}` })
+        await Promise.resolve(open.admit([event], START_MS)).then(
+          () => confirmed.push(event.id),
+          () => undefined,
+        )
+      }
+    })()
+    await expect.poll(() => confirmed.length, POLL).toBeGreaterThan(50)
+    await durable.stop()
+    stopped = true
+    await load
+    await durable.start()
+    const handed: string[] = []
+    await expect
+      .poll(async () => {
+        const { claims } = await claim(open, { limit: 10_000 })
+        handed.push(...claims.map(({ id }) => id))
+        return confirmed.filter((id) => !handed.includes(id))
+      }, POLL)
+      .toEqual([])
+  })
+
+  test('no error holds a password, a body, or what was sent', PATIENT, async () => {
+    const wrong = server().url().replace('%40', 'WRONG')
+    const password = decodeURIComponent(new URL(wrong).password)
+    const errors: unknown[] = []
+    const { client, end } = clientFor(name, wrong)
+    onTestFinished(end)
+    const store = redisStore({ client, prefix: freshPrefix(), commandTimeoutMs: SHORT_MS })
+    await Promise.resolve(store.open({ onWork() {} })).catch((error: unknown) => errors.push(error))
+
+    const prefix = freshPrefix()
+    const open = await opened(clientFor(name, server().url()), { prefix, partitions: 1 })
+    const admin = new Redis(server().url())
+    onTestFinished(() => admin.disconnect())
+    const event = sample({ raw: Buffer.from('a body that nobody may see') })
+    const [, keys] = await admin.scan('0', 'MATCH', `${prefix}:layout`, 'COUNT', 100_000)
+    expect(keys).toHaveLength(1)
+    await open.admit([sample({ message: 'other' })], START_MS)
+    const [, [due = '']] = (await admin.scan('0', 'MATCH', `${prefix}:{*}:due`, 'COUNT', 100_000)) as [
+      string,
+      [string?],
+    ]
+    // Somebody else's value stands where the message should.
+    await admin.set(due.replace(/due$/, `m:${event.messageKey}`), 'somebody else')
+    await Promise.resolve(open.admit([event], START_MS)).catch((error: unknown) => errors.push(error))
+    expect(errors).toHaveLength(2)
+    expect(inspect(errors[0])).toContain('WRONGPASS')
+    for (const error of errors) {
+      const shown = inspect(error, { depth: 10, showHidden: true })
+      for (const secret of [password, 'nobody may see', event.id]) expect(shown).not.toContain(secret)
+    }
+    expect(String(errors[1])).toContain('WRONGTYPE')
+    expect(errors[1]).not.toHaveProperty('code')
+    // Its neighbours are as they were.
+    expect(await open.admit([sample({ message: 'neighbour' })], START_MS)).toEqual(['new'])
+  })
+
+  test('a message whose keys somebody broke stops no other', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const open = await opened(clientFor(name, server().url()), { prefix, partitions: 1 })
+    const admin = new Redis(server().url())
+    onTestFinished(() => admin.disconnect())
+    const broken = sample({ message: 'broken' })
+    await open.admit([broken], START_MS)
+    const [, keys] = await admin.scan('0', 'MATCH', `${prefix}:*:w:${broken.messageKey}`, 'COUNT', 100_000)
+    for (const key of keys) await admin.set(key, 'broken')
+    await open.admit([sample({ message: 'other' })], START_MS + 1)
+    const { claims, nextDueMs } = await claim(open, { nowMs: START_MS + 1 })
+    expect(claims.map(({ record }) => record.report?.messageId)).toEqual(['other'])
+    expect(nextDueMs).toBeGreaterThan(START_MS + 1)
+  })
+})

@@ -1,0 +1,89 @@
+/** What a server that is full, or that throws away what it holds, does to a store. */
+import { Redis } from 'ioredis'
+import type { MessagingWebhooksError } from 'messaging-webhooks'
+import { redisStore } from 'messaging-webhooks/redis'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { startRedis, type RedisServer } from '../../support/servers/redis.ts'
+import { clientFor, CLIENTS, opened, skipsWithoutRedis, type ClientName } from './own-redis.ts'
+
+const PATIENT = { timeout: 120_000 }
+
+async function start(settings: Readonly<Record<string, string>> = {}): Promise<RedisServer> {
+  const server = await startRedis({ settings: { appendonly: 'no', ...settings } })
+  onTestFinished(() => server.remove())
+  return server
+}
+
+async function forbid(server: RedisServer, ...commands: readonly string[]): Promise<void> {
+  const admin = new Redis(server.url())
+  await admin.call('ACL', 'SETUSER', 'default', ...commands)
+  admin.disconnect()
+}
+
+/** What opening a store reports. */
+async function reportedBy(name: ClientName, url: string): Promise<readonly MessagingWebhooksError[]> {
+  const errors: MessagingWebhooksError[] = []
+  const { client, end } = clientFor(name, url)
+  const host = { onWork() {}, report: (error: MessagingWebhooksError) => void errors.push(error) }
+  const open = await redisStore({ client, commandTimeoutMs: 20_000 }).open(host)
+  await open.close()
+  await end()
+  return errors
+}
+
+describe.skipIf(skipsWithoutRedis())('a server whose memory ends', () => {
+  describe.each(CLIENTS)('asked by the client %s', (name) => {
+    test('noeviction is what we need, and nothing is said', PATIENT, async () => {
+      const server = await start({ 'maxmemory-policy': 'noeviction' })
+      expect(await reportedBy(name, server.url())).toEqual([])
+    })
+
+    test('a server that evicts is reported, with its policy', PATIENT, async () => {
+      const server = await start({ 'maxmemory-policy': 'volatile-lru' })
+      const [error, ...others] = await reportedBy(name, server.url())
+      expect(others).toEqual([])
+      expect(error?.code).toBe('store_evicts')
+      expect(error?.message).toContain('Its maxmemory-policy is volatile-lru.')
+    })
+
+    test('where CONFIG is forbidden, INFO is asked', PATIENT, async () => {
+      const server = await start({ 'maxmemory-policy': 'allkeys-random' })
+      await forbid(server, '-config')
+      const [error] = await reportedBy(name, server.url())
+      expect(error?.message).toContain('Its maxmemory-policy is allkeys-random.')
+    })
+
+    test('where both are forbidden, it says that nobody knows', PATIENT, async () => {
+      const server = await start()
+      await forbid(server, '-config', '-info')
+      // ioredis asks for INFO itself before it is ready, and bears that it may not.
+      const errors = await reportedBy(name, server.url())
+      expect(errors.map(({ code }) => code)).toEqual(['store_evicts'])
+      expect(errors[0]?.message).toContain('neither CONFIG GET nor INFO')
+    })
+  })
+
+  test('a full server takes nothing half, hands over what it holds, and takes again', PATIENT, async () => {
+    const server = await start()
+    const open = await opened(clientFor('redis', server.url()))
+    const batch = (from: number) =>
+      Array.from({ length: 20 }, (_, index) => sample({ message: `m${from + index}`, raw: Buffer.alloc(2_000, 1) }))
+    await open.admit(batch(0), START_MS)
+    const admin = new Redis(server.url())
+    onTestFinished(() => admin.disconnect())
+    const used = Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
+    await admin.config('SET', 'maxmemory', String(used - 1_000))
+
+    const refused = async (): Promise<unknown> => open.admit(batch(20), START_MS)
+    await expect(refused).rejects.toMatchObject({ code: 'store_failed' })
+    await expect(refused).rejects.toThrow('Redis is full')
+    expect(await open.counts()).toEqual({ unsettled: 20, deadLetters: 0 })
+    expect(new Set(await open.admit(batch(0), START_MS))).toEqual(new Set(['duplicate']))
+    expect((await claim(open, { limit: 5 })).claims).toHaveLength(5)
+    expect(await handOverAll(open, START_MS)).toHaveLength(15)
+
+    await admin.config('SET', 'maxmemory', '0')
+    expect(new Set(await open.admit(batch(20), START_MS))).toEqual(new Set(['new']))
+  })
+})

@@ -1,0 +1,72 @@
+/** What an event costs in the server's memory: measured, printed, and bounded. The README's figures come from here. */
+import { Redis } from 'ioredis'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { callback } from 'messaging-webhooks/testing'
+import { claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import type { NewEvent } from '../../../src/inbox/store.ts'
+import { clientFor, opened, skipsWithoutRedis, useRedis } from './own-redis.ts'
+
+/** More with EVENTS=…; the figures hardly change. */
+const MESSAGES = Math.ceil(Number(process.env['EVENTS'] ?? 3_000) / 3)
+const A_BATCH = 500
+const PATIENT = { timeout: 600_000 }
+
+/** Sent, delivered and read of one message, each of a usual size. */
+function eventsOf(message: number): readonly NewEvent[] {
+  return [1, 2, 3].map((at) => {
+    const messageId = `0f8fad5b-d9cb-469f-a165-${String(message).padStart(12, '0')}`
+    return sample({
+      message: messageId,
+      at,
+      name: `${messageId} ${at}`,
+      final: at === 2,
+      raw: Buffer.from(JSON.stringify({ ...callback.smsDelivery({ messageId }), authKey: '*'.repeat(32) })),
+    })
+  })
+}
+
+describe.skipIf(skipsWithoutRedis())('memory per event', () => {
+  const server = useRedis({ appendonly: 'no' })
+
+  test.each([
+    { retentionDays: 1, waiting: 2_800, settled: 2_700 },
+    { retentionDays: 0, waiting: 2_800, settled: 850 },
+  ])('with retentionDays $retentionDays', PATIENT, async ({ retentionDays, ...most }) => {
+    const admin = new Redis(server().url())
+    onTestFinished(() => admin.disconnect())
+    const used = async (): Promise<number> => Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
+    await admin.flushall('SYNC')
+    const DAY_MS = 86_400_000
+    const retention = { retentionMs: retentionDays * DAY_MS, deadLetterMs: 30 * DAY_MS, dedupeMs: 30 * DAY_MS }
+    const open = await opened(clientFor('redis', server().url()), { retention })
+    const events = Array.from({ length: MESSAGES }, (_, message) => eventsOf(message)).flat()
+    const bodies = events.reduce((total, { raw }) => total + raw.length, 0)
+    const before = await used()
+    for (let from = 0; from < events.length; from += A_BATCH)
+      await open.admit(events.slice(from, from + A_BATCH), START_MS)
+    const waiting = (await used()) - before
+    for (;;) {
+      const { claims } = await claim(open, { limit: A_BATCH })
+      if (claims.length === 0) break
+      await open.settle(
+        claims.map((claimed) => settlementOf(claimed, { outcome: 'done' })),
+        START_MS,
+      )
+    }
+    // What remembers the last calls, where nothing is retained, goes after a minute.
+    let cursor = '0'
+    if (retentionDays === 0)
+      do {
+        const [next, keys] = await admin.scan(cursor, 'MATCH', '*:e:*', 'COUNT', 5_000)
+        if (keys.length > 0) await admin.del(keys)
+        cursor = next
+      } while (cursor !== '0')
+    const settled = (await used()) - before
+    const each = (bytes: number): number => Math.round(bytes / events.length)
+    console.log(
+      `Redis, retentionDays ${retentionDays}: ${each(waiting)} bytes a waiting event, ${each(settled)} a settled one (three events a message, body of ${each(bodies)} bytes).`,
+    )
+    expect(each(waiting)).toBeLessThan(most.waiting)
+    expect(each(settled)).toBeLessThan(most.settled)
+  })
+})

@@ -1,0 +1,124 @@
+/** A Redis of a test file's own, clients for it, and stores whose time the test tells. */
+import { randomBytes } from 'node:crypto'
+import { Cluster, Redis } from 'ioredis'
+import { createClient, createCluster } from 'redis'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import type { OpenStore, Store, StoreHost } from '../../../src/inbox/store.ts'
+import { adapterOf, type RedisClient } from '../../../src/stores/redis/clients/adapter-of.ts'
+import { openRedis, type RedisSettings } from '../../../src/stores/redis/open.ts'
+import { redisStore } from '../../../src/stores/redis/store.ts'
+import { hasRedis, startRedis, type RedisServer } from '../../support/servers/redis.ts'
+
+/** Says loudly why nothing runs; in CI that is a failure. */
+export function skipsWithoutRedis(): boolean {
+  if (hasRedis()) return false
+  if (process.env['CI'] === 'true')
+    throw new Error('There is no redis-server, and the Redis store must be tested in CI.')
+  console.warn('SKIPPED: the Redis store is not tested, for there is no redis-server on this machine.')
+  return true
+}
+
+export interface TestClient {
+  readonly client: RedisClient
+  end(): Promise<void>
+}
+
+export const CLIENTS = ['redis', 'ioredis'] as const
+export type ClientName = (typeof CLIENTS)[number]
+
+/** A client of either package, connected by the store that it is given to. */
+export function clientFor(name: ClientName, url: string): TestClient {
+  if (name === 'redis') {
+    const client = createClient({ url, socket: { reconnectStrategy: 50 } })
+    return {
+      client,
+      async end() {
+        if (client.isOpen) client.destroy()
+      },
+    }
+  }
+  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => 50, maxRetriesPerRequest: null })
+  return {
+    client,
+    async end() {
+      client.disconnect()
+    },
+  }
+}
+
+export function clusterClientFor(name: ClientName, nodes: readonly RedisServer[]): TestClient {
+  if (name === 'redis') {
+    const client = createCluster({
+      rootNodes: nodes.map((node) => ({ url: node.url() })),
+      // The nodes tell each other's addresses without it.
+      defaults: { password: nodes[0]?.password ?? '' },
+    })
+    return {
+      client,
+      async end() {
+        if (client.isOpen) client.destroy()
+      },
+    }
+  }
+  const client = new Cluster(
+    nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
+    { lazyConnect: true, redisOptions: { password: nodes[0]?.password ?? '' } },
+  )
+  return {
+    client,
+    async end() {
+      client.disconnect()
+    },
+  }
+}
+
+/** One server for a test file. */
+export function useRedis(settings: Readonly<Record<string, string>> = {}): () => RedisServer {
+  let server: RedisServer | undefined
+  beforeAll(async () => {
+    server = await startRedis({ settings })
+  }, 60_000)
+  afterAll(() => server?.remove(), 60_000)
+  return () => {
+    if (server === undefined) throw new Error('The server has not been started.')
+    return server
+  }
+}
+
+export function freshPrefix(): string {
+  return `test-${randomBytes(6).toString('hex')}`
+}
+
+type TestSettings = Partial<RedisSettings>
+
+const DAY_MS = 86_400_000
+
+/** As `redisStore` makes it, but that the store takes each `nowMs` for the server's now. */
+export function toldStore(client: RedisClient, settings: TestSettings = {}): Store {
+  const all: RedisSettings = {
+    client: adapterOf(client, 'client'),
+    subscriber: undefined,
+    prefix: freshPrefix(),
+    partitions: 16,
+    retention: { retentionMs: DAY_MS, deadLetterMs: 30 * DAY_MS, dedupeMs: 30 * DAY_MS },
+    commandTimeoutMs: 20_000,
+    pollIntervalMs: 60_000,
+    serverNow: (nowMs) => nowMs,
+    ...settings,
+  }
+  return { capabilities: redisStore({ client }).capabilities, open: (host) => openRedis(all, host) }
+}
+
+/** Opened for this test alone, and closed after it. */
+export async function opened(
+  client: TestClient,
+  settings: TestSettings = {},
+  host: StoreHost = { onWork() {} },
+): Promise<OpenStore> {
+  onTestFinished(() => client.end())
+  const open = await toldStore(client.client, settings).open(host)
+  onTestFinished(async () => {
+    await open.close()
+  })
+  return open
+}

@@ -1,0 +1,144 @@
+/** Several stores on one server: one holder of a message at a time, by the server's clock, whatever the processes think. */
+import { callback } from 'messaging-webhooks/testing'
+import { redisStore } from 'messaging-webhooks/redis'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { sample, settlementOf } from '../../../src/store-conformance/samples.ts'
+import type { OpenStore, StoreHost } from '../../../src/inbox/store.ts'
+import { post, receiving } from '../../support/receiving.ts'
+import { CLIENTS, clientFor, freshPrefix, skipsWithoutRedis, useRedis, type ClientName } from './own-redis.ts'
+
+const PATIENT = { timeout: 120_000 }
+const POLL = { timeout: 60_000 }
+const AN_HOUR_MS = 3_600_000
+const SHORT_LEASE_MS = 50
+const MANY = 200
+
+describe.skipIf(skipsWithoutRedis())('several stores on one server', () => {
+  const server = useRedis({ appendfsync: 'no' })
+
+  /** By the server's clock, as users open it. */
+  async function open(
+    prefix: string,
+    options: { readonly name?: ClientName; readonly listens?: boolean; readonly host?: StoreHost } = {},
+  ): Promise<OpenStore> {
+    const { name = 'redis', listens = false, host = { onWork() {} } } = options
+    const clients = [clientFor(name, server().url()), clientFor(name, server().url())] as const
+    const store = redisStore({
+      client: clients[0].client,
+      ...(listens ? { subscriber: clients[1].client } : {}),
+      prefix,
+      commandTimeoutMs: 20_000,
+      // Only the channel can be in time.
+      ...(listens ? { pollIntervalMs: AN_HOUR_MS } : {}),
+    })
+    const opened = await store.open(host)
+    onTestFinished(async () => {
+      await opened.close()
+      for (const client of clients) await client.end()
+    })
+    return opened
+  }
+
+  const request = (nowMs: number, leaseMs = AN_HOUR_MS, limit = 100) => ({
+    limit,
+    nowMs,
+    leaseUntilMs: nowMs + leaseMs,
+    exclude: new Set<string>(),
+  })
+
+  test('what one takes in the other hands over, and nobody else has it meanwhile', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const [first, second] = await Promise.all([open(prefix), open(prefix, { name: 'ioredis' })])
+    const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
+    await first.admit(events, 1)
+    const results = await Promise.all([first, second, first, second].map((store) => store.claim(request(1))))
+    const ids = results.flatMap(({ claims }) => claims.map(({ id }) => id))
+    expect(new Set(ids)).toHaveLength(ids.length)
+    const rest = await second.claim(request(1, AN_HOUR_MS, MANY))
+    expect([...ids, ...rest.claims.map(({ id }) => id)].toSorted()).toEqual(events.map(({ id }) => id).toSorted())
+  })
+
+  test('clocks of processes that are hours apart decide nothing', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const [slow, fast] = await Promise.all([open(prefix), open(prefix)])
+    const slowMs = Date.now() - 5 * AN_HOUR_MS
+    const fastMs = Date.now() + 5 * AN_HOUR_MS
+    await fast.admit([sample()], fastMs)
+    // Due at once, though by this clock it was taken in ten hours from now; and held, though by the other it has run out.
+    const { claims, nextDueMs } = await slow.claim(request(slowMs))
+    expect(claims).toHaveLength(1)
+    expect(nextDueMs).toBeLessThanOrEqual(slowMs + AN_HOUR_MS)
+    const none = await fast.claim(request(fastMs))
+    expect(none.claims).toEqual([])
+    expect(none.nextDueMs).toBeGreaterThan(fastMs)
+    expect(none.nextDueMs).toBeLessThanOrEqual(fastMs + AN_HOUR_MS)
+  })
+
+  test('a lease that has run out is taken over, and its holder can settle no more', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const [first, second] = await Promise.all([open(prefix), open(prefix)])
+    await first.admit([sample()], Date.now())
+    const [lost] = (await first.claim(request(Date.now(), SHORT_LEASE_MS))).claims
+    await expect.poll(async () => (await second.claim(request(Date.now()))).claims, POLL).toHaveLength(1)
+    if (lost === undefined) throw new Error('Nothing was claimed.')
+    expect(await first.settle([settlementOf(lost, { outcome: 'done' })], Date.now())).toEqual([false])
+    expect(await first.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
+  })
+
+  test.each(CLIENTS)('a listening client of %s hears of work at once', PATIENT, async (name) => {
+    const prefix = freshPrefix()
+    let heard = 0
+    await open(prefix, { name, listens: true, host: { onWork: () => (heard += 1) } })
+    const other = await open(prefix)
+    await other.admit([sample()], Date.now())
+    await expect.poll(() => heard, POLL).toBeGreaterThan(0)
+  })
+
+  test('without one, work is found by looking; who claims nothing does not look', PATIENT, async () => {
+    const prefix = freshPrefix()
+    let found = 0
+    let foundByTaker = 0
+    await open(prefix, { host: { onWork: () => (found += 1) } })
+    const taker = await open(prefix, { host: { onWork: () => (foundByTaker += 1), claims: false } })
+    await taker.admit([sample()], Date.now())
+    await expect.poll(() => found, POLL).toBeGreaterThan(1)
+    expect(foundByTaker).toBe(0)
+  })
+
+  test('one of two stores that disagree about the layout is refused', PATIENT, async () => {
+    const prefix = freshPrefix()
+    await open(prefix)
+    const client = clientFor('redis', server().url())
+    onTestFinished(() => client.end())
+    const other = redisStore({ client: client.client, prefix, partitions: 4, commandTimeoutMs: 20_000 })
+    await expect(async () => other.open({ onWork() {} })).rejects.toMatchObject({ code: 'options_invalid' })
+  })
+
+  test.each(CLIENTS)('two receivers, one of which only takes, with clients of %s', PATIENT, async (name) => {
+    const prefix = freshPrefix()
+    const clients = [clientFor(name, server().url()), clientFor(name, server().url())] as const
+    onTestFinished(async () => {
+      for (const client of clients) await client.end()
+    })
+    const [web, worker] = await Promise.all(
+      clients.map(({ client }, index) =>
+        receiving({
+          store: redisStore({ client, prefix, commandTimeoutMs: 20_000 }),
+          storeTimeoutMs: 30_000,
+          dispatch: index === 1,
+        }),
+      ),
+    )
+    if (web === undefined || worker === undefined) throw new Error('There must be two.')
+    const handled: string[] = []
+    worker.receiver.on('message.*', (event) => void handled.push(event.messageId))
+    await worker.receiver.start()
+    const messageIds = Array.from({ length: 20 }, (_, index) => `{m}-${index}`)
+    const answers = await Promise.all(messageIds.map((messageId) => post(web.url, callback.smsDelivery({ messageId }))))
+    expect(answers.map(({ status }) => status)).toEqual(messageIds.map(() => 204))
+    await expect.poll(() => handled.toSorted(), POLL).toEqual(messageIds.toSorted())
+    await expect.poll(async () => (await web.receiver.stats()).unsettled, POLL).toBe(0)
+    expect((await web.receiver.latest('{m}-3'))?.type).toBe('message.delivered')
+    expect([...web.errors, ...worker.errors]).toEqual([])
+  })
+})

@@ -1,0 +1,49 @@
+/** A Redis of a test's own, with a password, on loopback, that has on its disk what it has confirmed. */
+import { spawnSync } from 'node:child_process'
+import { freePort } from './free-port.ts'
+import { ownServer, serverFolder, type OwnServer } from './own-server.ts'
+
+const REDIS_PASSWORD = 'p@ss:w/rd?of=the#redis'
+
+export interface RedisServer extends OwnServer {
+  readonly port: number
+  readonly password: string
+  /** With the password; `port` for one that stands in front of it. */
+  url(options?: { readonly port?: number }): string
+}
+
+export function hasRedis(): boolean {
+  return spawnSync('redis-server', ['--version'], { stdio: 'ignore' }).status === 0
+}
+
+/** Makes it and starts it. `settings` go on the server's command line. */
+export async function startRedis({
+  settings = {},
+}: { readonly settings?: Readonly<Record<string, string>> } = {}): Promise<RedisServer> {
+  const folder = serverFolder('redis')
+  const port = await freePort()
+  const all = {
+    port: String(port),
+    bind: '127.0.0.1',
+    dir: folder,
+    appendonly: 'yes',
+    appendfsync: 'always',
+    save: '',
+    requirepass: REDIS_PASSWORD,
+    ...settings,
+  }
+  const server = ownServer({
+    folder,
+    command: 'redis-server',
+    args: Object.entries(all).flatMap(([name, value]) => [`--${name}`, value]),
+    ready: 'Ready to accept connections',
+    stopSignal: 'SIGKILL',
+  })
+  await server.start()
+  return {
+    ...server,
+    port,
+    password: REDIS_PASSWORD,
+    url: (options = {}) => `redis://default:${encodeURIComponent(REDIS_PASSWORD)}@127.0.0.1:${options.port ?? port}`,
+  }
+}

@@ -1,0 +1,35 @@
+/** A store as a process is told of it, and how it makes one of that. */
+import type { Store } from '../../../src/index.ts'
+
+export interface StoreSpec {
+  readonly engine: 'sqlite' | 'postgres' | 'redis'
+  /** Of the server, credentials and all; for SQLite the path of the file. */
+  readonly url: string
+  /** Keeps the stores of one server apart: a schema's name, or a prefix. */
+  readonly name: string
+  /** For Redis: which of the two packages connects to it. Default `redis`. */
+  readonly client?: 'redis' | 'ioredis'
+}
+
+/** Imports only the engine that is asked for. */
+export async function storeOf({ engine, url, name, client }: StoreSpec): Promise<Store> {
+  switch (engine) {
+    case 'sqlite': {
+      const { sqliteStore } = await import('../../../src/stores/sqlite/store.ts')
+      return sqliteStore({ path: url, busyTimeoutMs: 20_000 })
+    }
+    case 'postgres': {
+      const { postgresStore } = await import('../../../src/stores/postgres/store.ts')
+      return postgresStore({ connectionString: url, schema: name })
+    }
+    case 'redis': {
+      const { redisStore } = await import('../../../src/stores/redis/store.ts')
+      if (client === 'ioredis') {
+        const { Redis } = await import('ioredis')
+        return redisStore({ client: new Redis(url, { lazyConnect: true }), prefix: name })
+      }
+      const { createClient } = await import('redis')
+      return redisStore({ client: createClient({ url }), prefix: name })
+    }
+  }
+}

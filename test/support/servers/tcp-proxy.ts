@@ -1,0 +1,143 @@
+/** A proxy between a client and its server that does what networks do: falls silent, cuts, delays, and cuts in mid-sentence. */
+import net from 'node:net'
+
+/**
+ * `passes` everything; `stalls`: takes connections and bytes and passes nothing, in neither direction, until it passes
+ * again; `refuses`: closes each new connection at once.
+ */
+type ProxyMode = 'passes' | 'stalls' | 'refuses'
+
+export interface TcpProxy {
+  readonly port: number
+  mode: ProxyMode
+  /** Every chunk of bytes arrives so much later, in both directions. */
+  delayMs: number
+  /** Connections since the start, and those that are open now. */
+  readonly connections: number
+  readonly open: number
+  /** Ends all connections that are open. */
+  cut(): void
+  /**
+   * The next time that a client sends these bytes, they are passed on and its connection is cut before any answer: the
+   * server does as it was told, and the client never hears of it. Resolves when that has happened.
+   */
+  cutAfterSending(bytes: string): Promise<void>
+  close(): Promise<void>
+}
+
+interface Pair {
+  readonly client: net.Socket
+  readonly server: net.Socket
+  /** What is held back while the proxy stalls. */
+  readonly held: (() => void)[]
+  /** The end of the last chunk from the client: what is looked for may be spread over two. */
+  tail: string
+  isDeaf: boolean
+}
+
+const LINGER_MS = 200
+
+export async function startTcpProxy(target: number | (() => number)): Promise<TcpProxy> {
+  const pairs = new Set<Pair>()
+  let mode: ProxyMode = 'passes'
+  let delayMs = 0
+  let connections = 0
+  let trap: { readonly bytes: string; readonly sprung: () => void } | undefined
+
+  /** In order: everything of a pair has the same delay, or waits in one line. */
+  function passOn(pair: Pair, work: () => void): void {
+    const now = (): void => {
+      if (mode === 'stalls' || pair.held.length > 0) pair.held.push(work)
+      else work()
+    }
+    if (delayMs > 0) setTimeout(now, delayMs)
+    else now()
+  }
+
+  function fromClient(pair: Pair, chunk: Buffer): void {
+    const text = pair.tail + chunk.toString('latin1')
+    pair.tail = ''
+    if (trap === undefined || !text.includes(trap.bytes)) {
+      if (trap !== undefined) pair.tail = text.slice(1 - trap.bytes.length)
+      pair.server.write(chunk)
+      return
+    }
+    const { sprung } = trap
+    trap = undefined
+    pair.isDeaf = true
+    pair.server.write(chunk, () => {
+      pair.client.destroy()
+      // The server has time to read it before it learns that nobody listens.
+      setTimeout(() => {
+        pair.server.destroy()
+        sprung()
+      }, LINGER_MS)
+    })
+  }
+
+  function accept(client: net.Socket): void {
+    connections += 1
+    if (mode === 'refuses') {
+      client.destroy()
+      return
+    }
+    const server = net.connect(typeof target === 'number' ? target : target(), '127.0.0.1')
+    const pair: Pair = { client, server, held: [], tail: '', isDeaf: false }
+    pairs.add(pair)
+    for (const socket of [client, server]) {
+      socket.setNoDelay(true)
+      socket.on('error', () => {})
+    }
+    client.on('data', (chunk) => passOn(pair, () => fromClient(pair, chunk)))
+    server.on('data', (chunk) => {
+      if (!pair.isDeaf) passOn(pair, () => client.write(chunk))
+    })
+    client.on('close', () => {
+      pairs.delete(pair)
+      if (!pair.isDeaf) server.destroy()
+    })
+    server.on('close', () => passOn(pair, () => client.destroy()))
+  }
+
+  const proxy = net.createServer(accept)
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const address = proxy.address()
+  if (address === null || typeof address === 'string') throw new Error('The proxy has no port.')
+
+  function cut(): void {
+    for (const { client, server } of pairs) {
+      client.destroy()
+      server.destroy()
+    }
+  }
+
+  return {
+    port: address.port,
+    get mode() {
+      return mode
+    },
+    set mode(next) {
+      mode = next
+      if (mode !== 'stalls') for (const { held } of pairs) for (const work of held.splice(0)) work()
+    },
+    get delayMs() {
+      return delayMs
+    },
+    set delayMs(next) {
+      delayMs = next
+    },
+    get connections() {
+      return connections
+    },
+    get open() {
+      return pairs.size
+    },
+    cut,
+    cutAfterSending: (bytes) => new Promise((resolve) => (trap = { bytes, sprung: resolve })),
+    async close() {
+      const closed = new Promise((resolve) => proxy.close(resolve))
+      cut()
+      await closed
+    },
+  }
+}
