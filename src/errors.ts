@@ -124,7 +124,6 @@ export const ERRORS = {
     'Update this package.',
   ],
   store_locked: ['Another process holds the database file.', 'Stop it, or give each process a file of its own.'],
-  peer_missing: ['An optional package is not installed.', 'Install it beside this one.'],
   store_unmigrated: [
     'The tables are missing or old, and this role may not make them.',
     'Run the migrations once with a role that may; the README’s section “Postgres” says how.',
