@@ -91,7 +91,7 @@ module.exports = {
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'],
         // Optional peers, too: each in its own store, by the rule below.
-        pathNot: ['^node_modules/(@types/)?pg/'],
+        pathNot: ['^node_modules/((@types/)?pg|redis|ioredis)/'],
       },
     },
     {
@@ -99,6 +99,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/stores/postgres/' },
       to: { path: '^node_modules/(@types/)?pg/' },
+    },
+    {
+      // The store is handed a client; only the command line, which is told a URL, makes one.
+      name: 'a-redis-client-in-the-command-line-only',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/cli/redis-client\\.ts$' },
+      to: { path: '^node_modules/(redis|ioredis)/' },
     },
     { name: 'nothing-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
   ],

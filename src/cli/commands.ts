@@ -17,5 +17,6 @@ export const COMMANDS: Readonly<Record<string, CommandRow>> = {
   listen: { what: 'print the callbacks that come, and why one is refused', load: () => import('./listen.ts') },
   trigger: { what: 'sign callbacks and send them to a URL', load: () => import('./trigger.ts') },
   verify: { what: 'say step by step why a signature holds or not', load: () => import('./verify.ts') },
+  migrate: { what: 'make the tables of a Postgres store, or print their SQL', load: () => import('./migrate.ts') },
   'dead-letters': { what: 'list, show, replay or remove dead letters', load: () => import('./dead-letters.ts') },
 }

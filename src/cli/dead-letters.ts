@@ -5,14 +5,9 @@ import { readDeadLetters, type DeadLetter } from '../dispatch/dead-letters.ts'
 import { revive, subscriptionWordIn } from '../dispatch/revive.ts'
 import type { OpenStore, Resolution } from '../inbox/store.ts'
 import { wholeNumber } from './arguments.ts'
-import { readVariable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
-import { storeOf, STORE_FORMS } from './stores.ts'
+import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
-
-interface StoreOption {
-  readonly store?: string
-}
 
 interface ListOptions extends StoreOption {
   readonly limit: number
@@ -29,50 +24,34 @@ const MOST_A_PAGE = 10_000
 
 export function define(command: Command, terminal: Terminal): void {
   command.addHelpText('after', `\nThe id of a dead letter is what \`list\` prints first.`)
-  withStore(command.command('list'))
+  addStoreOptions(command.command('list'))
     .description('print the dead letters, oldest first')
     .option('--limit <number>', 'at most so many', wholeNumber(1, MOST_A_PAGE), 100)
     .option('--after <cursor>', 'go on where an earlier list ended')
     .option('--json', 'print one JSON object a line')
-    .action((options: ListOptions) => inStore(options, (store) => list(store, options, terminal)))
-  withStore(command.command('show'))
+    .action((options: ListOptions) => inStore(options, terminal, (store) => list(store, options, terminal)))
+  addStoreOptions(command.command('show'))
     .description('print one of them with its payload and its error')
     .argument('<id>', 'its id')
     .option('--json', 'print it as one line of JSON')
-    .action((id: string, options: ListOptions) => inStore(options, (store) => show(store, id, options, terminal)))
-  withStore(command.command('replay'))
+    .action((id: string, options: ListOptions) =>
+      inStore(options, terminal, (store) => show(store, id, options, terminal)),
+    )
+  addStoreOptions(command.command('replay'))
     .description('make them due again; a receiver on this store runs their handlers')
     .argument('[id...]', 'their ids')
     .option('--all', 'every one that there is now')
     .option('--force', 'as itself, though a later report of its message was handed over meanwhile')
     .action((ids: string[], options: ResolveOptions) =>
-      inStore(options, (store) => resolve(store, ids, options, options.force ? 'force' : 'replay', terminal)),
+      inStore(options, terminal, (store) => resolve(store, ids, options, options.force ? 'force' : 'replay', terminal)),
     )
-  withStore(command.command('remove'))
+  addStoreOptions(command.command('remove'))
     .description('give them up; they stay known as duplicates')
     .argument('[id...]', 'their ids')
     .option('--all', 'every one that there is now')
     .action((ids: string[], options: ResolveOptions) =>
-      inStore(options, (store) => resolve(store, ids, options, 'discard', terminal)),
+      inStore(options, terminal, (store) => resolve(store, ids, options, 'discard', terminal)),
     )
-}
-
-function withStore(command: Command): Command {
-  return command.option('--store <url>', `${STORE_FORMS}; default: the variable STORE_URL`)
-}
-
-/** Opens the store alone, without a receiver: nothing is dispatched, and no spool of a running process is touched. */
-async function inStore(options: StoreOption, work: (store: OpenStore<object>) => Promise<void>): Promise<void> {
-  const url = options.store ?? readVariable('STORE_URL')
-  if (url === undefined)
-    throw new CliError('usage', 'No store was named.', `Give --store or STORE_URL: ${STORE_FORMS}.`)
-  const store = await storeOf(url)
-  const opened = await store.open({ onWork() {} })
-  try {
-    await work(opened)
-  } finally {
-    await opened.close()
-  }
 }
 
 function pageOf(store: OpenStore<object>, page: { readonly after: string | undefined; readonly limit: number }) {

@@ -1,30 +1,122 @@
-/** Opens the store that a URL names. */
+/** Opens the store that a URL names. None is made, and none is migrated: somebody who looks into one has it. */
 import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Store } from '../inbox/store.ts'
+import type { Command } from 'commander'
+import { MessagingWebhooksError, OptionsError } from '../errors.ts'
+import type { OpenStore, Store } from '../inbox/store.ts'
+import { readVariable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
+import { shown, type Terminal } from './terminal.ts'
 
-/** One row a scheme; each loads its store when it is asked for, so that no driver is needed for another's. */
-const STORES: Readonly<Record<string, (url: string) => Promise<Store>>> = {
-  sqlite: async (url) => sqliteFile(url.slice('sqlite:'.length).replace(/^\/\//, '')),
-  file: async (url) => sqliteFile(fileURLToPath(url)),
+/** What the flags say of a store. */
+export interface StoreOption {
+  readonly store?: string
+  readonly schema?: string
+  readonly prefix?: string
 }
 
+interface StoreRow {
+  /** As help shows it. */
+  readonly form: string
+  /** The flag that tells several stores of one server apart. */
+  readonly flag?: 'schema' | 'prefix'
+  readonly load: (url: string, options: StoreOption) => Promise<Store>
+}
+
+const SQLITE: StoreRow = { form: 'sqlite:…', load: (url) => sqliteFile(url.replace(/^sqlite:(\/\/)?/i, '')) }
+const POSTGRES: StoreRow = { form: 'postgres://…', flag: 'schema', load: postgresSchema }
+const REDIS: StoreRow = { form: 'redis://…', flag: 'prefix', load: redisPrefix }
+
+/** One row a scheme; each loads its store when it is asked for, so that no driver is needed for another's. */
+const STORES: ReadonlyMap<string, StoreRow> = new Map([
+  ['sqlite', SQLITE],
+  ['file', { form: 'file:…', load: (url) => sqliteFile(fileURLToPath(url)) }],
+  ['postgres', POSTGRES],
+  ['postgresql', POSTGRES],
+  ['redis', REDIS],
+  ['rediss', { ...REDIS, form: 'rediss://…' }],
+])
+
+const FORMS = [...new Set(Array.from(STORES.values(), ({ form }) => form))]
+
 /** What may be given, for help and mistakes. */
-export const STORE_FORMS = ['the path of an SQLite file', ...Object.keys(STORES).map((scheme) => `${scheme}:…`)].join(
-  ', ',
-)
+export const STORE_FORMS = ['the path of an SQLite file', ...FORMS].join(', ')
+
+/** Adds `--store`, `--schema` and `--prefix`. */
+export function addStoreOptions(command: Command): Command {
+  return command
+    .option('--store <url>', `${STORE_FORMS}; default: the variable STORE_URL`)
+    .option('--schema <name>', 'on Postgres: the schema of its tables (default: messaging_webhooks)')
+    .option('--prefix <text>', 'on Redis: what its keys begin with (default: messaging-webhooks)')
+}
+
+/** The URL that was given, or undefined. A password in a flag is seen by others: that gets a warning. */
+export function storeUrl({ store }: StoreOption, terminal: Terminal): string | undefined {
+  if (store !== undefined && hasPassword(store))
+    terminal.note(
+      terminal.noteColours.yellow(
+        "warning: the password in --store is seen in the list of processes and kept in the shell's history; use STORE_URL.",
+      ),
+    )
+  return store ?? readVariable('STORE_URL')
+}
+
+/** Opens the store alone, without a receiver: nothing is dispatched, and no spool of a running process is touched. */
+export async function inStore(
+  options: StoreOption,
+  terminal: Terminal,
+  work: (store: OpenStore<object>) => Promise<void>,
+): Promise<void> {
+  const url = storeUrl(options, terminal)
+  if (url === undefined)
+    throw new CliError('usage', 'No store was named.', `Give --store or STORE_URL: ${STORE_FORMS}.`)
+  await explained(async () => {
+    const store = await storeOf(url, options)
+    const opened = await store.open({ onWork() {}, claims: false })
+    try {
+      await work(opened)
+    } finally {
+      await opened.close()
+    }
+  })
+}
 
 /** A URL, or a path, which is an SQLite file's. Throws a `CliError` for a scheme that no store has. */
-export async function storeOf(url: string): Promise<Store> {
-  // A scheme has at least two letters: `C:` is a drive.
-  const scheme = /^([a-z][a-z+.-]+):/i.exec(url)?.[1]?.toLowerCase()
-  if (scheme === undefined) return sqliteFile(url)
-  const open = new Map(Object.entries(STORES)).get(scheme)
+export async function storeOf(url: string, options: StoreOption = {}): Promise<Store> {
+  const scheme = schemeOf(url)
+  const row = scheme === undefined ? { ...SQLITE, load: sqliteFile } : STORES.get(scheme)
   // The URL itself is not repeated: it may hold a password.
-  if (open === undefined)
-    throw new CliError('usage', `There is no store for “${scheme}:”.`, `There are: ${STORE_FORMS}.`)
-  return open(url)
+  if (row === undefined)
+    throw new CliError('usage', `There is no store for “${scheme ?? ''}:”.`, `There are: ${STORE_FORMS}.`)
+  for (const flag of ['schema', 'prefix'] as const)
+    if (options[flag] !== undefined && row.flag !== flag)
+      throw new CliError('usage', `--${flag} is for ${flag === 'schema' ? 'Postgres' : 'Redis'} alone.`)
+  return row.load(url, options)
+}
+
+/** In small letters; a scheme has at least two: `C:` is a drive. */
+export function schemeOf(url: string): string | undefined {
+  return /^([a-z][a-z+.-]+):/i.exec(url)?.[1]?.toLowerCase()
+}
+
+/** Says in one line why a store cannot be used. What the shared stores name as the cause has no credentials in it. */
+export async function explained<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof OptionsError) throw new CliError('usage', shown(error.detail ?? error.message))
+    if (!(error instanceof MessagingWebhooksError)) throw error
+    if (error.code === 'peer_missing')
+      throw new CliError(
+        'failed',
+        'A Postgres store needs the package pg, which is not installed.',
+        'Install it beside messaging-webhooks: npm install pg',
+      )
+    if (error.code !== 'store_failed' && error.code !== 'store_slow') throw error
+    const reasons = [error.detail, error.cause instanceof Error ? error.cause.message : undefined]
+    const why = reasons.filter((reason) => reason !== undefined).join(' ')
+    throw new CliError('failed', `The store cannot be used. ${shown(why)}`, 'Look at the URL and at the server.')
+  }
 }
 
 async function sqliteFile(path: string): Promise<Store> {
@@ -33,4 +125,42 @@ async function sqliteFile(path: string): Promise<Store> {
     throw new CliError('failed', 'There is no such SQLite file.', `Looked for ${path}; --store takes ${STORE_FORMS}.`)
   const { sqliteStore } = await import('../stores/sqlite/store.ts')
   return sqliteStore(path)
+}
+
+async function postgresSchema(connectionString: string, { schema }: StoreOption): Promise<Store> {
+  const { pendingPostgresMigrations, postgresStore } = await import('../stores/postgres/store.ts')
+  const place = { connectionString, ...(schema === undefined ? {} : { schema }) }
+  const { from, to } = await pendingPostgresMigrations(place)
+  if (from === 0)
+    throw new CliError('failed', 'That schema has no tables of this package.', 'Is it the right one? See --schema.')
+  if (from < to)
+    throw new CliError(
+      'failed',
+      `The tables have version ${from}; this package needs ${to}.`,
+      'First: messaging-webhooks migrate',
+    )
+  return postgresStore({ ...place, maxConnections: 2 })
+}
+
+async function redisPrefix(url: string, { prefix = 'messaging-webhooks' }: StoreOption): Promise<Store> {
+  const { loadRedisPackage } = await import('./redis-client.ts')
+  const { findPartitions, isOfCluster } = await import('../stores/redis/existing.ts')
+  const { redisStore } = await import('../stores/redis/store.ts')
+  const clients = await loadRedisPackage()
+  let client
+  try {
+    client = clients.single(url)
+  } catch {
+    // What a client says may quote the URL.
+    throw new CliError('usage', 'The URL of the store cannot be read.', 'As in redis://user:password@host:6379/0.')
+  }
+  if (await isOfCluster(client)) client = clients.cluster(url)
+  const partitions = await findPartitions(client, prefix)
+  if (partitions === undefined)
+    throw new CliError('failed', 'There are no keys of this package.', 'Is it the right server? See --prefix.')
+  return redisStore({ client, prefix, partitions })
+}
+
+function hasPassword(url: string): boolean {
+  return /:\/\/[^/?#]*:[^/?#]+@/.test(url) || /[?&](?:ssl)?password=[^&]/.test(url)
 }

@@ -71,6 +71,11 @@ export async function migrate(connections: Connections, schema: string, failures
   }
 }
 
+/** What `migrate` would do; changes nothing, and refuses what it refuses. */
+export async function pending(connections: Connections, schema: string): Promise<Migrated> {
+  return { from: await readVersion(connections.query, schema), to: MIGRATIONS.length }
+}
+
 async function apply(session: Session, schema: string): Promise<number> {
   await session.batch(
     `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${WAIT_FOR_LOCK_MS}; ` +

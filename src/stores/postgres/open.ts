@@ -10,7 +10,7 @@ import { createEngine } from './engine.ts'
 import { createFailures, type Failures } from './failures.ts'
 import { startListening, type ListenClient } from './listen.ts'
 import { readLatestTime, type ToldTime } from './latest-time.ts'
-import { migrate, type Migrated } from './migrate.ts'
+import { migrate, pending, type Migrated } from './migrate.ts'
 import { secretsOf } from './secrets.ts'
 import { createPruning, type Retention } from './pruning.ts'
 import { createReading } from './reading.ts'
@@ -70,6 +70,16 @@ export async function migrateOnce(place: Place, schema: string): Promise<Migrate
   const { connections, failures } = await reach(place)
   try {
     return await migrate(connections, schema, failures)
+  } finally {
+    await connections.close()
+  }
+}
+
+/** Says what is missing and ends every connection that it made. */
+export async function pendingOnce(place: Place, schema: string): Promise<Migrated> {
+  const { connections } = await reach(place)
+  try {
+    return await pending(connections, schema)
   } finally {
     await connections.close()
   }

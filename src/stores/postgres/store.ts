@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { OptionsError } from '../../errors.ts'
 import type { Store } from '../../inbox/store.ts'
 import { migrationsText, type Migrated } from './migrate.ts'
-import { migrateOnce, openPostgres, type Place, type Settings } from './open.ts'
+import { migrateOnce, openPostgres, pendingOnce, type Place, type Settings } from './open.ts'
 import type { PostgresContext } from './transactions.ts'
 
 export type { PostgresContext } from './transactions.ts'
@@ -77,6 +77,15 @@ export function postgresStore(options: PostgresStoreOptions): Store<PostgresCont
 export async function migratePostgres(place: PostgresPlace): Promise<Migrated> {
   const { schema, ...where } = settingsOf(place)
   return migrateOnce(where, schema)
+}
+
+/**
+ * Says what `migratePostgres` would do, and changes nothing: `from` is how many migrations the schema has (0 where it is
+ * not there), `to` how many this package knows. Rejects as opening a store does.
+ */
+export async function pendingPostgresMigrations(place: PostgresPlace): Promise<Migrated> {
+  const { schema, ...where } = settingsOf(place)
+  return pendingOnce(where, schema)
 }
 
 /**

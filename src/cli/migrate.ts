@@ -1,0 +1,50 @@
+/** `migrate`: makes the tables of a Postgres store by a role that may, or prints what would make them. */
+import type { Command } from 'commander'
+import { CliError } from './exit-codes.ts'
+import { explained, schemeOf, storeUrl, type StoreOption } from './stores.ts'
+import { shown, type Terminal } from './terminal.ts'
+
+interface MigrateOptions extends StoreOption {
+  readonly print?: true
+}
+
+const DEFAULT_SCHEMA = 'messaging_webhooks'
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .option('--store <url>', 'postgres://…; default: the variable STORE_URL')
+    .option('--schema <name>', 'the schema of the tables', DEFAULT_SCHEMA)
+    .option('--print', 'print the SQL of what is missing there, and change nothing; without a store: all of it')
+    .action((options: MigrateOptions) => migrate(options, terminal))
+}
+
+async function migrate(options: MigrateOptions, terminal: Terminal): Promise<void> {
+  const { schema = DEFAULT_SCHEMA, print = false } = options
+  const connectionString = storeUrl(options, terminal)
+  if (connectionString === undefined && !print)
+    throw new CliError('usage', 'No store was named.', 'Give --store or STORE_URL: postgres://… Or --print the SQL.')
+  if (connectionString !== undefined && !/^postgres(ql)?$/.test(schemeOf(connectionString) ?? ''))
+    throw new CliError(
+      'usage',
+      'Only a Postgres store has migrations; the others make what they need when they are opened.',
+      'As in --store postgres://user@host/database.',
+    )
+  const { migratePostgres, pendingPostgresMigrations, postgresMigrations } = await import('../stores/postgres/store.ts')
+  await explained(async () => {
+    if (connectionString === undefined) {
+      terminal.print(postgresMigrations({ schema }).trimEnd(), { whole: true })
+      return
+    }
+    const place = { connectionString, schema }
+    const { from, to } = await (print ? pendingPostgresMigrations(place) : migratePostgres(place))
+    const name = `The schema ${shown(schema)}`
+    if (from === to) terminal.note(`${name} has version ${to}; nothing is missing.`)
+    else if (print) terminal.print(postgresMigrations({ schema, from }).trimEnd(), { whole: true })
+    else terminal.print(`${name} has version ${to} now; applied: ${numbersAfter(from, to)}.`)
+  })
+}
+
+/** “migration 2” or “migrations 2 to 4”. */
+function numbersAfter(from: number, to: number): string {
+  return to === from + 1 ? `migration ${to}` : `migrations ${from + 1} to ${to}`
+}

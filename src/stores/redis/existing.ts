@@ -1,0 +1,36 @@
+/** Looks at what is on a server already, for tools that are told no more than an address; enters nothing. */
+import { systemClock } from '../../clock.ts'
+import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
+import { integer, list, text } from './replies.ts'
+import { createScripted, script, type Scripted } from './scripted.ts'
+import { FIND_LAYOUT } from './scripts/find-layout.ts'
+
+const TIMEOUT_MS = 4_000
+const findLayout = script(FIND_LAYOUT)
+
+/** Whether the server is one of a cluster, so that it needs a client that knows the others. */
+export function isOfCluster(client: RedisClient): Promise<boolean> {
+  return connected(client, async (redis) => text(await redis.ask(['INFO', 'cluster'])).includes('cluster_enabled:1'))
+}
+
+/** How many partitions the store of this prefix was made with; undefined where there is none. */
+export function findPartitions(client: RedisClient, prefix: string): Promise<number | undefined> {
+  return connected(client, async (redis) => {
+    const [, partitions] = list(await redis.run(findLayout, [`${prefix}:layout`], []))
+    return partitions === null || partitions === undefined ? undefined : integer(partitions)
+  })
+}
+
+/** Connects a client that nobody has connected, and closes it again. */
+async function connected<T>(client: RedisClient, work: (redis: Scripted) => Promise<T>): Promise<T> {
+  const adapter = adapterOf(client, 'client')
+  adapter.ignoreErrors()
+  const isIdle = adapter.isIdle()
+  // The command waits for it, in time.
+  if (isIdle) adapter.connect().catch(() => {})
+  try {
+    return await work(createScripted(adapter, systemClock(), TIMEOUT_MS))
+  } finally {
+    if (isIdle) await adapter.disconnect()
+  }
+}
