@@ -107,9 +107,13 @@ test('npm start sends 50 messages, shows every kind of event, and its sums are r
   for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
 
-test('npm start is coloured where a person looks, and plain where a program reads or NO_COLOR is set', PATIENT, async () => {
-  const escape = '\u001B['
-  expect(await run('start')).not.toContain(escape)
-  expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)
-  expect(await run('start', { NO_COLOR: '1' })).not.toContain(escape)
-})
+test(
+  'npm start is coloured where a person looks, and plain where a program reads or NO_COLOR is set',
+  PATIENT,
+  async () => {
+    const escape = '\u001B['
+    expect(await run('start')).not.toContain(escape)
+    expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)
+    expect(await run('start', { NO_COLOR: '1' })).not.toContain(escape)
+  },
+)
