@@ -43,7 +43,9 @@ export function createTerminal({ out, err }: Streams = { out: process.stdout, er
 }
 
 /** Node leaves the property out where it is a pipe, whatever its types say. */
-type MaybeTty = { readonly isTTY?: boolean | undefined }
+interface MaybeTty {
+  readonly isTTY?: boolean | undefined
+}
 
 function isTerminal(stream: MaybeTty): boolean {
   return stream.isTTY === true && process.env['TERM'] !== 'dumb'
