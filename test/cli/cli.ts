@@ -22,13 +22,13 @@ function environment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { PATH, ...own }
 }
 
-export interface Ended {
+interface Ended {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
 }
 
-export interface Running {
+interface Running {
   readonly child: ChildProcess
   /** What it printed so far. */
   readonly printed: { stdout: string; stderr: string }
