@@ -21,7 +21,7 @@ export interface Summary {
   readonly p99Ms: number | undefined
 }
 
-export interface Answers {
+interface Answers {
   add(delivery: Delivery): void
   summary(): Summary
 }

@@ -1,7 +1,7 @@
 /** A progress bar, where somebody sees it. */
 import cliProgress from 'cli-progress'
 
-export interface Progress {
+interface Progress {
   /** So many are done. */
   to(done: number): void
   stop(): void

@@ -22,7 +22,7 @@ export interface Verdict {
   readonly causes: readonly string[]
 }
 
-export interface SignatureInput {
+interface SignatureInput {
   readonly header: string
   readonly body: Buffer
   readonly secret: string
@@ -62,7 +62,7 @@ export function checkSignature(input: SignatureInput): Verdict {
   return { holds: steps.every(({ holds }) => holds), steps, causes: digest ? [] : findCauses(parsed, body, secret) }
 }
 
-export function keyOf(secret: string | Buffer) {
+function keyOf(secret: string | Buffer) {
   return createSecretKey(typeof secret === 'string' ? Buffer.from(secret, 'utf8') : secret)
 }
 

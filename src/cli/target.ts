@@ -29,8 +29,8 @@ function isLoopback(hostname: string): boolean {
 
 /** A URL without its user and password, which are nobody else's business. */
 export function withoutCredentials(url: string): string {
-  if (!URL.canParse(url)) return '(not a URL)'
-  const plain = new URL(url)
+  const plain = URL.canParse(url) ? new URL(url) : undefined
+  if (plain === undefined || !/^https?:$/.test(plain.protocol)) return '(no http or https URL)'
   plain.username = ''
   plain.password = ''
   return plain.href

@@ -38,16 +38,25 @@ export function createTerminal({ out, err }: Streams = { out: process.stdout, er
     note: (line) => void err.write(`${line}\n`),
     colours: pc.createColors(hasColours(out)),
     noteColours: pc.createColors(hasColours(err)),
-    isInteractive: err.isTTY && process.env['TERM'] !== 'dumb',
+    isInteractive: isTerminal(err),
   }
 }
 
+/** Node leaves the property out where it is a pipe, whatever its types say. */
+interface MaybeTty {
+  readonly isTTY?: boolean | undefined
+}
+
+function isTerminal(stream: MaybeTty): boolean {
+  return stream.isTTY === true && process.env['TERM'] !== 'dumb'
+}
+
 /** https://no-color.org, then FORCE_COLOR, then whether somebody looks at it. */
-function hasColours(stream: NodeJS.WriteStream): boolean {
+function hasColours(stream: MaybeTty): boolean {
   if (readVariable('NO_COLOR') !== undefined) return false
   const forced = readVariable('FORCE_COLOR')
   if (forced !== undefined) return forced !== '0'
-  return stream.isTTY && process.env['TERM'] !== 'dumb'
+  return isTerminal(stream)
 }
 
 /** Cuts by what is seen. A line that is too long loses its colours, so that none is left open. */

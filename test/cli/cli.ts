@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 export const SIGNING_SECRET = 'signing-secret-of-the-tests'
 export const AUTH_KEY = 'auth-key-of-the-tests'
@@ -22,13 +22,13 @@ function environment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { PATH, ...own }
 }
 
-export interface Ended {
+interface Ended {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
 }
 
-export interface Running {
+interface Running {
   readonly child: ChildProcess
   /** What it printed so far. */
   readonly printed: { stdout: string; stderr: string }
@@ -36,8 +36,18 @@ export interface Running {
 }
 
 /** Starts it; it is killed at the end of the test where it still runs. */
-export function startCli(args: readonly string[], env: NodeJS.ProcessEnv = {}, input?: string | Uint8Array): Running {
-  const child = spawn(process.execPath, [MAIN, ...args], { env: environment(env), stdio: 'pipe' })
+export function startCli(args: readonly string[], env?: NodeJS.ProcessEnv, input?: string | Uint8Array): Running {
+  return startProcess(process.execPath, [MAIN, ...args], env, input)
+}
+
+/** Starts anything else in the same way. */
+export function startProcess(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  input?: string | Uint8Array,
+): Running {
+  const child = spawn(command, args, { env: environment(env), stdio: 'pipe' })
   const printed = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name].setEncoding('utf8').on('data', (text: string) => void (printed[name] += text))

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { KEYS, runCli } from './cli.ts'
+import { KEYS, runCli, startCli } from './cli.ts'
 
 const NAMES = Object.keys(COMMANDS)
 
-describe.concurrent('help', { timeout: 120_000 }, () => {
+describe('help', { timeout: 120_000 }, () => {
   test('of the whole names every command', async () => {
     const { code, stdout, stderr } = await runCli(['--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -38,7 +38,7 @@ describe.concurrent('help', { timeout: 120_000 }, () => {
   })
 })
 
-describe.concurrent('a mistake is one line and a hint, and ends with 2', { timeout: 120_000 }, () => {
+describe('a mistake is one line and a hint, and ends with 2', { timeout: 120_000 }, () => {
   test.each([
     [
       'a flag',
@@ -85,7 +85,6 @@ describe.concurrent('a mistake is one line and a hint, and ends with 2', { timeo
 })
 
 test('whoever reads may stop: a closed pipe is the end, and no error', { timeout: 120_000 }, async () => {
-  const { startCli } = await import('./cli.ts')
   const running = startCli(['trigger', '--list'])
   running.child.stdout?.destroy()
   const { code, stderr } = await running.ended

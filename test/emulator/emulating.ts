@@ -3,7 +3,7 @@ import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createEmulator, type Emulator, type EmulatorOptions, type ProjectOptions } from 'messaging-webhooks/emulator'
 import type { CallbackKind } from 'messaging-webhooks'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 import { listen } from '../support/receiving.ts'
 
 export const SHOP = 'My Shop'
@@ -14,6 +14,9 @@ export const SIGNING_SECRET = 'signing-secret-of-the-shop'
 /** For `expect.poll` and `idle`: machines may be busy. */
 export const PATIENCE = { timeout: 30_000 }
 const DEADLINE_MS = 60_000
+
+// A busy machine may take its time over a few hundred callbacks.
+vi.setConfig({ testTimeout: 120_000 })
 
 /** Messages do not linger, and no chance is left. */
 export const AT_ONCE: NonNullable<EmulatorOptions['network']> = {

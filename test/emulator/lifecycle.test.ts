@@ -137,4 +137,5 @@ test('idle tells that something still waits, and close drops it', async () => {
   await clock.advance(10_000)
   expect(await emulator.idle()).toBe(true)
   expect(statuses()).toEqual([])
+  expect(emulator.deliveries()).toEqual([])
 })

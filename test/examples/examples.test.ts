@@ -13,6 +13,9 @@ async function run(name: string, env: NodeJS.ProcessEnv = {}, TMPDIR = newFolder
   return stdout
 }
 
+/** A busy machine may take its time over a program. */
+const PATIENT = { timeout: 120_000 }
+
 /** For what the example leaves behind. */
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'e-'))
@@ -58,14 +61,14 @@ test('durable: an app that is killed again and again loses nothing', { timeout: 
   expect(missing).toBe('0')
 })
 
-test('npm start keeps its inbox, and says where', async () => {
+test('npm start keeps its inbox, and says where', PATIENT, async () => {
   const folder = newFolder()
   const [, file = ''] = /^ {2}sqlite3 (.+)$/m.exec(await run('start', {}, folder)) ?? []
   expect(readdirSync(folder).map((name) => join(folder, name, 'inbox.db'))).toEqual([file])
   expect(readdirSync(join(file, '..'))).toContain('inbox.db')
 })
 
-test('npm start sends 50 messages, shows every kind of event, and its sums are right', async () => {
+test('npm start sends 50 messages, shows every kind of event, and its sums are right', PATIENT, async () => {
   const output = await run('start')
   const inOrder = ['message.sent', 'message.delivered', 'message.read'].map(
     (type) => new RegExp(`${type} +999300000001`),
@@ -104,9 +107,13 @@ test('npm start sends 50 messages, shows every kind of event, and its sums are r
   for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
 
-test('npm start is coloured where a person looks, and plain where a program reads or NO_COLOR is set', async () => {
-  const escape = '\u001B['
-  expect(await run('start')).not.toContain(escape)
-  expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)
-  expect(await run('start', { NO_COLOR: '1' })).not.toContain(escape)
-})
+test(
+  'npm start is coloured where a person looks, and plain where a program reads or NO_COLOR is set',
+  PATIENT,
+  async () => {
+    const escape = '\u001B['
+    expect(await run('start')).not.toContain(escape)
+    expect(await run('start', { FORCE_COLOR: '1' })).toContain(escape)
+    expect(await run('start', { NO_COLOR: '1' })).not.toContain(escape)
+  },
+)

@@ -1,7 +1,9 @@
 /** Tiny projects that install the packed tarball and use each of its entries; whatever is missing turns them red. */
+import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runProgram } from '../support/program.ts'
 import { emptyProject, mustRun, pack, type EmptyProject } from './packed.ts'
 
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
@@ -88,6 +90,40 @@ describe.each([
   test('can be imported on Node 20.19, and start() says that it cannot be opened', async () => {
     expect(await mustRun(oldestNode, [file], project.folder)).toBe('sqlite true store_unsupported\n')
   })
+})
+
+describe('the command line', { timeout: 90_000 }, () => {
+  const bin = () => join(project.folder, 'node_modules/.bin/messaging-webhooks')
+
+  test('is found by npx', async () => {
+    expect(await mustRun('npx', ['--no', 'messaging-webhooks', '--version'], project.folder)).toMatch(
+      /^\d+\.\d+\.\d+\n$/,
+    )
+  })
+
+  test('runs on Node 20.19, each of its commands', async () => {
+    for (const command of ['emulate', 'listen', 'trigger', 'verify', 'dead-letters'])
+      expect(await mustRun(oldestNode, [bin(), command, '--help'], project.folder)).toContain(
+        `Usage: messaging-webhooks ${command} `,
+      )
+  })
+
+  test('says on Node 20.19 that SQLite needs a later one', async () => {
+    await writeFile(join(project.folder, 'some.db'), '')
+    const args = [bin(), 'dead-letters', 'list', '--store', 'some.db']
+    const { code, stdout, stderr } = await runProgram(oldestNode, args, { cwd: project.folder })
+    expect({ code, stdout }).toEqual({ code: 7, stdout: '' })
+    expect(stderr).toMatch(
+      /^error: This Node has no `node:sqlite`\. This is Node 20\.19\.\d+\. Use Node 22\.13 or later/,
+    )
+  })
+})
+
+test('`deliver` says what to install where supertest is not there', { timeout: 90_000 }, async () => {
+  const program = `import { deliver } from 'messaging-webhooks/testing'
+await deliver(() => {}, {}).catch((error) => console.log(error.code, error.message.includes('npm install --save-dev supertest')))`
+  for (const node of [process.execPath, oldestNode])
+    expect(await mustRun(node, ['--input-type=module', '-e', program], project.folder)).toBe('peer_missing true\n')
 })
 
 test('the store conformance suite can be required, on Node 20.19 too', async () => {

@@ -14,6 +14,9 @@ import {
   type OptionRow,
 } from 'messaging-webhooks'
 import { EMULATOR_TABLES } from './emulator-tables.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { ENVIRONMENT } from '../../src/cli/environment.ts'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { readProjectFile } from './markdown.ts'
 
 export interface ExpectedTable {
@@ -77,6 +80,24 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
       answer.code === undefined ? NONE : code(answer.code),
       answer.when,
     ]),
+  },
+  {
+    under: 'command-line',
+    header: ['Command', 'What it does'],
+    rows: Object.entries(COMMANDS).map(([name, { what }]) => [
+      code(name),
+      `${what.charAt(0).toUpperCase()}${what.slice(1)}.`,
+    ]),
+  },
+  {
+    under: 'environment-variables',
+    header: ['Variable', 'What'],
+    rows: Object.entries(ENVIRONMENT).map(([name, what]) => [code(name), what]),
+  },
+  {
+    under: 'exit-codes',
+    header: ['Code', 'When'],
+    rows: Object.values(EXIT_CODES).map(({ code: number, when }) => [String(number), when]),
   },
   ...errorTables(),
   ...EMULATOR_TABLES,

@@ -5,8 +5,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
-type Access =
-  { readonly allowed: true } | { readonly allowed: false; readonly status: 401 | 403; readonly why: string }
+type Access = { readonly allowed: true } | { readonly allowed: false; readonly status: 401 | 403; readonly why: string }
 
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
 
@@ -22,8 +21,7 @@ export function accessOf(request: IncomingMessage, token: string | undefined): A
 
 /** Why the request does not count as made on this machine by somebody who means it. */
 function notOfHere({ socket, headers }: IncomingMessage): string | undefined {
-  if (!isLoopbackAddress(socket.remoteAddress) || !isLoopbackAddress(socket.localAddress))
-    return 'The control API answers on loopback.'
+  if (!isLoopbackAddress(socket.remoteAddress)) return 'The control API answers on loopback.'
   if (FORWARDED.some((name) => headers[name] !== undefined)) return 'The request was forwarded by a proxy.'
   if (!isLoopbackHost(headers.host)) return 'The Host header names no loopback address.'
   // A page can post to any address; it cannot hide where it comes from.

@@ -89,7 +89,9 @@ export function createEndpoint({ clock, projects, accept, record, isClosed }: En
       refusal: given.refusal,
       recipients: given.recipients ?? [],
     })
-    reply(response, given.status, given.body, read.kind === 'too large' ? { connection: 'close' } : {})
+    // A client that is cut off while it still sends does not read its answer.
+    if (read.kind === 'too large') request.resume()
+    reply(response, given.status, given.body)
   }
 
   return (request, response, next) => {

@@ -1,0 +1,121 @@
+/** What the command line reads from its arguments: each mistake is said in words that tell what was expected. */
+import { describe, expect, test } from 'vitest'
+import { readFaults } from '../../src/cli/arguments.ts'
+import { CliError } from '../../src/cli/exit-codes.ts'
+import { readFields } from '../../src/cli/fields.ts'
+import { checkTarget, withoutCredentials } from '../../src/cli/target.ts'
+import { aligned, shown } from '../../src/cli/terminal.ts'
+
+function mistakeOf(work: () => unknown): {
+  readonly exit: string
+  readonly message: string
+  readonly hint?: string | undefined
+} {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof CliError) return error
+    throw error
+  }
+  return expect.fail('It was taken.')
+}
+
+describe('--set', () => {
+  const like = { amount: 1, note: 'a', statuses: { status: 'sent' } }
+
+  test('text, numbers where there is one, JSON, and fields of fields', () => {
+    const settings = [
+      'amount=2.5',
+      'note=7',
+      'statuses.status=read',
+      'statuses.error=a=b',
+      'list:=[1,{"a":null}]',
+      'empty=',
+    ]
+    expect(readFields(settings, like)).toEqual({
+      amount: 2.5,
+      note: '7',
+      statuses: { status: 'read', error: 'a=b' },
+      list: [1, { a: null }],
+      empty: '',
+    })
+  })
+
+  test.each([
+    ['amount', '--set amount has no “=”.'],
+    ['=1', '--set =1 has no “=”.'],
+    ['amount=much', '--set amount takes a number.'],
+    ['amount=', '--set amount takes a number.'],
+    ['amount:={', '--set amount:= is not JSON.'],
+    ['__proto__.a=1', '--set __proto__.a: no field can have this name.'],
+    ['a..b=1', '--set a..b: no field can have this name.'],
+    ['\u001b[31m', '--set \\u001b[31m has no “=”.'],
+  ])('%j', (setting, message) => {
+    expect(mistakeOf(() => readFields([setting], like))).toMatchObject({ exit: 'usage', message })
+    expect(Object.prototype).not.toHaveProperty('a')
+  })
+})
+
+describe('--fault', () => {
+  test('names, with a rate or always', () => {
+    expect(readFaults(['duplicate', 'drop=0.25', 'delay=0'])).toEqual({ duplicate: 1, drop: 0.25, delay: 0 })
+  })
+
+  test.each([
+    ['duplicat', '--fault: there is no "duplicat". There are: duplicate, '],
+    ['drop=2', '--fault.drop is 2; expected a rate from 0 to 1.'],
+    ['drop=', '--fault.drop is NaN; expected a rate from 0 to 1.'],
+  ])('%s', (fault, message) => {
+    const mistake = mistakeOf(() => readFaults([fault]))
+    expect(mistake).toMatchObject({ exit: 'usage', hint: expect.stringContaining('--list') as string })
+    expect(mistake.message).toContain(message)
+  })
+})
+
+describe('--to', () => {
+  test.each([
+    'http://localhost:3000/a',
+    'https://127.0.0.1',
+    'http://127.9.9.9/',
+    'http://[::1]:1/',
+    'http://app.localhost/',
+  ])('%s is this machine', (url) => {
+    expect(() => checkTarget(url, false)).not.toThrow()
+  })
+
+  test.each([
+    ['http://192.0.2.1/', '192.0.2.1'],
+    ['https://user:hidden@example.com/x', 'example.com'],
+    ['http://localhost.example.com/', 'localhost.example.com'],
+    ['http://127.0.0.1.example.com/', '127.0.0.1.example.com'],
+  ])('%s is another one, and has to be allowed', (url, hostname) => {
+    expect(mistakeOf(() => checkTarget(url, false))).toMatchObject({
+      message: `${hostname} is not this machine, and each callback carries the Auth Key.`,
+      hint: 'Add --allow-remote if it is a server of yours.',
+    })
+    expect(() => checkTarget(url, true)).not.toThrow()
+  })
+
+  test.each(['ftp://user:hidden@localhost', 'localhost:3000', '', '/webhooks'])('%j is no URL to post to', (url) => {
+    expect(mistakeOf(() => checkTarget(url, true)).message).toBe('--to is no http or https URL.')
+  })
+
+  test('a URL is shown without its password', () => {
+    expect(withoutCredentials('https://user:hidden@example.com/x?y')).toBe('https://example.com/x?y')
+    expect(withoutCredentials('user:hidden@')).toBe('(no http or https URL)')
+  })
+})
+
+test('what others wrote is shown without what a terminal obeys', () => {
+  expect(shown('a\u001b[2Jb\u0007\n\u009b\u202e\u2028é🎉')).toBe('a\\u001b[2Jb\\u0007\\u000a\\u009b\\u202e\\u2028é🎉')
+})
+
+test('columns are as wide as what is seen of them', () => {
+  expect(
+    aligned([
+      ['a', '1'],
+      ['\u001b[31mlong\u001b[39m', '2'],
+    ]),
+  ).toEqual(['a     1', '\u001b[31mlong\u001b[39m  2'])
+  expect(aligned([])).toEqual([])
+})

@@ -1,0 +1,118 @@
+/** `emulate` as a process: where it is, its keys, and each thing that happens as a line. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { receiving, AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
+import { jsonLines, PATIENCE, runCli, startListening, testFolder } from './cli.ts'
+
+async function send(url: string, apiKey: string, fields: object = {}): Promise<Response> {
+  return fetch(`${url}/api/v1/messaging`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      project: 'My Shop',
+      from: 'SHOP',
+      to: '254700000001',
+      message: 'Hello',
+      channel: 'sms',
+      ...fields,
+    }),
+  })
+}
+
+describe('emulate', { timeout: 120_000 }, () => {
+  test('prints where it is and its keys, a line for each send and callback, and a report at the end', async () => {
+    const args = ['emulate', '--callbacks', 'http://127.0.0.1:9/hooks/', '--seed', 'mine']
+    const { url, printed, child, ended } = await startListening(args)
+    await expect.poll(() => printed.stdout, PATIENCE).toContain('Ctrl+C ends it.')
+    expect(printed.stdout).toContain(
+      `The service is at ${url}/api/v1/messaging, its control API at ${url}/control\nMy Shop\n`,
+    )
+    expect(printed.stdout).toMatch(/^ {2}status to +http:\/\/127\.0\.0\.1:9\/hooks\/status$/m)
+    const [apiKey = '', authKey = '', signingSecret = ''] = ['apiKey', 'authKey', 'signingSecret'].map(
+      (name) => new RegExp(`^  ${name} +(\\S+)$`, 'm').exec(printed.stdout)?.[1],
+    )
+    expect(new Set([apiKey, authKey, signingSecret]).size).toBe(3)
+    expect((await send(url, apiKey, { to: ['254700000001', '254700000002'], message: 'hidden\u001b[2J' })).status).toBe(
+      200,
+    )
+    expect((await send(url, 'wrong')).status).toBe(400)
+    await expect
+      .poll(() => printed.stdout, PATIENCE)
+      .toMatch(/^[\d:.]{12} {2}callback {2}no answer {2}status \S+ \S+ {2}/m)
+    expect(printed.stdout).toMatch(
+      /^[\d:.]{12} {2}send {6}POST 200 {2}sms {2}2 accepted {2}\S+ to 254700000001 {2}My Shop$/m,
+    )
+    expect(printed.stdout).toMatch(/^[\d:.]{12} {2}send {6}POST 400 .* Error\. Unknown project\./m)
+    child.kill('SIGINT')
+    const { code, stdout, stderr } = await ended
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^In all\n {2}sends +2 \(200: 1, 400: 1\)\n/m)
+    expect(stdout).not.toContain('hidden')
+  })
+
+  test('from a configuration: keys that were given are not repeated, and a receiver gets its callbacks', async () => {
+    const { url: hook, receiver } = await receiving()
+    const path = join(testFolder(), 'emulator.json')
+    const urlWithPassword = hook.replace('//', '//user:hidden@')
+    const project = { name: 'My Shop', apiKey: 'given-api-key', authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+    const callbackUrls = { status: hook, payment: urlWithPassword }
+    writeFileSync(path, JSON.stringify({ projects: [{ ...project, callbackUrls }, { name: 'Another' }], seed: 3 }))
+    const { url, printed, child, ended } = await startListening(['emulate', '--config', path, '--json'])
+    await send(url, 'given-api-key', { to: '254700000001' })
+    await expect.poll(async () => (await receiver.stats()).taken, PATIENCE).toBeGreaterThan(0)
+    await expect.poll(() => printed.stdout, PATIENCE).toContain('"type":"delivery"')
+    child.kill('SIGTERM')
+    const { code, stdout } = await ended
+    expect(code).toBe(0)
+    const lines = jsonLines(stdout)
+    expect(lines[0]).toMatchObject({
+      type: 'listening',
+      url,
+      projects: [{ name: 'My Shop', keys: {} }, { name: 'Another' }],
+    })
+    expect(lines.slice(1).map(({ type }) => type)).toEqual(expect.arrayContaining(['send', 'delivery', 'report']))
+    expect(lines.find(({ type }) => type === 'delivery')).toMatchObject({ delivery: { status: 204 } })
+    for (const secret of ['given-api-key', AUTH_KEY, SIGNING_SECRET, 'hidden']) expect(stdout).not.toContain(secret)
+  })
+
+  test.each([
+    ['a file that is not there', undefined, 'error: The configuration cannot be read (ENOENT).', 'failed'],
+    [
+      'a file that is no JSON',
+      '{ "apiKey": "hidden" ',
+      'error: The configuration is no JSON object with a list of projects.',
+      'usage',
+    ],
+    [
+      'an option that does not exist',
+      '{ "project": [] }',
+      'error: The emulator cannot be set up: The options object: no option project.',
+      'usage',
+    ],
+    [
+      'a value that cannot work',
+      '{ "projects": [{ "name": "", "apiKey": "hidden" }] }',
+      'error: The emulator cannot be set up: projects.0.name: ',
+      'usage',
+    ],
+  ] as const)('%s', async (_, text, message, exit) => {
+    const path = join(testFolder(), 'emulator.json')
+    if (text !== undefined) writeFileSync(path, text)
+    const { code, stdout, stderr } = await runCli(['emulate', '--port', '0', '--config', path])
+    expect(stderr).toContain(message)
+    expect({ code, stdout }).toEqual({ code: EXIT_CODES[exit].code, stdout: '' })
+    expect(stderr).not.toContain('hidden')
+  })
+
+  test('a port that is taken', async () => {
+    const { url } = await startListening(['emulate'])
+    const { port } = new URL(url)
+    expect(await runCli(['emulate', '--port', port])).toEqual({
+      code: EXIT_CODES.failed.code,
+      stdout: '',
+      stderr: `error: Port ${port} cannot be listened on (EADDRINUSE).\nAnother process has it; --port 0 picks a free one.\n`,
+    })
+  })
+})

@@ -1,0 +1,87 @@
+/** `listen` as a process: what comes is printed, what is refused is explained, and nothing can steer the terminal. */
+import { callback, callbackFor, signCallback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { AUTH_KEY, jsonLines, KEYS, PATIENCE, runCli, SIGNING_SECRET, startListening } from './cli.ts'
+
+async function post(url: string, body: object | string, secret = SIGNING_SECRET): Promise<number> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const headers = { 'x-service-signature': signCallback(text, secret) }
+  const response = await fetch(url, { method: 'POST', headers, body: text })
+  await response.arrayBuffer()
+  return response.status
+}
+
+describe('listen', { timeout: 120_000 }, () => {
+  test('prints an event a line, says why one is refused, and ends at a signal', async () => {
+    const { url, printed, child, ended } = await startListening(['listen'], KEYS)
+    expect(await post(`${url}/status`, callback.smsDelivery({ messageId: 'm-1', status: 'network_failure' }))).toBe(204)
+    expect(await post(`${url}/payment?a=b`, callback.payment({ id: 'p-1' }))).toBe(204)
+    expect(await post(url, callback.smsDelivery({ messageId: 'm-2', authKey: AUTH_KEY }))).toBe(204)
+    expect(await post(`${url}/status`, callback.smsDelivery(), 'another secret')).toBe(401)
+    await expect.poll(() => printed.stdout.split('\n').length, PATIENCE).toBeGreaterThanOrEqual(7)
+    const lines = printed.stdout.split('\n')
+    expect(lines[0]).toBe(`Listening on ${url} for POSTs to / and /status, /received, /payment, /subscription`)
+    const failed =
+      / message\.failed +m-1 {2}carrier-a {2}network_failure {2}transient, send again {2}\[My Shop\] {2}proved by signature$/m
+    expect(printed.stdout).toMatch(failed)
+    expect(printed.stdout).toMatch(/ payment +\{.*"id":"p-1".*\} {2}\[My Shop\] {2}proved by signature$/m)
+    expect(printed.stdout).toMatch(/ message\.delivered {2}m-2 .* proved by signature and authKey$/m)
+    expect(printed.stdout).toContain('refused 401  signature_mismatch: The signature matches none of the live secrets.')
+    child.kill('SIGTERM')
+    const { code, stdout, stderr } = await ended
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const secret of [AUTH_KEY, SIGNING_SECRET]) expect(stdout).not.toContain(secret)
+  })
+
+  test('prints JSON for machines: events, refusals, and where it listens', async () => {
+    const { url, printed, child, ended } = await startListening(['listen', '--json', '--proof', 'signature'], KEYS)
+    await post(`${url}/subscription`, callbackFor('subscription.consent', { phone: '1', authKey: AUTH_KEY }))
+    await fetch(`${url}/status`, {
+      method: 'POST',
+      body: JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY }),
+    })
+    await expect.poll(() => jsonLines(printed.stdout).length, PATIENCE).toBe(3)
+    child.kill('SIGINT')
+    const { code, stdout } = await ended
+    expect(code).toBe(0)
+    expect(jsonLines(stdout)).toMatchObject([
+      { type: 'listening', url },
+      { type: 'subscription.consent', proof: 'both', project: 'My Shop', data: { phone: '1' } },
+      { type: 'refused', status: 401, code: 'signature_required' },
+    ])
+    expect(stdout).not.toContain(AUTH_KEY)
+  })
+
+  test('text of others cannot steer the terminal, and --payload shows what came', async () => {
+    const { url, printed } = await startListening(['listen', '--payload'], KEYS)
+    const messageId = 'm\u001b]0;mine\u0007\u009b31m\u202e'
+    expect(await post(`${url}/status`, callback.smsDelivery({ messageId, authKey: AUTH_KEY }))).toBe(204)
+    await expect.poll(() => printed.stdout, PATIENCE).toContain('"messageId"')
+    const shown = 'm\\u001b]0;mine\\u0007\\u009b31m\\u202e'
+    expect(printed.stdout).toContain(`message.delivered  ${shown}  `)
+    expect(printed.stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+    expect(printed.stdout).not.toContain(AUTH_KEY)
+  })
+
+  test('one key will do, and none is a mistake', async () => {
+    const { url } = await startListening(['listen'], { AUTH_KEY })
+    const body = JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY })
+    expect((await fetch(url, { method: 'POST', body })).status).toBe(204)
+    expect(await runCli(['listen', '--port', '0'])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'error: No key was given to check callbacks with.\nSet SIGNING_SECRET, AUTH_KEY or both, or name files with --signing-secret-file and --auth-key-file.\n',
+    })
+  })
+
+  test('a port that is taken is one line and a hint', async () => {
+    const { url } = await startListening(['listen'], KEYS)
+    const { port } = new URL(url)
+    expect(await runCli(['listen', '--port', port], KEYS)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `error: Port ${port} cannot be listened on (EADDRINUSE).\nAnother process has it; --port 0 picks a free one.\n`,
+    })
+  })
+})

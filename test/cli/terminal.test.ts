@@ -1,0 +1,98 @@
+/** Colours, widths and the progress bar: what a terminal, a pipe and the environment make of them. */
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { WriteStream } from 'node:tty'
+import { describe, expect, test } from 'vitest'
+import { startProgress } from '../../src/cli/progress.ts'
+import { createTerminal } from '../../src/cli/terminal.ts'
+import { receiving } from '../support/receiving.ts'
+import { MAIN, runCli, SIGNING_SECRET, startProcess } from './cli.ts'
+
+const ESCAPE = '\u001b['
+const VERIFY = ['verify', '--header', `t=1,v1=${'0'.repeat(64)}`]
+
+/** A stream that says that it is a terminal so many columns wide, and keeps what is written to it. */
+function fakeTty(columns: number) {
+  const through = new PassThrough()
+  let written = ''
+  through.setEncoding('utf8').on('data', (text: string) => void (written += text))
+  // As much of a terminal as is asked for, without a terminal to open.
+  const stream: WriteStream = Object.setPrototypeOf(
+    Object.assign(through, { isTTY: true, columns, rows: 24 }),
+    Object.create(PassThrough.prototype, Object.getOwnPropertyDescriptors(WriteStream.prototype)) as object,
+  ) as WriteStream
+  return { stream, written: () => written }
+}
+
+describe('colours', { timeout: 120_000 }, () => {
+  test.each([
+    ['a pipe has none', {}, false],
+    ['even where CI is set', { CI: 'true' }, false],
+    ['unless they are forced', { FORCE_COLOR: '1' }, true],
+    ['NO_COLOR outweighs that', { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
+    ['an empty NO_COLOR says nothing', { FORCE_COLOR: '1', NO_COLOR: '' }, true],
+    ['FORCE_COLOR=0 forces none', { FORCE_COLOR: '0' }, false],
+  ])('%s', async (_, env, coloured) => {
+    const { stdout } = await runCli(VERIFY, { SIGNING_SECRET, ...env }, '{}')
+    expect(stdout.includes(ESCAPE)).toBe(coloured)
+  })
+})
+
+describe('widths', () => {
+  test('a line is cut to a terminal, unless it is to be read whole', () => {
+    const { stream, written } = fakeTty(30)
+    const terminal = createTerminal({ out: stream, err: stream })
+    terminal.print('x'.repeat(30))
+    terminal.print(`${terminal.colours.red('é')}${'y'.repeat(40)}`)
+    terminal.print('z'.repeat(40), { whole: true })
+    expect(written().split('\n').slice(0, 3)).toEqual(['x'.repeat(30), `é${'y'.repeat(28)}…`, 'z'.repeat(40)])
+  })
+
+  test('and not to a pipe', () => {
+    const through = new PassThrough().setEncoding('utf8')
+    const { stream } = fakeTty(30)
+    createTerminal({ out: Object.assign(through, { isTTY: false }) as unknown as WriteStream, err: stream }).print(
+      'x'.repeat(500),
+    )
+    expect(through.read()).toBe(`${'x'.repeat(500)}\n`)
+  })
+})
+
+describe('the progress bar', () => {
+  test('is drawn on a terminal, and gone at the end', async () => {
+    const { stream, written } = fakeTty(80)
+    const progress = startProgress(200, stream, true)
+    progress.to(100)
+    progress.to(200)
+    progress.stop()
+    stream.end()
+    await once(stream, 'end')
+    expect(written()).toContain('0 of 200')
+    expect(written()).toContain('100 %  200 of 200')
+    // The cursor comes back.
+    expect(written().lastIndexOf('\u001b[?25h')).toBeGreaterThan(written().lastIndexOf('\u001b[?25l'))
+  })
+
+  test('is not drawn where nobody sees it', () => {
+    const { stream, written } = fakeTty(80)
+    const progress = startProgress(200, stream, false)
+    progress.to(200)
+    progress.stop()
+    expect(written()).toBe('')
+  })
+
+  const hasScript = spawnSync('script', ['--version']).status === 0
+
+  test.skipIf(!hasScript)('of the process itself, on a pseudo-terminal', { timeout: 120_000 }, async () => {
+    const { url } = await receiving({ credentials: { signingSecret: SIGNING_SECRET } })
+    const command = `'${process.execPath}' '${MAIN}' trigger payment --to ${url} --count 50 --rate 100`
+    const { ended } = startProcess('script', ['-qec', command, '/dev/null'], { SIGNING_SECRET, TERM: 'xterm' })
+    const { code, stdout } = await ended
+    expect(code).toBe(0)
+    expect(stdout).toContain('of 50')
+    expect(stdout).toContain('█')
+    expect(stdout).toContain('answers')
+    expect(stdout).toContain(`${ESCAPE}1m`)
+  })
+})

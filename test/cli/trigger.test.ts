@@ -1,0 +1,192 @@
+/** `trigger` as a process, against a receiver and against servers that do everything wrong. */
+import { createServer, type RequestListener } from 'node:http'
+import { EVENT_TYPES, type WebhookEvent } from 'messaging-webhooks'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { FAULT_NAMES } from '../../src/emulator/faults/faults.ts'
+import {
+  listen,
+  receiving,
+  AUTH_KEY as RECEIVING_KEY,
+  SIGNING_SECRET as RECEIVING_SECRET,
+} from '../support/receiving.ts'
+import { jsonLines, KEYS, PATIENCE, runCli, startCli } from './cli.ts'
+
+const ENV = { SIGNING_SECRET: RECEIVING_SECRET, AUTH_KEY: RECEIVING_KEY }
+
+async function receivingEvents() {
+  const { receiver, url, errors } = await receiving({ ordering: { gapTimeoutMs: 0 } })
+  const events: WebhookEvent[] = []
+  receiver.onAny((event) => void events.push(event))
+  return { receiver, url, errors, events }
+}
+
+async function serving(listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return listen(server)
+}
+
+describe('trigger', { timeout: 120_000 }, () => {
+  test('sends one, signed, and shows the answer', async () => {
+    const { url, receiver, events, errors } = await receivingEvents()
+    const set = ['--set', 'messageId=m-1', '--set', 'status=network_failure', '--set', 'extra.deep:=[1,null]']
+    const { code, stdout, stderr } = await runCli(['trigger', 'message.failed', '--to', url, ...set], ENV)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^204 {2}\d+ ms {2}http:\/\/127\.0\.0\.1:\d+\/\n$/)
+    await receiver.drain({ deadlineMs: 60_000 })
+    expect(events).toMatchObject([
+      {
+        type: 'message.failed',
+        messageId: 'm-1',
+        proof: 'both',
+        failure: { resend: true },
+        payload: { extra: { deep: [1, null] } },
+      },
+    ])
+    expect(errors).toEqual([])
+  })
+
+  test('the signature alone will do, and a number in the callback stays one', async () => {
+    const { url, receiver, events } = await receivingEvents()
+    const args = ['trigger', 'message.delivered', '--to', url, '--set', 'timestamp=1700000000']
+    expect((await runCli(args, { SIGNING_SECRET: RECEIVING_SECRET })).code).toBe(0)
+    await receiver.drain({ deadlineMs: 60_000 })
+    expect(events).toMatchObject([
+      { proof: 'signature', timestamp: 1_700_000_000, payload: { timestamp: 1_700_000_000 } },
+    ])
+  })
+
+  test('sends many, with faults that a seed repeats, and sums up', async () => {
+    const runs: object[] = []
+    for (let run = 0; run < 2; run += 1) {
+      const { url, receiver, events, errors } = await receivingEvents()
+      const args = ['trigger', 'message.delivered', '--to', url, '--count', '300', '--seed', 'seven', '--json']
+      const faults = [
+        '--fault',
+        'duplicate=0.2',
+        '--fault',
+        'behind301=0.1',
+        '--fault',
+        'drop=0.1',
+        '--fault',
+        'tamperedByte=0.1',
+      ]
+      const { code, stdout, stderr } = await runCli([...args, ...faults], ENV)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      const lines = jsonLines(stdout)
+      const { answers, faults: applied, p50Ms, p99Ms, ...summary } = lines.at(-1) ?? {}
+      expect(summary).toMatchObject({ type: 'summary', refused: 0, wronglyTaken: 0, unanswered: 0 })
+      expect(lines).toHaveLength(Number(summary['requests']) + 1)
+      expect(Number(p99Ms)).toBeGreaterThanOrEqual(Number(p50Ms))
+      const counted = answers as Readonly<Record<string, number>>
+      expect(counted['401']).toBe(errors.length)
+      await receiver.drain({ deadlineMs: 60_000 })
+      const { taken, duplicates } = await receiver.stats()
+      expect(counted['204']).toBe(taken)
+      expect(events).toHaveLength(taken - duplicates)
+      expect(Object.keys(applied as object).sort()).toEqual(['behind301', 'drop', 'duplicate', 'tamperedByte'])
+      runs.push({ answers, applied })
+    }
+    expect(runs[1]).toEqual(runs[0])
+  })
+
+  test('the summary for people', async () => {
+    const { url } = await receivingEvents()
+    const args = ['trigger', 'payment', '--to', url, '--count', '20', '--fault', 'duplicate']
+    const { code, stdout, stderr } = await runCli(args, ENV)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(
+      /^requests {2}40\nanswers {3}204: 40\nfaults {4}duplicate: 40\ntime {6}p50 \d+ ms, p99 \d+ ms\n$/,
+    )
+  })
+
+  test('keeps to its rate', async () => {
+    const { url } = await receivingEvents()
+    const startedAt = performance.now()
+    expect((await runCli(['trigger', 'payment', '--to', url, '--count', '11', '--rate', '10'], ENV)).code).toBe(0)
+    // Not faster; how much slower depends on the machine.
+    expect(performance.now() - startedAt).toBeGreaterThan(990)
+  })
+
+  test('Ctrl+C ends it early, with what was counted so far', async () => {
+    const { url } = await receivingEvents()
+    const args = ['trigger', 'payment', '--to', url, '--count', '100000', '--rate', '20', '--json']
+    const { child, printed, ended } = startCli(args, ENV)
+    await expect
+      .poll(() => jsonLines(printed.stdout.slice(0, printed.stdout.lastIndexOf('\n') + 1)).length, PATIENCE)
+      .toBeGreaterThan(2)
+    child.kill('SIGINT')
+    const { code, stdout } = await ended
+    expect(code).toBe(EXIT_CODES.interrupted.code)
+    const lines = jsonLines(stdout)
+    expect(lines.at(-1)).toMatchObject({ type: 'summary', requests: lines.length - 1 })
+  })
+
+  test('an answer other than 2xx is a failure, and a redirect is not followed', async () => {
+    let posts = 0
+    const url = await serving((_, response) => {
+      posts += 1
+      response.writeHead(307, { location: '/again' }).end()
+    })
+    const { code, stdout } = await runCli(['trigger', 'payment', '--to', url], KEYS)
+    expect(code).toBe(EXIT_CODES.refused.code)
+    expect(stdout).toMatch(/^307 /)
+    expect(posts).toBe(1)
+  })
+
+  test('taking what should be refused is one, too', async () => {
+    const url = await serving((request, response) => {
+      request.resume().on('end', () => response.writeHead(200).end())
+    })
+    const { code, stdout } = await runCli(['trigger', 'payment', '--to', url, '--fault', 'behind301'], KEYS)
+    expect(code).toBe(EXIT_CODES.refused.code)
+    expect(stdout).toContain('it should have been refused')
+  })
+
+  test('no answer', async () => {
+    const refusing = createServer()
+    const url = await listen(refusing)
+    await new Promise((resolve) => refusing.close(resolve))
+    const { code, stdout } = await runCli(['trigger', 'payment', '--to', url], KEYS)
+    expect(code).toBe(EXIT_CODES.unanswered.code)
+    expect(stdout).toMatch(/^no answer {2}/)
+    const silent = await serving(() => {})
+    const late = await runCli(['trigger', 'payment', '--to', silent, '--timeout', '50'], KEYS)
+    expect(late.code).toBe(EXIT_CODES.unanswered.code)
+  })
+
+  test.each([
+    ['no event', ['--to', 'http://localhost'], 'error: No event was named.\n--list prints all.\n'],
+    [
+      'half an event',
+      ['read', '--to', 'http://localhost'],
+      'error: There is no event read.\nDid you mean message.read?\n',
+    ],
+    ['no URL', ['payment'], 'error: No receiver was named.\nGive its URL with --to.\n'],
+  ])('a mistake, %s', async (_, args, message) => {
+    expect(await runCli(['trigger', ...args], KEYS)).toEqual({
+      code: EXIT_CODES.usage.code,
+      stdout: '',
+      stderr: message,
+    })
+  })
+
+  test('without a secret there is nothing to sign with', async () => {
+    const { code, stderr } = await runCli(['trigger', 'payment', '--to', 'http://localhost'])
+    expect(code).toBe(EXIT_CODES.usage.code)
+    expect(stderr).toContain('error: No signing secret was given to sign with.\n')
+  })
+
+  test('--list prints every event and every fault', async () => {
+    const { code, stdout, stderr } = await runCli(['trigger', '--list'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const names = stdout.split('\n').flatMap((line) => /^ {2}(\S+)/.exec(line)?.[1] ?? [])
+    expect(names).toEqual([...EVENT_TYPES.filter((type) => type !== 'late'), ...FAULT_NAMES])
+    const lines = jsonLines((await runCli(['trigger', '--list', '--json'])).stdout)
+    expect(lines.map(({ event, fault }) => event ?? fault)).toEqual(names)
+  })
+})
