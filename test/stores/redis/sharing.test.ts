@@ -1,4 +1,5 @@
 /** Several stores on one server: one holder of a message at a time, by the server's clock, whatever the processes think. */
+import { Redis } from 'ioredis'
 import { callback } from 'messaging-webhooks/testing'
 import { redisStore } from 'messaging-webhooks/redis'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -112,6 +113,18 @@ describe.skipIf(skipsWithoutRedis())('several stores on one server', () => {
     onTestFinished(() => client.end())
     const other = redisStore({ client: client.client, prefix, partitions: 4, commandTimeoutMs: 20_000 })
     await expect(async () => other.open({ onWork() {} })).rejects.toMatchObject({ code: 'options_invalid' })
+  })
+
+  test.each([
+    ['a text', 'store_foreign', (redis: Redis, key: string) => redis.set(key, 'mine')],
+    ['another hash', 'store_foreign', (redis: Redis, key: string) => redis.hset(key, 'a', 'b')],
+    ['a later version', 'store_newer', (redis: Redis, key: string) => redis.hset(key, { version: 2, partitions: 16 })],
+  ])('a prefix where %s stands is refused: %s', PATIENT, async (_, code, put) => {
+    const prefix = freshPrefix()
+    const redis = new Redis(server().url())
+    onTestFinished(() => redis.disconnect())
+    await put(redis, `${prefix}:layout`)
+    await expect(open(prefix)).rejects.toMatchObject({ code })
   })
 
   test.each(CLIENTS)('two receivers, one of which only takes, with clients of %s', PATIENT, async (name) => {
