@@ -2,8 +2,12 @@
 import type { Reply } from './clients/connection.ts'
 
 export function list(reply: Reply): readonly Reply[] {
-  if (!Array.isArray(reply)) throw new TypeError(`Redis answered with ${typeof reply}; expected a list.`)
+  if (!isList(reply)) throw new TypeError(`Redis answered with ${typeof reply}; expected a list.`)
   return reply
+}
+
+function isList(reply: Reply): reply is readonly Reply[] {
+  return Array.isArray(reply)
 }
 
 export function bytes(reply: Reply): Buffer {

@@ -52,7 +52,7 @@ describe.skipIf(skipsWithoutRedis())('several stores on one server', () => {
     const [first, second] = await Promise.all([open(prefix), open(prefix, { name: 'ioredis' })])
     const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
     await first.admit(events, 1)
-    const results = await Promise.all([first, second, first, second].map((store) => store.claim(request(1))))
+    const results = await Promise.all([first, second, first, second].map(async (store) => store.claim(request(1))))
     const ids = results.flatMap(({ claims }) => claims.map(({ id }) => id))
     expect(new Set(ids)).toHaveLength(ids.length)
     const rest = await second.claim(request(1, AN_HOUR_MS, MANY))
