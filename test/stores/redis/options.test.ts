@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { OptionsError } from 'messaging-webhooks'
 import { redisStore, type RedisClient, type RedisStoreOptions } from 'messaging-webhooks/redis'
-import { createClient } from 'redis'
+import { createClient, createClientPool, createSentinel } from 'redis'
 import { expect, test } from 'vitest'
 
 const client = createClient()
@@ -36,4 +36,10 @@ test.each([undefined, null, 'redis://localhost', {}, { sendCommand() {} }])(
 test('clients of both packages fit, by type and by shape', () => {
   const lazy = new Redis({ lazyConnect: true })
   expect(redisStore({ client: lazy }).capabilities).toEqual(redisStore({ client }).capabilities)
+})
+
+test('clients that would be misunderstood are refused', () => {
+  const sentinel: unknown = createSentinel({ name: 'main', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] })
+  const pool: unknown = createClientPool()
+  for (const given of [sentinel, pool]) expect(() => redisStore({ client: given as RedisClient })).toThrow(OptionsError)
 })

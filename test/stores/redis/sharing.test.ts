@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis'
 import { callback } from 'messaging-webhooks/testing'
 import { redisStore } from 'messaging-webhooks/redis'
+import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { sample, settlementOf } from '../../../src/store-conformance/samples.ts'
 import type { OpenStore, StoreHost } from '../../../src/inbox/store.ts'
@@ -113,6 +114,28 @@ describe.skipIf(skipsWithoutRedis())('several stores on one server', () => {
     onTestFinished(() => client.end())
     const other = redisStore({ client: client.client, prefix, partitions: 4, commandTimeoutMs: 20_000 })
     await expect(async () => other.open({ onWork() {} })).rejects.toMatchObject({ code: 'options_invalid' })
+  })
+
+  test('RESP3, and a key prefix of the client, change nothing', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const url = server().url()
+    const modern = createClient({ url, RESP: 3 })
+    const prefixing = new Redis(url, { lazyConnect: true, keyPrefix: 'of-the-client:' })
+    for (const client of [modern, prefixing]) {
+      const reports: unknown[] = []
+      const store = redisStore({ client, prefix, commandTimeoutMs: 20_000 })
+      const opened = await store.open({ onWork() {}, report: (error) => void reports.push(error) })
+      onTestFinished(async () => opened.close())
+      expect(reports).toEqual([])
+      expect(await opened.admit([sample({ at: 1 }), sample({ at: 2 })], Date.now())).toEqual(['new', 'new'])
+      const [claim, ...others] = (await opened.claim(request(Date.now()))).claims
+      expect(others).toEqual([])
+      if (claim === undefined) throw new Error('Nothing was claimed.')
+      expect(claim.raw).toEqual(sample({ at: 1 }).raw)
+      expect(await opened.settle([settlementOf(claim, { outcome: 'dead', error: 'no' })], Date.now())).toEqual([true])
+      expect(await opened.counts()).toEqual({ unsettled: 1, deadLetters: 1 })
+      expect((await opened.deadLetters({ after: undefined, limit: 5 })).items.map(({ id }) => id)).toEqual([claim.id])
+    }
   })
 
   test.each([
