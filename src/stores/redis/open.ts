@@ -37,7 +37,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
   const clock = systemClock()
   const redis = createScripted(client, clock, commandTimeoutMs)
   const adapters = subscriber === undefined ? [client] : [client, subscriber]
-  const closers: (() => unknown)[] = []
+  const closers: (() => unknown)[] = [() => redis.end()]
 
   async function closeAll(): Promise<void> {
     for (const close of closers.splice(0).reverse()) await close()

@@ -43,3 +43,16 @@ test('clients that would be misunderstood are refused', () => {
   const pool: unknown = createClientPool()
   for (const given of [sentinel, pool]) expect(() => redisStore({ client: given as RedisClient })).toThrow(OptionsError)
 })
+
+test('who closes a store while its server is away need not wait for it', { timeout: 120_000 }, async () => {
+  const away = createClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: 50 } })
+  const store = redisStore({ client: away, commandTimeoutMs: 200 })
+  const opening = async (): Promise<unknown> =>
+    Promise.resolve(store.open({ onWork() {} })).catch((error: unknown) => error)
+  // A busy machine may take longer than that to refuse a connection.
+  await expect.poll(opening, { timeout: 60_000 }).toMatchObject({
+    code: 'store_slow',
+    cause: expect.objectContaining({ message: expect.stringContaining('ECONNREFUSED') }),
+  })
+  expect(away.isOpen).toBe(false)
+})
