@@ -116,11 +116,11 @@ export const ERRORS = {
   spool_failed: ['Neither the store nor the spool could take the callback.', 'Look at the disk of the spool.'],
   store_unsupported: ['This Node has no `node:sqlite`.', 'Use Node 22.13 or later, or another store.'],
   store_foreign: [
-    'The database file or schema is not one of this package; it was left as it is.',
-    'Give the store a file or a schema of its own.',
+    'The database file, schema or Redis prefix is not one of this package; it was left as it is.',
+    'Give the store a file, a schema or a prefix of its own.',
   ],
   store_newer: [
-    'The database file or schema was made by a newer version of this package; it was left as it is.',
+    'The database file, schema or Redis prefix was made by a newer version of this package; it was left as it is.',
     'Update this package.',
   ],
   store_locked: ['Another process holds the database file.', 'Stop it, or give each process a file of its own.'],

@@ -10,6 +10,13 @@ import { runProgram } from '../support/program.ts'
 const PATIENT = { timeout: 300_000 }
 const START = 'examples/cluster/start.ts'
 
+/** For what the example leaves behind. */
+function newFolder(onFinished: (work: () => void) => void): string {
+  const folder = mkdtempSync(join(tmpdir(), 'e-'))
+  onFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
 for (const engine of [POSTGRES, REDIS]) {
   const missing = process.env['CI'] === 'true' ? undefined : engine.missing()
   if (missing !== undefined) console.warn(`Skipped, because ${missing}: the cluster example`)
@@ -21,15 +28,9 @@ for (const engine of [POSTGRES, REDIS]) {
       async ({ onTestFinished }) => {
         const server = await engine.start()
         onTestFinished(server.remove)
-        const folder = mkdtempSync(join(tmpdir(), 'e-'))
-        onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-        const { code, stdout, stderr } = await runProgram(
-          process.execPath,
-          [START, engine.name, server.spec('e').url],
-          {
-            env: { TMPDIR: folder, MESSAGES: '60' },
-          },
-        )
+        const args = [START, engine.name, server.spec('e').url]
+        const env = { TMPDIR: newFolder(onTestFinished), MESSAGES: '60' }
+        const { code, stdout, stderr } = await runProgram(process.execPath, args, { env })
         expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
         expect(stdout).toContain('kill -9 of instance 2')
         expect(stdout).toMatch(/answered 204: 180 events/)
@@ -38,15 +39,21 @@ for (const engine of [POSTGRES, REDIS]) {
     )
 }
 
-test('cluster: without a store, or with one that does not answer, it says what to do', PATIENT, async () => {
-  const none = await runProgram(process.execPath, [START])
-  expect(none.code).toBe(2)
-  expect(none.stderr).toContain('compose')
-  const away = await runProgram(process.execPath, [START, 'postgres', 'postgres://u:the-password@127.0.0.1:1/none'])
-  expect(away.code).toBe(1)
-  expect(away.stderr).toContain('Is the store there?')
-  expect(away.stdout + away.stderr).not.toContain('the-password')
-})
+test(
+  'cluster: without a store, or with one that does not answer, it says what to do',
+  PATIENT,
+  async ({ onTestFinished }) => {
+    const none = await runProgram(process.execPath, [START])
+    expect(none.code).toBe(2)
+    expect(none.stderr).toContain('compose')
+    const url = 'postgres://u:the-password@127.0.0.1:1/none'
+    const env = { TMPDIR: newFolder(onTestFinished) }
+    const away = await runProgram(process.execPath, [START, 'postgres', url], { env })
+    expect(away.code).toBe(1)
+    expect(away.stderr).toContain('Is the store there?')
+    expect(away.stdout + away.stderr).not.toContain('the-password')
+  },
+)
 
 test('compose.yaml starts what the example connects to by default', () => {
   const compose = readFileSync('examples/cluster/compose.yaml', 'utf8')

@@ -126,6 +126,11 @@ await deliver(() => {}, {}).catch((error) => console.log(error.code, error.messa
     expect(await mustRun(node, ['--input-type=module', '-e', program], project.folder)).toBe('peer_missing true\n')
 })
 
+test.each(['postgres.mjs', 'postgres.cjs'])('without pg, %s is told to install it, on Node 20.19 too', async (file) => {
+  for (const node of [process.execPath, oldestNode])
+    expect(await mustRun(node, [file], project.folder)).toBe('postgres peer_missing npm install pg\n')
+})
+
 test('the store conformance suite can be required, on Node 20.19 too', async () => {
   const program = "console.log(typeof require('messaging-webhooks/store-conformance').storeConformance)"
   for (const node of [process.execPath, oldestNode])

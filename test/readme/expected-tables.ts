@@ -43,6 +43,7 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
   { under: 'the-memory-store', header: ['Bound', 'What', 'Default'], rows: numbersOf('memory') },
   { under: 'the-sqlite-store', header: ['Setting', 'What', 'Default'], rows: numbersOf('sqlite') },
   { under: 'postgres', header: ['Setting', 'What', 'Default'], rows: numbersOf('postgres') },
+  { under: 'redis', header: ['Setting', 'What', 'Default'], rows: numbersOf('redis') },
   {
     under: 'unrecognized',
     header: ['Problem', 'What'],
@@ -120,7 +121,7 @@ export const EVENT_HEADER = ['Type', 'What it tells', 'Codes', 'Words', 'Fields 
 export const EVENT_ROWS = EVENT_TYPES.map((type) => ({ type, ...statusesOf(type) }))
 
 /** A store's numbers stand in the comments of its options, where an editor shows them. */
-function numbersOf(store: 'memory' | 'sqlite' | 'postgres'): string[][] {
+function numbersOf(store: 'memory' | 'sqlite' | 'postgres' | 'redis'): string[][] {
   const source = readProjectFile(`src/stores/${store}/store.ts`)
   const numbers = source.matchAll(/\/\*\* (.+) Default (.+)\. \*\/\n {2}readonly (\w+)\?: number/g)
   return [...numbers].map(([, what = '', value = '', name = '']) => [code(name), what, value])

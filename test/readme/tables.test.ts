@@ -1,7 +1,9 @@
 /** Every table of the README says what the code's constants say, row by row and word by word. */
 import { EVENT_TYPES, memoryStore, OPTIONS } from 'messaging-webhooks'
 import { postgresStore } from 'messaging-webhooks/postgres'
+import { redisStore } from 'messaging-webhooks/redis'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { createClient } from 'redis'
 import { describe, expect, test } from 'vitest'
 import { EVENT_HEADER, EVENT_ROWS, EXPECTED_TABLES } from './expected-tables.ts'
 import { readMarkdown, readProjectFile, render, tableOf } from './markdown.ts'
@@ -67,7 +69,8 @@ test('what a 204 promises when the process ends is what the stores say of themse
     crash,
   ])
   const postgres = postgresStore({ connectionString: 'unused' })
-  const said = [memoryStore(), sqliteStore('unused.db'), postgres].map(({ capabilities: { name, durable } }) => [
+  const redis = redisStore({ client: createClient() })
+  const said = [memoryStore(), sqliteStore('unused.db'), postgres, redis].map(({ capabilities: { name, durable } }) => [
     `\`${name}Store\``,
     durable ? 'kept' : 'lost',
   ])

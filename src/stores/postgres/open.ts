@@ -154,8 +154,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     prune,
     close() {
       closing ??= (async () => {
-        await listening.stop()
-        await transactions?.close()
+        await Promise.all([listening.stop(), transactions?.close()])
         await connections.close()
       })()
       return closing

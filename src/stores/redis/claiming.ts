@@ -34,15 +34,18 @@ export function createClaiming(engine: Engine): (request: ClaimRequest) => Promi
   const { redis, partitions, timeFor, nextCall } = engine
   let unanswered: readonly Unanswered[] = []
 
+  /** Where one server of several is away, the others' messages go on. */
   async function look(nowMs: number, most: number): Promise<readonly Entry[]> {
-    const seen = await Promise.all(
+    const seen = await Promise.allSettled(
       partitions.groups.map(async (keys) => {
         const [serverNow, ...sets] = list(await redis.run(peekScript, keys, [timeFor(nowMs), most]))
         const serverNowMs = integer(serverNow)
         return keys.flatMap((dueKey, at) => entriesOf(dueKey, sets[at], serverNowMs))
       }),
     )
-    return seen.flat().sort((a, b) => a.inMs - b.inMs)
+    const entries = valuesOf(seen).flat()
+    if (entries.every(({ inMs }) => inMs > 0)) throwFirst(seen)
+    return entries.sort((a, b) => a.inMs - b.inMs)
   }
 
   async function take(asked: Unanswered, nowMs: number): Promise<readonly Claim[]> {
@@ -56,45 +59,68 @@ export function createClaiming(engine: Engine): (request: ClaimRequest) => Promi
     }
   }
 
-  /** What others could not be told because a connection broke is not left to run out with its lease. */
+  /** What a connection that broke kept from us is not left to run out with its lease. */
   async function takeUnanswered({ limit, nowMs, exclude }: ClaimRequest): Promise<readonly Claim[]> {
     const again = unanswered.filter(({ leaseUntilMs }) => leaseUntilMs > nowMs)
-    unanswered = []
-    const claims: Claim[] = []
+    const fitting: Unanswered[] = []
+    let count = 0
     for (const asked of again) {
-      const fits = claims.length + asked.messageKeys.length <= limit
-      if (fits && !asked.messageKeys.some((key) => exclude.has(key))) claims.push(...(await take(asked, nowMs)))
-      else unanswered = [...unanswered, asked]
+      const { messageKeys } = asked
+      if (count + messageKeys.length > limit || messageKeys.some((key) => exclude.has(key))) continue
+      fitting.push(asked)
+      count += messageKeys.length
     }
-    return claims
+    unanswered = again.filter((asked) => !fitting.includes(asked))
+    // What fails once more is unanswered still, and no reason to leave the rest.
+    return valuesOf(await Promise.allSettled(fitting.map((asked) => take(asked, nowMs)))).flat()
   }
 
   return async (request) => {
     const { limit, nowMs, leaseUntilMs, exclude } = request
     const claims: Claim[] = unanswered.length === 0 ? [] : [...(await takeUnanswered(request))]
     for (let looks = 1; ; looks += 1) {
-      const taken = new Set(claims.map(({ messageKey }) => messageKey))
-      const entries = (await look(nowMs, limit + exclude.size + 1)).filter(
-        ({ messageKey }) => !exclude.has(messageKey) && !taken.has(messageKey),
-      )
-      const wanted = entries.filter(({ inMs }) => inMs <= 0).slice(0, limit - claims.length)
-      const results = await Promise.allSettled(
-        byPartition(wanted).map(([dueKey, messageKeys]) =>
-          take({ dueKey, messageKeys, call: nextCall(), leaseUntilMs }, nowMs),
-        ),
-      )
-      const found = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
+      let results: readonly PromiseSettledResult<readonly Claim[]>[]
+      let entries: readonly Entry[]
+      let wanted: readonly Entry[]
+      try {
+        const taken = new Set(claims.map(({ messageKey }) => messageKey))
+        entries = (await look(nowMs, limit + exclude.size + 1)).filter(
+          ({ messageKey }) => !exclude.has(messageKey) && !taken.has(messageKey),
+        )
+        wanted = entries.filter(({ inMs }) => inMs <= 0).slice(0, limit - claims.length)
+        results = await Promise.allSettled(
+          byPartition(wanted).map(([dueKey, messageKeys]) =>
+            take({ dueKey, messageKeys, call: nextCall(), leaseUntilMs }, nowMs),
+          ),
+        )
+        if (claims.length === 0 && valuesOf(results).flat().length === 0) throwFirst(results)
+      } catch (error) {
+        // What was taken is ours and must run; what failed is asked for again by the next claim.
+        if (claims.length > 0) return { claims, nextDueMs: nowMs }
+        throw error
+      }
+      const found = valuesOf(results).flat()
       claims.push(...found)
-      const failed = results.find((result) => result.status === 'rejected')
-      // What was taken is ours and must run; what failed is asked for again by the next claim.
-      if (failed !== undefined && claims.length === 0) throw failed.reason
-      if (failed === undefined && found.length < wanted.length && looks < MOST_LOOKS) continue
+      if (found.length < wanted.length && looks < MOST_LOOKS && !results.some(isFailure)) continue
       const rest = entries.filter((entry) => !wanted.includes(entry)).map(({ inMs }) => nowMs + inMs)
       if (found.length < wanted.length) rest.push(nowMs)
       if (claims.length > 0) rest.push(leaseUntilMs)
       return { claims, nextDueMs: rest.length === 0 ? undefined : Math.min(...rest) }
     }
   }
+}
+
+function isFailure(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {
+  return result.status === 'rejected'
+}
+
+function valuesOf<T>(results: readonly PromiseSettledResult<T>[]): T[] {
+  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+}
+
+function throwFirst(results: readonly PromiseSettledResult<unknown>[]): void {
+  const failure = results.find(isFailure)
+  if (failure !== undefined) throw failure.reason
 }
 
 function entriesOf(dueKey: string, set: Reply, serverNowMs: number): readonly Entry[] {

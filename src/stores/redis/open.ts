@@ -12,7 +12,7 @@ import { evictionProblem } from './policy.ts'
 import { createPruning } from './pruning.ts'
 import { createReading } from './reading.ts'
 import { integer, list } from './replies.ts'
-import { createScripted, script } from './scripted.ts'
+import { createScripted, script, type Scripted } from './scripted.ts'
 import { LAYOUT } from './scripts/layout.ts'
 import { createSettling } from './settling.ts'
 import { wakeUp } from './wake-up.ts'
@@ -37,7 +37,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
   const clock = systemClock()
   const redis = createScripted(client, clock, commandTimeoutMs)
   const adapters = subscriber === undefined ? [client] : [client, subscriber]
-  const closers: (() => unknown)[] = []
+  const closers: (() => unknown)[] = [() => redis.end()]
 
   async function closeAll(): Promise<void> {
     for (const close of closers.splice(0).reverse()) await close()
@@ -51,15 +51,15 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       // It may take longer than anybody waits; the commands wait for it in time.
       adapter.connect().catch(() => {})
     }
-    const [version, partitionsThere] = list(await redis.run(layoutScript, [`${prefix}:layout`], [VERSION, count]))
-    if (integer(version) > VERSION)
+    const [version, partitionsThere] = await readLayout(redis, `${prefix}:layout`, count)
+    if (version > VERSION)
       throw new MessagingWebhooksError(
         'store_newer',
-        `The keys have version ${integer(version)}; this package knows ${VERSION}.`,
+        `The keys have version ${version}; this package knows ${VERSION}.`,
       )
-    if (integer(partitionsThere) !== count)
+    if (partitionsThere !== count)
       throw new OptionsError(
-        `redisStore: partitions is ${count}, but the prefix "${prefix}" was first used with ${integer(partitionsThere)}; it cannot be changed.`,
+        `redisStore: partitions is ${count}, but the prefix "${prefix}" was first used with ${partitionsThere}; it cannot be changed.`,
       )
     const problem = await evictionProblem(redis)
     if (problem !== undefined) host.report?.(problem)
@@ -94,4 +94,16 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     await closeAll()
     throw error
   }
+}
+
+/** What stands there, or our own where nothing does. Rejects with `store_foreign` where it is somebody else's. */
+async function readLayout(redis: Scripted, key: string, count: number): Promise<readonly [number, number]> {
+  const reply = await redis.run(layoutScript, [key], [VERSION, count]).catch((error: unknown) => {
+    if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return []
+    throw error
+  })
+  const [version, partitions] = list(reply)
+  if (!Buffer.isBuffer(version) || !Buffer.isBuffer(partitions))
+    throw new MessagingWebhooksError('store_foreign', `The key is ${key}.`)
+  return [integer(version), integer(partitions)]
 }

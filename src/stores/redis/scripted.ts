@@ -21,15 +21,19 @@ export interface Scripted {
   /** A command for any server. */
   ask(args: readonly RedisArgument[]): Promise<Reply>
   askAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
+  /** What still waits for the connection waits no longer: a process that ends need not stay for it. */
+  end(): void
 }
 
 /** How often to look whether the connection is back. */
 const LOOK_EVERY_MS = 20
 
 export function createScripted(adapter: Adapter, clock: Clock, timeoutMs: number): Scripted {
+  let ended = false
+
   async function inTime<T>(work: (isOver: () => boolean) => Promise<T>): Promise<T> {
     let over = false
-    const answer = work(() => over)
+    const answer = work(() => over || ended)
     try {
       return await withDeadline(clock, timeoutMs, answer, () => {
         over = true
@@ -89,5 +93,8 @@ export function createScripted(adapter: Adapter, clock: Clock, timeoutMs: number
     },
     ask: (args) => persist(() => adapter.send(undefined, args)),
     askAll: (args) => persist(() => adapter.sendToAll(args)),
+    end() {
+      ended = true
+    },
   }
 }

@@ -17,7 +17,7 @@ const MOST_CHARACTERS = 300
 export function cleanError(error: unknown): Error {
   if (error instanceof MessagingWebhooksError) return error
   const text = safeText(error)
-  if (REPLY_WORD.test(text)) return new RedisError(text)
+  if (error instanceof TypeError || REPLY_WORD.test(text)) return new RedisError(text)
   const word = SERVER_IS_AWAY.exec(text)?.[1]
   const detail = word === 'OOM' ? OUT_OF_MEMORY : undefined
   return new MessagingWebhooksError('store_failed', detail, { cause: new RedisError(text) })
@@ -32,6 +32,7 @@ class RedisError extends Error {
 
 /** Whether the same command may succeed in a moment: a connection that broke, a server that starts or changes its part. */
 export function isPassing(error: unknown): boolean {
+  if (error instanceof TypeError) return false
   const text = safeText(error)
   return PASSING_WORD.test(text) || !(REPLY_WORD.test(text) || SERVER_IS_AWAY.test(text))
 }

@@ -1,11 +1,15 @@
 /** One of several processes on one store, as the tests start, ask and kill it. What it is told goes by its environment. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StoreSpec } from '../../support/servers/store-spec.ts'
 
 export const AUTH_KEY = 'auth-key-of-the-cluster'
 export const SECRET = 'signing-secret-of-the-cluster'
+
+/** Many processes of the same program: what one has compiled the others take. */
+const COMPILED_ONCE = { NODE_COMPILE_CACHE: join(tmpdir(), 'messaging-webhooks-compiled') }
 
 /** The environment variable in which an instance finds its settings: arguments are shown by `ps`, and by a crash. */
 export const SETTINGS = 'INSTANCE_SETTINGS'
@@ -56,7 +60,7 @@ export async function startInstance(
 ): Promise<Instance> {
   const all: InstanceSettings = { ...settings, authKey: AUTH_KEY, signingSecret: SECRET }
   const child = spawn(process.execPath, [join(import.meta.dirname, 'programs', 'instance.ts')], {
-    env: { ...process.env, NODE_OPTIONS: '', [SETTINGS]: JSON.stringify(all) },
+    env: { ...process.env, ...COMPILED_ONCE, NODE_OPTIONS: '', [SETTINGS]: JSON.stringify(all) },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   let printed = ''

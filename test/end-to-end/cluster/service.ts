@@ -87,7 +87,7 @@ interface Load {
 }
 
 /** Messages without end, until it is stopped. */
-export function startLoad(instances: () => readonly Instance[], { pauseMs = 20 } = {}): Load {
+export function startLoad(instances: () => readonly Instance[], { pauseMs = 40 } = {}): Load {
   const record = newRecord()
   let stopped = false
   async function run(): Promise<void> {

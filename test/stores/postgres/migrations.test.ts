@@ -101,9 +101,10 @@ describePostgres('migrations', () => {
     async () => {
       const schema = freshSchema()
       const role = `${schema}_role`
-      await rowsOf(`CREATE ROLE "${role}" LOGIN`)
+      await rowsOf(`CREATE ROLE "${role}" LOGIN PASSWORD 'of-the-role'`)
       const address = new URL(POSTGRES_URL)
       address.username = role
+      address.password = 'of-the-role'
       const store = postgresStore({ connectionString: address.href, schema })
       try {
         await expect(Promise.resolve(store.open(HOST))).rejects.toMatchObject({ code: 'store_unmigrated' })

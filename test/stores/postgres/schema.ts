@@ -1,14 +1,13 @@
 /** A schema of a test's own on a real server, or a loud word where there is none. */
 import pg from 'pg'
-import { describe, onTestFinished } from 'vitest'
+import { afterAll, describe, onTestFinished } from 'vitest'
+import { postgresPrograms, startPostgres } from '../../support/servers/postgres.ts'
 
-/** Where the tests' server is. Another one: set POSTGRES_URL. */
-export const POSTGRES_URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
+const USUAL_URL = 'postgres://postgres@127.0.0.1:5432/test'
+const PATIENCE_MS = 20_000
 
-const PATIENCE_MS = 5_000
-
-async function whyNot(): Promise<string | undefined> {
-  const client = new pg.Client({ connectionString: POSTGRES_URL, connectionTimeoutMillis: PATIENCE_MS })
+async function whyNot(url: string): Promise<string | undefined> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: PATIENCE_MS })
   client.on('error', () => {})
   try {
     await client.connect()
@@ -19,12 +18,31 @@ async function whyNot(): Promise<string | undefined> {
   }
 }
 
-const missing = await whyNot()
+interface Place {
+  readonly url: string
+  readonly missing?: string
+}
+
+/** The server that POSTGRES_URL names; else the usual one; else one of this file's own, where Postgres is installed. */
+async function findServer(): Promise<Place> {
+  const named = process.env['POSTGRES_URL']
+  const url = named ?? USUAL_URL
+  const missing = await whyNot(url)
+  if (missing === undefined) return { url }
+  if (named !== undefined || postgresPrograms() === undefined) return { url, missing }
+  const server = await startPostgres()
+  afterAll(() => server.remove())
+  return { url: server.url() }
+}
+
+const { url, missing } = await findServer()
 if (missing !== undefined) {
-  const said = `No Postgres server answers at POSTGRES_URL (${missing}): its tests cannot run.`
+  const said = `No Postgres server answers (${missing}): its tests cannot run. POSTGRES_URL may name one.`
   if (process.env['CI'] === 'true') throw new Error(said)
   console.warn(said)
 }
+
+export const POSTGRES_URL = url
 
 /** Groups tests that need the server; skipped by name where it cannot be reached, and a failure with CI=true. */
 export function describePostgres(name: string, tests: () => void): void {

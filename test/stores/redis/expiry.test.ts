@@ -139,7 +139,7 @@ describe.skipIf(skipsWithoutRedis())('what is kept, and for how long', () => {
       )
       await handOverAll(open, nowMs)
     }
-    const [, [key = ''] = []] = await redis.scan('0', 'MATCH', `${prefix}:*:m:*`, 'COUNT', 100_000)
+    const [, [key = '']] = await redis.scan('0', 'MATCH', `${prefix}:*:m:*`, 'COUNT', 100_000)
     // A thousand came in 200 days; those of the last 30 are known, and at most about as many more.
     expect(await redis.hlen(key)).toBeLessThan(500)
     const yesterday = START_MS + 191 * DAY_MS

@@ -20,10 +20,10 @@ describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) 
     const open = await opened(clientFor(name, server().url()))
     const admin = new Redis(server().url())
     onTestFinished(() => admin.disconnect())
-    let flushing = true
+    const flushing = { goesOn: true }
     let flushes = 0
     const flusher = (async () => {
-      for (; flushing; flushes += 1) await admin.script('FLUSH')
+      for (; flushing.goesOn; flushes += 1) await admin.script('FLUSH')
     })()
     const seen: unknown[] = []
     for (let from = 0; from < MANY; from += 200) {
@@ -33,7 +33,7 @@ describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) 
       expect(new Set(await open.admit(batch, START_MS))).toEqual(new Set(['new']))
       seen.push(...(await handOverAll(open)))
     }
-    flushing = false
+    flushing.goesOn = false
     await flusher
     expect(flushes).toBeGreaterThan(1)
     expect(new Set(seen)).toHaveLength(MANY)
@@ -98,9 +98,9 @@ describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) 
     onTestFinished(() => durable.remove())
     const open = await opened(clientFor(name, durable.url()), { commandTimeoutMs: 1_000 })
     const confirmed: string[] = []
-    let stopped = false
+    const loading = { goesOn: true }
     const load = (async () => {
-      for (let at = 1; !stopped; at += 1) {
+      for (let at = 1; loading.goesOn; at += 1) {
         const event = sample({ message: `m${at}` })
         await Promise.resolve(open.admit([event], START_MS)).then(
           () => confirmed.push(event.id),
@@ -110,7 +110,7 @@ describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) 
     })()
     await expect.poll(() => confirmed.length, POLL).toBeGreaterThan(50)
     await durable.stop()
-    stopped = true
+    loading.goesOn = false
     await load
     await durable.start()
     const handed: string[] = []

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { OptionsError } from 'messaging-webhooks'
 import { redisStore, type RedisClient, type RedisStoreOptions } from 'messaging-webhooks/redis'
-import { createClient } from 'redis'
+import { createClient, createClientPool, createSentinel } from 'redis'
 import { expect, test } from 'vitest'
 
 const client = createClient()
@@ -36,4 +36,23 @@ test.each([undefined, null, 'redis://localhost', {}, { sendCommand() {} }])(
 test('clients of both packages fit, by type and by shape', () => {
   const lazy = new Redis({ lazyConnect: true })
   expect(redisStore({ client: lazy }).capabilities).toEqual(redisStore({ client }).capabilities)
+})
+
+test('clients that would be misunderstood are refused', () => {
+  const sentinel: unknown = createSentinel({ name: 'main', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] })
+  const pool: unknown = createClientPool()
+  for (const given of [sentinel, pool]) expect(() => redisStore({ client: given as RedisClient })).toThrow(OptionsError)
+})
+
+test('who closes a store while its server is away need not wait for it', { timeout: 120_000 }, async () => {
+  const away = createClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: 50 } })
+  const store = redisStore({ client: away, commandTimeoutMs: 200 })
+  const opening = async (): Promise<unknown> =>
+    Promise.resolve(store.open({ onWork() {} })).catch((error: unknown) => error)
+  // A busy machine may take longer than that to refuse a connection.
+  await expect.poll(opening, { timeout: 60_000 }).toMatchObject({
+    code: 'store_slow',
+    cause: expect.objectContaining({ message: expect.stringContaining('ECONNREFUSED') }),
+  })
+  expect(away.isOpen).toBe(false)
 })

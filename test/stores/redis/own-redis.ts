@@ -18,7 +18,7 @@ export function skipsWithoutRedis(): boolean {
   return true
 }
 
-export interface TestClient {
+interface TestClient {
   readonly client: RedisClient
   end(): Promise<void>
 }

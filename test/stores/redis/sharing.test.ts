@@ -1,6 +1,8 @@
 /** Several stores on one server: one holder of a message at a time, by the server's clock, whatever the processes think. */
+import { Redis } from 'ioredis'
 import { callback } from 'messaging-webhooks/testing'
 import { redisStore } from 'messaging-webhooks/redis'
+import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { sample, settlementOf } from '../../../src/store-conformance/samples.ts'
 import type { OpenStore, StoreHost } from '../../../src/inbox/store.ts'
@@ -51,7 +53,7 @@ describe.skipIf(skipsWithoutRedis())('several stores on one server', () => {
     const [first, second] = await Promise.all([open(prefix), open(prefix, { name: 'ioredis' })])
     const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
     await first.admit(events, 1)
-    const results = await Promise.all([first, second, first, second].map((store) => store.claim(request(1))))
+    const results = await Promise.all([first, second, first, second].map(async (store) => store.claim(request(1))))
     const ids = results.flatMap(({ claims }) => claims.map(({ id }) => id))
     expect(new Set(ids)).toHaveLength(ids.length)
     const rest = await second.claim(request(1, AN_HOUR_MS, MANY))
@@ -112,6 +114,40 @@ describe.skipIf(skipsWithoutRedis())('several stores on one server', () => {
     onTestFinished(() => client.end())
     const other = redisStore({ client: client.client, prefix, partitions: 4, commandTimeoutMs: 20_000 })
     await expect(async () => other.open({ onWork() {} })).rejects.toMatchObject({ code: 'options_invalid' })
+  })
+
+  test('RESP3, and a key prefix of the client, change nothing', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const url = server().url()
+    const modern = createClient({ url, RESP: 3 })
+    const prefixing = new Redis(url, { lazyConnect: true, keyPrefix: 'of-the-client:' })
+    for (const client of [modern, prefixing]) {
+      const reports: unknown[] = []
+      const store = redisStore({ client, prefix, commandTimeoutMs: 20_000 })
+      const opened = await store.open({ onWork() {}, report: (error) => void reports.push(error) })
+      onTestFinished(async () => opened.close())
+      expect(reports).toEqual([])
+      expect(await opened.admit([sample({ at: 1 }), sample({ at: 2 })], Date.now())).toEqual(['new', 'new'])
+      const [claim, ...others] = (await opened.claim(request(Date.now()))).claims
+      expect(others).toEqual([])
+      if (claim === undefined) throw new Error('Nothing was claimed.')
+      expect(claim.raw).toEqual(sample({ at: 1 }).raw)
+      expect(await opened.settle([settlementOf(claim, { outcome: 'dead', error: 'no' })], Date.now())).toEqual([true])
+      expect(await opened.counts()).toEqual({ unsettled: 1, deadLetters: 1 })
+      expect((await opened.deadLetters({ after: undefined, limit: 5 })).items.map(({ id }) => id)).toEqual([claim.id])
+    }
+  })
+
+  test.each([
+    ['a text', 'store_foreign', (redis: Redis, key: string) => redis.set(key, 'mine')],
+    ['another hash', 'store_foreign', (redis: Redis, key: string) => redis.hset(key, 'a', 'b')],
+    ['a later version', 'store_newer', (redis: Redis, key: string) => redis.hset(key, { version: 2, partitions: 16 })],
+  ])('a prefix where %s stands is refused: %s', PATIENT, async (_, code, put) => {
+    const prefix = freshPrefix()
+    const redis = new Redis(server().url())
+    onTestFinished(() => redis.disconnect())
+    await put(redis, `${prefix}:layout`)
+    await expect(open(prefix)).rejects.toMatchObject({ code })
   })
 
   test.each(CLIENTS)('two receivers, one of which only takes, with clients of %s', PATIENT, async (name) => {

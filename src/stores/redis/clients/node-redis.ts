@@ -32,7 +32,9 @@ export interface NodeRedisCluster extends Common {
 }
 
 export function isNodeRedis(client: object): client is NodeRedisClient | NodeRedisCluster {
-  return 'sendCommand' in client && 'isOpen' in client && 'withTypeMapping' in client
+  const sends = 'sendCommand' in client && 'isOpen' in client && ('isReady' in client || 'masters' in client)
+  // A client of sentinels takes its commands in another way.
+  return sends && !('acquire' in client)
 }
 
 export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {

@@ -4,6 +4,7 @@
  */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
+import { flushCompileCache } from 'node:module'
 import { createReceiver, type Store } from '../../../../src/index.ts'
 import { storeOf } from '../../../support/servers/store-spec.ts'
 import { SETTINGS, type InstanceAnswer, type InstanceRequest, type InstanceSettings } from '../instance.ts'
@@ -101,3 +102,5 @@ else {
     answer({ port: typeof address === 'object' ? (address?.port ?? 0) : 0 })
   })
 }
+// A killed process leaves nothing for the next one.
+flushCompileCache()

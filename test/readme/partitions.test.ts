@@ -1,0 +1,69 @@
+/** The README's block that partitions by message id, run on stores in memory: all reports of a message come to one of them. */
+import { spawnSync } from 'node:child_process'
+import ts from 'typescript'
+import { expect, test } from 'vitest'
+import { readMarkdown, readProjectFile, ROOT } from './markdown.ts'
+
+const BEFORE = `
+import express from 'express'
+import { memoryStore } from 'messaging-webhooks'
+import { callback, signCallback } from 'messaging-webhooks/testing'
+const app = express()
+const markDelivered = async () => {}
+const stores = []
+const madeStore = () => {
+  const { capabilities, open } = memoryStore()
+  const ids = []
+  stores.push(ids)
+  const opened = async (host) => {
+    const store = await open(host)
+    return { ...store, admit: (events, now) => (ids.push(...events.map((each) => each.messageKey)), store.admit(events, now)) }
+  }
+  return { capabilities, open: opened }
+}
+`
+const AFTER = `
+const server = app.listen(0, '127.0.0.1')
+await new Promise((resolve) => server.once('listening', resolve))
+const statuses = new Set()
+async function post(body) {
+  const headers = { 'x-service-signature': signCallback(body, 'from your dashboard') }
+  const url = 'http://127.0.0.1:' + server.address().port + '/webhooks/status'
+  statuses.add((await fetch(url, { method: 'POST', headers, body })).status)
+}
+for (let index = 0; index < 20; index += 1) {
+  for (const status of ['sent', 'delivered', 'read'])
+    await post(JSON.stringify(callback.chatApp({ statuses: { message_id: 'chat-' + index, status } })))
+  for (const timestamp of [1_700_000_000, 1_700_000_001])
+    await post(JSON.stringify(callback.smsDelivery({ messageId: 'sms-' + index, timestamp })))
+}
+await post('no JSON')
+await post('')
+console.log(JSON.stringify({ stores, statuses: [...statuses] }))
+process.exit()
+`
+
+test('partitions by message id', { timeout: 60_000 }, () => {
+  const { blocks } = readMarkdown(readProjectFile('README.md'))
+  const block = blocks.find(({ code }) => code.includes('function keyOf'))?.code ?? ''
+  expect(block).toContain('postgresStore({ connectionString })')
+  const code = BEFORE + block.replace('postgresStore({ connectionString })', 'madeStore()') + AFTER
+  const { outputText } = ts.transpileModule(code, {
+    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
+  })
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', outputText], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    timeout: 50_000,
+  })
+  expect(status, stderr).toBe(0)
+  const shown = JSON.parse(stdout) as { readonly stores: readonly string[][]; readonly statuses: readonly number[] }
+  expect(shown.statuses).toEqual([204])
+  const messages = shown.stores.map((keys) => new Set(keys))
+  expect(messages).toHaveLength(2)
+  for (const keys of messages) expect(keys.size).toBeGreaterThan(5)
+  const [first = new Set(), second = new Set()] = messages
+  expect([...first].filter((key) => second.has(key))).toEqual([])
+  expect(shown.stores.flat()).toHaveLength(20 * 5 + 2)
+  expect(first.size + second.size).toBe(20 * 2 + 2)
+})
