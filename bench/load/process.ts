@@ -1,0 +1,48 @@
+/** The load, a process of its own: makes reports, signs them for whoever is next, sends them. */
+import { answerQuestions } from '../processes/asking.ts'
+import { makeReports, requestOf, type Report, type ReportsWanted } from './requests.ts'
+import type { SchemeName } from './schemes.ts'
+import { sendAll } from './send.ts'
+
+export type LoadQuestion =
+  /** New reports; those before are forgotten. */
+  | { readonly make: ReportsWanted }
+  | {
+      readonly sendTo: number
+      readonly scheme: SchemeName
+      readonly connections: number
+      readonly expect: number
+      readonly rate?: number | undefined
+    }
+
+export interface Made {
+  readonly made: number
+}
+
+export interface LoadResult {
+  readonly startedAtMs: number
+  readonly lastAnswerAtMs: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly cpuShare: number
+}
+
+let reports: readonly Report[] = []
+/** Signed once a round, also where several contenders share a sender. */
+const signed = new Map<SchemeName, readonly Buffer[]>()
+
+answerQuestions<LoadQuestion>(async (question): Promise<Made | LoadResult> => {
+  if ('make' in question) {
+    signed.clear()
+    reports = makeReports(question.make)
+    return { made: reports.length }
+  }
+  const { sendTo: port, scheme } = question
+  const requests = signed.get(scheme) ?? reports.map((report) => requestOf(report, scheme))
+  signed.set(scheme, requests)
+  // What signing left behind is not collected while the clock runs.
+  globalThis.gc?.()
+  const { latenciesMs, ...sent } = await sendAll(requests, { ...question, port })
+  const at = (share: number): number => latenciesMs[Math.ceil(latenciesMs.length * share) - 1] ?? NaN
+  return { ...sent, p50Ms: at(0.5), p99Ms: at(0.99) }
+})

@@ -1,0 +1,31 @@
+/** A contender's process as the benchmark's programs see it. */
+import type { ContenderName } from '../contenders/table.ts'
+import type { StartOptions } from '../contenders/contender.ts'
+import { ask } from '../processes/asking.ts'
+import { CORES, startPinned } from '../processes/pinned.ts'
+import type { Closed, Listening, ServerQuestion, ServerState } from './process.ts'
+
+export interface ServerHandle {
+  readonly port: number
+  /** Waits for the handlers of `handled` callbacks in all, and rejects where they were not as many. */
+  settled(handled: number, options?: { readonly gc?: boolean }): Promise<ServerState>
+  close(): Promise<void>
+}
+
+export async function startServer(name: ContenderName, options: StartOptions = {}): Promise<ServerHandle> {
+  const child = startPinned(new URL('process.ts', import.meta.url), [name, JSON.stringify(options)], CORES.server)
+  const { port } = await ask<Listening>(child, { listen: true } satisfies ServerQuestion)
+  return {
+    port,
+    settled: (handled, { gc = false } = {}) =>
+      ask<ServerState>(child, { settled: handled, gc } satisfies ServerQuestion),
+    async close() {
+      try {
+        await ask<Closed>(child, { close: true } satisfies ServerQuestion)
+      } finally {
+        // It ends by itself, so that `NODE_OPTIONS=--cpu-prof` has its profile written.
+        child.disconnect()
+      }
+    },
+  }
+}
