@@ -11,6 +11,7 @@ export interface Settings {
   readonly quick: boolean
   readonly json: string | undefined
   readonly svg: string | undefined
+  readonly profile: string | undefined
 }
 
 const OPTIONS = {
@@ -25,6 +26,7 @@ const OPTIONS = {
   quick: { type: 'boolean', what: 'A short look: see the defaults above. Its figures are no results.' },
   json: { type: 'string', what: 'Write everything that was measured to this file.' },
   svg: { type: 'string', what: 'Write the chart of `peers` to this file.' },
+  profile: { type: 'string', what: 'Write a CPU profile of each server to this folder; it costs some speed.' },
   help: { type: 'boolean', what: 'This text.' },
 } as const
 
@@ -46,6 +48,7 @@ export function readSettings(
       quick,
       json: values.json,
       svg: values.svg,
+      profile: values.profile,
     },
   }
 }

@@ -1,5 +1,5 @@
 /** The stores that the receiver is measured with: an entry each, on a place of its own that is removed afterwards. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'messaging-webhooks'
@@ -30,10 +30,10 @@ export const STORES = {
     durable: true,
     async make() {
       const { sqliteStore } = await import('messaging-webhooks/sqlite')
-      const folder = mkdtempSync(join(tmpdir(), 'bench-sqlite-'))
+      const folder = await mkdtemp(join(tmpdir(), 'bench-sqlite-'))
       return {
         store: sqliteStore(join(folder, 'inbox.db')),
-        remove: () => Promise.resolve(rmSync(folder, { recursive: true, force: true })),
+        remove: () => rm(folder, { recursive: true, force: true }),
       }
     },
   },

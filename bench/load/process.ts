@@ -31,7 +31,9 @@ let reports: readonly Report[] = []
 /** Signed once a round, also where several contenders share a sender. */
 const signed = new Map<SchemeName, readonly Buffer[]>()
 
-answerQuestions<LoadQuestion>(async (question): Promise<Made | LoadResult> => {
+answerQuestions(async (asked): Promise<Made | LoadResult> => {
+  // Only `load.ts` asks.
+  const question = asked as LoadQuestion
   if ('make' in question) {
     signed.clear()
     reports = makeReports(question.make)

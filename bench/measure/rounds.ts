@@ -50,6 +50,8 @@ export interface RoundsOptions {
   readonly warmUps: number
   readonly callbacks: number
   readonly connections: number
+  /** A folder for a CPU profile of each server; undefined for none. */
+  readonly profile?: string | undefined
   /** Called before each round. */
   readonly onRound?: (round: number) => void
 }
@@ -74,7 +76,7 @@ export async function runRounds(lanes: readonly Lane[], options: RoundsOptions):
     for (const [index, lane] of lanes.entries()) {
       const key = lane.shares ?? String(index)
       const shared = servers.get(key) ?? {
-        server: await startServer(lane.contender, lane.start),
+        server: await startServer(lane.contender, lane.start, options.profile),
         counts: { handled: 0, cpuMs: 0 },
       }
       servers.set(key, shared)

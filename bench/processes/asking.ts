@@ -31,9 +31,9 @@ export function ask<Told extends object>(child: ChildProcess, question: object):
 }
 
 /** The child's end: answers every question, and ends with its parent. */
-export function answerQuestions<Question>(answer: (question: Question) => Promise<object>): void {
+export function answerQuestions(answer: (question: unknown) => Promise<object>): void {
   const tell = (told: object): void => void process.send?.(told)
-  process.on('message', (question: Question) => {
+  process.on('message', (question: unknown) => {
     answer(question).then(tell, (error: unknown) =>
       tell({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
     )

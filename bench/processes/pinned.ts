@@ -16,8 +16,13 @@ export const PINNING = canPin
   : 'not pinned: there is no taskset, or only one core'
 
 /** Starts a program of ours with a channel for questions. */
-export function startPinned(program: URL, args: readonly string[], core: number): ChildProcess {
-  const command = [process.execPath, '--expose-gc', fileURLToPath(program), ...args]
+export function startPinned(
+  program: URL,
+  args: readonly string[],
+  core: number,
+  nodeFlags: readonly string[] = [],
+): ChildProcess {
+  const command = [process.execPath, '--expose-gc', ...nodeFlags, fileURLToPath(program), ...args]
   const [file = process.execPath, ...rest] = canPin ? ['taskset', '-c', String(core), ...command] : command
   return spawn(file, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 }

@@ -34,7 +34,9 @@ const contender = CONTENDERS[name as ContenderName]
 const running = await contender.start(JSON.parse(options) as StartOptions)
 const { server, tally } = running
 
-answerQuestions<ServerQuestion>(async (question): Promise<Listening | ServerState | Closed> => {
+answerQuestions(async (asked): Promise<Listening | ServerState | Closed> => {
+  // Only `server.ts` asks.
+  const question = asked as ServerQuestion
   if ('listen' in question) {
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const address = server.address()

@@ -12,8 +12,17 @@ export interface ServerHandle {
   close(): Promise<void>
 }
 
-export async function startServer(name: ContenderName, options: StartOptions = {}): Promise<ServerHandle> {
-  const child = startPinned(new URL('process.ts', import.meta.url), [name, JSON.stringify(options)], CORES.server)
+export async function startServer(
+  name: ContenderName,
+  options: StartOptions = {},
+  profile?: string,
+): Promise<ServerHandle> {
+  const child = startPinned(
+    new URL('process.ts', import.meta.url),
+    [name, JSON.stringify(options)],
+    CORES.server,
+    profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${name}.cpuprofile`],
+  )
   const { port } = await ask<Listening>(child, { listen: true } satisfies ServerQuestion)
   return {
     port,
@@ -23,7 +32,7 @@ export async function startServer(name: ContenderName, options: StartOptions = {
       try {
         await ask<Closed>(child, { close: true } satisfies ServerQuestion)
       } finally {
-        // It ends by itself, so that `NODE_OPTIONS=--cpu-prof` has its profile written.
+        // It ends by itself, so that a profile is written.
         child.disconnect()
       }
     },
