@@ -6,7 +6,7 @@ export interface Settings {
   readonly warmUps: number
   readonly callbacks: number
   readonly connections: number
-  /** Contenders of `peers`, or micro benchmarks; undefined for all. */
+  /** Contenders of `peers`, stores of `known`, steps of `micro`; undefined for all. */
   readonly only: readonly string[] | undefined
   readonly quick: boolean
   readonly json: string | undefined
@@ -15,7 +15,7 @@ export interface Settings {
 }
 
 const OPTIONS = {
-  only: { type: 'string', what: 'Only these contenders, or steps of `micro`, by name, with commas between.' },
+  only: { type: 'string', what: 'Only these contenders, stores (`known`) or steps (`micro`), with commas between.' },
   rounds: { type: 'string', what: 'Counted rounds. Default 11; with --quick 3.' },
   'warm-ups': { type: 'string', what: 'Rounds before them that do not count. Default 3; with --quick 1.' },
   callbacks: {

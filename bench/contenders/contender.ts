@@ -24,6 +24,8 @@ export interface StartOptions {
   readonly handlers?: number
   /** Projects with a pair each, all with the same secrets. Default: one pair, for whatever project. */
   readonly projects?: number
+  /** Messages that the store knows already. Default 0. */
+  readonly known?: number
 }
 
 export interface Contender {

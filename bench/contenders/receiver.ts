@@ -4,6 +4,7 @@ import express from 'express'
 import { createReceiver, type Middleware } from 'messaging-webhooks'
 import { projectName } from '../load/requests.ts'
 import { AUTH_KEY, PATH, SIGNING_SECRET } from '../load/secrets.ts'
+import { prefilled } from './prefilled.ts'
 import { createTally, type Running, type StartOptions } from './contender.ts'
 import { STORES, type StoreName } from './stores.ts'
 
@@ -24,13 +25,13 @@ export type MountName = keyof typeof MOUNTS
 export async function startReceiver(
   mount: MountName,
   storeName: StoreName,
-  { handlers = 1, projects }: StartOptions,
+  { handlers = 1, projects, known = 0 }: StartOptions,
 ): Promise<Running> {
   const tally = createTally()
   const { store, remove } = await STORES[storeName].make()
   const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
   const receiver = createReceiver({
-    store,
+    store: prefilled(store, known),
     logger: false,
     ...(projects === undefined
       ? { credentials: pair }

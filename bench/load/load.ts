@@ -1,7 +1,7 @@
 /** The load as the benchmark's programs see it. */
 import { ask } from '../processes/asking.ts'
 import { CORES, startPinned } from '../processes/pinned.ts'
-import type { LoadQuestion, LoadResult, Made } from './process.ts'
+import type { Holding, LoadQuestion, LoadResult, Made } from './process.ts'
 import type { ReportsWanted } from './requests.ts'
 
 export interface Load {
@@ -11,6 +11,9 @@ export interface Load {
   send(
     to: Omit<Extract<LoadQuestion, { readonly sendTo: number }>, 'sendTo'> & { readonly port: number },
   ): Promise<LoadResult>
+  /** Opens connections that send all of a body but its last byte, until they are released. */
+  hold(how: { readonly port: number; readonly connections: number; readonly bodyBytes: number }): Promise<void>
+  release(): Promise<void>
   stop(): void
 }
 
@@ -21,6 +24,12 @@ export function startLoad(): Load {
       await ask<Made>(child, { make: wanted } satisfies LoadQuestion)
     },
     send: ({ port, ...how }) => ask<LoadResult>(child, { ...how, sendTo: port } satisfies LoadQuestion),
+    async hold({ port, ...how }) {
+      await ask<Holding>(child, { ...how, hold: port } satisfies LoadQuestion)
+    },
+    async release() {
+      await ask<Holding>(child, { release: true } satisfies LoadQuestion)
+    },
     stop: () => void child.kill(),
   }
 }

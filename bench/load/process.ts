@@ -1,4 +1,5 @@
 /** The load, a process of its own: makes reports, signs them for whoever is next, sends them. */
+import { holdConnections } from './hold.ts'
 import { answerQuestions } from '../processes/asking.ts'
 import { makeReports, requestOf, type Report, type ReportsWanted } from './requests.ts'
 import type { SchemeName } from './schemes.ts'
@@ -14,9 +15,15 @@ export type LoadQuestion =
       readonly expect: number
       readonly rate?: number | undefined
     }
+  | { readonly hold: number; readonly connections: number; readonly bodyBytes: number }
+  | { readonly release: true }
 
 export interface Made {
   readonly made: number
+}
+
+export interface Holding {
+  readonly holding: boolean
 }
 
 export interface LoadResult {
@@ -27,17 +34,26 @@ export interface LoadResult {
   readonly cpuShare: number
 }
 
+let held: { release(): void } | undefined
 let reports: readonly Report[] = []
 /** Signed once a round, also where several contenders share a sender. */
 const signed = new Map<SchemeName, readonly Buffer[]>()
 
-answerQuestions(async (asked): Promise<Made | LoadResult> => {
+answerQuestions(async (asked): Promise<Made | LoadResult | Holding> => {
   // Only `load.ts` asks.
   const question = asked as LoadQuestion
   if ('make' in question) {
     signed.clear()
     reports = makeReports(question.make)
     return { made: reports.length }
+  }
+  if ('hold' in question) {
+    held = await holdConnections(question.hold, question.connections, question.bodyBytes)
+    return { holding: true }
+  }
+  if ('release' in question) {
+    held?.release()
+    return { holding: false }
   }
   const { sendTo: port, scheme } = question
   const requests = signed.get(scheme) ?? reports.map((report) => requestOf(report, scheme))

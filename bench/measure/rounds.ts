@@ -35,6 +35,7 @@ export interface Sample {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly rssBytes: number
+  /** Before the round, after a collection. */
   readonly heapBytes: number
   /** Near 1 the load is the limit. */
   readonly loadCpuShare: number
@@ -60,7 +61,7 @@ interface Entrant {
   readonly lane: Lane
   readonly server: ServerHandle
   /** Of the server, which lanes may share. */
-  readonly counts: { handled: number; cpuMs: number }
+  readonly counts: { handled: number }
   readonly samples: Sample[]
 }
 
@@ -77,7 +78,7 @@ export async function runRounds(lanes: readonly Lane[], options: RoundsOptions):
       const key = lane.shares ?? String(index)
       const shared = servers.get(key) ?? {
         server: await startServer(lane.contender, lane.start, options.profile),
-        counts: { handled: 0, cpuMs: 0 },
+        counts: { handled: 0 },
       }
       servers.set(key, shared)
       groups.set(key, [...(groups.get(key) ?? []), { lane, samples: [], ...shared }])
@@ -112,7 +113,7 @@ async function runLane(
 ): Promise<Sample> {
   const { scheme, answers } = CONTENDERS[lane.contender]
   // What others left behind is collected before the clock runs.
-  counts.cpuMs = (await server.settled(counts.handled, { gc: true })).cpuMs
+  const before = await server.settled(counts.handled, { gc: true })
   const sent = await load.send({
     port: server.port,
     scheme: lane.scheme ?? scheme,
@@ -125,11 +126,11 @@ async function runLane(
   const lastMs = Math.max(sent.lastAnswerAtMs, state.lastHandledAtMs)
   return {
     microseconds: ((lastMs - sent.startedAtMs) * 1_000) / callbacks,
-    cpuMicroseconds: ((state.cpuMs - counts.cpuMs) * 1_000) / callbacks,
+    cpuMicroseconds: ((state.cpuMs - before.cpuMs) * 1_000) / callbacks,
     p50Ms: sent.p50Ms,
     p99Ms: sent.p99Ms,
     rssBytes: state.rssBytes,
-    heapBytes: state.heapBytes,
+    heapBytes: before.heapBytes,
     loadCpuShare: sent.cpuShare,
   }
 }

@@ -5,7 +5,10 @@ import { runDuplicates } from './duplicates.ts'
 import { runForged } from './forged.ts'
 import { runHalfLoad } from './half-load.ts'
 import { runHandlers } from './handlers.ts'
+import { runKnown } from './known.ts'
+import { runMicro } from './micro.ts'
 import { runPeers } from './peers.ts'
+import { runSlow } from './slow.ts'
 import type { Program } from './program.ts'
 
 export const PROGRAMS = {
@@ -13,9 +16,12 @@ export const PROGRAMS = {
   duplicates: { what: 'Callbacks that come twice, in every store.', run: runDuplicates },
   forged: { what: 'Bad digests, bad keys and garbage; 256 KiB of them too.', run: runForged },
   'half-load': { what: 'How long an answer takes at half load, in every store.', run: runHalfLoad },
+  known: { what: 'Cost against the number of messages known, and memory for each.', run: runKnown },
   'body-size': { what: 'Cost against the size of the body.', run: runBodySize },
   connections: { what: 'Cost against the number of connections.', run: runConnections },
   handlers: { what: 'Cost against the number of handlers.', run: runHandlers },
+  slow: { what: 'Memory of a thousand slow connections.', run: runSlow },
+  micro: { what: 'Each step of the pipeline alone: microseconds and bytes.', run: runMicro },
 } as const satisfies Readonly<Record<string, Program>>
 
 export type ProgramName = keyof typeof PROGRAMS

@@ -24,4 +24,4 @@ export const figures = (samples: readonly Sample[]): readonly string[] => [
 ]
 
 export const FIGURES_NOTE =
-  'µs CPU: of the whole server process, for one callback. load %: how busy the load was; near 100 it was the limit.'
+  'µs CPU: of the whole server process, for one callback. load %: how busy the load was; near 100 it was the limit. heap: before a round, after a collection.'

@@ -22,6 +22,8 @@ export interface ServerState {
   readonly cpuMs: number
   readonly rssBytes: number
   readonly heapBytes: number
+  /** Outside of the heap. */
+  readonly bufferBytes: number
 }
 
 export interface Closed {
@@ -54,7 +56,13 @@ answerQuestions(async (asked): Promise<Listening | ServerState | Closed> => {
     throw new Error(`${name}: handlers got ${tally.handled} of ${question.settled} callbacks.`)
   if (question.gc) globalThis.gc?.()
   const { user, system } = process.cpuUsage()
-  const { rss, heapUsed } = process.memoryUsage()
+  const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
   const lastHandledAtMs = tally.handled === 0 ? 0 : sharedNowMs() - tally.sinceLastMs
-  return { lastHandledAtMs, cpuMs: (user + system) / 1_000, rssBytes: rss, heapBytes: heapUsed }
+  return {
+    lastHandledAtMs,
+    cpuMs: (user + system) / 1_000,
+    rssBytes: rss,
+    heapBytes: heapUsed,
+    bufferBytes: arrayBuffers,
+  }
 })
