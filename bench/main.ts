@@ -33,10 +33,12 @@ async function main(args: readonly string[]): Promise<void> {
   }
   const { settings } = read
   const asked = read.programs.length === 0 ? [DEFAULT] : read.programs
-  const names = (asked.includes('all') ? Object.keys(PROGRAMS) : asked).map((name): ProgramName => {
-    if (isProgram(name)) return name
-    throw new Error(`There is no program “${name}”. There are: ${Object.keys(PROGRAMS).join(', ')}, all.`)
-  })
+  const names = (asked.includes('all') ? Object.keys(PROGRAMS).filter((name) => name !== 'against') : asked).map(
+    (name): ProgramName => {
+      if (isProgram(name)) return name
+      throw new Error(`There is no program “${name}”. There are: ${Object.keys(PROGRAMS).join(', ')}, all.`)
+    },
+  )
   const machine = `Node ${process.version}, ${cpus()[0]?.model ?? 'an unknown processor'}, ${cpus().length} cores; ${PINNING}`
   console.log(`${machine}\n`)
   const programs: Record<string, unknown> = {}

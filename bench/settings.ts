@@ -12,6 +12,7 @@ export interface Settings {
   readonly json: string | undefined
   readonly svg: string | undefined
   readonly profile: string | undefined
+  readonly checkout: string | undefined
 }
 
 const OPTIONS = {
@@ -27,6 +28,7 @@ const OPTIONS = {
   json: { type: 'string', what: 'Write everything that was measured to this file.' },
   svg: { type: 'string', what: 'Write the chart of `peers` to this file.' },
   profile: { type: 'string', what: 'Write a CPU profile of each server to this folder; it costs some speed.' },
+  checkout: { type: 'string', what: 'The folder of the other checkout, for `against`.' },
   help: { type: 'boolean', what: 'This text.' },
 } as const
 
@@ -49,6 +51,7 @@ export function readSettings(
       json: values.json,
       svg: values.svg,
       profile: values.profile,
+      checkout: values.checkout,
     },
   }
 }

@@ -12,6 +12,8 @@ export interface Lane {
   readonly label: string
   readonly contender: ContenderName
   readonly start?: StartOptions
+  /** The folder of another checkout whose server this is; default: this one. */
+  readonly checkout?: string
   /** Lanes of one key share a server process. Default: one of its own. */
   readonly shares?: string
   /** Default: the contender's own. */
@@ -77,7 +79,11 @@ export async function runRounds(lanes: readonly Lane[], options: RoundsOptions):
     for (const [index, lane] of lanes.entries()) {
       const key = lane.shares ?? String(index)
       const shared = servers.get(key) ?? {
-        server: await startServer(lane.contender, lane.start, options.profile),
+        server: await startServer(lane.contender, {
+          options: lane.start,
+          profile: options.profile,
+          checkout: lane.checkout,
+        }),
         counts: { handled: 0 },
       }
       servers.set(key, shared)

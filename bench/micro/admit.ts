@@ -1,4 +1,4 @@
-import { openedMemoryStore } from './memory-store.ts'
+import { answered, openedMemoryStore } from './memory-store.ts'
 import { freshEvents } from './events.ts'
 import type { Step } from './step.ts'
 
@@ -10,11 +10,14 @@ export const admit: Step = {
     const exclude = new Set<string>()
     return () => {
       const nowMs = Date.now()
-      store.admit([next()], nowMs)
-      const claimed = store.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + 60_000, exclude })
-      const [claim] = claimed instanceof Promise ? [] : claimed.claims
+      answered(store.admit([next()], nowMs))
+      const { claims } = answered(store.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + 60_000, exclude }))
+      const [claim] = claims
       if (claim === undefined) throw new Error('What was admitted was not due.')
-      return store.settle([{ id: claim.id, messageKey: claim.messageKey, token: claim.token, outcome: 'done' }], nowMs)
+      const { id, messageKey, token } = claim
+      const [settled] = answered(store.settle([{ id, messageKey, token, outcome: 'done' }], nowMs))
+      if (settled !== true) throw new Error('What was claimed could not be settled.')
+      return settled
     }
   },
 }

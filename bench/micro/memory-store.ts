@@ -1,9 +1,12 @@
 import { memoryStore } from 'messaging-webhooks'
-import type { OpenStore } from '../../src/inbox/store.ts'
+import type { Awaitable, OpenStore } from '../../src/inbox/store.ts'
 
-/** It answers at once. */
 export function openedMemoryStore(): OpenStore<object> {
-  const opened = memoryStore().open({ onWork: () => {} })
-  if (opened instanceof Promise) throw new Error('The memory store did not open at once.')
-  return opened
+  return answered(memoryStore().open({ onWork: () => {} }))
+}
+
+/** The memory store answers at once. */
+export function answered<T>(answer: Awaitable<T>): T {
+  if (answer instanceof Promise) throw new Error('The memory store did not answer at once.')
+  return answer
 }

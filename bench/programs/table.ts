@@ -1,4 +1,5 @@
 /** The benchmark's programs: the command line and its help come from here. */
+import { runAgainst } from './against.ts'
 import { runBodySize } from './body-size.ts'
 import { runConnections } from './connections.ts'
 import { runDuplicates } from './duplicates.ts'
@@ -21,6 +22,7 @@ export const PROGRAMS = {
   connections: { what: 'Cost against the number of connections.', run: runConnections },
   handlers: { what: 'Cost against the number of handlers.', run: runHandlers },
   slow: { what: 'Memory of a thousand slow connections.', run: runSlow },
+  against: { what: 'This checkout beside another one, built, in the folder --checkout.', run: runAgainst },
   micro: { what: 'Each step of the pipeline alone: microseconds and bytes.', run: runMicro },
 } as const satisfies Readonly<Record<string, Program>>
 

@@ -1,4 +1,6 @@
 /** A contender's process as the benchmark's programs see it. */
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { ContenderName } from '../contenders/table.ts'
 import type { StartOptions } from '../contenders/contender.ts'
 import { ask } from '../processes/asking.ts'
@@ -12,13 +14,22 @@ export interface ServerHandle {
   close(): Promise<void>
 }
 
+interface HowToStart {
+  readonly options?: StartOptions | undefined
+  /** A folder for a CPU profile; undefined for none. */
+  readonly profile?: string | undefined
+  /** The folder of another checkout, built, whose server runs instead; undefined for this one. */
+  readonly checkout?: string | undefined
+}
+
 export async function startServer(
   name: ContenderName,
-  options: StartOptions = {},
-  profile?: string,
+  { options = {}, profile, checkout }: HowToStart = {},
 ): Promise<ServerHandle> {
   const child = startPinned(
-    new URL('process.ts', import.meta.url),
+    checkout === undefined
+      ? new URL('process.ts', import.meta.url)
+      : pathToFileURL(resolve(checkout, 'bench/server/process.ts')),
     [name, JSON.stringify(options)],
     CORES.server,
     profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${name}.cpuprofile`],
