@@ -18,7 +18,7 @@ import type {
 } from '../../inbox/store.ts'
 import { OptionsError } from '../../errors.ts'
 import { createDueHeap } from './due-heap.ts'
-import { enqueue, handOver, isKnown, newMessage, type Message, type Pending } from './message.ts'
+import { enqueue, handOver, isKnown, newMessage, settle, unsettle, type Message, type Pending } from './message.ts'
 
 /** The bounds of a memory store. */
 export interface MemoryStoreOptions {
@@ -172,8 +172,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       pending.dueMs = settlement.dueMs
     } else {
       const { id, raw, record } = pending.event
-      message.pending.splice(message.pending.indexOf(pending), 1)
-      message.settledIds.push(id)
+      settle(message, pending)
       unsettled -= 1
       unsettledBytes -= raw.length
       if (settlement.outcome === 'dead') {
@@ -220,8 +219,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       if (resolution === 'discard') return true
       const { event } = letter.pending
       const message = activate(event.messageKey)
-      const at = message.settledIds.indexOf(id)
-      if (at !== -1) message.settledIds.splice(at, 1)
+      unsettle(message, id)
       const late = resolution !== 'force' && isLate(event, message)
       enqueue(message, { event, late, replay: true, attempts: 0, dueMs: nowMs, token: 0 }, nowMs)
       unsettled += 1
