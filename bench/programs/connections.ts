@@ -14,7 +14,7 @@ export async function runConnections(settings: Settings): Promise<Report> {
   const measured = await runRounds(
     CONTENDERS.flatMap((contender) =>
       CONNECTIONS.map((connections): Lane => {
-        return { label: `${connections} connections`, contender, shares: contender, connections }
+        return { label: `${connections} connections`, contender, shares: contender, connections, fresh: true }
       }),
     ),
     options,

@@ -21,10 +21,19 @@ const FORGED = [
 function lanesOf(shares: string, changes: Pick<Lane, 'start' | 'reports'>): readonly Lane[] {
   const contender = 'node-http-memory'
   return [
-    { label: 'taken: both proofs', contender, shares, ...changes },
-    { label: 'taken: signature only', contender, shares, scheme: 'service-signature-only', ...changes },
+    { label: 'taken: both proofs', contender, shares, fresh: true, ...changes },
+    { label: 'taken: signature only', contender, shares, fresh: true, scheme: 'service-signature-only', ...changes },
     ...FORGED.map(([label, scheme]) => {
-      return { label: `refused: ${label}`, contender, shares, scheme, expect: 401, handled: false, ...changes } as const
+      return {
+        label: `refused: ${label}`,
+        contender,
+        shares,
+        fresh: true,
+        scheme,
+        expect: 401,
+        handled: false,
+        ...changes,
+      } as const
     }),
   ]
 }
