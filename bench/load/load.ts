@@ -4,7 +4,7 @@ import { CORES, startPinned } from '../processes/pinned.ts'
 import type { Holding, LoadQuestion, LoadResult, Made } from './process.ts'
 import type { ReportsWanted } from './requests.ts'
 
-export interface Load {
+interface Load {
   /** Makes new reports, which every contender of a round gets. */
   make(wanted: ReportsWanted): Promise<void>
   /** Sends each of them once. Rejects for a wrong answer. */

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { sharedNowMs } from '../processes/clock.ts'
 import { openConnection, type Connection } from './connection.ts'
 
-export interface Sent {
+interface Sent {
   /** On the clock that all processes share. */
   readonly startedAtMs: number
   readonly lastAnswerAtMs: number
