@@ -8,8 +8,7 @@ export const ratio = ({ median, least, most }: Spread): string =>
 export const mebibytes = (bytes: number): string => (bytes / 1_048_576).toFixed(0)
 
 /** The median of one figure over all rounds. */
-const middle = (samples: readonly Sample[], of: (sample: Sample) => number): number =>
-  spreadOf(samples.map(of)).median
+const middle = (samples: readonly Sample[], of: (sample: Sample) => number): number => spreadOf(samples.map(of)).median
 
 /** The columns that every lane has beside its ratios. */
 export const FIGURES_HEAD = ['µs CPU', 'p50 ms', 'p99 ms', 'RSS MiB', 'heap MiB', 'load %'] as const
