@@ -1,10 +1,75 @@
-/** What a benchmark compares: a server that takes signed callbacks at its root. */
+/** What a benchmark compares: a server that takes signed callbacks, and counts those that came to their end. */
 import type { Server } from 'node:http'
+import type { SchemeName } from '../load/schemes.ts'
+
+/** What a contender does with a callback, for the table: a rate says little without it. */
+export interface Does {
+  readonly verifies: boolean
+  /** Checks or reads the fields. */
+  readonly reads: boolean
+  /** Hands it to handlers by its type. */
+  readonly dispatches: boolean
+  /** Knows what it has seen. */
+  readonly dedupes: boolean
+  /** One event of a message at a time, older ones told apart. */
+  readonly orders: boolean
+  /** Tries a handler that failed again. */
+  readonly retries: boolean
+  /** Every 204 is on the disk. */
+  readonly stores: boolean
+}
+
+export interface StartOptions {
+  /** Handlers of the event, of which the first counts. Default 1. */
+  readonly handlers?: number
+  /** Projects with a pair each, all with the same secrets. Default: one pair, for whatever project. */
+  readonly projects?: number
+  /** Messages that the store knows already. Default 0. */
+  readonly known?: number
+}
 
 export interface Contender {
-  readonly name: string
+  readonly label: string
+  readonly scheme: SchemeName
+  /** The status of the answer to a callback that is taken. */
+  readonly answers: number
+  readonly does: Does
+  readonly start: (options: StartOptions) => Promise<Running>
+}
+
+export interface Running {
   readonly server: Server
-  /** Throws unless every one of `sent` callbacks, in all rounds so far, came to its end. */
-  verify(sent: number): Promise<void>
+  readonly tally: Tally
+  /** Resolves when nothing of what was answered is left to be done. */
+  settle(): Promise<void>
   close(): Promise<void>
+}
+
+export interface Tally {
+  readonly handled: number
+  readonly sinceLastMs: number
+  /** What every contender's handler does: the callback has come to its end. */
+  count(): void
+}
+
+export function createTally(): Tally {
+  let handled = 0
+  let lastAtMs = 0
+  return {
+    get handled() {
+      return handled
+    },
+    get sinceLastMs() {
+      return performance.now() - lastAtMs
+    },
+    count() {
+      handled += 1
+      lastAtMs = performance.now()
+    },
+  }
+}
+
+/** For one that is done with a callback when it has answered it. */
+export function answersAtOnce(server: Server, tally: Tally): Running {
+  return { server, tally, settle: () => Promise.resolve(), close: () => Promise.resolve() }
 }

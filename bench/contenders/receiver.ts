@@ -1,28 +1,60 @@
-/** The receiver as its users run it: memory store unless another is given, both proofs, one handler for every report. */
-import { createServer, type RequestListener } from 'node:http'
-import { createReceiver, type Middleware, type Store } from 'messaging-webhooks'
-import { credentials } from '../load/callbacks.ts'
-import type { Contender } from './contender.ts'
+/** The receiver as its users run it: both proofs, everything on, one handler for every report. */
+import { createServer } from 'node:http'
+import express from 'express'
+import { createReceiver, type Middleware } from 'messaging-webhooks'
+import { projectName } from '../load/requests.ts'
+import { AUTH_KEY, PATH, SIGNING_SECRET } from '../load/secrets.ts'
+import { prefilled } from './prefilled.ts'
+import { createTally, type Running, type StartOptions } from './contender.ts'
+import { STORES, type StoreName } from './stores.ts'
 
-/** `mount` says how the middleware stands in the server. */
-export function receiverContender(
-  name: string,
-  mount: (middleware: Middleware) => RequestListener,
-  store?: Store,
-): Contender {
-  const receiver = createReceiver({ credentials, store, logger: false })
-  let handled = 0
-  receiver.on('message.*', () => void (handled += 1))
-  const server = createServer(mount(receiver.middleware('status')))
+/** A disk takes its time with a whole round. */
+const SETTLE_MS = 300_000
+
+/** How the middleware stands in a server. */
+export const MOUNTS = {
+  'node-http': (middleware: Middleware) =>
+    createServer((request, response) => {
+      middleware(request, response)
+    }),
+  express: (middleware: Middleware) => createServer(express().use(PATH, middleware)),
+} as const
+
+export type MountName = keyof typeof MOUNTS
+
+export async function startReceiver(
+  mount: MountName,
+  storeName: StoreName,
+  { handlers = 1, projects, known = 0 }: StartOptions,
+): Promise<Running> {
+  const tally = createTally()
+  const { store, remove } = await STORES[storeName].make()
+  const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+  const receiver = createReceiver({
+    store: prefilled(store, known),
+    logger: false,
+    ...(projects === undefined
+      ? { credentials: pair }
+      : { projects: Object.fromEntries(Array.from({ length: projects }, (_, at) => [projectName(at), pairOf(at)])) }),
+  })
+  receiver.on('message.*', () => tally.count())
+  for (let more = 1; more < handlers; more += 1) receiver.on('message.*', () => {})
+  await receiver.start()
+  const server = MOUNTS[mount](receiver.middleware('status'))
   server.keepAliveTimeout = 75_000
   return {
-    name,
     server,
-    async verify(sent) {
-      // A disk takes its time with a whole round.
-      await receiver.drain({ deadlineMs: 120_000 })
-      if (handled !== sent) throw new Error(`${name}: handlers got ${handled} of ${sent} callbacks.`)
+    tally,
+    settle: () => receiver.drain({ deadlineMs: SETTLE_MS }).then(() => undefined),
+    async close() {
+      await receiver.close({ deadlineMs: 1_000 })
+      await remove()
     },
-    close: () => receiver.close({ deadlineMs: 1_000 }),
   }
+}
+
+/** The load signs for the first project; the others' pairs are tried where a body names no project. */
+function pairOf(index: number): { readonly authKey: string; readonly signingSecret: string } {
+  const suffix = index === 0 ? '' : `-${index}`
+  return { authKey: `${AUTH_KEY}${suffix}`, signingSecret: `${SIGNING_SECRET}${suffix}` }
 }

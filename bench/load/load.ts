@@ -1,35 +1,34 @@
-/** The load, as the benchmark sees it: a child process that makes callbacks and sends them. */
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-import type { Ask, Told } from './client.ts'
+/** The load as the benchmark's programs see it. */
+import { ask } from '../processes/asking.ts'
+import { CORES, startPinned } from '../processes/pinned.ts'
+import type { Holding, LoadQuestion, LoadResult, Made } from './process.ts'
+import type { ReportsWanted } from './requests.ts'
 
 interface Load {
-  /** Makes new callbacks, which every contender of a round gets. */
-  make(count: number): Promise<void>
-  /** Sends each of them once. Returns how long it took, in seconds; throws for a wrong answer. */
-  sendTo(port: number, connections: number): Promise<number>
+  /** Makes new reports, which every contender of a round gets. */
+  make(wanted: ReportsWanted): Promise<void>
+  /** Sends each of them once. Rejects for a wrong answer. */
+  send(
+    to: Omit<Extract<LoadQuestion, { readonly sendTo: number }>, 'sendTo'> & { readonly port: number },
+  ): Promise<LoadResult>
+  /** Opens connections that send all of a body but its last byte, until they are released. */
+  hold(how: { readonly port: number; readonly connections: number; readonly bodyBytes: number }): Promise<void>
+  release(): Promise<void>
   stop(): void
 }
 
 export function startLoad(): Load {
-  const child = fork(fileURLToPath(new URL('client.ts', import.meta.url)))
-
-  async function ask(what: Ask): Promise<Told> {
-    child.send(what)
-    const [told] = (await once(child, 'message')) as [Told]
-    if ('failed' in told) throw new Error(told.failed)
-    return told
-  }
-
+  const child = startPinned(new URL('process.ts', import.meta.url), [], CORES.load)
   return {
-    async make(count) {
-      await ask({ make: count })
+    async make(wanted) {
+      await ask<Made>(child, { make: wanted } satisfies LoadQuestion)
     },
-    async sendTo(port, connections) {
-      const told = await ask({ sendTo: port, connections })
-      if (!('seconds' in told)) throw new Error('The load told no time.')
-      return told.seconds
+    send: ({ port, ...how }) => ask<LoadResult>(child, { ...how, sendTo: port } satisfies LoadQuestion),
+    async hold({ port, ...how }) {
+      await ask<Holding>(child, { ...how, hold: port } satisfies LoadQuestion)
+    },
+    async release() {
+      await ask<Holding>(child, { release: true } satisfies LoadQuestion)
     },
     stop: () => void child.kill(),
   }

@@ -1,9 +1,9 @@
 /** The `authKey` field of every callback's body. Contract, "Webhook security pair" and "Callback authenticity". */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 
 /** What is kept of a key to compare with: equal lengths whatever the key's, so that length leaks nothing. */
 export function digestAuthKey(authKey: string): Buffer {
-  return createHash('sha256').update(authKey, 'utf8').digest()
+  return hash('sha256', authKey, 'buffer')
 }
 
 /** The digest of what the body has for a key. Only a non-empty string can be one: nothing is coerced. */

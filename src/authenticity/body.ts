@@ -2,6 +2,7 @@
  * Reads a body as far as its proof needs it, and cuts the secret out of what goes on. After this stage nothing carries an
  * authKey: not the payload, not the raw bytes, not an error.
  */
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { Problem } from '../events.ts'
 import { scanJson, type Span } from './json-scan.ts'
@@ -44,14 +45,22 @@ function readBody(bytes: Buffer): ReadBody {
   const { depth, values, authKeys, duplicateKey } = scanJson(bytes)
   if (depth > DEEPEST) return unreadable(bytes, 'too_deep', authKeys)
   if (values > MOST_VALUES) return unreadable(bytes, 'too_many_values', authKeys)
-  let value: unknown
-  try {
-    value = JSON.parse(textOf(bytes))
-  } catch {
-    return unreadable(bytes, 'not_json', authKeys)
-  }
+  const value = parseText(bytes)
+  if (value === undefined) return unreadable(bytes, 'not_json', authKeys)
   if (!isRecord(value)) return unreadable(bytes, isJsonText(value) ? 'double_encoded' : 'not_an_object', authKeys)
   return { bytes, fields: value, problem: undefined, authKeys, duplicateKey }
+}
+
+/** Undefined for what is no JSON. */
+function parseText(bytes: Buffer): unknown {
+  try {
+    // What is no UTF-8 takes longer to decode than all the rest, so it must be worth it. JSON's own characters are ASCII:
+    // whether it is JSON at all, any encoding shows that has ASCII in it.
+    if (!isUtf8(bytes)) JSON.parse(bytes.toString('latin1', markLength(bytes)))
+    return JSON.parse(textOf(bytes))
+  } catch {
+    return undefined
+  }
 }
 
 /** The same for a body that a parser before us has already turned into an object: its bytes are made anew. */
@@ -101,8 +110,11 @@ export function digestWithoutAuthKeys(body: ReadBody): Buffer {
 
 /** Text of the bytes without a byte order mark; what is not UTF-8 becomes U+FFFD. */
 export function textOf(bytes: Buffer): string {
-  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
-  return bytes.toString('utf8', hasMark ? 3 : 0)
+  return bytes.toString('utf8', markLength(bytes))
+}
+
+function markLength(bytes: Buffer): number {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

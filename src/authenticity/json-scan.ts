@@ -30,6 +30,8 @@ const CLOSE_LIST = 0x5d
 const AUTH_KEY = 'authKey'
 /** Names whose repetition changes what a callback means. */
 const DECISIVE_NAMES: ReadonlySet<string> = new Set(['messageId', 'status', 'statuses', 'project', 'timestamp'])
+/** What a name that we look for can begin with; its first character may be escaped. */
+const FIRST_BYTES: ReadonlySet<number> = new Set([AUTH_KEY, ...DECISIVE_NAMES, '\\'].map((name) => name.charCodeAt(0)))
 /** The longest decisive name with every character escaped; a longer one need not be decoded. */
 const LONGEST_NAME_BYTES = 9 * 6
 
@@ -123,6 +125,8 @@ function skipBlanks(bytes: Uint8Array, start: number): number {
 function readName(bytes: Uint8Array, start: number, end: number): string | undefined {
   const size = end - start - 2
   if (size < AUTH_KEY.length - 1 || size > LONGEST_NAME_BYTES) return undefined
+  const first = bytes[start + 1]
+  if (first === undefined || !FIRST_BYTES.has(first)) return undefined
   let name = ''
   for (let index = start + 1; index < end - 1; index += 1) {
     const byte = bytes[index]

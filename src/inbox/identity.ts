@@ -1,9 +1,9 @@
 /** What makes two callbacks the same event. Contract, "Delivery rules": callbacks come twice; a `messageId` is no event. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { CallbackKind } from '../events.ts'
 
-/** 128 bits, as 32 hexadecimal digits: far beyond chance for any number of events that one receiver sees. */
-const DIGEST_BYTES = 16
+/** 128 bits, in hexadecimal: far beyond chance for any number of events that one receiver sees. */
+const DIGEST_DIGITS = 32
 
 /** The identity of a report: two of one message with equal word, code and payload time are the same event. */
 export function reportIdentity(report: {
@@ -47,5 +47,7 @@ function digest(fields: readonly (string | undefined)[]): string {
   let joined = ''
   for (const field of fields) joined += field === undefined ? '-' : `${field.length}:${field}`
   // UTF-16, because UTF-8 would make all lone surrogates equal.
-  return createHash('sha256').update(joined, 'utf16le').digest().toString('hex', 0, DIGEST_BYTES)
+  const hex = hash('sha256', Buffer.from(joined, 'utf16le'), 'hex')
+  // A copy: a slice would keep the whole text for as long as a store keeps the identity.
+  return Buffer.from(hex, 'latin1').toString('latin1', 0, DIGEST_DIGITS)
 }

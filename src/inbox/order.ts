@@ -34,9 +34,10 @@ export function orderKey(report: {
   readonly id: string
 }): string {
   const { stage, id } = report
-  if (report.shape === 'sms') return `${padded(report.timestamp)}${stage}${NO_TIME}${id}`
+  // Joined, not added up: an added text keeps its parts for as long as a store keeps it.
+  if (report.shape === 'sms') return [padded(report.timestamp), stage, NO_TIME, id].join('')
   // A time of arrival would let the arrival decide after all.
-  return `${NO_TIME}${stage}${report.timestampSource === 'arrival' ? NO_TIME : padded(report.timestamp)}${id}`
+  return [NO_TIME, stage, report.timestampSource === 'arrival' ? NO_TIME : padded(report.timestamp), id].join('')
 }
 
 const SECONDS_DIGITS = 12

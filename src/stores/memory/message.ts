@@ -15,10 +15,10 @@ export interface Pending {
 
 export interface Message {
   readonly key: string
-  /** Unsettled events, sorted by order: only the first can be due. */
-  readonly pending: Pending[]
-  /** The identities of the settled ones. */
-  readonly settledIds: string[]
+  /** Unsettled events, sorted by order: only the first can be due. Replaced, not changed: see `NONE`. */
+  pending: readonly Pending[]
+  /** The identities of the settled ones. Replaced, too. */
+  settledIds: readonly string[]
   /** The greatest order handed over; and the same of reports that are not final, which alone make a final one late. */
   handed: string
   handedOpen: string
@@ -31,11 +31,14 @@ export interface Message {
   schedule: number
 }
 
+/** What most messages have for most of their time: a list that can grow has room for sixteen more, and there are many. */
+const NONE: readonly never[] = []
+
 export function newMessage(key: string): Message {
   return {
     key,
-    pending: [],
-    settledIds: [],
+    pending: NONE,
+    settledIds: NONE,
     handed: '',
     handedOpen: '',
     steps: 0,
@@ -58,8 +61,22 @@ export function enqueue(message: Message, pending: Pending, nowMs: number): void
       if (other.event.awaits === step && other.attempts === 0) other.dueMs = Math.min(other.dueMs, nowMs)
   }
   const at = message.pending.findIndex((other) => other.event.order > pending.event.order)
-  if (at === -1) message.pending.push(pending)
-  else message.pending.splice(at, 0, pending)
+  message.pending =
+    message.pending.length === 0
+      ? [pending]
+      : message.pending.toSpliced(at === -1 ? message.pending.length : at, 0, pending)
+}
+
+/** Takes an event that is settled out; of it, only its identity is kept. */
+export function settle(message: Message, pending: Pending): void {
+  message.pending = message.pending.length === 1 ? NONE : message.pending.filter((other) => other !== pending)
+  const { id } = pending.event
+  message.settledIds = message.settledIds.length === 0 ? [id] : [...message.settledIds, id]
+}
+
+/** Forgets that an event was settled, for it is to run again. */
+export function unsettle(message: Message, id: string): void {
+  message.settledIds = message.settledIds.filter((settled) => settled !== id)
 }
 
 /** Marks an event as handed over: what is older and comes from now on is late. */

@@ -18,7 +18,7 @@ import type {
 } from '../../inbox/store.ts'
 import { OptionsError } from '../../errors.ts'
 import { createDueHeap } from './due-heap.ts'
-import { enqueue, handOver, isKnown, newMessage, type Message, type Pending } from './message.ts'
+import { enqueue, handOver, isKnown, newMessage, settle, unsettle, type Message, type Pending } from './message.ts'
 
 /** The bounds of a memory store. */
 export interface MemoryStoreOptions {
@@ -84,18 +84,25 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
     }
   }
 
-  function activate(key: string): Message {
-    const message = active.get(key) ?? settled.get(key) ?? newMessage(key)
-    settled.delete(key)
-    active.set(key, message)
-    return message
+  function activate(key: string, known: Message | undefined): Message {
+    if (known === undefined) {
+      const message = newMessage(key)
+      active.set(key, message)
+      return message
+    }
+    if (settled.delete(key)) active.set(key, known)
+    return known
+  }
+
+  function find(key: string): Message | undefined {
+    return active.get(key) ?? settled.get(key)
   }
 
   function admitOne(event: NewEvent, nowMs: number): Admission {
-    const known = active.get(event.messageKey) ?? settled.get(event.messageKey)
+    const known = find(event.messageKey)
     if (known !== undefined && isKnown(known, event.id)) return 'duplicate'
     if (unsettled >= maxEvents || unsettledBytes + event.raw.length > maxBytes) return 'full'
-    const message = activate(event.messageKey)
+    const message = activate(event.messageKey, known)
     const late = isLate(event, message)
     const waits = !late && event.awaits !== 0 && (message.steps & event.awaits) === 0
     const dueMs = waits ? event.gapUntilMs : nowMs
@@ -172,8 +179,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       pending.dueMs = settlement.dueMs
     } else {
       const { id, raw, record } = pending.event
-      message.pending.splice(message.pending.indexOf(pending), 1)
-      message.settledIds.push(id)
+      settle(message, pending)
       unsettled -= 1
       unsettledBytes -= raw.length
       if (settlement.outcome === 'dead') {
@@ -203,7 +209,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       return settlements.map((settlement) => settleOne(settlement, nowMs))
     },
     latest(messageKey) {
-      const latest = (active.get(messageKey) ?? settled.get(messageKey))?.latest
+      const latest = find(messageKey)?.latest
       return latest && { record: latest.record, finals: latest.finals.map((final) => final.record) }
     },
     deadLetters({ after, limit }) {
@@ -219,9 +225,8 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       dead.delete(id)
       if (resolution === 'discard') return true
       const { event } = letter.pending
-      const message = activate(event.messageKey)
-      const at = message.settledIds.indexOf(id)
-      if (at !== -1) message.settledIds.splice(at, 1)
+      const message = activate(event.messageKey, find(event.messageKey))
+      unsettle(message, id)
       const late = resolution !== 'force' && isLate(event, message)
       enqueue(message, { event, late, replay: true, attempts: 0, dueMs: nowMs, token: 0 }, nowMs)
       unsettled += 1

@@ -1,0 +1,118 @@
+/** Every contender, and what it does and does not do: the report's tables come from here. Each is imported when it starts. */
+import type { Contender, Does } from './contender.ts'
+import type { MountName } from './receiver.ts'
+import { STORES, type StoreName } from './stores.ts'
+
+const NOTHING: Does = {
+  verifies: false,
+  reads: false,
+  dispatches: false,
+  dedupes: false,
+  orders: false,
+  retries: false,
+  stores: false,
+}
+const VERIFIES: Does = { ...NOTHING, verifies: true }
+
+function ours(mount: MountName, store: StoreName): Contender {
+  return {
+    label: `this receiver in ${mount === 'express' ? 'Express' : 'node:http'}, ${STORES[store].label}`,
+    scheme: 'service',
+    answers: 204,
+    does: {
+      verifies: true,
+      reads: true,
+      dispatches: true,
+      dedupes: true,
+      orders: true,
+      retries: true,
+      stores: STORES[store].durable,
+    },
+    start: async (options) => (await import('./receiver.ts')).startReceiver(mount, store, options),
+  }
+}
+
+export const CONTENDERS = {
+  'node-http-empty': {
+    label: 'node:http, body read (the floor)',
+    scheme: 'service',
+    answers: 204,
+    does: NOTHING,
+    start: async () => (await import('./node-http-empty.ts')).start(),
+  },
+  'node-http-verified': {
+    label: 'node:http, HMAC, JSON.parse, zod (the limit)',
+    scheme: 'service',
+    answers: 204,
+    does: { ...VERIFIES, reads: true },
+    start: async () => (await import('./node-http-verified.ts')).start(),
+  },
+  'express-empty': {
+    label: 'an empty Express route, body not read',
+    scheme: 'service',
+    answers: 204,
+    does: NOTHING,
+    start: async () => (await import('./express-empty.ts')).start(),
+  },
+  'express-by-hand': {
+    label: 'Express by hand: express.raw, HMAC, zod',
+    scheme: 'service',
+    answers: 204,
+    does: { ...VERIFIES, reads: true },
+    start: async () => (await import('./express-by-hand.ts')).start(),
+  },
+  octokit: {
+    label: '@octokit/webhooks in node:http',
+    scheme: 'github',
+    answers: 200,
+    does: { ...VERIFIES, dispatches: true },
+    start: async () => (await import('./octokit-webhooks.ts')).start(),
+  },
+  stripe: {
+    label: 'stripe constructEvent in Express',
+    scheme: 'stripe',
+    answers: 204,
+    does: VERIFIES,
+    start: async () => (await import('./stripe-in-express.ts')).start(),
+  },
+  svix: {
+    label: 'svix verify in Express',
+    scheme: 'svix',
+    answers: 204,
+    does: VERIFIES,
+    start: async () => (await import('./svix-in-express.ts')).start(),
+  },
+  'standard-webhooks': {
+    label: 'standardwebhooks verify in Express',
+    scheme: 'standard-webhooks',
+    answers: 204,
+    does: VERIFIES,
+    start: async () => (await import('./standard-webhooks-in-express.ts')).start(),
+  },
+  line: {
+    label: '@line/bot-sdk middleware in Express',
+    scheme: 'line',
+    answers: 204,
+    does: VERIFIES,
+    start: async () => (await import('./line-in-express.ts')).start(),
+  },
+  'node-http-memory': ours('node-http', 'memory'),
+  'node-http-sqlite': ours('node-http', 'sqlite'),
+  'express-memory': ours('express', 'memory'),
+  'express-sqlite': ours('express', 'sqlite'),
+} as const satisfies Readonly<Record<string, Contender>>
+
+export type ContenderName = keyof typeof CONTENDERS
+
+/** Checks names that somebody typed. Throws for one that there is not. */
+export function contenderNames(given: readonly string[]): readonly ContenderName[] {
+  return given.map((name) => {
+    if (!isContender(name))
+      throw new Error(`There is no contender “${name}”. There are: ${Object.keys(CONTENDERS).join(', ')}.`)
+    return name
+  })
+}
+
+function isContender(name: string): name is ContenderName {
+  return Object.hasOwn(CONTENDERS, name)
+}

@@ -1,0 +1,7 @@
+/** What both sides know. */
+export const AUTH_KEY = 'auth-key-of-the-benchmark-0123456789'
+export const SIGNING_SECRET = 'signing-secret-of-the-benchmark-0123456789'
+/** The same secret in the form in which svix and Standard Webhooks hand theirs out. */
+export const BASE64_SECRET = `whsec_${Buffer.from(SIGNING_SECRET).toString('base64')}`
+/** Every contender takes callbacks here. */
+export const PATH = '/webhooks/status'

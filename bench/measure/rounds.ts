@@ -1,0 +1,144 @@
+/** Interleaved rounds: every lane takes the same number of callbacks in each, right after the others. */
+import type { ContenderName } from '../contenders/table.ts'
+import { CONTENDERS } from '../contenders/table.ts'
+import type { StartOptions } from '../contenders/contender.ts'
+import { startLoad } from '../load/load.ts'
+import type { ReportsWanted } from '../load/requests.ts'
+import type { SchemeName } from '../load/schemes.ts'
+import { startServer, type ServerHandle } from '../server/server.ts'
+
+/** One row of a report: a contender, and how it is sent to. */
+export interface Lane {
+  readonly label: string
+  readonly contender: ContenderName
+  readonly start?: StartOptions
+  /** The folder of another checkout whose server this is; default: this one. */
+  readonly checkout?: string
+  /** Lanes of one key share a server process. Default: one of its own. */
+  readonly shares?: string
+  /** Default: the contender's own. */
+  readonly scheme?: SchemeName
+  readonly expect?: number
+  /** Whether its handlers get what is sent. Default true; false for duplicates and what is refused. */
+  readonly handled?: boolean
+  readonly connections?: number
+  /** Of the reports that a round makes; default: those of the whole program. */
+  readonly reports?: Omit<ReportsWanted, 'count'>
+  /** Gets reports of its own: where lanes share a server, it knows those of the one before. Default false. */
+  readonly fresh?: boolean
+  /** Requests a second; default: as many as go through. */
+  readonly rate?: number
+}
+
+/** One lane in one round. */
+export interface Sample {
+  /** From the first request to the last answer or the last handler, whichever is later; for one callback. */
+  readonly microseconds: number
+  /** Of all threads of the server, for one callback. */
+  readonly cpuMicroseconds: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly rssBytes: number
+  /** Before the round, after a collection. */
+  readonly heapBytes: number
+  /** Near 1 the load is the limit. */
+  readonly loadCpuShare: number
+}
+
+export interface Measured {
+  readonly lane: Lane
+  readonly samples: readonly Sample[]
+}
+
+export interface RoundsOptions {
+  readonly rounds: number
+  readonly warmUps: number
+  readonly callbacks: number
+  readonly connections: number
+  /** A folder for a CPU profile of each server; undefined for none. */
+  readonly profile?: string | undefined
+  /** Called before each round. */
+  readonly onRound?: (round: number) => void
+}
+
+interface Entrant {
+  readonly lane: Lane
+  readonly server: ServerHandle
+  /** Of the server, which lanes may share. */
+  readonly counts: { handled: number }
+  readonly samples: Sample[]
+}
+
+/**
+ * Runs all lanes. In each round another one is first, so that none always meets the machine as the same other left it;
+ * lanes that share a server stay together and in their order.
+ */
+export async function runRounds(lanes: readonly Lane[], options: RoundsOptions): Promise<readonly Measured[]> {
+  const load = startLoad()
+  const servers = new Map<string, Omit<Entrant, 'lane' | 'samples'>>()
+  try {
+    const groups = new Map<string, Entrant[]>()
+    for (const [index, lane] of lanes.entries()) {
+      const key = lane.shares ?? String(index)
+      const shared = servers.get(key) ?? {
+        server: await startServer(lane.contender, {
+          options: lane.start,
+          profile: options.profile,
+          checkout: lane.checkout,
+        }),
+        counts: { handled: 0 },
+      }
+      servers.set(key, shared)
+      groups.set(key, [...(groups.get(key) ?? []), { lane, samples: [], ...shared }])
+    }
+    const turns = [...groups.values()]
+    for (let round = 0; round < options.warmUps + options.rounds; round += 1) {
+      options.onRound?.(round)
+      const first = round % turns.length
+      let made: string | undefined
+      for (const entrants of [...turns.slice(first), ...turns.slice(0, first)]) {
+        for (const entrant of entrants) {
+          const wanted = { count: options.callbacks, ...entrant.lane.reports }
+          const isNew = entrant.lane.fresh === true || JSON.stringify(wanted) !== made
+          if (isNew) await load.make(wanted)
+          made = JSON.stringify(wanted)
+          const sample = await runLane(entrant, load, options)
+          if (round >= options.warmUps) entrant.samples.push(sample)
+        }
+      }
+    }
+    return turns.flat().map(({ lane, samples }) => ({ lane, samples }))
+  } finally {
+    load.stop()
+    for (const { server } of servers.values()) await server.close()
+  }
+}
+
+async function runLane(
+  { lane, server, counts }: Entrant,
+  load: ReturnType<typeof startLoad>,
+  { callbacks, connections }: RoundsOptions,
+): Promise<Sample> {
+  const { scheme, answers } = CONTENDERS[lane.contender]
+  // What others left behind is collected before the clock runs.
+  const before = await server.settled(counts.handled, { gc: true })
+  const sent = await load.send({
+    port: server.port,
+    scheme: lane.scheme ?? scheme,
+    expect: lane.expect ?? answers,
+    connections: lane.connections ?? connections,
+    rate: lane.rate,
+  })
+  if (lane.handled ?? true) counts.handled += callbacks
+  const state = await server.settled(counts.handled)
+  const lastMs = Math.max(sent.lastAnswerAtMs, state.lastHandledAtMs)
+  return {
+    microseconds: ((lastMs - sent.startedAtMs) * 1_000) / callbacks,
+    cpuMicroseconds: ((state.cpuMs - before.cpuMs) * 1_000) / callbacks,
+    p50Ms: sent.p50Ms,
+    p99Ms: sent.p99Ms,
+    rssBytes: state.rssBytes,
+    heapBytes: before.heapBytes,
+    loadCpuShare: sent.cpuShare,
+  }
+}

@@ -1,0 +1,38 @@
+import { prove } from '../../src/authenticity/authenticate.ts'
+import { credentialsSource } from '../../src/authenticity/credentials.ts'
+import { readSignatureHeader } from '../../src/authenticity/signature.ts'
+import { systemClock } from '../../src/clock.ts'
+import { AUTH_KEY, SIGNING_SECRET } from '../load/secrets.ts'
+import { eachInTurn } from './samples.ts'
+import type { Step } from './step.ts'
+
+export const verify: Step = {
+  what: 'both proofs: the header read, HMAC, authKey',
+  prepare() {
+    const { pairsFor } = credentialsSource({
+      credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
+      projects: undefined,
+      clock: systemClock(),
+      lookupTimeoutMs: 1_000,
+    })
+    const pairs = pairsFor(undefined)
+    if (pairs instanceof Promise) throw new Error('Fixed pairs were looked up.')
+    const nowMs = Date.now()
+    return eachInTurn(({ header, body }) => {
+      const proof = prove(
+        {
+          header: readSignatureHeader([header]),
+          body,
+          inexact: undefined,
+          policy: 'either',
+          toleranceSeconds: 86_400,
+          nowMs,
+        },
+        pairs,
+        'My Shop',
+      )
+      if (!proof.proved || proof.proof !== 'both') throw new Error('A good callback was not proved.')
+      return proof
+    })
+  },
+}

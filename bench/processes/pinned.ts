@@ -1,0 +1,28 @@
+/** Child processes on a core of their own, so that server and load do not take each other's time. */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+/** The core of every server, and the one of the load. */
+export const CORES = { server: 0, load: 1 } as const
+
+const canPin =
+  availableParallelism() > 1 &&
+  Object.values(CORES).every((core) => spawnSync('taskset', ['-c', String(core), 'true']).status === 0)
+
+/** For the report's head. */
+export const PINNING = canPin
+  ? `servers on core ${CORES.server}, load on core ${CORES.load}`
+  : 'not pinned: there is no taskset, or only one core'
+
+/** Starts a program of ours with a channel for questions. */
+export function startPinned(
+  program: URL,
+  args: readonly string[],
+  core: number,
+  nodeFlags: readonly string[] = [],
+): ChildProcess {
+  const command = [process.execPath, '--expose-gc', ...nodeFlags, fileURLToPath(program), ...args]
+  const [file = process.execPath, ...rest] = canPin ? ['taskset', '-c', String(core), ...command] : command
+  return spawn(file, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+}

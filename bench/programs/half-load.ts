@@ -1,0 +1,47 @@
+/** How long does an answer take at half of what a store can take, memory beside the durable ones? */
+import { STORES, type StoreName } from '../contenders/stores.ts'
+import { ratioOf, spreadOf } from '../measure/ratios.ts'
+import { runRounds, type Lane } from '../measure/rounds.ts'
+import { FIGURES_HEAD, FIGURES_NOTE, figures, ratio } from '../report/format.ts'
+import type { Report } from '../report/report.ts'
+import type { Settings } from '../settings.ts'
+import { dataOf } from './lanes.ts'
+import { describeRounds, roundsOf } from './program.ts'
+
+export async function runHalfLoad(settings: Settings): Promise<Report> {
+  const options = roundsOf(settings)
+  // The table's own names.
+  const stores = Object.keys(STORES) as StoreName[]
+  const lane = (store: StoreName): Lane => ({ label: STORES[store].label, contender: `node-http-${store}` })
+  const full = await runRounds(stores.map(lane), roundsOf(settings, { rounds: Math.min(3, settings.rounds) }))
+  const rates = full.map(({ samples }) => 1e6 / spreadOf(samples.map((sample) => sample.microseconds)).median)
+  // Each at half of its own, and memory at the half of each other one too, for the same load to be compared.
+  const lanes = stores.flatMap((store, index): readonly Lane[] => {
+    const rate = (rates[index] ?? 0) / 2
+    const own = { ...lane(store), rate }
+    return store === 'memory' ? [own] : [{ ...lane('memory'), label: `memory at the rate of ${store}`, rate }, own]
+  })
+  const measured = await runRounds(lanes, options)
+  const p99s = measured.map(({ samples }) => samples.map((sample) => sample.p99Ms))
+  return {
+    title: 'How long an answer takes at half load',
+    notes: [
+      describeRounds(options),
+      'Sent at a fixed rate, half of what the store took at full load; measured from when each was due.',
+      FIGURES_NOTE,
+    ],
+    tables: [
+      {
+        head: ['store', 'a second', 'p99 beside memory', ...FIGURES_HEAD],
+        rows: measured.map(({ lane: { label, rate }, samples }, index) => [
+          label,
+          (rate ?? 0).toFixed(0),
+          // The row before each durable store is memory at the same rate.
+          index < 2 || index % 2 === 1 ? '' : ratio(ratioOf(p99s[index] ?? [], p99s[index - 1] ?? [])),
+          ...figures(samples),
+        ]),
+      },
+    ],
+    data: dataOf(measured),
+  }
+}

@@ -1,0 +1,82 @@
+/** What does it cost to take a callback, beside what others ask for less work, and beside the least that can be done? */
+import { CONTENDERS, contenderNames, type ContenderName } from '../contenders/table.ts'
+import { ratioOf, type Spread } from '../measure/ratios.ts'
+import { runRounds, type Measured } from '../measure/rounds.ts'
+import { FIGURES_HEAD, FIGURES_NOTE, figures, ratio } from '../report/format.ts'
+import type { Report, Table } from '../report/report.ts'
+import type { Settings } from '../settings.ts'
+import { describeRounds, roundsOf } from './program.ts'
+
+const LIMIT: ContenderName = 'node-http-verified'
+
+export async function runPeers(settings: Settings): Promise<Report> {
+  const names = contenderNames(settings.only ?? Object.keys(CONTENDERS))
+  const options = roundsOf(settings)
+  const base = names.includes(LIMIT) ? LIMIT : names[0]
+  const measured = await runRounds(
+    names.map((contender) => ({ label: CONTENDERS[contender].label, contender })),
+    options,
+  )
+  const baseSamples = measured.find(({ lane }) => lane.contender === base)?.samples ?? []
+  const rows = measured.map((row) => ({
+    ...row,
+    rate: ratioOf(
+      baseSamples.map((sample) => sample.microseconds),
+      row.samples.map((sample) => sample.microseconds),
+    ),
+    cpu: ratioOf(
+      baseSamples.map((sample) => sample.cpuMicroseconds),
+      row.samples.map((sample) => sample.cpuMicroseconds),
+    ),
+  }))
+  const baseLabel = base === undefined ? '' : CONTENDERS[base].label
+  return {
+    title: `Callbacks a second, beside “${baseLabel}”`,
+    notes: [
+      describeRounds(options),
+      'rate: callbacks a second until the last handler ran; by CPU: the same for the server’s CPU time alone.',
+      FIGURES_NOTE,
+    ],
+    tables: [ratesTable(rows), doesTable(measured), pairsTable(measured)],
+    data: rows.map(({ lane, samples, rate, cpu }) => ({ contender: lane.contender, rate, cpu, samples })),
+    chart: {
+      title: `Callbacks a second; 1 is ${baseLabel}`,
+      bars: rows.map(({ lane, rate }) => ({ label: lane.label, value: rate.median, ours: isOurs(lane.contender) })),
+    },
+  }
+}
+
+function ratesTable(rows: readonly (Measured & { readonly rate: Spread; readonly cpu: Spread })[]): Table {
+  return {
+    head: ['contender', 'rate', 'by CPU', ...FIGURES_HEAD],
+    rows: rows.map(({ lane, samples, rate, cpu }) => [lane.label, ratio(rate), ratio(cpu), ...figures(samples)]),
+  }
+}
+
+function doesTable(measured: readonly Measured[]): Table {
+  const columns = ['verifies', 'reads', 'dispatches', 'dedupes', 'orders', 'retries', 'stores'] as const
+  return {
+    head: ['does', ...columns],
+    rows: measured.map(({ lane }) => {
+      const { label, does } = CONTENDERS[lane.contender]
+      return [label, ...columns.map((column) => (does[column] ? 'yes' : '-'))]
+    }),
+  }
+}
+
+/** Each of ours beside each of the others: a ratio of two medians would be no paired one. */
+function pairsTable(measured: readonly Measured[]): Table {
+  const ours = measured.filter(({ lane }) => isOurs(lane.contender))
+  const times = ({ samples }: Measured): readonly number[] => samples.map((sample) => sample.microseconds)
+  return {
+    head: ['as fast as the one to the left', ...ours.map(({ lane }) => lane.contender)],
+    rows: measured.map((other) => [
+      other.lane.label,
+      ...ours.map((own) => (own === other ? '' : ratio(ratioOf(times(other), times(own))))),
+    ]),
+  }
+}
+
+function isOurs(contender: ContenderName): boolean {
+  return CONTENDERS[contender].does.dedupes
+}

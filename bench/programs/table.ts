@@ -1,0 +1,33 @@
+/** The benchmark's programs: the command line and its help come from here. */
+import { runAgainst } from './against.ts'
+import { runBodySize } from './body-size.ts'
+import { runConnections } from './connections.ts'
+import { runDuplicates } from './duplicates.ts'
+import { runForged } from './forged.ts'
+import { runHalfLoad } from './half-load.ts'
+import { runHandlers } from './handlers.ts'
+import { runKnown } from './known.ts'
+import { runMicro } from './micro.ts'
+import { runPeers } from './peers.ts'
+import { runSlow } from './slow.ts'
+import type { Program } from './program.ts'
+
+export const PROGRAMS = {
+  peers: { what: 'Every contender beside the least that verified work costs.', run: runPeers },
+  duplicates: { what: 'Callbacks that come twice, in every store.', run: runDuplicates },
+  forged: { what: 'Bad digests, bad keys and garbage; 256 KiB of them too.', run: runForged },
+  'half-load': { what: 'How long an answer takes at half load, in every store.', run: runHalfLoad },
+  known: { what: 'Cost against the number of messages known, and memory for each.', run: runKnown },
+  'body-size': { what: 'Cost against the size of the body.', run: runBodySize },
+  connections: { what: 'Cost against the number of connections.', run: runConnections },
+  handlers: { what: 'Cost against the number of handlers.', run: runHandlers },
+  slow: { what: 'Memory of a thousand slow connections.', run: runSlow },
+  against: { what: 'This checkout beside another one, built, in the folder --checkout.', run: runAgainst },
+  micro: { what: 'Each step of the pipeline alone: microseconds and bytes.', run: runMicro },
+} as const satisfies Readonly<Record<string, Program>>
+
+export type ProgramName = keyof typeof PROGRAMS
+
+export function isProgram(name: string): name is ProgramName {
+  return Object.hasOwn(PROGRAMS, name)
+}

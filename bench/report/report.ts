@@ -1,0 +1,39 @@
+/** What a program of the benchmark hands back: rows for people, data for machines, and bars where they say more. */
+
+export interface Report {
+  readonly title: string
+  /** How to read it. */
+  readonly notes: readonly string[]
+  readonly tables: readonly Table[]
+  /** Everything that was measured. */
+  readonly data: unknown
+  readonly chart?: Chart
+}
+
+export interface Table {
+  readonly head: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+export interface Chart {
+  readonly title: string
+  readonly bars: readonly { readonly label: string; readonly value: number; readonly ours: boolean }[]
+}
+
+/** As text: the first column to the left, the others to the right. */
+export function textOf({ title, notes, tables }: Report): string {
+  const parts = [title, '='.repeat(title.length), ...notes, '']
+  for (const { head, rows } of tables) {
+    const all = [head, ...rows]
+    const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)))
+    const line = (row: readonly string[]): string =>
+      row
+        .map((cell, column) => {
+          const width = widths[column] ?? 0
+          return column === 0 ? cell.padEnd(width) : cell.padStart(width)
+        })
+        .join('  ')
+    parts.push(line(head), widths.map((width) => '-'.repeat(width)).join('  '), ...rows.map(line), '')
+  }
+  return parts.join('\n')
+}

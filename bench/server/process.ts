@@ -1,0 +1,68 @@
+/** A server, a process of its own: one contender, and nothing of the others in its memory or its compiled code. */
+import { once } from 'node:events'
+import { CONTENDERS, type ContenderName } from '../contenders/table.ts'
+import type { StartOptions } from '../contenders/contender.ts'
+import { answerQuestions } from '../processes/asking.ts'
+import { sharedNowMs } from '../processes/clock.ts'
+
+export type ServerQuestion =
+  | { readonly listen: true }
+  /** Waits until so many callbacks in all have come to their end; `gc`: and collects garbage before it weighs. */
+  | { readonly settled: number; readonly gc: boolean }
+  | { readonly close: true }
+
+export interface Listening {
+  readonly port: number
+}
+
+export interface ServerState {
+  /** When the last handler was called, on the clock that all processes share; 0 for none. */
+  readonly lastHandledAtMs: number
+  /** Of all threads, since the start. */
+  readonly cpuMs: number
+  readonly rssBytes: number
+  readonly heapBytes: number
+  /** Outside of the heap. */
+  readonly bufferBytes: number
+}
+
+export interface Closed {
+  readonly closed: true
+}
+
+const [name = '', options = '{}'] = process.argv.slice(2)
+// The parent takes both from the same tables.
+const contender = CONTENDERS[name as ContenderName]
+const running = await contender.start(JSON.parse(options) as StartOptions)
+const { server, tally } = running
+
+answerQuestions(async (asked): Promise<Listening | ServerState | Closed> => {
+  // Only `server.ts` asks.
+  const question = asked as ServerQuestion
+  if ('listen' in question) {
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const address = server.address()
+    if (address === null || typeof address === 'string') throw new Error(`${name} listens on no port.`)
+    return { port: address.port }
+  }
+  if ('close' in question) {
+    server.closeAllConnections()
+    server.close()
+    await running.close()
+    return { closed: true }
+  }
+  await running.settle()
+  if (tally.handled !== question.settled)
+    throw new Error(`${name}: handlers got ${tally.handled} of ${question.settled} callbacks.`)
+  if (question.gc) globalThis.gc?.()
+  const { user, system } = process.cpuUsage()
+  const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
+  const lastHandledAtMs = tally.handled === 0 ? 0 : sharedNowMs() - tally.sinceLastMs
+  return {
+    lastHandledAtMs,
+    cpuMs: (user + system) / 1_000,
+    rssBytes: rss,
+    heapBytes: heapUsed,
+    bufferBytes: arrayBuffers,
+  }
+})

@@ -1,0 +1,51 @@
+/** A contender's process as the benchmark's programs see it. */
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { ContenderName } from '../contenders/table.ts'
+import type { StartOptions } from '../contenders/contender.ts'
+import { ask } from '../processes/asking.ts'
+import { CORES, startPinned } from '../processes/pinned.ts'
+import type { Closed, Listening, ServerQuestion, ServerState } from './process.ts'
+
+export interface ServerHandle {
+  readonly port: number
+  /** Waits for the handlers of `handled` callbacks in all, and rejects where they were not as many. */
+  settled(handled: number, options?: { readonly gc?: boolean }): Promise<ServerState>
+  close(): Promise<void>
+}
+
+interface HowToStart {
+  readonly options?: StartOptions | undefined
+  /** A folder for a CPU profile; undefined for none. */
+  readonly profile?: string | undefined
+  /** The folder of another checkout, built, whose server runs instead; undefined for this one. */
+  readonly checkout?: string | undefined
+}
+
+export async function startServer(
+  name: ContenderName,
+  { options = {}, profile, checkout }: HowToStart = {},
+): Promise<ServerHandle> {
+  const child = startPinned(
+    checkout === undefined
+      ? new URL('process.ts', import.meta.url)
+      : pathToFileURL(resolve(checkout, 'bench/server/process.ts')),
+    [name, JSON.stringify(options)],
+    CORES.server,
+    profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${name}.cpuprofile`],
+  )
+  const { port } = await ask<Listening>(child, { listen: true } satisfies ServerQuestion)
+  return {
+    port,
+    settled: (handled, { gc = false } = {}) =>
+      ask<ServerState>(child, { settled: handled, gc } satisfies ServerQuestion),
+    async close() {
+      try {
+        await ask<Closed>(child, { close: true } satisfies ServerQuestion)
+      } finally {
+        // It ends by itself, so that a profile is written.
+        child.disconnect()
+      }
+    },
+  }
+}

@@ -1,0 +1,71 @@
+/** What can be said on the command line: one table, from which the parser and the help come. */
+import { parseArgs } from 'node:util'
+
+export interface Settings {
+  readonly rounds: number
+  readonly warmUps: number
+  readonly callbacks: number
+  readonly connections: number
+  /** Contenders of `peers`, stores of `known`, steps of `micro`; undefined for all. */
+  readonly only: readonly string[] | undefined
+  readonly quick: boolean
+  readonly json: string | undefined
+  readonly svg: string | undefined
+  readonly profile: string | undefined
+  readonly checkout: string | undefined
+}
+
+const OPTIONS = {
+  only: { type: 'string', what: 'Only these contenders, stores (`known`) or steps (`micro`), with commas between.' },
+  rounds: { type: 'string', what: 'Counted rounds. Default 11; with --quick 3.' },
+  'warm-ups': { type: 'string', what: 'Rounds before them that do not count. Default 3; with --quick 1.' },
+  callbacks: {
+    type: 'string',
+    what: 'Callbacks that each contender gets in a round. Default 10000; with --quick 1000.',
+  },
+  connections: { type: 'string', what: 'Connections of the load. Default 32.' },
+  quick: { type: 'boolean', what: 'A short look: see the defaults above. Its figures are no results.' },
+  json: { type: 'string', what: 'Write everything that was measured to this file.' },
+  svg: { type: 'string', what: 'Write the chart of `peers` to this file.' },
+  profile: { type: 'string', what: 'Write a CPU profile of each server to this folder; it costs some speed.' },
+  checkout: { type: 'string', what: 'The folder of the other checkout, for `against`.' },
+  help: { type: 'boolean', what: 'This text.' },
+} as const
+
+/** Undefined where help was asked for. Throws for what cannot be understood. */
+export function readSettings(
+  args: readonly string[],
+): { readonly settings: Settings; readonly programs: readonly string[] } | undefined {
+  const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
+  if (values.help === true) return undefined
+  const quick = values.quick === true
+  return {
+    programs: positionals,
+    settings: {
+      rounds: count('rounds', values.rounds, quick ? 3 : 11),
+      warmUps: count('warm-ups', values['warm-ups'], quick ? 1 : 3, 0),
+      callbacks: count('callbacks', values.callbacks, quick ? 1_000 : 10_000),
+      connections: count('connections', values.connections, 32),
+      only: values.only?.split(','),
+      quick,
+      json: values.json,
+      svg: values.svg,
+      profile: values.profile,
+      checkout: values.checkout,
+    },
+  }
+}
+
+function count(name: string, text: string | undefined, otherwise: number, least = 1): number {
+  const value = text === undefined ? otherwise : Number(text)
+  if (!Number.isInteger(value) || value < least)
+    throw new Error(`--${name} is ${String(text)}; expected a whole number from ${least} on.`)
+  return value
+}
+
+/** The options, a line each. */
+export function optionsHelp(): string {
+  return Object.entries(OPTIONS)
+    .map(([name, { type, what }]) => `  --${name}${type === 'string' ? ' …' : ''}`.padEnd(20) + what)
+    .join('\n')
+}

@@ -1,0 +1,100 @@
+/** The benchmark is a program like any other: it runs, its tables hold what was measured, and a wrong answer fails it. */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, expect, test } from 'vitest'
+import { ratioOf, spreadOf } from '../../bench/measure/ratios.ts'
+import { runRounds } from '../../bench/measure/rounds.ts'
+import { CONTENDERS } from '../../bench/contenders/table.ts'
+import { PROGRAMS } from '../../bench/programs/table.ts'
+import { svgOf } from '../../bench/report/svg.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'bench-test-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const SLOW_MACHINE_MS = 120_000
+const ONE_ROUND = { rounds: 1, warmUps: 0, callbacks: 50, connections: 4 } as const
+
+async function bench(...args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, ['bench/main.ts', ...args])
+  return stdout
+}
+
+test(
+  'one quick round prints a table and writes what was measured',
+  async () => {
+    const [json, svg] = [join(folder, 'peers.json'), join(folder, 'peers.svg')]
+    const text = await bench(
+      ...['peers', '--quick', '--rounds', '1', '--warm-ups', '0', '--callbacks', '100', '--connections', '4'],
+      ...['--only', 'node-http-verified,node-http-memory,octokit', '--json', json, '--svg', svg],
+    )
+    expect(text).toContain(CONTENDERS['node-http-memory'].label)
+    const { programs } = JSON.parse(await readFile(json, 'utf8')) as {
+      programs: { peers: readonly { contender: string; samples: readonly Record<string, number>[] }[] }
+    }
+    expect(programs.peers.map(({ contender }) => contender)).toEqual([
+      'node-http-verified',
+      'node-http-memory',
+      'octokit',
+    ])
+    for (const { samples } of programs.peers) {
+      expect(samples).toHaveLength(1)
+      for (const figure of ['microseconds', 'cpuMicroseconds', 'p50Ms', 'p99Ms', 'rssBytes', 'heapBytes'])
+        expect(samples[0]?.[figure]).toBeGreaterThan(0)
+    }
+    expect(await readFile(svg, 'utf8')).toContain('</svg>')
+  },
+  SLOW_MACHINE_MS,
+)
+
+test(
+  'a wrong status fails the run',
+  async () => {
+    const forgedButExpectedToBeTaken = {
+      label: 'forged',
+      contender: 'node-http-memory',
+      scheme: 'forged-digest',
+      expect: 204,
+    } as const
+    await expect(runRounds([forgedButExpectedToBeTaken], ONE_ROUND)).rejects.toThrow('answered 401 instead of 204')
+  },
+  SLOW_MACHINE_MS,
+)
+
+test(
+  'a callback that no handler got fails the run',
+  async () => {
+    // Refused, as is expected, but said to be handled.
+    const lane = { label: 'forged', contender: 'node-http-memory', scheme: 'forged-key', expect: 401 } as const
+    await expect(runRounds([lane], ONE_ROUND)).rejects.toThrow('handlers got 0 of 50')
+  },
+  SLOW_MACHINE_MS,
+)
+
+test(
+  'the help names every program and every contender, and a name that there is not is refused',
+  async () => {
+    const help = await bench('--help')
+    for (const name of [...Object.keys(PROGRAMS), ...Object.keys(CONTENDERS)]) expect(help).toContain(`  ${name} `)
+    await expect(bench('peers', '--only', 'nobody')).rejects.toThrow('There is no contender “nobody”')
+    await expect(bench('nothing')).rejects.toThrow('There is no program “nothing”')
+    await expect(bench('--rounds', '0')).rejects.toThrow('--rounds is 0')
+  },
+  SLOW_MACHINE_MS,
+)
+
+test('a ratio is the median of those of each round, whatever the machine did in one of them', () => {
+  // In the second round everything took ten times as long.
+  expect(ratioOf([100, 1_000, 100], [200, 2_000, 100])).toEqual({ median: 0.5, least: 0.5, most: 1 })
+  expect(spreadOf([4, 1, 3, 2])).toEqual({ median: 2.5, least: 1, most: 4 })
+})
+
+test('a chart shows every bar, and text as text', () => {
+  const svg = svgOf({ title: 'a < b & c', bars: [{ label: '<b>', value: 0.5, ours: true }] })
+  expect(svg).toContain('a &lt; b &amp; c')
+  expect(svg).toContain('&lt;b&gt;')
+  expect(svg).not.toContain('<b>')
+})
