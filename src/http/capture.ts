@@ -3,6 +3,7 @@
  * signature is made over the raw body, so it is read before anything parses it.
  */
 import type { IncomingMessage } from 'node:http'
+import getRawBody, { type RawBodyError } from 'raw-body'
 import type { Clock } from '../clock.ts'
 import type { Inflight } from './inflight.ts'
 
@@ -53,42 +54,29 @@ function readStream(
   return new Promise((resolve) => {
     const reader = inflight.enter(request)
     const chunks: Buffer[] = []
-    let received = 0
-    function onData(chunk: Buffer): void {
+    const onData = (chunk: Buffer): void => {
       chunks.push(chunk)
-      received += chunk.length
-      if (received > maxBodyBytes) {
-        // Whoever answers decides how much of the rest is read.
-        request.pause()
-        fail('body_too_large')
-      } else {
-        reader.add(chunk.length)
-      }
+      reader.add(chunk.length)
     }
-    function onEnd(): void {
-      if (announced === undefined || announced === received) settle(exact(Buffer.concat(chunks, received)))
-      else fail('body_incomplete')
-    }
-    // A broken connection says so by an error, by closing without a word, or by both.
-    const onGone = (): void => fail('body_incomplete')
-    const cancelDeadline = clock.setTimer(() => fail('body_too_slow'), bodyTimeoutMs)
-    const fail = (reason: CaptureFailure): void => settle({ kind: 'failed', reason })
+    // raw-body takes a stream that closes without a word for one that will still say something.
+    const onClose = (): void => settle({ kind: 'failed', reason: 'body_incomplete' })
+    const cancelDeadline = clock.setTimer(() => settle({ kind: 'failed', reason: 'body_too_slow' }), bodyTimeoutMs)
+    /** May be called again by whatever ends later; the first call decides. */
     function settle(captured: Captured): void {
       cancelDeadline()
       request.off('data', onData)
-      request.off('end', onEnd)
-      request.off('error', onGone)
-      request.off('close', onGone)
+      request.off('close', onClose)
       reader.release()
       // A client that left after its last byte has sent a whole callback.
       const rest =
         captured.kind === 'failed' && captured.reason === 'body_incomplete' ? unreadRest(request, chunks) : undefined
       resolve(rest === undefined ? captured : exact(rest))
     }
-    request.on('end', onEnd)
-    request.on('error', onGone)
-    request.on('close', onGone)
-    // The last, for it sets the stream going.
+    request.on('close', onClose)
+    getRawBody(request, { limit: maxBodyBytes, length: announced ?? null }, (error: RawBodyError | null, bytes) => {
+      settle(error ? { kind: 'failed', reason: reasonOf(error) } : exact(bytes))
+    })
+    // After raw-body's own listener: adding the first one sets the stream going.
     request.on('data', onData)
     // Somebody before us may have paused it to look something up.
     request.resume()
@@ -133,6 +121,10 @@ function unreadRest(request: IncomingMessage, chunks: readonly Buffer[]): Buffer
 function announcedLength(request: IncomingMessage): number | undefined {
   const text = request.headers['content-length']
   return text === undefined ? undefined : Number(text)
+}
+
+function reasonOf(error: { readonly type?: string }): CaptureFailure {
+  return error.type === 'entity.too.large' ? 'body_too_large' : 'body_incomplete'
 }
 
 function failed(reason: CaptureFailure): Promise<Captured> {
