@@ -12,7 +12,7 @@ export const dispatch: Step = {
     const handlers = createHandlerRegistry()
     let handled = 0
     handlers.add('message.*', () => void (handled += 1))
-    const attempt = createAttempts({
+    const attempts = createAttempts({
       clock,
       handlers,
       retry: { attempts: 1, initialDelayMs: 1, maxDelayMs: 1 },
@@ -22,6 +22,7 @@ export const dispatch: Step = {
       report: (error) => {
         throw error
       },
+      handedOver: () => {},
       secrets: () => [],
     })
     const next = freshEvents()
@@ -30,7 +31,7 @@ export const dispatch: Step = {
       const before = handled
       const claim = { id, messageKey, record, raw, token: 1, attempt: 1, late: false, replay: false }
       const controller = new AbortController()
-      const { outcome } = await attempt({ claim, controller, extras: undefined, onHung: () => {} })
+      const { outcome } = await attempts.make({ claim, controller, extras: undefined, onHung: () => {} })
       if (outcome !== 'done' || handled !== before + 1) throw new Error('The handler did not run.')
     }
   },
