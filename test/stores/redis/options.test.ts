@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { OptionsError } from 'messaging-webhooks'
 import { redisStore, type RedisClient, type RedisStoreOptions } from 'messaging-webhooks/redis'
 import { createClient, createClientPool, createSentinel } from 'redis'
+import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 
 const client = createClient()
@@ -47,12 +48,12 @@ test('clients that would be misunderstood are refused', () => {
 test('who closes a store while its server is away need not wait for it', { timeout: 120_000 }, async () => {
   const away = createClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: 50 } })
   const store = redisStore({ client: away, commandTimeoutMs: 200 })
-  const opening = async (): Promise<unknown> =>
-    Promise.resolve(store.open({ onWork() {} })).catch((error: unknown) => error)
+  const opening = async (): Promise<string> =>
+    Promise.resolve(store.open({ onWork() {} })).then(
+      () => 'opened',
+      (error: unknown) => inspect(error),
+    )
   // A busy machine may take longer than that to refuse a connection.
-  await expect.poll(opening, { timeout: 60_000 }).toMatchObject({
-    code: 'store_slow',
-    cause: expect.objectContaining({ message: expect.stringContaining('ECONNREFUSED') }),
-  })
+  await expect.poll(opening, { timeout: 60_000 }).toMatch(/could not be reached[^]*ECONNREFUSED/)
   expect(away.isOpen).toBe(false)
 })
