@@ -1,0 +1,195 @@
+/** `dead-letters` as a process, on the stores that several machines share; each has a schema or a prefix of its own. */
+import { createReceiver, type Store } from 'messaging-webhooks'
+import { migratePostgres, postgresStore } from 'messaging-webhooks/postgres'
+import { redisStore } from 'messaging-webhooks/redis'
+import { callback, deliver } from 'messaging-webhooks/testing'
+import { createClient } from 'redis'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from '../stores/postgres/schema.ts'
+import { useCluster } from '../stores/redis/own-cluster.ts'
+import { clusterClientFor, freshPrefix, skipsWithoutRedis, useRedis } from '../stores/redis/own-redis.ts'
+import { AUTH_KEY, jsonLines, PATIENCE, runCli, SIGNING_SECRET } from './cli.ts'
+import { without } from './without-packages.ts'
+
+const PATIENT = { timeout: 180_000 }
+const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
+const withoutRedis = skipsWithoutRedis()
+
+/** A store on a server, as a receiver has it and as the command line is told of it. */
+interface Shared {
+  readonly store: () => Store
+  readonly url: string
+  readonly flags: readonly string[]
+  /** What must not be printed. */
+  readonly password?: string
+}
+
+/** The environment, for a URL that has a password in it. */
+type Env = NodeJS.ProcessEnv
+
+function running(store: Store) {
+  const receiver = createReceiver({ credentials, store, retry: { attempts: 1 }, spool: false, logger: false })
+  onTestFinished(() => receiver.close({ deadlineMs: 1_000 }))
+  return receiver
+}
+
+/** Makes a dead letter for each id, replays one while a receiver runs that hands it over, and removes another. */
+async function worksOn({ store, url, flags, password }: Shared, env: Env = {}): Promise<void> {
+  const receiver = running(store())
+  const replayed: string[] = []
+  receiver.on('message.failed', ({ messageId }, { replay }) => {
+    if (!replay) throw new Error(`no luck with ${messageId}`)
+    replayed.push(messageId)
+  })
+  for (const messageId of ['m-1', 'm-2', 'm-3']) {
+    const body = callback.smsDelivery({ messageId, status: 'network_failure' })
+    expect((await deliver(receiver.middleware('status'), body, credentials)).status).toBe(204)
+  }
+  expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
+
+  const run = (...args: readonly string[]) => runCli(['dead-letters', ...args, ...flags], { ...env, STORE_URL: url })
+  const list = await run('list', '--json')
+  expect({ code: list.code, stderr: list.stderr }).toEqual({ code: 0, stderr: '' })
+  const letters = jsonLines(list.stdout)
+  const idOf = (messageId: string): string =>
+    String(letters.find(({ event }) => JSON.stringify(event).includes(`"${messageId}"`))?.['id'])
+  expect(letters).toHaveLength(3)
+  expect(list.stdout).not.toContain(AUTH_KEY)
+
+  const show = await run('show', idOf('m-2'))
+  expect(show.stdout).toContain('"messageId": "m-2"')
+  expect(show.stdout).toContain('Error: no luck with m-2')
+
+  expect((await run('replay', idOf('m-2'))).stdout).toBe('1 dead letter due again.\n')
+  await expect.poll(() => replayed, PATIENCE).toEqual(['m-2'])
+  expect(await run('remove', idOf('m-1'))).toEqual({ code: 0, stdout: '1 dead letter removed.\n', stderr: '' })
+  const rest = await run('list')
+  expect(rest.stdout).toMatch(/^\w+ {2}\S+Z {2}message\.failed {2}m-3 {2}1 attempts {2}Error: no luck with m-3\n$/)
+  expect((await run('show', idOf('m-1'))).code).toBe(EXIT_CODES.notFound.code)
+  if (password !== undefined) expect(JSON.stringify([list, show, rest])).not.toContain(password)
+}
+
+describePostgres('dead-letters on Postgres', () => {
+  test('list, show, replay and remove', PATIENT, async () => {
+    const schema = freshSchema()
+    const url = POSTGRES_URL.replace(/^postgres:/, 'postgresql:')
+    const store = (): Store => postgresStore({ connectionString: POSTGRES_URL, schema })
+    await worksOn({ store, url, flags: ['--schema', schema] })
+  })
+
+  test('where there are no tables, none are made; old ones are not changed', PATIENT, async () => {
+    const schema = freshSchema()
+    const list = ['dead-letters', 'list', '--store', POSTGRES_URL, '--schema', schema]
+    const none = await runCli(list)
+    expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
+    expect(none.stderr).toBe('error: That schema has no tables of this package.\nIs it the right one? See --schema.\n')
+    expect(await rowsOf(`SELECT 1 FROM pg_namespace WHERE nspname = '${schema}'`)).toEqual([])
+    await migratePostgres({ connectionString: POSTGRES_URL, schema })
+    expect(await runCli(list)).toEqual({ code: 0, stdout: '', stderr: 'There are no dead letters.\n' })
+    await rowsOf(`INSERT INTO "${schema}".messaging_webhooks_migrations (version) VALUES (1000)`)
+    const newer = await runCli(list)
+    expect(newer.code).toBe(EXIT_CODES.failed.code)
+    expect(newer.stderr).toContain('newer version of this package')
+  })
+})
+
+describe.skipIf(withoutRedis)(
+  withoutRedis ? 'dead-letters on Redis (no redis-server)' : 'dead-letters on Redis',
+  () => {
+    const server = useRedis()
+    const nodes = useCluster()
+
+    /** With as many partitions as the command line would not guess. */
+    function shared(prefix = freshPrefix()): Shared {
+      const url = server().url()
+      const store = (): Store => redisStore({ client: createClient({ url }), prefix, partitions: 3 })
+      return { store, url, flags: ['--prefix', prefix], password: encodeURIComponent(server().password) }
+    }
+
+    test('list, show, replay and remove, by the package redis', PATIENT, () => worksOn(shared(), without('ioredis')))
+
+    test('and by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
+
+    test.each(['redis', 'ioredis'] as const)('on a cluster, told of one node, without %s', PATIENT, async (missing) => {
+      const prefix = freshPrefix()
+      const { client, end } = clusterClientFor('redis', nodes())
+      onTestFinished(() => end())
+      const url = nodes()[1]?.url() ?? ''
+      await worksOn({ store: () => redisStore({ client, prefix }), url, flags: ['--prefix', prefix] }, without(missing))
+    })
+
+    test('where there are no keys, none are made', PATIENT, async () => {
+      const { url: STORE_URL, flags } = shared()
+      const none = await runCli(['dead-letters', 'list', ...flags], { STORE_URL })
+      expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
+      expect(none.stderr).toBe('error: There are no keys of this package.\nIs it the right server? See --prefix.\n')
+      const client = createClient({ url: STORE_URL })
+      await client.connect()
+      expect(await client.exists(`${flags[1] ?? ''}:layout`)).toBe(0)
+      client.destroy()
+    })
+
+    test.each(['redis', 'ioredis'])(
+      'a wrong password is said, and not repeated: without %s',
+      PATIENT,
+      async (missing) => {
+        const STORE_URL = server()
+          .url()
+          .replace(/:[^:@]*@/, ':another-password@')
+        const { code, stdout, stderr } = await runCli(['dead-letters', 'list'], { ...without(missing), STORE_URL })
+        expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
+        expect(stderr).toContain('WRONGPASS')
+        expect(stderr).not.toContain('another-password')
+      },
+    )
+  },
+)
+
+describe('a shared store that cannot be had', PATIENT, () => {
+  const CANNOT = 'error: The store cannot be used. '
+
+  test.each([
+    ['Postgres', 'postgres://me:hidden@127.0.0.1:1/none', {}],
+    ['Redis, by the package redis', 'redis://me:hidden@127.0.0.1:1', without('ioredis')],
+    ['Redis, by the package ioredis', 'redis://me:hidden@127.0.0.1:1', without('redis')],
+    ['Redis over TLS', 'rediss://me:hidden@127.0.0.1:1', {}],
+  ])('%s: why, in one line, and no password', async (_, STORE_URL, env) => {
+    const { code, stdout, stderr } = await runCli(['dead-letters', 'list'], { ...env, STORE_URL })
+    expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
+    expect(stderr.startsWith(CANNOT)).toBe(true)
+    expect(stderr).toContain('ECONNREFUSED')
+    expect(stderr.trimEnd().split('\n')).toHaveLength(2)
+    expect(stderr).not.toContain('hidden')
+  })
+
+  test('without any package for Redis: one line, and what to install', async () => {
+    const args = ['dead-letters', 'list', '--store', 'redis://127.0.0.1:1']
+    const { code, stdout, stderr } = await runCli(args, without('redis', 'ioredis'))
+    expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
+    expect(stderr).toBe(
+      'error: A Redis store needs one of the packages redis and ioredis, and neither is installed.\n' +
+        'Install one beside messaging-webhooks: npm install redis\n',
+    )
+  })
+
+  test.each([
+    [
+      'a schema for Redis',
+      ['--store', 'redis://127.0.0.1:1', '--schema', 'a'],
+      'error: --schema is for Postgres alone.',
+    ],
+    [
+      'a prefix for Postgres',
+      ['--store', 'postgres://127.0.0.1:1', '--prefix', 'a'],
+      'error: --prefix is for Redis alone.',
+    ],
+    ['a prefix for a file', ['--store', 'inbox.db', '--prefix', 'a'], 'error: --prefix is for Redis alone.'],
+    ['no URL of Redis', ['--store', 'redis://me:hidden@host:port'], 'error: The URL of the store cannot be read.'],
+  ])('%s is a mistake', async (_, args, message) => {
+    const { code, stdout, stderr } = await runCli(['dead-letters', 'list', ...args])
+    expect(stderr).toContain(message)
+    expect(stderr).not.toContain('hidden')
+    expect({ code, stdout }).toEqual({ code: EXIT_CODES.usage.code, stdout: '' })
+  })
+})
