@@ -126,7 +126,7 @@ export const ERRORS = {
   store_locked: ['Another process holds the database file.', 'Stop it, or give each process a file of its own.'],
   store_unmigrated: [
     'The tables are missing or old, and this role may not make them.',
-    'Run the migrations once with a role that may; the README’s section “Postgres” says how.',
+    'Run `npx messaging-webhooks migrate` with a role that may; the README’s section “Postgres” says more.',
   ],
   store_replaced: [
     'The database file was removed or replaced while it was open.',
