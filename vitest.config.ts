@@ -21,7 +21,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     typecheck: { enabled: true, include: ['test/types/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
-    testTimeout: 20_000,
+    // A test that hangs is ended; a machine that is slow, or shared, has its time.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     maxWorkers: 2,
     coverage: {
       provider: 'v8',
