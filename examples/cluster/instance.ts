@@ -14,6 +14,7 @@ const receiver = createReceiver({
   credentials: { signingSecret: SIGNING_SECRET },
   store: storeOn(ENGINE, url, NAME),
   spool: join(FOLDER, `spool-${PLACE}`), // on this machine's disk, for when the store is away
+  ordering: { gapTimeoutMs: 10_000 }, // the service holds some reports back, and this machine may be busy
   handlerTimeoutMs: 1_000, // what a killed instance had in its hands is due again 12 s after it was handed over
 })
 receiver.on('message.*', async ({ messageId, type }) => {

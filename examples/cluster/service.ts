@@ -1,46 +1,56 @@
-/** Plays the service, and a load balancer: three reports a message, a third of them twice, none of them in their place. */
-import { callback, signCallback } from 'messaging-webhooks/testing'
+/** The sending service: an emulator, some of whose callbacks come twice, out of their order, or many at once. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createEmulator, type Delivery } from 'messaging-webhooks/emulator'
 
-const STATES = ['sent', 'delivered', 'read'] as const
-const CLIENTS = 8
-/** How far a callback may be from its place. */
-const SPREAD = 12
+const RECIPIENTS_A_SEND = 50
+const STARVED_MS = 120_000 // a busy machine is no reason to give up
 
-/** Sends what was not answered once more, to another. Resolves to what was sent in all, and to what was answered 204. */
-export async function sendAll(options: {
-  readonly messages: number
-  readonly secret: string
-  readonly urls: () => readonly string[]
-  readonly halfWay: () => Promise<void>
-}): Promise<{ readonly sent: number; readonly events: ReadonlySet<string> }> {
-  const { messages, secret, urls, halfWay } = options
-  const events = new Set<string>()
-  const callbacks = Array.from({ length: messages }, (_, index) =>
-    STATES.flatMap((status) => {
-      const name = `m-${index} message.${status}`
-      const body = JSON.stringify(callback.chatApp({ statuses: { message_id: `m-${index}`, status } }))
-      const once = { name, body, at: 3 * index + Math.random() * SPREAD }
-      return Math.random() < 1 / 3 ? [once, { ...once, at: once.at + Math.random() * SPREAD }] : [once]
-    }),
-  )
-  const waiting = callbacks.flat().toSorted((a, b) => b.at - a.at)
-  const half = waiting.length / 2
-  let sent = 0
-  let replacing: Promise<void> | undefined
+export async function startService(callbackUrl: string, signingSecret: string) {
+  const emulator = createEmulator({
+    projects: [{ name: 'My Shop', apiKey: 'api-key', signingSecret, callbackUrls: { status: callbackUrl } }],
+    // Each message is sent, delivered and read: three callbacks, and a third of them twice.
+    network: { permanentShare: 0, readShare: 1, delayMs: [20, 400] },
+    faults: { duplicate: 1 / 3, reorder: 1 / 3, burst: 0.1 },
+    callbackTimeoutMs: STARVED_MS,
+  })
+  const { url } = await emulator.listen()
+  let recipients = 0
 
-  async function client(): Promise<void> {
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      if (waiting.length < half) replacing ??= halfWay()
-      const url = urls()[Math.floor(Math.random() * urls().length)] ?? ''
-      const headers = { 'x-service-signature': signCallback(next.body, secret) }
-      sent += 1
-      const answer = await fetch(url, { method: 'POST', headers, body: next.body }).catch(() => undefined)
-      if (answer?.status === 204) events.add(next.name)
-      else waiting.push(next)
+  /** What the app does all day: POST to the service. The callbacks come of themselves. */
+  async function send(messages: number): Promise<void> {
+    for (let left = messages; left > 0; left -= RECIPIENTS_A_SEND) {
+      const to = Array.from({ length: Math.min(left, RECIPIENTS_A_SEND) }, () => String(254_700_000_000 + recipients++))
+      const answer = await fetch(`${url}/api/v1/messaging`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: 'Bearer api-key' },
+        body: JSON.stringify({ project: 'My Shop', channel: 'chat-app', to, message: 'Your parcel is on its way.' }),
+      })
+      if (!answer.ok) throw new Error(`The service answered ${answer.status}.`)
     }
   }
 
-  await Promise.all(Array.from({ length: CLIENTS }, client))
-  await replacing
-  return { sent, events }
+  return {
+    send,
+    /** Until so many callbacks were answered 204. */
+    async untilTaken(callbacks: number): Promise<void> {
+      while (emulator.report().callbacks.taken < callbacks) await sleep(10)
+    },
+    /** Until every message was read, or the service got no answer for too long. */
+    untilIdle: () => emulator.idle({ deadlineMs: STARVED_MS }),
+    report: () => emulator.report().callbacks,
+    /** What was answered 204, each event once. */
+    events: () =>
+      new Set(
+        emulator
+          .deliveries()
+          .filter((one) => one.status === 204)
+          .map(nameOf),
+      ),
+    close: () => emulator.close(),
+  }
+}
+
+function nameOf({ payload }: Delivery): string {
+  const { message_id, status } = payload['statuses'] as { message_id: string; status: string } // a chat-app report
+  return `${message_id} message.${status}`
 }

@@ -1,6 +1,7 @@
 /**
  * Three instances of an app and one store: `node examples/cluster/start.ts postgres|redis [url]`, after `npm run build`.
- * The service's callbacks come to all of them at random, some twice; half way one instance is killed with `kill -9`.
+ * The emulated service posts its callbacks to a load balancer, which passes each to any of them; half way one instance is
+ * killed with `kill -9`.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -9,7 +10,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sendAll } from './service.ts'
+import { startBalancer } from './balancer.ts'
+import { startService } from './service.ts'
 import { isEngine, URLS } from './stores.ts'
 
 const [engine, url] = process.argv.slice(2)
@@ -50,18 +52,23 @@ async function startInstance(place: string): Promise<Instance> {
 const instances = [await startInstance('1'), ...(await Promise.all([startInstance('2'), startInstance('3')]))]
 console.log(`three instances on one ${engine === 'postgres' ? 'Postgres' : 'Redis'}, each with its own port and spool`)
 
-const { sent, events } = await sendAll({
-  messages: Number(process.env['MESSAGES'] ?? 500),
-  secret: SIGNING_SECRET,
-  urls: () => instances.map((instance) => instance.url),
-  async halfWay() {
-    const victim = instances.splice(1, 1)[0]
-    victim?.app.kill('SIGKILL')
-    console.log('half way: kill -9 of instance 2; another takes its place')
-    instances.push(await startInstance('4'))
-  },
-})
-console.log(`sent: ${sent} callbacks to any of them, answered 204: ${events.size} events and their repetitions`)
+const balancer = await startBalancer(() => instances.map((instance) => instance.url))
+const service = await startService(balancer.url, SIGNING_SECRET)
+const messages = Number(process.env['MESSAGES'] ?? 500)
+
+await service.send(Math.ceil(messages / 2))
+await service.untilTaken(messages / 2)
+const [victim] = instances.splice(1, 1)
+victim?.app.kill('SIGKILL')
+console.log('half way: kill -9 of instance 2; another takes its place')
+const [replacement] = await Promise.all([startInstance('4'), service.send(Math.floor(messages / 2))])
+instances.push(replacement)
+await service.untilIdle()
+
+const events = service.events()
+const { sent, taken } = service.report()
+console.log(`${messages} messages sent, ${sent} callbacks of them to any instance`)
+console.log(`answered 204: ${taken} callbacks, ${events.size} events and their repetitions`)
 
 const handled = (): string[][] =>
   readFileSync(join(folder, 'handled.txt'), 'utf8')
@@ -91,6 +98,8 @@ console.log(`handed over as late, for a later report had waited for them in vain
 console.log(`handled again, for the kill met them in a handler's hands: ${again}`)
 console.log(`what they stored is still there, under ${settings.NAME}`)
 
+await service.close()
+balancer.close()
 for (const { app } of instances) app.kill('SIGTERM')
 await Promise.all(instances.map(({ app }) => once(app, 'exit')))
 process.exitCode = missing() === 0 && backwards === 0 ? 0 : 1

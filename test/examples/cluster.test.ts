@@ -33,7 +33,10 @@ for (const engine of [POSTGRES, REDIS]) {
         const { code, stdout, stderr } = await runProgram(process.execPath, args, { env })
         expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
         expect(stdout).toContain('kill -9 of instance 2')
-        expect(stdout).toMatch(/answered 204: 180 events/)
+        // Three reports of each message, and some of them twice: more callbacks than events, and every one was taken.
+        const [, sent] = /60 messages sent, (\d+) callbacks/.exec(stdout) ?? []
+        expect(Number(sent)).toBeGreaterThan(180)
+        expect(stdout).toContain(`answered 204: ${sent} callbacks, 180 events`)
         expect(stdout).toContain('missing: 0, out of order: 0')
       },
     )
