@@ -3,7 +3,7 @@ import type { RedisClient } from '../stores/redis/store.ts'
 import { CliError } from './exit-codes.ts'
 
 /** Makes clients that nobody has connected yet. */
-export interface RedisPackage {
+interface RedisPackage {
   single(url: string): RedisClient
   /** Of the cluster that the server is one of. */
   cluster(url: string): RedisClient

@@ -40,7 +40,7 @@ const STORES: ReadonlyMap<string, StoreRow> = new Map([
 const FORMS = [...new Set(Array.from(STORES.values(), ({ form }) => form))]
 
 /** What may be given, for help and mistakes. */
-export const STORE_FORMS = ['the path of an SQLite file', ...FORMS].join(', ')
+const STORE_FORMS = ['the path of an SQLite file', ...FORMS].join(', ')
 
 /** Adds `--store`, `--schema` and `--prefix`. */
 export function addStoreOptions(command: Command): Command {
