@@ -1,6 +1,7 @@
 /** What a benchmark compares: a server that takes signed callbacks, and counts those that came to their end. */
 import type { Server } from 'node:http'
 import type { SchemeName } from '../load/schemes.ts'
+import type { StoreName } from './stores.ts'
 
 /** What a contender does with a callback, for the table: a rate says little without it. */
 export interface Does {
@@ -34,6 +35,8 @@ export interface Contender {
   /** The status of the answer to a callback that is taken. */
   readonly answers: number
   readonly does: Does
+  /** Of ours: where it keeps events. */
+  readonly store?: StoreName
   readonly start: (options: StartOptions) => Promise<Running>
 }
 

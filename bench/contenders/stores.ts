@@ -1,5 +1,8 @@
 /** The stores that the receiver is measured with: an entry each, on a place of its own that is removed afterwards. */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'messaging-webhooks'
@@ -14,7 +17,12 @@ interface StoreEntry {
   /** Every 204 is on the disk. */
   readonly durable: boolean
   readonly make: () => Promise<Opened>
+  /** The server that must be running for it. */
+  readonly server?: string
 }
+
+const POSTGRES_URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
+const REDIS_URL = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379'
 
 /** More than any round sends: what is measured is a store that knows all of it. */
 const KNOWN_EVENTS = 20_000_000
@@ -37,6 +45,70 @@ export const STORES = {
       }
     },
   },
+  postgres: {
+    label: 'Postgres',
+    durable: true,
+    server: POSTGRES_URL,
+    async make() {
+      const [{ Pool }, { postgresStore }] = await Promise.all([import('pg'), import('messaging-webhooks/postgres')])
+      const schema = `bench_${randomBytes(6).toString('hex')}`
+      return {
+        store: postgresStore({ connectionString: POSTGRES_URL, schema }),
+        async remove() {
+          const pool = new Pool({ connectionString: POSTGRES_URL })
+          await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+          await pool.end()
+        },
+      }
+    },
+  },
+  redis: {
+    label: 'Redis, as its appendfsync is',
+    durable: false,
+    server: REDIS_URL,
+    async make() {
+      const [{ createClient }, { redisStore }] = await Promise.all([
+        import('redis'),
+        import('messaging-webhooks/redis'),
+      ])
+      const client = createClient({ url: REDIS_URL })
+      await client.connect()
+      const prefix = `bench-${randomBytes(6).toString('hex')}`
+      return {
+        store: redisStore({ client, prefix }),
+        async remove() {
+          for await (const keys of client.scanIterator({ MATCH: `${prefix}*`, COUNT: 1_000 }))
+            if (keys.length > 0) await client.unlink(keys)
+          await client.close()
+        },
+      }
+    },
+  },
 } as const satisfies Readonly<Record<string, StoreEntry>>
 
 export type StoreName = keyof typeof STORES
+
+/** Those whose server answers; says which are left out. */
+export async function storesHere(): Promise<readonly StoreName[]> {
+  // The table's own names.
+  const names = Object.keys(STORES) as StoreName[]
+  const here = await Promise.all(names.map((name) => answers(STORES[name])))
+  return names.filter((name, at) => {
+    if (here[at] === false) console.warn(`Left out, for no server answers: ${STORES[name].label}.`)
+    return here[at]
+  })
+}
+
+async function answers({ server }: StoreEntry): Promise<boolean> {
+  if (server === undefined) return true
+  const { hostname, port } = new URL(server)
+  const socket = connect({ host: hostname, port: Number(port) })
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}

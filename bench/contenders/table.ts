@@ -1,7 +1,7 @@
 /** Every contender, and what it does and does not do: the report's tables come from here. Each is imported when it starts. */
 import type { Contender, Does } from './contender.ts'
 import type { MountName } from './receiver.ts'
-import { STORES, type StoreName } from './stores.ts'
+import { STORES, storesHere, type StoreName } from './stores.ts'
 
 const NOTHING: Does = {
   verifies: false,
@@ -19,6 +19,7 @@ function ours(mount: MountName, store: StoreName): Contender {
     label: `this receiver in ${mount === 'express' ? 'Express' : 'node:http'}, ${STORES[store].label}`,
     scheme: 'service',
     answers: 204,
+    store,
     does: {
       verifies: true,
       reads: true,
@@ -98,11 +99,24 @@ export const CONTENDERS = {
   },
   'node-http-memory': ours('node-http', 'memory'),
   'node-http-sqlite': ours('node-http', 'sqlite'),
+  'node-http-postgres': ours('node-http', 'postgres'),
+  'node-http-redis': ours('node-http', 'redis'),
   'express-memory': ours('express', 'memory'),
   'express-sqlite': ours('express', 'sqlite'),
+  'express-postgres': ours('express', 'postgres'),
+  'express-redis': ours('express', 'redis'),
 } as const satisfies Readonly<Record<string, Contender>>
 
 export type ContenderName = keyof typeof CONTENDERS
+
+/** All but those whose store has no server here. */
+export async function contendersHere(): Promise<readonly ContenderName[]> {
+  const here: readonly StoreName[] = await storesHere()
+  return contenderNames(Object.keys(CONTENDERS)).filter((name) => {
+    const { store }: Contender = CONTENDERS[name]
+    return store === undefined || here.includes(store)
+  })
+}
 
 /** Checks names that somebody typed. Throws for one that there is not. */
 export function contenderNames(given: readonly string[]): readonly ContenderName[] {

@@ -1,5 +1,5 @@
 /** Is a callback that comes a second time taken at least as fast as the first time, in every store? */
-import { STORES, type StoreName } from '../contenders/stores.ts'
+import { STORES, storesHere, type StoreName } from '../contenders/stores.ts'
 import { runRounds, type Lane } from '../measure/rounds.ts'
 import { FIGURES_NOTE } from '../report/format.ts'
 import type { Report } from '../report/report.ts'
@@ -9,8 +9,7 @@ import { describeRounds, roundsOf } from './program.ts'
 
 export async function runDuplicates(settings: Settings): Promise<Report> {
   const options = roundsOf(settings)
-  // The table's own names.
-  const stores = Object.keys(STORES) as StoreName[]
+  const stores = await storesHere()
   const measured = await runRounds(stores.flatMap(lanesOf), options)
   return {
     title: 'Duplicates beside first arrivals',

@@ -1,5 +1,5 @@
 /** How long does an answer take at half of what a store can take, memory beside the durable ones? */
-import { STORES, type StoreName } from '../contenders/stores.ts'
+import { STORES, storesHere, type StoreName } from '../contenders/stores.ts'
 import { ratioOf, spreadOf } from '../measure/ratios.ts'
 import { runRounds, type Lane } from '../measure/rounds.ts'
 import { FIGURES_HEAD, FIGURES_NOTE, figures, ratio } from '../report/format.ts'
@@ -10,8 +10,7 @@ import { describeRounds, roundsOf } from './program.ts'
 
 export async function runHalfLoad(settings: Settings): Promise<Report> {
   const options = roundsOf(settings)
-  // The table's own names.
-  const stores = Object.keys(STORES) as StoreName[]
+  const stores = await storesHere()
   const lane = (store: StoreName): Lane => ({ label: STORES[store].label, contender: `node-http-${store}` })
   const full = await runRounds(stores.map(lane), roundsOf(settings, { rounds: Math.min(3, settings.rounds) }))
   const rates = full.map(({ samples }) => 1e6 / spreadOf(samples.map((sample) => sample.microseconds)).median)

@@ -1,5 +1,5 @@
 /** Does a store that knows a million messages take longer for the next one? And what does each cost it in memory? */
-import { STORES, type StoreName } from '../contenders/stores.ts'
+import { STORES, storesHere, type StoreName } from '../contenders/stores.ts'
 import { spreadOf } from '../measure/ratios.ts'
 import { runRounds, type Lane, type Measured } from '../measure/rounds.ts'
 import { FIGURES_NOTE } from '../report/format.ts'
@@ -15,8 +15,7 @@ const MOST_QUICKLY = 10_000
 export async function runKnown(settings: Settings): Promise<Report> {
   const options = roundsOf(settings)
   const counts = KNOWN.filter((known) => !settings.quick || known <= MOST_QUICKLY)
-  // The table's own names.
-  const stores = (Object.keys(STORES) as StoreName[]).filter((store) => settings.only?.includes(store) ?? true)
+  const stores = (await storesHere()).filter((store) => settings.only?.includes(store) ?? true)
   const measured = new Map<StoreName, readonly Measured[]>()
   for (const store of stores) {
     const lanes = counts.map((known): Lane => {

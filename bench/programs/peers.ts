@@ -1,5 +1,5 @@
 /** What does it cost to take a callback, beside what others ask for less work, and beside the least that can be done? */
-import { CONTENDERS, contenderNames, type ContenderName } from '../contenders/table.ts'
+import { CONTENDERS, contenderNames, contendersHere, type ContenderName } from '../contenders/table.ts'
 import { ratioOf, type Spread } from '../measure/ratios.ts'
 import { runRounds, type Measured } from '../measure/rounds.ts'
 import { FIGURES_HEAD, FIGURES_NOTE, figures, ratio } from '../report/format.ts'
@@ -10,7 +10,7 @@ import { describeRounds, roundsOf } from './program.ts'
 const LIMIT: ContenderName = 'node-http-verified'
 
 export async function runPeers(settings: Settings): Promise<Report> {
-  const names = contenderNames(settings.only ?? Object.keys(CONTENDERS))
+  const names = settings.only === undefined ? await contendersHere() : contenderNames(settings.only)
   const options = roundsOf(settings)
   const base = names.includes(LIMIT) ? LIMIT : names[0]
   const measured = await runRounds(
