@@ -4,9 +4,9 @@ import { CliError } from './exit-codes.ts'
 
 /** Makes clients that nobody has connected yet. */
 interface RedisPackage {
-  single(url: string): RedisClient
+  readonly single: (url: string) => RedisClient
   /** Of the cluster that the server is one of. */
-  cluster(url: string): RedisClient
+  readonly cluster: (url: string) => RedisClient
 }
 
 /** Rejects with a `CliError` where neither package is installed. */

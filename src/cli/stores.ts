@@ -147,18 +147,19 @@ async function redisPrefix(url: string, { prefix = 'messaging-webhooks' }: Store
   const { findPartitions, isOfCluster } = await import('../stores/redis/existing.ts')
   const { redisStore } = await import('../stores/redis/store.ts')
   const clients = await loadRedisPackage()
-  let client
+  let first
   try {
-    client = clients.single(url)
+    first = clients.single(url)
   } catch {
     // What a client says may quote the URL.
     throw new CliError('usage', 'The URL of the store cannot be read.', 'As in redis://user:password@host:6379/0.')
   }
-  if (await isOfCluster(client)) client = clients.cluster(url)
-  const partitions = await findPartitions(client, prefix)
+  // A client each: that of a cluster, connected again soon after it was closed, may never become ready (ioredis 5).
+  const connect = (await isOfCluster(first)) ? clients.cluster : clients.single
+  const partitions = await findPartitions(connect(url), prefix)
   if (partitions === undefined)
     throw new CliError('failed', 'There are no keys of this package.', 'Is it the right server? See --prefix.')
-  return redisStore({ client, prefix, partitions })
+  return redisStore({ client: connect(url), prefix, partitions })
 }
 
 function hasPassword(url: string): boolean {

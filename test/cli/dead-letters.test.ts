@@ -8,6 +8,7 @@ import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { storeOf } from '../../src/cli/stores.ts'
+import { ERRORS } from '../../src/errors.ts'
 import { AUTH_KEY, jsonLines, PATIENCE, runCli, SIGNING_SECRET, testFolder } from './cli.ts'
 
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
@@ -121,7 +122,7 @@ describe('dead-letters', { timeout: 180_000 }, () => {
     writeFileSync(other, 'not a database'.repeat(100))
     const foreign = await runCli(['dead-letters', 'list', '--store', other])
     expect(foreign).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
-    expect(foreign.stderr).toContain('error: The database file is not one of this package; it was left as it is.')
+    expect(foreign.stderr).toContain(ERRORS.store_foreign[0])
   })
 
   test.each([
