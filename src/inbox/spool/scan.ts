@@ -1,6 +1,7 @@
 /** Finds the records in a file that may be torn at its end and damaged anywhere. */
+import { HEADER_BYTES, type FrameHeader } from '../../process-folder/frame.ts'
 import type { NewEvent } from '../store.ts'
-import { decodePayload, HEADER_BYTES, lacksEnd, MAGIC, readHeader, type FrameHeader } from './frame.ts'
+import { decodePayload, lacksEnd, MAGIC, readHeader } from './frame.ts'
 import { CHUNK_BYTES, type Window } from './window.ts'
 
 const MOST_A_BATCH = 256

@@ -1,7 +1,8 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { encodeFrame, HEADER_BYTES, MAGIC } from '../../../src/inbox/spool/frame.ts'
+import { encodeFrame, MAGIC } from '../../../src/inbox/spool/frame.ts'
+import { HEADER_BYTES } from '../../../src/process-folder/frame.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import {
   crashed,

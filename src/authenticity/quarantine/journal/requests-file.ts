@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FILE_MODE, writeAll, type FileSystem } from '../../../process-folder/files.ts'
-import { HEADER_BYTES } from './frame.ts'
+import { HEADER_BYTES } from '../../../process-folder/frame.ts'
 
 /** A number for the order, and the salt of its checksums. */
 const NAME = /^(\d{8,})-([0-9a-f]{8})\.requests$/

@@ -1,5 +1,6 @@
 /** Finds the requests in a file that may be torn at its end and damaged anywhere. */
-import { decodePayload, HEADER_BYTES, isErased, MAGIC, readHeader, type Remembered } from './frame.ts'
+import { HEADER_BYTES, isErased } from '../../../process-folder/frame.ts'
+import { decodePayload, MAGIC, readHeader, type Remembered } from './frame.ts'
 import type { RequestsFile } from './requests-file.ts'
 
 const CHUNK_BYTES = 256 * 1024
