@@ -42,7 +42,9 @@ async function startInstance(place: string): Promise<Instance> {
   const app = fork(join(import.meta.dirname, 'instance.ts'), { env: { ...process.env, ...settings, PLACE: place } })
   const started = await Promise.race([once(app, 'message'), once(app, 'exit').then(() => undefined)])
   if (started === undefined) {
-    console.error(`An instance could not start. Is the store there? ${engine} is expected where the URL says.`)
+    const where = url === undefined ? 'as compose.yaml starts it' : 'where the URL says'
+    console.error(`An instance could not start; its error stands above. It looked for ${engine} ${where}.`)
+    console.error(`To use another store: node examples/cluster/start.ts ${engine} <url>`)
     process.exit(1)
   }
   const [port] = started as [number]

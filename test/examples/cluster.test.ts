@@ -53,7 +53,7 @@ test(
     const env = { TMPDIR: newFolder(onTestFinished) }
     const away = await runProgram(process.execPath, [START, 'postgres', url], { env })
     expect(away.code).toBe(1)
-    expect(away.stderr).toContain('Is the store there?')
+    expect(away.stderr).toContain('It looked for postgres where the URL says.')
     expect(away.stdout + away.stderr).not.toContain('the-password')
   },
 )
