@@ -15,6 +15,8 @@ export interface Pending {
 
 export interface Message {
   readonly key: string
+  /** Since when something of it waits. */
+  activeSinceMs: number
   /** Unsettled events, sorted by order: only the first can be due. Replaced, not changed: see `NONE`. */
   pending: readonly Pending[]
   /** The identities of the settled ones. Replaced, too. */
@@ -37,6 +39,7 @@ const NONE: readonly never[] = []
 export function newMessage(key: string): Message {
   return {
     key,
+    activeSinceMs: 0,
     pending: NONE,
     settledIds: NONE,
     handed: '',

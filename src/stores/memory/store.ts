@@ -2,7 +2,6 @@
  * The store in memory: for tests, for one process, and for those who can lose what a crash loses. Bounded: only settled
  * messages are evicted, and with an evicted one goes the knowledge that its events were seen before.
  */
-import { LRUCache } from 'lru-cache'
 import { mergeLatest } from '../../inbox/latest.ts'
 import { isLate } from '../../inbox/order.ts'
 import type {
@@ -16,9 +15,10 @@ import type {
   Store,
   StoredDeadLetter,
 } from '../../inbox/store.ts'
-import { OptionsError } from '../../errors.ts'
+import { requireAboveZero } from '../bounds.ts'
 import { createDueHeap } from './due-heap.ts'
-import { enqueue, handOver, isKnown, newMessage, settle, unsettle, type Message, type Pending } from './message.ts'
+import { createKnownMessages, hasEvent, unpacked } from './known.ts'
+import { enqueue, handOver, settle, unsettle, type Message, type Pending } from './message.ts'
 
 /** The bounds of a memory store. */
 export interface MemoryStoreOptions {
@@ -33,6 +33,7 @@ export interface MemoryStoreOptions {
 }
 
 const DAY_MS = 86_400_000
+const FORGOTTEN_A_STEP = 1_000
 
 /**
  * A store that lives as long as the process: a 204 promises only that. See `MemoryStoreOptions` for its bounds; when it is
@@ -41,8 +42,7 @@ const DAY_MS = 86_400_000
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const { maxEvents = 100_000, maxBytes = 256 * 1024 * 1024, maxDeadLetters = 1_000, dedupeDays = 30 } = options
-  for (const [name, value] of Object.entries({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }))
-    if (!(value > 0)) throw new OptionsError(`memoryStore: ${name} is ${String(value)}; expected a number above 0.`)
+  requireAboveZero('memoryStore', { maxEvents, maxBytes, maxDeadLetters, dedupeDays })
   return {
     capabilities: { name: 'memory', durable: false, shared: false },
     open: () => openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }),
@@ -56,16 +56,9 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
   let unsettled = 0
   let unsettledBytes = 0
   let deaths = 0
-  const active = new Map<string, Message>()
-  const settled = new LRUCache<string, Message>({
-    maxSize: maxEvents,
-    sizeCalculation: (message) => Math.max(1, message.settledIds.length),
-    ttl: dedupeDays * DAY_MS,
-    ttlResolution: 0,
-    perf: { now: () => latestNowMs },
-  })
-  /** In the order in which they were taken, which is the order in which they run out. */
-  const leased = new Set<Message>()
+  const known = createKnownMessages({ maxEvents, lifeMs: dedupeDays * DAY_MS })
+  /** In the order in which they were taken, which is the order in which they run out. No Set: see `createKnownMessages`. */
+  const leased: Message[] = []
   const due = createDueHeap<{ readonly message: Message; readonly schedule: number }>()
   const dead = new Map<string, StoredDeadLetter & { readonly pending: Pending; readonly sequence: number }>()
 
@@ -79,30 +72,16 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
     const [first] = message.pending
     if (first !== undefined) {
       due.push(first.dueMs, { message, schedule: message.schedule })
-    } else if (active.delete(message.key)) {
-      settled.set(message.key, message)
+    } else {
+      known.settle(message, latestNowMs)
     }
-  }
-
-  function activate(key: string, known: Message | undefined): Message {
-    if (known === undefined) {
-      const message = newMessage(key)
-      active.set(key, message)
-      return message
-    }
-    if (settled.delete(key)) active.set(key, known)
-    return known
-  }
-
-  function find(key: string): Message | undefined {
-    return active.get(key) ?? settled.get(key)
   }
 
   function admitOne(event: NewEvent, nowMs: number): Admission {
-    const known = find(event.messageKey)
-    if (known !== undefined && isKnown(known, event.id)) return 'duplicate'
+    const found = known.find(event.messageKey, latestNowMs)
+    if (found !== undefined && hasEvent(found, event.id)) return 'duplicate'
     if (unsettled >= maxEvents || unsettledBytes + event.raw.length > maxBytes) return 'full'
-    const message = activate(event.messageKey, known)
+    const message = known.activate(event.messageKey, found, latestNowMs)
     const late = isLate(event, message)
     const waits = !late && event.awaits !== 0 && (message.steps & event.awaits) === 0
     const dueMs = waits ? event.gapUntilMs : nowMs
@@ -121,7 +100,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
     handOver(message, first)
     first.token = tokens += 1
     message.lease = { token: first.token, untilMs: leaseUntilMs }
-    leased.add(message)
+    leased.push(message)
     const { event, late, replay, attempts, token } = first
     const { id, messageKey, record, raw } = event
     return { id, messageKey, token, attempt: attempts, late, replay, record, raw }
@@ -129,15 +108,15 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
 
   function release(message: Message): void {
     message.lease = undefined
-    leased.delete(message)
+    leased.splice(leased.indexOf(message), 1)
     schedule(message)
   }
 
   /** Gives back what a holder did not settle in time. */
   function expireLeases(nowMs: number): void {
-    for (const message of leased) {
-      if (message.lease !== undefined && message.lease.untilMs > nowMs) return
-      release(message)
+    for (let [first] = leased; first !== undefined; [first] = leased) {
+      if (first.lease !== undefined && first.lease.untilMs > nowMs) return
+      release(first)
     }
   }
 
@@ -171,7 +150,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
   }
 
   function settleOne(settlement: Settlement, nowMs: number): boolean {
-    const message = active.get(settlement.messageKey)
+    const message = known.findActive(settlement.messageKey)
     const pending = message?.pending.find(({ event }) => event.id === settlement.id)
     // A lease that ran out does no harm as long as nobody else took the event.
     if (message === undefined || pending?.token !== settlement.token) return false
@@ -209,7 +188,8 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       return settlements.map((settlement) => settleOne(settlement, nowMs))
     },
     latest(messageKey) {
-      const latest = find(messageKey)?.latest
+      const found = known.find(messageKey, latestNowMs)
+      const latest = found === undefined ? undefined : unpacked(messageKey, found).latest
       return latest && { record: latest.record, finals: latest.finals.map((final) => final.record) }
     },
     deadLetters({ after, limit }) {
@@ -225,7 +205,8 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       dead.delete(id)
       if (resolution === 'discard') return true
       const { event } = letter.pending
-      const message = activate(event.messageKey, find(event.messageKey))
+      const found = known.find(event.messageKey, latestNowMs)
+      const message = known.activate(event.messageKey, found, latestNowMs)
       unsettle(message, id)
       const late = resolution !== 'force' && isLate(event, message)
       enqueue(message, { event, late, replay: true, attempts: 0, dueMs: nowMs, token: 0 }, nowMs)
@@ -236,9 +217,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
     },
     prune(nowMs) {
       seeTime(nowMs)
-      const before = settled.size
-      settled.purgeStale()
-      return before - settled.size
+      return known.prune(latestNowMs, FORGOTTEN_A_STEP)
     },
     counts: () => ({ unsettled, deadLetters: dead.size }),
     close() {},
