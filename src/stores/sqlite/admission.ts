@@ -1,28 +1,47 @@
-/** Taking events in, each with its message's latest state and gap decision. */
+/**
+ * Taking events in, each with its message's latest state and gap decision, and where it is asked for under a lease at
+ * once: then a new message is written by two statements, and admission and claim would take eight.
+ */
 import { mergeLatest } from '../../inbox/latest.ts'
 import { isLate } from '../../inbox/order.ts'
-import type { Admission, NewEvent } from '../../inbox/store.ts'
+import type { Admission, ClaimRequest, NewEvent } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
 import { digestBytes, encodeLatest, encodeRecord } from './encoding.ts'
-import { readMessage, type MessageRow } from './message-row.ts'
+import { handedWith } from './handed.ts'
+import { readMessage, UNKNOWN_MESSAGE, type MessageRow } from './message-row.ts'
+import type { AdmittedAndLeased } from './protocol.ts'
 import { CLOSE_GAP } from './statements/close-gap.ts'
 import { FIND_EVENT } from './statements/find-event.ts'
 import { FIND_MESSAGE } from './statements/find-message.ts'
 import { INSERT_EVENT } from './statements/insert-event.ts'
 import { INSERT_MESSAGE } from './statements/insert-message.ts'
+import { ROUSE_MESSAGE } from './statements/rouse-message.ts'
 import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
 import { UPDATE_MESSAGE } from './statements/update-message.ts'
 
 /** How often the file is looked for at its path. */
 const CHECK_FILE_EVERY_MS = 1_000
 
-type Admit = (events: readonly NewEvent[], nowMs: number) => readonly Admission[]
+interface Admitting {
+  admit(events: readonly NewEvent[], nowMs: number): readonly Admission[]
+  admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): AdmittedAndLeased
+}
 
-export function createAdmission({ db, transaction, checkFile }: Database): Admit {
+interface Admitted {
+  readonly admission: Admission
+  /** Of its lease; 0 where it is under none. */
+  readonly token: number
+}
+
+const DUPLICATE: Admitted = { admission: 'duplicate', token: 0 }
+
+/** `holder` says under whose name to lease; null for nobody's. */
+export function createAdmission({ db, transaction, checkFile }: Database, holder: () => number | null): Admitting {
   const insertEvent = db.prepare(INSERT_EVENT)
   const findEvent = db.prepare(FIND_EVENT)
   const findMessage = db.prepare(FIND_MESSAGE)
   const insertMessage = db.prepare(INSERT_MESSAGE)
+  const rouseMessage = db.prepare(ROUSE_MESSAGE)
   const updateMessage = db.prepare(UPDATE_MESSAGE)
   const closeGap = db.prepare(CLOSE_GAP)
   const scheduleMessage = db.prepare(SCHEDULE_MESSAGE)
@@ -34,44 +53,96 @@ export function createAdmission({ db, transaction, checkFile }: Database): Admit
     fileCheckedMs = nowMs
   }
 
-  function messageOf(key: Buffer): MessageRow {
-    const row = findMessage.get({ key })
-    if (row !== undefined) return readMessage(row)
-    const { lastInsertRowid } = insertMessage.run({ key })
-    return { message: Number(lastInsertRowid), steps: 0, handed: '', handedOpen: '', leaseToken: 0, latest: undefined }
-  }
-
-  function admitOne(event: NewEvent, nowMs: number): Admission {
+  /** Where `leaseUntilMs` is given, the event is leased if nothing stands against it. */
+  function admitOne(event: NewEvent, nowMs: number, leaseUntilMs: number | undefined): Admitted {
     const id = digestBytes(event.id)
-    if (findEvent.get({ id }) !== undefined) return 'duplicate'
-    const known = messageOf(digestBytes(event.messageKey))
-    const { message } = known
+    if (findEvent.get({ id }) !== undefined) return DUPLICATE
+    const key = digestBytes(event.messageKey)
+    const row = findMessage.get({ key })
+    const found = row && readMessage(row)
+    const known = found ?? UNKNOWN_MESSAGE
+    const { order, final, step, awaits } = event
     const late = isLate(event, known)
-    const waits = !late && event.awaits !== 0 && (known.steps & event.awaits) === 0
+    const waits = !late && awaits !== 0 && (known.steps & awaits) === 0
+    const due = waits ? event.gapUntilMs : nowMs
+    const leased = leaseUntilMs !== undefined && !waits && known.idle
+    const leaseToken = leased ? known.token + 1 : 0
+    const steps = known.steps | step
+    const latest = encodeLatest(order === '' ? known.latest : mergeLatest(known.latest, event))
+    let message = found?.message ?? 0
+    if (known.idle) {
+      const roused = {
+        steps,
+        latest,
+        ...(leased ? handedWith(known, order, final) : { handed: known.handed, handedOpen: known.handedOpen }),
+        token: leased ? leaseToken : known.token,
+        leaseToken,
+        holder: leased ? holder() : null,
+        due: leased ? leaseUntilMs : due,
+      }
+      if (found === undefined) message = Number(insertMessage.run({ key, ...roused }).lastInsertRowid)
+      else rouseMessage.run({ message, ...roused })
+    } else if (order !== '' || step !== 0) {
+      updateMessage.run({ message, steps, latest })
+    }
     insertEvent.run({
       id,
       message,
-      ord: event.order,
-      final: Number(event.final),
-      awaits: event.awaits,
-      due: waits ? event.gapUntilMs : nowMs,
+      ord: order,
+      final: Number(final),
+      awaits,
+      due,
       late: Number(late),
+      attempts: Number(leased),
+      token: leaseToken,
       now: nowMs,
       record: encodeRecord(event.record),
       raw: event.raw,
     })
-    if (event.step !== 0) closeGap.run({ message, step: event.step, now: nowMs })
-    if (event.order !== '' || event.step !== 0) {
-      const latest = event.order === '' ? known.latest : mergeLatest(known.latest, event)
-      updateMessage.run({ message, steps: known.steps | event.step, latest: encodeLatest(latest) })
-    }
-    if (known.leaseToken === 0) scheduleMessage.run({ message })
-    return late ? 'late' : 'new'
+    if (found !== undefined && !known.idle) joinOthers(found, step, nowMs)
+    return { admission: late ? 'late' : 'new', token: leaseToken }
   }
 
-  return (events, nowMs) => {
+  /** An event of a message of which others wait: it may come before them, or be what they wait for. */
+  function joinOthers({ message, leaseToken }: MessageRow, step: number, nowMs: number): void {
+    if (step !== 0) closeGap.run({ message, step, now: nowMs })
+    if (leaseToken === 0) scheduleMessage.run({ message })
+  }
+
+  function admitAll(
+    events: readonly NewEvent[],
+    nowMs: number,
+    leaseUntilMs: (event: NewEvent, leased: number) => number | undefined,
+  ): readonly Admitted[] {
     checkFileNowAndThen(nowMs)
     if (events.length === 0) return []
-    return transaction(true, nowMs, () => events.map((event) => admitOne(event, nowMs)))
+    return transaction(true, nowMs, () => {
+      let leased = 0
+      return events.map((event) => {
+        const admitted = admitOne(event, nowMs, leaseUntilMs(event, leased))
+        if (admitted.token !== 0) leased += 1
+        return admitted
+      })
+    })
   }
+
+  return {
+    admit: (events, nowMs) => admitAll(events, nowMs, () => undefined).map(({ admission }) => admission),
+    admitAndClaim(events, { limit, nowMs, leaseUntilMs, exclude }) {
+      // Of two of one message the second may belong before the first, so neither is leased.
+      const counts = countByMessage(events)
+      const mayBeLeased = ({ messageKey }: NewEvent, leased: number): boolean =>
+        leased < limit && counts.get(messageKey) === 1 && !exclude.has(messageKey)
+      const admitted = admitAll(events, nowMs, (event, leased) =>
+        mayBeLeased(event, leased) ? leaseUntilMs : undefined,
+      )
+      return { admissions: admitted.map(({ admission }) => admission), tokens: admitted.map(({ token }) => token) }
+    },
+  }
+}
+
+function countByMessage(events: readonly NewEvent[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { messageKey } of events) counts.set(messageKey, (counts.get(messageKey) ?? 0) + 1)
+  return counts
 }

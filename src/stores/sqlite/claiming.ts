@@ -2,6 +2,7 @@
 import type { Claim, ClaimRequest, ClaimResult } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
 import { decodeRecord } from './encoding.ts'
+import { handedWith } from './handed.ts'
 import { bytes, integer, text, type Row } from './row.ts'
 import { CLAIM_EVENT } from './statements/claim-event.ts'
 import { FIND_DUE } from './statements/find-due.ts'
@@ -31,17 +32,14 @@ export function createClaiming(
       return undefined
     }
     const token = integer(row, 'token') + 1
-    const order = text(first, 'ord')
-    const handed = text(row, 'handed')
-    const handedOpen = text(row, 'handed_open')
+    const handed = { handed: text(row, 'handed'), handedOpen: text(row, 'handed_open') }
     claimEvent.run({ seq: integer(first, 'seq'), token })
     leaseMessage.run({
       message,
       token,
       holder: holder(),
       until: request.leaseUntilMs,
-      handed: order > handed ? order : handed,
-      handedOpen: integer(first, 'final') === 0 && order > handedOpen ? order : handedOpen,
+      ...handedWith(handed, text(first, 'ord'), integer(first, 'final') === 1),
     })
     return {
       id: text(first, 'id'),

@@ -5,6 +5,7 @@ import { createClaiming } from './claiming.ts'
 import type { Database } from './database.ts'
 import type { Holders } from './holders.ts'
 import { createPruning, type Retention } from './pruning.ts'
+import type { AdmittedAndLeased } from './protocol.ts'
 import { createReading } from './reading.ts'
 import { createSettling } from './settling.ts'
 
@@ -12,7 +13,7 @@ import { createSettling } from './settling.ts'
 export function createEngine(database: Database, retention: Retention, holders: Holders): SyncStore {
   return {
     latestNowMs: database.latestNowMs,
-    admit: createAdmission(database),
+    ...createAdmission(database, () => holders.own),
     claim: createClaiming(database, () => holders.own),
     ...createSettling(database),
     ...createReading(database),
@@ -29,8 +30,10 @@ export function createEngine(database: Database, retention: Retention, holders: 
 }
 
 /** The contract without promises. */
-export interface SyncStore extends OpenStore {
+export interface SyncStore extends Omit<OpenStore, 'admitAndClaim'> {
   admit(events: readonly NewEvent[], nowMs: number): readonly Admission[]
+  /** Whoever asks has the records and bodies. */
+  admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): AdmittedAndLeased
   claim(request: ClaimRequest): ClaimResult
   settle(settlements: readonly Settlement[], nowMs: number): readonly boolean[]
   prune(nowMs: number): number

@@ -1,6 +1,6 @@
 /** What the two threads say to each other. */
 import type { ErrorCode } from '../../errors.ts'
-import type { NewEvent } from '../../inbox/store.ts'
+import type { Admission, NewEvent } from '../../inbox/store.ts'
 import type { DatabaseOptions } from './database.ts'
 import type { Retention } from './pruning.ts'
 
@@ -12,7 +12,17 @@ export interface WorkerSettings {
 }
 
 export type Verb =
-  'admit' | 'claim' | 'settle' | 'latest' | 'deadLetters' | 'resolve' | 'prune' | 'counts' | 'hold' | 'close'
+  | 'admit'
+  | 'admitAndClaim'
+  | 'claim'
+  | 'settle'
+  | 'latest'
+  | 'deadLetters'
+  | 'resolve'
+  | 'prune'
+  | 'counts'
+  | 'hold'
+  | 'close'
 
 /** The number of the first reply, which nobody asked for: the file is open, or is not. */
 export const OPENED = 0
@@ -65,4 +75,10 @@ export function unpackEvents({ events, bodies, ends }: PackedEvents): readonly N
     start = end
     return { ...event, raw }
   })
+}
+
+/** What became of each event of a batch, and the token of its lease; 0 for none. */
+export interface AdmittedAndLeased {
+  readonly admissions: readonly Admission[]
+  readonly tokens: readonly number[]
 }

@@ -1,6 +1,7 @@
 /** The store on one SQLite file: the durable default of a single machine. */
 import { OptionsError } from '../../errors.ts'
 import type { Store } from '../../inbox/store.ts'
+import { requireAboveZero } from '../bounds.ts'
 import { canShare } from './database.ts'
 import { openInThread } from './thread.ts'
 
@@ -44,11 +45,10 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
   if (path === ':memory:') throw new OptionsError('sqliteStore: path is ":memory:"; use memoryStore() for that.')
   if (!SYNCHRONOUS.includes(synchronous))
     throw new OptionsError(`sqliteStore: synchronous must be one of ${SYNCHRONOUS.join(', ')}.`)
-  for (const [name, value] of Object.entries({ retentionDays, deadLetterDays, dedupeDays, busyTimeoutMs }))
-    if (!(value > 0)) throw new OptionsError(`sqliteStore: ${name} is ${String(value)}; expected a number above 0.`)
+  requireAboveZero('sqliteStore', { retentionDays, deadLetterDays, dedupeDays, busyTimeoutMs })
   const shared = canShare(process.versions['sqlite'] ?? '0')
   return {
-    capabilities: { name: 'sqlite', durable: true, shared, spoolFolder: `${path}-spool` },
+    capabilities: { name: 'sqlite', durable: true, shared, admitsAndClaims: true, spoolFolder: `${path}-spool` },
     open: ({ onWork }) =>
       openInThread({
         settings: {

@@ -5,9 +5,9 @@
  * as group commit on the main thread did, at 0.5 to 0.7 of its p99; the event loop's p99 delay fell to about a tenth.
  */
 import { MessagingWebhooksError } from '../../errors.ts'
-import type { ClaimResult, OpenStore, Page, StoredDeadLetter } from '../../inbox/store.ts'
+import type { Admission, Claim, ClaimResult, NewEvent, OpenStore, Page, StoredDeadLetter } from '../../inbox/store.ts'
 import { startCalls, type Calls } from './calls.ts'
-import { packEvents, type Verb, type WorkerSettings } from './protocol.ts'
+import { packEvents, type AdmittedAndLeased, type Verb, type WorkerSettings } from './protocol.ts'
 import { showLife } from './sign-of-life.ts'
 
 export async function openInThread({
@@ -64,6 +64,11 @@ export async function openInThread({
       const packed = packEvents(events)
       return ask('admit', [packed, nowMs], [packed.bodies])
     },
+    async admitAndClaim(events, request) {
+      const packed = packEvents(events)
+      const { admissions, tokens } = await ask<AdmittedAndLeased>('admitAndClaim', [packed, request], [packed.bodies])
+      return { admissions, claims: claimsOf(events, admissions, tokens) }
+    },
     async claim(request) {
       const { claims, nextDueMs } = await ask<ClaimResult>('claim', [request])
       return { claims: claims.map(withBuffer), nextDueMs }
@@ -96,4 +101,16 @@ export async function openInThread({
 function withBuffer<T extends { readonly raw: Buffer }>(kept: T): T {
   const { buffer, byteOffset, byteLength } = kept.raw
   return { ...kept, raw: Buffer.from(buffer, byteOffset, byteLength) }
+}
+
+function claimsOf(
+  events: readonly NewEvent[],
+  admissions: readonly Admission[],
+  tokens: readonly number[],
+): readonly Claim[] {
+  return events.flatMap(({ id, messageKey, record, raw }, index) => {
+    const token = tokens[index] ?? 0
+    if (token === 0) return []
+    return { id, messageKey, token, attempt: 1, late: admissions[index] === 'late', replay: false, record, raw }
+  })
 }

@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
+import type { ClaimRequest } from '../../inbox/store.ts'
 import { openDatabase } from './database.ts'
 import { createEngine, type SyncStore } from './engine.ts'
 import { createHolders } from './holders.ts'
@@ -47,6 +48,10 @@ function answer(store: SyncStore, { number, verb, args }: Request): Reply {
     if (verb === 'admit') {
       const [packed, nowMs] = args as [PackedEvents, number]
       return { number, ok: true, value: store.admit(unpackEvents(packed), nowMs) }
+    }
+    if (verb === 'admitAndClaim') {
+      const [packed, claim] = args as [PackedEvents, ClaimRequest]
+      return { number, ok: true, value: store.admitAndClaim(unpackEvents(packed), claim) }
     }
     const call = store[verb] as (...args: readonly unknown[]) => unknown
     return { number, ok: true, value: call(...args) }
