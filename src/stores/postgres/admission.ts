@@ -1,46 +1,91 @@
-/** Taking events in: one statement a batch. */
-import type { Admission, NewEvent } from '../../inbox/store.ts'
+/** Taking events in: one statement a batch, which leases what can be handed over at once where it is asked to. */
+import type { Admission, AdmittedAndClaimed, Claim, ClaimRequest, NewEvent } from '../../inbox/store.ts'
 import { encodeRecord, hexOf } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import { text, truth } from './row.ts'
+import { placesByKey } from './key-order.ts'
+import { integers } from './row.ts'
 import { fill } from './sql-text.ts'
 import { ADMIT } from './statements/admit.ts'
-import { DURABLY } from './statements/durably.ts'
 
-export function createAdmission(
-  engine: Engine,
-): (events: readonly NewEvent[], nowMs: number) => Promise<readonly Admission[]> {
+/** By the numbers that the function answers. */
+const ADMISSIONS: readonly (Admission | undefined)[] = ['duplicate', 'new', 'late']
+const NO_LEASE = 0
+
+interface AdmissionVerbs {
+  admit(events: readonly NewEvent[], nowMs: number): Promise<readonly Admission[]>
+  admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): Promise<AdmittedAndClaimed>
+}
+
+export function createAdmission(engine: Engine): AdmissionVerbs {
   const { connections } = engine
-  const admit = engine.sql(DURABLY + ADMIT)
+  const statement = engine.sql(ADMIT)
 
-  return async (events, nowMs) => {
+  async function admit(
+    events: readonly NewEvent[],
+    nowMs: number,
+    request?: ClaimRequest,
+  ): Promise<AdmittedAndClaimed> {
     // That the server answers is all that an empty batch asks.
     if (events.length === 0) {
       await connections.query('SELECT 1')
-      return []
+      return { admissions: [], claims: [] }
     }
-    // Only the first of those that are the same in one batch.
-    const distinct = [...new Map(events.toReversed().map((event) => [event.id, event])).values()].toReversed()
-    const [, rows = []] = await engine.together(
-      fill(admit, {
-        now: engine.now(nowMs),
-        ids: distinct.map(({ id }) => id),
-        keys: distinct.map(({ messageKey }) => messageKey),
-        orders: distinct.map(({ order }) => hexOf(order)),
-        finals: distinct.map(({ final }) => Number(final)),
-        steps: distinct.map(({ step }) => step),
-        awaits: distinct.map(({ awaits }) => awaits),
-        gaps: distinct.map(({ awaits, gapUntilMs }) => (awaits === 0 ? 0 : gapUntilMs - nowMs)),
-        ...pack(distinct),
+    const now = engine.now(nowMs)
+    const leasables = request === undefined ? undefined : leasableOf(events, request)
+    const sorted = placesByKey(events)
+    const given = sorted.flatMap((place) => events[place] ?? [])
+    const [[row] = []] = await engine.together(
+      fill(statement, {
+        now,
+        lease: request === undefined ? now : { sql: `${now.sql} + ${Math.ceil(request.leaseUntilMs - nowMs)}` },
+        keys: given.map(({ messageKey }) => messageKey),
+        ids: given.map(({ id }) => id),
+        orders: given.map(({ order }) => hexOf(order)),
+        finals: given.map(({ final }) => Number(final)),
+        steps: given.map(({ step }) => step),
+        awaits: given.map(({ awaits }) => awaits),
+        gaps: given.map(({ awaits, gapUntilMs }) => (awaits === 0 ? 0 : gapUntilMs - nowMs)),
+        leasables: sorted.map((place) => Number(leasables?.has(place) === true)),
+        ...pack(given),
       }),
     )
-    const admitted = new Map(rows.map((row) => [text(row, 'id'), truth(row, 'late')]))
-    return events.map(({ id }) => {
-      const late = admitted.get(id)
-      admitted.delete(id)
-      return late === undefined ? 'duplicate' : late ? 'late' : 'new'
-    })
+    const codes = row === undefined ? [] : integers(row, 'admissions')
+    const tokens = row === undefined ? [] : integers(row, 'tokens')
+    const admissions: Admission[] = []
+    const claims: (Claim | undefined)[] = []
+    for (const [index, place] of sorted.entries()) {
+      const event = events[place]
+      const admission = ADMISSIONS[codes[index] ?? -1]
+      const token = tokens[index] ?? NO_LEASE
+      if (event === undefined || admission === undefined) throw new Error('The database answered for fewer events.')
+      admissions[place] = admission
+      if (token !== NO_LEASE) claims[place] = claimOf(event, token, admission === 'late')
+    }
+    return { admissions, claims: claims.filter((claim) => claim !== undefined) }
   }
+
+  return {
+    async admit(events, nowMs) {
+      return (await admit(events, nowMs)).admissions
+    },
+    admitAndClaim: (events, request) => admit(events, request.nowMs, request),
+  }
+}
+
+/** The places of those that may be leased: alone of their message here, and not excluded, the first so many. */
+function leasableOf(events: readonly NewEvent[], { limit, exclude }: ClaimRequest): ReadonlySet<number> {
+  const times = new Map<string, number>()
+  for (const { messageKey } of events) times.set(messageKey, (times.get(messageKey) ?? 0) + 1)
+  const places: number[] = []
+  for (const [place, { messageKey }] of events.entries()) {
+    if (places.length >= limit) break
+    if (times.get(messageKey) === 1 && !exclude.has(messageKey)) places.push(place)
+  }
+  return new Set(places)
+}
+
+function claimOf({ id, messageKey, record, raw }: NewEvent, token: number, late: boolean): Claim {
+  return { id, messageKey, token, attempt: 1, late, replay: false, record, raw }
 }
 
 /** Records and bodies as one value, with places in it. */

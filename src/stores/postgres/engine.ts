@@ -17,7 +17,7 @@ export interface Engine {
 }
 
 /** What READ_COMMITTED and LIMITS answer comes first. */
-const BEFORE = 2
+const BEFORE = 3
 
 export function createEngine(options: {
   readonly connections: Connections
@@ -26,7 +26,7 @@ export function createEngine(options: {
 }): Engine {
   const { connections, schema, clock } = options
   const { lockTimeoutMs, queryTimeoutMs } = connections.limits
-  const limits = fill(LIMITS, { lockMs: lockTimeoutMs, queryMs: queryTimeoutMs })
+  const limits = fill(LIMITS, { lockMs: String(Math.ceil(lockTimeoutMs)), queryMs: String(Math.ceil(queryTimeoutMs)) })
   return {
     connections,
     limits,

@@ -9,10 +9,9 @@ import type { ClientBase } from 'pg'
 import { withDeadline, type Clock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { quoteName } from './sql-text.ts'
+import { createTelling, type Telling } from './telling.ts'
 
-interface Listening {
-  /** Tells the other processes, soon and once however often it is called meanwhile. Never rejects. */
-  tell(): void
+interface Listening extends Omit<Telling, 'stop'> {
   stop(): Promise<void>
 }
 
@@ -59,9 +58,8 @@ export function startListening(options: ListenOptions): Listening {
   let heardProbe: ((payload: string) => void) | undefined
   let cancelNext = (): void => {}
   let cancelPoll = (): void => {}
-  let telling = false
-  /** Batches that the others have not been told of. */
-  let untold = 0
+  // Where it fails, they look by themselves.
+  const telling = createTelling(clock, () => notify(channel, `${own}!`).catch(() => {}))
 
   function heard(payload: string | undefined): void {
     if (payload?.startsWith(own) === true) heardProbe?.(payload)
@@ -163,30 +161,19 @@ export function startListening(options: ListenOptions): Listening {
     }, afterMs)
   }
 
-  async function tellOthers(): Promise<void> {
-    telling = true
-    while (untold > 0) {
-      untold = 0
-      // Where it fails, they look by themselves.
-      await notify(channel, `${own}!`).catch(() => {})
-    }
-    telling = false
-  }
-
   poll()
   void listen()
   return {
-    tell() {
-      untold += 1
-      if (!telling) void tellOthers()
-    },
+    ...telling,
     async stop() {
       stopped = true
+      const told = telling.stop()
       cancelNext()
       cancelPoll()
       const last = client
       client = undefined
       if (last !== undefined) await withDeadline(clock, options.connectTimeoutMs, last.end(), () => undefined)
+      await told
     },
   }
 }

@@ -1,9 +1,17 @@
 /** Opens the store: pool, tables, the connection that listens; and puts the verbs of the contract together. */
 import type { Pool } from 'pg'
 import { systemClock } from '../../clock.ts'
-import type { OpenStore, StoreHost } from '../../inbox/store.ts'
+import type {
+  Admission,
+  AdmittedAndClaimed,
+  ClaimRequest,
+  ClaimResult,
+  NewEvent,
+  OpenStore,
+  StoreHost,
+} from '../../inbox/store.ts'
 import { createAdmission } from './admission.ts'
-import { createClaiming } from './claiming.ts'
+import { createClaiming, LOCKED_AGAIN_MS } from './claiming.ts'
 import { createConnections, type Connections, type TimeLimits } from './connections.ts'
 import { loadPg } from './driver.ts'
 import { createEngine } from './engine.ts'
@@ -12,7 +20,7 @@ import { startListening, type ListenClient } from './listen.ts'
 import { readLatestTime, type ToldTime } from './latest-time.ts'
 import { migrate, pending, type Migrated } from './migrate.ts'
 import { secretsOf } from './secrets.ts'
-import { createPruning, type Retention } from './pruning.ts'
+import { createPruning, slackMsOf, type Retention } from './pruning.ts'
 import { createReading } from './reading.ts'
 import { createSettling } from './settling.ts'
 import { NOTIFY } from './statements/notify.ts'
@@ -117,9 +125,15 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     pollIntervalMs: settings.pollIntervalMs,
     probeIntervalMs: settings.probeIntervalMs,
   })
-  const admit = createAdmission(engine)
-  const plainClaim = createClaiming(engine)
-  const settling = createSettling(engine)
+  const admission = createAdmission(engine)
+  const claimDue = createClaiming(engine)
+  async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
+    const noneLeft = listening.claiming()
+    const result = await claimDue(request)
+    if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs + LOCKED_AGAIN_MS) noneLeft()
+    return result
+  }
+  const settling = createSettling(engine, slackMsOf(retention))
   const prune = createPruning(engine, retention)
   const maxConnections = settings.pool?.options.max ?? settings.maxConnections
   const transactions = transactional
@@ -128,16 +142,32 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const { claim, settle } = transactions ?? { claim: plainClaim, settle: settling.settle }
   let closing: Promise<void> | undefined
 
+  /** After the commit and outside of it: a transaction that notifies makes all others wait to commit. */
+  function tellOf(admissions: readonly Admission[], claimed = 0): void {
+    // What is leased here, or was known, is nothing to others.
+    if (admissions.filter((admission) => admission !== 'duplicate').length <= claimed) return
+    if (host.claims === false) listening.tell()
+    else listening.tellOfWhatIsLeft()
+  }
+
+  async function admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): Promise<AdmittedAndClaimed> {
+    await told.tell(request.nowMs)
+    const result = await admission.admitAndClaim(events, request)
+    tellOf(result.admissions, result.claims.length)
+    return result
+  }
+
   return {
     ...createReading(engine),
     latestNowMs: told.atOpening,
     async admit(events, nowMs) {
       await told.tell(nowMs)
-      const admissions = await admit(events, nowMs)
-      // After the commit and outside of it: a transaction that notifies makes all others wait to commit.
-      if (admissions.some((admission) => admission !== 'duplicate')) listening.tell()
+      const admissions = await admission.admit(events, nowMs)
+      tellOf(admissions)
       return admissions
     },
+    // With transactions, a claim begins one for each event.
+    ...(transactions === undefined ? { admitAndClaim } : {}),
     async claim(request) {
       await told.tell(request.nowMs)
       return claim(request)

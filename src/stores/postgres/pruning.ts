@@ -20,22 +20,36 @@ const DAY_MS = 86_400_000
 /** A step takes some tens of milliseconds; with one a second, as often as it finds something, it keeps pace with as many a second. */
 const ROWS_A_STEP = 2_000
 
+/**
+ * What is settled so soon after its admission keeps that as the time from which its retention counts, so that settling
+ * writes no second row of it; and everything is kept for so much longer.
+ */
+const MOST_SLACK_MS = 60_000
+const SLACK_SHARE = 0.001
+
+export function slackMsOf({ retentionDays, dedupeDays }: Retention): number {
+  return Math.floor(Math.min(MOST_SLACK_MS, Math.min(retentionDays, dedupeDays) * DAY_MS * SLACK_SHARE))
+}
+
 /** One call is one step: at most so many rows of each kind. Returns how many were forgotten. */
 export function createPruning(engine: Engine, retention: Retention): (nowMs: number) => Promise<number> {
+  const slackMs = slackMsOf(retention)
   const forgetDead = engine.sql(FORGET_DEAD)
   const forgetPayloads = engine.sql(FORGET_PAYLOADS)
   const forgetEvents = engine.sql(LOCK_FORGETTABLE + FORGET_EVENTS + FORGET_MESSAGES)
 
   return async (nowMs) => {
-    const values = (days: number) => ({
-      before: { sql: `${engine.now(nowMs).sql} - ${Math.ceil(days * DAY_MS)}` },
+    const now = engine.now(nowMs)
+    const values = (days: number, slackMs = 0) => ({
+      now,
+      before: { sql: `${now.sql} - ${Math.ceil(days * DAY_MS) + slackMs}` },
       limit: ROWS_A_STEP,
     })
     // Each in a transaction of its own, so that nothing stays locked for longer than it must.
     const [dead = []] = await engine.together(fill(forgetDead, values(retention.deadLetterDays)))
-    const [payloads = []] = await engine.together(fill(forgetPayloads, values(retention.retentionDays)))
+    const [payloads = []] = await engine.together(fill(forgetPayloads, values(retention.retentionDays, slackMs)))
     const dedupeDays = Math.max(retention.dedupeDays, retention.retentionDays)
-    const [, events = []] = await engine.together(fill(forgetEvents, values(dedupeDays)))
+    const [, events = []] = await engine.together(fill(forgetEvents, values(dedupeDays, slackMs)))
     return [dead, payloads, events].reduce((sum, rows) => sum + forgotten(rows), 0)
   }
 }

@@ -24,6 +24,22 @@ export function bytes(row: Row, column: string): Buffer {
   return Buffer.from(text(row, column), 'hex')
 }
 
+/** An array of whole numbers, none of them null. */
+export function integers(row: Row, column: string): readonly number[] {
+  const inside = /^\{([-\d,]*)\}$/.exec(text(row, column))?.[1] ?? damaged(column)
+  return inside === '' ? [] : inside.split(',').map(Number)
+}
+
+/** An array of truths, none of them null. */
+export function truths(row: Row, column: string): readonly boolean[] {
+  const inside = /^\{([tf,]*)\}$/.exec(text(row, column))?.[1] ?? damaged(column)
+  return inside === '' ? [] : inside.split(',').map((value) => value === 't')
+}
+
+export function isNull(row: Row, column: string): boolean {
+  return row[column] === null
+}
+
 function damaged(column: string): never {
   throw new Error(`The database has no usable ${column} in a row that must have one.`)
 }

@@ -2,10 +2,10 @@
 import type { Resolution, Settlement } from '../../inbox/store.ts'
 import { hexOf } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import { integer, text, type Row } from './row.ts'
+import { placesByKey } from './key-order.ts'
+import { truths, type Row } from './row.ts'
 import { fill } from './sql-text.ts'
 import { LOCK_DEAD } from './statements/lock-dead.ts'
-import { LOCK_MESSAGES } from './statements/lock-messages.ts'
 import { RESOLVE } from './statements/resolve.ts'
 import { SETTLE } from './statements/settle.ts'
 
@@ -22,13 +22,15 @@ interface Settling {
   resolve(id: string, resolution: Resolution, nowMs: number): Promise<boolean>
 }
 
-export function createSettling(engine: Engine): Settling {
-  const lockAndSettle = engine.sql(LOCK_MESSAGES + SETTLE)
+export function createSettling(engine: Engine, slackMs: number): Settling {
+  const statement = engine.sql(SETTLE)
   const lockAndResolve = engine.sql(LOCK_DEAD + RESOLVE)
 
+  /** The statement, for settlements in the order in which every batch locks its messages. */
   function filled(settlements: readonly Settlement[], nowMs: number): string {
-    return fill(lockAndSettle, {
+    return fill(statement, {
       now: engine.now(nowMs),
+      slack: slackMs,
       keys: settlements.map(({ messageKey }) => messageKey),
       ids: settlements.map(({ id }) => id),
       tokens: settlements.map(({ token }) => token),
@@ -38,21 +40,20 @@ export function createSettling(engine: Engine): Settling {
     })
   }
 
-  /** Says it of the first where the same comes twice. */
-  function answers(settlements: readonly Settlement[], rows: readonly Row[]): readonly boolean[] {
-    const settled = new Set(rows.map((row) => `${text(row, 'id')} ${integer(row, 'token')}`))
-    return settlements.map(({ id, token }) => settled.delete(`${id} ${token}`))
-  }
-
   return {
     async settle(settlements, nowMs) {
       if (settlements.length === 0) return []
-      const [, rows = []] = await engine.together(filled(settlements, nowMs))
-      return answers(settlements, rows)
+      const places = placesByKey(settlements)
+      const sorted = places.flatMap((place) => settlements[place] ?? [])
+      const [[row] = []] = await engine.together(filled(sorted, nowMs))
+      const held = row === undefined ? [] : truths(row, 'held')
+      const answers = settlements.map(() => false)
+      for (const [index, place] of places.entries()) answers[place] = held[index] === true
+      return answers
     },
     async settleIn(batch, settlement, nowMs) {
-      const [, , rows = []] = await batch(engine.limits + filled([settlement], nowMs))
-      return answers([settlement], rows)[0] === true
+      const row = (await batch(engine.limits + filled([settlement], nowMs))).at(-1)?.[0]
+      return row !== undefined && truths(row, 'held')[0] === true
     },
     async resolve(id, resolution, nowMs) {
       if (!/^[0-9a-f]+$/.test(id) || id.length % 2 !== 0) return false

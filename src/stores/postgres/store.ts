@@ -2,6 +2,7 @@
 import type { Pool } from 'pg'
 import { OptionsError } from '../../errors.ts'
 import type { Store } from '../../inbox/store.ts'
+import { requireAboveZero } from '../bounds.ts'
 import { migrationsText, type Migrated } from './migrate.ts'
 import { migrateOnce, openPostgres, pendingOnce, type Place, type Settings } from './open.ts'
 import type { PostgresContext } from './transactions.ts'
@@ -52,6 +53,7 @@ export interface PostgresStoreOptions extends PostgresPlace {
 
 const DEFAULT_SCHEMA = 'messaging_webhooks'
 const LONGEST_NAME_BYTES = 63
+const FUNCTION_QUOTE = '$messaging_webhooks$'
 const CLOCKS = ['server', 'caller'] as const
 
 /**
@@ -65,7 +67,12 @@ export function postgresStore(options: PostgresStoreOptions): Store
 export function postgresStore(options: PostgresStoreOptions): Store<PostgresContext> {
   const settings = settingsOf(options)
   return {
-    capabilities: { name: 'postgres', durable: true, shared: true },
+    capabilities: {
+      name: 'postgres',
+      durable: true,
+      shared: true,
+      ...(settings.transactional ? {} : { admitsAndClaims: true }),
+    },
     open: (host) => openPostgres(settings, host),
   }
 }
@@ -122,14 +129,7 @@ function settingsOf(options: PostgresStoreOptions): Settings {
   checkSchema(schema)
   const retention = { retentionDays, deadLetterDays, dedupeDays }
   const limits = { connectTimeoutMs, queryTimeoutMs, lockTimeoutMs }
-  for (const [name, value] of Object.entries({
-    ...retention,
-    ...limits,
-    pollIntervalMs,
-    probeIntervalMs,
-    maxConnections,
-  }))
-    if (!(value > 0)) throw new OptionsError(`postgresStore: ${name} is ${String(value)}; expected a number above 0.`)
+  requireAboveZero('postgresStore', { ...retention, ...limits, pollIntervalMs, probeIntervalMs, maxConnections })
   if (!CLOCKS.includes(clock)) throw new OptionsError(`postgresStore: clock must be one of ${CLOCKS.join(', ')}.`)
   const place: Place = { pool, connectionString, listenConnectionString, maxConnections, limits }
   return { ...place, schema, transactional, pollIntervalMs, probeIntervalMs, retention, clock }
@@ -137,6 +137,8 @@ function settingsOf(options: PostgresStoreOptions): Settings {
 
 /** Postgres would cut a longer name, and two schemas would be one. */
 function checkSchema(schema: string): void {
+  if (schema.includes(FUNCTION_QUOTE))
+    throw new OptionsError(`postgresStore: schema must not contain ${FUNCTION_QUOTE}, which ends a function's text.`)
   if (schema === '' || schema.includes('\0') || Buffer.byteLength(schema) > LONGEST_NAME_BYTES)
     throw new OptionsError(`postgresStore: schema must be a name of 1 to ${LONGEST_NAME_BYTES} bytes.`)
 }

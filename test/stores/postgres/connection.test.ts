@@ -199,7 +199,7 @@ describePostgres('connection', () => {
     const schema = freshSchema()
     const { open: checking } = await opened({ connectionString: POSTGRES_URL, schema })
     expect(await checking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
-    await rowsOf(`ALTER TABLE "${schema}".bodies ADD CHECK (position('refuse me' IN convert_from(record, 'UTF8')) = 0)`)
+    await rowsOf(`ALTER TABLE "${schema}".events ADD CHECK (position('refuse me' IN convert_from(record, 'UTF8')) = 0)`)
     const store = postgresStore({ connectionString: POSTGRES_URL, schema })
     const { receiver, url, errors } = await receiving({ store, spool: false })
     const seen: string[] = []

@@ -3,16 +3,17 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { migratePostgres, postgresMigrations, postgresStore } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
-import { eventOf } from './events.ts'
+import { claim, done, eventOf } from './events.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const PATIENT = { timeout: 60_000 }
 const HOST = { onWork() {}, claims: false }
 
 async function tablesOf(schema: string): Promise<readonly unknown[]> {
-  return rowsOf(
-    `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = '${schema}' ORDER BY 1, 2`,
-  )
+  return rowsOf(`
+    SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = '${schema}'
+    UNION ALL SELECT routine_name, routine_type FROM information_schema.routines WHERE routine_schema = '${schema}'
+    ORDER BY 1, 2`)
 }
 
 describePostgres('migrations', () => {
@@ -111,9 +112,12 @@ describePostgres('migrations', () => {
         await migratePostgres({ connectionString: POSTGRES_URL, schema })
         await rowsOf(`
         GRANT USAGE ON SCHEMA "${schema}" TO "${role}";
+        REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA "${schema}" FROM PUBLIC;
+        GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "${schema}" TO "${role}";
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO "${role}"`)
         const open = await store.open(HOST)
         expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
+        expect(await open.settle((await claim(open)).map(done), Date.now())).toEqual([true])
         expect(await open.prune(Date.now())).toBe(0)
         await open.close()
       } finally {

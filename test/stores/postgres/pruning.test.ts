@@ -23,8 +23,9 @@ async function fresh() {
   const rows = async () => {
     const [counted] = await rowsOf(`
       SELECT (SELECT count(*)::int FROM "${schema}".messages) AS messages,
-        (SELECT count(*)::int FROM "${schema}".events) AS events, (SELECT count(*)::int FROM "${schema}".bodies) AS bodies,
-        (SELECT count(raw)::int FROM "${schema}".bodies) AS raws`)
+        (SELECT count(*)::int FROM "${schema}".events) AS events,
+        (SELECT count(record)::int FROM "${schema}".events) AS records,
+        (SELECT count(raw)::int FROM "${schema}".events) AS raws`)
     return counted
   }
   return { open, rows }
@@ -48,14 +49,14 @@ describePostgres('pruning', () => {
       await open.admit([eventOf('m', 1), eventOf('m', 2), eventOf('other', 1)], START_MS)
       await handOver(open, START_MS)
       await pruneAll(open, START_MS + 7 * DAY_MS)
-      expect(await rows()).toEqual({ messages: 2, events: 3, bodies: 3, raws: 3 })
+      expect(await rows()).toEqual({ messages: 2, events: 3, records: 3, raws: 3 })
       await pruneAll(open, START_MS + 8 * DAY_MS)
       // Of each message the newest report is still wanted.
-      expect(await rows()).toEqual({ messages: 2, events: 3, bodies: 2, raws: 0 })
+      expect(await rows()).toEqual({ messages: 2, events: 3, records: 2, raws: 0 })
       expect((await open.latest(eventOf('m').messageKey))?.record.timestamp).toBe(1_700_000_002)
       expect(await open.admit([eventOf('m', 1)], START_MS + 30 * DAY_MS)).toEqual(['duplicate'])
       await pruneAll(open, START_MS + 31 * DAY_MS)
-      expect(await rows()).toEqual({ messages: 0, events: 0, bodies: 0, raws: 0 })
+      expect(await rows()).toEqual({ messages: 0, events: 0, records: 0, raws: 0 })
       expect(await open.admit([eventOf('m', 1)], START_MS + 31 * DAY_MS)).toEqual(['new'])
     },
   )
@@ -81,7 +82,7 @@ describePostgres('pruning', () => {
     expect(await open.counts()).toEqual({ unsettled: 2, deadLetters: 1 })
     await pruneAll(open, START_MS + 1_000 * DAY_MS - 1)
     expect(await open.counts()).toEqual({ unsettled: 2, deadLetters: 0 })
-    expect(await rows()).toEqual({ messages: 2, events: 2, bodies: 2, raws: 2 })
+    expect(await rows()).toEqual({ messages: 2, events: 2, records: 2, raws: 2 })
     expect(namesOf(await claim(open, { nowMs: START_MS + 900 * DAY_MS }))).toEqual(['waits'])
     expect(await open.settle(held.map(done), START_MS + 900 * DAY_MS)).toEqual([true])
   })

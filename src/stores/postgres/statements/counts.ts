@@ -1,5 +1,4 @@
-/** How much is unsettled and dead; both are counted in partial indexes. */
+/** How much is unsettled and dead: each has a table of its own. */
 export const COUNTS = /* sql */ `
-SELECT (SELECT count(*) FROM {schema}.events WHERE state = 0) AS unsettled,
-  (SELECT count(*) FROM {schema}.events WHERE state = 2) AS dead
+SELECT (SELECT count(*) FROM {schema}.waiting) AS unsettled, (SELECT count(*) FROM {schema}.dead_letters) AS dead
 `

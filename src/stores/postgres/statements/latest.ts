@@ -3,15 +3,14 @@
  * final ones, the $2 with the greatest. They come by order; `newest` marks the first of them.
  */
 export const LATEST = /* sql */ `
-WITH found AS MATERIALIZED (
-  SELECT id FROM {schema}.messages WHERE key = decode($1::text, 'hex')
+WITH reports AS (
+  SELECT e.id, e.ord, e.final, e.record FROM {schema}.messages m JOIN {schema}.events e ON e.message = m.id
+  WHERE m.key = decode($1::text, 'hex') AND e.ord <> '' AND e.record IS NOT NULL
 ), newest AS (
-  SELECT e.seq FROM {schema}.events e, found WHERE e.message = found.id AND e.ord <> '' ORDER BY e.ord DESC LIMIT 1
+  SELECT * FROM reports ORDER BY ord DESC LIMIT 1
 ), finals AS (
-  SELECT e.seq FROM {schema}.events e, found WHERE e.message = found.id AND e.ord <> '' AND e.final
-  ORDER BY e.ord DESC LIMIT $2::integer
+  SELECT * FROM reports WHERE final ORDER BY ord DESC LIMIT $2::integer
 )
-SELECT e.final, e.seq IN (SELECT seq FROM newest) AS newest, encode(b.record, 'hex') AS record
-FROM {schema}.events e JOIN {schema}.bodies b USING (seq)
-WHERE e.seq IN (SELECT seq FROM newest UNION SELECT seq FROM finals) ORDER BY e.ord
+SELECT final, id = (SELECT id FROM newest) AS newest, encode(record, 'hex') AS record
+FROM (SELECT * FROM newest UNION SELECT * FROM finals) AS wanted ORDER BY ord
 `

@@ -2,6 +2,6 @@
 export const LOCK_DEAD = /* sql */ `
 SELECT count(*) AS locked FROM (
   SELECT id FROM {schema}.messages
-  WHERE id = (SELECT message FROM {schema}.events WHERE state = 2 AND id = decode(:id, 'hex') LIMIT 1) FOR UPDATE
+  WHERE id = (SELECT message FROM {schema}.dead_letters WHERE id = decode(:id, 'hex') LIMIT 1) FOR UPDATE
 ) AS found;
 `

@@ -1,0 +1,55 @@
+/** The plans that a connection keeps: made on empty tables, and as good when they are full and nobody counted them. */
+import { postgresStore } from 'messaging-webhooks/postgres'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { claim, digestOf, done, eventOf } from './events.ts'
+import { describePostgres, freshSchema, POSTGRES_URL } from './schema.ts'
+
+const PATIENT = { timeout: 120_000 }
+const BATCH = 16
+const BACKLOG = 20_000
+
+describePostgres('plans', () => {
+  test('what an event reads does not grow with the tables, on a connection that saw them empty', PATIENT, async () => {
+    const schema = freshSchema()
+    const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
+    onTestFinished(() => pool.end())
+    const open = await postgresStore({ pool, schema }).open({ onWork() {}, claims: false })
+    onTestFinished(() => open.close())
+    // Without it nothing tells the planner how large they are, and nothing has it plan anew.
+    for (const table of ['messages', 'events', 'waiting', 'dead_letters'])
+      await pool.query(`ALTER TABLE "${schema}".${table} SET (autovacuum_enabled = off)`)
+
+    /** The rows and index entries that were read so far. */
+    async function reads(): Promise<number> {
+      await pool.query('SELECT pg_stat_force_next_flush()')
+      const { rows } = await pool.query<{ reads: string }>(`
+        SELECT (SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE schemaname = '${schema}')
+          + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE schemaname = '${schema}') AS reads`)
+      return Number(rows[0]?.reads)
+    }
+
+    let round = 0
+    /** Everything that happens to an event, and how much is read for it. */
+    async function readsOfOneRound(): Promise<number> {
+      round += 1
+      const before = await reads()
+      const events = Array.from({ length: BATCH }, (_, index) => eventOf(`r${round} ${index}`, 1))
+      const later = Array.from({ length: BATCH }, (_, index) => eventOf(`r${round} ${index}`, 2))
+      expect(new Set(await open.admit(events, Date.now()))).toEqual(new Set(['new']))
+      expect(new Set(await open.admit(events, Date.now()))).toEqual(new Set(['duplicate']))
+      expect(new Set(await open.admit(later, Date.now()))).toEqual(new Set(['new']))
+      const claims = await claim(open, { limit: BATCH, exclude: new Set([digestOf('nobody')]) })
+      expect(claims.length).toBe(BATCH)
+      expect(new Set(await open.settle(claims.map(done), Date.now()))).toEqual(new Set([true]))
+      return (await reads()) - before
+    }
+
+    const whenEmpty = await readsOfOneRound()
+    for (let admitted = 0; admitted < BACKLOG; admitted += 500) {
+      const events = Array.from({ length: 500 }, (_, index) => eventOf(`backlog ${admitted + index}`))
+      await open.admit(events, Date.now())
+    }
+    expect(await readsOfOneRound()).toBeLessThan(2 * whenEmpty + 10 * BATCH)
+  })
+})
