@@ -15,6 +15,7 @@ import { integer, list } from './replies.ts'
 import { createScripted, script, type Scripted } from './scripted.ts'
 import { LAYOUT } from './scripts/layout.ts'
 import { createSettling } from './settling.ts'
+import { createUnanswered } from './unanswered.ts'
 import { wakeUp } from './wake-up.ts'
 
 export interface RedisSettings {
@@ -75,12 +76,18 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     }
     const channel = `${prefix}:work`
     if (host.claims !== false) closers.push(await wakeUp({ ...settings, engine, clock, channel, onWork: host.onWork }))
+    const unanswered = createUnanswered()
     return {
-      admit: createAdmission(engine, () => {
-        // Who does not hear of it looks by itself.
-        redis.ask(['PUBLISH', channel, '']).catch(() => {})
+      ...createAdmission({
+        engine,
+        unanswered,
+        announce() {
+          // Who does not hear of it looks by itself.
+          redis.ask(['PUBLISH', channel, '']).catch(() => {})
+        },
+        onWork: host.onWork,
       }),
-      claim: createClaiming(engine),
+      claim: createClaiming(engine, unanswered),
       ...createSettling(engine),
       ...createReading(engine),
       prune: createPruning(engine),

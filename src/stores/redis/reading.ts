@@ -1,6 +1,6 @@
 /** What is asked of the store and changes nothing in it. */
 import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../inbox/store.ts'
-import { decodeRecord } from './encoding.ts'
+import { decodePayload, decodeRecord } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { bytes, integer, list, text } from './replies.ts'
 import { script } from './scripted.ts'
@@ -41,18 +41,15 @@ export function createReading({ redis, partitions }: Engine): Reading {
   }
 
   async function read({ dueKey, id, messageKey }: Place): Promise<StoredDeadLetter | undefined> {
-    const [attempts, error, diedAt, record, raw] = list(
-      await redis.run(deadLetterScript, [dueKey], ['', messageKey, id]),
-    )
+    const [attempts, error, diedAt, payload] = list(await redis.run(deadLetterScript, [dueKey], ['', messageKey, id]))
     // It was replayed since, or has run out.
-    if (raw === undefined) return undefined
+    if (payload === undefined) return undefined
     return {
       id,
       attempts: integer(attempts),
       error: text(error),
       diedAtMs: integer(diedAt),
-      record: decodeRecord(bytes(record)),
-      raw: bytes(raw),
+      ...decodePayload(bytes(payload)),
     }
   }
 

@@ -1,5 +1,6 @@
 /** Reads replies: what a server says is unknown until it was looked at. */
 import type { Reply } from './clients/connection.ts'
+import { cleanError } from './server-error.ts'
 
 export function list(reply: Reply): readonly Reply[] {
   if (!isList(reply)) throw new TypeError(`Redis answered with ${typeof reply}; expected a list.`)
@@ -20,6 +21,12 @@ export function text(reply: Reply): string {
   return typeof reply === 'string' ? reply : bytes(reply).toString('utf8')
 }
 
+/** Of a script that answers for each of many, and with a text where something is wrong with the keys of one. */
+export function orThrow(reply: Reply): number {
+  if (typeof reply === 'number') return reply
+  throw cleanError(new Error(text(reply)))
+}
+
 /** A number, or the text of one. */
 export function integer(reply: Reply): number {
   const number = typeof reply === 'number' ? reply : Number(text(reply))
@@ -28,5 +35,5 @@ export function integer(reply: Reply): number {
 }
 
 export function isSet(reply: Reply): boolean {
-  return reply !== null && reply !== undefined && text(reply) === '1'
+  return reply === 1
 }

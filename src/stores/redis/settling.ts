@@ -1,7 +1,8 @@
 /** What became of claimed events, and of dead letters. */
 import type { Resolution, Settlement } from '../../inbox/store.ts'
+import { callsFor, inPlace, type Call } from './calls.ts'
 import type { Engine } from './engine.ts'
-import { integer } from './replies.ts'
+import { integer, list, orThrow } from './replies.ts'
 import { script } from './scripted.ts'
 import { RESOLVE } from './scripts/resolve.ts'
 import { SETTLE } from './scripts/settle.ts'
@@ -14,33 +15,25 @@ interface Settling {
   resolve(id: string, resolution: Resolution, nowMs: number): Promise<boolean>
 }
 
-export function createSettling({ redis, partitions, retention, timeFor, nextCall }: Engine): Settling {
+export function createSettling(engine: Engine): Settling {
+  const { redis, partitions, retention, timeFor, nextCall } = engine
   const { retentionMs, dedupeMs, deadLetterMs } = retention
 
-  async function settleOne(settlement: Settlement, nowMs: number): Promise<boolean> {
-    const { id, messageKey, token, outcome } = settlement
-    const reply = await redis.run(
-      settleScript,
-      [partitions.dueKeyOf(messageKey)],
-      [
-        timeFor(nowMs),
-        messageKey,
-        id,
-        token,
-        outcome,
-        outcome === 'retry' ? settlement.dueMs - nowMs : 0,
-        outcome === 'done' ? '' : settlement.error,
-        nextCall(),
-        retentionMs,
-        dedupeMs,
-        deadLetterMs,
-      ],
-    )
-    return integer(reply) === 1
+  async function settleCall({ name, keys, members }: Call<Settlement>, nowMs: number): Promise<readonly boolean[]> {
+    const args = [timeFor(nowMs), name, retentionMs, dedupeMs, deadLetterMs]
+    const fields = members.flatMap(({ item, key }) => {
+      const { messageKey, id, token, outcome } = item
+      const delayMs = outcome === 'retry' ? Math.round(item.dueMs - nowMs) : 0
+      return [key, messageKey, id, token, outcome, delayMs, outcome === 'done' ? '' : item.error]
+    })
+    return list(await redis.run(settleScript, keys, [...args, ...fields])).map((reply) => orThrow(reply) === 1)
   }
 
   return {
-    settle: (settlements, nowMs) => Promise.all(settlements.map((settlement) => settleOne(settlement, nowMs))),
+    async settle(settlements, nowMs) {
+      const calls = callsFor(settlements, engine)
+      return inPlace(calls, await Promise.all(calls.map((call) => settleCall(call, nowMs))))
+    },
     async resolve(id, resolution, nowMs) {
       const call = nextCall()
       // An id does not say of which message it is, nor so in which partition.

@@ -1,6 +1,7 @@
 /** The store on a Redis that several machines share. */
 import { OptionsError } from '../../errors.ts'
 import type { Store } from '../../inbox/store.ts'
+import { requireAboveZero } from '../bounds.ts'
 import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
 import { openRedis } from './open.ts'
 
@@ -55,8 +56,7 @@ export function redisStore(options: RedisStoreOptions): Store {
   } = options
   if (prefix === '' || /[{}]/.test(prefix))
     throw new OptionsError('redisStore: prefix is empty or has a brace in it, which would decide over the slot.')
-  for (const [name, value] of Object.entries({ deadLetterDays, dedupeDays, commandTimeoutMs, pollIntervalMs }))
-    if (!(value > 0)) throw new OptionsError(`redisStore: ${name} is ${String(value)}; expected a number above 0.`)
+  requireAboveZero('redisStore', { deadLetterDays, dedupeDays, commandTimeoutMs, pollIntervalMs })
   if (!(retentionDays >= 0))
     throw new OptionsError(`redisStore: retentionDays is ${String(retentionDays)}; expected a number of at least 0.`)
   if (!Number.isInteger(partitions) || partitions < 1 || partitions > SLOTS)
@@ -80,4 +80,10 @@ export function redisStore(options: RedisStoreOptions): Store {
   }
 }
 
-const REDIS_CAPABILITIES = { name: 'redis', durable: true, shared: true, ownClock: true } as const
+const REDIS_CAPABILITIES = {
+  name: 'redis',
+  durable: true,
+  shared: true,
+  ownClock: true,
+  admitsAndClaims: true,
+} as const

@@ -24,7 +24,7 @@ describe.skipIf(skipsWithoutRedis())('on a cluster', () => {
         return { store: toldStore(client), dispose: end }
       },
       interleavings: 5,
-      capabilities: { name: 'redis', durable: true, shared: true, ownClock: true },
+      capabilities: { name: 'redis', durable: true, shared: true, ownClock: true, admitsAndClaims: true },
     })
 
     test('spreads messages over all masters, and hands all of them over', { timeout: 120_000 }, async () => {

@@ -17,6 +17,6 @@ describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) 
       return { store: toldStore(client.client, { prefix: freshPrefix() }), dispose: () => client.end() }
     },
     interleavings: 30,
-    capabilities: { name: 'redis', durable: true, shared: true, ownClock: true },
+    capabilities: { name: 'redis', durable: true, shared: true, ownClock: true, admitsAndClaims: true },
   })
 })

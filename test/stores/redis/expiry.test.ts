@@ -42,7 +42,7 @@ describe.skipIf(skipsWithoutRedis())('what is kept, and for how long', () => {
     const after = await lives(redis, prefix)
     const forEver = [...after].filter(([, ms]) => ms === -1).map(([key]) => kindOf(key))
     // A counter a partition, and the layout.
-    expect(new Set(forEver)).toEqual(new Set(['open', prefix]))
+    expect(new Set(forEver)).toEqual(new Set(['more', prefix]))
     for (const [key, ms] of after) {
       if (kindOf(key) === 'e') expect(Math.abs(ms - DAY_MS)).toBeLessThan(120_000)
       if (kindOf(key) === 'm') expect(Math.abs(ms - 30 * DAY_MS)).toBeLessThan(120_000)

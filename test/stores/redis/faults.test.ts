@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { claim, handOverAll, LEASE_MS, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { startRedis } from '../../support/servers/redis.ts'
 import { clientFor, CLIENTS, freshPrefix, opened, skipsWithoutRedis, useRedis } from './own-redis.ts'
@@ -93,6 +93,50 @@ describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) 
       .toEqual([{ id: event.id, attempt: 1 }])
   })
 
+  test(
+    'an admission whose answer was lost is sent again, and gets the leases that it got before',
+    PATIENT,
+    async () => {
+      const proxy = await startTcpProxy(server().port)
+      onTestFinished(() => proxy.close())
+      const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: 20_000 })
+      const events = Array.from({ length: 70 }, (_, index) => sample({ message: `m${index}` }))
+      const lost = proxy.cutAfterSending('\r\n7654321\r\n')
+      const request = { limit: 70, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
+      const { admissions, claims = [] } = (await open.admitAndClaim?.(events, request)) ?? {}
+      await lost
+      expect(new Set(admissions)).toEqual(new Set(['new']))
+      expect(claims.map(({ id, attempt }) => ({ id, attempt }))).toEqual(events.map(({ id }) => ({ id, attempt: 1 })))
+      expect((await claim(open)).claims).toEqual([])
+    },
+  )
+
+  test('what was leased by an admission that nobody waited for comes with the next claim', PATIENT, async () => {
+    const proxy = await startTcpProxy(server().port)
+    onTestFinished(() => proxy.close())
+    let woken = 0
+    const open = await opened(
+      clientFor(name, server().url({ port: proxy.port })),
+      { commandTimeoutMs: SHORT_MS },
+      { onWork: () => (woken += 1) },
+    )
+    const events = [sample({ message: 'first' }), sample({ message: 'second' })]
+    const request = { limit: 10, nowMs: START_MS, leaseUntilMs: START_MS + LEASE_MS, exclude: new Set<string>() }
+    proxy.mode = 'stalls'
+    await expect(async () => open.admitAndClaim?.(events, request)).rejects.toMatchObject({ code: 'store_slow' })
+    expect(woken).toBe(1)
+    proxy.mode = 'passes'
+    await expect.poll(async () => (await open.counts()).unsettled, { ...POLL, interval: 500 }).toBe(2)
+    const claims = new Map<string, number>()
+    await expect
+      .poll(async () => {
+        const found = await claim(open).catch(() => undefined)
+        for (const { id, attempt } of found?.claims ?? []) claims.set(id, attempt)
+        return claims
+      }, POLL)
+      .toEqual(new Map(events.map(({ id }) => [id, 1])))
+  })
+
   test('what was confirmed is there after a kill of a server that syncs always', PATIENT, async () => {
     const durable = await startRedis({ settings: { appendfsync: 'always' } })
     onTestFinished(() => durable.remove())
@@ -164,10 +208,13 @@ describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) 
     const open = await opened(clientFor(name, server().url()), { prefix, partitions: 1 })
     const admin = new Redis(server().url())
     onTestFinished(() => admin.disconnect())
-    const broken = sample({ message: 'broken' })
-    await open.admit([broken], START_MS)
-    const [, keys] = await admin.scan('0', 'MATCH', `${prefix}:*:w:${broken.messageKey}`, 'COUNT', 100_000)
-    for (const key of keys) await admin.set(key, 'broken')
+    for (const kind of ['m', 'w']) {
+      const of = sample({ message: kind, at: 1 })
+      await open.admit([of, sample({ message: kind, at: 2 })], START_MS)
+      const [, keys] = await admin.scan('0', 'MATCH', `${prefix}:*:${kind}:${of.messageKey}`, 'COUNT', 100_000)
+      expect(keys).toHaveLength(1)
+      for (const key of keys) await admin.set(key, 'broken')
+    }
     await open.admit([sample({ message: 'other' })], START_MS + 1)
     const { claims, nextDueMs } = await claim(open, { nowMs: START_MS + 1 })
     expect(claims.map(({ record }) => record.report?.messageId)).toEqual(['other'])

@@ -29,8 +29,8 @@ describe.skipIf(skipsWithoutRedis())('memory per event', () => {
   const server = useRedis({ appendonly: 'no' })
 
   test.each([
-    { retentionDays: 1, waiting: 2_800, settled: 2_700 },
-    { retentionDays: 0, waiting: 2_800, settled: 850 },
+    { retentionDays: 1, waiting: 2_500, settled: 2_100 },
+    { retentionDays: 0, waiting: 2_500, settled: 850 },
   ])('with retentionDays $retentionDays', PATIENT, async ({ retentionDays, ...most }) => {
     const admin = new Redis(server().url())
     onTestFinished(() => admin.disconnect())

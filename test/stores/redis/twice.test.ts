@@ -29,6 +29,6 @@ describe.skipIf(skipsWithoutRedis())('every script may run twice', () => {
       return { store: toldStore(client, { client: sendingTwice(adapterOf(client, 'client')) }), dispose: end }
     },
     interleavings: 30,
-    capabilities: { name: 'redis', durable: true, shared: true, ownClock: true },
+    capabilities: { name: 'redis', durable: true, shared: true, ownClock: true, admitsAndClaims: true },
   })
 })

@@ -1,93 +1,139 @@
 /**
- * Takes one event in, with its message's latest state and its gap. The first write is refused where memory is full, and
- * then none is done.
+ * Takes events in, each with its message's latest state and its gap, and leases those that are to be: where the message has
+ * no other unsettled event, and the event waits for none. The first write of each is refused where memory is full, and then
+ * none is done.
  *
- * ARGV: now, message, id, order, final (1 or 0), step, awaits, gap (ms from now), record, bytes, call, dedupe (ms), most
- * finals. Returns 0 duplicate, 1 new, 2 late; the same again to the same call.
+ * ARGV: now, call, dedupe (ms), most finals, lease (ms); then for each: place of its key in KEYS, message, id, order, final (1
+ * or 0), step, awaits, gap (ms from now), to be leased (1 or 0), record, bytes. Returns for each 0 duplicate, 1 new, 2 late or a
+ * text that says what is wrong; and the token of the lease, 0 for none. The same again to the same call.
  */
+import { ONE_OF_MANY } from './one-of-many.ts'
 import { PRELUDE } from './prelude.ts'
-import { SCHEDULE } from './schedule.ts'
+import { WAITING } from './waiting.ts'
 
 export const ADMIT = /* lua */ `
 ${PRELUDE}
-${SCHEDULE}
-local mk, id, order, final = ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1'
-local step, awaits, record, call = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[9], ARGV[11]
-local m, w, e = messageOf(mk), waitingOf(mk), eventOf(mk, id)
+${WAITING}
+${ONE_OF_MANY}
+local FIRST, FIELDS = 6, 11
+local mostFinals, leaseEnd = tonumber(ARGV[4]), now + tonumber(ARGV[5])
 
-local seen, handed, handedOpen, steps, gaps, latest, latestRecord, finals, sweepAt =
-  unpack(redis.call('HMGET', m, 'd' .. id, 'h', 'o', 's', 'g', 'L', 'R', 'n', 'p'))
-if seen then
-  local was = redis.call('HMGET', e, 'c', 'l')
-  if was[1] ~= call then return 0 end
-  return was[2] and 2 or 1
-end
-steps, gaps = tonumber(steps) or 0, tonumber(gaps) or 0
-local late = isLate(order, final, handed, handedOpen)
-local waits = not late and awaits ~= 0 and bit.band(steps, awaits) == 0
-local closes = step ~= 0 and bit.band(gaps, step) ~= 0
-local due = waits and now + tonumber(ARGV[8]) or now
-local places = closes and redis.call('ZRANGE', w, 0, -1) or {}
-local isAtRest = redis.call('ZCARD', w) == 0
-redis.call('ZSCORE', KEYS[1], mk)
-
-if closes then gaps = gaps - bit.band(gaps, step) end
-if waits then gaps = bit.bor(gaps, awaits) end
-local isNewest = order ~= '' and (not latest or before(latest, order))
-local isNewFinal = order ~= '' and final and redis.call('HEXISTS', m, 'F' .. order) == 0
-
-local known = { 'd' .. id, '0' }
-local function know(field, value)
-  known[#known + 1] = field
-  known[#known + 1] = value
-end
-if step ~= 0 then know('s', ms(bit.bor(steps, step))) end
-if closes or waits then know('g', ms(gaps)) end
-if isNewest then know('L', order) end
-if isNewest and not final then know('R', record) end
-if isNewFinal then
-  know('F' .. order, record)
-  know('n', ms((tonumber(finals) or 0) + 1))
-end
-redis.call('HSET', m, unpack(known))
--- The record of the latest one stands there once: a final one among the finals.
-if isNewest and final and latestRecord then redis.call('HDEL', m, 'R') end
-if isAtRest then redis.call('PERSIST', m) end
-
-local event = { 'r', ARGV[10], 'j', record, 'o', order, 'D', ms(due), 'c', call }
-if final then event[#event + 1], event[#event + 2] = 'f', '1' end
-if late then event[#event + 1], event[#event + 2] = 'l', '1' end
-if awaits ~= 0 then event[#event + 1], event[#event + 2] = 'w', ARGV[7] end
-redis.call('HSET', e, unpack(event))
-redis.call('ZADD', w, 0, placeOf(order, id))
-redis.call('INCR', base .. 'open')
-
-for _, place in ipairs(places) do
-  local other = eventOf(mk, idAt(place))
-  local was = redis.call('HMGET', other, 'w', 'a', 'D')
-  if tonumber(was[1]) == step and not was[2] and tonumber(was[3]) > now then redis.call('HSET', other, 'D', ms(now)) end
-end
-
-if isNewFinal and (tonumber(finals) or 0) >= tonumber(ARGV[13]) then
-  local least
-  for _, field in ipairs(redis.call('HKEYS', m)) do
-    if string.sub(field, 1, 1) == 'F' and (not least or before(field, least)) then least = field end
+-- Those that waited for this step wait no longer. Says whether the first one is among them.
+local function closeGaps(mk, m, state, step)
+  local isFirst = false
+  local function close(id)
+    local known = redis.call('HGET', m, 'd' .. id)
+    local event = known and unsettledIn(known)
+    if not event or event.b ~= step or event.a or event.D <= now then return end
+    event.D = now
+    redis.call('HSET', m, 'd' .. id, cmsgpack.pack(event))
+    if id == state.f then isFirst = true end
   end
-  redis.call('HDEL', m, least)
-  redis.call('HINCRBY', m, 'n', -1)
+  if state.f then close(state.f) end
+  if state.w then
+    for _, place in ipairs(redis.call('ZRANGE', waitingOf(mk), 0, -1)) do close(string.match(place, '([^ ]*)$')) end
+  end
+  return isFirst
 end
 
--- A message that is never at rest must not remember for ever.
-if redis.call('HLEN', m) > (tonumber(sweepAt) or 256) then
-  local all = redis.call('HGETALL', m)
-  local oldest = math.floor((now - tonumber(ARGV[12])) / 1000)
-  for at = 1, #all, 2 do
-    local settled = string.sub(all[at], 1, 1) == 'd' and tonumber(all[at + 1])
-    if settled and settled ~= 0 and settled < oldest then redis.call('HDEL', m, all[at]) end
+-- More final records than are shown are not kept, and a message that is never at rest must not remember for ever.
+local function forget(m, state)
+  local finals, sweepAt = state.n or 0, state.p or 256
+  if finals > mostFinals then
+    local least
+    for _, field in ipairs(redis.call('HKEYS', m)) do
+      if string.sub(field, 1, 1) == 'F' and (not least or before(field, least)) then least = field end
+    end
+    redis.call('HDEL', m, least)
+    state.n = finals - 1
   end
-  redis.call('HSET', m, 'p', math.max(256, 2 * redis.call('HLEN', m)))
+  if redis.call('HLEN', m) > sweepAt then
+    local all = redis.call('HGETALL', m)
+    local oldest = math.floor((now - tonumber(ARGV[3])) / 1000)
+    for at = 1, #all, 2 do
+      local isSettled = string.sub(all[at], 1, 1) == 'd' and not unsettledIn(all[at + 1])
+      if isSettled and tonumber(string.match(all[at + 1], '^%d+')) < oldest then redis.call('HDEL', m, all[at]) end
+    end
+    state.p = math.max(256, 2 * redis.call('HLEN', m))
+  end
+  if state.n ~= finals and finals > 0 or state.p and state.p ~= sweepAt then
+    redis.call('HSET', m, 'S', cmsgpack.pack(state))
+  end
 end
--- What is at rest is held by nobody, and has no other event.
-if isAtRest then redis.call('ZADD', KEYS[1], ms(due), mk) else schedule(mk) end
-return late and 2 or 1
+
+local function admit(at)
+  enter(tonumber(ARGV[at]))
+  local mk, id, order, final = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4] == '1'
+  local step, awaits, record = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6]), ARGV[at + 9]
+  local call = ARGV[2] .. '.' .. (at - FIRST) / FIELDS
+  local m = messageOf(mk)
+  local known, packed, sameFinal = unpack(redis.call('HMGET', m, 'd' .. id, 'S', 'F' .. order))
+  if known then
+    local event = unsettledIn(known)
+    if not event or event.c ~= call then return { 0, 0 } end
+    return { event.l and 2 or 1, event.k or 0 }
+  end
+
+  local state = stateIn(packed)
+  local late = isLate(order, final, state)
+  local waits = not late and awaits ~= 0 and bit.band(state.s or 0, awaits) == 0
+  local closes = step ~= 0 and bit.band(state.g or 0, step) ~= 0
+  -- What is at rest is held by nobody, and has no other event.
+  local isAtRest = not state.f
+  local leases = isAtRest and not waits and ARGV[at + 8] == '1'
+  local event = { q = order, f = final or nil, b = awaits ~= 0 and awaits or nil, l = late or nil, c = call,
+    D = waits and now + tonumber(ARGV[at + 7]) or now }
+  if isAtRest then
+    redis.call('ZADD', due, ms(leases and leaseEnd or event.D), mk)
+  else
+    redis.call('ZSCORE', due, mk)
+  end
+  local isFirst = join(mk, state, id, order)
+  if closes then
+    state.g = state.g - bit.band(state.g, step)
+    if closeGaps(mk, m, state, step) then isFirst = true end
+  end
+  if waits then state.g = bit.bor(state.g or 0, awaits) end
+  if step ~= 0 then state.s = bit.bor(state.s or 0, step) end
+  if leases then
+    state.t = (state.t or 0) + 1
+    state.u, state.i = leaseEnd, id
+    event.a, event.k = 1, state.t
+    if before(state.h or '', order) then state.h = order end
+    if not final and before(state.o or '', order) then state.o = order end
+  end
+
+  local records = {}
+  if order ~= '' and final and not sameFinal then
+    records = { 'F' .. order, record }
+    state.n = (state.n or 0) + 1
+  end
+  if order ~= '' and (not state.L or before(state.L, order)) then
+    state.L = order
+    if not final then
+      records = { 'R', record }
+      state.R = true
+    elseif state.R then
+      -- The record of the latest one stands there once: a final one among the finals.
+      redis.call('HDEL', m, 'R')
+      state.R = nil
+    end
+  end
+  redis.call('HSET', m, 'd' .. id, cmsgpack.pack(event), 'S', cmsgpack.pack(state), unpack(records))
+  redis.call('SET', eventOf(mk, id), record .. '\\n' .. ARGV[at + 10])
+  if isFirst and not isAtRest then schedule(mk, state, state.f == id and event) end
+  if packed then
+    if isAtRest then redis.call('PERSIST', m) end
+    forget(m, state)
+  end
+  return { late and 2 or 1, event.k or 0 }
+end
+
+local answers = {}
+for at = FIRST, #ARGV, FIELDS do
+  local answer, trouble = try(admit, at)
+  if fatal then return fatal end
+  answers[#answers + 1] = answer or { trouble, 0 }
+end
+return answers
 `

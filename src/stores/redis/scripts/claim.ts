@@ -1,67 +1,81 @@
 /**
  * Leases messages and hands out the first event of each; a message that somebody else holds or that is not due is left
- * out, and one whose keys are of a wrong type is put off for a minute. Run again by the same call, it gives the same.
+ * out, and one whose keys are broken is put off for a minute. Run again by the same call, it gives the same.
  *
- * ARGV: now, lease (ms), call, message ... Returns for each: message, id, token, attempt, late, replay, record, bytes. The
- * first write is one that is allowed where memory is full: what is handed over makes room.
+ * ARGV: now, lease (ms); then for each: place of its key in KEYS, message, call. Returns for each handed out: message, id,
+ * token, attempt, late, replay, record and bytes. The first write is one that is allowed where memory is full: what is handed
+ * over makes room.
  */
+import { ONE_OF_MANY } from './one-of-many.ts'
 import { PRELUDE } from './prelude.ts'
-import { SCHEDULE } from './schedule.ts'
+import { WAITING } from './waiting.ts'
 
 export const CLAIM = /* lua */ `
 ${PRELUDE}
-${SCHEDULE}
-local leaseEnd, call = now + tonumber(ARGV[2]), ARGV[3]
+${WAITING}
+${ONE_OF_MANY}
+local FIRST, FIELDS = 3, 3
+local leaseEnd = now + tonumber(ARGV[2])
 
-local function look(mk)
-  local place = redis.call('ZRANGE', waitingOf(mk), 0, 0)[1]
-  if not place then return { mk = mk } end
-  local lease = redis.call('HMGET', messageOf(mk), 'u', 'c', 'i', 't', 'h', 'o')
-  local held = lease[1] and tonumber(lease[1]) > now
-  if held and lease[2] ~= call then return false end
-  local id = held and lease[3] or idAt(place)
-  local event = redis.call('HMGET', eventOf(mk, id), 'D', 'a', 'o', 'f', 'l', 'y', 'j', 'r', 'k')
-  if not event[1] then return held and false or { mk = mk, gone = place } end
-  if not held and tonumber(event[1]) > now then return { mk = mk } end
-  return { mk = mk, id = id, held = held, token = held and event[9] or ms((tonumber(lease[4]) or 0) + 1),
-    handed = lease[5] or '', handedOpen = lease[6] or '', event = event }
+-- Writes nothing.
+local function look(at)
+  enter(tonumber(ARGV[at]))
+  local mk, call = ARGV[at + 1], ARGV[at + 2]
+  local m = messageOf(mk)
+  local packed = redis.call('HGET', m, 'S')
+  local state = stateIn(packed)
+  local plan = { at = at, mk = mk, call = call, state = state, packed = packed }
+  if state.w then redis.call('ZCARD', waitingOf(mk)) end
+  if not state.f then return plan end
+  plan.held = state.u and state.u > now
+  local id = plan.held and state.i or state.f
+  local known = redis.call('HGET', m, 'd' .. id)
+  local event = known and unsettledIn(known)
+  if plan.held and (not event or event.c ~= call) then return false end
+  plan.payload = event and redis.call('GET', eventOf(mk, id))
+  if not plan.payload then
+    plan.gone, plan.order = id, event and event.q or state.q
+  elseif plan.held or event.D <= now then
+    plan.id, plan.event = id, event
+  end
+  return plan
+end
+
+local function put(plan, known)
+  redis.call('HSET', messageOf(plan.mk), 'S', cmsgpack.pack(plan.state), unpack(known))
 end
 
 local plans = {}
-for at = 4, #ARGV do
-  local ok, plan = pcall(look, ARGV[at])
-  if not ok then plan = { mk = ARGV[at], broken = true } end
+for at = FIRST, #ARGV, FIELDS do
+  local plan, trouble = try(look, at)
+  if fatal then return fatal end
+  if trouble then plan = { at = at, mk = ARGV[at + 1], broken = true } end
   if plan then plans[#plans + 1] = plan end
 end
 
 local claims = {}
 for _, plan in ipairs(plans) do
-  local mk = plan.mk
+  enter(tonumber(ARGV[plan.at]))
+  local mk, state, event = plan.mk, plan.state, plan.event
+  if not plan.held then redis.call('ZREM', due, mk) end
   if plan.broken then
-    redis.call('ZREM', KEYS[1], mk)
-    redis.call('ZADD', KEYS[1], ms(now + 60000), mk)
-  elseif not plan.id then
-    redis.call('ZREM', KEYS[1], mk)
-    if plan.gone then
-      redis.call('ZREM', waitingOf(mk), plan.gone)
-      redis.call('DECR', base .. 'open')
-    end
-    redis.call('HDEL', messageOf(mk), 'l', 'u', 'i', 'c')
-    schedule(mk)
-  else
-    local event = plan.event
-    local attempt = tonumber(event[2]) or 0
+    redis.call('ZADD', due, ms(now + 60000), mk)
+  elseif event then
     if not plan.held then
-      local order = event[3]
-      attempt = attempt + 1
-      redis.call('ZREM', KEYS[1], mk)
-      redis.call('HSET', messageOf(mk), 't', plan.token, 'l', plan.token, 'u', ms(leaseEnd), 'i', plan.id, 'c', call)
-      if before(plan.handed, order) then redis.call('HSET', messageOf(mk), 'h', order) end
-      if not event[4] and before(plan.handedOpen, order) then redis.call('HSET', messageOf(mk), 'o', order) end
-      redis.call('HSET', eventOf(mk, plan.id), 'a', ms(attempt), 'k', plan.token, 'c', call)
-      redis.call('ZADD', KEYS[1], ms(leaseEnd), mk)
+      state.t = (state.t or 0) + 1
+      state.u, state.i = leaseEnd, plan.id
+      event.a, event.k, event.c = (event.a or 0) + 1, state.t, plan.call
+      if before(state.h or '', event.q) then state.h = event.q end
+      if not event.f and before(state.o or '', event.q) then state.o = event.q end
+      put(plan, { 'd' .. plan.id, cmsgpack.pack(event) })
+      redis.call('ZADD', due, ms(leaseEnd), mk)
     end
-    claims[#claims + 1] = { mk, plan.id, plan.token, ms(attempt), event[5] or '', event[6] or '', event[7], event[8] }
+    claims[#claims + 1] = { mk, plan.id, event.k, event.a, event.l and 1 or 0, event.y and 1 or 0, plan.payload }
+  elseif plan.packed then
+    if plan.gone then leave(mk, state, plan.gone, plan.order) end
+    state.u, state.i = nil, nil
+    put(plan, {})
+    schedule(mk, state)
   end
 end
 return claims

@@ -4,10 +4,10 @@ import { PRELUDE } from './prelude.ts'
 export const COUNTS = /* lua */ `
 ${PRELUDE}
 local unsettled, dead = 0, 0
-for _, key in ipairs(KEYS) do
-  local partition = string.sub(key, 1, -4)
-  unsettled = unsettled + (tonumber(redis.call('GET', partition .. 'open')) or 0)
-  dead = dead + redis.call('ZCARD', partition .. 'dead')
+for key = 1, #KEYS do
+  enter(key)
+  unsettled = unsettled + redis.call('ZCARD', due) + (tonumber(redis.call('GET', base .. 'more')) or 0)
+  dead = dead + redis.call('ZCARD', base .. 'dead')
 end
 return { unsettled, dead }
 `

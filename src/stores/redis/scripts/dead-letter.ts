@@ -3,7 +3,8 @@ import { PRELUDE } from './prelude.ts'
 
 export const DEAD_LETTER = /* lua */ `
 ${PRELUDE}
-local e = eventOf(ARGV[2], ARGV[3])
-if redis.call('HGET', e, 'z') ~= 'x' then return {} end
-return redis.call('HMGET', e, 'a', 'E', 'T', 'j', 'r')
+local packed, payload = redis.call('HGET', base .. 'deadof', ARGV[3]), redis.call('GET', eventOf(ARGV[2], ARGV[3]))
+if not packed or not payload then return {} end
+local event = cmsgpack.unpack(packed)
+return { event.a or 0, event.E, event.T, payload }
 `

@@ -16,7 +16,8 @@ while #found < limit * 3 do
     local id, died = some[at], some[at + 1]
     if (died ~= from or before(after, id)) and #found < limit * 3 then
       found[#found + 1] = id
-      found[#found + 1] = redis.call('HGET', base .. 'deadof', id) or ''
+      local packed = redis.call('HGET', base .. 'deadof', id)
+      found[#found + 1] = packed and cmsgpack.unpack(packed).m or ''
       found[#found + 1] = died
     end
   end

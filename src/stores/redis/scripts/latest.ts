@@ -4,10 +4,11 @@ import { PRELUDE } from './prelude.ts'
 export const LATEST = /* lua */ `
 ${PRELUDE}
 local m = messageOf(ARGV[2])
-local latest = redis.call('HMGET', m, 'L', 'R', 'n')
-if not latest[1] then return {} end
+local packed, record = unpack(redis.call('HMGET', m, 'S', 'R'))
+local state = stateIn(packed)
+if not state.L then return {} end
 local orders, records = {}, {}
-if latest[3] then
+if state.n then
   local all = redis.call('HGETALL', m)
   for at = 1, #all, 2 do
     if string.sub(all[at], 1, 1) == 'F' then
@@ -17,7 +18,7 @@ if latest[3] then
   end
   table.sort(orders, before)
 end
-local found = { latest[2] or records['F' .. latest[1]] }
+local found = { record or records['F' .. state.L] }
 for _, order in ipairs(orders) do found[#found + 1] = records[order] end
 return found
 `

@@ -1,44 +1,57 @@
 /**
- * What every script begins with. KEYS[1] is the due set of a partition; all other keys are of the same partition, carry
- * the same hash tag, and are made from its name, so that a client's key prefix is kept. ARGV[1] is the time in
- * milliseconds, or empty for the server's own. Times and numbers are written by `ms`: Lua's own text of 1767225600000 is
- * 1.7672256e+12. Texts are compared by `before`: Lua's `<` heeds the server's locale.
+ * What every script begins with. KEYS are due sets of partitions; all other keys are of the same partitions, carry the same
+ * hash tags, and are made from their names, so that a client's key prefix is kept: `enter` says of which partition the next
+ * ones are. ARGV[1] is the time in milliseconds, or empty for the server's own. Texts are compared by `before`: Lua's `<`
+ * heeds the server's locale.
  *
  * The keys of a partition (`due` and what follows it have the same beginning):
- * - `due`: sorted set of messages, by the time from which something of theirs may be claimed
- * - `m:<message>`: hash. `d<id>` each event seen: 0, or the second it was settled; `L` `R` latest order and record (no `R`
- *   where it is a final one), `F<order>` the final records, `n` how many; `h` `o` handed over, and the same of those that are
- *   not final; `s` steps seen; `g` steps waited for; `t` last token; `l` `u` `i` `c` the lease: token, end, event, call; `x`
- *   kept until, for a dead letter; `p` entries at which old `d` are swept out
- * - `w:<message>`: sorted set of its unsettled events, in order
- * - `e:<message>:<id>`: hash. `r` bytes, `j` record, `o` order, `f` final, `w` step waited for, `D` due, `a` attempts, `k` token,
- *   `l` late, `y` replay, `c` the call that wrote last, `z` settled (s) or dead (x), `E` error, `T` time of death
- * - `open`: number of unsettled events; `dead`: sorted set of dead letters; `deadof`: their messages;
+ * - `due`: sorted set of the messages that have an unsettled event, by the time from which one of them may be claimed
+ * - `m:<message>`: hash. `S` its state; `d<id>` each event seen: the event while it is unsettled, then the second of the
+ *   settlement and the call that made it; `F<order>` the final records; `R` the latest record, unless it is a final one
+ * - `w:<message>`: sorted set of its unsettled events, in order, without the first, which stands in the state
+ * - `e:<message>:<id>`: record, line feed, bytes
+ * - `more`: number of unsettled events in all `w`; `dead`: sorted set of dead letters; `deadof`: what is known of them;
  *   `call:<id>`: the call that resolved one, for a minute
+ *
+ * Packed by MessagePack, as fields that may be absent:
+ * - a state: `f` `q` its first unsettled event, and the order of that; `w` how many others there are; `t` last token; `u` `i` the
+ *   lease: end, event; `h` `o` handed over, and the same of those that are not final; `s` steps seen; `g` steps waited for;
+ *   `L` latest order; `R` whether there is an `R`; `n` how many final records; `x` kept until, for a dead letter; `p` fields
+ *   at which old `d` are swept out
+ * - an event: `q` order, `f` final, `b` step waited for, `D` due, `a` attempts, `k` token, `l` late, `y` replay, `c` the call that
+ *   wrote last; a dead letter also `m` message, `E` error, `T` time of death
  */
 export const PRELUDE = /* lua */ `
-local base = string.sub(KEYS[1], 1, -4)
 local now = tonumber(ARGV[1])
 if not now then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
+local due, base
+local function enter(key)
+  due = KEYS[key]
+  base = string.sub(due, 1, -4)
+end
+enter(1)
 local function ms(number) return string.format('%.0f', number) end
 local function messageOf(mk) return base .. 'm:' .. mk end
 local function waitingOf(mk) return base .. 'w:' .. mk end
 local function eventOf(mk, id) return base .. 'e:' .. mk .. ':' .. id end
-local function placeOf(order, id) return order .. ' ' .. id end
-local function idAt(place) return string.match(place, '([^ ]*)$') end
+local function stateIn(packed) return packed and cmsgpack.unpack(packed) or {} end
+-- Of a 'd': a packed event has another first byte than a text.
+local function unsettledIn(known) return string.byte(known) > 127 and cmsgpack.unpack(known) or nil end
 local function before(a, b)
-  for at = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, at), string.byte(b, at)
+  if a == b then return false end
+  local at, most = 1, math.min(#a, #b)
+  while at + 7 <= most and string.sub(a, at, at + 7) == string.sub(b, at, at + 7) do at = at + 8 end
+  for here = at, most do
+    local x, y = string.byte(a, here), string.byte(b, here)
     if x ~= y then return x < y end
   end
   return #a < #b
 end
 -- Whether a later report was handed over already; of two final ones neither is late.
-local function isLate(order, final, handed, handedOpen)
-  if final then handed = handedOpen end
-  return order ~= '' and before(order, handed or '')
+local function isLate(order, final, state)
+  return order ~= '' and before(order, (final and state.o or not final and state.h) or '')
 end
 `

@@ -8,10 +8,10 @@ export const PRUNE = /* lua */ `
 ${PRELUDE}
 local old = redis.call('ZRANGEBYSCORE', base .. 'dead', '-inf', '(' .. ms(now - tonumber(ARGV[2])), 'LIMIT', 0, tonumber(ARGV[3]))
 for _, id in ipairs(old) do
-  local mk = redis.call('HGET', base .. 'deadof', id)
+  local packed = redis.call('HGET', base .. 'deadof', id)
   redis.call('ZREM', base .. 'dead', id)
   redis.call('HDEL', base .. 'deadof', id)
-  if mk then redis.call('DEL', eventOf(mk, id)) end
+  if packed then redis.call('DEL', eventOf(cmsgpack.unpack(packed).m, id)) end
 end
 return #old
 `

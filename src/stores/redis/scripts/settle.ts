@@ -1,55 +1,69 @@
 /**
- * Ends an attempt: done, to be tried again, or dead. ARGV: now, message, id, token, outcome, delay (ms from now), error,
- * call, retention, dedupe and dead letters (ms). Returns 1, or 0 where the lease did not hold and nothing changed; 1 again to
- * the same call. The first write is one that is allowed where memory is full.
+ * Ends attempts: done, to be tried again, or dead. ARGV: now, call, retention, dedupe and dead letters (ms); then for each:
+ * place of its key in KEYS, message, id, token, outcome, delay (ms from now), error. Returns for each 1, or 0 where the lease
+ * did not hold and nothing changed, or a text that says what is wrong; 1 again to the same call. The first write is one that
+ * is allowed where memory is full.
  */
+import { ONE_OF_MANY } from './one-of-many.ts'
 import { PRELUDE } from './prelude.ts'
-import { SCHEDULE } from './schedule.ts'
+import { WAITING } from './waiting.ts'
 
 export const SETTLE = /* lua */ `
 ${PRELUDE}
-${SCHEDULE}
-local mk, id, token, outcome, call = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[8]
-local m, w, e = messageOf(mk), waitingOf(mk), eventOf(mk, id)
-local event = redis.call('HMGET', e, 'k', 'c', 'z', 'o')
-if event[1] ~= token then return 0 end
-if event[2] == call then return 1 end
-if event[3] then return 0 end
-local message = redis.call('HMGET', m, 'l', 'x')
-local isOurs = not message[1] or message[1] == token
-redis.call('ZCARD', w)
+${WAITING}
+${ONE_OF_MANY}
+local FIRST, FIELDS = 6, 7
+local retention, dedupe, keepDead = ARGV[3], ARGV[4], tonumber(ARGV[5])
 
-if outcome == 'retry' then
-  if isOurs then redis.call('ZREM', KEYS[1], mk) end
-  redis.call('HSET', e, 'D', ms(now + tonumber(ARGV[6])), 'c', call)
-else
-  redis.call('ZREM', w, placeOf(event[4], id))
-  redis.call('DECR', base .. 'open')
-  redis.call('HSET', m, 'd' .. id, ms(math.max(1, math.floor(now / 1000))))
-  if outcome == 'dead' then
-    local keep = tonumber(ARGV[11])
-    redis.call('HSET', e, 'z', 'x', 'E', ARGV[7], 'T', ms(now), 'c', call)
-    redis.call('ZADD', base .. 'dead', ms(now), id)
-    redis.call('HSET', base .. 'deadof', id, mk)
-    redis.call('PEXPIRE', e, ms(keep + 86400000))
-    if (tonumber(message[2]) or 0) < now + keep then
-      message[2] = ms(now + keep)
-      redis.call('HSET', m, 'x', message[2])
-    end
+local function bury(mk, id, state, event, text)
+  event.m, event.E, event.T = mk, text, now
+  redis.call('ZADD', base .. 'dead', ms(now), id)
+  redis.call('HSET', base .. 'deadof', id, cmsgpack.pack(event))
+  redis.call('PEXPIRE', eventOf(mk, id), ms(keepDead + 86400000))
+  state.x = math.max(state.x or 0, now + keepDead)
+end
+
+local function settle(at)
+  enter(tonumber(ARGV[at]))
+  local mk, id, token, outcome = ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]), ARGV[at + 4]
+  local call = ARGV[2] .. '.' .. (at - FIRST) / FIELDS
+  local m = messageOf(mk)
+  local known, packed = unpack(redis.call('HMGET', m, 'd' .. id, 'S'))
+  if not known then return 0 end
+  local event = unsettledIn(known)
+  if not event then return string.match(known, ' (.*)$') == call and 1 or 0 end
+  if event.k ~= token then return 0 end
+  if event.c == call then return 1 end
+  local state = stateIn(packed)
+  if state.w then redis.call('ZCARD', waitingOf(mk)) end
+
+  redis.call('ZREM', due, mk)
+  if not state.u or state.t == token then state.u, state.i = nil, nil end
+  if outcome == 'retry' then
+    event.D, event.c = now + tonumber(ARGV[at + 5]), call
+    known = cmsgpack.pack(event)
   else
-    local keep = tonumber(ARGV[9])
-    redis.call('HSET', e, 'z', 's', 'c', call)
-    if keep == 0 then redis.call('HDEL', e, 'r', 'j') end
-    -- A minute longer it knows this call, should a client send it again.
-    redis.call('PEXPIRE', e, ms(math.max(keep, 60000)))
+    known = math.max(1, math.floor(now / 1000)) .. ' ' .. call
+    leave(mk, state, id, event.q)
+    if outcome == 'dead' then
+      bury(mk, id, state, event, ARGV[at + 6])
+    elseif retention == '0' then
+      redis.call('UNLINK', eventOf(mk, id))
+    else
+      redis.call('PEXPIRE', eventOf(mk, id), retention)
+    end
   end
+  redis.call('HSET', m, 'd' .. id, known, 'S', cmsgpack.pack(state))
+  schedule(mk, state, state.f == id and event)
+  if not state.f then redis.call('PEXPIRE', m, ms(math.max(tonumber(dedupe), (state.x or 0) - now))) end
+  return 1
 end
-if isOurs then
-  redis.call('HDEL', m, 'l', 'u', 'i', 'c')
-  schedule(mk)
+
+local answers = {}
+for at = FIRST, #ARGV, FIELDS do
+  local answer, trouble = try(settle, at)
+  if fatal then return fatal end
+  answers[#answers + 1] = answer or trouble
 end
-if redis.call('EXISTS', w) == 0 then
-  redis.call('PEXPIRE', m, ms(math.max(tonumber(ARGV[10]), (tonumber(message[2]) or 0) - now)))
-end
-return 1
+return answers
 `
