@@ -1,4 +1,6 @@
 /** The public surface of `messaging-webhooks/store-conformance`: the suite that every store passes. */
+import type { StoreCapabilities } from '../inbox/store.ts'
+import { ADMIT_AND_CLAIM } from './admit-and-claim.ts'
 import { ADMISSION } from './admission.ts'
 import { BYTES } from './bytes.ts'
 import { CLAIMING } from './claiming.ts'
@@ -6,13 +8,14 @@ import { DURABILITY } from './durability.ts'
 import { checkInterleavings } from './interleavings.ts'
 import { LATEST } from './latest.ts'
 import { SETTLING } from './settling.ts'
-import { runOnFreshStore, type ConformanceCase, type ConformanceOptions } from './suite.ts'
+import { runOnFreshStore, type ConformanceCase, type ConformanceOptions, type Need } from './suite.ts'
 
 export type { ConformanceOptions, StoreUnderTest } from './suite.ts'
 
 const CONCERNS: Readonly<Record<string, readonly ConformanceCase[]>> = {
   admission: ADMISSION,
   claiming: CLAIMING,
+  'admit and claim': ADMIT_AND_CLAIM,
   settling: SETTLING,
   latest: LATEST,
   bytes: BYTES,
@@ -32,10 +35,9 @@ export function storeConformance(options: ConformanceOptions): void {
   for (const [concern, cases] of Object.entries(CONCERNS)) {
     for (const { name, needs, run } of cases) {
       const title = `${concern}: ${name}`
-      if (needs !== undefined && !capabilities.durable) skip(title, `the ${capabilities.name} store is not durable`)
-      else if (needs === 'told times' && capabilities.ownClock === true)
-        skip(title, `the ${capabilities.name} store has a clock of its own`)
-      else test(title, () => runOnFreshStore(makeStore, run))
+      const lacking = needs && lack(needs, capabilities)
+      if (lacking === undefined) test(title, () => runOnFreshStore(makeStore, run))
+      else skip(title, `the ${capabilities.name} store ${lacking}`)
     }
   }
   test('interleavings: every random sequence of steps agrees with the plain model', () =>
@@ -50,4 +52,11 @@ export function storeConformance(options: ConformanceOptions): void {
         },
       }
     }, interleavings))
+}
+
+/** What such a store cannot do of what a test needs; undefined where the test applies. */
+function lack(needs: Need, { durable, ownClock, admitsAndClaims }: StoreCapabilities): string | undefined {
+  if (needs === 'admitAndClaim') return admitsAndClaims === true ? undefined : 'has no admitAndClaim'
+  if (!durable) return 'is not durable'
+  return needs === 'told times' && ownClock === true ? 'has a clock of its own' : undefined
 }

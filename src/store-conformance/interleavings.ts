@@ -1,7 +1,7 @@
 /** Random interleavings of everything that can happen, held against the plain model step by step. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { Claim, NewEvent, OpenStore } from '../inbox/store.ts'
+import type { Claim, ClaimRequest, NewEvent, OpenStore } from '../inbox/store.ts'
 import { createModel, type Model } from './model.ts'
 import { digestOf, LEASE_MS, sample, settlementOf, START_MS } from './samples.ts'
 
@@ -9,14 +9,25 @@ const MESSAGES = 2
 const PLACES = 6
 
 interface Step {
-  readonly what: 'admit' | 'claim' | 'settle' | 'forget' | 'wait' | 'replay'
+  readonly what: 'admit' | 'admit and claim' | 'claim' | 'settle' | 'forget' | 'wait' | 'replay'
   /** Drawn at random; each step uses as much of it as it needs. */
   readonly dice: readonly number[]
 }
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.record({
-    what: fc.constantFrom('admit', 'admit', 'claim', 'claim', 'settle', 'settle', 'forget', 'wait', 'replay'),
+    what: fc.constantFrom(
+      'admit',
+      'admit and claim',
+      'admit and claim',
+      'claim',
+      'claim',
+      'settle',
+      'settle',
+      'forget',
+      'wait',
+      'replay',
+    ),
     dice: fc.array(fc.nat({ max: 59 }), { minLength: 8, maxLength: 8 }),
   }),
   // Without a size, most sequences would be too short to meet anything rare.
@@ -63,20 +74,30 @@ function createPlay(open: OpenStore<object>) {
   let held: Claim[] = []
   let nowMs = START_MS
 
+  function requestOf(limit: number, dice: number): ClaimRequest {
+    const exclude = new Set(dice % 5 === 0 ? [digestOf('message m0')] : [])
+    return { limit, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude }
+  }
+
   async function step({ what, dice }: Step): Promise<void> {
     const [first = 0, second = 0] = dice
     switch (what) {
-      case 'admit': {
+      case 'admit':
+      case 'admit and claim': {
         const events = dice.slice(0, 1 + (first % 4)).map((number) => eventOf(number, nowMs + 1_000))
-        assert.deepEqual(
-          await open.admit(events, nowMs),
-          events.map((event) => model.admit(event, nowMs)),
-        )
+        if (what === 'admit' || open.admitAndClaim === undefined) {
+          assert.deepEqual(await open.admit(events, nowMs), model.admit(events, nowMs))
+          break
+        }
+        const request = requestOf(second % 3, second)
+        const result = await open.admitAndClaim(events, request)
+        assert.deepEqual(result.admissions, model.admit(events, nowMs))
+        model.checkClaimOfAdmitted(events, request, result)
+        held.push(...result.claims)
         break
       }
       case 'claim': {
-        const exclude = new Set(second % 5 === 0 ? [digestOf('message m0')] : [])
-        const request = { limit: 1 + (first % 3), nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude }
+        const request = requestOf(1 + (first % 3), second)
         const result = await open.claim(request)
         model.checkClaim(request, result)
         held.push(...result.claims)

@@ -1,6 +1,14 @@
 /** The contract played plainly: no index, no heap, everything found by looking at everything. */
 import assert from 'node:assert/strict'
-import type { Admission, Claim, ClaimRequest, ClaimResult, NewEvent, Settlement } from '../inbox/store.ts'
+import type {
+  AdmittedAndClaimed,
+  Admission,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  NewEvent,
+  Settlement,
+} from '../inbox/store.ts'
 
 interface ModelEvent {
   readonly event: NewEvent
@@ -14,9 +22,11 @@ interface ModelEvent {
 }
 
 export interface Model {
-  admit(event: NewEvent, nowMs: number): Admission
+  admit(events: readonly NewEvent[], nowMs: number): readonly Admission[]
   /** Holds what a store claimed against what it might have claimed, and takes it over. */
   checkClaim(request: ClaimRequest, result: ClaimResult): void
+  /** The same for what it claimed of a batch that the model has just admitted, too: it may be fewer. */
+  checkClaimOfAdmitted(events: readonly NewEvent[], request: ClaimRequest, result: AdmittedAndClaimed): void
   settle(settlement: Settlement, nowMs: number): boolean
   replay(id: string, nowMs: number): boolean
   deadIds(): readonly string[]
@@ -52,19 +62,21 @@ export function createModel(): Model {
       })
   }
 
+  function admitOne(event: NewEvent, nowMs: number): Admission {
+    const siblings = ofMessage(event.messageKey)
+    if (siblings.some((other) => other.event.id === event.id)) return 'duplicate'
+    const late = event.order !== '' && isLate(event)
+    const isGap = event.awaits !== 0 && !siblings.some((other) => (other.event.step & event.awaits) !== 0)
+    for (const other of siblings)
+      if (event.step !== 0 && other.event.awaits === event.step && other.attempts === 0)
+        other.dueMs = Math.min(other.dueMs, nowMs)
+    const dueMs = isGap && !late ? event.gapUntilMs : nowMs
+    events.push({ event, state: 'waiting', dueMs, attempts: 0, token: 0, late, replay: false, handedOver: false })
+    return late ? 'late' : 'new'
+  }
+
   return {
-    admit(event, nowMs) {
-      const siblings = ofMessage(event.messageKey)
-      if (siblings.some((other) => other.event.id === event.id)) return 'duplicate'
-      const late = event.order !== '' && isLate(event)
-      const isGap = event.awaits !== 0 && !siblings.some((other) => (other.event.step & event.awaits) !== 0)
-      for (const other of siblings)
-        if (event.step !== 0 && other.event.awaits === event.step && other.attempts === 0)
-          other.dueMs = Math.min(other.dueMs, nowMs)
-      const dueMs = isGap && !late ? event.gapUntilMs : nowMs
-      events.push({ event, state: 'waiting', dueMs, attempts: 0, token: 0, late, replay: false, handedOver: false })
-      return late ? 'late' : 'new'
-    },
+    admit: (batch, nowMs) => batch.map((event) => admitOne(event, nowMs)),
     checkClaim({ limit, nowMs, leaseUntilMs, exclude }, { claims, nextDueMs }) {
       const possible = heads(exclude).filter(({ fromMs }) => fromMs <= nowMs)
       assert.equal(claims.length, Math.min(limit, possible.length), 'as many claims as are due and asked for')
@@ -72,6 +84,18 @@ export function createModel(): Model {
       if (claims.length === limit && possible.length >= limit) return
       const nextMs = Math.min(Infinity, ...heads(exclude).map(({ fromMs }) => fromMs))
       assert.equal(nextDueMs ?? Infinity, nextMs, 'the moment when something will be due next')
+    },
+    checkClaimOfAdmitted(batch, { limit, nowMs, leaseUntilMs, exclude }, { admissions, claims }) {
+      const possible = heads(exclude).filter(({ fromMs }) => fromMs <= nowMs)
+      const admitted = batch.filter((_, index) => admissions[index] === 'new' || admissions[index] === 'late')
+      assert.ok(claims.length <= limit, 'at most the limit')
+      let before = -1
+      for (const claim of claims) {
+        const at = admitted.findIndex(({ id }) => id === claim.id)
+        assert.ok(at > before, 'only what was just admitted is claimed, in the order given')
+        before = at
+        takeOver(claim, possible, leaseUntilMs)
+      }
     },
     settle({ id, token, ...settlement }, nowMs) {
       const found = events.find(({ event, state }) => event.id === id && state === 'waiting')

@@ -1,6 +1,7 @@
 /** Events to admit, made of a few words. */
+import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import type { Claim, ClaimRequest, NewEvent, OpenStore, Settlement } from '../inbox/store.ts'
+import type { AdmittedAndClaimed, Claim, ClaimRequest, NewEvent, OpenStore, Settlement } from '../inbox/store.ts'
 
 /** A moment to start from; every test says its times relative to it. */
 export const START_MS = Date.UTC(2026, 0, 1)
@@ -60,10 +61,24 @@ export async function admit(open: OpenStore<object>, events: readonly NewEvent[]
   return open.admit(events, nowMs)
 }
 
+function claimRequest(request: Partial<ClaimRequest>): ClaimRequest {
+  const nowMs = request.nowMs ?? START_MS
+  return { limit: 100, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set(), ...request }
+}
+
 /** Claims with a lease of `LEASE_MS`. */
 export async function claim(open: OpenStore<object>, request: Partial<ClaimRequest> = {}) {
-  const nowMs = request.nowMs ?? START_MS
-  return open.claim({ limit: 100, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set(), ...request })
+  return open.claim(claimRequest(request))
+}
+
+/** Admits and claims with a lease of `LEASE_MS`. */
+export async function admitAndClaim(
+  open: OpenStore<object>,
+  events: readonly NewEvent[],
+  request: Partial<ClaimRequest> = {},
+): Promise<AdmittedAndClaimed> {
+  assert.ok(open.admitAndClaim, 'the store says that it has admitAndClaim')
+  return open.admitAndClaim(events, claimRequest(request))
 }
 
 /** The names of the claimed samples, in the order given. */

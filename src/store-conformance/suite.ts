@@ -20,15 +20,19 @@ export interface ConformanceOptions {
   readonly interleavings?: number
 }
 
+/** What a store must be able to do for a test to apply. */
+export type Need = 'durable' | 'told times' | 'admitAndClaim'
+
 /** One test: gets an open store, and opens it anew where it asks for it. */
 export interface ConformanceCase {
   readonly name: string
   /** What the store must be able to do for this to apply. */
-  readonly needs?: 'durable' | 'told times'
+  readonly needs?: Need
   readonly run: (fixture: Fixture) => Promise<void>
 }
 
 export interface Fixture {
+  readonly capabilities: StoreCapabilities
   readonly open: OpenStore<object>
   /** Closes the store and opens it again, as a restart does. */
   readonly reopen: () => Promise<OpenStore<object>>
@@ -43,6 +47,7 @@ export async function runOnFreshStore(
   const host = { onWork() {} }
   let open = await store.open(host)
   const fixture: Fixture = {
+    capabilities: store.capabilities,
     get open() {
       return open
     },

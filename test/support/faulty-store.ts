@@ -31,7 +31,7 @@ export function faultyStore(inner: Store): FaultyStore {
             if (store.fault === 'throws') throw new Error('The store is away.')
             if (store.fault === 'hangs') return new Promise(() => {})
             while (store.fault === 'is late') await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
-            if (verb === 'admit' && (args[0] as NewEvent[]).some(store.refuses))
+            if ((verb === 'admit' || verb === 'admitAndClaim') && (args[0] as NewEvent[]).some(store.refuses))
               throw new Error('Bad data in the batch.')
             return Reflect.apply(call, target, args)
           }

@@ -1,5 +1,72 @@
 /** Stores that outlive a receiver, or fail when a test says so. */
-import { memoryStore, type Awaitable, type OpenStore, type Store } from 'messaging-webhooks'
+import { memoryStore, type Awaitable, type NewEvent, type OpenStore, type Store } from 'messaging-webhooks'
+
+/** What a test decides and learns about a `leasingStore`. */
+interface Leasing {
+  /** How often each verb was called. */
+  readonly calls: { admit: number; admitAndClaim: number; claim: number }
+  /** Events that were leased as they were admitted. */
+  leased: number
+  /** What was admitted through `admitAndClaim`. */
+  readonly seen: NewEvent[]
+  /** The store behind it, as another process has it. */
+  elsewhere: OpenStore | undefined
+  /** An answer of `admitAndClaim` waits for this, what it did being done; where it rejects, nothing was done. */
+  before: (() => Promise<void>) | undefined
+  after: (() => Promise<void>) | undefined
+}
+
+export function newLeasing(): Leasing {
+  return {
+    calls: { admit: 0, admitAndClaim: 0, claim: 0 },
+    leased: 0,
+    seen: [],
+    elsewhere: undefined,
+    before: undefined,
+    after: undefined,
+  }
+}
+
+/**
+ * A store in memory that leases the first event of a message as it admits it, however memory itself does it. `durable`: as
+ * if a disk kept it. `gives`: as if handlers had a transaction of it.
+ */
+export function leasingStore(leasing: Leasing, { durable = false, gives = false } = {}): Store {
+  const { capabilities, open } = memoryStore()
+  return {
+    capabilities: { ...capabilities, durable, admitsAndClaims: true },
+    async open(host) {
+      const memory = await open(host)
+      leasing.elsewhere = memory
+      const known = new Set<string>()
+      return {
+        ...memory,
+        admit(events, nowMs) {
+          leasing.calls.admit += 1
+          for (const { messageKey } of events) known.add(messageKey)
+          return memory.admit(events, nowMs)
+        },
+        async admitAndClaim(events, request) {
+          leasing.calls.admitAndClaim += 1
+          await leasing.before?.()
+          const exclude = new Set([...known, ...request.exclude])
+          for (const { messageKey } of events) known.add(messageKey)
+          const admissions = await memory.admit(events, request.nowMs)
+          const { claims } = await memory.claim({ ...request, exclude })
+          leasing.leased += claims.length
+          leasing.seen.push(...events)
+          await leasing.after?.()
+          return { admissions, claims }
+        },
+        claim(request) {
+          leasing.calls.claim += 1
+          return memory.claim(request)
+        },
+        ...(gives ? { contextFor: () => ({}) } : {}),
+      }
+    },
+  }
+}
 
 /** A store in memory that several receivers share, one after another or at once. */
 export async function lastingStore(): Promise<Store> {
@@ -14,9 +81,9 @@ export async function lastingStore(): Promise<Store> {
 export function brokenStore(broken: Partial<Pick<OpenStore, 'admit' | 'claim' | 'settle' | 'prune'>>): Store {
   const { capabilities, open } = memoryStore()
   return {
-    capabilities,
+    capabilities: { ...capabilities, admitsAndClaims: false },
     async open(host) {
-      const working = await open(host)
+      const { admitAndClaim: _, ...working } = await open(host)
       return {
         ...working,
         admit: (events, nowMs) => (broken.admit ?? working.admit)(events, nowMs),
@@ -42,9 +109,9 @@ export function slowStore(ms = 1): Store {
       }, ms),
     )
   return {
-    capabilities,
+    capabilities: { ...capabilities, admitsAndClaims: false },
     async open(host) {
-      const memory = await open(host)
+      const { admitAndClaim: _, ...memory } = await open(host)
       return {
         ...memory,
         admit: (events, nowMs) => later(() => memory.admit(events, nowMs)),

@@ -1,0 +1,24 @@
+/** A receiver whose store leases events as it admits them, and what tests of it share. */
+import { callback } from 'messaging-webhooks/testing'
+import { fakeClock } from './fake-clock.ts'
+import { post, receiving } from './receiving.ts'
+import { leasingStore, newLeasing } from './stores.ts'
+
+/** A receiver whose store has nothing that waits, and knows that. */
+export async function leasingReceiver(options: Parameters<typeof receiving>[0] = {}) {
+  const leasing = newLeasing()
+  const clock = fakeClock()
+  const all = await receiving({ clock, store: leasingStore(leasing), ...options })
+  await all.receiver.start()
+  await clock.advance(0)
+  const timestamp = Math.floor(clock.now() / 1_000)
+  const report = (messageId: string, status = 'success') => callback.smsDelivery({ messageId, status, timestamp })
+  return { ...all, clock, leasing, report, send: (messageId: string) => post(all.url, report(messageId)) }
+}
+
+/** Something to wait for until a test says so. */
+export function gate() {
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return { open: () => open(), opened }
+}
