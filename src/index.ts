@@ -41,6 +41,7 @@ export type { LatestState, ReportState } from './inbox/latest.ts'
 export type { EventRecord, Report } from './inbox/record.ts'
 export type {
   Admission,
+  AdmittedAndClaimed,
   Awaitable,
   Claim,
   ClaimRequest,

@@ -2,7 +2,7 @@
 import { namedProject, prove, type Proved } from './authenticity/authenticate.ts'
 import { maskSecrets, readParsedBody, readSentBody, type ReadBody } from './authenticity/body.ts'
 import { createClockWatch } from './authenticity/clock-watch.ts'
-import type { CredentialsSource } from './authenticity/credentials.ts'
+import type { CredentialsSource, LivePair } from './authenticity/credentials.ts'
 import type { NotProved } from './authenticity/explain.ts'
 import type { QuarantineIntake } from './authenticity/quarantine.ts'
 import type { ExactCallback } from './authenticity/quarantine/request.ts'
@@ -13,12 +13,13 @@ import type { Captured } from './http/capture.ts'
 import { ANSWERS, answerOf, type Answer, type AnswerName } from './http/replies.ts'
 import type { Inbox } from './inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from './inbox/new-event.ts'
-import type { Admission, NewEvent } from './inbox/store.ts'
+import type { Admission, Awaitable, NewEvent } from './inbox/store.ts'
 
 type PairsFor = CredentialsSource['pairsFor']
 
 interface Receive {
-  receive(callback: ArrivedCallback): Promise<Answer>
+  /** Answers at once where nothing has to be waited for. */
+  receive(callback: ArrivedCallback): Awaitable<Answer>
   /** The same stages as far as the event, for a callback that quarantine kept. Rejects where a look-up fails. */
   proveAgain(
     callback: ExactCallback,
@@ -47,35 +48,32 @@ export function createReceive(options: ReceiveOptions): Receive {
     return answer
   }
 
-  async function authenticate(
-    callback: ArrivedCallback,
-    body: ReadBody,
-    pairsFor: PairsFor,
-  ): Promise<Proved | NotProved> {
+  function authenticate(callback: ArrivedCallback, body: ReadBody, pairsFor: PairsFor): Awaitable<Proved | NotProved> {
     const project = namedProject(body)
     if (project !== undefined && project.length > credentials.longestName)
       return { proved: false, code: 'project_name_too_long' }
-    const found = pairsFor(project)
-    const pairs = found instanceof Promise ? await found : found
-    const inexact = callback.captured.kind === 'parsed' ? 'body_already_parsed' : undefined
-    const header = readSignatureHeader(callback.signatures)
-    const { policy, arrivedAtMs: nowMs } = callback
-    return prove({ header, body, inexact, policy, toleranceSeconds, nowMs }, pairs, project)
+    const proveBy = (pairs: readonly LivePair[]): Proved | NotProved => {
+      const inexact = callback.captured.kind === 'parsed' ? 'body_already_parsed' : undefined
+      const header = readSignatureHeader(callback.signatures)
+      const { policy, arrivedAtMs: nowMs } = callback
+      return prove({ header, body, inexact, policy, toleranceSeconds, nowMs }, pairs, project)
+    }
+    return andThen(pairsFor(project), proveBy)
   }
 
-  /** The same for one that arrives: whatever holds it up, it is not lost, for nobody sends it again. */
-  async function authenticateOrKeep(callback: ArrivedCallback, body: ReadBody): Promise<Proved | NotProved> {
-    let proof: Proved | NotProved
+  /** For one that arrives: whatever holds its proof up, it is not lost, for nobody sends it again. */
+  function keepUnchecked(callback: ArrivedCallback, body: ReadBody, error: unknown): never {
+    quarantine.keep(callback, body, { proved: false, code: asOurs(error).code, unchecked: true })
+    throw error
+  }
+
+  function authenticateOrKeep(callback: ArrivedCallback, body: ReadBody): Awaitable<Proved | NotProved> {
     try {
-      proof = await authenticate(callback, body, credentials.pairsFor)
+      const proof = authenticate(callback, body, credentials.pairsFor)
+      return proof instanceof Promise ? proof.catch((error: unknown) => keepUnchecked(callback, body, error)) : proof
     } catch (error) {
-      quarantine.keep(callback, body, { proved: false, code: asOurs(error).code, unchecked: true })
-      throw error
+      return keepUnchecked(callback, body, error)
     }
-    quarantine.lookedUp()
-    if (!proof.proved) quarantine.keep(callback, body, proof)
-    clockWatch.see(proof, callback.arrivedAtMs)
-    return proof
   }
 
   function eventOf({ kind, arrivedAtMs }: ArrivedCallback, body: ReadBody, proof: Proved): NewEvent {
@@ -95,7 +93,8 @@ export function createReceive(options: ReceiveOptions): Receive {
     )
   }
 
-  async function receive(callback: ArrivedCallback): Promise<Answer> {
+  /** The stages without a promise between them, for with a store in memory none has to wait for another. */
+  function receive(callback: ArrivedCallback): Awaitable<Answer> {
     const { captured } = callback
     if (captured.kind === 'failed') {
       const { reason } = captured
@@ -103,31 +102,41 @@ export function createReceive(options: ReceiveOptions): Receive {
     }
     const body = bodyOf(captured, callback.contentEncoding)
     if (body === undefined) return refuse('not_authentic', { code: 'body_already_parsed' })
-    const proof = await authenticateOrKeep(callback, body)
+    return andThen(authenticateOrKeep(callback, body), (proof) => receiveProof(callback, body, proof))
+  }
+
+  function receiveProof(callback: ArrivedCallback, body: ReadBody, proof: Proved | NotProved): Awaitable<Answer> {
+    quarantine.lookedUp()
+    if (!proof.proved) quarantine.keep(callback, body, proof)
+    clockWatch.see(proof, callback.arrivedAtMs)
     if (!proof.proved) {
       if (body.problem === 'content_encoding') return refuse('content_encoding', { ...proof, code: 'content_encoding' })
       return refuse('not_authentic', proof)
     }
-    if (captured.kind === 'parsed') report(new MessagingWebhooksError('body_already_parsed'))
+    if (callback.captured.kind === 'parsed') report(new MessagingWebhooksError('body_already_parsed'))
     if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
     const event = eventOf(callback, body, proof)
-    const admitted = inbox.admit(event)
-    const admission = admitted instanceof Promise ? await admitted : admitted
-    if (admission === 'full') return refuse('unavailable', { code: 'store_full' })
-    const handled = options.admitted(event, admission)
-    if (handled !== undefined) await handled
-    return answerOf('taken')
+    return andThen(inbox.admit(event), (admission) => {
+      if (admission === 'full') return refuse('unavailable', { code: 'store_full' })
+      const handled = options.admitted(event, admission)
+      return handled === undefined ? answerOf('taken') : handled.then(() => answerOf('taken'))
+    })
+  }
+
+  function failed(error: unknown): Answer {
+    const { code, cause, message } = asOurs(error)
+    const answer = answerOf('unavailable')
+    report(new RefusedError(code, ANSWERS.unavailable.status, undefined, { cause: cause ?? message }))
+    return answer
   }
 
   return {
-    async receive(callback) {
+    receive(callback) {
       try {
-        return await receive(callback)
+        const answer = receive(callback)
+        return answer instanceof Promise ? answer.catch(failed) : answer
       } catch (error) {
-        const { code, cause, message } = asOurs(error)
-        const answer = answerOf('unavailable')
-        report(new RefusedError(code, ANSWERS.unavailable.status, undefined, { cause: cause ?? message }))
-        return answer
+        return failed(error)
       }
     },
     async proveAgain(callback, { pairsFor, clockOffsetSeconds }) {
@@ -137,6 +146,11 @@ export function createReceive(options: ReceiveOptions): Receive {
       return proof.proved ? { proved: true, event: eventOf(callback, body, proof) } : proof
     },
   }
+}
+
+/** Goes on at once with what is there already. */
+function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
 }
 
 function bodyOf(

@@ -71,6 +71,11 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       startUnasked()
       dispatcher.wake()
     },
+    local: {
+      room: (most) => dispatcher.room(most),
+      release: (request) => dispatcher.release(request),
+      take: (events, result, request) => dispatcher.take(events, result, request),
+    },
   })
   const reviveKept = (kept: Kept) =>
     revive(kept, {
@@ -114,7 +119,6 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       const admission = await inbox.admit(event)
       if (admission === 'full') throw new MessagingWebhooksError('store_full')
       count(admission)
-      dispatcher.wake()
     },
   })
   const { receive, proveAgain } = createReceive({
@@ -137,10 +141,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     },
     admitted(event, admission) {
       count(admission)
-      if (admission === 'duplicate') return undefined
-      const attempted = answer === 'handled' ? dispatcher.attempted(event.id, handlerTimeoutMs) : undefined
-      dispatcher.wake()
-      return attempted
+      const isNew = admission !== 'duplicate'
+      return isNew && answer === 'handled' ? dispatcher.attempted(event.id, handlerTimeoutMs) : undefined
     },
   })
 
@@ -237,13 +239,13 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
           startUnasked()
         },
         isClosing: (request) => closing !== undefined || servers.isStopping(request),
-        async receive(callback) {
+        receive(callback) {
+          const answer = receive(callback)
+          if (!(answer instanceof Promise)) return answer
           underWay += 1
-          try {
-            return await receive(callback)
-          } finally {
+          return answer.finally(() => {
             underWay -= 1
-          }
+          })
         },
       })
     },

@@ -3,7 +3,8 @@ import { hash, timingSafeEqual } from 'node:crypto'
 
 /** What is kept of a key to compare with: equal lengths whatever the key's, so that length leaks nothing. */
 export function digestAuthKey(authKey: string): Buffer {
-  return hash('sha256', authKey, 'buffer')
+  // As text first: Node gives a digest in a buffer memory of its own, which costs more than the digest.
+  return Buffer.from(hash('sha256', authKey, 'hex'), 'hex')
 }
 
 /** The digest of what the body has for a key. Only a non-empty string can be one: nothing is coerced. */

@@ -35,55 +35,69 @@ export function namedProject(body: ReadBody): string | undefined {
   return typeof project === 'string' && project !== '' ? project : undefined
 }
 
-/** Checks both proofs under every live pair and decides by the table. */
+/** What holds under the pairs of one project. */
+interface Found {
+  readonly owner: string | undefined
+  signed: boolean
+  keyed: boolean
+}
+
+/** Checks both proofs under every live pair and decides by the table. The pairs of a project stand side by side. */
 export function prove(input: ProofInput, pairs: readonly LivePair[], project: string | undefined): Proved | NotProved {
   const { header, body, inexact, policy, nowMs } = input
-  const live = pairs.filter((pair) => nowMs <= pair.notAfterMs).slice(0, mostPairs(body.bytes.length))
   if (pairs.length === 0) return { proved: false, code: 'project_unknown' }
 
   const candidate = body.fields?.['authKey']
   const candidateDigest = digestCandidate(candidate)
   const parsed = typeof header === 'object' ? header : undefined
   const stale = parsed !== undefined && isStale(parsed, nowMs, input.toleranceSeconds)
-  const byProject = new Map<string | undefined, { signed: boolean; keyed: boolean }>()
-  for (const { project: owner, secretKey, authKeyDigest } of live) {
-    const found = byProject.get(owner) ?? { signed: false, keyed: false }
-    byProject.set(owner, found)
+  const secrets: string[] = []
+  const byProject: Found[] = []
+  let found: Found | undefined
+  let untried = mostPairs(body.bytes.length)
+  for (const { project: owner, secretKey, authKey, authKeyDigest, notAfterMs } of pairs) {
+    if (nowMs > notAfterMs) continue
+    if (untried === 0) break
+    untried -= 1
+    if (found === undefined || found.owner !== owner) byProject.push((found = { owner, signed: false, keyed: false }))
     if (parsed !== undefined && inexact === undefined && secretKey !== undefined && !found.signed)
       found.signed = signatureHolds(parsed, secretKey, body.bytes)
     if (authKeyDigest !== undefined && !found.keyed) found.keyed = authKeyHolds(candidateDigest, authKeyDigest)
+    if (authKey !== undefined) secrets.push(authKey)
   }
 
-  const stateFor = (signed: boolean): SignatureState => {
-    if (stale) return 'stale'
-    if (signed) return 'holds'
-    return header === undefined ? 'absent' : 'wrong'
+  let first: Found | undefined
+  for (const one of byProject) {
+    if (!isAccepted(policy, stateOf(header, stale, one.signed), one.keyed)) continue
+    if (first !== undefined) return { proved: false, code: 'project_ambiguous' }
+    first = one
   }
-  const accepted = [...byProject].filter(([, found]) => isAccepted(policy, stateFor(found.signed), found.keyed))
-  const [first] = accepted
-  if (accepted.length > 1) return { proved: false, code: 'project_ambiguous' }
   if (first === undefined) {
-    const anySigned = [...byProject.values()].some((found) => found.signed)
-    const anyKeyed = [...byProject.values()].some((found) => found.keyed)
     return explainRefusal({
       header,
       inexact,
       policy,
       candidate,
-      anySigned,
-      anyKeyed,
+      anySigned: byProject.some(({ signed }) => signed),
+      anyKeyed: byProject.some(({ keyed }) => keyed),
       offsetSeconds: stale ? clockOffsetSeconds(parsed, nowMs) : undefined,
     })
   }
-  const [owner, { signed, keyed }] = first
+  const { owner, signed, keyed } = first
   return {
     proved: true,
     proof: signed && keyed ? 'both' : signed ? 'signature' : 'authKey',
     project: owner ?? project,
     signedAt: signed ? parsed?.timestamp : undefined,
-    secrets: live.flatMap((pair) => pair.authKey ?? []),
+    secrets,
     ignored: !signed && header !== undefined && inexact === undefined ? describeIgnored(header) : undefined,
   }
+}
+
+function stateOf(header: SignatureHeader, stale: boolean, signed: boolean): SignatureState {
+  if (stale) return 'stale'
+  if (signed) return 'holds'
+  return header === undefined ? 'absent' : 'wrong'
 }
 
 /**

@@ -28,17 +28,20 @@ const OPEN_LIST = 0x5b
 const CLOSE_LIST = 0x5d
 
 const AUTH_KEY = 'authKey'
-/** Names whose repetition changes what a callback means. */
-const DECISIVE_NAMES: ReadonlySet<string> = new Set(['messageId', 'status', 'statuses', 'project', 'timestamp'])
-/** What a name that we look for can begin with; its first character may be escaped. */
-const FIRST_BYTES: ReadonlySet<number> = new Set([AUTH_KEY, ...DECISIVE_NAMES, '\\'].map((name) => name.charCodeAt(0)))
-/** The longest decisive name with every character escaped; a longer one need not be decoded. */
-const LONGEST_NAME_BYTES = 9 * 6
+/** Names that we look for: the key's, and those whose repetition changes what a callback means. */
+const NAMES = [AUTH_KEY, 'messageId', 'status', 'statuses', 'project', 'timestamp'] as const
+type Name = (typeof NAMES)[number]
+const SHORTEST_NAME = Math.min(...NAMES.map((name) => name.length))
+const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length))
+/** The longest of them with every character escaped; a longer one need not be decoded. */
+const LONGEST_NAME_BYTES = LONGEST_NAME * 6
 
 export function scanJson(bytes: Uint8Array): JsonScan {
   const { length } = bytes
+  const hasEscapes = bytes.includes(BACKSLASH)
   const authKeys: Span[] = []
-  const seen = new Set<string>()
+  /** A bit for each of `NAMES`. */
+  let seen = 0
   let duplicateKey = false
   let depth = 0
   let deepest = 0
@@ -51,7 +54,7 @@ export function scanJson(bytes: Uint8Array): JsonScan {
       const end = endOfString(bytes, index)
       const colon = skipBlanks(bytes, end)
       if (bytes[colon] === COLON) {
-        const name = readName(bytes, index, end)
+        const name = plainName(bytes, index, end) ?? (hasEscapes ? escapedName(bytes, index, end) : undefined)
         if (name === AUTH_KEY) {
           const start = skipBlanks(bytes, colon + 1)
           // One inside another is covered already; looking for its end too would cost the square of the size.
@@ -59,9 +62,10 @@ export function scanJson(bytes: Uint8Array): JsonScan {
             coveredUntil = endOfValue(bytes, start)
             authKeys.push({ start, end: coveredUntil })
           }
-        } else if (depth === 1 && name !== undefined && DECISIVE_NAMES.has(name)) {
-          if (seen.has(name)) duplicateKey = true
-          seen.add(name)
+        } else if (depth === 1 && name !== undefined) {
+          const bit = 1 << NAMES.indexOf(name)
+          if ((seen & bit) !== 0) duplicateKey = true
+          seen |= bit
         }
         index = colon + 1
       } else {
@@ -121,26 +125,26 @@ function skipBlanks(bytes: Uint8Array, start: number): number {
   return index
 }
 
-/** The name between two quotes, decoded; undefined where it is too long to be one that we look for. */
-function readName(bytes: Uint8Array, start: number, end: number): string | undefined {
+/** Which of the names that we look for stands between two quotes, written without escapes. */
+function plainName(bytes: Uint8Array, start: number, end: number): Name | undefined {
   const size = end - start - 2
-  if (size < AUTH_KEY.length - 1 || size > LONGEST_NAME_BYTES) return undefined
-  const first = bytes[start + 1]
-  if (first === undefined || !FIRST_BYTES.has(first)) return undefined
-  let name = ''
-  for (let index = start + 1; index < end - 1; index += 1) {
-    const byte = bytes[index]
-    if (byte === undefined) return undefined
-    if (byte === BACKSLASH) return decodeName(bytes, start, end)
-    name += String.fromCharCode(byte)
-  }
-  return name
+  if (size < SHORTEST_NAME || size > LONGEST_NAME) return undefined
+  for (const name of NAMES) if (name.length === size && standsAt(bytes, start + 1, name)) return name
+  return undefined
 }
 
-function decodeName(bytes: Uint8Array, start: number, end: number): string | undefined {
+function standsAt(bytes: Uint8Array, start: number, name: Name): boolean {
+  for (let index = 0; index < name.length; index += 1) if (bytes[start + index] !== name.charCodeAt(index)) return false
+  return true
+}
+
+function escapedName(bytes: Uint8Array, start: number, end: number): Name | undefined {
+  const size = end - start - 2
+  if (size <= SHORTEST_NAME || size > LONGEST_NAME_BYTES) return undefined
+  if (!bytes.subarray(start, end).includes(BACKSLASH)) return undefined
   try {
-    const name: unknown = JSON.parse(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
-    return typeof name === 'string' ? name : undefined
+    const decoded: unknown = JSON.parse(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
+    return NAMES.find((name) => name === decoded)
   } catch {
     return undefined
   }

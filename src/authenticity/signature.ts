@@ -64,7 +64,9 @@ export function readSignatureHeader(values: readonly string[]): SignatureHeader 
 
 /** Whether one of the header's digests is the right one under this key. Compared in constant time. */
 export function signatureHolds(signature: ParsedSignature, key: KeyObject, body: Uint8Array): boolean {
-  const expected = createHmac('sha256', key).update(`${signature.timestampText}.`).update(body).digest()
+  // As text first: Node gives a digest in a buffer memory of its own, which costs as much as the digest.
+  const hex = createHmac('sha256', key).update(`${signature.timestampText}.`).update(body).digest('hex')
+  const expected = Buffer.from(hex, 'hex')
   let holds = false
   for (const digest of signature.digests) if (timingSafeEqual(digest, expected)) holds = true
   return holds

@@ -7,6 +7,7 @@ import {
   type Problem,
   type ReportEvent,
   type ReportFields,
+  type ReportType,
   type Schemas,
   type SubscriptionWord,
   type UnrecognizedEvent,
@@ -34,28 +35,29 @@ interface ReviveOptions {
 }
 
 /** The fields of an event before its bytes are put in, which are not enumerable. */
-type Common = Omit<CommonFields, 'raw'>
+type Common<T extends string> = { readonly type: T } & Omit<CommonFields, 'raw'>
+
+/** While it is built: fields that may be absent are put in one by one, for a spread for each costs ten times as much. */
+type InTheMaking<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Builds the event anew from its bytes; the user's schema runs here, so that a replay runs it again. */
 export function revive(kept: Kept, options: ReviveOptions): Awaitable<WebhookEvent> {
   const { record } = kept
   const payload = payloadOf(kept)
-  const common = commonFields(kept, payload)
   if (record.report !== undefined) {
-    const report = reportEvent(common, record.report, kept.raw)
+    const report = reportEvent(kept, payload, record.report)
     if (!kept.late || options.late === 'inline') return report
-    return withRaw({ type: 'late', ...common, late: report }, kept.raw)
+    return withRaw({ ...commonFields('late', kept, payload), late: report }, kept.raw)
   }
   if (record.problem !== undefined || record.kind === undefined || record.kind === 'status' || !isRecord(payload))
-    return unrecognized(common, kept, payload, record.problem ?? (payload === undefined ? 'not_json' : 'unknown_shape'))
-  return reviveData(kept, common, payload, record.kind, options)
+    return unrecognized(kept, payload, record.problem ?? (payload === undefined ? 'not_json' : 'unknown_shape'))
+  return reviveData(kept, payload, record.kind, options)
 }
 
 type DataKind = 'received' | 'payment' | 'subscription'
 
 function reviveData(
   kept: Kept,
-  common: Common,
   payload: Record<string, unknown>,
   kind: DataKind,
   options: ReviveOptions,
@@ -63,13 +65,13 @@ function reviveData(
   let word: SubscriptionWord | undefined
   if (kind === 'subscription') {
     word = subscriptionWord(payload, options)
-    if (word === undefined) return unrecognized(common, kept, payload, 'unknown_subscription')
+    if (word === undefined) return unrecognized(kept, payload, 'unknown_subscription')
   }
   const type = word === undefined ? kind : (`subscription.${word}` as const)
   const build = (result: SchemaResult): WebhookEvent => {
-    if (result.problem !== undefined) return unrecognized(common, kept, payload, result.problem)
+    if (result.problem !== undefined) return unrecognized(kept, payload, result.problem)
     // The schema decides the type of `data`; `EventMap` says the same to the compiler.
-    return withRaw({ type, ...common, data: result.data } as WebhookEvent, kept.raw)
+    return withRaw({ ...commonFields(type, kept, payload), data: result.data } as WebhookEvent, kept.raw)
   }
   const result = applySchema(options.schemas[kind], payload, options)
   return result instanceof Promise ? result.then(build) : build(result)
@@ -140,9 +142,10 @@ function parseOrUndefined(text: string): unknown {
   }
 }
 
-function commonFields({ id, record }: Kept, payload: unknown): Common {
+function commonFields<T extends string>(type: T, { id, record }: Kept, payload: unknown): Common<T> {
   const { project, timestamp, timestampSource, receivedAtMs, proof, oddities } = record
-  return {
+  const common: InTheMaking<Common<T>> = {
+    type,
     id,
     project,
     occurredAt: new Date(timestamp * 1_000),
@@ -151,36 +154,50 @@ function commonFields({ id, record }: Kept, payload: unknown): Common {
     receivedAt: new Date(receivedAtMs),
     proof,
     payload,
-    ...(oddities === undefined ? undefined : { oddities }),
   }
+  if (oddities !== undefined) common.oddities = oddities
+  return common
 }
 
-function reportEvent(common: Common, report: Report, raw: Buffer): ReportEvent {
-  const { type, messageId, channel, network, carrier, recipient, status, statusCode, scheduled, failure } = report
-  const fields: Omit<ReportFields, 'raw'> = {
-    ...common,
-    messageId,
-    channel,
-    ...(network === undefined ? undefined : { network }),
-    ...(carrier === undefined ? undefined : { carrier }),
-    ...(recipient === undefined ? undefined : { recipient }),
-    status,
-    ...(statusCode === undefined ? undefined : { statusCode }),
-  }
+function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent {
+  const { raw } = kept
+  const { type, scheduled, failure } = report
   switch (type) {
     case 'message.queued':
-      return withRaw({ type, ...fields, scheduled: scheduled ?? false }, raw)
+      return withRaw({ ...reportFields(type, kept, payload, report), scheduled: scheduled ?? false }, raw)
     case 'message.failed':
-      return withRaw({ type, ...fields, failure: failure ?? { kind: 'permanent', resend: false } }, raw)
+      return withRaw(
+        { ...reportFields(type, kept, payload, report), failure: failure ?? { kind: 'permanent', resend: false } },
+        raw,
+      )
     default:
-      return withRaw({ type, ...fields }, raw)
+      return withRaw(reportFields(type, kept, payload, report), raw)
   }
 }
 
-function unrecognized(common: Common, kept: Kept, data: unknown, problem: Problem): UnrecognizedEvent {
+function reportFields<T extends ReportType>(
+  type: T,
+  kept: Kept,
+  payload: unknown,
+  { messageId, channel, network, carrier, recipient, status, statusCode }: Report,
+): Common<T> & Omit<ReportFields, 'raw'> {
+  const fields: InTheMaking<Common<T> & Omit<ReportFields, 'raw'>> = {
+    ...commonFields(type, kept, payload),
+    messageId,
+    channel,
+    status,
+  }
+  if (network !== undefined) fields.network = network
+  if (carrier !== undefined) fields.carrier = carrier
+  if (recipient !== undefined) fields.recipient = recipient
+  if (statusCode !== undefined) fields.statusCode = statusCode
+  return fields
+}
+
+function unrecognized(kept: Kept, data: unknown, problem: Problem): UnrecognizedEvent {
   const { kind } = kept.record
   return withRaw(
-    { type: 'unrecognized', ...common, ...(kind === undefined ? undefined : { kind }), data, problem },
+    { ...commonFields('unrecognized', kept, data), ...(kind === undefined ? undefined : { kind }), data, problem },
     kept.raw,
   )
 }

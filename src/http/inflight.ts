@@ -14,10 +14,19 @@ export interface InflightReader {
   release(): void
 }
 
+interface Reader {
+  readonly stream: Readable
+  held: number
+  paused: boolean
+}
+
 export function createInflight(maxBytes: number): Inflight {
   let bytes = 0
-  /** In order of arrival: the first is the one that may always read. */
-  const readers = new Set<{ readonly stream: Readable; held: number; paused: boolean }>()
+  /**
+   * In order of arrival: the first is the one that may always read. No Set: where members come and go all the time, V8 makes
+   * a table after the other, and an old one keeps the next, and the streams in it, until the whole heap is collected.
+   */
+  const readers: Reader[] = []
 
   function resumeWhatMay(): void {
     let isOldest = true
@@ -33,19 +42,20 @@ export function createInflight(maxBytes: number): Inflight {
   return {
     enter(stream) {
       const reader = { stream, held: 0, paused: false }
-      readers.add(reader)
+      readers.push(reader)
       return {
         add(count) {
           reader.held += count
           bytes += count
-          const [oldest] = readers
-          if (bytes >= maxBytes && oldest !== reader) {
+          if (bytes >= maxBytes && readers[0] !== reader) {
             reader.paused = true
             stream.pause()
           }
         },
         release() {
-          if (!readers.delete(reader)) return
+          const place = readers.indexOf(reader)
+          if (place === -1) return
+          readers.splice(place, 1)
           bytes -= reader.held
           resumeWhatMay()
         },

@@ -13,7 +13,7 @@ export type Middleware = (request: IncomingMessage, response: ServerResponse, ne
 interface NodeOptions extends CaptureOptions {
   readonly kind: CallbackKind | undefined
   readonly policy: ProofPolicy
-  readonly receive: (callback: ArrivedCallback) => Promise<Answer>
+  readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
   /** Called with every request, before it is read. */
   readonly seen: (request: IncomingMessage) => void
   /** True when the connection shall not be used again. */
@@ -30,7 +30,7 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const arrivedAtMs = clock.now()
     const captured = await captureBody(request, options)
-    const given = await receive({
+    const received = receive({
       kind,
       policy,
       signatures: signaturesOf(request),
@@ -38,6 +38,7 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
       captured,
       arrivedAtMs,
     })
+    const given = received instanceof Promise ? await received : received
     if (captured.kind === 'failed' && captured.reason === 'body_too_large') {
       write(response, given, true, false)
       drainThenEnd(request, response)

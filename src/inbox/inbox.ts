@@ -1,13 +1,15 @@
 /** Admission: every proven event passes here, once, before it is answered. */
-import { withDeadline, type SteadyClock } from '../clock.ts'
+import type { SteadyClock } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { inBatches } from './batch.ts'
+import { inStoreTime } from './in-store-time.ts'
 import { createOutage, type Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import type { Spool } from './spool/spool.ts'
 import type { Spools } from './spool/spools.ts'
 import { asStoreError } from './store-error.ts'
 import type { Admission, Awaitable, NewEvent, OpenStore, Store, StoreCounts } from './store.ts'
+import { createWrite, type LocalDispatch, type Write } from './write.ts'
 
 /** How often what is older than its retention is forgotten. */
 const PRUNE_EVERY_MS = 60_000
@@ -21,6 +23,7 @@ interface InboxOptions {
   readonly onWork: () => void
   /** False where nothing is claimed here. */
   readonly claims: boolean
+  readonly local: LocalDispatch
   /** Opens the journals for what the store cannot take; undefined for none. */
   readonly openSpools: (() => Promise<Spools>) | undefined
 }
@@ -37,6 +40,7 @@ export interface Inbox<X extends object> {
 
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
   const { clock, storeTimeoutMs, report, onWork } = options
+  const write = createWrite(options)
   let opened: OpenStore<X> | undefined
   let opening: Promise<OpenStore<X>> | undefined
   let spooling: Promise<void> | undefined
@@ -107,19 +111,22 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     return event.awaits === 0 ? event : { ...event, gapUntilMs: event.gapUntilMs + clock.aheadMs }
   }
 
-  /** One batch into the store, in time. */
-  function write(events: readonly NewEvent[]): Awaitable<readonly Admission[]> {
+  /** One batch into the store, in time; `how` is `andRun` for what has just arrived. */
+  function writeBy(how: keyof Write, events: readonly NewEvent[]): Awaitable<readonly Admission[]> {
     if (opened === undefined) throw new MessagingWebhooksError('receiver_closed')
     const nowMs = clock.now()
-    const admissions = opened.admit(clock.aheadMs === 0 ? events : events.map(onSteadyClock), nowMs)
-    return admissions instanceof Promise ? inTime(admissions) : admissions
+    return write[how](opened, clock.aheadMs === 0 ? events : events.map(onSteadyClock), nowMs)
+  }
+
+  function writePlainly(events: readonly NewEvent[]): Awaitable<readonly Admission[]> {
+    return writeBy('plainly', events)
   }
 
   /** The same, and nothing that waits behind a failed batch is written before it. */
   function writeInOrder(events: readonly NewEvent[]): Awaitable<readonly (Admission | Error)[]> {
     if (outage?.active === true) throw new MessagingWebhooksError('store_outage')
     try {
-      const admissions = write(events)
+      const admissions = writeBy('andRun', events)
       return admissions instanceof Promise ? admissions.catch((error: unknown) => recover(events, error)) : admissions
     } catch (error) {
       return recover(events, error)
@@ -128,14 +135,14 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   function recover(events: readonly NewEvent[], error: unknown): Promise<readonly (Admission | Error)[]> {
     // Without a spool there is nobody to keep what the store may take alone.
-    if (outage === undefined) return admitAroundPoison(write, events)
+    if (outage === undefined) return admitAroundPoison(writePlainly, events)
     outage.begin(error)
     throw error
   }
 
   async function takeFromSpool(events: readonly NewEvent[]): Promise<void> {
     await inTime(open())
-    const results = await admitAroundPoison(write, events)
+    const results = await admitAroundPoison(writePlainly, events)
     const refused = events.filter((_, index) => results[index] instanceof Error)
     if (refused.length > 0) {
       await aside?.append(refused)
@@ -149,9 +156,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   }
 
   function inTime<T>(work: Promise<T>): Promise<T> {
-    return withDeadline(clock, storeTimeoutMs, work, () => {
-      throw new MessagingWebhooksError('store_slow')
-    })
+    return inStoreTime(clock, storeTimeoutMs, work)
   }
 
   const admitBatched = inBatches(writeInOrder)

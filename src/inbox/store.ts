@@ -69,6 +69,12 @@ export interface ClaimResult {
   readonly nextDueMs: number | undefined
 }
 
+/** What `admitAndClaim` did: an admission for each event given, in their order, and the leases that came with them. */
+export interface AdmittedAndClaimed {
+  readonly admissions: readonly Admission[]
+  readonly claims: readonly Claim[]
+}
+
 /** What became of a claimed event. */
 export type Settlement = {
   readonly id: string
@@ -129,6 +135,8 @@ export interface StoreCapabilities {
   readonly shared: boolean
   /** It goes by a clock of its own, and so has no use for the times that it was told before (`latestNowMs`). */
   readonly ownClock?: boolean
+  /** It has `admitAndClaim`. */
+  readonly admitsAndClaims?: boolean
   /** Where the spool of an outage is by default, beside the store's own file; none where it has no place on this disk. */
   readonly spoolFolder?: string
 }
@@ -144,6 +152,19 @@ export interface OpenStore<X extends object = {}> {
   /** All or, where it throws, none; in the order given. Atomic with each message's latest state and gap decision. */
   admit(events: readonly NewEvent[], nowMs: number): Awaitable<readonly Admission[]>
   claim(request: ClaimRequest): Awaitable<ClaimResult>
+  /**
+   * As `admit`, and then `claim` of what it has just admitted and nothing else, in one step: so that an event that runs
+   * where it was taken costs one write less, and its body is not read back. A store need not have it.
+   *
+   * It claims those of the events that it admitted (as `new` or `late`) that are due now, so wait for no gap, whose message
+   * is under no lease and has no other unsettled event ordered before them, and whose message is not in `exclude`: one of a
+   * message and at most `limit`, in the order given. It may claim fewer, and what it does not claim is left as by `admit`.
+   * A claim is one of `claim`'s in all else; its `record` and `raw` are those given.
+   *
+   * Where it throws, nothing was admitted and nothing is leased. Where only its answer was lost, as with a connection that
+   * was cut, leases may be held that nobody knows of: those events come again when the leases have run out.
+   */
+  admitAndClaim?(events: readonly NewEvent[], request: ClaimRequest): Awaitable<AdmittedAndClaimed>
   /**
    * Says for each whether the lease still held; where it did not, nothing changed. `failed`: what the handlers did through
    * the context could not be made lasting and was undone; the event is to be settled anew, as one whose handler failed.

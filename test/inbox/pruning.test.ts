@@ -29,6 +29,7 @@ test('prunes once a minute, again in a second while there is something to forget
     onWork() {},
     openSpools: undefined,
     claims: true,
+    local: { room: () => undefined, release() {}, take() {} },
   })
   await inbox.open()
   for (let second = 0; second < 250; second += 1) await clock.advance(1_000)

@@ -1,4 +1,5 @@
 /** Posts callbacks as the service does, with the faults that the seed has in store for them. Contract, "Delivery rules". */
+import { setMaxListeners } from 'node:events'
 import { systemClock } from '../../clock.ts'
 import type { Seed } from '../faults/draws.ts'
 import { isJudgedByTheSecond, isToBeTaken } from '../faults/faults.ts'
@@ -36,6 +37,8 @@ export function createSender(options: SenderOptions): Sender {
   const holds = createHolds(clock)
   const slots = createSlots(MOST_CONNECTIONS)
   const closing = new AbortController()
+  // Each connection listens; older Nodes take more than ten listeners for a leak and say so.
+  setMaxListeners(MOST_CONNECTIONS, closing.signal)
   const underWay = new Set<Promise<unknown>>()
   let made = 0
 

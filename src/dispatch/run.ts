@@ -1,0 +1,119 @@
+/** What becomes of an event in our hands: it waits for a slot, its handlers run, it is settled, and there is room again. */
+import { HandlerError } from '../errors.ts'
+import { asStoreError } from '../inbox/store-error.ts'
+import type { Claim, OpenStore, Settlement } from '../inbox/store.ts'
+import { createAttempts, nameOf, type AttemptOptions } from './attempt.ts'
+import type { Backlog } from './backlog.ts'
+import type { ClaimLoop } from './claim-loop.ts'
+import type { Lease } from './lease.ts'
+import type { Leased, Work } from './leased.ts'
+import type { Life, Opened } from './life.ts'
+import type { NextAttempt } from './next-attempt.ts'
+import type { Room } from './room.ts'
+import type { Slots } from './slots.ts'
+import type { StoreAway } from './store-away.ts'
+
+interface RunOptions extends AttemptOptions {
+  readonly life: Readonly<Life>
+  readonly lease: Lease
+  readonly leased: Leased
+  readonly slots: Slots
+  readonly room: Room
+  readonly backlog: Backlog
+  readonly loop: ClaimLoop
+  readonly nextAttempt: NextAttempt
+  readonly storeAway: StoreAway
+}
+
+/**
+ * Runs what was leased until then. It enters its slot at once where there is one, or `soon`: what came with its own
+ * admission, which is answered first.
+ */
+export type Run = (how: 'enter' | 'soon', claims: readonly Claim[], from: Opened, leaseUntilMs: number) => void
+
+export function createRun(options: RunOptions): Run {
+  const { clock, life, lease, leased, slots, room, backlog, loop, nextAttempt, storeAway, report } = options
+  const attempts = createAttempts(options)
+
+  function end(work: Work): void {
+    leased.end(work)
+    nextAttempt.over(work.claim.id)
+  }
+
+  function begin(work: Work): void {
+    if (lease.isLongEnough(work.leaseUntilMs)) {
+      void run(work)
+    } else {
+      // Handlers have become slow all at once. Another could take it while they run: it comes again when the lease is over.
+      end(work)
+      loop.wakeBy(work.leaseUntilMs)
+    }
+  }
+
+  async function run(work: Work): Promise<void> {
+    const { claim, controller, from } = work
+    const leave = slots.take()
+    const startedAtMs = clock.now()
+    const onHung = (): void => {
+      room.took(clock.now() - startedAtMs)
+      leave()
+      leased.hang(work)
+      nextAttempt.over(claim.id)
+      loop.wake()
+    }
+    let isDone = false
+    try {
+      const extras = from.store.contextFor?.(claim)
+      const settlement = await attempts.make({ claim, controller, extras, onHung })
+      room.took(clock.now() - startedAtMs)
+      // What the store gave to the handlers, a connection of a pool perhaps, is in use until they are settled.
+      if (extras === undefined) leave()
+      if (backlog.mayBe) loop.wake()
+      isDone = await settle(work, settlement)
+    } catch (error) {
+      // Of `contextFor`. The lease runs out, and the event comes again.
+      if (!life.stopped) report(asStoreError(error))
+    }
+    leave()
+    const isFollowed = leased.isFollowed(claim.messageKey)
+    end(work)
+    if (isDone && !isFollowed && isUpToDate(from.store)) loop.wakeLater()
+    else loop.wake()
+  }
+
+  /** Whether it is done with for good; false, too, where the store did not say so in time. */
+  async function settle({ claim, from, leaseUntilMs }: Work, made: Settlement): Promise<boolean> {
+    let settlement = made
+    try {
+      let settled = from.settle(settlement)
+      let held = settled instanceof Promise ? await settled : settled
+      if (typeof held !== 'boolean') {
+        settlement = attempts.undone(claim, held.failed)
+        settled = from.settle(settlement)
+        held = settled instanceof Promise ? await settled : settled
+      }
+      storeAway.answered()
+      if (held === false) report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
+      return held === true && settlement.outcome === 'done'
+    } catch (error) {
+      if (!life.stopped) storeAway.failed(error)
+      await from.settleLater(settlement, leaseUntilMs)
+      return false
+    }
+  }
+
+  /**
+   * Where events are leased as they are admitted, an attempt rarely leaves anything behind that is due now, and a look for
+   * it may wait for others.
+   */
+  function isUpToDate({ admitAndClaim }: OpenStore<object>): boolean {
+    return admitAndClaim !== undefined && backlog.isNone
+  }
+
+  return (how, claims, from, leaseUntilMs) => {
+    for (const claim of claims) {
+      const work = leased.begin(claim, from, leaseUntilMs)
+      slots[how](() => begin(work))
+    }
+  }
+}

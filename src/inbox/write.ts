@@ -1,0 +1,75 @@
+/** Writes a batch into the store, and where its events may run here at once, leases them in the same step. */
+import type { Clock } from '../clock.ts'
+import { inStoreTime } from './in-store-time.ts'
+import type { Admission, AdmittedAndClaimed, Awaitable, ClaimRequest, NewEvent, OpenStore } from './store.ts'
+
+/** Who runs here what is admitted here. */
+export interface LocalDispatch {
+  /** Holds room for at most so many events; undefined where there is none, or where older ones go first. */
+  room(most: number): ClaimRequest | undefined
+  /** The room is free again: the admission failed, or has not answered in time. */
+  release(request: ClaimRequest): void
+  /**
+   * A batch was admitted. What it claimed runs after the answers, in the room that was held for it; what it did not will be
+   * claimed. `request` is what `room` gave, perhaps released meanwhile; undefined for a plain admission.
+   */
+  take(events: readonly NewEvent[], result: AdmittedAndClaimed, request: ClaimRequest | undefined): void
+}
+
+interface WriteOptions {
+  readonly clock: Clock
+  readonly storeTimeoutMs: number
+  readonly local: LocalDispatch
+}
+
+export interface Write {
+  /** Admits, and leaves the claim to whoever comes first. */
+  plainly(store: OpenStore<object>, events: readonly NewEvent[], nowMs: number): Awaitable<readonly Admission[]>
+  /** The same, with leases for what can run here at once. */
+  andRun(store: OpenStore<object>, events: readonly NewEvent[], nowMs: number): Awaitable<readonly Admission[]>
+}
+
+const NONE: AdmittedAndClaimed['claims'] = []
+
+/** Both reject with `store_slow` where the answer does not come in time; what comes later is run all the same. */
+export function createWrite({ clock, storeTimeoutMs, local }: WriteOptions): Write {
+  function taken(
+    events: readonly NewEvent[],
+    result: AdmittedAndClaimed,
+    request?: ClaimRequest,
+  ): readonly Admission[] {
+    local.take(events, result, request)
+    return result.admissions
+  }
+
+  const plainly: Write['plainly'] = (store, events, nowMs) => {
+    const answer = store.admit(events, nowMs)
+    if (!(answer instanceof Promise)) return taken(events, { admissions: answer, claims: NONE })
+    return inStoreTime(
+      clock,
+      storeTimeoutMs,
+      answer.then((admissions) => taken(events, { admissions, claims: NONE })),
+    )
+  }
+
+  return {
+    plainly,
+    andRun(store, events, nowMs) {
+      const request = store.admitAndClaim === undefined ? undefined : local.room(events.length)
+      if (store.admitAndClaim === undefined || request === undefined) return plainly(store, events, nowMs)
+      const failed = (error: unknown): never => {
+        local.release(request)
+        throw error
+      }
+      let answer: Awaitable<AdmittedAndClaimed>
+      try {
+        answer = store.admitAndClaim(events, request)
+      } catch (error) {
+        return failed(error)
+      }
+      if (!(answer instanceof Promise)) return taken(events, answer, request)
+      const result = answer.then((given) => taken(events, given, request), failed)
+      return inStoreTime(clock, storeTimeoutMs, result, () => local.release(request))
+    },
+  }
+}

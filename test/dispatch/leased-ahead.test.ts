@@ -1,0 +1,257 @@
+/** More events than there are slots: quick handlers have them leased with their admission, and they wait for a slot. */
+import { describe, expect, test } from 'vitest'
+import { atRest } from '../support/fake-clock.ts'
+import { gate, leasingReceiver } from '../support/leasing.ts'
+import { leasingStore, newLeasing } from '../support/stores.ts'
+
+interface Given {
+  readonly concurrency: number
+  readonly handlerTimeoutMs?: number
+  readonly durable?: boolean
+  readonly gives?: boolean
+}
+
+/** A receiver with a handler that a test makes slow, and that counts how many of it run. */
+async function burstReceiver({ durable = false, gives = false, ...options }: Given) {
+  const leasing = newLeasing()
+  const all = await leasingReceiver({ ...options, store: leasingStore(leasing, { durable, gives }) })
+  const { receiver, server, send, clock } = all
+  const begun: { readonly messageId: string; readonly attempt: number; readonly signal: AbortSignal }[] = []
+  const running = new Set<string>()
+  const runs = { most: 0, twice: 0, handling: atRest }
+  receiver.on('message.*', async ({ messageId }, { attempt, signal }) => {
+    begun.push({ messageId, attempt, signal })
+    if (running.has(messageId)) runs.twice += 1
+    running.add(messageId)
+    runs.most = Math.max(runs.most, running.size)
+    await runs.handling()
+    running.delete(messageId)
+  })
+
+  /** An event alone, whose handlers take so long: what is known of their pace from then on. */
+  async function paced(messageId: string, ms: number): Promise<void> {
+    const { handling } = runs
+    runs.handling = () => new Promise((resolve) => clock.setTimer(resolve, ms))
+    await send(messageId)
+    await expect.poll(() => running.has(messageId)).toBe(true)
+    await clock.advance(ms)
+    await expect.poll(() => receiver.stats()).toMatchObject({ running: 0, unsettled: 0 })
+    runs.handling = handling
+  }
+
+  /** Callbacks that arrive while one is admitted, and so are admitted together; counts begin anew. All are answered. */
+  async function burst(count: number, name = 'burst'): Promise<readonly string[]> {
+    const { open, opened } = gate()
+    let arrived = 0
+    server.on('request', () => (arrived += 1))
+    leasing.before = () => opened
+    const ids = Array.from({ length: count }, (_, index) => `${name}-${index}`)
+    const answers = Promise.all(ids.map(send))
+    await expect.poll(() => arrived).toBe(count)
+    await atRest()
+    begun.length = 0
+    leasing.leased = 0
+    leasing.calls.claim = 0
+    open()
+    expect(new Set((await answers).map(({ status }) => status))).toEqual(new Set([204]))
+    return ids
+  }
+
+  /** Handlers stand still until the gate is opened. */
+  function hold(): () => void {
+    const { open, opened } = gate()
+    runs.handling = () => opened
+    return open
+  }
+
+  const handled = (): readonly string[] => begun.map(({ messageId }) => messageId).toSorted()
+  return { ...all, leasing, begun, running, runs, paced, burst, hold, handled }
+}
+
+test('quick handlers have all of a burst under the leases of its admission, and keep to the limit', async () => {
+  const { receiver, leasing, runs, paced, burst, handled } = await burstReceiver({ concurrency: 4 })
+  await paced('first', 0)
+  const ids = await burst(16)
+  await expect.poll(() => receiver.stats()).toMatchObject({ running: 0, unsettled: 0 })
+  expect(handled()).toEqual(ids.toSorted())
+  expect(leasing).toMatchObject({ leased: 16, calls: { claim: 0 } })
+  expect(runs).toMatchObject({ most: 4, twice: 0 })
+})
+
+describe('how many are leased with their admission, of a burst of twenty and with four slots', () => {
+  test.each([
+    { ms: 0, leased: 16 },
+    { ms: 20, leased: 12 },
+    { ms: 50, leased: 8 },
+    { ms: 51, leased: 4 },
+    { ms: 5_000, leased: 4 },
+  ])('$leased where handlers take $ms ms', async ({ ms, leased }) => {
+    const { receiver, leasing, running, runs, paced, burst, hold, handled } = await burstReceiver({ concurrency: 4 })
+    await paced('first', ms)
+    const open = hold()
+    const ids = await burst(20)
+    await expect.poll(() => running.size).toBe(4)
+    await atRest()
+    expect(leasing.leased).toBe(leased)
+    expect(await receiver.stats()).toMatchObject({ running: leased, unsettled: 20 })
+    open()
+    expect(await receiver.drain()).toBe(true)
+    expect(handled()).toEqual(ids.toSorted())
+    expect(runs).toMatchObject({ most: 4, twice: 0 })
+  })
+
+  test('no more than there are slots as long as nothing is known of the handlers', async () => {
+    const { leasing, running, burst, hold } = await burstReceiver({ concurrency: 4 })
+    hold()
+    await burst(20)
+    await expect.poll(() => running.size).toBe(4)
+    expect(leasing.leased).toBe(4)
+  })
+
+  test('no more than there are slots after one slow attempt, and more again after many quick ones', async () => {
+    const { receiver, leasing, paced, burst, hold } = await burstReceiver({ concurrency: 4 })
+    await paced('quick', 0)
+    await paced('slow', 400)
+    await paced('quick again', 0)
+    const open = hold()
+    await burst(20, 'after a slow one')
+    expect(leasing.leased).toBe(4)
+    open()
+    expect(await receiver.drain()).toBe(true)
+    for (let index = 0; index < 10; index += 1) await paced(`quick-${index}`, 0)
+    hold()
+    await burst(20, 'after quick ones')
+    expect(leasing.leased).toBe(16)
+  })
+
+  test('no more than there are slots where the store gives something to handlers, quick as they are', async () => {
+    const { receiver, leasing, running, paced, burst, hold, handled } = await burstReceiver({
+      concurrency: 4,
+      gives: true,
+    })
+    await paced('first', 0)
+    const open = hold()
+    const ids = await burst(20)
+    await expect.poll(() => running.size).toBe(4)
+    await atRest()
+    expect(leasing.leased).toBe(4)
+    expect(await receiver.stats()).toMatchObject({ running: 4 })
+    open()
+    expect(await receiver.drain()).toBe(true)
+    expect(handled()).toEqual(ids.toSorted())
+  })
+})
+
+describe('handlers that become slow all at once', () => {
+  const HANDLING_MS = 9_000
+  /** Twice the time of a handler, for a schema may take as long, and ten seconds. */
+  const LEASE_MS = 30_000
+
+  /** Two slots, eight events leased, of which four can begin early enough to end within their leases. */
+  async function turnedSlow() {
+    const all = await burstReceiver({ concurrency: 2, handlerTimeoutMs: 10_000 })
+    const { clock, leasing, runs, paced, burst } = all
+    await paced('first', 0)
+    runs.handling = () => new Promise((resolve) => clock.setTimer(resolve, HANDLING_MS))
+    const ids = await burst(8)
+    await clock.advance(0)
+    expect(leasing.leased).toBe(8)
+    return { ...all, ids }
+  }
+
+  test('are not begun for what could outlast its lease, which comes again when the lease is over', async () => {
+    const { receiver, clock, runs, begun, handled, ids, errors } = await turnedSlow()
+    expect(begun).toHaveLength(2)
+    await clock.advance(2 * HANDLING_MS)
+    expect(begun).toHaveLength(4)
+    expect(await receiver.stats()).toMatchObject({ running: 0, unsettled: 4 })
+    expect(await receiver.drain({ deadlineMs: 0 })).toBe(false)
+    await clock.advance(LEASE_MS - 2 * HANDLING_MS - 1)
+    expect(begun).toHaveLength(4)
+    await clock.advance(1)
+    expect(begun).toHaveLength(6)
+    await clock.advance(2 * HANDLING_MS)
+    expect(await receiver.stats()).toMatchObject({ running: 0, unsettled: 0, deadLetters: 0 })
+    expect(handled()).toEqual(ids.toSorted())
+    expect(begun.map(({ attempt }) => attempt)).toEqual([1, 1, 1, 1, 2, 2, 2, 2])
+    expect(runs).toMatchObject({ most: 2, twice: 0 })
+    expect(errors).toEqual([])
+  })
+
+  test('run nothing that another process has meanwhile', async () => {
+    const { clock, leasing, running, handled, ids } = await turnedSlow()
+    const elsewhere: string[] = []
+    const known = new Map(leasing.seen.map(({ id, record }) => [id, record.report?.messageId ?? '']))
+    for (let ms = 0; ms <= LEASE_MS + 2 * HANDLING_MS; ms += 500) {
+      const nowMs = clock.now()
+      const request = { limit: 8, nowMs, leaseUntilMs: nowMs + 10 * LEASE_MS, exclude: new Set<string>() }
+      const taken = (await leasing.elsewhere?.claim(request))?.claims.map(({ id }) => known.get(id) ?? id) ?? []
+      expect(taken.filter((messageId) => running.has(messageId))).toEqual([])
+      elsewhere.push(...taken)
+      await clock.advance(500)
+    }
+    // Each of them ran in one place, and once.
+    expect([...handled(), ...elsewhere].toSorted()).toEqual(ids.toSorted())
+    expect(elsewhere.length).toBeGreaterThan(0)
+  })
+})
+
+describe('with events that wait for a slot', () => {
+  async function waiting(options: { readonly durable?: boolean } = {}) {
+    const all = await burstReceiver({ concurrency: 2, handlerTimeoutMs: 10_000, ...options })
+    await all.paced('first', 0)
+    const open = all.hold()
+    const ids = await all.burst(8)
+    await expect.poll(() => all.running.size).toBe(2)
+    expect(all.leasing.leased).toBe(8)
+    return { ...all, open, ids }
+  }
+
+  /** Whether a promise is still under way when everything has come to rest. */
+  async function isPending(work: Promise<unknown>): Promise<boolean> {
+    await atRest()
+    return Promise.race([work.then(() => false), Promise.resolve(true)])
+  }
+
+  test('drain() waits for them', async () => {
+    const { receiver, open, ids, handled } = await waiting()
+    const drained = receiver.drain()
+    expect(await isPending(drained)).toBe(true)
+    open()
+    expect(await drained).toBe(true)
+    expect(handled()).toEqual(ids.toSorted())
+  })
+
+  test.each([true, false])('close() hands them over first (durable: %s)', async (durable) => {
+    const { receiver, server, open, ids, handled, runs, leasing } = await waiting({ durable })
+    server.close()
+    server.closeIdleConnections()
+    const closed = receiver.close({ deadlineMs: 5_000 })
+    expect(await isPending(closed)).toBe(true)
+    open()
+    await closed
+    expect(handled()).toEqual(ids.toSorted())
+    expect(runs).toMatchObject({ most: 2, twice: 0 })
+    expect(await leasing.elsewhere?.counts()).toMatchObject({ unsettled: 0 })
+  })
+
+  test('close() begins none of them after its deadline, and leaves them to whoever comes when the leases are over', async () => {
+    const { receiver, server, clock, open, begun, handled, ids, leasing } = await waiting({ durable: true })
+    server.close()
+    server.closeIdleConnections()
+    const closed = receiver.close({ deadlineMs: 5_000 })
+    await clock.advance(5_000)
+    await closed
+    expect(begun.map(({ signal }) => signal.aborted)).toEqual([true, true])
+    open()
+    await atRest()
+    expect(begun).toHaveLength(2)
+    const claimAt = async (nowMs: number): Promise<readonly (string | undefined)[]> => {
+      const request = { limit: 8, nowMs, leaseUntilMs: nowMs + 1, exclude: new Set<string>() }
+      const found = await leasing.elsewhere?.claim(request)
+      return found?.claims.map(({ record }) => record.report?.messageId).toSorted() ?? []
+    }
+    expect(await claimAt(clock.now())).toEqual([])
+    expect(await claimAt(clock.now() + 30_000)).toEqual(ids.filter((id) => !handled().includes(id)).toSorted())
+  })
+})

@@ -1,0 +1,237 @@
+/** Events that are leased as they are admitted: order, fairness, the limit, and that nothing is left behind. */
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { atRest } from '../support/fake-clock.ts'
+import { gate, leasingReceiver } from '../support/leasing.ts'
+import { post, receiving } from '../support/receiving.ts'
+import { leasingStore, newLeasing } from '../support/stores.ts'
+
+test('an event runs after its answer, under the lease of its admission, and is not claimed', async () => {
+  const { receiver, leasing, send } = await leasingReceiver()
+  const claims = leasing.calls.claim
+  const handled: string[] = []
+  receiver.on('message.*', ({ messageId }, { attempt }) => void handled.push(`${messageId} ${attempt}`))
+  expect(await send('a')).toMatchObject({ status: 204 })
+  await expect.poll(() => handled).toEqual(['a 1'])
+  expect(leasing).toMatchObject({ leased: 1, calls: { admit: 0, admitAndClaim: 1, claim: claims } })
+  await expect.poll(() => receiver.stats()).toMatchObject({ taken: 1, running: 0, unsettled: 0 })
+})
+
+test('its handlers begin when the answer has been written, not before', async () => {
+  const { receiver, server, send } = await leasingReceiver()
+  const order: string[] = []
+  receiver.on('message.*', () => void order.push('handled'))
+  server.prependListener('request', (_request, response) => {
+    const { end } = response
+    response.end = (...given: unknown[]) => {
+      order.push('answered')
+      Reflect.apply(end, response, given)
+      return response
+    }
+  })
+  await send('a')
+  await expect.poll(() => order).toEqual(['answered', 'handled'])
+})
+
+test('what is admitted while its message runs comes next, at once and in order', async () => {
+  const { receiver, url, report, leasing } = await leasingReceiver()
+  const { open, opened } = gate()
+  const handled: string[] = []
+  receiver.on('message.*', async ({ status }) => {
+    if (handled.push(status) === 1) await opened
+  })
+  await post(url, report('a', 'queued'))
+  await expect.poll(() => handled).toEqual(['queued'])
+  await post(url, report('a', 'network_failure'))
+  await post(url, report('a', 'success'))
+  expect(handled).toEqual(['queued'])
+  open()
+  // The clock stands still: nothing of this waits for a timer.
+  await expect.poll(() => handled).toEqual(['queued', 'network_failure', 'success'])
+  await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0 })
+  expect(leasing.leased).toBe(1)
+})
+
+test('an event that waits for a step comes as soon as the step was handled', async () => {
+  const { receiver, url, clock } = await leasingReceiver()
+  const chatApp = (status: string) => callback.chatApp({ statuses: { message_id: 'a', status, conversation_id: 'c' } })
+  const timestamp = Math.floor(clock.now() / 1_000)
+  const handled: string[] = []
+  receiver.on('message.*', ({ status }) => void handled.push(status))
+  await post(url, chatApp('delivered'), { timestamp })
+  await atRest()
+  expect(handled).toEqual([])
+  await post(url, chatApp('sent'), { timestamp })
+  await expect.poll(() => handled).toEqual(['sent', 'delivered'])
+})
+
+test('the limit is kept: of what comes at once, and with claims beside it', async () => {
+  const { receiver, leasing, clock, send } = await leasingReceiver({ concurrency: 3 })
+  const { open, opened } = gate()
+  let running = 0
+  let most = 0
+  receiver.on('message.*', async () => {
+    running += 1
+    most = Math.max(most, running)
+    await opened
+    await atRest()
+    running -= 1
+  })
+  await Promise.all(Array.from({ length: 20 }, (_, index) => send(`a${index}`)))
+  await expect.poll(() => running).toBe(3)
+  expect(leasing.leased).toBeGreaterThan(0)
+  open()
+  await Promise.all(Array.from({ length: 20 }, (_, index) => send(`b${index}`)))
+  await clock.advance(0)
+  expect(await receiver.drain()).toBe(true)
+  expect(most).toBe(3)
+})
+
+test('while a backlog waits, older events go first', async () => {
+  const { receiver, leasing, send } = await leasingReceiver({ concurrency: 1 })
+  const { open, opened } = gate()
+  const handled: string[] = []
+  receiver.on('message.*', async ({ messageId }) => {
+    handled.push(messageId)
+    await opened
+  })
+  const ids = Array.from({ length: 8 }, (_, index) => `a${index}`)
+  for (const id of ids) await send(id)
+  await expect.poll(() => handled).toEqual(['a0'])
+  open()
+  const later = ['b0', 'b1', 'b2']
+  for (const id of later) await send(id)
+  expect(await receiver.drain()).toBe(true)
+  expect(handled.slice(0, ids.length)).toEqual(ids)
+  expect(handled.toSorted()).toEqual([...ids, ...later].toSorted())
+  // And with the backlog gone, what comes is leased again.
+  const { leased } = leasing
+  await send('c')
+  await expect.poll(() => handled.at(-1)).toBe('c')
+  expect(leasing.leased).toBe(leased + 1)
+})
+
+describe('attempts that end well', () => {
+  test('share one look for what they left, and it is never left out', async () => {
+    const { receiver, leasing, clock, send } = await leasingReceiver()
+    receiver.on('message.*', () => {})
+    const { claim } = leasing.calls
+    for (let index = 0; index < 10; index += 1) await send(`a${index}`)
+    await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0, running: 0 })
+    expect(leasing.calls.claim).toBe(claim)
+    await clock.advance(5)
+    expect(leasing.calls.claim).toBe(claim + 1)
+    await clock.advance(60_000)
+    expect(leasing.calls.claim).toBe(claim + 1)
+  })
+
+  test('leave nothing behind that somebody else put there meanwhile', async () => {
+    const { receiver, leasing, clock, send } = await leasingReceiver()
+    const { open, opened } = gate()
+    const handled: string[] = []
+    receiver.on('message.*', async ({ status }) => {
+      if (handled.push(status) === 1) await opened
+    })
+    await send('a')
+    await expect.poll(() => handled).toHaveLength(1)
+    // Another process admits it, and nobody is told.
+    const [first] = leasing.seen
+    const nowMs = clock.now()
+    if (first !== undefined)
+      await leasing.elsewhere?.admit([{ ...first, id: 'f'.repeat(32), order: `${first.order}z` }], nowMs)
+    open()
+    await expect.poll(() => receiver.stats()).toMatchObject({ running: 0, unsettled: 1 })
+    await clock.advance(5)
+    await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0 })
+    expect(handled).toHaveLength(2)
+  })
+
+  test('do not keep drain() waiting', async () => {
+    const { receiver, send } = await leasingReceiver()
+    receiver.on('message.*', () => {})
+    await send('a')
+    expect(await receiver.drain()).toBe(true)
+  })
+})
+
+describe('an admission under way', () => {
+  test('that fails gives its room back', async () => {
+    const { receiver, leasing, send } = await leasingReceiver({ concurrency: 1 })
+    const handled: string[] = []
+    receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
+    leasing.before = () => Promise.reject(new Error('The store is away.'))
+    // Admitted plainly at the second try, since it may be the event that is to blame.
+    await send('a')
+    await expect.poll(() => handled).toEqual(['a'])
+    leasing.before = undefined
+    await send('b')
+    await expect.poll(() => handled).toEqual(['a', 'b'])
+    expect(await receiver.drain()).toBe(true)
+  })
+
+  test('that answers too late is made anew, and what it leased runs all the same, once', async () => {
+    const { receiver, leasing, clock, send } = await leasingReceiver({ concurrency: 1, storeTimeoutMs: 500 })
+    const handled: string[] = []
+    receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
+    const { open, opened } = gate()
+    leasing.after = () => opened
+    const answer = send('a')
+    await expect.poll(() => leasing.leased).toBe(1)
+    await clock.advance(500)
+    expect(await answer).toMatchObject({ status: 204 })
+    expect(await receiver.stats()).toMatchObject({ duplicates: 1 })
+    expect(handled).toEqual([])
+    open()
+    await expect.poll(() => handled).toEqual(['a'])
+    expect(await receiver.drain()).toBe(true)
+  })
+
+  test('whose answer is lost leaves an event that comes when its lease has run out', async () => {
+    const { receiver, leasing, clock, send } = await leasingReceiver({ handlerTimeoutMs: 1_000 })
+    const handled: string[] = []
+    receiver.on('message.*', ({ messageId }, { attempt }) => void handled.push(`${messageId} ${attempt}`))
+    leasing.after = () => Promise.reject(new Error('The connection was cut.'))
+    await send('a')
+    await clock.advance(11_000)
+    expect(handled).toEqual([])
+    await clock.advance(60_000)
+    expect(handled).toEqual(['a 2'])
+  })
+
+  test('is waited for by close(), and what it leased is handed over', async () => {
+    const { receiver, leasing, server, send } = await leasingReceiver({ clock: () => Date.now() })
+    const handled: string[] = []
+    receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
+    const { open, opened } = gate()
+    leasing.after = () => opened
+    const answer = send('a')
+    await expect.poll(() => leasing.leased).toBe(1)
+    server.close()
+    const closed = receiver.close({ deadlineMs: 5_000 })
+    await atRest()
+    open()
+    expect(await answer).toMatchObject({ status: 204 })
+    server.closeIdleConnections()
+    await closed
+    expect(handled).toEqual(['a'])
+  })
+})
+
+test('with dispatch: false nothing is leased', async () => {
+  const leasing = newLeasing()
+  const { capabilities, open } = leasingStore(leasing)
+  const store = { capabilities: { ...capabilities, shared: true }, open }
+  const { url, receiver } = await receiving({ store, dispatch: false })
+  await receiver.start()
+  await post(url, callback.smsDelivery({ messageId: 'a' }))
+  expect(leasing.calls).toEqual({ admit: 1, admitAndClaim: 0, claim: 0 })
+})
+
+test('an answer that waits for the handlers has its attempt', async () => {
+  const { receiver, leasing, send } = await leasingReceiver({ answer: 'handled' })
+  const handled: string[] = []
+  receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
+  await send('a')
+  expect(handled).toEqual(['a'])
+  expect(leasing.leased).toBe(1)
+})
