@@ -58,37 +58,26 @@ async function fill(client: pg.Client, schema: string, rows: number): Promise<vo
   const step = 500_000
   for (let from = 1; from <= rows; from += step) {
     const to = Math.min(rows, from + step - 1)
-    const parameters = [from, to]
     const key = `decode(substr(encode(sha256(('m' || n)::bytea), 'hex'), 1, 32), 'hex')`
     const id = `decode(substr(encode(sha256(('e' || n)::bytea), 'hex'), 1, 32), 'hex')`
     await client.query(
-      `INSERT INTO ${schema}.messages (id, key, steps, handed, handed_open, token, due) OVERRIDING SYSTEM VALUE
-       SELECT n, ${key}, 0, '', '', 1, NULL FROM generate_series($1::bigint, $2::bigint) AS n`,
-      parameters,
+      `INSERT INTO ${schema}.messages (id, key, steps, handed, handed_open, token) OVERRIDING SYSTEM VALUE
+       SELECT n, ${key}, 0, '', '', 1 FROM generate_series($1::bigint, $2::bigint) AS n`,
+      [from, to],
     )
     await client.query(
-      `INSERT INTO ${schema}.events (seq, message, id, ord, final, awaits, due, late, attempts, token, state, ended_at)
-       OVERRIDING SYSTEM VALUE
-       SELECT n, n, ${id}, '0000000000013000000000000' || encode(${id}, 'hex'), true, 0, 0, false, 1, 1, 1,
-         $3::bigint + (n * $4::float8)::bigint FROM generate_series($1::bigint, $2::bigint) AS n`,
-      [from, to, now - 10 * DAY_MS, (10 * DAY_MS) / rows],
-    )
-    await client.query(
-      `INSERT INTO ${schema}.bodies (seq, record, raw)
-       SELECT n, convert_to('{"kind":"status","timestamp":1,"timestampSource":"payload","receivedAtMs":1,"proof":"both"}', 'UTF8'),
+      `INSERT INTO ${schema}.events (message, id, ord, final, since, record, raw)
+       SELECT n, ${id}, '0000000000013000000000000' || encode(${id}, 'hex'), true, $3::bigint + (n * $4::float8)::bigint,
+         convert_to('{"kind":"status","timestamp":1,"timestampSource":"payload","receivedAtMs":1,"proof":"both"}', 'UTF8'),
          convert_to(repeat('x', 270), 'UTF8') FROM generate_series($1::bigint, $2::bigint) AS n`,
-      parameters,
+      [from, to, now - 10 * DAY_MS, (10 * DAY_MS) / rows],
     )
     console.error(`filled ${to} of ${rows}`)
   }
-  for (const table of ['messages', 'events']) {
-    const column = table === 'messages' ? 'id' : 'seq'
-    await client.query(
-      `SELECT setval(pg_get_serial_sequence('${schema}.${table}', '${column}'), (SELECT max(${column}) FROM ${schema}.${table}))`,
-    )
-    await client.query(`VACUUM (ANALYZE) ${schema}.${table}`)
-  }
-  await client.query(`VACUUM (ANALYZE) ${schema}.bodies`)
+  await client.query(
+    `SELECT setval(pg_get_serial_sequence('${schema}.messages', 'id'), (SELECT max(id) FROM ${schema}.messages))`,
+  )
+  for (const table of ['messages', 'events']) await client.query(`VACUUM (ANALYZE) ${schema}.${table}`)
 }
 
 interface Measured {

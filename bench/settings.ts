@@ -6,8 +6,10 @@ export interface Settings {
   readonly warmUps: number
   readonly callbacks: number
   readonly connections: number
-  /** Contenders of `peers`, stores of `known`, steps of `micro`; undefined for all. */
+  /** Contenders of `peers`, stores of programs that ask stores, steps of `micro`; undefined for all. */
   readonly only: readonly string[] | undefined
+  /** How many messages a store knows, for `known`; undefined for its own steps. */
+  readonly known: readonly number[] | undefined
   readonly quick: boolean
   readonly json: string | undefined
   readonly svg: string | undefined
@@ -16,12 +18,22 @@ export interface Settings {
 }
 
 const OPTIONS = {
-  only: { type: 'string', what: 'Only these contenders, stores (`known`) or steps (`micro`), with commas between.' },
-  rounds: { type: 'string', what: 'Counted rounds. Default 11; with --quick 3.' },
-  'warm-ups': { type: 'string', what: 'Rounds before them that do not count. Default 3; with --quick 1.' },
+  only: {
+    type: 'string',
+    what: 'Only these contenders, stores (`known`, `duplicates`, `processes`, `dispatch`) or steps (`micro`), with commas between.',
+  },
+  rounds: { type: 'string', what: 'Counted rounds. Default 11; for all programs 5; with --quick 3.' },
+  'warm-ups': {
+    type: 'string',
+    what: 'Rounds before them that do not count. Default 3; for all programs 2; with --quick 1.',
+  },
   callbacks: {
     type: 'string',
-    what: 'Callbacks that each contender gets in a round. Default 10000; with --quick 1000.',
+    what: 'Callbacks that each contender gets in a round. Default 10000; for all programs 5000; with --quick 1000.',
+  },
+  known: {
+    type: 'string',
+    what: 'How many messages a store knows (`known`), with commas between. Default 1000 to 1000000, Redis to 100000. Filling one with 1000000 takes minutes; with 10000000 an hour or more, and SQLite some 26 GB (2.6 KB each).',
   },
   connections: { type: 'string', what: 'Connections of the load. Default 32.' },
   quick: { type: 'boolean', what: 'A short look: see the defaults above. Its figures are no results.' },
@@ -32,6 +44,13 @@ const OPTIONS = {
   help: { type: 'boolean', what: 'This text.' },
 } as const
 
+/** For one program, or a few; for all of them, which is to end within the hour; for a short look. */
+const DEFAULTS = {
+  one: { rounds: 11, warmUps: 3, callbacks: 10_000 },
+  all: { rounds: 5, warmUps: 2, callbacks: 5_000 },
+  quick: { rounds: 3, warmUps: 1, callbacks: 1_000 },
+} as const
+
 /** Undefined where help was asked for. Throws for what cannot be understood. */
 export function readSettings(
   args: readonly string[],
@@ -39,14 +58,16 @@ export function readSettings(
   const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
   if (values.help === true) return undefined
   const quick = values.quick === true
+  const otherwise = DEFAULTS[quick ? 'quick' : positionals.includes('all') ? 'all' : 'one']
   return {
     programs: positionals,
     settings: {
-      rounds: count('rounds', values.rounds, quick ? 3 : 11),
-      warmUps: count('warm-ups', values['warm-ups'], quick ? 1 : 3, 0),
-      callbacks: count('callbacks', values.callbacks, quick ? 1_000 : 10_000),
+      rounds: count('rounds', values.rounds, otherwise.rounds),
+      warmUps: count('warm-ups', values['warm-ups'], otherwise.warmUps, 0),
+      callbacks: count('callbacks', values.callbacks, otherwise.callbacks),
       connections: count('connections', values.connections, 32),
       only: values.only?.split(','),
+      known: values.known?.split(',').map((text) => count('known', text, 0)),
       quick,
       json: values.json,
       svg: values.svg,

@@ -27,6 +27,8 @@ export interface StartOptions {
   readonly projects?: number
   /** Messages that the store knows already. Default 0. */
   readonly known?: number
+  /** The name of where events are kept: processes that get the same one share it. Default: a place of its own. */
+  readonly place?: string
 }
 
 export interface Contender {
@@ -43,9 +45,10 @@ export interface Contender {
 export interface Running {
   readonly server: Server
   readonly tally: Tally
-  /** Resolves when nothing of what was answered is left to be done. */
+  /** Resolves when nothing of what was answered is left to be done, by whichever process. */
   settle(): Promise<void>
-  close(): Promise<void>
+  /** `remove`: and nobody else uses the place where its events are. */
+  close(options: { readonly remove: boolean }): Promise<void>
 }
 
 export interface Tally {

@@ -2,8 +2,7 @@
 import { createServer } from 'node:http'
 import express from 'express'
 import { createReceiver, type Middleware } from 'messaging-webhooks'
-import { projectName } from '../load/requests.ts'
-import { AUTH_KEY, PATH, SIGNING_SECRET } from '../load/secrets.ts'
+import { AUTH_KEY, PATH, projectName, SIGNING_SECRET } from '../load/secrets.ts'
 import { prefilled } from './prefilled.ts'
 import { createTally, type Running, type StartOptions } from './contender.ts'
 import { STORES, type StoreName } from './stores.ts'
@@ -25,10 +24,10 @@ export type MountName = keyof typeof MOUNTS
 export async function startReceiver(
   mount: MountName,
   storeName: StoreName,
-  { handlers = 1, projects, known = 0 }: StartOptions,
+  { handlers = 1, projects, known = 0, place }: StartOptions,
 ): Promise<Running> {
   const tally = createTally()
-  const { store, remove } = await STORES[storeName].make()
+  const { store, close } = await STORES[storeName].make(place)
   const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
   const receiver = createReceiver({
     store: prefilled(store, known),
@@ -37,7 +36,8 @@ export async function startReceiver(
       ? { credentials: pair }
       : { projects: Object.fromEntries(Array.from({ length: projects }, (_, at) => [projectName(at), pairOf(at)])) }),
   })
-  receiver.on('message.*', () => tally.count())
+  // Two reports of a message that were taken in turns by two processes may come to their handlers in the other order.
+  receiver.on(['message.*', 'late'], () => tally.count())
   for (let more = 1; more < handlers; more += 1) receiver.on('message.*', () => {})
   await receiver.start()
   const server = MOUNTS[mount](receiver.middleware('status'))
@@ -45,10 +45,12 @@ export async function startReceiver(
   return {
     server,
     tally,
-    settle: () => receiver.drain({ deadlineMs: SETTLE_MS }).then(() => undefined),
-    async close() {
+    async settle() {
+      if (!(await receiver.drain({ deadlineMs: SETTLE_MS }))) throw new Error('Something is left unsettled.')
+    },
+    async close(options) {
       await receiver.close({ deadlineMs: 1_000 })
-      await remove()
+      await close(options)
     },
   }
 }

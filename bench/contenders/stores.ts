@@ -1,24 +1,31 @@
 /** The stores that the receiver is measured with: an entry each, on a place of its own that is removed afterwards. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'messaging-webhooks'
+import type { DatabaseCpu } from '../database/cpu.ts'
+import { postgresCpu } from '../database/postgres-cpu.ts'
+import { redisCpu } from '../database/redis-cpu.ts'
 
-interface Opened {
+interface Made {
   readonly store: Store
-  readonly remove: () => Promise<void>
+  /** After the store was closed. `remove`: takes away what it kept. */
+  readonly close: (options: { readonly remove: boolean }) => Promise<void>
 }
 
-interface StoreEntry {
+export interface StoreEntry {
   readonly label: string
   /** Every 204 is on the disk. */
   readonly durable: boolean
-  readonly make: () => Promise<Opened>
-  /** The server that must be running for it. */
+  /** On the place of that name, which is made where it is not there yet. */
+  readonly make: (place?: string) => Promise<Made>
+  /** The server that must be running for it, which several processes can share. */
   readonly server?: string
+  /** Of that server. */
+  readonly cpu?: () => Promise<DatabaseCpu | undefined>
 }
 
 const POSTGRES_URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
@@ -31,17 +38,20 @@ export const STORES = {
   memory: {
     label: 'memory',
     durable: false,
-    make: () => Promise.resolve({ store: memoryStore({ maxEvents: KNOWN_EVENTS }), remove: () => Promise.resolve() }),
+    make: () => Promise.resolve({ store: memoryStore({ maxEvents: KNOWN_EVENTS }), close: () => Promise.resolve() }),
   },
   sqlite: {
     label: 'SQLite, synchronous=FULL',
     durable: true,
-    async make() {
+    async make(place = newPlace()) {
       const { sqliteStore } = await import('messaging-webhooks/sqlite')
-      const folder = await mkdtemp(join(tmpdir(), 'bench-sqlite-'))
+      const folder = join(tmpdir(), `bench-sqlite-${place}`)
+      await mkdir(folder, { recursive: true, mode: 0o700 })
       return {
         store: sqliteStore(join(folder, 'inbox.db')),
-        remove: () => rm(folder, { recursive: true, force: true }),
+        async close({ remove }) {
+          if (remove) await rm(folder, { recursive: true, force: true })
+        },
       }
     },
   },
@@ -49,12 +59,14 @@ export const STORES = {
     label: 'Postgres',
     durable: true,
     server: POSTGRES_URL,
-    async make() {
+    cpu: () => postgresCpu(POSTGRES_URL),
+    async make(place = newPlace()) {
       const [{ Pool }, { postgresStore }] = await Promise.all([import('pg'), import('messaging-webhooks/postgres')])
-      const schema = `bench_${randomBytes(6).toString('hex')}`
+      const schema = `bench_${place}`
       return {
         store: postgresStore({ connectionString: POSTGRES_URL, schema }),
-        async remove() {
+        async close({ remove }) {
+          if (!remove) return
           const pool = new Pool({ connectionString: POSTGRES_URL })
           await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
           await pool.end()
@@ -66,19 +78,20 @@ export const STORES = {
     label: 'Redis, as its appendfsync is',
     durable: false,
     server: REDIS_URL,
-    async make() {
+    cpu: () => redisCpu(REDIS_URL),
+    async make(place = newPlace()) {
       const [{ createClient }, { redisStore }] = await Promise.all([
         import('redis'),
         import('messaging-webhooks/redis'),
       ])
       const client = createClient({ url: REDIS_URL })
       await client.connect()
-      const prefix = `bench-${randomBytes(6).toString('hex')}`
+      const prefix = `bench-${place}`
       return {
         store: redisStore({ client, prefix }),
-        async remove() {
-          for await (const keys of client.scanIterator({ MATCH: `${prefix}*`, COUNT: 1_000 }))
-            if (keys.length > 0) await client.unlink(keys)
+        async close({ remove }) {
+          const scan = { MATCH: `${prefix}*`, COUNT: 1_000 }
+          if (remove) for await (const keys of client.scanIterator(scan)) if (keys.length > 0) await client.unlink(keys)
           await client.close()
         },
       }
@@ -87,6 +100,11 @@ export const STORES = {
 } as const satisfies Readonly<Record<string, StoreEntry>>
 
 export type StoreName = keyof typeof STORES
+
+/** A name for a place that nobody has yet. */
+export function newPlace(): string {
+  return randomBytes(6).toString('hex')
+}
 
 /** Those whose server answers; says which are left out. */
 export async function storesHere(): Promise<readonly StoreName[]> {

@@ -11,8 +11,21 @@ export interface Connection {
 const HEAD_END = '\r\n\r\n'
 const CHUNKED_END = '0\r\n\r\n'
 
+/** To several servers: each request goes to one of them, at random. `failed` hears of a connection that breaks. */
+export async function openSpread(ports: readonly number[], failed: (error: Error) => void): Promise<Connection> {
+  const open = await Promise.all(ports.map((port) => openConnection(port, failed)))
+  return {
+    send(request, answered) {
+      open[Math.floor(Math.random() * open.length)]?.send(request, answered)
+    },
+    close() {
+      for (const connection of open) connection.close()
+    },
+  }
+}
+
 /** `failed` hears of a connection that breaks, unless it was closed here. */
-export async function openConnection(port: number, failed: (error: Error) => void): Promise<Connection> {
+async function openConnection(port: number, failed: (error: Error) => void): Promise<Connection> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
   let received = ''

@@ -1,6 +1,6 @@
 /** The load as the benchmark's programs see it. */
 import { ask } from '../processes/asking.ts'
-import { CORES, startPinned } from '../processes/pinned.ts'
+import { CORES, startPinned, type Core } from '../processes/pinned.ts'
 import type { Holding, LoadQuestion, LoadResult, Made } from './process.ts'
 import type { ReportsWanted } from './requests.ts'
 
@@ -9,7 +9,9 @@ interface Load {
   make(wanted: ReportsWanted): Promise<void>
   /** Sends each of them once. Rejects for a wrong answer. */
   send(
-    to: Omit<Extract<LoadQuestion, { readonly sendTo: number }>, 'sendTo'> & { readonly port: number },
+    to: Omit<Extract<LoadQuestion, { readonly sendTo: readonly number[] }>, 'sendTo'> & {
+      readonly ports: readonly number[]
+    },
   ): Promise<LoadResult>
   /** Opens connections that send all of a body but its last byte, until they are released. */
   hold(how: { readonly port: number; readonly connections: number; readonly bodyBytes: number }): Promise<void>
@@ -17,13 +19,13 @@ interface Load {
   stop(): void
 }
 
-export function startLoad(): Load {
-  const child = startPinned(new URL('process.ts', import.meta.url), [], CORES.load)
+export function startLoad(core: Core = CORES.load): Load {
+  const child = startPinned(new URL('process.ts', import.meta.url), [], core)
   return {
     async make(wanted) {
       await ask<Made>(child, { make: wanted } satisfies LoadQuestion)
     },
-    send: ({ port, ...how }) => ask<LoadResult>(child, { ...how, sendTo: port } satisfies LoadQuestion),
+    send: ({ ports, ...how }) => ask<LoadResult>(child, { ...how, sendTo: ports } satisfies LoadQuestion),
     async hold({ port, ...how }) {
       await ask<Holding>(child, { ...how, hold: port } satisfies LoadQuestion)
     },

@@ -9,7 +9,8 @@ export type LoadQuestion =
   /** New reports; those before are forgotten. */
   | { readonly make: ReportsWanted }
   | {
-      readonly sendTo: number
+      /** Ports: each request goes to one of them. */
+      readonly sendTo: readonly number[]
       readonly scheme: SchemeName
       readonly connections: number
       readonly expect: number
@@ -55,12 +56,12 @@ answerQuestions(async (asked): Promise<Made | LoadResult | Holding> => {
     held?.release()
     return { holding: false }
   }
-  const { sendTo: port, scheme } = question
+  const { sendTo: ports, scheme } = question
   const requests = signed.get(scheme) ?? reports.map((report) => requestOf(report, scheme))
   signed.set(scheme, requests)
   // What signing left behind is not collected while the clock runs.
   globalThis.gc?.()
-  const { latenciesMs, ...sent } = await sendAll(requests, { ...question, port })
+  const { latenciesMs, ...sent } = await sendAll(requests, { ...question, ports })
   const at = (share: number): number => latenciesMs[Math.ceil(latenciesMs.length * share) - 1] ?? NaN
   return { ...sent, p50Ms: at(0.5), p99Ms: at(0.99) }
 })

@@ -5,3 +5,7 @@ export const SIGNING_SECRET = 'signing-secret-of-the-benchmark-0123456789'
 export const BASE64_SECRET = `whsec_${Buffer.from(SIGNING_SECRET).toString('base64')}`
 /** Every contender takes callbacks here. */
 export const PATH = '/webhooks/status'
+
+export function projectName(index: number): string {
+  return `Shop ${index}`
+}

@@ -1,7 +1,7 @@
 /** Sends requests over a number of connections, each once, and looks at every answer. */
 import { performance } from 'node:perf_hooks'
 import { sharedNowMs } from '../processes/clock.ts'
-import { openConnection, type Connection } from './connection.ts'
+import { openSpread, type Connection } from './connection.ts'
 
 interface Sent {
   /** On the clock that all processes share. */
@@ -14,7 +14,8 @@ interface Sent {
 }
 
 interface SendOptions {
-  readonly port: number
+  /** Of the servers, over which the requests are spread at random. */
+  readonly ports: readonly number[]
   readonly connections: number
   /** Any other status is an error. */
   readonly expect: number
@@ -24,16 +25,14 @@ interface SendOptions {
 
 /** Rejects at the first wrong answer and at the first connection that breaks. */
 export async function sendAll(requests: readonly Buffer[], options: SendOptions): Promise<Sent> {
-  const { port, connections, expect, rate } = options
+  const { ports, connections, expect, rate } = options
   const latencies = new Float64Array(requests.length)
   let fail = (_error: Error): void => {}
   const failing = new Promise<never>((_, reject) => {
     fail = reject
   })
   failing.catch(() => {})
-  const open = await Promise.all(
-    Array.from({ length: connections }, () => openConnection(port, (error) => fail(error))),
-  )
+  const open = await Promise.all(Array.from({ length: connections }, () => openSpread(ports, (error) => fail(error))))
   const cpuBefore = process.cpuUsage()
   const startedAtMs = sharedNowMs()
   const start = performance.now()

@@ -1,17 +1,22 @@
 /** Interleaved rounds: every lane takes the same number of callbacks in each, right after the others. */
 import type { ContenderName } from '../contenders/table.ts'
 import { CONTENDERS } from '../contenders/table.ts'
-import type { StartOptions } from '../contenders/contender.ts'
+import type { Contender, StartOptions } from '../contenders/contender.ts'
+import type { DatabaseCpu } from '../database/cpu.ts'
+import { createDatabases } from '../database/databases.ts'
 import { startLoad } from '../load/load.ts'
 import type { ReportsWanted } from '../load/requests.ts'
 import type { SchemeName } from '../load/schemes.ts'
-import { startServer, type ServerHandle } from '../server/server.ts'
+import { startServers, type Servers } from '../server/servers.ts'
+import { CORES, type Cores } from '../processes/pinned.ts'
 
 /** One row of a report: a contender, and how it is sent to. */
 export interface Lane {
   readonly label: string
   readonly contender: ContenderName
   readonly start?: StartOptions
+  /** Servers that share a store, and the callbacks. Default 1. */
+  readonly processes?: number
   /** The folder of another checkout whose server this is; default: this one. */
   readonly checkout?: string
   /** Lanes of one key share a server process. Default: one of its own. */
@@ -34,8 +39,10 @@ export interface Lane {
 export interface Sample {
   /** From the first request to the last answer or the last handler, whichever is later; for one callback. */
   readonly microseconds: number
-  /** Of all threads of the server, for one callback. */
+  /** Of all threads of the server, for one callback; of all servers where there are several. */
   readonly cpuMicroseconds: number
+  /** Of the database server, for one callback; undefined where there is none or it cannot be had. */
+  readonly databaseMicroseconds: number | undefined
   readonly p50Ms: number
   readonly p99Ms: number
   readonly rssBytes: number
@@ -57,13 +64,16 @@ export interface RoundsOptions {
   readonly connections: number
   /** A folder for a CPU profile of each server; undefined for none. */
   readonly profile?: string | undefined
+  /** Default: the servers on one, the load on another. */
+  readonly cores?: Cores | undefined
   /** Called before each round. */
   readonly onRound?: (round: number) => void
 }
 
 interface Entrant {
   readonly lane: Lane
-  readonly server: ServerHandle
+  readonly server: Servers
+  readonly database: DatabaseCpu | undefined
   /** Of the server, which lanes may share. */
   readonly counts: { handled: number }
   readonly samples: Sample[]
@@ -74,18 +84,24 @@ interface Entrant {
  * lanes that share a server stay together and in their order.
  */
 export async function runRounds(lanes: readonly Lane[], options: RoundsOptions): Promise<readonly Measured[]> {
-  const load = startLoad()
+  const { cores = CORES } = options
+  const load = startLoad(cores.load)
   const servers = new Map<string, Omit<Entrant, 'lane' | 'samples'>>()
+  const databases = createDatabases()
   try {
     const groups = new Map<string, Entrant[]>()
     for (const [index, lane] of lanes.entries()) {
       const key = lane.shares ?? String(index)
+      const { store }: Contender = CONTENDERS[lane.contender]
       const shared = servers.get(key) ?? {
-        server: await startServer(lane.contender, {
+        server: await startServers(lane.contender, {
+          processes: lane.processes,
           options: lane.start,
           profile: options.profile,
           checkout: lane.checkout,
+          core: cores.server,
         }),
+        database: await databases.of(store),
         counts: { handled: 0 },
       }
       servers.set(key, shared)
@@ -111,19 +127,21 @@ export async function runRounds(lanes: readonly Lane[], options: RoundsOptions):
   } finally {
     load.stop()
     for (const { server } of servers.values()) await server.close()
+    await databases.close()
   }
 }
 
 async function runLane(
-  { lane, server, counts }: Entrant,
+  { lane, server, database, counts }: Entrant,
   load: ReturnType<typeof startLoad>,
   { callbacks, connections }: RoundsOptions,
 ): Promise<Sample> {
   const { scheme, answers } = CONTENDERS[lane.contender]
   // What others left behind is collected before the clock runs.
   const before = await server.settled(counts.handled, { gc: true })
+  const databaseBeforeMs = await database?.readMs()
   const sent = await load.send({
-    port: server.port,
+    ports: server.ports,
     scheme: lane.scheme ?? scheme,
     expect: lane.expect ?? answers,
     connections: lane.connections ?? connections,
@@ -131,10 +149,15 @@ async function runLane(
   })
   if (lane.handled ?? true) counts.handled += callbacks
   const state = await server.settled(counts.handled)
+  const databaseAfterMs = await database?.readMs()
   const lastMs = Math.max(sent.lastAnswerAtMs, state.lastHandledAtMs)
   return {
     microseconds: ((lastMs - sent.startedAtMs) * 1_000) / callbacks,
     cpuMicroseconds: ((state.cpuMs - before.cpuMs) * 1_000) / callbacks,
+    databaseMicroseconds:
+      databaseBeforeMs === undefined || databaseAfterMs === undefined
+        ? undefined
+        : ((databaseAfterMs - databaseBeforeMs) * 1_000) / callbacks,
     p50Ms: sent.p50Ms,
     p99Ms: sent.p99Ms,
     rssBytes: state.rssBytes,

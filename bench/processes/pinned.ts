@@ -3,8 +3,20 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
+/** Where a process may run: on this core, or on any. */
+export type Core = number | 'any'
+
+/** Where the servers run, and where the load. */
+export interface Cores {
+  readonly server: Core
+  readonly load: Core
+}
+
 /** The core of every server, and the one of the load. */
-export const CORES = { server: 0, load: 1 } as const
+export const CORES = { server: 0, load: 1 } as const satisfies Cores
+
+/** For several servers at once: on one core together, no number of them could be faster than one. */
+export const ANY_CORES: Cores = { server: 'any', load: 'any' }
 
 const canPin =
   availableParallelism() > 1 &&
@@ -12,17 +24,18 @@ const canPin =
 
 /** For the report's head. */
 export const PINNING = canPin
-  ? `servers on core ${CORES.server}, load on core ${CORES.load}`
+  ? `servers on core ${CORES.server}, load on core ${CORES.load}, where no program says otherwise`
   : 'not pinned: there is no taskset, or only one core'
 
 /** Starts a program of ours with a channel for questions. */
 export function startPinned(
   program: URL,
   args: readonly string[],
-  core: number,
+  core: Core,
   nodeFlags: readonly string[] = [],
 ): ChildProcess {
   const command = [process.execPath, '--expose-gc', ...nodeFlags, fileURLToPath(program), ...args]
-  const [file = process.execPath, ...rest] = canPin ? ['taskset', '-c', String(core), ...command] : command
+  const [file = process.execPath, ...rest] =
+    canPin && core !== 'any' ? ['taskset', '-c', String(core), ...command] : command
   return spawn(file, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 }

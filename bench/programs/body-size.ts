@@ -8,12 +8,13 @@ import { describeRounds, roundsOf } from './program.ts'
 
 const KIB = 1_024
 const SIZES = [300, KIB, 4 * KIB, 16 * KIB, 64 * KIB, 255 * KIB] as const
-/** A round of the largest is some 25 MiB. */
-const MOST_CALLBACKS = 100
+/** What the load holds of one round. */
+const MOST_BYTES = 64 * KIB * KIB
+/** However few a round has of the large ones: a server runs as compiled code after so many. */
+const LEAST_WARM_UPS = 2_000
 const CONTENDERS = ['node-http-verified', 'node-http-memory'] as const
 
 export async function runBodySize(settings: Settings): Promise<Report> {
-  const options = roundsOf(settings, { callbacks: Math.min(settings.callbacks, MOST_CALLBACKS) })
   const lanesFor = (bodyBytes: number): readonly Lane[] =>
     CONTENDERS.map((contender) => ({
       label: contender,
@@ -23,13 +24,21 @@ export async function runBodySize(settings: Settings): Promise<Report> {
   const tables = []
   const data: Record<string, unknown> = {}
   for (const size of SIZES) {
-    const measured = await runRounds(lanesFor(size), options)
+    const callbacks = Math.min(settings.callbacks, Math.floor(MOST_BYTES / size))
+    const warmUps = settings.quick
+      ? settings.warmUps
+      : Math.max(settings.warmUps, Math.ceil(LEAST_WARM_UPS / callbacks))
+    const measured = await runRounds(lanesFor(size), roundsOf(settings, { callbacks, warmUps }))
     tables.push(besideFirst(`${size} bytes`, measured))
     data[size] = dataOf(measured)
   }
   return {
     title: 'Cost against the size of the body',
-    notes: [describeRounds(options), FIGURES_NOTE],
+    notes: [
+      describeRounds(settings),
+      `Of large bodies fewer, at most ${MOST_BYTES / KIB / KIB} MiB a round, and more rounds of warm-up.`,
+      FIGURES_NOTE,
+    ],
     tables,
     data,
   }

@@ -14,7 +14,13 @@ export async function runConnections(settings: Settings): Promise<Report> {
   const measured = await runRounds(
     CONTENDERS.flatMap((contender) =>
       CONNECTIONS.map((connections): Lane => {
-        return { label: `${connections} connections`, contender, shares: contender, connections, fresh: true }
+        return {
+          label: connections === 1 ? '1 connection' : `${connections} connections`,
+          contender,
+          shares: contender,
+          connections,
+          fresh: true,
+        }
       }),
     ),
     options,

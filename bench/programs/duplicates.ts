@@ -1,7 +1,7 @@
 /** Is a callback that comes a second time taken at least as fast as the first time, in every store? */
 import { STORES, storesHere, type StoreName } from '../contenders/stores.ts'
 import { runRounds, type Lane } from '../measure/rounds.ts'
-import { FIGURES_NOTE } from '../report/format.ts'
+import { DATABASE_NOTE, FIGURES_NOTE } from '../report/format.ts'
 import type { Report } from '../report/report.ts'
 import type { Settings } from '../settings.ts'
 import { besideFirst, dataOf } from './lanes.ts'
@@ -9,14 +9,16 @@ import { describeRounds, roundsOf } from './program.ts'
 
 export async function runDuplicates(settings: Settings): Promise<Report> {
   const options = roundsOf(settings)
-  const stores = await storesHere()
+  const stores = (await storesHere()).filter((store) => settings.only?.includes(store) ?? true)
   const measured = await runRounds(stores.flatMap(lanesOf), options)
   return {
     title: 'Duplicates beside first arrivals',
     notes: [
       describeRounds(options),
       'Each round sends new callbacks, and then the very same ones again.',
+      'Target: duplicates at least as fast as first arrivals.',
       FIGURES_NOTE,
+      DATABASE_NOTE,
     ],
     tables: stores.map((store) =>
       besideFirst(

@@ -56,6 +56,7 @@ export async function runForged(settings: Settings): Promise<Report> {
     title: 'Forged requests beside good ones',
     notes: [
       describeRounds(small),
+      'Target: what is refused at 0.9 of the rate of what is taken, at least.',
       `The last two tables: bodies of ${LARGE_BYTES / 1_024} KiB, ${large.callbacks} a round and row. CPU cost: beside the first row.`,
       FIGURES_NOTE,
     ],

@@ -2,7 +2,7 @@
 import { STORES, storesHere, type StoreName } from '../contenders/stores.ts'
 import { ratioOf, spreadOf } from '../measure/ratios.ts'
 import { runRounds, type Lane } from '../measure/rounds.ts'
-import { FIGURES_HEAD, FIGURES_NOTE, figures, ratio } from '../report/format.ts'
+import { DATABASE_NOTE, FIGURES_NOTE, figuresFor, ratio } from '../report/format.ts'
 import type { Report } from '../report/report.ts'
 import type { Settings } from '../settings.ts'
 import { dataOf } from './lanes.ts'
@@ -21,23 +21,26 @@ export async function runHalfLoad(settings: Settings): Promise<Report> {
     return store === 'memory' ? [own] : [{ ...lane('memory'), label: `memory at the rate of ${store}`, rate }, own]
   })
   const measured = await runRounds(lanes, options)
+  const figures = figuresFor(measured)
   const p99s = measured.map(({ samples }) => samples.map((sample) => sample.p99Ms))
   return {
     title: 'How long an answer takes at half load',
     notes: [
       describeRounds(options),
+      'Target: p99 of SQLite less than twice that of memory.',
       'Sent at a fixed rate, half of what the store took at full load; measured from when each was due.',
       FIGURES_NOTE,
+      DATABASE_NOTE,
     ],
     tables: [
       {
-        head: ['store', 'a second', 'p99 beside memory', ...FIGURES_HEAD],
+        head: ['store', 'a second', 'p99 beside memory', ...figures.head],
         rows: measured.map(({ lane: { label, rate }, samples }, index) => [
           label,
           (rate ?? 0).toFixed(0),
           // The row before each durable store is memory at the same rate.
           index < 2 || index % 2 === 1 ? '' : ratio(ratioOf(p99s[index] ?? [], p99s[index - 1] ?? [])),
-          ...figures(samples),
+          ...figures.of(samples),
         ]),
       },
     ],

@@ -1,30 +1,30 @@
 /** For programs that compare a few rows with the first of each group. */
 import { ratioOf } from '../measure/ratios.ts'
-import type { Measured } from '../measure/rounds.ts'
-import { FIGURES_HEAD, figures, ratio } from '../report/format.ts'
+import type { Measured, Sample } from '../measure/rounds.ts'
+import { figuresFor, hasDatabase, ratio } from '../report/format.ts'
 import type { Table } from '../report/report.ts'
 
-/** Every row's rate and CPU time beside the first one's. */
+/** Every row's rate and CPU time beside the first one's; that of the database too, where it is known. */
 export function besideFirst(title: string, measured: readonly Measured[]): Table {
-  const [first] = measured
+  const first = measured[0]?.samples ?? []
+  const withDatabase = hasDatabase(measured)
+  const figures = figuresFor(measured)
+  // Turned round: how many times the first one's cost this is.
+  const cost = (samples: readonly Sample[], of: (sample: Sample) => number): string =>
+    ratio(ratioOf(samples.map(of), first.map(of)))
   return {
-    head: [title, 'rate', 'CPU cost', ...FIGURES_HEAD],
+    head: [title, 'rate', 'CPU cost', ...(withDatabase ? ['DB cost'] : []), ...figures.head],
     rows: measured.map(({ lane, samples }) => [
       lane.label,
       ratio(
         ratioOf(
-          first?.samples.map((sample) => sample.microseconds) ?? [],
+          first.map((sample) => sample.microseconds),
           samples.map((sample) => sample.microseconds),
         ),
       ),
-      // Turned round: how many times the first one's cost this is.
-      ratio(
-        ratioOf(
-          samples.map((sample) => sample.cpuMicroseconds),
-          first?.samples.map((sample) => sample.cpuMicroseconds) ?? [],
-        ),
-      ),
-      ...figures(samples),
+      cost(samples, (sample) => sample.cpuMicroseconds),
+      ...(withDatabase ? [cost(samples, (sample) => sample.databaseMicroseconds ?? NaN)] : []),
+      ...figures.of(samples),
     ]),
   }
 }

@@ -2,7 +2,7 @@
 import { CONTENDERS, contenderNames, contendersHere, type ContenderName } from '../contenders/table.ts'
 import { ratioOf, type Spread } from '../measure/ratios.ts'
 import { runRounds, type Measured } from '../measure/rounds.ts'
-import { FIGURES_HEAD, FIGURES_NOTE, figures, ratio } from '../report/format.ts'
+import { DATABASE_NOTE, FIGURES_NOTE, figuresFor, ratio } from '../report/format.ts'
 import type { Report, Table } from '../report/report.ts'
 import type { Settings } from '../settings.ts'
 import { describeRounds, roundsOf } from './program.ts'
@@ -34,8 +34,10 @@ export async function runPeers(settings: Settings): Promise<Report> {
     title: `Callbacks a second, beside “${baseLabel}”`,
     notes: [
       describeRounds(options),
+      `Targets, by rate: in node:http with the memory store 0.90 of “${CONTENDERS[LIMIT].label}” and 1.25 of octokit; in Express 0.75 of the former; beside the memory store SQLite 0.60, Redis 0.50, Postgres 0.40.`,
       'rate: callbacks a second until the last handler ran; by CPU: the same for the server’s CPU time alone.',
       FIGURES_NOTE,
+      DATABASE_NOTE,
     ],
     tables: [ratesTable(rows), doesTable(measured), pairsTable(measured)],
     data: rows.map(({ lane, samples, rate, cpu }) => ({ contender: lane.contender, rate, cpu, samples })),
@@ -47,9 +49,10 @@ export async function runPeers(settings: Settings): Promise<Report> {
 }
 
 function ratesTable(rows: readonly (Measured & { readonly rate: Spread; readonly cpu: Spread })[]): Table {
+  const figures = figuresFor(rows)
   return {
-    head: ['contender', 'rate', 'by CPU', ...FIGURES_HEAD],
-    rows: rows.map(({ lane, samples, rate, cpu }) => [lane.label, ratio(rate), ratio(cpu), ...figures(samples)]),
+    head: ['contender', 'rate', 'by CPU', ...figures.head],
+    rows: rows.map(({ lane, samples, rate, cpu }) => [lane.label, ratio(rate), ratio(cpu), ...figures.of(samples)]),
   }
 }
 

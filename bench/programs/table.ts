@@ -2,6 +2,7 @@
 import { runAgainst } from './against.ts'
 import { runBodySize } from './body-size.ts'
 import { runConnections } from './connections.ts'
+import { runDispatch } from './dispatch.ts'
 import { runDuplicates } from './duplicates.ts'
 import { runForged } from './forged.ts'
 import { runHalfLoad } from './half-load.ts'
@@ -9,6 +10,7 @@ import { runHandlers } from './handlers.ts'
 import { runKnown } from './known.ts'
 import { runMicro } from './micro.ts'
 import { runPeers } from './peers.ts'
+import { runProcesses } from './processes.ts'
 import { runSlow } from './slow.ts'
 import type { Program } from './program.ts'
 
@@ -18,6 +20,8 @@ export const PROGRAMS = {
   forged: { what: 'Bad digests, bad keys and garbage; 256 KiB of them too.', run: runForged },
   'half-load': { what: 'How long an answer takes at half load, in every store.', run: runHalfLoad },
   known: { what: 'Cost against the number of messages known, and memory for each.', run: runKnown },
+  processes: { what: 'One to three receiver processes on one Postgres or Redis.', run: runProcesses },
+  dispatch: { what: 'How fast a backlog is handed over, from every store.', run: runDispatch },
   'body-size': { what: 'Cost against the size of the body.', run: runBodySize },
   connections: { what: 'Cost against the number of connections.', run: runConnections },
   handlers: { what: 'Cost against the number of handlers.', run: runHandlers },

@@ -9,10 +9,16 @@ export type ServerQuestion =
   | { readonly listen: true }
   /** Waits until so many callbacks in all have come to their end; `gc`: and collects garbage before it weighs. */
   | { readonly settled: number; readonly gc: boolean }
-  | { readonly close: true }
+  /** Waits for the end of all of them, and asks how many of them this process has handled since its start. */
+  | { readonly share: true }
+  | { readonly close: true; readonly remove: boolean }
 
 export interface Listening {
   readonly port: number
+}
+
+export interface Share {
+  readonly handled: number
 }
 
 export interface ServerState {
@@ -36,7 +42,7 @@ const contender = CONTENDERS[name as ContenderName]
 const running = await contender.start(JSON.parse(options) as StartOptions)
 const { server, tally } = running
 
-answerQuestions(async (asked): Promise<Listening | ServerState | Closed> => {
+answerQuestions(async (asked): Promise<Listening | Share | ServerState | Closed> => {
   // Only `server.ts` asks.
   const question = asked as ServerQuestion
   if ('listen' in question) {
@@ -48,10 +54,11 @@ answerQuestions(async (asked): Promise<Listening | ServerState | Closed> => {
   if ('close' in question) {
     server.closeAllConnections()
     server.close()
-    await running.close()
+    await running.close(question)
     return { closed: true }
   }
   await running.settle()
+  if ('share' in question) return { handled: tally.handled }
   if (tally.handled !== question.settled)
     throw new Error(`${name}: handlers got ${tally.handled} of ${question.settled} callbacks.`)
   if (question.gc) globalThis.gc?.()

@@ -4,34 +4,39 @@ import { pathToFileURL } from 'node:url'
 import type { ContenderName } from '../contenders/table.ts'
 import type { StartOptions } from '../contenders/contender.ts'
 import { ask } from '../processes/asking.ts'
-import { CORES, startPinned } from '../processes/pinned.ts'
-import type { Closed, Listening, ServerQuestion, ServerState } from './process.ts'
+import { CORES, startPinned, type Core } from '../processes/pinned.ts'
+import type { Closed, Listening, ServerQuestion, ServerState, Share } from './process.ts'
 
 export interface ServerHandle {
   readonly port: number
   /** Waits for the handlers of `handled` callbacks in all, and rejects where they were not as many. */
   settled(handled: number, options?: { readonly gc?: boolean }): Promise<ServerState>
-  close(): Promise<void>
+  /** Waits for the handlers of whatever was taken, by this process or others; resolves to how many ran in this one. */
+  handled(): Promise<number>
+  /** `remove`: and takes away what it kept, which no other process uses. Default true. */
+  close(options?: { readonly remove: boolean }): Promise<void>
 }
 
-interface HowToStart {
+export interface HowToStart {
   readonly options?: StartOptions | undefined
   /** A folder for a CPU profile; undefined for none. */
   readonly profile?: string | undefined
   /** The folder of another checkout, built, whose server runs instead; undefined for this one. */
   readonly checkout?: string | undefined
+  /** Default: the core of the servers. */
+  readonly core?: Core | undefined
 }
 
 export async function startServer(
   name: ContenderName,
-  { options = {}, profile, checkout }: HowToStart = {},
+  { options = {}, profile, checkout, core = CORES.server }: HowToStart = {},
 ): Promise<ServerHandle> {
   const child = startPinned(
     checkout === undefined
       ? new URL('process.ts', import.meta.url)
       : pathToFileURL(resolve(checkout, 'bench/server/process.ts')),
     [name, JSON.stringify(options)],
-    CORES.server,
+    core,
     profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${name}.cpuprofile`],
   )
   const { port } = await ask<Listening>(child, { listen: true } satisfies ServerQuestion)
@@ -39,9 +44,10 @@ export async function startServer(
     port,
     settled: (handled, { gc = false } = {}) =>
       ask<ServerState>(child, { settled: handled, gc } satisfies ServerQuestion),
-    async close() {
+    handled: async () => (await ask<Share>(child, { share: true } satisfies ServerQuestion)).handled,
+    async close({ remove } = { remove: true }) {
       try {
-        await ask<Closed>(child, { close: true } satisfies ServerQuestion)
+        await ask<Closed>(child, { close: true, remove } satisfies ServerQuestion)
       } finally {
         // It ends by itself, so that a profile is written.
         child.disconnect()

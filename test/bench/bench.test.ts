@@ -5,12 +5,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { createClient } from 'redis'
 import { afterAll, expect, test } from 'vitest'
 import { ratioOf, spreadOf } from '../../bench/measure/ratios.ts'
 import { runRounds } from '../../bench/measure/rounds.ts'
 import { CONTENDERS } from '../../bench/contenders/table.ts'
 import { PROGRAMS } from '../../bench/programs/table.ts'
 import { svgOf } from '../../bench/report/svg.ts'
+import { hasRedis, startRedis } from '../support/servers/redis.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-test-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -19,7 +21,12 @@ const SLOW_MACHINE_MS = 120_000
 const ONE_ROUND = { rounds: 1, warmUps: 0, callbacks: 50, connections: 4 } as const
 
 async function bench(...args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, ['bench/main.ts', ...args])
+  return benchWith({}, ...args)
+}
+
+async function benchWith(env: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<string> {
+  const options = { env: { ...process.env, ...env } }
+  const { stdout } = await promisify(execFile)(process.execPath, ['bench/main.ts', ...args], options)
   return stdout
 }
 
@@ -70,6 +77,62 @@ test(
     // Refused, as is expected, but said to be handled.
     const lane = { label: 'forged', contender: 'node-http-memory', scheme: 'forged-key', expect: 401 } as const
     await expect(runRounds([lane], ONE_ROUND)).rejects.toThrow('handlers got 0 of 50')
+  },
+  SLOW_MACHINE_MS,
+)
+
+test(
+  'a callback that no handler of several processes got fails the run',
+  async () => {
+    const contender = 'node-http-memory'
+    const lane = { label: 'forged', contender, processes: 2, scheme: 'forged-key', expect: 401 } as const
+    await expect(runRounds([lane], ONE_ROUND)).rejects.toThrow('handlers of 2 processes got 0 of 50')
+  },
+  SLOW_MACHINE_MS,
+)
+
+test.skipIf(!hasRedis())(
+  'processes share a store, their handlers are counted together, and the last one takes it away',
+  async () => {
+    const redis = await startRedis()
+    try {
+      const json = join(folder, 'processes.json')
+      const text = await benchWith(
+        { REDIS_URL: redis.url() },
+        ...['processes', '--quick', '--rounds', '1', '--warm-ups', '0', '--callbacks', '100', '--connections', '4'],
+        ...['--only', 'redis', '--json', json],
+      )
+      expect(text).toContain('3 processes')
+      const { programs } = JSON.parse(await readFile(json, 'utf8')) as {
+        programs: { processes: readonly { lane: string; samples: readonly Record<string, number>[] }[] }
+      }
+      expect(programs.processes.map(({ lane }) => lane)).toEqual(['1 process', '2 processes', '3 processes'])
+      for (const { samples } of programs.processes) expect(samples[0]?.['databaseMicroseconds']).toBeGreaterThan(0)
+      const client = createClient({ url: redis.url() })
+      await client.connect()
+      expect(await client.dbSize()).toBe(0)
+      await client.close()
+    } finally {
+      await redis.remove()
+    }
+  },
+  SLOW_MACHINE_MS,
+)
+
+test(
+  'a backlog is handed over from each store',
+  async () => {
+    const json = join(folder, 'dispatch.json')
+    const text = await bench(
+      ...['dispatch', '--rounds', '1', '--warm-ups', '0', '--callbacks', '600', '--only', 'memory,sqlite'],
+      ...['--json', json],
+    )
+    expect(text).toContain('concurrency 128')
+    const { programs } = JSON.parse(await readFile(json, 'utf8')) as {
+      programs: { dispatch: readonly { store: string; samples: readonly Record<string, number>[] }[] }
+    }
+    expect(programs.dispatch.map(({ store }) => store)).toEqual(['memory', 'sqlite', 'memory', 'sqlite'])
+    for (const { samples } of programs.dispatch) expect(samples[0]?.['microseconds']).toBeGreaterThan(0)
   },
   SLOW_MACHINE_MS,
 )

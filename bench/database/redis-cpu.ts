@@ -1,0 +1,18 @@
+/** The CPU time of a Redis server, as it tells it itself: all its threads, without what it forks. */
+import type { DatabaseCpu } from './cpu.ts'
+
+export async function redisCpu(url: string): Promise<DatabaseCpu> {
+  const { createClient } = await import('redis')
+  const client = createClient({ url })
+  await client.connect()
+  return {
+    readMs: async () => cpuMsOf(await client.info('cpu')),
+    close: () => client.close(),
+  }
+}
+
+/** Of the answer to `INFO cpu`. */
+export function cpuMsOf(info: string): number {
+  const seconds = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1] ?? NaN)
+  return (seconds('used_cpu_user') + seconds('used_cpu_sys')) * 1_000
+}

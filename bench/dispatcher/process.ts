@@ -1,0 +1,111 @@
+/** A receiver without a middleware, in a process of its own: hands over a backlog, as often as it is asked. */
+import { createReceiver, type OpenStore } from 'messaging-webhooks'
+import { AT_ONCE, newEvents } from '../contenders/new-events.ts'
+import { STORES, type StoreName } from '../contenders/stores.ts'
+import { answerQuestions } from '../processes/asking.ts'
+import { AUTH_KEY, SIGNING_SECRET } from '../load/secrets.ts'
+
+export type DispatchQuestion =
+  /** Admits so many events to a store of their own. */
+  | { readonly admit: number }
+  /** Hands all of them over. */
+  | { readonly handOver: true }
+  /** Takes the store away, if there is one. */
+  | { readonly remove: true }
+
+export interface Admitted {
+  readonly admitted: number
+}
+
+export interface Removed {
+  readonly removed: true
+}
+
+export interface HandedOver {
+  /** From the start to the last handler; for one event. */
+  readonly microseconds: number
+  /** Until the last one was settled, too. */
+  readonly cpuMicroseconds: number
+}
+
+interface Backlog {
+  readonly count: number
+  readonly made: Awaited<ReturnType<(typeof STORES)[StoreName]['make']>>
+  readonly opened: OpenStore
+  /** The receiver takes over from whoever admitted. */
+  onWork: () => void
+  close: () => Promise<void>
+}
+
+const SETTLE_MS = 300_000
+
+const [storeName, concurrency] = process.argv.slice(2)
+let backlog: Backlog | undefined
+
+answerQuestions(async (asked): Promise<Admitted | HandedOver | Removed> => {
+  // Only the program `dispatch` asks.
+  const question = asked as DispatchQuestion
+  if ('admit' in question) {
+    backlog = await admitted(question.admit)
+    return { admitted: backlog.count }
+  }
+  if ('remove' in question) {
+    await backlog?.close()
+    await backlog?.made.close({ remove: true })
+    backlog = undefined
+    return { removed: true }
+  }
+  if (backlog === undefined) throw new Error('Nothing was admitted.')
+  return handOver(backlog)
+})
+
+async function admitted(count: number): Promise<Backlog> {
+  // The parent takes the name from the same table.
+  const made = await STORES[storeName as StoreName].make()
+  const host = { onWork: () => result.onWork() }
+  const opened = await made.store.open(host)
+  const result: Backlog = { count, made, opened, onWork: () => {}, close: async () => opened.close() }
+  for (let left = count; left > 0; left -= AT_ONCE) {
+    const nowMs = Date.now()
+    await opened.admit(newEvents(Math.min(left, AT_ONCE), nowMs), nowMs)
+  }
+  const { unsettled } = await opened.counts()
+  if (unsettled !== count) throw new Error(`${unsettled} of ${count} events were admitted.`)
+  return result
+}
+
+async function handOver(from: Backlog): Promise<HandedOver> {
+  const { opened, made, count } = from
+  let handled = 0
+  let lastAtMs = 0
+  const receiver = createReceiver({
+    credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
+    store: {
+      ...made.store,
+      open(host) {
+        from.onWork = host.onWork
+        return opened
+      },
+    },
+    concurrency: Number(concurrency),
+    logger: false,
+  })
+  from.close = async () => {
+    await receiver.close({ deadlineMs: 1_000 })
+  }
+  receiver.on('message.*', () => {
+    handled += 1
+    if (handled === count) lastAtMs = performance.now()
+  })
+  globalThis.gc?.()
+  const cpuBefore = process.cpuUsage()
+  const startedAtMs = performance.now()
+  await receiver.start()
+  const isDone = await receiver.drain({ deadlineMs: SETTLE_MS })
+  const { user, system } = process.cpuUsage(cpuBefore)
+  if (!isDone || handled !== count) throw new Error(`${storeName}: handlers got ${handled} of ${count} events.`)
+  return {
+    microseconds: ((lastAtMs - startedAtMs) * 1_000) / count,
+    cpuMicroseconds: (user + system) / count,
+  }
+}
