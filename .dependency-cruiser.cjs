@@ -32,7 +32,10 @@ module.exports = {
       name: 'stores-import-the-contract-and-leaves',
       severity: 'error',
       from: { path: '^src/stores/([^/]+)/' },
-      to: { path: '^src/', pathNot: [leaves, '^src/inbox/(store|latest|order|record)\\.ts$', '^src/stores/$1/'] },
+      to: {
+        path: '^src/',
+        pathNot: [leaves, '^src/inbox/(store|latest|order|record)\\.ts$', '^src/stores/(bounds\\.ts$|$1/)'],
+      },
     },
     {
       name: 'only-receiver-sees-everything',

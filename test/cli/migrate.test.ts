@@ -33,11 +33,12 @@ describePostgres('migrate', () => {
       stderr: '',
     })
     expect(await tablesIn(schema)).toEqual([
-      'bodies',
+      'dead_letters',
       'events',
       'latest_time',
       'messages',
       'messaging_webhooks_migrations',
+      'waiting',
     ])
     expect(await runCli(args)).toEqual({
       code: 0,

@@ -32,6 +32,15 @@ function holdUp(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
+async function admitted<T>(events: readonly { readonly id: string }[], admitting: T | Promise<T>): Promise<T> {
+  if (events.length > 1 && crash?.point === 'in-batch' && passes + 1 >= crash.passes) holdUp(Math.random() * 3)
+  if (events.length > 1) pass('in-batch')
+  const result = await admitting
+  write(...events.map(({ id }) => `committed ${id}`))
+  pass('after-commit-before-answer')
+  return result
+}
+
 function watched(inner: Store): Store {
   return {
     capabilities: inner.capabilities,
@@ -39,14 +48,12 @@ function watched(inner: Store): Store {
       const store = await inner.open(host)
       return {
         ...store,
-        async admit(events, nowMs) {
-          const admitting = store.admit(events, nowMs)
-          if (events.length > 1 && crash?.point === 'in-batch' && passes + 1 >= crash.passes) holdUp(Math.random() * 3)
-          if (events.length > 1) pass('in-batch')
-          const admissions = await admitting
-          write(...events.map(({ id }) => `committed ${id}`))
-          pass('after-commit-before-answer')
-          return admissions
+        admit: (events, nowMs) => admitted(events, store.admit(events, nowMs)),
+        async admitAndClaim(events, request) {
+          if (store.admitAndClaim === undefined) throw new Error('SQLite has it.')
+          const result = await admitted(events, store.admitAndClaim(events, request))
+          if (result.claims.length > 0) pass('after-claim')
+          return result
         },
         async claim(request) {
           const result = await store.claim(request)
