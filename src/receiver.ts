@@ -72,7 +72,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       dispatcher.wake()
     },
     local: {
-      room: (most) => dispatcher.room(most),
+      room: (events) => dispatcher.room(events),
       release: (request) => dispatcher.release(request),
       take: (events, result, request) => dispatcher.take(events, result, request),
     },

@@ -33,6 +33,8 @@ interface Attempt {
 /** Events between two attempts whose succeeded handlers are remembered; after a restart all of them run. */
 const PARTLY_DONE_KEPT = 10_000
 
+const NONE_DONE: readonly Registration[] = []
+
 const TIMED_OUT = Symbol('timed out')
 
 interface Attempts {
@@ -44,7 +46,7 @@ interface Attempts {
 
 export function createAttempts(options: AttemptOptions): Attempts {
   const { clock, handlers, handlerTimeoutMs, retry, report } = options
-  const succeeded = new LRUCache<string, Set<Registration>>({ max: PARTLY_DONE_KEPT })
+  const succeeded = new LRUCache<string, readonly Registration[]>({ max: PARTLY_DONE_KEPT })
 
   /** Undefined where the handler has ended already, so that a plain function costs no promise. */
   function callHandler(attempt: Attempt, { handler }: Registration, event: WebhookEvent): Promise<boolean> | undefined {
@@ -87,24 +89,25 @@ export function createAttempts(options: AttemptOptions): Attempts {
     const revived = options.revive(claim)
     const event = revived instanceof Promise ? await revived : revived
     const registrations = handlers.for(event.type)
-    const done = succeeded.get(id) ?? new Set<Registration>()
+    const before = succeeded.get(id) ?? NONE_DONE
+    const done = [...before]
     const thrown: unknown[] = []
     for (const registration of registrations) {
-      if (done.has(registration)) continue
+      if (before.includes(registration)) continue
       // Once a handler has hung there is no slot to run another in; the next attempt does.
       let hung = attempt.controller.signal.aborted
       if (hung) break
       try {
         const running = callHandler(attempt, registration, event)
         hung = running === undefined ? false : await running
-        done.add(registration)
+        done.push(registration)
       } catch (error) {
         thrown.push(error)
         report(new HandlerError('handler_failed', event, claim.attempt, undefined, { cause: error }))
       }
       if (hung) break
     }
-    const isDone = registrations.every((registration) => done.has(registration))
+    const isDone = registrations.every((registration) => done.includes(registration))
     options.handedOver(event, isDone)
     if (isDone) {
       succeeded.delete(id)

@@ -23,6 +23,7 @@ export interface ClaimLoop {
   wakeLater(): void
   /** Nothing is put off any longer, until what it returns is called. */
   hurry(): () => void
+  readonly isHurried: boolean
   /** Something may be due then. */
   wakeBy(dueMs: number): void
   stop(): void
@@ -105,6 +106,9 @@ export function createClaimLoop({ clock, claim, failed, rested }: ClaimLoopOptio
       return () => {
         hurried -= 1
       }
+    },
+    get isHurried() {
+      return hurried > 0
     },
     wakeBy(dueMs) {
       toldMs = Math.min(toldMs, dueMs)

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { inStoreTime } from '../inbox/in-store-time.ts'
 import type { Awaitable, ClaimRequest, ClaimResult } from '../inbox/store.ts'
 import type { Backlog } from './backlog.ts'
+import type { Leased } from './leased.ts'
 import type { Life, Opened } from './life.ts'
 import type { Room } from './room.ts'
 import type { Run } from './run.ts'
@@ -13,6 +14,7 @@ interface ClaimsOptions {
   readonly concurrency: number
   readonly storeTimeoutMs: number
   readonly life: Readonly<Life>
+  readonly leased: Leased
   readonly room: Room
   readonly backlog: Backlog
   readonly storeAway: StoreAway
@@ -23,7 +25,7 @@ interface ClaimsOptions {
 type ClaimDue = () => Promise<number | undefined>
 
 export function createClaims(options: ClaimsOptions): ClaimDue {
-  const { clock, concurrency, storeTimeoutMs, life, room, backlog, storeAway, run } = options
+  const { clock, concurrency, storeTimeoutMs, life, leased, room, backlog, storeAway, run } = options
 
   function claim(request: ClaimRequest, from: Opened): Awaitable<ClaimResult> {
     const result = from.store.claim(request)
@@ -49,7 +51,7 @@ export function createClaims(options: ClaimsOptions): ClaimDue {
     const { opened, stopped } = life
     if (stopped || opened === undefined) return undefined
     // As long as there is no backlog, room is left for what comes.
-    const request = room.ask(opened.store, backlog.goesFirst ? Infinity : concurrency)
+    const request = room.ask(opened.store, backlog.goesFirst ? Infinity : concurrency, leased.messages())
     if (request === undefined) {
       // Whoever makes room wakes us.
       backlog.unknown()

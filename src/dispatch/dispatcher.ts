@@ -63,7 +63,11 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     rested: changes.tell,
   })
   const run = createRun({ ...options, life, lease, leased, slots, room, backlog, loop, nextAttempt, storeAway })
-  const claimDue = createClaims({ clock, concurrency, storeTimeoutMs, life, room, backlog, storeAway, run })
+  const claimDue = createClaims({ clock, concurrency, storeTimeoutMs, life, leased, room, backlog, storeAway, run })
+
+  function isLeased(id: string): boolean {
+    return leased.works().some(({ claim }) => claim.id === id)
+  }
 
   function wake(): void {
     if (life.opened !== undefined) loop.wake()
@@ -79,7 +83,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     },
     wake,
     attempted(id, timeoutMs) {
-      if (life.stopped && !leased.has(id)) return Promise.resolve()
+      if (life.stopped && !isLeased(id)) return Promise.resolve()
       return nextAttempt.of(id, timeoutMs)
     },
     drain: createDrain({ clock, leased, loop, changes, counts }),
@@ -87,7 +91,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       life.stopped = true
       loop.stop()
       // What is not in our hands now will not be attempted here any more.
-      nextAttempt.noneBut(leased.has)
+      nextAttempt.noneBut(isLeased)
       const untilMs = clock.now() + deadlineMs
       // What a claim or an admission under way brings is leased already, so it runs.
       while ((leased.atWork > 0 || loop.claiming || room.isHeld) && clock.now() < untilMs)
@@ -95,7 +99,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       life.over = true
       // What still waits for a slot comes again when its lease is over.
       slots.forget()
-      leased.abort(new MessagingWebhooksError('receiver_closed'))
+      for (const { controller } of leased.works()) controller.abort(new MessagingWebhooksError('receiver_closed'))
     },
     get running() {
       return leased.atWork

@@ -2,7 +2,7 @@
 import type { Claim } from '../inbox/store.ts'
 import type { Opened } from './life.ts'
 
-/** An event in our hands. */
+/** An event in our hands. Nothing else of its message is, even where a lease has run out. */
 export interface Work {
   readonly claim: Claim
   readonly from: Opened
@@ -10,6 +10,8 @@ export interface Work {
   readonly controller: AbortController
   /** A handler of it has run past its time and has not settled. */
   isHung: boolean
+  /** Something of its message was admitted here since, and has to wait for it. */
+  isFollowed: boolean
 }
 
 export interface Leased {
@@ -17,61 +19,77 @@ export interface Leased {
   readonly atWork: number
   /** How many there are, the hung ones included. */
   readonly all: number
-  /** Their messages: nothing else of them runs here meanwhile, even where a lease has run out. */
-  readonly messages: ReadonlySet<string>
-  has(id: string): boolean
+  /** All of them, as they are now. */
+  works(): readonly Work[]
+  of(messageKey: string): Work | undefined
+  /** Of what is in our hands all messages, or those of these events: nothing else of them runs here. */
+  messages(among?: readonly { readonly messageKey: string }[]): ReadonlySet<string>
   begin(claim: Claim, from: Opened, leaseUntilMs: number): Work
   /** Nobody waits for it any more, but its message is not free. */
   hang(work: Work): void
   /** Of it nothing is left to do here. */
   end(work: Work): void
-  /** Something of this message was admitted here; true where the message is in our hands, so that it has to wait. */
-  follow(messageKey: string): boolean
-  /** Whether something has waited for this message since it is in our hands. */
-  isFollowed(messageKey: string): boolean
-  abort(reason: Error): void
 }
 
+const NO_MESSAGES: ReadonlySet<string> = new Set()
+
+/** A power of two. */
+const BUCKETS = 256
+
+/**
+ * By message, in lists. No Map: where members come and go all the time, V8 makes a table after the other, and once one is
+ * old, it keeps the next, and so every event that went through, until the whole heap is collected.
+ */
 export function createLeased(): Leased {
+  const buckets: Work[][] = []
   let atWork = 0
-  const works = new Map<string, Work>()
-  const messages = new Set<string>()
-  const followed = new Set<string>()
+  let all = 0
+
+  function bucketOf(messageKey: string): Work[] {
+    const last = messageKey.length - 1
+    // Keys are digests in hexadecimal, any part of which is as good as another.
+    const place = (messageKey.charCodeAt(last) * 31 + messageKey.charCodeAt(last - 1)) & (BUCKETS - 1)
+    return (buckets[place] ??= [])
+  }
+
+  function of(messageKey: string): Work | undefined {
+    return bucketOf(messageKey).find(({ claim }) => claim.messageKey === messageKey)
+  }
 
   return {
     get atWork() {
       return atWork
     },
     get all() {
-      return works.size
+      return all
     },
-    messages,
-    has: (id) => works.has(id),
+    works: () => buckets.flat(),
+    of,
+    messages(among) {
+      if (all === 0) return NO_MESSAGES
+      if (among === undefined) return new Set(buckets.flat().map(({ claim }) => claim.messageKey))
+      const inHand = among.filter(({ messageKey }) => of(messageKey) !== undefined)
+      return inHand.length === 0 ? NO_MESSAGES : new Set(inHand.map(({ messageKey }) => messageKey))
+    },
     begin(claim, from, leaseUntilMs) {
-      const work: Work = { claim, from, leaseUntilMs, controller: new AbortController(), isHung: false }
+      const controller = new AbortController()
+      const work: Work = { claim, from, leaseUntilMs, controller, isHung: false, isFollowed: false }
       atWork += 1
-      works.set(claim.id, work)
-      messages.add(claim.messageKey)
+      all += 1
+      bucketOf(claim.messageKey).push(work)
       return work
     },
     hang(work) {
       work.isHung = true
       atWork -= 1
     },
-    end({ claim: { id, messageKey }, isHung }) {
-      if (!isHung) atWork -= 1
-      works.delete(id)
-      messages.delete(messageKey)
-      followed.delete(messageKey)
-    },
-    follow(messageKey) {
-      const isBusy = messages.has(messageKey)
-      if (isBusy) followed.add(messageKey)
-      return isBusy
-    },
-    isFollowed: (messageKey) => followed.has(messageKey),
-    abort(reason) {
-      for (const { controller } of works.values()) controller.abort(reason)
+    end(work) {
+      const bucket = bucketOf(work.claim.messageKey)
+      const place = bucket.indexOf(work)
+      if (place === -1) return
+      bucket.splice(place, 1)
+      all -= 1
+      if (!work.isHung) atWork -= 1
     },
   }
 }

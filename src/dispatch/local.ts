@@ -34,18 +34,25 @@ export function createLocalDispatch(options: LocalOptions): LocalDispatch {
     if (admissions.filter(isKept).length === claims.length) return
     const claimed = new Set(claims.map(({ id }) => id))
     for (const [index, event] of events.entries()) {
-      if (!isKept(admissions[index]) || claimed.has(event.id) || leased.follow(event.messageKey)) continue
+      if (!isKept(admissions[index]) || claimed.has(event.id) || follows(event)) continue
       if (event.awaits !== 0) backlog.gap(event.gapUntilMs)
       loop.wake()
     }
   }
 
+  /** It has to wait for what is in our hands of its message. */
+  function follows({ messageKey }: NewEvent): boolean {
+    const work = leased.of(messageKey)
+    if (work !== undefined) work.isFollowed = true
+    return work !== undefined
+  }
+
   return {
-    room(most) {
+    room(events) {
       const { opened, stopped } = life
       // What waits goes before what comes.
       if (stopped || opened === undefined || backlog.goesFirst) return undefined
-      const request = room.ask(opened.store, most)
+      const request = room.ask(opened.store, events.length, leased.messages(events))
       if (request !== undefined) room.hold(request)
       return request
     },

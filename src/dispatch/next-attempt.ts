@@ -5,6 +5,7 @@ import type { Changes } from './changes.ts'
 export interface NextAttempt {
   /** Resolves when the next attempt of this event is over or none will be made, or after `timeoutMs`. */
   of(id: string, timeoutMs: number): Promise<void>
+  isAwaited(id: string): boolean
   over(id: string): void
   /** None will be made any more, but of those that are `kept`. */
   noneBut(kept: (id: string) => boolean): void
@@ -25,6 +26,7 @@ export function createNextAttempt(clock: Clock, changes: Changes): NextAttempt {
       const next = new Promise<void>((resolve) => void waiters.set(id, resolve))
       return withDeadline(clock, timeoutMs, next, () => undefined)
     },
+    isAwaited: (id) => waiters.has(id),
     over,
     noneBut(kept) {
       for (const id of waiters.keys()) if (!kept(id)) over(id)

@@ -18,8 +18,8 @@ interface RoomOptions {
 }
 
 export interface Room {
-  /** A request for at most so many events as there is room for; undefined where there is none. */
-  ask(store: OpenStore<object>, most: number): ClaimRequest | undefined
+  /** A request for at most so many events as there is room for; undefined where there is none. `exclude`: of these messages none. */
+  ask(store: OpenStore<object>, most: number, exclude: ClaimRequest['exclude']): ClaimRequest | undefined
   /** The request is under way: there is room for what it may bring. */
   hold(request: ClaimRequest): void
   /** It has brought what it brings, or will not in time. False where its room had been given back before. */
@@ -32,7 +32,7 @@ export interface Room {
 
 export function createRoom({ clock, concurrency, slots, leased, lease }: RoomOptions): Room {
   const pace = createPace(MOST_A_SLOT - 1)
-  const underWay = new Set<ClaimRequest>()
+  const underWay: ClaimRequest[] = []
 
   function free({ contextFor }: OpenStore<object>): number {
     let asked = 0
@@ -43,16 +43,20 @@ export function createRoom({ clock, concurrency, slots, leased, lease }: RoomOpt
   }
 
   return {
-    ask(store, most) {
+    ask(store, most, exclude) {
       const limit = Math.min(most, free(store))
       if (limit <= 0) return undefined
       const nowMs = clock.now()
-      return { limit, nowMs, leaseUntilMs: lease.untilMs(nowMs), exclude: leased.messages }
+      return { limit, nowMs, leaseUntilMs: lease.untilMs(nowMs), exclude }
     },
-    hold: (request) => void underWay.add(request),
-    giveBack: (request) => underWay.delete(request),
+    hold: (request) => void underWay.push(request),
+    giveBack(request) {
+      const place = underWay.indexOf(request)
+      if (place !== -1) underWay.splice(place, 1)
+      return place !== -1
+    },
     get isHeld() {
-      return underWay.size > 0
+      return underWay.length > 0
     },
     took: pace.took,
   }

@@ -69,23 +69,26 @@ export function createRun(options: RunOptions): Run {
       // What the store gave to the handlers, a connection of a pool perhaps, is in use until they are settled.
       if (extras === undefined) leave()
       if (backlog.mayBe) loop.wake()
-      isDone = await settle(work, settlement)
+      isDone = await settle(work, settlement, extras === undefined && isUnhurried(work) ? 'settleLazily' : 'settle')
     } catch (error) {
       // Of `contextFor`. The lease runs out, and the event comes again.
       if (!life.stopped) report(asStoreError(error))
     }
     leave()
-    const isFollowed = leased.isFollowed(claim.messageKey)
     end(work)
-    if (isDone && !isFollowed && isUpToDate(from.store)) loop.wakeLater()
+    if (isDone && !work.isFollowed && isUpToDate(from.store)) loop.wakeLater()
     else loop.wake()
   }
 
   /** Whether it is done with for good; false, too, where the store did not say so in time. */
-  async function settle({ claim, from, leaseUntilMs }: Work, made: Settlement): Promise<boolean> {
+  async function settle(
+    { claim, from, leaseUntilMs }: Work,
+    made: Settlement,
+    how: 'settle' | 'settleLazily',
+  ): Promise<boolean> {
     let settlement = made
     try {
-      let settled = from.settle(settlement)
+      let settled = from[how](settlement)
       let held = settled instanceof Promise ? await settled : settled
       if (typeof held !== 'boolean') {
         settlement = attempts.undone(claim, held.failed)
@@ -100,6 +103,12 @@ export function createRun(options: RunOptions): Run {
       await from.settleLater(settlement, leaseUntilMs)
       return false
     }
+  }
+
+  /** Nobody waits for it to be settled: no answer, no other event, nobody who closes. */
+  function isUnhurried({ claim, from, isFollowed }: Work): boolean {
+    const isAwaited = isFollowed || nextAttempt.isAwaited(claim.id) || loop.isHurried
+    return !isAwaited && !life.stopped && isUpToDate(from.store)
   }
 
   /**

@@ -16,6 +16,8 @@ interface SettleOptions {
 
 export interface Settler {
   settle(settlement: Settlement): Awaitable<boolean | SettleFailed>
+  /** The same where nobody waits for it. */
+  settleLazily(settlement: Settlement): Awaitable<boolean | SettleFailed>
   /** What a handler has done must not be done again because the store was away: tries again while the lease lasts. */
   settleLater(settlement: Settlement, leaseUntilMs: number): Promise<void>
 }
@@ -23,15 +25,20 @@ export interface Settler {
 export function createSettler(store: OpenStore<object>, options: SettleOptions): Settler {
   const { clock, storeTimeoutMs, isStopped } = options
 
-  function settleInTime(settlements: readonly Settlement[]): Awaitable<readonly (boolean | SettleFailed)[]> {
-    const settled = store.settle(settlements, clock.now())
+  function settleInTime(
+    settlements: readonly Settlement[],
+    lazily: boolean,
+  ): Awaitable<readonly (boolean | SettleFailed)[]> {
+    const settled = store.settle(settlements, clock.now(), lazily)
     if (!(settled instanceof Promise)) return settled
     return inStoreTime(clock, storeTimeoutMs, settled)
   }
 
-  const settle: Settler['settle'] = inBatches(settleInTime)
+  // Batches of their own: nothing that somebody waits for waits for what was put off.
+  const settle: Settler['settle'] = inBatches((settlements) => settleInTime(settlements, false))
   return {
     settle,
+    settleLazily: inBatches((settlements) => settleInTime(settlements, true)),
     async settleLater(settlement, leaseUntilMs) {
       while (!isStopped() && clock.now() + AGAIN_MS < leaseUntilMs) {
         await new Promise<void>((resolve) => void clock.setTimer(resolve, AGAIN_MS))

@@ -168,8 +168,14 @@ export interface OpenStore<X extends object = {}> {
   /**
    * Says for each whether the lease still held; where it did not, nothing changed. `failed`: what the handlers did through
    * the context could not be made lasting and was undone; the event is to be settled anew, as one whose handler failed.
+   *
+   * `lazily`: nobody waits for the answer. A store may put it off by some milliseconds, to write it with what it is asked next.
    */
-  settle(settlements: readonly Settlement[], nowMs: number): Awaitable<readonly (boolean | SettleFailed)[]>
+  settle(
+    settlements: readonly Settlement[],
+    nowMs: number,
+    lazily?: boolean,
+  ): Awaitable<readonly (boolean | SettleFailed)[]>
   latest(messageKey: string): Awaitable<StoredLatest | undefined>
   /** Oldest first. */
   deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<StoredDeadLetter>>

@@ -5,8 +5,8 @@ import type { Admission, AdmittedAndClaimed, Awaitable, ClaimRequest, NewEvent, 
 
 /** Who runs here what is admitted here. */
 export interface LocalDispatch {
-  /** Holds room for at most so many events; undefined where there is none, or where older ones go first. */
-  room(most: number): ClaimRequest | undefined
+  /** Holds room for these events, as far as there is any; undefined where there is none, or where older ones go first. */
+  room(events: readonly NewEvent[]): ClaimRequest | undefined
   /** The room is free again: the admission failed, or has not answered in time. */
   release(request: ClaimRequest): void
   /**
@@ -55,7 +55,7 @@ export function createWrite({ clock, storeTimeoutMs, local }: WriteOptions): Wri
   return {
     plainly,
     andRun(store, events, nowMs) {
-      const request = store.admitAndClaim === undefined ? undefined : local.room(events.length)
+      const request = store.admitAndClaim === undefined ? undefined : local.room(events)
       if (store.admitAndClaim === undefined || request === undefined) return plainly(store, events, nowMs)
       const failed = (error: unknown): never => {
         local.release(request)
