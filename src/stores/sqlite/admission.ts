@@ -2,13 +2,15 @@
  * Taking events in, each with its message's latest state and gap decision, and where it is asked for under a lease at
  * once: then a new message is written by two statements, and admission and claim would take eight.
  */
-import { mergeLatest } from '../../inbox/latest.ts'
+import { mergeLatest, type MessageLatest } from '../../inbox/latest.ts'
 import { isLate } from '../../inbox/order.ts'
-import type { Admission, ClaimRequest, NewEvent } from '../../inbox/store.ts'
+import type { Admission, ClaimRequest } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
-import { digestBytes, encodeLatest, encodeRecord } from './encoding.ts'
+import { decodeRecord, digestBytes, encodeFirst, encodeLatest } from './encoding.ts'
 import { handedWith } from './handed.ts'
 import { readMessage, UNKNOWN_MESSAGE, type MessageRow } from './message-row.ts'
+import type { EncodedEvent } from './packing.ts'
+import { prepare } from './prepare.ts'
 import type { AdmittedAndLeased } from './protocol.ts'
 import { CLOSE_GAP } from './statements/close-gap.ts'
 import { FIND_EVENT } from './statements/find-event.ts'
@@ -23,8 +25,8 @@ import { UPDATE_MESSAGE } from './statements/update-message.ts'
 const CHECK_FILE_EVERY_MS = 1_000
 
 interface Admitting {
-  admit(events: readonly NewEvent[], nowMs: number): readonly Admission[]
-  admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): AdmittedAndLeased
+  admit(events: readonly EncodedEvent[], nowMs: number): readonly Admission[]
+  admitAndClaim(events: readonly EncodedEvent[], request: ClaimRequest): AdmittedAndLeased
 }
 
 interface Admitted {
@@ -37,14 +39,14 @@ const DUPLICATE: Admitted = { admission: 'duplicate', token: 0 }
 
 /** `holder` says under whose name to lease; null for nobody's. */
 export function createAdmission({ db, transaction, checkFile }: Database, holder: () => number | null): Admitting {
-  const insertEvent = db.prepare(INSERT_EVENT)
-  const findEvent = db.prepare(FIND_EVENT)
-  const findMessage = db.prepare(FIND_MESSAGE)
-  const insertMessage = db.prepare(INSERT_MESSAGE)
-  const rouseMessage = db.prepare(ROUSE_MESSAGE)
-  const updateMessage = db.prepare(UPDATE_MESSAGE)
-  const closeGap = db.prepare(CLOSE_GAP)
-  const scheduleMessage = db.prepare(SCHEDULE_MESSAGE)
+  const insertEvent = prepare(db, INSERT_EVENT)
+  const findEvent = prepare(db, FIND_EVENT)
+  const findMessage = prepare(db, FIND_MESSAGE)
+  const insertMessage = prepare(db, INSERT_MESSAGE)
+  const rouseMessage = prepare(db, ROUSE_MESSAGE)
+  const updateMessage = prepare(db, UPDATE_MESSAGE)
+  const closeGap = prepare(db, CLOSE_GAP)
+  const scheduleMessage = prepare(db, SCHEDULE_MESSAGE)
   let fileCheckedMs = -Infinity
 
   function checkFileNowAndThen(nowMs: number): void {
@@ -54,7 +56,7 @@ export function createAdmission({ db, transaction, checkFile }: Database, holder
   }
 
   /** Where `leaseUntilMs` is given, the event is leased if nothing stands against it. */
-  function admitOne(event: NewEvent, nowMs: number, leaseUntilMs: number | undefined): Admitted {
+  function admitOne(event: EncodedEvent, nowMs: number, leaseUntilMs: number | undefined): Admitted {
     const id = digestBytes(event.id)
     if (findEvent.get({ id }) !== undefined) return DUPLICATE
     const key = digestBytes(event.messageKey)
@@ -68,7 +70,7 @@ export function createAdmission({ db, transaction, checkFile }: Database, holder
     const leased = leaseUntilMs !== undefined && !waits && known.idle
     const leaseToken = leased ? known.token + 1 : 0
     const steps = known.steps | step
-    const latest = encodeLatest(order === '' ? known.latest : mergeLatest(known.latest, event))
+    const latest = latestWith(event, known.latest)
     let message = found?.message ?? 0
     if (known.idle) {
       const roused = {
@@ -96,7 +98,7 @@ export function createAdmission({ db, transaction, checkFile }: Database, holder
       attempts: Number(leased),
       token: leaseToken,
       now: nowMs,
-      record: encodeRecord(event.record),
+      record: event.record,
       raw: event.raw,
     })
     if (found !== undefined && !known.idle) joinOthers(found, step, nowMs)
@@ -110,9 +112,9 @@ export function createAdmission({ db, transaction, checkFile }: Database, holder
   }
 
   function admitAll(
-    events: readonly NewEvent[],
+    events: readonly EncodedEvent[],
     nowMs: number,
-    leaseUntilMs: (event: NewEvent, leased: number) => number | undefined,
+    leaseUntilMs: (event: EncodedEvent, leased: number) => number | undefined,
   ): readonly Admitted[] {
     checkFileNowAndThen(nowMs)
     if (events.length === 0) return []
@@ -131,7 +133,7 @@ export function createAdmission({ db, transaction, checkFile }: Database, holder
     admitAndClaim(events, { limit, nowMs, leaseUntilMs, exclude }) {
       // Of two of one message the second may belong before the first, so neither is leased.
       const counts = countByMessage(events)
-      const mayBeLeased = ({ messageKey }: NewEvent, leased: number): boolean =>
+      const mayBeLeased = ({ messageKey }: EncodedEvent, leased: number): boolean =>
         leased < limit && counts.get(messageKey) === 1 && !exclude.has(messageKey)
       const admitted = admitAll(events, nowMs, (event, leased) =>
         mayBeLeased(event, leased) ? leaseUntilMs : undefined,
@@ -141,7 +143,14 @@ export function createAdmission({ db, transaction, checkFile }: Database, holder
   }
 }
 
-function countByMessage(events: readonly NewEvent[]): ReadonlyMap<string, number> {
+/** The latest state, joined by this event. Most messages have their first one here, which is not even read. */
+function latestWith(event: EncodedEvent, latest: MessageLatest | undefined): Buffer | null {
+  if (event.order === '') return encodeLatest(latest)
+  if (latest === undefined) return encodeFirst(event)
+  return encodeLatest(mergeLatest(latest, { ...event, record: decodeRecord(event.record) }))
+}
+
+function countByMessage(events: readonly EncodedEvent[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const { messageKey } of events) counts.set(messageKey, (counts.get(messageKey) ?? 0) + 1)
   return counts

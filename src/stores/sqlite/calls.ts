@@ -1,21 +1,29 @@
 /** One worker thread and the calls into it: each gets its answer, or the error that ended the thread. */
 import { Worker } from 'node:worker_threads'
+import { systemClock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { OPENED, WORK_CAME, type Reply, type Request, type Verb, type WorkerSettings } from './protocol.ts'
 
 /** TypeScript's own files run as they are in development; what is published is JavaScript. */
 const WORKER_FILE = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
 
+/** How long a lazy call waits for another one to go with. */
+const LAZY_MS = 5
+
 export interface Calls {
   /** False once the thread has ended, however it did. */
   readonly alive: boolean
   /** What the thread answered when the file was open. */
   readonly opened: unknown
+  /** Asks at once. */
   call(verb: Verb, args: readonly unknown[], transfer?: readonly ArrayBuffer[]): Promise<unknown>
+  /** Asks with the next call, or soon: a message to the thread, and a transaction in it, cost more than most calls. */
+  callLazily(verb: Verb, args: readonly unknown[]): Promise<unknown>
   terminate(): Promise<void>
 }
 
 interface Pending {
+  readonly number: number
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
 }
@@ -23,33 +31,55 @@ interface Pending {
 /** Starts the thread; rejects where the file cannot be opened. */
 export async function startCalls(settings: WorkerSettings, onWork: () => void): Promise<Calls> {
   const worker = new Worker(WORKER_FILE, { workerData: settings, name: 'messaging-webhooks sqlite' })
-  const pending = new Map<number, Pending>()
+  // The machine's own, whatever clock the receiver has: nothing here is put off until a test moves on.
+  const clock = systemClock()
+  /** In the order of the calls, which is that of the answers; no Map, see `createLeased`. */
+  let pending: Pending[] = []
   let lastNumber = 0
   let alive = true
+  let lazy: Request[] = []
+  let cancelLazy: (() => void) | undefined
 
   function expect(number: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
       // An idle store keeps no process alive; one that is asked something does.
-      if (pending.size === 0) worker.ref()
-      pending.set(number, { resolve, reject })
+      if (pending.length === 0) worker.ref()
+      pending.push({ number, resolve, reject })
     })
   }
 
   function failAll(error: unknown): void {
-    for (const { reject } of pending.values()) reject(error)
-    pending.clear()
+    for (const { reject } of pending) reject(error)
+    pending = []
   }
 
-  worker.on('message', (reply: Reply) => {
+  function answered(reply: Reply): void {
     if (reply.number === WORK_CAME) {
       onWork()
       return
     }
-    const waiting = pending.get(reply.number)
-    pending.delete(reply.number)
-    if (pending.size === 0) worker.unref()
+    const place = pending.findIndex(({ number }) => number === reply.number)
+    const [waiting] = place === -1 ? [] : pending.splice(place, 1)
+    if (pending.length === 0) worker.unref()
     if (reply.ok) waiting?.resolve(reply.value)
     else waiting?.reject(asThrown(reply))
+  }
+
+  function newRequest(verb: Verb, args: readonly unknown[]): Request {
+    return { number: (lastNumber += 1), verb, args }
+  }
+
+  /** What was put off goes first, for it was asked first. */
+  function post(last: readonly Request[], transfer: readonly ArrayBuffer[]): void {
+    const requests = [...lazy, ...last]
+    lazy = []
+    cancelLazy?.()
+    cancelLazy = undefined
+    if (alive) worker.postMessage(requests, transfer)
+  }
+
+  worker.on('message', (replies: readonly Reply[]) => {
+    for (const reply of replies) answered(reply)
   })
   worker.on('error', failAll)
   worker.on('exit', () => {
@@ -64,10 +94,17 @@ export async function startCalls(settings: WorkerSettings, onWork: () => void): 
     },
     call(verb, args, transfer = []) {
       if (!alive) return Promise.reject(ended())
-      const number = (lastNumber += 1)
-      const reply = expect(number)
-      worker.postMessage({ number, verb, args } satisfies Request, transfer)
+      const request = newRequest(verb, args)
+      const reply = expect(request.number)
+      post([request], transfer)
       return reply
+    },
+    callLazily(verb, args) {
+      if (!alive) return Promise.reject(ended())
+      const request = newRequest(verb, args)
+      lazy.push(request)
+      cancelLazy ??= clock.setTimer(() => post([], []), LAZY_MS, true)
+      return expect(request.number)
     },
     async terminate() {
       await worker.terminate()

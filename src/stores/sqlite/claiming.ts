@@ -3,6 +3,7 @@ import type { Claim, ClaimRequest, ClaimResult } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
 import { decodeRecord } from './encoding.ts'
 import { handedWith } from './handed.ts'
+import { prepare } from './prepare.ts'
 import { bytes, integer, text, type Row } from './row.ts'
 import { CLAIM_EVENT } from './statements/claim-event.ts'
 import { FIND_DUE } from './statements/find-due.ts'
@@ -16,12 +17,12 @@ export function createClaiming(
   { db, transaction }: Database,
   holder: () => number | null,
 ): (request: ClaimRequest) => ClaimResult {
-  const findDue = db.prepare(FIND_DUE)
-  const firstWaiting = db.prepare(FIRST_WAITING)
-  const claimEvent = db.prepare(CLAIM_EVENT)
-  const leaseMessage = db.prepare(LEASE_MESSAGE)
-  const scheduleMessage = db.prepare(SCHEDULE_MESSAGE)
-  const nextDue = db.prepare(NEXT_DUE)
+  const findDue = prepare(db, FIND_DUE)
+  const firstWaiting = prepare(db, FIRST_WAITING)
+  const claimEvent = prepare(db, CLAIM_EVENT)
+  const leaseMessage = prepare(db, LEASE_MESSAGE)
+  const scheduleMessage = prepare(db, SCHEDULE_MESSAGE)
+  const nextDue = prepare(db, NEXT_DUE)
 
   function claimFirst(row: Row, request: ClaimRequest): Claim | undefined {
     const message = integer(row, 'rowid')

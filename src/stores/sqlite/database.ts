@@ -24,11 +24,17 @@ export interface Database {
   readonly db: DatabaseSync
   /** The latest time of a transaction before this opening, to within a second. */
   readonly latestNowMs: number | undefined
-  /** Runs `work` in one transaction. A commit that is not `durable` may be lost with the power, never torn. */
+  /**
+   * Runs `work` in one transaction, and where there is one already, in that. A commit that is not `durable` may be lost with
+   * the power, never torn.
+   */
   transaction<T>(durable: boolean, nowMs: number, work: () => T): T
   /** Throws where the file was removed or replaced: what is written to it then is written into the void. */
   checkFile(): void
 }
+
+/** The `nowMs` of what is not timed by the receiver's clock. */
+export const UNTIMED = -Infinity
 
 /** How long to pause where SQLite says "busy" without having waited. */
 const OPEN_AGAIN_MS = 20
@@ -68,24 +74,31 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
   const latestTime = createLatestTime(db)
   let level: string | undefined
   const identity = fileIdentity(path)
+
+  function tellAndRun<T>(nowMs: number, work: () => T): T {
+    latestTime.tell(nowMs)
+    return work()
+  }
+
+  function begin<T>(durable: boolean, nowMs: number, work: () => T): T {
+    const wanted = durable ? synchronous : synchronous === 'OFF' ? 'OFF' : 'NORMAL'
+    if (wanted !== level) db.exec(`PRAGMA synchronous = ${wanted}`)
+    level = wanted
+    try {
+      db.exec('BEGIN IMMEDIATE')
+      const result = tellAndRun(nowMs, work)
+      db.exec('COMMIT')
+      return result
+    } catch (error) {
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw asOurs(error)
+    }
+  }
+
   return {
     db,
     latestNowMs: latestTime.atOpening,
-    transaction(durable, nowMs, work) {
-      const wanted = durable ? synchronous : synchronous === 'OFF' ? 'OFF' : 'NORMAL'
-      if (wanted !== level) db.exec(`PRAGMA synchronous = ${wanted}`)
-      level = wanted
-      try {
-        db.exec('BEGIN IMMEDIATE')
-        latestTime.tell(nowMs)
-        const result = work()
-        db.exec('COMMIT')
-        return result
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK')
-        throw asOurs(error)
-      }
-    },
+    transaction: (durable, nowMs, work) => (db.isTransaction ? tellAndRun(nowMs, work) : begin(durable, nowMs, work)),
     checkFile() {
       if (path !== ':memory:' && fileIdentity(path) !== identity) throw new MessagingWebhooksError('store_replaced')
     },

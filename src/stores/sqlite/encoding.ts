@@ -15,6 +15,17 @@ export function encodeLatest(latest: MessageLatest | undefined): Buffer | null {
   return latest === undefined ? null : Buffer.from(JSON.stringify(latest))
 }
 
+/** The same of a message's first report, whose record is encoded already. */
+export function encodeFirst(report: {
+  readonly order: string
+  readonly final: boolean
+  readonly record: Buffer
+}): Buffer {
+  const { order, final, record } = report
+  const newest = `"order":${JSON.stringify(order)},"record":${record.toString('utf8')}`
+  return Buffer.from(`{${newest},"finals":[${final ? `{${newest}}` : ''}]}`)
+}
+
 export function decodeLatest(value: unknown): MessageLatest | undefined {
   return value instanceof Uint8Array ? (JSON.parse(Buffer.from(value).toString('utf8')) as MessageLatest) : undefined
 }

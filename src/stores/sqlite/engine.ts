@@ -1,9 +1,10 @@
 /** The store contract on one SQLite connection, synchronously; store.ts decides in which thread it runs. */
-import type { Admission, ClaimRequest, ClaimResult, NewEvent, OpenStore, Settlement } from '../../inbox/store.ts'
+import type { Admission, ClaimRequest, ClaimResult, OpenStore, Settlement } from '../../inbox/store.ts'
 import { createAdmission } from './admission.ts'
 import { createClaiming } from './claiming.ts'
 import type { Database } from './database.ts'
 import type { Holders } from './holders.ts'
+import type { EncodedEvent } from './packing.ts'
 import { createPruning, type Retention } from './pruning.ts'
 import type { AdmittedAndLeased } from './protocol.ts'
 import { createReading } from './reading.ts'
@@ -29,11 +30,11 @@ export function createEngine(database: Database, retention: Retention, holders: 
   }
 }
 
-/** The contract without promises. */
-export interface SyncStore extends Omit<OpenStore, 'admitAndClaim'> {
-  admit(events: readonly NewEvent[], nowMs: number): readonly Admission[]
+/** The contract without promises, and with events as they go into the file. */
+export interface SyncStore extends Omit<OpenStore, 'admit' | 'admitAndClaim'> {
+  admit(events: readonly EncodedEvent[], nowMs: number): readonly Admission[]
   /** Whoever asks has the records and bodies. */
-  admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): AdmittedAndLeased
+  admitAndClaim(events: readonly EncodedEvent[], request: ClaimRequest): AdmittedAndLeased
   claim(request: ClaimRequest): ClaimResult
   settle(settlements: readonly Settlement[], nowMs: number): readonly boolean[]
   prune(nowMs: number): number

@@ -1,5 +1,6 @@
 /** Under whose name leases are held, so that those of a dead process need not run out. */
-import type { Database } from './database.ts'
+import { UNTIMED, type Database } from './database.ts'
+import { prepare } from './prepare.ts'
 import { integer, text } from './row.ts'
 import { DELETE_HOLDER } from './statements/delete-holder.ts'
 import { HELD_MESSAGES } from './statements/held-messages.ts'
@@ -28,16 +29,13 @@ export interface Holders {
   letGo(): void
 }
 
-/** Nothing here is timed by the receiver's clock. */
-const UNTIMED = -Infinity
-
 export function createHolders({ db, transaction }: Database): Holders {
-  const insertHolder = db.prepare(INSERT_HOLDER)
-  const deleteHolder = db.prepare(DELETE_HOLDER)
-  const otherHolders = db.prepare(OTHER_HOLDERS)
-  const heldMessages = db.prepare(HELD_MESSAGES)
-  const voidToken = db.prepare(VOID_TOKEN)
-  const scheduleMessage = db.prepare(SCHEDULE_MESSAGE)
+  const insertHolder = prepare(db, INSERT_HOLDER)
+  const deleteHolder = prepare(db, DELETE_HOLDER)
+  const otherHolders = prepare(db, OTHER_HOLDERS)
+  const heldMessages = prepare(db, HELD_MESSAGES)
+  const voidToken = prepare(db, VOID_TOKEN)
+  const scheduleMessage = prepare(db, SCHEDULE_MESSAGE)
   let own: number | null = null
   return {
     get own() {

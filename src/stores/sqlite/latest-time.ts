@@ -1,5 +1,6 @@
 /** Remembers, for the next start, how late it was: the machine's clock may be set back before it. */
 import type { DatabaseSync } from 'node:sqlite'
+import { prepare } from './prepare.ts'
 import { integer } from './row.ts'
 import { FIND_LATEST_TIME } from './statements/find-latest-time.ts'
 import { TELL_TIME } from './statements/tell-time.ts'
@@ -15,8 +16,8 @@ interface LatestTime {
 }
 
 export function createLatestTime(db: DatabaseSync): LatestTime {
-  const tellTime = db.prepare(TELL_TIME)
-  const row = db.prepare(FIND_LATEST_TIME).get()
+  const tellTime = prepare(db, TELL_TIME)
+  const row = prepare(db, FIND_LATEST_TIME).get()
   let told = row === undefined ? 0 : integer(row, 'told')
   return {
     atOpening: told === 0 ? undefined : told,

@@ -1,6 +1,6 @@
 /** What the two threads say to each other. */
 import type { ErrorCode } from '../../errors.ts'
-import type { Admission, NewEvent } from '../../inbox/store.ts'
+import type { Admission } from '../../inbox/store.ts'
 import type { DatabaseOptions } from './database.ts'
 import type { Retention } from './pruning.ts'
 
@@ -24,6 +24,9 @@ export type Verb =
   | 'hold'
   | 'close'
 
+/** What one transaction can hold together. */
+export const TOGETHER: ReadonlySet<Verb> = new Set<Verb>(['admit', 'admitAndClaim', 'claim', 'settle'])
+
 /** The number of the first reply, which nobody asked for: the file is open, or is not. */
 export const OPENED = 0
 /** The number of a reply that nobody asked for: another process has written to the file, or has died. */
@@ -43,38 +46,6 @@ export type Reply =
 export interface OurError {
   readonly code: ErrorCode
   readonly detail: string | undefined
-}
-
-/** A batch with all bodies in one buffer: a small Buffer is a slice of a pool, which would be copied whole each time. */
-export interface PackedEvents {
-  readonly events: readonly Omit<NewEvent, 'raw'>[]
-  readonly bodies: ArrayBuffer
-  /** Where each body ends. */
-  readonly ends: readonly number[]
-}
-
-export function packEvents(events: readonly NewEvent[]): PackedEvents {
-  const bodies = new ArrayBuffer(events.reduce((sum, { raw }) => sum + raw.length, 0))
-  const into = new Uint8Array(bodies)
-  const ends: number[] = []
-  let end = 0
-  const rest = events.map(({ raw, ...event }) => {
-    into.set(raw, end)
-    end += raw.length
-    ends.push(end)
-    return event
-  })
-  return { events: rest, bodies, ends }
-}
-
-export function unpackEvents({ events, bodies, ends }: PackedEvents): readonly NewEvent[] {
-  let start = 0
-  return events.map((event, index) => {
-    const end = ends[index] ?? start
-    const raw = Buffer.from(bodies, start, end - start)
-    start = end
-    return { ...event, raw }
-  })
 }
 
 /** What became of each event of a batch, and the token of its lease; 0 for none. */

@@ -1,5 +1,6 @@
 /** Forgetting what is older than its retention, in steps so small that admission does not feel them. */
 import type { Database } from './database.ts'
+import { prepare } from './prepare.ts'
 import { FORGET_DEAD } from './statements/forget-dead.ts'
 import { FORGET_EVENTS } from './statements/forget-events.ts'
 import { FORGET_MESSAGES } from './statements/forget-messages.ts'
@@ -18,10 +19,10 @@ const ROWS_A_STEP = 500
 
 /** One call is one step: at most so many rows of each kind. Returns how many were forgotten. */
 export function createPruning({ db, transaction }: Database, retention: Retention): (nowMs: number) => number {
-  const forgetDead = db.prepare(FORGET_DEAD)
-  const forgetPayloads = db.prepare(FORGET_PAYLOADS)
-  const forgetEvents = db.prepare(FORGET_EVENTS)
-  const forgetMessages = db.prepare(FORGET_MESSAGES)
+  const forgetDead = prepare(db, FORGET_DEAD)
+  const forgetPayloads = prepare(db, FORGET_PAYLOADS)
+  const forgetEvents = prepare(db, FORGET_EVENTS)
+  const forgetMessages = prepare(db, FORGET_MESSAGES)
   /** How far the walk through the messages has come; it begins anew behind the last one. */
   let after = 0
   const before = (nowMs: number, days: number) => ({ before: nowMs - days * DAY_MS, limit: ROWS_A_STEP })

@@ -3,6 +3,7 @@ import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../in
 import type { Database } from './database.ts'
 import { decodeRecord, digestBytes } from './encoding.ts'
 import { readMessage } from './message-row.ts'
+import { prepare } from './prepare.ts'
 import { bytes, integer, text, type Row } from './row.ts'
 import { COUNTS } from './statements/counts.ts'
 import { DEAD_LETTERS } from './statements/dead-letters.ts'
@@ -15,9 +16,9 @@ interface Reading {
 }
 
 export function createReading({ db }: Database): Reading {
-  const findMessage = db.prepare(FIND_MESSAGE)
-  const deadLetters = db.prepare(DEAD_LETTERS)
-  const counts = db.prepare(COUNTS)
+  const findMessage = prepare(db, FIND_MESSAGE)
+  const deadLetters = prepare(db, DEAD_LETTERS)
+  const counts = prepare(db, COUNTS)
   return {
     latest(messageKey) {
       const row = findMessage.get({ key: digestBytes(messageKey) })

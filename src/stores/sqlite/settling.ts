@@ -3,14 +3,17 @@ import { isLate } from '../../inbox/order.ts'
 import type { Resolution, Settlement } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
-import { DEAD, SETTLED, WAITING } from './event-state.ts'
-import { integer, text } from './row.ts'
-import { END_EVENT } from './statements/end-event.ts'
+import { DEAD, SETTLED } from './event-state.ts'
+import { prepare } from './prepare.ts'
+import { integer, text, type Row } from './row.ts'
+import { DISCARD_EVENT } from './statements/discard-event.ts'
+import { END_LEASE } from './statements/end-lease.ts'
 import { FIND_EVENT } from './statements/find-event.ts'
 import { MESSAGE_OF_EVENT } from './statements/message-of-event.ts'
 import { REPLAY_EVENT } from './statements/replay-event.ts'
 import { RETRY_EVENT } from './statements/retry-event.ts'
 import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
+import { SETTLE_EVENT } from './statements/settle-event.ts'
 
 interface Settling {
   settle(settlements: readonly Settlement[], nowMs: number): readonly boolean[]
@@ -18,27 +21,30 @@ interface Settling {
 }
 
 export function createSettling({ db, transaction }: Database): Settling {
-  const findEvent = db.prepare(FIND_EVENT)
-  const messageOfEvent = db.prepare(MESSAGE_OF_EVENT)
-  const retryEvent = db.prepare(RETRY_EVENT)
-  const endEvent = db.prepare(END_EVENT)
-  const replayEvent = db.prepare(REPLAY_EVENT)
-  const scheduleMessage = db.prepare(SCHEDULE_MESSAGE)
+  const findEvent = prepare(db, FIND_EVENT)
+  const messageOfEvent = prepare(db, MESSAGE_OF_EVENT)
+  const retryEvent = prepare(db, RETRY_EVENT)
+  const endEvent = prepare(db, SETTLE_EVENT)
+  const endLease = prepare(db, END_LEASE)
+  const discardEvent = prepare(db, DISCARD_EVENT)
+  const replayEvent = prepare(db, REPLAY_EVENT)
+  const scheduleMessage = prepare(db, SCHEDULE_MESSAGE)
+
+  function settleEvent(settlement: Settlement, nowMs: number): Row | undefined {
+    const { token, outcome } = settlement
+    const id = digestBytes(settlement.id)
+    if (outcome === 'retry') return retryEvent.get({ id, token, due: settlement.dueMs, error: settlement.error })
+    if (outcome === 'done') return endEvent.get({ id, token, state: SETTLED, error: null, now: nowMs })
+    return endEvent.get({ id, token, state: DEAD, error: settlement.error, now: nowMs })
+  }
 
   function settleOne(settlement: Settlement, nowMs: number): boolean {
-    const event = findEvent.get({ id: digestBytes(settlement.id) })
-    if (event === undefined || integer(event, 'state') !== WAITING || settlement.token === 0) return false
-    if (integer(event, 'token') !== settlement.token) return false
-    const seq = integer(event, 'seq')
-    if (settlement.outcome === 'retry') retryEvent.run({ seq, due: settlement.dueMs, error: settlement.error })
-    else if (settlement.outcome === 'done') endEvent.run({ seq, state: SETTLED, error: null, now: nowMs })
-    else endEvent.run({ seq, state: DEAD, error: settlement.error, now: nowMs })
-    const message = integer(event, 'message')
-    const row = messageOfEvent.get({ message })
-    if (row === undefined) return true
-    // Another event of the message may be in somebody's hands by now, under a lease of its own.
-    const leaseToken = integer(row, 'lease_token')
-    if (leaseToken === 0 || leaseToken === settlement.token) scheduleMessage.run({ message })
+    const { token } = settlement
+    // Of no claim: an event that nobody has claimed has this token, too.
+    if (token === 0) return false
+    const settled = settleEvent(settlement, nowMs)
+    if (settled === undefined) return false
+    endLease.run({ message: integer(settled, 'message'), token })
     return true
   }
 
@@ -51,7 +57,7 @@ export function createSettling({ db, transaction }: Database): Settling {
         if (event === undefined || integer(event, 'state') !== DEAD) return false
         const seq = integer(event, 'seq')
         if (resolution === 'discard') {
-          endEvent.run({ seq, state: SETTLED, error: null, now: nowMs })
+          discardEvent.run({ seq, now: nowMs })
           return true
         }
         const message = integer(event, 'message')

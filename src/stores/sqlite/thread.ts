@@ -7,7 +7,8 @@
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Admission, Claim, ClaimResult, NewEvent, OpenStore, Page, StoredDeadLetter } from '../../inbox/store.ts'
 import { startCalls, type Calls } from './calls.ts'
-import { packEvents, type AdmittedAndLeased, type Verb, type WorkerSettings } from './protocol.ts'
+import { packEvents } from './packing.ts'
+import type { AdmittedAndLeased, WorkerSettings } from './protocol.ts'
 import { showLife } from './sign-of-life.ts'
 
 export async function openInThread({
@@ -43,11 +44,19 @@ export async function openInThread({
     }
   }
 
-  async function call(verb: Verb, args: readonly unknown[], transfer?: readonly ArrayBuffer[]): Promise<unknown> {
-    if (closed) throw new MessagingWebhooksError('receiver_closed')
-    if (calls.alive) return calls.call(verb, args, transfer)
+  function withThread(use: (running: Calls) => Promise<unknown>): Promise<unknown> {
+    if (closed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
+    if (calls.alive) return use(calls)
     restarting ??= restart()
-    return (await restarting).call(verb, args, transfer)
+    return restarting.then(use)
+  }
+
+  function call(...input: Parameters<Calls['call']>): Promise<unknown> {
+    return withThread((running) => running.call(...input))
+  }
+
+  function callLazily(...input: Parameters<Calls['callLazily']>): Promise<unknown> {
+    return withThread((running) => running.callLazily(...input))
   }
 
   try {
@@ -58,22 +67,23 @@ export async function openInThread({
   }
   // What comes back is what engine.ts, of the same contract, returned in the other thread.
   const ask = call as <T>(...input: Parameters<typeof call>) => Promise<T>
+  const askLazily = callLazily as <T>(...input: Parameters<typeof callLazily>) => Promise<T>
   return {
     latestNowMs: typeof latestNowMs === 'number' ? latestNowMs : undefined,
     admit(events, nowMs) {
       const packed = packEvents(events)
-      return ask('admit', [packed, nowMs], [packed.bodies])
+      return ask('admit', [packed, nowMs], [packed.bytes])
     },
     async admitAndClaim(events, request) {
       const packed = packEvents(events)
-      const { admissions, tokens } = await ask<AdmittedAndLeased>('admitAndClaim', [packed, request], [packed.bodies])
+      const { admissions, tokens } = await ask<AdmittedAndLeased>('admitAndClaim', [packed, request], [packed.bytes])
       return { admissions, claims: claimsOf(events, admissions, tokens) }
     },
     async claim(request) {
       const { claims, nextDueMs } = await ask<ClaimResult>('claim', [request])
       return { claims: claims.map(withBuffer), nextDueMs }
     },
-    settle: (settlements, nowMs) => ask('settle', [settlements, nowMs]),
+    settle: (settlements, nowMs, lazily = false) => (lazily ? askLazily : ask)('settle', [settlements, nowMs]),
     latest: (messageKey) => ask('latest', [messageKey]),
     async deadLetters(page) {
       const { items, ...rest } = await ask<Page<StoredDeadLetter>>('deadLetters', [page])

@@ -1,20 +1,11 @@
 /** The thread that owns the connection: it may wait for the disk and for locks, and nobody's request waits with it. */
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../clock.ts'
-import { MessagingWebhooksError } from '../../errors.ts'
-import type { ClaimRequest } from '../../inbox/store.ts'
+import { createAnswering, failure } from './answering.ts'
 import { openDatabase } from './database.ts'
-import { createEngine, type SyncStore } from './engine.ts'
+import { createEngine } from './engine.ts'
 import { createHolders } from './holders.ts'
-import {
-  OPENED,
-  unpackEvents,
-  type PackedEvents,
-  type Reply,
-  type Request,
-  WORK_CAME,
-  type WorkerSettings,
-} from './protocol.ts'
+import { OPENED, type Reply, type Request, WORK_CAME, type WorkerSettings } from './protocol.ts'
 import { watchDeaths, watchWrites } from './watch.ts'
 
 const port = parentPort
@@ -26,41 +17,32 @@ try {
   const database = await openDatabase(settings.database)
   const holders = createHolders(database)
   const store = createEngine(database, settings.retention, holders)
-  port.postMessage({ number: OPENED, ok: true, value: store.latestNowMs } satisfies Reply)
+  const answerAll = createAnswering(database, store)
+  post(port, [{ number: OPENED, ok: true, value: store.latestNowMs }])
   const watched = {
     clock: systemClock(),
     db: database.db,
     holders,
     holdersFolder: settings.holdersFolder,
-    onWork: () => port.postMessage({ number: WORK_CAME, ok: true, value: undefined } satisfies Reply),
+    onWork: () => post(port, [{ number: WORK_CAME, ok: true, value: undefined }]),
   }
   watchWrites(watched)
   void watchDeaths(watched)
-  port.on('message', (request: Request) => {
-    port.postMessage(answer(store, request))
+  port.on('message', (requests: readonly Request[]) => {
+    post(port, answerAll([...requests, ...waitingIn(port)]))
   })
 } catch (error) {
-  port.postMessage(failure(OPENED, error))
+  post(port, [failure(OPENED, error)])
 }
 
-function answer(store: SyncStore, { number, verb, args }: Request): Reply {
-  try {
-    if (verb === 'admit') {
-      const [packed, nowMs] = args as [PackedEvents, number]
-      return { number, ok: true, value: store.admit(unpackEvents(packed), nowMs) }
-    }
-    if (verb === 'admitAndClaim') {
-      const [packed, claim] = args as [PackedEvents, ClaimRequest]
-      return { number, ok: true, value: store.admitAndClaim(unpackEvents(packed), claim) }
-    }
-    const call = store[verb] as (...args: readonly unknown[]) => unknown
-    return { number, ok: true, value: call(...args) }
-  } catch (error) {
-    return failure(number, error)
-  }
+function post(to: MessagePort, replies: readonly Reply[]): void {
+  to.postMessage(replies)
 }
 
-function failure(number: number, error: unknown): Reply {
-  const ours = error instanceof MessagingWebhooksError ? { code: error.code, detail: error.detail } : undefined
-  return { number, ok: false, error: error instanceof Error ? error : String(error), ours }
+/** What came while the last message was answered: all of it fits into one transaction. */
+function waitingIn(from: MessagePort): readonly Request[] {
+  const waiting: Request[] = []
+  for (let next = receiveMessageOnPort(from); next !== undefined; next = receiveMessageOnPort(from))
+    waiting.push(...(next.message as readonly Request[]))
+  return waiting
 }

@@ -1,4 +1,6 @@
-/** To be tried again, not before its time. */
+/** Puts an event off whose lease still holds; says of which message it is. */
 export const RETRY_EVENT = /* sql */ `
-UPDATE events SET due = :due, error = :error WHERE seq = :seq
+UPDATE events SET due = :due, error = :error
+WHERE id = :id AND state = 0 AND token = :token
+RETURNING message
 `

@@ -1,0 +1,37 @@
+/** Prepared statements with parameters by name, bound by place: bound by name an insert of ours takes three times as long. */
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { Row } from './row.ts'
+
+type Parameters = Readonly<Record<string, SQLInputValue>>
+
+export interface Statement {
+  get(parameters?: Parameters): Row | undefined
+  all(parameters?: Parameters): readonly Row[]
+  run(parameters?: Parameters): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint }
+}
+
+const NONE: Parameters = {}
+
+/** The names are `:name`, and nothing else in the text looks like one. */
+export function prepare(db: DatabaseSync, sql: string): Statement {
+  const names: string[] = []
+  const numbered = sql.replaceAll(/:(\w+)/g, (_, name: string) => {
+    if (!names.includes(name)) names.push(name)
+    return `?${names.indexOf(name) + 1}`
+  })
+  const statement = db.prepare(numbered)
+
+  function valuesOf(parameters: Parameters): readonly SQLInputValue[] {
+    return names.map((name) => {
+      const value = parameters[name]
+      if (value === undefined) throw new Error(`A statement was given no ${name}.`)
+      return value
+    })
+  }
+
+  return {
+    get: (parameters = NONE) => statement.get(...valuesOf(parameters)),
+    all: (parameters = NONE) => statement.all(...valuesOf(parameters)),
+    run: (parameters = NONE) => statement.run(...valuesOf(parameters)),
+  }
+}
