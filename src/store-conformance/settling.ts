@@ -38,6 +38,19 @@ export const SETTLING: readonly ConformanceCase[] = [
     },
   },
   {
+    name: 'a lazy settlement is made all the same, and frees its message',
+    async run({ open }) {
+      await admit(open, [sample({ at: 1 }), sample({ at: 2 })])
+      const [claimed] = (await claim(open)).claims
+      assert.ok(claimed)
+      const done = settlementOf(claimed, { outcome: 'done' })
+      assert.deepEqual(await open.settle([done], START_MS, true), [true])
+      assert.deepEqual(await open.settle([done], START_MS, true), [false])
+      assert.deepEqual(namesOf((await claim(open)).claims), ['m-2'])
+      assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
+    },
+  },
+  {
     name: 'settles many at once and answers for each',
     async run({ open }) {
       await admit(

@@ -7,6 +7,8 @@ interface Leasing {
   readonly calls: { admit: number; admitAndClaim: number; claim: number }
   /** Events that were leased as they were admitted. */
   leased: number
+  /** Of each settlement, whether it might wait. */
+  readonly lazily: boolean[]
   /** What was admitted through `admitAndClaim`. */
   readonly seen: NewEvent[]
   /** The store behind it, as another process has it. */
@@ -20,6 +22,7 @@ export function newLeasing(): Leasing {
   return {
     calls: { admit: 0, admitAndClaim: 0, claim: 0 },
     leased: 0,
+    lazily: [],
     seen: [],
     elsewhere: undefined,
     before: undefined,
@@ -61,6 +64,10 @@ export function leasingStore(leasing: Leasing, { durable = false, gives = false 
         claim(request) {
           leasing.calls.claim += 1
           return memory.claim(request)
+        },
+        settle(settlements, nowMs, lazily = false) {
+          for (const _ of settlements) leasing.lazily.push(lazily)
+          return memory.settle(settlements, nowMs)
         },
         ...(gives ? { contextFor: () => ({}) } : {}),
       }

@@ -1,0 +1,97 @@
+/** What is asked while the thread works is written in one transaction, and each still gets the answer that is its own. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { NewEvent, OpenStore } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { admit, claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+
+async function opened(): Promise<{ readonly path: string; readonly open: OpenStore }> {
+  const folder = mkdtempSync(join(tmpdir(), 'sqlite-together-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'inbox.db')
+  const open = await sqliteStore({ path }).open({ onWork: () => {} })
+  onTestFinished(() => open.close())
+  return { path, open }
+}
+
+/** The commits in the log of a database that has not been emptied yet: the frames that name the size of the database. */
+function commitsIn(path: string): number {
+  const log = readFileSync(`${path}-wal`)
+  const frameBytes = 24 + log.readUInt32BE(8)
+  let commits = 0
+  for (let at = 32; at + frameBytes <= log.length; at += frameBytes) if (log.readUInt32BE(at + 4) > 0) commits += 1
+  return commits
+}
+
+/** Refused by the database: the column takes no undefined. */
+const refused = (name: string): NewEvent => {
+  const { order: _, ...rest } = sample({ name })
+  return rest as NewEvent
+}
+
+test('an event that the database refuses takes nothing else with it', async () => {
+  const { open } = await opened()
+  const asked = await Promise.allSettled([
+    admit(open, [sample({ message: 'a' })]),
+    admit(open, [sample({ message: 'b' })]),
+    admit(open, [refused('c')]),
+    claim(open),
+    admit(open, [sample({ message: 'd' })]),
+    open.counts(),
+  ])
+  expect(asked.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+  ])
+  const { claims } = await claim(open)
+  expect(await open.counts()).toEqual({ unsettled: 3, deadLetters: 0 })
+  expect(claims.length).toBeLessThanOrEqual(3)
+})
+
+test('answers come in the order of what was asked, and each is its own', async () => {
+  const { open } = await opened()
+  const first = sample({ message: 'a' })
+  const answers = await Promise.all([
+    admit(open, [first]),
+    admit(open, [first]),
+    claim(open).then(({ claims }) => claims.length),
+    claim(open).then(({ claims }) => claims.length),
+    admit(open, [sample({ message: 'b' }), first]),
+    open.counts(),
+  ])
+  expect(answers).toEqual([['new'], ['duplicate'], 1, 0, ['new', 'duplicate'], { unsettled: 2, deadLetters: 0 }])
+})
+
+test('a lazy settlement goes with what is asked next, and alone where nothing is', async () => {
+  const { path, open } = await opened()
+  await admit(open, [sample({ message: 'a' }), sample({ message: 'b' })])
+  const [a, b] = (await claim(open)).claims.map((claimed) => settlementOf(claimed, { outcome: 'done' }))
+  if (a === undefined || b === undefined) throw new Error('Two were to be claimed.')
+  const before = commitsIn(path)
+  const settled = open.settle([a], START_MS, true)
+  expect(await admit(open, [sample({ message: 'c' })])).toEqual(['new'])
+  expect(await settled).toEqual([true])
+  expect(commitsIn(path)).toBe(before + 1)
+  expect(await open.settle([b], START_MS, true)).toEqual([true])
+  expect(commitsIn(path)).toBe(before + 2)
+  expect(await open.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
+})
+
+test('what was put off is written before the store is closed', async () => {
+  const { path, open } = await opened()
+  await admit(open, [sample({ message: 'a' })])
+  const [claimed] = (await claim(open)).claims
+  if (claimed === undefined) throw new Error('One was to be claimed.')
+  const settled = open.settle([settlementOf(claimed, { outcome: 'done' })], START_MS, true)
+  await open.close()
+  expect(await settled).toEqual([true])
+  const again = await sqliteStore({ path }).open({ onWork: () => {} })
+  onTestFinished(() => again.close())
+  expect(await again.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
+})
