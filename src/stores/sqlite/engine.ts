@@ -9,6 +9,7 @@ import { createPruning, type Retention } from './pruning.ts'
 import type { AdmittedAndLeased } from './protocol.ts'
 import { createReading } from './reading.ts'
 import { createSettling } from './settling.ts'
+import { createTakingBack } from './taking-back.ts'
 
 /** The verbs of the contract, each one transaction. */
 export function createEngine(database: Database, retention: Retention, holders: Holders): SyncStore {
@@ -19,6 +20,7 @@ export function createEngine(database: Database, retention: Retention, holders: 
     ...createSettling(database),
     ...createReading(database),
     prune: createPruning(database, retention),
+    takeBack: createTakingBack(database),
     hold: holders.hold,
     close() {
       try {
@@ -38,6 +40,8 @@ export interface SyncStore extends Omit<OpenStore, 'admit' | 'admitAndClaim'> {
   claim(request: ClaimRequest): ClaimResult
   settle(settlements: readonly Settlement[], nowMs: number): readonly boolean[]
   prune(nowMs: number): number
+  /** These events were leased, and the answer did not arrive: nobody runs them. */
+  takeBack(ids: readonly string[], nowMs: number): void
   /** From now on leases are held under this name, which others can see to be alive. */
   hold(name: string): void
   close(): void

@@ -22,6 +22,7 @@ export type Verb =
   | 'prune'
   | 'counts'
   | 'hold'
+  | 'takeBack'
   | 'close'
 
 /** What one transaction can hold together. */

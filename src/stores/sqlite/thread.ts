@@ -24,9 +24,15 @@ export async function openInThread({
   const latestNowMs = calls.opened
   const life = await showLife(settings.holdersFolder)
 
+  /** Of admissions that leased, and whose answer was lost with the thread. */
+  let lost: readonly { readonly ids: readonly string[]; readonly nowMs: number }[] = []
+
   async function holdIn(started: Calls): Promise<Calls> {
     try {
       if (life !== undefined) await started.call('hold', [life.name])
+      const last = lost.at(-1)
+      if (last !== undefined) await started.call('takeBack', [lost.flatMap(({ ids }) => ids), last.nowMs])
+      lost = []
       return started
     } catch (error) {
       await started.terminate()
@@ -76,8 +82,14 @@ export async function openInThread({
     },
     async admitAndClaim(events, request) {
       const packed = packEvents(events)
-      const { admissions, tokens } = await ask<AdmittedAndLeased>('admitAndClaim', [packed, request], [packed.bytes])
-      return { admissions, claims: claimsOf(events, admissions, tokens) }
+      const asked = calls
+      try {
+        const { admissions, tokens } = await ask<AdmittedAndLeased>('admitAndClaim', [packed, request], [packed.bytes])
+        return { admissions, claims: claimsOf(events, admissions, tokens) }
+      } catch (error) {
+        if (!asked.alive) lost = [...lost, { ids: events.map(({ id }) => id), nowMs: request.nowMs }]
+        throw error
+      }
     },
     async claim(request) {
       const { claims, nextDueMs } = await ask<ClaimResult>('claim', [request])

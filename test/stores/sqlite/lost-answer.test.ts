@@ -1,0 +1,53 @@
+/** A thread that ends with an answer on its way: what it has leased for nobody comes again at once. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import workerThreads from 'node:worker_threads'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { admit, admitAndClaim, claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+
+const { Worker } = workerThreads
+
+/** Threads whose answers are thrown away from now on; whoever waits for one learns that the thread has ended. */
+function loseAnswers(): () => void {
+  let lose = false
+  workerThreads.Worker = class extends Worker {
+    override on(...[event, listener]: Parameters<workerThreads.Worker['on']>): this {
+      if (event !== 'message') return super.on(event, listener)
+      return super.on('message', (...given: unknown[]) => {
+        if (lose) void this.terminate()
+        else Reflect.apply(listener, this, given)
+      })
+    }
+  }
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    workerThreads.Worker = Worker
+    syncBuiltinESMExports()
+  })
+  return () => {
+    lose = !lose
+  }
+}
+
+test('an event that was leased for nobody is claimed at once, in its first attempt; what is in hand is not', async () => {
+  const toggle = loseAnswers()
+  const folder = mkdtempSync(join(tmpdir(), 'sqlite-lost-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const open = await sqliteStore(join(folder, 'inbox.db')).open({ onWork: () => {} })
+  onTestFinished(() => open.close())
+  const [inHand] = (await admitAndClaim(open, [sample({ message: 'a' })])).claims
+  if (inHand === undefined) throw new Error('It was to be leased.')
+  toggle()
+  const event = sample({ message: 'b' })
+  await expect(admitAndClaim(open, [event])).rejects.toMatchObject({ code: 'store_failed' })
+  toggle()
+  expect(await admit(open, [event])).toEqual(['duplicate'])
+  const { claims } = await claim(open)
+  expect(claims).toMatchObject([{ id: event.id, attempt: 1 }])
+  const done = [inHand, ...claims].map((claimed) => settlementOf(claimed, { outcome: 'done' }))
+  expect(await open.settle(done, START_MS)).toEqual([true, true])
+  expect(await open.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
+})
