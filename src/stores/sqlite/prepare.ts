@@ -4,7 +4,7 @@ import type { Row } from './row.ts'
 
 type Parameters = Readonly<Record<string, SQLInputValue>>
 
-export interface Statement {
+interface Statement {
   get(parameters?: Parameters): Row | undefined
   all(parameters?: Parameters): readonly Row[]
   run(parameters?: Parameters): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint }
