@@ -102,12 +102,5 @@ function isDecimal(text: string): boolean {
 
 /** Checked before decoding, because `Buffer.from(text, 'hex')` silently stops at the first wrong character. */
 function isLowercaseHexDigest(text: string): boolean {
-  if (text.length !== 64) return false
-  for (let index = 0; index < 64; index += 1) {
-    const code = text.charCodeAt(index)
-    const isDigit = code >= 0x30 && code <= 0x39
-    const isLetter = code >= 0x61 && code <= 0x66
-    if (!isDigit && !isLetter) return false
-  }
-  return true
+  return text.length === 64 && /^[0-9a-f]{64}$/.test(text)
 }

@@ -60,6 +60,7 @@ export function createKnownMessages(bounds: { readonly maxEvents: number; readon
   function use(key: string, value: Known): void {
     remove(key)
     newer.set(key, value)
+    if (typeof value !== 'string') value.place = newer
   }
 
   function forget(key: string, text: string): void {
@@ -105,12 +106,13 @@ export function createKnownMessages(bounds: { readonly maxEvents: number; readon
       message.activeSinceMs = nowMs
       if (found !== undefined) forget(key, found)
       newer.set(key, message)
+      message.place = newer
       return message
     },
     settle(message, nowMs) {
-      const { key, activeSinceMs, settledIds } = message
+      const { key, activeSinceMs, place, settledIds } = message
       const text = packMessage(message, nowMs)
-      if (nowMs - activeSinceMs < KEEPS_PLACE_MS) (newer.has(key) ? newer : older).set(key, text)
+      if (nowMs - activeSinceMs < KEEPS_PLACE_MS) place?.set(key, text)
       else use(key, text)
       events += settledIds.length
       while (events > maxEvents) {

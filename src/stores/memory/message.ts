@@ -17,6 +17,8 @@ export interface Message {
   readonly key: string
   /** Since when something of it waits. */
   activeSinceMs: number
+  /** Of the maps of known messages the one that it is in; undefined before it is in any. */
+  place: Map<string, Message | string> | undefined
   /** Unsettled events, sorted by order: only the first can be due. Replaced, not changed: see `NONE`. */
   pending: readonly Pending[]
   /** The identities of the settled ones. Replaced, too. */
@@ -40,6 +42,7 @@ export function newMessage(key: string): Message {
   return {
     key,
     activeSinceMs: 0,
+    place: undefined,
     pending: NONE,
     settledIds: NONE,
     handed: '',

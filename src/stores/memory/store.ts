@@ -150,7 +150,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
   }
 
   function settleOne(settlement: Settlement, nowMs: number): boolean {
-    const message = known.findActive(settlement.messageKey)
+    const message = leased.find(({ key }) => key === settlement.messageKey) ?? known.findActive(settlement.messageKey)
     const pending = message?.pending.find(({ event }) => event.id === settlement.id)
     // A lease that ran out does no harm as long as nobody else took the event.
     if (message === undefined || pending?.token !== settlement.token) return false
