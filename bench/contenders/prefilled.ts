@@ -1,12 +1,13 @@
 /** A store that knows many messages before the first callback comes, all of them settled. */
 import type { OpenStore, Store } from 'messaging-webhooks'
 import { AT_ONCE, newEvents } from './new-events.ts'
+import type { Made } from './stores.ts'
 
 const LEASE_MS = 60_000
 /** Batches under way: a server works on one while the next is made. */
 const BATCHES = 4
 
-export function prefilled(store: Store, count: number): Store {
+export function prefilled({ store, tidy }: Pick<Made, 'store' | 'tidy'>, count: number): Store {
   return {
     ...store,
     async open(host) {
@@ -27,6 +28,7 @@ export function prefilled(store: Store, count: number): Store {
       while ((await settleDue(opened)) > 0);
       const { unsettled } = await opened.counts()
       if (unsettled > 0) throw new Error(`${unsettled} of ${count} events are not settled.`)
+      await tidy?.()
       return opened
     },
   }

@@ -5,7 +5,7 @@ import { createReceiver, type Middleware } from 'messaging-webhooks'
 import { AUTH_KEY, PATH, projectName, SIGNING_SECRET } from '../load/secrets.ts'
 import { prefilled } from './prefilled.ts'
 import { createTally, type Running, type StartOptions } from './contender.ts'
-import { STORES, type StoreName } from './stores.ts'
+import { STORES, type Made, type StoreName } from './stores.ts'
 
 /** A disk takes its time with a whole round. */
 const SETTLE_MS = 300_000
@@ -27,10 +27,10 @@ export async function startReceiver(
   { handlers = 1, projects, known = 0, place }: StartOptions,
 ): Promise<Running> {
   const tally = createTally()
-  const { store, close } = await STORES[storeName].make(place)
+  const made: Made = await STORES[storeName].make(place)
   const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
   const receiver = createReceiver({
-    store: prefilled(store, known),
+    store: known === 0 ? made.store : prefilled(made, known),
     logger: false,
     ...(projects === undefined
       ? { credentials: pair }
@@ -50,7 +50,7 @@ export async function startReceiver(
     },
     async close(options) {
       await receiver.close({ deadlineMs: 1_000 })
-      await close(options)
+      await made.close(options)
     },
   }
 }
