@@ -1,5 +1,6 @@
 /** A server, a process of its own: one contender, and nothing of the others in its memory or its compiled code. */
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CONTENDERS, type ContenderName } from '../contenders/table.ts'
 import type { StartOptions } from '../contenders/contender.ts'
 import { answerQuestions } from '../processes/asking.ts'
@@ -36,6 +37,9 @@ export interface Closed {
   readonly closed: true
 }
 
+/** What a collection leaves to be swept afterwards, on the same core, belongs to it and not to the round. */
+const SWEPT_BYTES_A_MS = 1_048_576
+
 const [name = '', options = '{}'] = process.argv.slice(2)
 // The parent takes both from the same tables.
 const contender = CONTENDERS[name as ContenderName]
@@ -61,7 +65,10 @@ answerQuestions(async (asked): Promise<Listening | Share | ServerState | Closed>
   if ('share' in question) return { handled: tally.handled }
   if (tally.handled !== question.settled)
     throw new Error(`${name}: handlers got ${tally.handled} of ${question.settled} callbacks.`)
-  if (question.gc) globalThis.gc?.()
+  if (question.gc) {
+    globalThis.gc?.()
+    await sleep(process.memoryUsage().heapUsed / SWEPT_BYTES_A_MS)
+  }
   const { user, system } = process.cpuUsage()
   const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
   const lastHandledAtMs = tally.handled === 0 ? 0 : sharedNowMs() - tally.sinceLastMs
