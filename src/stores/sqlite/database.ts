@@ -74,6 +74,17 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
   const latestTime = createLatestTime(db)
   let level: string | undefined
   const identity = fileIdentity(path)
+  /** `db.isTransaction` would say so, but not on Node 22.13. */
+  let inTransaction = false
+
+  /** Some failures, such as a full disk, have done it already. */
+  function rollBack(): void {
+    try {
+      db.exec('ROLLBACK')
+    } catch {
+      // Nothing was open any more.
+    }
+  }
 
   function tellAndRun<T>(nowMs: number, work: () => T): T {
     latestTime.tell(nowMs)
@@ -86,19 +97,22 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
     level = wanted
     try {
       db.exec('BEGIN IMMEDIATE')
+      inTransaction = true
       const result = tellAndRun(nowMs, work)
       db.exec('COMMIT')
       return result
     } catch (error) {
-      if (db.isTransaction) db.exec('ROLLBACK')
+      if (inTransaction) rollBack()
       throw asOurs(error)
+    } finally {
+      inTransaction = false
     }
   }
 
   return {
     db,
     latestNowMs: latestTime.atOpening,
-    transaction: (durable, nowMs, work) => (db.isTransaction ? tellAndRun(nowMs, work) : begin(durable, nowMs, work)),
+    transaction: (durable, nowMs, work) => (inTransaction ? tellAndRun(nowMs, work) : begin(durable, nowMs, work)),
     checkFile() {
       if (path !== ':memory:' && fileIdentity(path) !== identity) throw new MessagingWebhooksError('store_replaced')
     },

@@ -15,11 +15,12 @@ const NONE: Parameters = {}
 /** The names are `:name`, and nothing else in the text looks like one. */
 export function prepare(db: DatabaseSync, sql: string): Statement {
   const names: string[] = []
-  const numbered = sql.replaceAll(/:(\w+)/g, (_, name: string) => {
-    if (!names.includes(name)) names.push(name)
-    return `?${names.indexOf(name) + 1}`
+  // No `?1`: Node 22.13 takes it for a name. A name that comes twice is bound twice.
+  const nameless = sql.replaceAll(/:(\w+)/g, (_, name: string) => {
+    names.push(name)
+    return '?'
   })
-  const statement = db.prepare(numbered)
+  const statement = db.prepare(nameless)
 
   function valuesOf(parameters: Parameters): readonly SQLInputValue[] {
     return names.map((name) => {
