@@ -1,6 +1,6 @@
 /**
- * A batch of events on its way to the other thread: plain values in one list, and all bytes in one buffer. Objects would be
- * copied key by key, with their names; a small Buffer is a slice of a pool, which would be copied whole each time.
+ * A batch of events on its way to the other thread: a list of plain values each, and all bytes in one buffer. Objects would
+ * be copied key by key, with their names; a small Buffer is a slice of a pool, which would be copied whole each time.
  */
 import type { NewEvent } from '../../inbox/store.ts'
 import { encodeRecord } from './encoding.ts'
@@ -10,12 +10,9 @@ export interface EncodedEvent extends Omit<NewEvent, 'record'> {
   readonly record: Buffer
 }
 
-type Value = string | number | boolean
-
 export interface PackedEvents {
-  /** So many for each event, as `pack` writes them. */
-  readonly values: readonly Value[]
-  /** The record and the body of each event. */
+  readonly events: readonly PackedEvent[]
+  /** The record and the body of each event, one after the other. */
   readonly bytes: ArrayBuffer
 }
 
@@ -30,11 +27,10 @@ type PackedEvent = readonly [
   recordBytes: number,
   rawBytes: number,
 ]
-const VALUES = 9
 
 export function packEvents(events: readonly NewEvent[]): PackedEvents {
-  const records = events.map(({ record }) => encodeRecord(record))
-  const parts = events.flatMap(({ raw }, index) => [records[index] ?? EMPTY, raw])
+  const encoded = events.map((event): EncodedEvent => ({ ...event, record: encodeRecord(event.record) }))
+  const parts = encoded.flatMap(({ record, raw }) => [record, raw])
   const bytes = new ArrayBuffer(parts.reduce((sum, part) => sum + part.length, 0))
   const into = new Uint8Array(bytes)
   let end = 0
@@ -42,29 +38,23 @@ export function packEvents(events: readonly NewEvent[]): PackedEvents {
     into.set(part, end)
     end += part.length
   }
-  const values = events.flatMap((event, index): PackedEvent => {
-    const { id, messageKey, order, final, step, awaits, gapUntilMs, raw } = event
-    return [id, messageKey, order, final, step, awaits, gapUntilMs, records[index]?.length ?? 0, raw.length]
-  })
-  return { values, bytes }
+  return { events: encoded.map(packEvent), bytes }
 }
 
-const EMPTY = Buffer.alloc(0)
+function packEvent(event: EncodedEvent): PackedEvent {
+  const { id, messageKey, order, final, step, awaits, gapUntilMs, record, raw } = event
+  return [id, messageKey, order, final, step, awaits, gapUntilMs, record.length, raw.length]
+}
 
-export function unpackEvents({ values, bytes }: PackedEvents): readonly EncodedEvent[] {
-  const events: EncodedEvent[] = []
+export function unpackEvents({ events, bytes }: PackedEvents): readonly EncodedEvent[] {
   let end = 0
   function next(length: number): Buffer {
     const part = Buffer.from(bytes, end, length)
     end += length
     return part
   }
-  for (let from = 0; from < values.length; from += VALUES) {
-    // Only `packEvents` writes them.
-    const packed = values.slice(from, from + VALUES) as unknown as PackedEvent
-    const [id, messageKey, order, final, step, awaits, gapUntilMs, recordBytes, rawBytes] = packed
+  return events.map(([id, messageKey, order, final, step, awaits, gapUntilMs, recordBytes, rawBytes]) => {
     const record = next(recordBytes)
-    events.push({ id, messageKey, order, final, step, awaits, gapUntilMs, record, raw: next(rawBytes) })
-  }
-  return events
+    return { id, messageKey, order, final, step, awaits, gapUntilMs, record, raw: next(rawBytes) }
+  })
 }

@@ -30,9 +30,10 @@ export async function openInThread({
   async function holdIn(started: Calls): Promise<Calls> {
     try {
       if (life !== undefined) await started.call('hold', [life.name])
-      const last = lost.at(-1)
-      if (last !== undefined) await started.call('takeBack', [lost.flatMap(({ ids }) => ids), last.nowMs])
-      lost = []
+      const known = lost
+      const last = known.at(-1)
+      if (last !== undefined) await started.call('takeBack', [known.flatMap(({ ids }) => ids), last.nowMs])
+      lost = lost.slice(known.length)
       return started
     } catch (error) {
       await started.terminate()
