@@ -1,7 +1,7 @@
 /** Settlements that a store may put off: those that nobody waits for, and no others. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { gate, leasingReceiver } from '../support/leasing.ts'
+import { holdFirst, leasingReceiver } from '../support/leasing.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { leasingStore, newLeasing } from '../support/stores.ts'
 
@@ -22,32 +22,23 @@ test('an answer waits for it with answer: handled', async () => {
 
 test('the next event of its message waits for it', async () => {
   const { receiver, url, report, leasing } = await leasingReceiver()
-  const { open, opened } = gate()
-  let handled = 0
-  receiver.on('message.*', async () => {
-    if ((handled += 1) === 1) await opened
-  })
+  const { handled, letGo } = holdFirst(receiver)
   await post(url, report('a', 'queued'))
-  await expect.poll(() => handled).toBe(1)
+  await expect.poll(() => handled).toHaveLength(1)
   await post(url, report('a', 'success'))
-  open()
+  letGo()
   await expect.poll(() => leasing.lazily.slice(0, 1)).toEqual([false])
-  await expect.poll(() => handled).toBe(2)
+  await expect.poll(() => handled).toHaveLength(2)
 })
 
 test('who drains waits for it', async () => {
   const leasing = newLeasing()
   const { receiver, url } = await receiving({ store: leasingStore(leasing) })
-  const { open, opened } = gate()
-  let handled = 0
-  receiver.on('message.*', () => {
-    handled += 1
-    return opened
-  })
+  const { handled, letGo } = holdFirst(receiver)
   await post(url, callback.smsDelivery())
-  await expect.poll(() => handled).toBe(1)
+  await expect.poll(() => handled).toHaveLength(1)
   const drained = receiver.drain()
-  open()
+  letGo()
   await expect.poll(() => leasing.lazily).toEqual([false])
   expect(await drained).toBe(true)
 })

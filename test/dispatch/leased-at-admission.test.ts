@@ -2,7 +2,7 @@
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { atRest } from '../support/fake-clock.ts'
-import { gate, leasingReceiver } from '../support/leasing.ts'
+import { gate, holdFirst, leasingReceiver } from '../support/leasing.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { leasingStore, newLeasing } from '../support/stores.ts'
 
@@ -35,17 +35,13 @@ test('its handlers begin when the answer has been written, not before', async ()
 
 test('what is admitted while its message runs comes next, at once and in order', async () => {
   const { receiver, url, report, leasing } = await leasingReceiver()
-  const { open, opened } = gate()
-  const handled: string[] = []
-  receiver.on('message.*', async ({ status }) => {
-    if (handled.push(status) === 1) await opened
-  })
+  const { handled, letGo } = holdFirst(receiver)
   await post(url, report('a', 'queued'))
   await expect.poll(() => handled).toEqual(['queued'])
   await post(url, report('a', 'network_failure'))
   await post(url, report('a', 'success'))
   expect(handled).toEqual(['queued'])
-  open()
+  letGo()
   // The clock stands still: nothing of this waits for a timer.
   await expect.poll(() => handled).toEqual(['queued', 'network_failure', 'success'])
   await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0 })
@@ -127,11 +123,7 @@ describe('attempts that end well', () => {
 
   test('leave nothing behind that somebody else put there meanwhile', async () => {
     const { receiver, leasing, clock, send } = await leasingReceiver()
-    const { open, opened } = gate()
-    const handled: string[] = []
-    receiver.on('message.*', async ({ status }) => {
-      if (handled.push(status) === 1) await opened
-    })
+    const { handled, letGo } = holdFirst(receiver)
     await send('a')
     await expect.poll(() => handled).toHaveLength(1)
     // Another process admits it, and nobody is told.
@@ -139,7 +131,7 @@ describe('attempts that end well', () => {
     const nowMs = clock.now()
     if (first !== undefined)
       await leasing.elsewhere?.admit([{ ...first, id: 'f'.repeat(32), order: `${first.order}z` }], nowMs)
-    open()
+    letGo()
     await expect.poll(() => receiver.stats()).toMatchObject({ running: 0, unsettled: 1 })
     await clock.advance(5)
     await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0 })

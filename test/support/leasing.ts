@@ -1,4 +1,5 @@
 /** A receiver whose store leases events as it admits them, and what tests of it share. */
+import type { Receiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { fakeClock } from './fake-clock.ts'
 import { post, receiving } from './receiving.ts'
@@ -14,6 +15,16 @@ export async function leasingReceiver(options: Parameters<typeof receiving>[0] =
   const timestamp = Math.floor(clock.now() / 1_000)
   const report = (messageId: string, status = 'success') => callback.smsDelivery({ messageId, status, timestamp })
   return { ...all, clock, leasing, report, send: (messageId: string) => post(all.url, report(messageId)) }
+}
+
+/** Handles every report, and the first one not before it is let go. */
+export function holdFirst({ on }: Pick<Receiver, 'on'>) {
+  const { open, opened } = gate()
+  const handled: string[] = []
+  on('message.*', async ({ status }) => {
+    if (handled.push(status) === 1) await opened
+  })
+  return { handled, letGo: open }
 }
 
 /** Something to wait for until a test says so. */
