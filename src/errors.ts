@@ -176,6 +176,14 @@ export const ERRORS = {
     'The store refuses an event in every form; it is set aside in the spool and tried again at the next start.',
     'Please report it, with `cause`.',
   ],
+  event_damaged: [
+    'What the store holds of an event cannot be read; it was set aside as a dead letter, and everything else goes on.',
+    'Look at what else writes to the store, and at its disk; `receiver.deadLetters()` shows what is left of it.',
+  ],
+  state_damaged: [
+    'What the store holds of a message’s state cannot be read; it was made anew, as far as its events tell.',
+    'Look at what else writes to the store, and at its disk.',
+  ],
   transaction_failed: [
     'What handlers wrote through `context.transaction` could not be committed and was undone; the event is tried again.',
     '`cause` is what the database said. Throw what a failed statement throws: a transaction does not survive it.',

@@ -102,6 +102,7 @@ export const PROBLEMS = {
   unknown_shape: 'the body has the shape of no delivery report, and the middleware was mounted without a kind',
   unknown_subscription: 'it is not clear which of the four subscription types the callback is',
   store_refused: 'the store refused the event as it was read, so only its bytes are kept',
+  damaged: 'what the store held of the event was damaged; what is left of it is a dead letter',
   schema_refused: 'your schema refused the payload',
   schema_failed: 'your schema threw, or did not answer in time',
 } as const

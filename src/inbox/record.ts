@@ -1,14 +1,17 @@
-/** What is kept of an event beside its bytes: small, plain, and safe to write as JSON. */
-import type {
-  CallbackKind,
-  Carrier,
-  Failure,
-  Oddity,
-  Problem,
-  Proof,
-  ReportType,
-  StatusCode,
-  TimestampSource,
+/** What is kept of an event beside its bytes: small, plain, and safe to write as JSON. Stores read it back with `readRecord`. */
+import {
+  CALLBACK_KINDS,
+  PROBLEMS,
+  REPORT_TYPES,
+  type CallbackKind,
+  type Carrier,
+  type Failure,
+  type Oddity,
+  type Problem,
+  type Proof,
+  type ReportType,
+  type StatusCode,
+  type TimestampSource,
 } from '../events.ts'
 
 /** A delivery report in the one vocabulary. */
@@ -38,4 +41,113 @@ export interface EventRecord {
   /** Why the body could not be read; such an event is `unrecognized`. */
   readonly problem?: Problem
   readonly report?: Report
+}
+
+/**
+ * What a store reads back of a record that it wrote as JSON; undefined where it is damaged. Somebody else's tool, a failing
+ * disk or another version of this package may have written it, and a record that is half read would become a wrong event.
+ */
+export function readRecord(json: Uint8Array | undefined): EventRecord | undefined {
+  const value = parse(json)
+  return isEventRecord(value) ? value : undefined
+}
+
+/**
+ * The record of an event of which the rest is damaged: what can still be read of the old one (`json`), under
+ * `problem: 'damaged'`. `sinceMs` stands in for its time, as far as anything says when it came.
+ */
+export function damagedRecord(json: Uint8Array | undefined, sinceMs: number): EventRecord {
+  const left = parse(json)
+  const { project, kind, proof, receivedAtMs } = isObject(left) ? left : NOTHING
+  const arrivedAtMs = isTime(receivedAtMs) ? receivedAtMs : isTime(sinceMs) ? sinceMs : 0
+  return {
+    project: typeof project === 'string' ? project : undefined,
+    kind: CALLBACK_KINDS.find((each) => each === kind),
+    timestamp: Math.floor(arrivedAtMs / 1_000),
+    timestampSource: 'arrival',
+    receivedAtMs: arrivedAtMs,
+    // It was proved before it was stored; where nothing says how, nobody shall take it for more than the weaker proof.
+    proof: PROOFS.find((each) => each === proof) ?? 'authKey',
+    problem: 'damaged',
+  }
+}
+
+const NOTHING: Readonly<Record<string, unknown>> = {}
+const PROOFS: readonly Proof[] = ['authKey', 'signature', 'both']
+const TIMESTAMP_SOURCES: readonly TimestampSource[] = ['payload', 'signature', 'arrival']
+const CARRIERS: readonly Carrier[] = ['carrierA', 'carrierB']
+const FAILURES: readonly Failure['kind'][] = ['transient', 'permanent', 'unreachable']
+/** What a `Date` can hold. */
+const LAST_TIME_MS = 8.64e15
+
+function parse(json: Uint8Array | undefined): unknown {
+  if (json === undefined) return undefined
+  try {
+    return JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isEventRecord(value: unknown): value is EventRecord {
+  if (!isObject(value)) return false
+  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = value
+  return (
+    isTextOrNone(project) &&
+    isOneOfOrNone(CALLBACK_KINDS, kind) &&
+    typeof timestamp === 'number' &&
+    isTime(timestamp * 1_000) &&
+    isOneOf(TIMESTAMP_SOURCES, timestampSource) &&
+    isTime(receivedAtMs) &&
+    isOneOf(PROOFS, proof) &&
+    (oddities === undefined || (Array.isArray(oddities) && oddities.every((each) => typeof each === 'string'))) &&
+    (problem === undefined || (typeof problem === 'string' && Object.hasOwn(PROBLEMS, problem))) &&
+    (report === undefined || isReport(report))
+  )
+}
+
+function isReport(value: unknown): value is Report {
+  if (!isObject(value)) return false
+  const { type, messageId, channel, network, carrier, recipient, status, statusCode, scheduled, failure } = value
+  return (
+    isOneOf(REPORT_TYPES, type) &&
+    typeof messageId === 'string' &&
+    typeof channel === 'string' &&
+    isTextOrNone(network) &&
+    isOneOfOrNone(CARRIERS, carrier) &&
+    isTextOrNone(recipient) &&
+    typeof status === 'string' &&
+    (statusCode === undefined || Number.isSafeInteger(statusCode)) &&
+    (scheduled === undefined || typeof scheduled === 'boolean') &&
+    (failure === undefined || isFailure(failure))
+  )
+}
+
+function isFailure(value: unknown): value is Failure {
+  return (
+    isObject(value) &&
+    isOneOf(FAILURES, value['kind']) &&
+    typeof value['resend'] === 'boolean' &&
+    isTextOrNone(value['reason'])
+  )
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Math.abs(value) <= LAST_TIME_MS
+}
+
+function isTextOrNone(value: unknown): boolean {
+  return value === undefined || typeof value === 'string'
+}
+
+function isOneOf(words: readonly unknown[], value: unknown): boolean {
+  return words.includes(value)
+}
+
+function isOneOfOrNone(words: readonly unknown[], value: unknown): boolean {
+  return value === undefined || words.includes(value)
 }

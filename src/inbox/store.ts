@@ -11,6 +11,21 @@
 import type { MessagingWebhooksError } from '../errors.ts'
 import type { EventRecord } from './record.ts'
 
+/*
+ * Damage. What a store holds may be spoilt behind its back: by another tool, a failing disk, a newer version. One event never
+ * harms another, so no verb rejects for it:
+ *
+ * - An event that cannot be read, or cannot be handed over for what its row says, is set aside alone: `claim` makes a dead
+ *   letter of it instead of handing it over, with `damagedRecord` and the bytes that are left (none: an empty buffer), and the
+ *   later ones of its message go on. Of one whose row is gone nothing is left to set aside; its message goes on too.
+ * - The state of a message that cannot be read (what was handed over, steps, latest state, tokens, times) is made anew as far
+ *   as the events tell, by whichever verb meets it: better a repetition, or a report that comes as itself where it was late,
+ *   than a loss. Tokens still grow.
+ * - Each is reported once, by `host.report`, as `event_damaged` or `state_damaged`, with the id and the place (such as
+ *   `events.record`), and never a value. Reading pages, latest states and counts reports nothing.
+ * - What no verb would meet any more, such as a message that is due no more while an event of it waits, is found by `prune`.
+ */
+
 /** Now or later: a store in memory answers at once, so that the hot path has no promise in it. */
 export type Awaitable<T> = T | Promise<T>
 

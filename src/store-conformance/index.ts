@@ -5,12 +5,13 @@ import { ADMISSION } from './admission.ts'
 import { BYTES } from './bytes.ts'
 import { CLAIMING } from './claiming.ts'
 import { DURABILITY } from './durability.ts'
+import { checkDamage, MOMENTS } from './damage.ts'
 import { checkInterleavings } from './interleavings.ts'
 import { LATEST } from './latest.ts'
 import { SETTLING } from './settling.ts'
 import { runOnFreshStore, type ConformanceCase, type ConformanceOptions, type Need } from './suite.ts'
 
-export type { ConformanceOptions, StoreUnderTest } from './suite.ts'
+export type { ConformanceOptions, Damage, DamageTarget, StoreUnderTest } from './suite.ts'
 
 const CONCERNS: Readonly<Record<string, readonly ConformanceCase[]>> = {
   admission: ADMISSION,
@@ -30,7 +31,7 @@ const INTERLEAVINGS = 100
  * must be opened so that it takes each `nowMs` for its now. Needs the optional peer dependency `fast-check`.
  */
 export function storeConformance(options: ConformanceOptions): void {
-  const { test, makeStore, capabilities, interleavings = INTERLEAVINGS } = options
+  const { test, makeStore, capabilities, damages, interleavings = INTERLEAVINGS } = options
   const { skip = (name, reason) => console.log(`skipped: ${name} (${reason})`) } = options
   for (const [concern, cases] of Object.entries(CONCERNS)) {
     for (const { name, needs, run } of cases) {
@@ -40,6 +41,11 @@ export function storeConformance(options: ConformanceOptions): void {
       else skip(title, `the ${capabilities.name} store ${lacking}`)
     }
   }
+  if (damages === undefined) skip('damage', `nobody can reach what the ${capabilities.name} store holds`)
+  for (const damage of damages ?? [])
+    for (const moment of MOMENTS)
+      test(`damage: ${damage.name}, ${moment}`, () =>
+        runOnFreshStore(makeStore, (fixture) => checkDamage(fixture, damage, moment)))
   test('interleavings: every random sequence of steps agrees with the plain model', () =>
     checkInterleavings(async () => {
       const { store, dispose } = await makeStore()

@@ -1,11 +1,33 @@
 /** What a conformance test is given, and how it is told to a test runner. */
+import type { MessagingWebhooksError } from '../errors.ts'
 import type { Awaitable, OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
+
+/** Which event is to be spoilt, or whose message. */
+export interface DamageTarget {
+  readonly id: string
+  readonly messageKey: string
+}
+
+/** A field of what the store keeps, and what another tool, a failing disk or a newer version makes of it. */
+export interface Damage {
+  /** Such as `events.record: not JSON`. */
+  readonly name: string
+  /**
+   * What is left of an event that waits: `whole`, it is handed over as it was; `part`, it becomes a dead letter with the bytes
+   * that it came with; `less`, a dead letter without them; `nothing`, no trace of it; `either`, handed over or a dead letter.
+   */
+  readonly leaves: 'whole' | 'part' | 'less' | 'nothing' | 'either'
+  /** Nothing tells any more that the rest of its message belongs together, so it need not come in order. */
+  readonly scatters?: true
+}
 
 /** A fresh, empty store for one test. */
 export interface StoreUnderTest {
   readonly store: Store<object>
   /** Called when the test is over; closes nothing that the suite has opened itself. */
   readonly dispose?: () => Awaitable<void>
+  /** Does, around the open store, the damage of that name to this event or its message. */
+  readonly damage?: (name: string, target: DamageTarget) => Awaitable<void>
 }
 
 export interface ConformanceOptions {
@@ -16,6 +38,8 @@ export interface ConformanceOptions {
   readonly makeStore: () => Awaitable<StoreUnderTest>
   /** What the store says of itself. */
   readonly capabilities: StoreCapabilities
+  /** What can be spoilt behind the store's back, each field in each way; none for a store that nobody can reach. */
+  readonly damages?: readonly Damage[]
   /** How many random interleavings are tried. Default 100. */
   readonly interleavings?: number
 }
@@ -36,6 +60,10 @@ export interface Fixture {
   readonly open: OpenStore<object>
   /** Closes the store and opens it again, as a restart does. */
   readonly reopen: () => Promise<OpenStore<object>>
+  /** What the store has reported. */
+  readonly reports: readonly MessagingWebhooksError[]
+  /** Spoils something; see `StoreUnderTest`. */
+  readonly damage: (name: string, target: DamageTarget) => Promise<void>
 }
 
 /** Runs one case on a fresh store, and leaves nothing open whatever happens. */
@@ -43,8 +71,10 @@ export async function runOnFreshStore(
   makeStore: ConformanceOptions['makeStore'],
   run: ConformanceCase['run'],
 ): Promise<void> {
-  const { store, dispose } = await makeStore()
-  const host = { onWork() {} }
+  const under = await makeStore()
+  const { store, dispose } = under
+  const reports: MessagingWebhooksError[] = []
+  const host = { onWork() {}, report: (error: MessagingWebhooksError) => void reports.push(error) }
   let open = await store.open(host)
   const fixture: Fixture = {
     capabilities: store.capabilities,
@@ -55,6 +85,11 @@ export async function runOnFreshStore(
       await open.close()
       open = await store.open(host)
       return open
+    },
+    reports,
+    async damage(name, target) {
+      if (under.damage === undefined) throw new TypeError('`damages` are given, and `makeStore` gives no `damage`.')
+      await under.damage(name, target)
     },
   }
   try {
