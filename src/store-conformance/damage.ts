@@ -6,7 +6,7 @@ import type { Damage, Fixture } from './suite.ts'
 
 /** When it is spoilt. */
 export const MOMENTS = ['while it waits', 'before a restart', 'while leased', 'once settled', 'once dead'] as const
-export type Moment = (typeof MOMENTS)[number]
+type Moment = (typeof MOMENTS)[number]
 
 const OTHERS = 197
 const LATER = 100
