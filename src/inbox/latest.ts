@@ -1,5 +1,5 @@
 /** The newest state of a message: a merge that never goes back, whatever the order of arrival. */
-import type { EventRecord, Report } from './record.ts'
+import { isEventRecord, isObject, type EventRecord, type Report } from './record.ts'
 import type { StoredLatest } from './store.ts'
 
 /** More final reports than this are not kept for one message; the newest stay. */
@@ -33,6 +33,15 @@ export function mergeLatest(
 }
 
 const NO_FINALS: readonly FinalReport[] = []
+
+/** Whether a value that a store has read back is what `mergeLatest` made. */
+export function isMessageLatest(value: unknown): value is MessageLatest {
+  return isFinalReport(value) && 'finals' in value && Array.isArray(value.finals) && value.finals.every(isFinalReport)
+}
+
+function isFinalReport(value: unknown): value is FinalReport {
+  return isObject(value) && typeof value['order'] === 'string' && isEventRecord(value['record'])
+}
 
 function withFinal(known: readonly FinalReport[], report: FinalReport): readonly FinalReport[] {
   if (known.some((other) => other.order === report.order)) return known

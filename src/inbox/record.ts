@@ -89,11 +89,12 @@ function parse(json: Uint8Array | undefined): unknown {
   }
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function isEventRecord(value: unknown): value is EventRecord {
+/** Whether a value that a store has read back is a record. */
+export function isEventRecord(value: unknown): value is EventRecord {
   if (!isObject(value)) return false
   const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = value
   return (

@@ -4,9 +4,11 @@
  */
 import { mergeLatest, type MessageLatest } from '../../inbox/latest.ts'
 import { isLate } from '../../inbox/order.ts'
+import { readRecord } from '../../inbox/record.ts'
 import type { Admission, ClaimRequest } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
-import { decodeRecord, digestBytes, encodeFirst, encodeLatest } from './encoding.ts'
+import type { DamageControl } from './damage.ts'
+import { digestBytes, encodeFirst, encodeLatest } from './encoding.ts'
 import { handedWith } from './handed.ts'
 import { readMessage, UNKNOWN_MESSAGE, type MessageRow } from './message-row.ts'
 import type { EncodedEvent } from './packing.ts'
@@ -38,7 +40,11 @@ interface Admitted {
 const DUPLICATE: Admitted = { admission: 'duplicate', token: 0 }
 
 /** `holder` says under whose name to lease; null for nobody's. */
-export function createAdmission({ db, transaction, checkFile }: Database, holder: () => number | null): Admitting {
+export function createAdmission(
+  { db, transaction, checkFile }: Database,
+  holder: () => number | null,
+  damage: DamageControl,
+): Admitting {
   const insertEvent = prepare(db, INSERT_EVENT)
   const findEvent = prepare(db, FIND_EVENT)
   const findMessage = prepare(db, FIND_MESSAGE)
@@ -68,16 +74,18 @@ export function createAdmission({ db, transaction, checkFile }: Database, holder
     const waits = !late && awaits !== 0 && (known.steps & awaits) === 0
     const due = waits ? event.gapUntilMs : nowMs
     const leased = leaseUntilMs !== undefined && !waits && known.idle
-    const leaseToken = leased ? known.token + 1 : 0
+    const token =
+      known.token < Number.MAX_SAFE_INTEGER || found === undefined ? known.token : damage.tokenAfter(found.message)
+    const leaseToken = leased ? token + 1 : 0
     const steps = known.steps | step
-    const latest = latestWith(event, known.latest)
+    const latest = latestWith(event, found === undefined ? undefined : latestOf(found, event.messageKey))
     let message = found?.message ?? 0
     if (known.idle) {
       const roused = {
         steps,
         latest,
         ...(leased ? handedWith(known, order, final) : { handed: known.handed, handedOpen: known.handedOpen }),
-        token: leased ? leaseToken : known.token,
+        token: leased ? leaseToken : token,
         leaseToken,
         holder: leased ? holder() : null,
         due: leased ? leaseUntilMs : due,
@@ -106,9 +114,15 @@ export function createAdmission({ db, transaction, checkFile }: Database, holder
   }
 
   /** An event of a message of which others wait: it may come before them, or be what they wait for. */
-  function joinOthers({ message, leaseToken }: MessageRow, step: number, nowMs: number): void {
+  function joinOthers({ message, held }: MessageRow, step: number, nowMs: number): void {
     if (step !== 0) closeGap.run({ message, step, now: nowMs })
-    if (leaseToken === 0) scheduleMessage.run({ message })
+    if (!held) scheduleMessage.run({ message })
+  }
+
+  function latestOf({ message, latest }: MessageRow, messageKey: string): MessageLatest | undefined {
+    if (latest !== 'damaged') return latest
+    damage.restored('messages.latest', `message ${messageKey}`)
+    return damage.latestOf(message)
   }
 
   function admitAll(
@@ -147,7 +161,9 @@ export function createAdmission({ db, transaction, checkFile }: Database, holder
 function latestWith(event: EncodedEvent, latest: MessageLatest | undefined): Buffer | null {
   if (event.order === '') return encodeLatest(latest)
   if (latest === undefined) return encodeFirst(event)
-  return encodeLatest(mergeLatest(latest, { ...event, record: decodeRecord(event.record) }))
+  // It was encoded a moment ago.
+  const record = readRecord(event.record)
+  return encodeLatest(record === undefined ? latest : mergeLatest(latest, { ...event, record }))
 }
 
 function countByMessage(events: readonly EncodedEvent[]): ReadonlyMap<string, number> {

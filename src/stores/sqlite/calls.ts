@@ -2,7 +2,16 @@
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { OPENED, WORK_CAME, type Reply, type Request, type Verb, type WorkerSettings } from './protocol.ts'
+import {
+  OPENED,
+  REPORT,
+  WORK_CAME,
+  type OurError,
+  type Reply,
+  type Request,
+  type Verb,
+  type WorkerSettings,
+} from './protocol.ts'
 
 /** TypeScript's own files run as they are in development; what is published is JavaScript. */
 const WORKER_FILE = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
@@ -28,8 +37,14 @@ interface Pending {
   readonly reject: (error: unknown) => void
 }
 
+/** Who hears what the thread says of itself. */
+export interface CallsHost {
+  readonly onWork: () => void
+  readonly report: (error: MessagingWebhooksError) => void
+}
+
 /** Starts the thread; rejects where the file cannot be opened. */
-export async function startCalls(settings: WorkerSettings, onWork: () => void): Promise<Calls> {
+export async function startCalls(settings: WorkerSettings, { onWork, report }: CallsHost): Promise<Calls> {
   const worker = new Worker(WORKER_FILE, { workerData: settings, name: 'messaging-webhooks sqlite' })
   // The machine's own, whatever clock the receiver has: nothing here is put off until a test moves on.
   const clock = systemClock()
@@ -56,6 +71,12 @@ export async function startCalls(settings: WorkerSettings, onWork: () => void): 
   function answered(reply: Reply): void {
     if (reply.number === WORK_CAME) {
       onWork()
+      return
+    }
+    if (reply.number === REPORT && reply.ok) {
+      // What the thread's own report wrote.
+      const { code, detail } = reply.value as OurError
+      report(new MessagingWebhooksError(code, detail))
       return
     }
     const place = pending.findIndex(({ number }) => number === reply.number)

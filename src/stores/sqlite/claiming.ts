@@ -1,10 +1,11 @@
 /** Handing events over, each under a lease on its message. */
+import { readRecord } from '../../inbox/record.ts'
 import type { Claim, ClaimRequest, ClaimResult } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
-import { decodeRecord } from './encoding.ts'
+import { LONGEST_WAIT_MS, type DamageControl } from './damage.ts'
 import { handedWith } from './handed.ts'
 import { prepare } from './prepare.ts'
-import { bytes, integer, text, type Row } from './row.ts'
+import { blob, integer, text, type Row } from './row.ts'
 import { CLAIM_EVENT } from './statements/claim-event.ts'
 import { FIND_DUE } from './statements/find-due.ts'
 import { FIRST_WAITING } from './statements/first-waiting.ts'
@@ -12,10 +13,14 @@ import { LEASE_MESSAGE } from './statements/lease-message.ts'
 import { NEXT_DUE } from './statements/next-due.ts'
 import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
 
+/** More have never been made. */
+const MOST_ATTEMPTS = 2 ** 31
+
 /** `holder` says under whose name to lease; null for nobody's. */
 export function createClaiming(
   { db, transaction }: Database,
   holder: () => number | null,
+  damage: DamageControl,
 ): (request: ClaimRequest) => ClaimResult {
   const findDue = prepare(db, FIND_DUE)
   const firstWaiting = prepare(db, FIRST_WAITING)
@@ -26,15 +31,24 @@ export function createClaiming(
 
   function claimFirst(row: Row, request: ClaimRequest): Claim | undefined {
     const message = integer(row, 'rowid')
+    const { nowMs } = request
     const first = firstWaiting.get({ message })
     // The lease has run out, but the first event is to be tried again later, or there is none any more.
-    if (first === undefined || integer(first, 'due') > request.nowMs) {
+    if (first === undefined || isLater(integer(first, 'due'), nowMs)) {
       scheduleMessage.run({ message })
       return undefined
     }
-    const token = integer(row, 'token') + 1
+    const record = readRecord(blob(first, 'record'))
+    const raw = blob(first, 'raw')
+    if (record === undefined || raw === undefined) {
+      damage.setAside(first, record === undefined ? 'events.record' : 'events.raw', nowMs)
+      return claimFirst(row, request)
+    }
+    const known = integer(row, 'token')
+    const token = known < Number.MAX_SAFE_INTEGER ? known + 1 : damage.tokenAfter(message)
     const handed = { handed: text(row, 'handed'), handedOpen: text(row, 'handed_open') }
-    claimEvent.run({ seq: integer(first, 'seq'), token })
+    const attempt = Math.min(integer(first, 'attempts'), MOST_ATTEMPTS) + 1
+    claimEvent.run({ seq: integer(first, 'seq'), token, attempts: attempt })
     leaseMessage.run({
       message,
       token,
@@ -46,11 +60,11 @@ export function createClaiming(
       id: text(first, 'id'),
       messageKey: text(row, 'key'),
       token,
-      attempt: integer(first, 'attempts') + 1,
+      attempt,
       late: integer(first, 'late') === 1,
       replay: integer(first, 'replay') === 1,
-      record: decodeRecord(bytes(first, 'record')),
-      raw: bytes(first, 'raw'),
+      record,
+      raw,
     }
   }
 
@@ -80,4 +94,9 @@ export function createClaiming(
       return { claims, nextDueMs: nextDueMs(request) }
     })
   }
+}
+
+/** An absurd time is as good as now. */
+function isLater(dueMs: number, nowMs: number): boolean {
+  return dueMs > nowMs && dueMs <= nowMs + LONGEST_WAIT_MS
 }

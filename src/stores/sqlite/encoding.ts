@@ -1,14 +1,9 @@
 /** Records as bytes: JSON escapes lone surrogates and NUL, and a BLOB has no opinion on what is text. */
-import type { MessageLatest } from '../../inbox/latest.ts'
+import { isMessageLatest, type MessageLatest } from '../../inbox/latest.ts'
 import type { EventRecord } from '../../inbox/record.ts'
 
 export function encodeRecord(record: EventRecord): Buffer {
   return Buffer.from(JSON.stringify(record))
-}
-
-/** What `encodeRecord` wrote; only this package writes the column. */
-export function decodeRecord(bytes: Buffer): EventRecord {
-  return JSON.parse(bytes.toString('utf8')) as EventRecord
 }
 
 export function encodeLatest(latest: MessageLatest | undefined): Buffer | null {
@@ -26,8 +21,14 @@ export function encodeFirst(report: {
   return Buffer.from(`{${newest},"finals":[${final ? `{${newest}}` : ''}]}`)
 }
 
-export function decodeLatest(value: unknown): MessageLatest | undefined {
-  return value instanceof Uint8Array ? (JSON.parse(Buffer.from(value).toString('utf8')) as MessageLatest) : undefined
+/** Undefined where it is damaged. */
+export function decodeLatest(bytes: Buffer): MessageLatest | undefined {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    return isMessageLatest(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** A digest of 32 hexadecimal digits as its 16 bytes. */

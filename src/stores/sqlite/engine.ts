@@ -1,7 +1,9 @@
 /** The store contract on one SQLite connection, synchronously; store.ts decides in which thread it runs. */
+import type { MessagingWebhooksError } from '../../errors.ts'
 import type { Admission, ClaimRequest, ClaimResult, OpenStore, Settlement } from '../../inbox/store.ts'
 import { createAdmission } from './admission.ts'
 import { createClaiming } from './claiming.ts'
+import { createDamageControl } from './damage.ts'
 import type { Database } from './database.ts'
 import type { Holders } from './holders.ts'
 import type { EncodedEvent } from './packing.ts'
@@ -12,14 +14,22 @@ import { createSettling } from './settling.ts'
 import { createTakingBack } from './taking-back.ts'
 
 /** The verbs of the contract, each one transaction. */
-export function createEngine(database: Database, retention: Retention, holders: Holders): SyncStore {
+export function createEngine(options: {
+  readonly database: Database
+  readonly retention: Retention
+  readonly holders: Holders
+  /** Something is wrong though every verb succeeds. */
+  readonly report: (error: MessagingWebhooksError) => void
+}): SyncStore {
+  const { database, retention, holders } = options
+  const damage = createDamageControl(database, options.report)
   return {
     latestNowMs: database.latestNowMs,
-    ...createAdmission(database, () => holders.own),
-    claim: createClaiming(database, () => holders.own),
+    ...createAdmission(database, () => holders.own, damage),
+    claim: createClaiming(database, () => holders.own, damage),
     ...createSettling(database),
-    ...createReading(database),
-    prune: createPruning(database, retention),
+    ...createReading(database, damage),
+    prune: createPruning(database, retention, damage),
     takeBack: createTakingBack(database),
     hold: holders.hold,
     close() {

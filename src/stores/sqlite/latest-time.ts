@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { prepare } from './prepare.ts'
 import { integer } from './row.ts'
+import { BEGIN_TIME } from './statements/begin-time.ts'
 import { FIND_LATEST_TIME } from './statements/find-latest-time.ts'
 import { TELL_TIME } from './statements/tell-time.ts'
 
@@ -18,6 +19,7 @@ interface LatestTime {
 export function createLatestTime(db: DatabaseSync): LatestTime {
   const tellTime = prepare(db, TELL_TIME)
   const row = prepare(db, FIND_LATEST_TIME).get()
+  if (row === undefined) prepare(db, BEGIN_TIME).run()
   let told = row === undefined ? 0 : integer(row, 'told')
   return {
     atOpening: told === 0 ? undefined : told,

@@ -1,7 +1,7 @@
 /** What is known of a message, apart from its events. */
 import type { MessageLatest } from '../../inbox/latest.ts'
 import { decodeLatest } from './encoding.ts'
-import { integer, text, type Row } from './row.ts'
+import { blob, integer, text, type Row } from './row.ts'
 
 interface KnownMessage {
   /** The chat-app steps seen, as bits. */
@@ -11,9 +11,9 @@ interface KnownMessage {
   readonly handedOpen: string
   /** Of the last lease; 0 before the first. */
   readonly token: number
-  /** 0 while nobody holds the message. */
-  readonly leaseToken: number
-  readonly latest: MessageLatest | undefined
+  /** Somebody holds the message, or did and has let the lease run out. */
+  readonly held: boolean
+  readonly latest: MessageLatest | 'damaged' | undefined
   /** Nothing of it waits or is in anybody's hands. */
   readonly idle: boolean
 }
@@ -28,21 +28,21 @@ export const UNKNOWN_MESSAGE: KnownMessage = {
   handed: '',
   handedOpen: '',
   token: 0,
-  leaseToken: 0,
+  held: false,
   latest: undefined,
   idle: true,
 }
 
 export function readMessage(row: Row): MessageRow {
-  const leaseToken = integer(row, 'lease_token')
+  const latest = blob(row, 'latest')
   return {
     message: integer(row, 'rowid'),
     steps: integer(row, 'steps'),
     handed: text(row, 'handed'),
     handedOpen: text(row, 'handed_open'),
     token: integer(row, 'token'),
-    leaseToken,
-    latest: decodeLatest(row['latest']),
-    idle: leaseToken === 0 && row['due'] === null,
+    held: integer(row, 'held') !== 0,
+    latest: latest && (decodeLatest(latest) ?? 'damaged'),
+    idle: integer(row, 'idle') !== 0,
   }
 }

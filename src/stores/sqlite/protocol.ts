@@ -33,6 +33,9 @@ export const OPENED = 0
 /** The number of a reply that nobody asked for: another process has written to the file, or has died. */
 export const WORK_CAME = -1
 
+/** The number of a reply that nobody asked for: something is wrong, an `OurError`. */
+export const REPORT = -2
+
 export interface Request {
   readonly number: number
   readonly verb: Verb

@@ -1,4 +1,5 @@
 /** Forgetting what is older than its retention, in steps so small that admission does not feel them. */
+import type { DamageControl } from './damage.ts'
 import type { Database } from './database.ts'
 import { prepare } from './prepare.ts'
 import { FORGET_DEAD } from './statements/forget-dead.ts'
@@ -18,7 +19,11 @@ const DAY_MS = 86_400_000
 const ROWS_A_STEP = 500
 
 /** One call is one step: at most so many rows of each kind. Returns how many were forgotten. */
-export function createPruning({ db, transaction }: Database, retention: Retention): (nowMs: number) => number {
+export function createPruning(
+  { db, transaction }: Database,
+  retention: Retention,
+  damage: DamageControl,
+): (nowMs: number) => number {
   const forgetDead = prepare(db, FORGET_DEAD)
   const forgetPayloads = prepare(db, FORGET_PAYLOADS)
   const forgetEvents = prepare(db, FORGET_EVENTS)
@@ -33,6 +38,7 @@ export function createPruning({ db, transaction }: Database, retention: Retentio
       const payloads = forgetPayloads.run(before(nowMs, retention.retentionDays)).changes
       const events = forgetEvents.run(before(nowMs, Math.max(retention.dedupeDays, retention.retentionDays))).changes
       const messages = forgetMessages.run({ after, limit: ROWS_A_STEP }).changes
+      damage.findAstray(nowMs)
       const last = db.prepare('SELECT max(rowid) AS last FROM messages').get()?.['last']
       after = typeof last === 'number' && after + ROWS_A_STEP < last ? after + ROWS_A_STEP : 0
       return Number(dead) + Number(payloads) + Number(events) + Number(messages)

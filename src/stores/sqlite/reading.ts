@@ -1,10 +1,12 @@
 /** What is asked of the file and changes nothing in it. */
+import { damagedRecord, readRecord } from '../../inbox/record.ts'
 import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../inbox/store.ts'
+import type { DamageControl } from './damage.ts'
 import type { Database } from './database.ts'
-import { decodeRecord, digestBytes } from './encoding.ts'
+import { digestBytes } from './encoding.ts'
 import { readMessage } from './message-row.ts'
 import { prepare } from './prepare.ts'
-import { bytes, integer, text, type Row } from './row.ts'
+import { blob, integer, text, type Row } from './row.ts'
 import { COUNTS } from './statements/counts.ts'
 import { DEAD_LETTERS } from './statements/dead-letters.ts'
 import { FIND_MESSAGE } from './statements/find-message.ts'
@@ -15,24 +17,27 @@ interface Reading {
   counts(): StoreCounts
 }
 
-export function createReading({ db }: Database): Reading {
+/** The place before the first dead letter. */
+const BEFORE_ALL = [-(2n ** 63n), 0n] as const
+const NO_BYTES = Buffer.alloc(0)
+
+export function createReading({ db }: Database, damage: DamageControl): Reading {
   const findMessage = prepare(db, FIND_MESSAGE)
   const deadLetters = prepare(db, DEAD_LETTERS)
   const counts = prepare(db, COUNTS)
   return {
     latest(messageKey) {
       const row = findMessage.get({ key: digestBytes(messageKey) })
-      const latest = row && readMessage(row).latest
+      const found = row && readMessage(row)
+      const latest = found?.latest === 'damaged' ? damage.latestOf(found.message) : found?.latest
       return latest && { record: latest.record, finals: latest.finals.map(({ record }) => record) }
     },
     deadLetters({ after, limit }) {
-      const [endedAt = 0, seq = 0] = after === undefined ? [] : after.split('.').map(Number)
+      const [endedAt, seq] = placeOf(after)
       const rows = deadLetters.all({ endedAt, seq, limit: limit + 1 })
       const items = rows.slice(0, limit).map(readDeadLetter)
       const last = rows[limit - 1]
-      return rows.length > limit && last !== undefined
-        ? { items, next: `${integer(last, 'ended_at')}.${integer(last, 'seq')}` }
-        : { items }
+      return rows.length > limit && last !== undefined ? { items, next: text(last, 'place') } : { items }
     },
     counts() {
       const row = counts.get()
@@ -43,12 +48,20 @@ export function createReading({ db }: Database): Reading {
 }
 
 function readDeadLetter(row: Row): StoredDeadLetter {
+  const { error } = row
+  const json = blob(row, 'record')
+  const raw = blob(row, 'raw')
   return {
     id: text(row, 'id'),
     attempts: integer(row, 'attempts'),
-    error: text(row, 'error'),
+    error: typeof error === 'string' ? error : '',
     diedAtMs: integer(row, 'ended_at'),
-    record: decodeRecord(bytes(row, 'record')),
-    raw: bytes(row, 'raw'),
+    record: (raw && readRecord(json)) ?? damagedRecord(json, integer(row, 'admitted_at')),
+    raw: raw ?? NO_BYTES,
   }
+}
+
+function placeOf(after: string | undefined): readonly [endedAt: bigint, seq: bigint] {
+  const [, endedAt, seq] = /^(-?\d+)\.(-?\d+)$/.exec(after ?? '') ?? []
+  return endedAt === undefined || seq === undefined ? BEFORE_ALL : [BigInt(endedAt), BigInt(seq)]
 }

@@ -1,4 +1,4 @@
-/** Reads a column as what it is declared to be; a file that says otherwise is damaged, and reading on would spread it. */
+/** Reads a column as what it is declared to be; the tables are STRICT, so nothing else can stand there. */
 import type { SQLOutputValue } from 'node:sqlite'
 
 export type Row = Readonly<Record<string, SQLOutputValue>>
@@ -13,9 +13,10 @@ export function text(row: Row, column: string): string {
   return typeof value === 'string' ? value : damaged(column)
 }
 
-export function bytes(row: Row, column: string): Buffer {
+/** Undefined where the column is null. */
+export function blob(row: Row, column: string): Buffer | undefined {
   const value = row[column]
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : damaged(column)
+  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined
 }
 
 function damaged(column: string): never {

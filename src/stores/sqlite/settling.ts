@@ -15,6 +15,8 @@ import { RETRY_EVENT } from './statements/retry-event.ts'
 import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
 import { SETTLE_EVENT } from './statements/settle-event.ts'
 
+const NO_MESSAGE: Row = { handed: '', handed_open: '', held: 0 }
+
 interface Settling {
   settle(settlements: readonly Settlement[], nowMs: number): readonly boolean[]
   resolve(id: string, resolution: Resolution, nowMs: number): boolean
@@ -61,13 +63,13 @@ export function createSettling({ db, transaction }: Database): Settling {
           return true
         }
         const message = integer(event, 'message')
-        const row = messageOfEvent.get({ message })
-        if (row === undefined) return false
+        // Where it is gone, `prune` makes it anew.
+        const row = messageOfEvent.get({ message }) ?? NO_MESSAGE
         const handed = { handed: text(row, 'handed'), handedOpen: text(row, 'handed_open') }
         const late =
           resolution !== 'force' && isLate({ order: text(event, 'ord'), final: integer(event, 'final') === 1 }, handed)
         replayEvent.run({ seq, now: nowMs, late: Number(late) })
-        if (integer(row, 'lease_token') === 0) scheduleMessage.run({ message })
+        if (integer(row, 'held') === 0) scheduleMessage.run({ message })
         return true
       }),
   }

@@ -49,14 +49,14 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
   const shared = canShare(process.versions['sqlite'] ?? '0')
   return {
     capabilities: { name: 'sqlite', durable: true, shared, admitsAndClaims: true, spoolFolder: `${path}-spool` },
-    open: ({ onWork }) =>
-      openInThread({
-        settings: {
+    open: ({ onWork, report = () => {} }) =>
+      openInThread(
+        {
           database: { path, synchronous, busyTimeoutMs },
           retention: { retentionDays, deadLetterDays, dedupeDays },
           holdersFolder: `${path}-holders`,
         },
-        onWork,
-      }),
+        { onWork, report },
+      ),
   }
 }

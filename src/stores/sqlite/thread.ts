@@ -6,19 +6,13 @@
  */
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Admission, Claim, ClaimResult, NewEvent, OpenStore, Page, StoredDeadLetter } from '../../inbox/store.ts'
-import { startCalls, type Calls } from './calls.ts'
+import { startCalls, type Calls, type CallsHost } from './calls.ts'
 import { packEvents } from './packing.ts'
 import type { AdmittedAndLeased, WorkerSettings } from './protocol.ts'
 import { showLife } from './sign-of-life.ts'
 
-export async function openInThread({
-  settings,
-  onWork,
-}: {
-  readonly settings: WorkerSettings
-  readonly onWork: () => void
-}): Promise<OpenStore> {
-  let calls = await startCalls(settings, onWork)
+export async function openInThread(settings: WorkerSettings, host: CallsHost): Promise<OpenStore> {
+  let calls = await startCalls(settings, host)
   let restarting: Promise<Calls> | undefined
   let closed = false
   const latestNowMs = calls.opened
@@ -44,7 +38,7 @@ export async function openInThread({
   /** A thread that ended by itself (out of memory, say) is an outage, and no reason to need a restart of the process. */
   async function restart(): Promise<Calls> {
     try {
-      calls = await holdIn(await startCalls(settings, onWork))
+      calls = await holdIn(await startCalls(settings, host))
       return calls
     } finally {
       restarting = undefined

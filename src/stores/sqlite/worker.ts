@@ -5,7 +5,7 @@ import { createAnswering, failure } from './answering.ts'
 import { openDatabase } from './database.ts'
 import { createEngine } from './engine.ts'
 import { createHolders } from './holders.ts'
-import { OPENED, type Reply, type Request, WORK_CAME, type WorkerSettings } from './protocol.ts'
+import { OPENED, REPORT, type OurError, type Reply, type Request, WORK_CAME, type WorkerSettings } from './protocol.ts'
 import { watchDeaths, watchWrites } from './watch.ts'
 
 const port = parentPort
@@ -16,7 +16,15 @@ const settings = workerData as WorkerSettings
 try {
   const database = await openDatabase(settings.database)
   const holders = createHolders(database)
-  const store = createEngine(database, settings.retention, holders)
+  const store = createEngine({
+    database,
+    retention: settings.retention,
+    holders,
+    report({ code, detail }) {
+      const value: OurError = { code, detail }
+      post(port, [{ number: REPORT, ok: true, value }])
+    },
+  })
   const answerAll = createAnswering(database, store)
   post(port, [{ number: OPENED, ok: true, value: store.latestNowMs }])
   const watched = {

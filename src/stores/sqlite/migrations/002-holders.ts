@@ -3,7 +3,7 @@
  * would make one store's leases another's.
  */
 export const HOLDERS = /* sql */ `
-CREATE TABLE holders (holder INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL);
+CREATE TABLE holders (holder INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL) STRICT;
 -- Of the last lease; it means nothing while lease_token is 0.
 ALTER TABLE messages ADD COLUMN holder INTEGER;
 `

@@ -1,5 +1,11 @@
-/** A page of dead letters, oldest first; the cursor is the last one's time and number. */
+/**
+ * A page of dead letters, oldest first. The cursor is the last one's time and number, as a text, so that it names its place
+ * whatever stands there.
+ */
+import { cut } from './cut.ts'
+
 export const DEAD_LETTERS = /* sql */ `
-SELECT seq, lower(hex(id)) AS id, attempts, error, ended_at, record, raw FROM events
-WHERE state = 2 AND (ended_at, seq) > (:endedAt, :seq) ORDER BY ended_at, seq LIMIT :limit
+SELECT ended_at || '.' || seq AS place, lower(hex(id)) AS id, ${cut('attempts')} AS attempts, error,
+  ${cut('ended_at')} AS ended_at, ${cut('admitted_at')} AS admitted_at, record, raw
+FROM events WHERE state = 2 AND (events.ended_at, seq) > (:endedAt, :seq) ORDER BY events.ended_at, seq LIMIT :limit
 `

@@ -1,0 +1,23 @@
+/** The SQLite store without its thread: for tests that open hundreds, where starting a thread takes longer than all the rest. */
+import type { OpenStore, Store } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { openDatabase } from '../../../src/stores/sqlite/database.ts'
+import { createEngine } from '../../../src/stores/sqlite/engine.ts'
+import { createHolders } from '../../../src/stores/sqlite/holders.ts'
+import { packEvents, unpackEvents } from '../../../src/stores/sqlite/packing.ts'
+
+const RETENTION = { retentionDays: 7, deadLetterDays: 30, dedupeDays: 30 }
+
+export function engineStore(path: string): Store {
+  const { admitsAndClaims: _, ...capabilities } = sqliteStore(path).capabilities
+  return {
+    capabilities,
+    async open({ report = () => {} }): Promise<OpenStore> {
+      const database = await openDatabase({ path, synchronous: 'OFF', busyTimeoutMs: 5_000 })
+      const holders = createHolders(database)
+      holders.hold('v1-000000000000')
+      const { admitAndClaim: _, admit, ...engine } = createEngine({ database, retention: RETENTION, holders, report })
+      return { ...engine, admit: (events, nowMs) => admit(unpackEvents(packEvents(events)), nowMs) }
+    },
+  }
+}
