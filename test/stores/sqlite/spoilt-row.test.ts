@@ -16,14 +16,11 @@ test('of 200 due one row is overwritten: 199 are handled, and 100 that come afte
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'inbox.db')
   const handled = new Set<string>()
-  const { receiver, url, errors } = await receiving({
-    store: sqliteStore(path),
-    concurrency: 4,
-    retry: { attempts: 1_000, initialDelayMs: 1, maxDelayMs: 1 },
-  })
-  let isBroken = true
-  receiver.on('message.delivered', ({ messageId }) => {
-    if (isBroken) throw new Error('not yet')
+  const { receiver, url, errors } = await receiving({ store: sqliteStore(path), concurrency: 4 })
+  let open = (): void => {}
+  const gate = new Promise<void>((resolve) => (open = resolve))
+  receiver.on('message.delivered', async ({ messageId }) => {
+    await gate
     handled.add(messageId)
   })
   await receiver.start()
@@ -40,7 +37,7 @@ test('of 200 due one row is overwritten: 199 are handled, and 100 that come afte
       `UPDATE events SET record = CAST('{"secret' AS BLOB) WHERE seq = 77 AND state = 0 RETURNING lower(hex(id)) AS id`,
     )
     .get()
-  isBroken = false
+  open()
   for (let at = 0; at < 100; at += 1) await send(`n${at}`)
   await expect.poll(() => handled.size, POLL).toBe(299)
   expect(await receiver.drain({ deadlineMs: 20_000 })).toBe(true)
