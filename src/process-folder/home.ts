@@ -1,6 +1,6 @@
 /** The folder of one process inside a shared one, so that two processes never write or drain the same file. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { FOLDER_MODE, syncFolder, systemCode, type FileSystem } from './files.ts'
 import { holdLock, isHeld, LOCK_FILE } from './lock.ts'
@@ -17,6 +17,12 @@ export interface Home {
 
 export function isHome(name: string): boolean {
   return NAME.test(name)
+}
+
+/** The names of the processes' folders in one; a file of such a name is not ours. */
+export async function homesIn(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  return entries.filter((entry) => entry.isDirectory() && isHome(entry.name)).map(({ name }) => name)
 }
 
 /**
@@ -43,7 +49,8 @@ export async function makeHome(fs: FileSystem, parent: string): Promise<Home> {
       name,
       async leave() {
         await lock.release()
-        await rm(join(folder, LOCK_FILE), { force: true })
+        // One that nobody holds any more says the same as none.
+        await rm(join(folder, LOCK_FILE), { force: true }).catch(() => {})
       },
     }
   } catch (error) {

@@ -3,7 +3,7 @@ import { readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { syncFolder, type FileSystem } from '../../process-folder/files.ts'
-import { isHome, takeIfDead, type Home } from '../../process-folder/home.ts'
+import { homesIn, takeIfDead, type Home } from '../../process-folder/home.ts'
 import { isHeld, LOCK_FILE } from '../../process-folder/lock.ts'
 import { RESERVE_FILE, UNFINISHED_RESERVE_FILE } from './reserve.ts'
 import { parseSegmentName, segmentName, type SegmentName } from './segment.ts'
@@ -22,7 +22,7 @@ export async function adoptDead(
   { fs, parent, home }: { readonly fs: FileSystem; readonly parent: string; readonly home: Home },
   report: (error: MessagingWebhooksError) => void,
 ): Promise<readonly SegmentName[]> {
-  const names = (await readdir(parent)).filter((name) => isHome(name) && name !== home.name)
+  const names = (await homesIn(parent)).filter((name) => name !== home.name)
   for (const name of names) {
     try {
       await takeIfDead(join(parent, name), join(home.folder, name))
@@ -52,7 +52,7 @@ export async function adoptDead(
  * whether there was one.
  */
 export async function shaveReserve(parent: string): Promise<boolean> {
-  for (const name of (await readdir(parent)).filter(isHome)) {
+  for (const name of await homesIn(parent)) {
     const path = join(parent, name, RESERVE_FILE)
     const size = await sizeOf(path)
     if (size <= SHAVED_BYTES || (await isHeld(join(parent, name)))) continue
@@ -68,7 +68,7 @@ export async function shaveReserve(parent: string): Promise<boolean> {
  */
 async function findLeft(folder: string): Promise<readonly Left[]> {
   const found: Left[] = []
-  for (const name of (await readdir(folder)).filter(isHome)) {
+  for (const name of await homesIn(folder)) {
     const inside = join(folder, name)
     const segments = (await readdir(inside)).flatMap((entry) => parseSegmentName(entry) ?? [])
     found.push({ folder: inside, segments: segments.toSorted((a, b) => a.number - b.number) })

@@ -28,7 +28,7 @@ type Found =
   | { readonly kind: 'frame'; readonly header: FrameHeader; readonly next: number }
   | { readonly kind: 'damage'; readonly next: number }
   /** Nothing more but what a write left that did not come to its end. */
-  | { readonly kind: 'end' }
+  | { readonly kind: 'end'; readonly next: number }
 
 /** The next records, at most a batch of them. */
 export async function readBatch(window: Window, { from, end, salt }: Range): Promise<Batch> {
@@ -37,17 +37,23 @@ export async function readBatch(window: Window, { from, end, salt }: Range): Pro
   let position = from
   while (position < end && events.length < MOST_A_BATCH && position - from < MOST_BYTES_A_BATCH) {
     const found = await findFrame(window, { from: position, end, salt })
-    if (found.kind === 'end') return { events, next: end, damages, tornAt: position }
+    let { next } = found
+    if (found.kind === 'end') return { events, next, damages, tornAt: position }
     if (found.kind === 'damage') damages.push(position)
     else {
       const payload = await window(position + HEADER_BYTES, found.header.length)
       const event = decodePayload(payload, found.header, salt)
       if (event !== undefined) events.push(event)
-      else if (lacksEnd(payload) && (await onlyZeros(window, found.next, end)))
+      else if (lacksEnd(payload) && (await onlyZeros(window, next, end)))
         return { events, next: end, damages, tornAt: position }
-      else damages.push(position)
+      else {
+        damages.push(position)
+        // Where bytes of it are missing, the next record begins before its end.
+        const range = { from: position + HEADER_BYTES, end: Math.min(next + HEADER_BYTES - 1, end), salt }
+        next = (await findHeader(window, range)) ?? next
+      }
     }
-    position = found.next
+    position = next
   }
   return { events, next: position, damages, tornAt: undefined }
 }
@@ -64,29 +70,30 @@ export async function countRecords(window: Window, { from, end, salt }: Range): 
   return records
 }
 
-async function findFrame(window: Window, range: Range): Promise<Found> {
-  const { from, end, salt } = range
+async function findFrame(window: Window, { from, end, salt }: Range): Promise<Found> {
   const bytes = await window(from, HEADER_BYTES)
-  if (bytes.length < HEADER_BYTES) return { kind: 'end' }
+  if (bytes.length < HEADER_BYTES) return { kind: 'end', next: end }
   const header = readHeader(bytes, salt)
-  if (header === undefined) return skipDamage(window, range)
-  const next = from + HEADER_BYTES + header.length
-  return next > end ? { kind: 'end' } : { kind: 'frame', header, next }
+  const next = from + HEADER_BYTES + (header?.length ?? 0)
+  if (header !== undefined && next <= end) return { kind: 'frame', header, next }
+  const resumed = await findHeader(window, { from: from + 1, end, salt })
+  if (resumed !== undefined) return { kind: 'damage', next: resumed }
+  // What ends before a header does was never more than the beginning of one.
+  const isTorn = header !== undefined || (await onlyZeros(window, from + HEADER_BYTES - 1, end))
+  return { kind: isTorn ? 'end' : 'damage', next: end }
 }
 
-/** Goes on to the next header, if there is one. */
-async function skipDamage(window: Window, { from, end, salt }: Range): Promise<Found> {
+/** Where the next header begins, if there is one. */
+async function findHeader(window: Window, { from, end, salt }: Range): Promise<number | undefined> {
   for (let position = from; position < end;) {
-    const chunk = await window(position, CHUNK_BYTES)
+    const chunk = await window(position, Math.min(CHUNK_BYTES, end - position))
     for (let index = chunk.indexOf(MAGIC); index >= 0; index = chunk.indexOf(MAGIC, index + 1))
-      if (readHeader(chunk.subarray(index, index + HEADER_BYTES), salt) !== undefined)
-        return { kind: 'damage', next: position + index }
-    if (chunk.length < CHUNK_BYTES) break
+      if (readHeader(chunk.subarray(index, index + HEADER_BYTES), salt) !== undefined) return position + index
+    if (chunk.length < CHUNK_BYTES) return undefined
     // A header may lie across the border of two chunks.
     position += chunk.length - HEADER_BYTES + 1
   }
-  // What ends before a header does was never more than the beginning of one.
-  return (await onlyZeros(window, from + HEADER_BYTES - 1, end)) ? { kind: 'end' } : { kind: 'damage', next: end }
+  return undefined
 }
 
 async function onlyZeros(window: Window, from: number, end: number): Promise<boolean> {

@@ -52,7 +52,10 @@ export function segmentName({ number, salt }: SegmentName): string {
 
 export function parseSegmentName(name: string): SegmentName | undefined {
   const [, number, salt] = NAME.exec(name) ?? []
-  return number === undefined || salt === undefined ? undefined : { number: Number(number), salt: parseInt(salt, 16) }
+  if (number === undefined || salt === undefined) return undefined
+  const parsed = { number: Number(number), salt: parseInt(salt, 16) }
+  // Another spelling of the number, or one that is too large to be told from the next, would be looked for in vain.
+  return segmentName(parsed) === name ? parsed : undefined
 }
 
 /** A segment that another process left. */

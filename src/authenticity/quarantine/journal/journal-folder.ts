@@ -26,7 +26,13 @@ export function journalFolder(fs: FileSystem, parent: string, failed: (error: un
       const names = await adoptLeft({ parent, dead, home }, failed)
       lastNumber = names.length
       const files: RequestsFile[] = []
-      for (const name of names) files.push(await openRequestsFile(fs, home.folder, name, { create: false }))
+      for (const name of names)
+        try {
+          files.push(await openRequestsFile(fs, home.folder, name, { create: false }))
+        } catch (error) {
+          // It stays for the next process; the others are not kept from this one.
+          failed(error)
+        }
       return files
     },
     async create() {

@@ -2,7 +2,7 @@
 import { readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemCode } from '../../../process-folder/files.ts'
-import { isHome, takeIfDead, type Home } from '../../../process-folder/home.ts'
+import { homesIn, takeIfDead, type Home } from '../../../process-folder/home.ts'
 import { isHeld, LOCK_FILE } from '../../../process-folder/lock.ts'
 import { fileName, parseFileName, type RequestsFileName } from './requests-file.ts'
 
@@ -15,7 +15,7 @@ interface Left {
 /** The folders in `parent` of processes that are dead; none where `parent` does not exist. */
 export async function findDead(parent: string): Promise<readonly string[]> {
   const dead: string[] = []
-  for (const name of await namesIn(parent)) if (isHome(name) && !(await isHeld(join(parent, name)))) dead.push(name)
+  for (const name of await homesIfAny(parent)) if (!(await isHeld(join(parent, name)))) dead.push(name)
   return dead
 }
 
@@ -51,7 +51,7 @@ export async function adoptLeft(
 /** The folders inside `folder`, and those inside them: of a process that ended while it adopted. Outer ones come last. */
 async function findLeft(folder: string): Promise<readonly Left[]> {
   const found: Left[] = []
-  for (const name of (await readdir(folder)).filter(isHome)) {
+  for (const name of await homesIn(folder)) {
     const inside = join(folder, name)
     found.push(...(await findLeft(inside)))
     const files = (await readdir(inside)).flatMap((entry) => parseFileName(entry) ?? [])
@@ -60,9 +60,9 @@ async function findLeft(folder: string): Promise<readonly Left[]> {
   return found
 }
 
-async function namesIn(folder: string): Promise<readonly string[]> {
+async function homesIfAny(folder: string): Promise<readonly string[]> {
   try {
-    return await readdir(folder)
+    return await homesIn(folder)
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return []
     throw error

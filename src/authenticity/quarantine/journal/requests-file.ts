@@ -1,7 +1,7 @@
 /** One file of kept requests: its name, and how it is appended to, read and blotted out. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FILE_MODE, writeAll, type FileSystem } from '../../../process-folder/files.ts'
+import { FILE_MODE, writeAll, type FileSystem, type OpenedFile } from '../../../process-folder/files.ts'
 import { HEADER_BYTES } from '../../../process-folder/frame.ts'
 
 /** A number for the order, and the salt of its checksums. */
@@ -37,7 +37,10 @@ export function fileName({ number, salt }: RequestsFileName): string {
 
 export function parseFileName(name: string): RequestsFileName | undefined {
   const [, number, salt] = NAME.exec(name) ?? []
-  return number === undefined || salt === undefined ? undefined : { number: Number(number), salt: parseInt(salt, 16) }
+  if (number === undefined || salt === undefined) return undefined
+  const parsed = { number: Number(number), salt: parseInt(salt, 16) }
+  // Another spelling of the number, or one that is too large to be told from the next, would be looked for in vain.
+  return fileName(parsed) === name ? parsed : undefined
 }
 
 /** Opens the file, or creates it, where it must not exist yet. */
@@ -49,7 +52,7 @@ export async function openRequestsFile(
 ): Promise<RequestsFile> {
   const path = join(folder, fileName(name))
   const file = create ? await fs.open(path, 'wx', FILE_MODE) : await fs.open(path, 'r+')
-  let end = create ? 0 : (await file.stat()).size
+  let end = create ? 0 : await sizeOrClose(file)
   return {
     salt: name.salt,
     get end() {
@@ -80,5 +83,14 @@ export async function openRequestsFile(
       await rm(path, { force: true })
       await file.close()
     },
+  }
+}
+
+async function sizeOrClose(file: OpenedFile): Promise<number> {
+  try {
+    return (await file.stat()).size
+  } catch (error) {
+    await file.close()
+    throw error
   }
 }

@@ -21,31 +21,41 @@ export async function* scanRequests(file: RequestsFile, damaged: () => void): As
   const read = readerOf(file)
   for (let offset = 0; offset + HEADER_BYTES <= end;) {
     const header = readHeader(await read(offset, HEADER_BYTES), salt)
-    if (header === undefined) {
+    const next = offset + HEADER_BYTES + (header?.length ?? 0)
+    if (header === undefined || next > end) {
+      const resumed = await findHeader(read, { from: offset + 1, to: end, salt })
+      // The process ended in the middle of it.
+      if (header !== undefined && resumed === undefined) return
       damaged()
-      offset = await nextHeader(read, offset + 1, file)
+      offset = resumed ?? end
       continue
     }
-    const length = HEADER_BYTES + header.length
-    // The process ended in the middle of it.
-    if (offset + length > end) return
     const payload = await read(offset + HEADER_BYTES, header.length)
     const remembered = decodePayload(payload, header, salt)
-    if (remembered !== undefined) yield { offset, length, remembered }
-    else if (!isErased(payload)) damaged()
-    offset += length
+    const isDamaged = remembered === undefined && !isErased(payload)
+    if (remembered !== undefined) yield { offset, length: next - offset, remembered }
+    if (isDamaged) damaged()
+    // Where bytes of it are missing, the next one begins before its end.
+    const range = { from: offset + HEADER_BYTES, to: Math.min(next + HEADER_BYTES - 1, end), salt }
+    offset = (isDamaged ? await findHeader(read, range) : undefined) ?? next
   }
 }
 
-async function nextHeader(read: Read, from: number, { salt, end }: RequestsFile): Promise<number> {
-  for (let at = from; at + HEADER_BYTES <= end;) {
-    const chunk = await read(at, CHUNK_BYTES)
-    const found = chunk.indexOf(MAGIC)
-    if (found === -1) at += Math.max(1, chunk.length - MAGIC.length + 1)
-    else if (readHeader(await read(at + found, HEADER_BYTES), salt) !== undefined) return at + found
-    else at += found + 1
+/** Where the next header begins, if there is one. */
+async function findHeader(
+  read: Read,
+  { from, to, salt }: { readonly from: number; readonly to: number; readonly salt: number },
+): Promise<number | undefined> {
+  for (let at = from; at + HEADER_BYTES <= to;) {
+    const chunk = await read(at, Math.min(CHUNK_BYTES, to - at))
+    for (let index = chunk.indexOf(MAGIC); index >= 0; index = chunk.indexOf(MAGIC, index + 1))
+      if (readHeader(chunk.subarray(index, index + HEADER_BYTES), salt) !== undefined) return at + index
+    // A file that is shorter than it was has no more to read.
+    if (chunk.length < HEADER_BYTES) return undefined
+    // A header may lie across the border of two chunks.
+    at += chunk.length - HEADER_BYTES + 1
   }
-  return end
+  return undefined
 }
 
 /** Reads ahead, a chunk at a time. */

@@ -1,0 +1,223 @@
+/**
+ * The quarantine's files, spoilt at every byte: what is lost is the request that was touched. A run takes a fixed choice
+ * of the places, `EVERY_BYTE=1` takes them all.
+ */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import type { MessagingWebhooksError } from 'messaging-webhooks'
+import { expect, onTestFinished, test } from 'vitest'
+import { encodeFrame, MAGIC } from '../../src/authenticity/quarantine/journal/frame.ts'
+import { createJournal } from '../../src/authenticity/quarantine/journal/journal.ts'
+import { memoryKeeper } from '../../src/authenticity/quarantine/keeper.ts'
+import type { KeptRequest } from '../../src/authenticity/quarantine/request.ts'
+import { nodeFs, type FileSystem } from '../../src/process-folder/files.ts'
+import { HEADER_BYTES } from '../../src/process-folder/frame.ts'
+import { fakeClock } from '../support/fake-clock.ts'
+
+const WHOLE = process.env['EVERY_BYTE'] !== undefined
+const PATIENT = { timeout: WHOLE ? 900_000 : 120_000 }
+/** A prime, so that a run meets fields of every alignment. */
+const STRIDE = 97
+const SALT = 0x5a17_0001
+const MARKER = 'SECRET-OF-A-BODY'
+const HOME = 'v1-aaaaaaaaaaaa'
+const ARRIVED_MS = 1_800_000_000_000
+
+function kept(index: number, bytes: Buffer): KeptRequest {
+  return {
+    ...{ id: '', sequence: ARRIVED_MS * 1_024 + index },
+    ...{ class: 'looksLikeOurs', unchecked: false, code: 'signature_missing' },
+    ...{ offsetSeconds: undefined, project: undefined },
+    callback: {
+      ...{ kind: 'status', policy: 'either', signatures: [`t=1,v1=${MARKER}`], contentEncoding: undefined },
+      captured: { kind: 'exact', decoded: false, bytes },
+      arrivedAtMs: ARRIVED_MS + index,
+    },
+  }
+}
+
+const BODIES = [
+  Buffer.from(`a ${MARKER}`),
+  Buffer.from('b'),
+  Buffer.concat([MAGIC, encodeFrame(kept(9, Buffer.from('forged')), 0), MAGIC]),
+  Buffer.alloc(700),
+  Buffer.alloc(41, MARKER),
+]
+const FRAMES = BODIES.map((bytes, index) => encodeFrame(kept(index, bytes), SALT))
+const FILE = Buffer.concat(FRAMES)
+/** Where each request begins, and where the last one ends. */
+const STARTS = FRAMES.reduce<number[]>((starts, frame) => [...starts, (starts.at(-1) ?? 0) + frame.length], [0])
+const ALL = [0, 1, 2, 3, 4]
+
+type Files = Readonly<Record<string, Buffer>>
+
+interface Outcome {
+  /** The numbers of the bodies that are kept again. */
+  readonly found: readonly number[]
+  readonly codes: readonly string[]
+}
+
+function fileName(number: number, salt = SALT): string {
+  return `${String(number).padStart(8, '0')}-${salt.toString(16).padStart(8, '0')}.requests`
+}
+
+function emptyFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'quarantine-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Opens the journal of a folder, writes down again what it found, and closes it. */
+async function loaded(folder: string, fs: FileSystem = nodeFs): Promise<Outcome> {
+  const clock = fakeClock(ARRIVED_MS + 1_000)
+  const errors: MessagingWebhooksError[] = []
+  const journal = createJournal({ fs, clock, folder, report: (error) => void errors.push(error) })
+  const keeper = memoryKeeper({ maxBytes: 16_777_216, maxAgeMs: 3_600_000 }, journal.changes)
+  await journal.open((remembered) => keeper.restore(remembered, clock.now()))
+  const found = keeper.all().map(({ callback }) => BODIES.findIndex((body) => body.equals(callback.captured.bytes)))
+  await journal.close(60_000)
+  expect(errors.map((error) => `${error.message} ${String(error.cause)}`).join()).not.toContain(MARKER)
+  return { found, codes: errors.map(({ code }) => code) }
+}
+
+/** What a process finds where a dead one left these; the one after it must find the same, and nothing to complain of. */
+async function outcomeOf(files: Files): Promise<Outcome> {
+  const folder = emptyFolder()
+  mkdirSync(join(folder, HOME))
+  for (const [name, bytes] of Object.entries(files)) writeFileSync(join(folder, HOME, name), bytes)
+  const outcome = await loaded(folder)
+  expect(await loaded(folder)).toEqual({ found: outcome.found, codes: [] })
+  rmSync(folder, { recursive: true })
+  return outcome
+}
+
+/** Every place, or the first bytes and the last of each request and some between. */
+function places(): readonly number[] {
+  const isChosen = (at: number): boolean =>
+    STARTS.some((start) => Math.abs(at - start) <= 2 || at - start === HEADER_BYTES) || at % STRIDE === 0
+  return Array.from({ length: FILE.length }, (_, at) => at).filter((at) => WHOLE || isChosen(at))
+}
+
+function recordAt(at: number): number {
+  return STARTS.findLastIndex((start) => start <= at)
+}
+
+function without(...records: readonly number[]): readonly number[] {
+  return ALL.filter((index) => !records.includes(index))
+}
+
+test('cut off at any byte, all whole requests before it come back', PATIENT, async () => {
+  for (const at of places())
+    expect((await outcomeOf({ [fileName(1)]: FILE.subarray(0, at) })).found, `cut at ${at}`).toEqual(
+      ALL.slice(0, recordAt(at)),
+    )
+})
+
+test.each([
+  ['flipped', (byte: number) => byte ^ 0x10],
+  ['zeroed', () => 0],
+  ['set to 0xff', () => 0xff],
+])('any byte %s costs its request and is told of once', PATIENT, async (_, to) => {
+  for (const at of places()) {
+    const bytes = Buffer.from(FILE)
+    bytes.writeUInt8(to(FILE[at] ?? 0), at)
+    if (bytes.equals(FILE)) continue
+    const record = recordAt(at)
+    // Zeros from the beginning of a payload on say that it was removed.
+    const isErased = bytes.readUInt32LE((STARTS[record] ?? 0) + HEADER_BYTES) === 0
+    expect(await outcomeOf({ [fileName(1)]: bytes }), `at ${at}`).toEqual({
+      found: without(record),
+      codes: isErased ? [] : ['quarantine_damaged'],
+    })
+  }
+})
+
+test.each([0, 0xff])('a range of bytes set to %d costs the requests that it touches', PATIENT, async (fill) => {
+  for (const from of places())
+    for (const length of [20, 300, 1_500]) {
+      const bytes = Buffer.from(FILE).fill(fill, from, Math.min(from + length, FILE.length))
+      const untouched = ALL.filter((index) => {
+        const [start = 0, end = 0] = STARTS.slice(index, index + 2)
+        return bytes.subarray(start, end).equals(FILE.subarray(start, end))
+      })
+      expect((await outcomeOf({ [fileName(1)]: bytes })).found, `${length} from ${from}`).toEqual(untouched)
+    }
+})
+
+test('bytes that are missing or too many cost the request where they were, and not the next one', PATIENT, async () => {
+  for (const at of places()) {
+    const record = recordAt(at)
+    for (const length of [1, 30, 300]) {
+      const more = Buffer.concat([FILE.subarray(0, at), Buffer.alloc(length, MARKER), FILE.subarray(at)])
+      expect((await outcomeOf({ [fileName(1)]: more })).found, `${length} more at ${at}`).toEqual(
+        STARTS.includes(at) ? ALL : without(record),
+      )
+      if (at + length > (STARTS[record + 1] ?? 0)) continue
+      const fewer = Buffer.concat([FILE.subarray(0, at), FILE.subarray(at + length)])
+      expect((await outcomeOf({ [fileName(1)]: fewer })).found, `${length} fewer at ${at}`).toEqual(without(record))
+    }
+  }
+})
+
+test('what was appended by somebody else costs nothing', async () => {
+  const cases: readonly (readonly [string, Files])[] = [
+    ['zeros', { [fileName(1)]: Buffer.concat([FILE, Buffer.alloc(3_000_000)]) }],
+    ['another file’s tail', { [fileName(1)]: Buffer.concat([FILE, encodeFrame(kept(7, Buffer.from('x')), 7)]) }],
+    ['itself', { [fileName(1)]: Buffer.concat([FILE, FILE]) }],
+    ['a copy of it', { [fileName(1)]: FILE, [fileName(2)]: FILE }],
+    ['nothing', { [fileName(1)]: Buffer.alloc(0), [fileName(2)]: FILE }],
+  ]
+  for (const [name, files] of cases) expect((await outcomeOf(files)).found, name).toEqual(ALL)
+})
+
+test('a file that cannot be opened keeps nobody from the others, and is told of', async () => {
+  const folder = emptyFolder()
+  mkdirSync(join(folder, HOME, fileName(1)), { recursive: true })
+  for (const [index, frame] of FRAMES.entries()) writeFileSync(join(folder, HOME, fileName(index + 2)), frame)
+  expect(await loaded(folder)).toEqual({ found: ALL, codes: ['quarantine_unwritten'] })
+})
+
+test('what is only nearly named like ours is left alone, and keeps nobody from what is ours', async () => {
+  const folder = emptyFolder()
+  mkdirSync(join(folder, HOME))
+  const strange = [
+    fileName(3).replace('00000003', '000000003'),
+    fileName(3).replace('00000003', '9'.repeat(20)),
+    fileName(3).replace('00000003', '9007199254740993'),
+    `${fileName(3)}.old`,
+    'v1-bbbbbbbbbbbb',
+  ]
+  for (const name of strange) writeFileSync(join(folder, HOME, name), FILE)
+  writeFileSync(join(folder, 'v1-dddddddddddd'), FILE)
+  for (const [index, frame] of FRAMES.entries()) writeFileSync(join(folder, HOME, fileName(index + 1)), frame)
+  expect(await loaded(folder)).toEqual({ found: ALL, codes: [] })
+  const left = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => basename(path))
+  expect(left).toEqual(expect.arrayContaining([...strange, 'v1-dddddddddddd']))
+})
+
+test('a damaged request whose body a stranger filled with our mark is passed over by reading the file a few times', async () => {
+  const folder = emptyFolder()
+  mkdirSync(join(folder, HOME))
+  const large = encodeFrame(kept(8, Buffer.alloc(250_000, MAGIC)), SALT)
+  large.writeUInt8(0, 1)
+  // Longer than what is read at once.
+  const bytes = Buffer.concat([large, FILE, Buffer.alloc(500_000)])
+  writeFileSync(join(folder, HOME, fileName(1)), bytes)
+  let read = 0
+  const fs: FileSystem = {
+    async open(path, flags, mode) {
+      const file = await nodeFs.open(path, flags, mode)
+      const real = file.read.bind(file)
+      return Object.assign(file, {
+        async read(buffer: Uint8Array, offset: number, length: number, position: number) {
+          const done = await real(buffer, offset, length, position)
+          read += done.bytesRead
+          return done
+        },
+      })
+    },
+  }
+  expect(await loaded(folder, fs)).toEqual({ found: ALL, codes: ['quarantine_damaged'] })
+  expect(read).toBeLessThan(10 * bytes.length)
+})

@@ -1,0 +1,206 @@
+/**
+ * A file of records, spoilt at every byte: what is lost is the record that was touched, and whoever reads on is told
+ * once. A run takes a fixed choice of the places, `EVERY_BYTE=1` takes them all.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import type { MessagingWebhooksError } from 'messaging-webhooks'
+import { expect, test } from 'vitest'
+import { encodeFrame, MAGIC } from '../../../src/inbox/spool/frame.ts'
+import { openSpool } from '../../../src/inbox/spool/spool.ts'
+import type { NewEvent } from '../../../src/inbox/store.ts'
+import { HEADER_BYTES } from '../../../src/process-folder/frame.ts'
+import { drainAll, event, filesIn, nameOf, segmentFiles, temporaryFolder } from './spooling.ts'
+
+const WHOLE = process.env['EVERY_BYTE'] !== undefined
+const PATIENT = { timeout: WHOLE ? 900_000 : 120_000 }
+/** A prime, so that a run meets fields of every alignment. */
+const STRIDE = 97
+const SALT = 0x5a17_0001
+const OTHER_SALT = 0x5a17_0002
+const MARKER = 'SECRET-OF-A-BODY'
+const HOME = 'v1-aaaaaaaaaaaa'
+
+const SENT: readonly NewEvent[] = [
+  event('a', Buffer.from(MARKER)),
+  event('b', Buffer.alloc(0)),
+  event('c', Buffer.concat([MAGIC, encodeFrame(event('forged'), 0), MAGIC])),
+  event('d', Buffer.alloc(700)),
+  event('e', Buffer.alloc(41, MARKER)),
+]
+const NAMES = SENT.map(nameOf)
+const FRAMES = SENT.map((one) => encodeFrame(one, SALT))
+const FILE = Buffer.concat(FRAMES)
+/** Where each record begins, and where the last one ends. */
+const STARTS = FRAMES.reduce<number[]>((starts, frame) => [...starts, (starts.at(-1) ?? 0) + frame.length], [0])
+
+type Files = Readonly<Record<string, Buffer>>
+
+interface Outcome {
+  readonly names: readonly string[]
+  readonly codes: readonly string[]
+}
+
+function fileName(number: number, salt = SALT): string {
+  return `${String(number).padStart(8, '0')}-${salt.toString(16).padStart(8, '0')}.segment`
+}
+
+/** What a process finds that opens a folder where a dead one left these; the one after it must find nothing any more. */
+async function outcomeOf(files: Files): Promise<Outcome> {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, HOME))
+  for (const [name, bytes] of Object.entries(files)) writeFileSync(join(folder, HOME, name), bytes)
+  const errors: MessagingWebhooksError[] = []
+  const open = () => openSpool({ folder, reserveBytes: 0, report: (error) => void errors.push(error) })
+  const spool = await open()
+  const taken = await drainAll(spool)
+  for (const one of taken) expect(one).toEqual(SENT.find((sent) => sent.id === one.id))
+  expect(spool.size).toBe(0)
+  expect(segmentFiles(folder)).toEqual([])
+  expect(errors.map((error) => `${error.message} ${String(error.cause)}`).join()).not.toContain(MARKER)
+  const codes = errors.map(({ code }) => code)
+  await spool.append([event('next')])
+  await spool.close()
+  const next = await open()
+  expect((await drainAll(next)).map(nameOf)).toEqual(['next'])
+  await next.close()
+  expect(errors.length).toBe(codes.length)
+  rmSync(folder, { recursive: true })
+  return { names: taken.map(nameOf), codes }
+}
+
+/** Every place, or the first bytes and the last of each record and some between. */
+function places(): readonly number[] {
+  const isChosen = (at: number): boolean =>
+    STARTS.some((start) => Math.abs(at - start) <= 2 || at - start === HEADER_BYTES) || at % STRIDE === 0
+  return Array.from({ length: FILE.length }, (_, at) => at).filter((at) => WHOLE || isChosen(at))
+}
+
+function recordAt(at: number): number {
+  return STARTS.findLastIndex((start) => start <= at)
+}
+
+function without(...records: readonly number[]): readonly string[] {
+  return NAMES.filter((_, index) => !records.includes(index))
+}
+
+function changed(at: number, to: (byte: number) => number): Buffer {
+  const bytes = Buffer.from(FILE)
+  bytes.writeUInt8(to(FILE[at] ?? 0), at)
+  return bytes
+}
+
+test(
+  'cut off at any byte, all whole records before it come back, and it is taken for a write that was torn',
+  PATIENT,
+  async () => {
+    for (const at of places())
+      expect(await outcomeOf({ [fileName(1)]: FILE.subarray(0, at) }), `cut at ${at}`).toEqual({
+        names: NAMES.slice(0, recordAt(at)),
+        codes: [],
+      })
+  },
+)
+
+test.each([
+  ['flipped', (byte: number) => byte ^ 0x10],
+  ['zeroed', () => 0],
+  ['set to 0xff', () => 0xff],
+])('any byte %s costs its record and is told of once', PATIENT, async (_, to) => {
+  for (const at of places()) {
+    const bytes = changed(at, to)
+    if (bytes.equals(FILE)) continue
+    // A zero there is what a write leaves that stopped before its end.
+    const isTorn = at === FILE.length - 1 && bytes[at] === 0
+    expect(await outcomeOf({ [fileName(1)]: bytes }), `at ${at}`).toEqual({
+      names: without(recordAt(at)),
+      codes: isTorn ? [] : ['spool_damaged'],
+    })
+  }
+})
+
+test.each([0, 0xff])('a range of bytes set to %d costs the records that it touches', PATIENT, async (fill) => {
+  for (const from of places())
+    for (const length of [20, 300, 1_500]) {
+      const to = Math.min(from + length, FILE.length)
+      const bytes = Buffer.from(FILE).fill(fill, from, to)
+      if (bytes.equals(FILE)) continue
+      const { names, codes } = await outcomeOf({ [fileName(1)]: bytes })
+      const touched = NAMES.filter((_, index) => {
+        const [start = 0, end = 0] = STARTS.slice(index, index + 2)
+        return !bytes.subarray(start, end).equals(FILE.subarray(start, end))
+      })
+      expect(names, `${from} to ${to}`).toEqual(NAMES.filter((name) => !touched.includes(name)))
+      // Zeros up to the end are what a write leaves that stopped.
+      if (fill !== 0 || to < FILE.length) expect(codes, `${from} to ${to}`).toEqual(['spool_damaged'])
+    }
+})
+
+test('bytes that are missing or too many cost the record where they were, and not the next one', PATIENT, async () => {
+  for (const at of places()) {
+    const record = recordAt(at)
+    for (const length of [1, 30, 400]) {
+      const more = Buffer.concat([FILE.subarray(0, at), Buffer.alloc(length, MARKER), FILE.subarray(at)])
+      expect((await outcomeOf({ [fileName(1)]: more })).names, `${length} more at ${at}`).toEqual(
+        STARTS.includes(at) ? NAMES : without(record),
+      )
+      const isWithin = at + length <= (STARTS[record + 1] ?? 0)
+      if (!isWithin) continue
+      const fewer = Buffer.concat([FILE.subarray(0, at), FILE.subarray(at + length)])
+      expect((await outcomeOf({ [fileName(1)]: fewer })).names, `${length} fewer at ${at}`).toEqual(without(record))
+    }
+  }
+})
+
+test('what was appended by somebody else costs nothing: zeros, a part of another file, the file once more', async () => {
+  const other = encodeFrame(event('other'), OTHER_SALT)
+  const cases: readonly (readonly [string, Files, Outcome])[] = [
+    ['zeros', { [fileName(1)]: Buffer.concat([FILE, Buffer.alloc(3_000_000)]) }, { names: NAMES, codes: [] }],
+    [
+      'another file’s tail',
+      { [fileName(1)]: Buffer.concat([FILE, other.subarray(9), other]) },
+      { names: NAMES, codes: ['spool_damaged'] },
+    ],
+    ['itself', { [fileName(1)]: Buffer.concat([FILE, FILE]) }, { names: [...NAMES, ...NAMES], codes: [] }],
+    ['a copy of it', { [fileName(1)]: FILE, [fileName(2)]: FILE }, { names: [...NAMES, ...NAMES], codes: [] }],
+    ['another’s name', { [fileName(1, OTHER_SALT)]: FILE }, { names: [], codes: ['spool_damaged'] }],
+    ['nothing', { [fileName(1)]: Buffer.alloc(0), [fileName(2)]: FILE }, { names: NAMES, codes: [] }],
+  ]
+  for (const [name, files, outcome] of cases) expect(await outcomeOf(files), name).toEqual(outcome)
+})
+
+test('files come in the order of their numbers, whatever lies between', async () => {
+  const [a, b, c] = FRAMES
+  const files: Files = {
+    [fileName(100_000_000)]: c ?? FILE,
+    [fileName(99_999_999)]: b ?? FILE,
+    [fileName(7, OTHER_SALT)]: Buffer.alloc(5_000, 'no record'),
+    [fileName(2)]: a ?? FILE,
+  }
+  expect(await outcomeOf(files)).toEqual({ names: ['a', 'b', 'c'], codes: ['spool_damaged'] })
+})
+
+test('what is only nearly named like ours is left alone, and keeps nobody from what is ours', async () => {
+  const folder = temporaryFolder()
+  const home = join(folder, HOME)
+  mkdirSync(home)
+  const strange = [
+    fileName(3).replace('00000003', '000000003'),
+    fileName(3).replace('00000003', '9'.repeat(20)),
+    fileName(3).replace('00000003', '9'.repeat(30)),
+    fileName(3).replace('00000003', '9007199254740993'),
+    fileName(3).toUpperCase(),
+    `${fileName(3)}.old`,
+    'v1-bbbbbbbbbbbb',
+    'v1-cccccccccccc.new',
+  ]
+  for (const name of strange) writeFileSync(join(home, name), FILE)
+  writeFileSync(join(folder, 'v1-dddddddddddd'), FILE)
+  for (const [index, frame] of FRAMES.entries()) writeFileSync(join(home, fileName(index + 1)), frame)
+  const errors: MessagingWebhooksError[] = []
+  const spool = await openSpool({ folder, reserveBytes: 0, report: (error) => void errors.push(error) })
+  expect((await drainAll(spool)).map(nameOf)).toEqual(NAMES)
+  expect(errors).toEqual([])
+  expect(filesIn(folder).map((path) => basename(path))).toEqual(expect.arrayContaining([...strange, 'v1-dddddddddddd']))
+  await spool.close()
+})
