@@ -1,6 +1,6 @@
 /** Takes over what processes left behind that are no longer alive. */
 import { readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { syncFolder, type FileSystem } from '../../process-folder/files.ts'
 import { homesIn, takeIfDead, type Home } from '../../process-folder/home.ts'
@@ -43,7 +43,7 @@ export async function adoptDead(
     }
   for (const { folder } of left) await takeReserve(folder, home.folder)
   if (left.length > 0) await syncFolder(fs, home.folder)
-  for (const { folder } of left.toReversed()) await removeLeft(folder)
+  await putAway(left, parent)
   return adopted
 }
 
@@ -95,8 +95,13 @@ async function sizeOf(path: string): Promise<number> {
   }
 }
 
-/** What is not known by its name stays. */
-async function removeLeft(folder: string): Promise<void> {
-  for (const name of [LOCK_FILE, RESERVE_FILE, UNFINISHED_RESERVE_FILE]) await rm(join(folder, name), { force: true })
-  await rmdir(folder).catch(() => {})
+/**
+ * Removes the folders, inner ones first. One with something in it that is not known by its name goes back to where it was
+ * found: in ours it would lie deeper with each process, until its path is too long for the system.
+ */
+async function putAway(left: readonly Left[], parent: string): Promise<void> {
+  for (const { folder } of left.toSorted((a, b) => b.folder.length - a.folder.length)) {
+    for (const name of [LOCK_FILE, RESERVE_FILE, UNFINISHED_RESERVE_FILE]) await rm(join(folder, name), { force: true })
+    await rmdir(folder).catch(() => rename(folder, join(parent, basename(folder))).catch(() => {}))
+  }
 }

@@ -37,13 +37,14 @@ export async function drainSegment(segment: Segment, options: DrainOptions): Pro
 
 async function drainFile(file: OpenedFile, segment: Segment, { take, report, checkOpen }: DrainOptions): Promise<void> {
   const { end, salt } = segment
-  const window = windowOver(file, end)
+  const window = windowOver(file, end, () => (segment.unreadable = true))
+  segment.unreadable = segment.unreadable && segment.read > 0
   while (segment.read < end) {
     const { events, next, damages, tornAt } = await readBatch(window, { from: segment.read, end, salt })
     const lost = tornAt === undefined || segment.mayBeTorn ? damages : [...damages, tornAt]
     // A batch that is read again is not reported again.
     const places = lost.filter((position) => position >= segment.checked).length
-    if (places > 0) report(new MessagingWebhooksError('spool_damaged', `${places} place(s) of a file were skipped.`))
+    if (places > 0) report(new MessagingWebhooksError('spool_damaged', said(places, segment)))
     segment.checked = next
     checkOpen()
     if (events.length > 0) await take(events)
@@ -51,4 +52,11 @@ async function drainFile(file: OpenedFile, segment: Segment, { take, report, che
     // Nothing is left of what was counted and could not be read.
     segment.held = next === segment.end ? 0 : Math.max(0, segment.held - events.length)
   }
+}
+
+function said(places: number, { unreadable }: Segment): string {
+  const skipped = `${places} place(s) of a file were skipped.`
+  return unreadable
+    ? `${skipped} The disk did not give them, so the file stays, and is read again at the next start.`
+    : skipped
 }

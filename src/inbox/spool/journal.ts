@@ -63,15 +63,26 @@ export function createJournal(options: {
 
   async function useReserve(): Promise<boolean> {
     const name = nextName()
-    if (!(await reserve.handOver(join(folder, segmentName(name))))) return false
-    await endWriter()
-    begun(await overwriteSegment(fs, folder, name))
+    const path = join(folder, segmentName(name))
+    try {
+      if (!(await reserve.handOver(path))) return false
+      const next = await overwriteSegment(fs, folder, name)
+      await endWriter()
+      begun(next)
+    } catch {
+      // That the disk is full is what counts; what failed here may work the next time.
+      await reserve.takeBack(path)
+      return false
+    }
+    report(new MessagingWebhooksError('disk_full', 'The reserve is in use now.'))
     return true
   }
 
   async function remove(segment: Segment): Promise<void> {
     const index = segments.indexOf(segment)
     if (index >= 0) segments.splice(index, 1)
+    // What a disk did not give now it may give the next process, which knows what has been taken already.
+    if (segment.unreadable) return
     try {
       await rm(segment.path, { force: true })
       await syncFolder(fs, dirname(segment.path))

@@ -18,6 +18,8 @@ export interface Reserve {
   restore(): Promise<void>
   /** Gives the file away under another name, to be written over in place; says whether there was one. */
   handOver(path: string): Promise<boolean>
+  /** Takes it back, where it was given away and could not be used. Never rejects. */
+  takeBack(path: string): Promise<void>
 }
 
 export function createReserve({
@@ -70,11 +72,16 @@ export function createReserve({
     },
     async handOver(to) {
       if (!isThere) return false
-      isThere = false
       await rename(path, to)
+      isThere = false
       await syncFolder(fs, folder)
-      report(new MessagingWebhooksError('disk_full', 'The reserve is in use now.'))
       return true
+    },
+    async takeBack(from) {
+      await rename(from, path).then(
+        () => (isThere = true),
+        () => {},
+      )
     },
   }
 }

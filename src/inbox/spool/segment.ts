@@ -33,6 +33,8 @@ export interface Segment {
   checked: number
   /** Records between `read` and `end`. */
   held: number
+  /** Whether the disk failed to give a part of it, as it may not the next time. */
+  unreadable: boolean
 }
 
 export interface SegmentWriter {
@@ -65,8 +67,10 @@ export async function findSegment(fs: FileSystem, folder: string, name: SegmentN
   const { size: end } = await stat(path)
   const file = await fs.open(path, 'r')
   try {
-    const held = await countRecords(windowOver(file, end), { from: 0, end, salt })
-    return { path, salt, mayBeTorn: true, end, read: 0, checked: 0, held }
+    let unreadable = false
+    const window = windowOver(file, end, () => (unreadable = true))
+    const held = await countRecords(window, { from: 0, end, salt })
+    return { path, salt, mayBeTorn: true, end, read: 0, checked: 0, held, unreadable }
   } finally {
     await file.close()
   }
@@ -93,7 +97,7 @@ export async function overwriteSegment(fs: FileSystem, folder: string, name: Seg
 }
 
 function newSegment(path: string, salt: number): Segment {
-  return { path, salt, mayBeTorn: false, end: 0, read: 0, checked: 0, held: 0 }
+  return { path, salt, mayBeTorn: false, end: 0, read: 0, checked: 0, held: 0, unreadable: false }
 }
 
 function segmentWriter(file: OpenedFile, segment: Segment, overZeros: boolean): SegmentWriter {

@@ -183,6 +183,7 @@ async function findSegments(left: {
   for (const name of names)
     try {
       const segment = await findSegment(fs, folder, name)
+      if (segment.held === 0 && segment.unreadable) throw new Error('The disk gives nothing of it.')
       // What has no record is gone through at once, for damage and then away: nobody drains a spool of size 0.
       if (segment.held === 0) await discard(segment)
       else segments.push(segment)
@@ -193,6 +194,6 @@ async function findSegments(left: {
 
   async function discard(segment: Segment): Promise<void> {
     await drainSegment(segment, { fs, take: () => Promise.resolve(), report, checkOpen: () => {} })
-    await rm(segment.path, { force: true })
+    if (!segment.unreadable) await rm(segment.path, { force: true })
   }
 }

@@ -8,8 +8,8 @@ const PAGE_BYTES = 4096
 /** The bytes from `position` on, as many as asked for or as there are; good until the next call. */
 export type Window = (position: number, length: number) => Promise<Buffer>
 
-/** Looks at a file up to `end`. */
-export function windowOver(file: OpenedFile, end: number): Window {
+/** Looks at a file up to `end`; `failed` is called where the disk fails to give a part of it. */
+export function windowOver(file: OpenedFile, end: number, failed: () => void): Window {
   let buffer = Buffer.alloc(0)
   let start = 0
   let held = 0
@@ -19,14 +19,14 @@ export function windowOver(file: OpenedFile, end: number): Window {
       const size = Math.min(Math.max(wanted, CHUNK_BYTES), end - position)
       if (buffer.length < size || buffer.length > Math.max(size, CHUNK_BYTES)) buffer = Buffer.allocUnsafe(size)
       held = 0
-      held = await readChunk(file, buffer.subarray(0, size), position)
+      held = await readChunk(file, buffer.subarray(0, size), position, failed)
       start = position
     }
     return buffer.subarray(position - start, Math.min(position - start + wanted, held))
   }
 }
 
-async function readChunk(file: OpenedFile, into: Buffer, position: number): Promise<number> {
+async function readChunk(file: OpenedFile, into: Buffer, position: number, failed: () => void): Promise<number> {
   try {
     return await readInto(file, into, position)
   } catch (error) {
@@ -40,6 +40,7 @@ async function readChunk(file: OpenedFile, into: Buffer, position: number): Prom
       bytes += await readInto(file, page, position + at)
     } catch (error) {
       if (systemCode(error) !== 'EIO') throw error
+      failed()
       page.fill(0xff)
       bytes += page.length
     }

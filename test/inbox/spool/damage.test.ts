@@ -165,6 +165,42 @@ test('a page that the disk cannot read costs the records on it', async () => {
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
 })
 
+test('what a disk does not give for a while is not thrown away: the next process finds it', async () => {
+  const { folder, path } = await tenRecords(Array.from({ length: 10 }, (_, at) => largeEvent(`e${at + 1}`, 10_000)))
+  let failing = false
+  const fs = faultyFs((real) => ({
+    read: (...args) => (failing ? Promise.reject(systemError('EIO')) : real.read(...args)),
+  }))
+  const { spool, errors } = await spooling({ folder, fs })
+  await spool.append(events('f', 2))
+  const taken: string[] = []
+  await spool.drain(async (batch) => {
+    taken.push(...batch.map(nameOf))
+    failing = true
+  })
+  await spool.close()
+  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
+  expect(taken).toEqual(Array.from({ length: 10 }, (_, at) => `e${at + 1}`))
+  const next = await spooling({ folder })
+  expect(await drainedNames(next.spool)).toEqual(['f1', 'f2'])
+  expect(next.errors).toEqual([])
+  expect(segmentFiles(folder)).not.toContain(path)
+})
+
+test('what a disk does not give while the spool is opened stays for the next process', async () => {
+  const { folder } = await tenRecords()
+  let fails = 0
+  const fs = faultyFs((real) => ({
+    read: (...args) => ((fails += 1) <= 3 ? Promise.reject(systemError('EIO')) : real.read(...args)),
+  }))
+  const { spool, errors } = await spooling({ folder, fs })
+  expect(await drainedNames(spool)).toEqual([])
+  expect(errors.map(({ code }) => code)).toEqual(['spool_unusable'])
+  await spool.close()
+  const next = await spooling({ folder })
+  expect(await drainedNames(next.spool)).toEqual(events('e', 10).map(nameOf))
+})
+
 test('what a later version wrote, and what is not ours, stays as it is', async () => {
   const { spool, folder } = await spooling()
   await spool.close()

@@ -1,6 +1,6 @@
 /** Takes over the files that processes left which are no longer alive. */
 import { readdir, rename, rm, rmdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { systemCode } from '../../../process-folder/files.ts'
 import { homesIn, takeIfDead, type Home } from '../../../process-folder/home.ts'
 import { isHeld, LOCK_FILE } from '../../../process-folder/lock.ts'
@@ -42,8 +42,8 @@ export async function adoptLeft(
     }
   for (const { folder } of left) {
     await rm(join(folder, LOCK_FILE), { force: true })
-    // What is not known by its name stays.
-    await rmdir(folder).catch(() => {})
+    // With something in it that is not known by its name it goes back to where it was: it must not lie deeper each time.
+    await rmdir(folder).catch(() => rename(folder, join(parent, basename(folder))).catch(() => {}))
   }
   return adopted
 }
