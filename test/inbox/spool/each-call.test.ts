@@ -30,7 +30,6 @@ const OF_FILES: Readonly<Record<string, readonly string[]>> = {
   unlink: ['EACCES', 'EROFS'],
   rmdir: ['EACCES'],
   mkdir: ['ENOSPC', 'EACCES', 'EROFS'],
-  ftruncate: ['EIO'],
   statx: ['EIO', 'EACCES'],
   newfstatat: ['EIO'],
   getdents64: ['EIO'],
