@@ -1,0 +1,193 @@
+/**
+ * The connection to the server is cut at every byte of what it says, and of what it is told: while it opens, admits,
+ * claims, settles, counts and replays. A run takes a fixed choice of the places, `EVERY_BYTE=1` takes them all.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { callback } from 'messaging-webhooks/testing'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { post, receiving } from '../support/receiving.ts'
+import { startCuttingProxy } from '../support/servers/cutting-proxy.ts'
+import { POSTGRES, REDIS, type EngineServer } from '../support/servers/engines.ts'
+import { storeOf, type StoreSpec } from '../support/servers/store-spec.ts'
+
+const STEP = process.env['EVERY_BYTE'] === undefined ? 1_499 : Number(process.env['STEP'] ?? '1')
+const PATIENT = { timeout: STEP > 1_000 ? 300_000 : 7_200_000 }
+/** A lease lasts two handlers' time and 10 s. Where no answer told of one, the event is back when it is over. */
+const HANDLER_TIMEOUT_MS = 500
+const BACK = { timeout: 60_000, interval: 10 }
+const SLOW_MS = 5_000
+
+const DRIVERS = [
+  { driver: 'pg', engine: POSTGRES },
+  { driver: 'redis', engine: REDIS, client: 'redis' },
+  { driver: 'ioredis', engine: REDIS, client: 'ioredis' },
+] as const
+
+const servers = new Map<string, EngineServer>()
+let names = 0
+
+beforeAll(async () => {
+  for (const { name, start, missing } of [POSTGRES, REDIS])
+    if (missing() === undefined) servers.set(name, await start())
+}, 120_000)
+
+afterAll(async () => {
+  for (const server of servers.values()) await server.remove()
+})
+
+async function proxyFor({ engine }: (typeof DRIVERS)[number]) {
+  const port = servers.get(engine.name)?.port
+  if (port === undefined) throw new Error('The server has no port.')
+  const proxy = await startCuttingProxy(port)
+  onTestFinished(() => proxy.close())
+  return proxy
+}
+
+/** A receiver on a store of its own behind the proxy, and what its handlers were given. */
+async function receiverBehind(driver: (typeof DRIVERS)[number], port: number, spooled: boolean) {
+  const spec = servers.get(driver.engine.name)?.spec(`cut_${(names += 1)}`, { port })
+  if (spec === undefined) throw new Error('The server was not started.')
+  const store: StoreSpec = 'client' in driver ? { ...spec, client: driver.client } : spec
+  const folder = mkdtempSync(join(tmpdir(), 'cut-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const { receiver, server, url, errors } = await receiving({
+    ...{ store: await storeOf(store), spool: spooled ? folder : false },
+    ...{ handlerTimeoutMs: HANDLER_TIMEOUT_MS, retry: { attempts: 1 } },
+  })
+  const times = new Map<string, number>()
+  const handled = { times, areBroken: true }
+  receiver.on('message.*', ({ messageId, status }) => {
+    if (messageId.startsWith('broken') && handled.areBroken) throw new Error('broken')
+    const name = `${messageId} ${status}`
+    times.set(name, (times.get(name) ?? 0) + 1)
+  })
+  return {
+    ...{ receiver, url, errors, handled },
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      const begunMs = performance.now()
+      await receiver.close()
+      return performance.now() - begunMs
+    },
+  }
+}
+
+type Running = Awaited<ReturnType<typeof receiverBehind>>
+
+async function untilItWorks<T>(work: () => Promise<T>): Promise<T> {
+  for (;;)
+    try {
+      return await work()
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+}
+
+/** Finds the dead letter of that message, and replays it until its handler has had it. */
+async function replay({ receiver, handled }: Running, messageId: string): Promise<void> {
+  const find = async (): Promise<string | undefined> =>
+    (await untilItWorks(() => receiver.deadLetters())).items.find(
+      ({ event }) => 'messageId' in event && event.messageId === messageId,
+    )?.id
+  await expect.poll(find, BACK).toBeDefined()
+  const id = (await find()) ?? ''
+  handled.areBroken = false
+  await untilItWorks(() => receiver.replay(id))
+  await expect.poll(() => handled.times.has(`${messageId} delivered`), BACK).toBe(true)
+  handled.areBroken = true
+}
+
+/** Everything that a receiver asks of its store; resolves to the answers, and how long the last event took. */
+async function use(running: Running, nth: number) {
+  const { receiver, url, handled } = running
+  const begunMs = performance.now()
+  const answered: string[] = []
+  const statuses: number[] = []
+  for (const [messageId, status] of [
+    [`m${nth}`, 'failed'],
+    [`m${nth}`, 'delivered'],
+    [`broken${nth}`, 'delivered'],
+  ] as const) {
+    const answer = await post(url, callback.smsDelivery({ messageId, status }))
+    statuses.push(answer.status)
+    if (answer.status === 204) answered.push(`${messageId} ${status}`)
+  }
+  const isMissing = (name: string): boolean => name.startsWith('m') && !handled.times.has(name)
+  await expect.poll(() => answered.filter(isMissing), BACK).toEqual([])
+  await receiver.latest(`m${nth}`).catch(() => {})
+  await receiver.stats().catch(() => {})
+  if (answered.includes(`broken${nth} delivered`)) await replay(running, `broken${nth}`)
+  return { answered, statuses, lagMs: performance.now() - begunMs }
+}
+
+const cases = [
+  { direction: 'reply', spooled: true },
+  { direction: 'request', spooled: true },
+  { direction: 'reply', spooled: false },
+  { direction: 'request', spooled: false },
+] as const
+
+for (const driver of DRIVERS) {
+  const reason = process.env['CI'] === 'true' ? undefined : driver.engine.missing()
+  describe.skipIf(reason !== undefined)(`${driver.driver}${reason === undefined ? '' : ` (${reason})`}`, () => {
+    test.each(cases)('what is answered is handed over once: $direction, spool $spooled', PATIENT, async (each) => {
+      const { direction, spooled } = each
+      const proxy = await proxyFor(driver)
+      const running = await receiverBehind(driver, proxy.port, spooled)
+      const { receiver, handled } = running
+      await receiver.start()
+      proxy.cutAfter(direction, Infinity)
+      await use(running, 0)
+      const total = proxy.passed(direction)
+      const counts = { rounds: 0, cut: 0, refused: 0, slow: 0 }
+      let slowestMs = 0
+      for (let at = 1; at <= total; at += STEP) {
+        proxy.cutAfter(direction, at)
+        const { answered, statuses, lagMs } = await use(running, at)
+        counts.rounds += 1
+        if (proxy.disarm()) counts.cut += 1
+        counts.refused += statuses.filter((status) => status !== 204).length
+        if (spooled) expect(statuses, `cut after ${at}`).toEqual([204, 204, 204])
+        for (const name of answered) expect(handled.times.get(name), `${name}, cut after ${at}`).toBe(1)
+        if (lagMs > SLOW_MS) console.log(`${driver.driver}, ${direction} cut after ${at}: ${Math.round(lagMs)} ms`)
+        if (lagMs > SLOW_MS) counts.slow += 1
+        slowestMs = Math.max(slowestMs, lagMs)
+      }
+      await expect.poll(async () => (await untilItWorks(() => receiver.stats())).unsettled, BACK).toBe(0)
+      const closedMs = Math.round(await running.close())
+      console.log(driver.driver, { ...each, total, ...counts, slowestMs: Math.round(slowestMs), closedMs })
+    })
+
+    test('a store whose opening was cut anywhere is opened again', PATIENT, async () => {
+      const proxy = await proxyFor(driver)
+      proxy.cutAfter('reply', Infinity)
+      const first = await receiverBehind(driver, proxy.port, true)
+      await first.receiver.start()
+      const total = proxy.passed('reply')
+      await first.close()
+      for (let at = 0; at < total; at += STEP) {
+        proxy.cutAfter('reply', at)
+        const running = await receiverBehind(driver, proxy.port, true)
+        await running.receiver.start().catch(() => {})
+        const { answered } = await use(running, at)
+        expect(answered.map((name) => running.handled.times.get(name))).toEqual([1, 1, 1])
+        proxy.disarm()
+        await running.close()
+      }
+    })
+
+    test('answers that come byte by byte are answers', PATIENT, async () => {
+      const proxy = await proxyFor(driver)
+      proxy.dribbles = true
+      const running = await receiverBehind(driver, proxy.port, true)
+      await running.receiver.start()
+      const { answered } = await use(running, 0)
+      expect(answered.map((name) => running.handled.times.get(name))).toEqual([1, 1, 1])
+      await running.close()
+      expect(running.errors.filter(({ code }) => code.startsWith('store_'))).toEqual([])
+    })
+  })
+}

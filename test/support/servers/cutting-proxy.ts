@@ -1,0 +1,103 @@
+/** A proxy that cuts the connection when it has passed on so many bytes, counted from the moment that it is told to. */
+import { once } from 'node:events'
+import net from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+type Direction = 'reply' | 'request'
+
+interface CuttingProxy {
+  readonly port: number
+  /** Bytes that were passed on in this direction since the last `cutAfter`, on all connections. */
+  passed(direction: Direction): number
+  /** Cuts the connection that passes on this many bytes from now on in this direction: these, and no more. */
+  cutAfter(direction: Direction, bytes: number): void
+  /** Cuts nothing any more; says whether something was cut. */
+  disarm(): boolean
+  /** Every byte comes by itself, in both directions. */
+  dribbles: boolean
+  close(): Promise<void>
+}
+
+interface Trap {
+  readonly direction: Direction
+  left: number
+}
+
+export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
+  const sockets = new Set<net.Socket>()
+  let trap: Trap | undefined
+  let passed = { reply: 0, request: 0 }
+  let dribbles = false
+
+  async function passOn(to: net.Socket, bytes: Buffer): Promise<void> {
+    if (!dribbles) {
+      to.write(bytes)
+      return
+    }
+    for (const byte of bytes) {
+      to.write(Buffer.of(byte))
+      await nextTurn()
+    }
+  }
+
+  function pipe(from: net.Socket, to: net.Socket, direction: Direction): void {
+    let last = Promise.resolve()
+    from.on('data', (chunk: Buffer) => {
+      const isTrap = trap?.direction === direction && trap.left < chunk.length
+      const bytes = isTrap ? chunk.subarray(0, trap?.left ?? 0) : chunk
+      passed = { ...passed, [direction]: passed[direction] + bytes.length }
+      if (trap?.direction === direction) trap.left -= chunk.length
+      if (isTrap) trap = undefined
+      last = last.then(() => passOn(to, bytes))
+      if (isTrap)
+        // What was let through has arrived before the end does.
+        void last.then(() => {
+          to.end(() => from.destroy())
+          setTimeout(() => to.destroy(), 50)
+        })
+    })
+    from.on('close', () => void last.then(() => to.destroy()))
+    from.on('error', () => {})
+  }
+
+  const server = net.createServer((client) => {
+    const behind = net.connect(target, '127.0.0.1')
+    for (const socket of [client, behind]) {
+      socket.setNoDelay(true)
+      sockets.add(socket)
+      socket.on('close', () => sockets.delete(socket))
+    }
+    pipe(client, behind, 'request')
+    pipe(behind, client, 'reply')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('The proxy has no port.')
+
+  return {
+    port: address.port,
+    passed: (direction) => passed[direction],
+    cutAfter(direction, bytes) {
+      passed = { reply: 0, request: 0 }
+      trap = { direction, left: bytes }
+    },
+    disarm() {
+      const isCut = trap === undefined
+      trap = undefined
+      return isCut
+    },
+    get dribbles() {
+      return dribbles
+    },
+    set dribbles(next) {
+      dribbles = next
+    },
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
