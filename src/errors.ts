@@ -64,6 +64,10 @@ export const ERRORS = {
     'Give each project a pair of credentials of its own.',
   ],
   project_name_too_long: ['The body names a project of more than 256 characters.', 'Check who posts to this URL.'],
+  project_name_malformed: [
+    'The name of the project in the body has a NUL or half a surrogate pair in it.',
+    'Check who posts to this URL: the credentials function is not asked for such text.',
+  ],
   body_already_parsed: [
     'A body parser ran before the receiver, so the signature cannot be checked over the exact bytes.',
     'Mount the receiver before express.json(), or keep the bytes in `req.rawBody`.',

@@ -50,8 +50,8 @@ export function createReceive(options: ReceiveOptions): Receive {
 
   function authenticate(callback: ArrivedCallback, body: ReadBody, pairsFor: PairsFor): Awaitable<Proved | NotProved> {
     const project = namedProject(body)
-    if (project !== undefined && project.length > credentials.longestName)
-      return { proved: false, code: 'project_name_too_long' }
+    const unfit = project === undefined ? undefined : credentials.refusedName(project)
+    if (unfit !== undefined) return { proved: false, code: unfit }
     const proveBy = (pairs: readonly LivePair[]): Proved | NotProved => {
       const inexact = callback.captured.kind === 'parsed' ? 'body_already_parsed' : undefined
       const header = readSignatureHeader(callback.signatures)
@@ -106,7 +106,8 @@ export function createReceive(options: ReceiveOptions): Receive {
   }
 
   function receiveProof(callback: ArrivedCallback, body: ReadBody, proof: Proved | NotProved): Awaitable<Answer> {
-    quarantine.lookedUp()
+    if (proof.proved) quarantine.proved(namedProject(body))
+    if (proof.proved || !isNameRefused(proof)) quarantine.lookedUp()
     if (!proof.proved) quarantine.keep(callback, body, proof)
     clockWatch.see(proof, callback.arrivedAtMs)
     if (!proof.proved) {
@@ -146,6 +147,11 @@ export function createReceive(options: ReceiveOptions): Receive {
       return proof.proved ? { proved: true, event: eventOf(callback, body, proof) } : proof
     },
   }
+}
+
+/** Then nothing was looked up. */
+function isNameRefused({ code }: NotProved): boolean {
+  return code === 'project_name_too_long' || code === 'project_name_malformed'
 }
 
 /** Goes on at once with what is there already. */

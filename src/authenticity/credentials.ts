@@ -2,7 +2,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { withDeadline, type Clock } from '../clock.ts'
-import { MessagingWebhooksError, OptionsError } from '../errors.ts'
+import { MessagingWebhooksError, OptionsError, type ErrorCode } from '../errors.ts'
 import { digestAuthKey } from './auth-key.ts'
 
 /** One webhook security pair of a project. At least one of the two is needed; leave a property out to do without it. */
@@ -41,8 +41,8 @@ export interface CredentialsSource {
   readonly byProject: boolean
   /** The only project there is, if there is only one. */
   readonly onlyProject: string | undefined
-  /** A callback that names its project in more characters is refused. */
-  readonly longestName: number
+  /** Why no callback of a project with such a name is looked up: what the sender's text alone makes fail is no outage. */
+  refusedName(project: string): ErrorCode | undefined
   /** The pairs that may prove a callback of this project. Throws a `MessagingWebhooksError` where they cannot be had. */
   pairsFor(project: string | undefined): readonly LivePair[] | Promise<readonly LivePair[]>
   /** Every key and secret that is known now, to be taken out of texts that are not ours. */
@@ -52,7 +52,7 @@ export interface CredentialsSource {
 /** More pairs than this are of no use to one project. */
 export const MOST_PAIRS = 16
 /** A function is not asked for a longer name. */
-const LONGEST_LOOKED_UP = 256
+export const LONGEST_LOOKED_UP = 256
 const MOST_LOOKUPS = 128
 const UNKNOWN_NAMES_KEPT = 1_000
 const UNKNOWN_NAME_MS = 1_000
@@ -80,7 +80,7 @@ function fixedCredentials(option: CredentialPair | readonly CredentialPair[]): C
   return {
     byProject: false,
     onlyProject: undefined,
-    longestName: Infinity,
+    refusedName: () => undefined,
     pairsFor: () => pairs,
     secrets: () => secretsOf([option].flat()),
   }
@@ -97,7 +97,7 @@ function credentialsByProject(option: ProjectsOption): CredentialsSource {
   return {
     byProject: true,
     onlyProject,
-    longestName: Infinity,
+    refusedName: () => undefined,
     pairsFor: (project) => (project === undefined ? all : (byName.get(project) ?? [])),
     secrets: () => secretsOf(Object.values(option).flat()),
   }
@@ -153,10 +153,16 @@ function credentialsLookup(
   return {
     byProject: true,
     onlyProject: undefined,
-    longestName: LONGEST_LOOKED_UP,
+    refusedName: unfitToLookUp,
     pairsFor,
     secrets: () => [...secrets.keys()],
   }
+}
+
+/** Databases and drivers refuse such text, or make another of it. */
+function unfitToLookUp(project: string): ErrorCode | undefined {
+  if (project.length > LONGEST_LOOKED_UP) return 'project_name_too_long'
+  return project.includes('\0') || !project.isWellFormed() ? 'project_name_malformed' : undefined
 }
 
 /** Whether a secret has white space at an end: the commonest mistake, made by reading it from a file. */

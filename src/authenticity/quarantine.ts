@@ -10,6 +10,7 @@ import { nodeFs } from '../process-folder/files.ts'
 import { readSentBody, type ReadBody } from './body.ts'
 import { createJournal } from './quarantine/journal/journal.ts'
 import { memoryKeeper } from './quarantine/keeper.ts'
+import { createNames } from './quarantine/names.ts'
 import { createRecheck } from './quarantine/recheck.ts'
 import { keepable, standingOf, type KeptRequest, type Refused } from './quarantine/request.ts'
 import { reverifyAll, type Ordered, type ReverifyStages } from './quarantine/reverify.ts'
@@ -22,6 +23,8 @@ export interface QuarantineIntake {
   keep(callback: ArrivedCallback, body: ReadBody, refused: Refused): void
   /** Credentials were looked up, so those that could not be before may be tried again. */
   lookedUp(): void
+  /** A callback that names this project was proved. */
+  proved(project: string | undefined): void
 }
 
 interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
@@ -61,8 +64,10 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
   let cancelExpiry: (() => void) | undefined
   let saidFull = false
 
+  const names = createNames()
   const recheck = createRecheck({
     clock,
+    names,
     count: () => keeper.count('unchecked'),
     waiting: () => keeper.unchecked(),
     run: async (pick) => (await turns(() => reverify(pick(), 0, stopping.signal))).failedNames,
@@ -88,7 +93,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
 
   function reverify(requests: readonly KeptRequest[], clockOffsetSeconds: number, signal: AbortSignal) {
     return reverifyAll(options, {
-      requests,
+      requests: [...names.inOrder(requests).values()].flat(),
       clockOffsetSeconds,
       signal,
       admitted(request) {
@@ -101,6 +106,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         if (request.unchecked || request.code !== why.code || request.offsetSeconds !== why.offsetSeconds)
           keeper.reclass(request, standingOf(request.callback, readSentBody(request.callback), why))
       },
+      slow: names.slow,
     })
   }
 
@@ -122,8 +128,9 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         const kept = limits === undefined ? undefined : keepable(callback)
         if (kept === undefined) return
         const standing = standingOf(kept, body, refused)
+        const droppedBefore = keeper.droppedCallbacks
         const outcome = keeper.keep(kept, standing)
-        if (outcome === 'dropped' && standing.class !== 'rest' && !saidFull) {
+        if (keeper.droppedCallbacks > droppedBefore && !saidFull) {
           saidFull = true
           report(new MessagingWebhooksError('quarantine_full'))
         }
@@ -132,6 +139,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         if (standing.unchecked) recheck.schedule()
       },
       lookedUp: recheck.lookedUp,
+      proved: names.proved,
     },
     quarantine: {
       async reverify({ clockOffsetSeconds = 0, signal } = {}) {

@@ -11,4 +11,6 @@ export interface ArrivedCallback {
   readonly contentEncoding: string | undefined
   readonly captured: Captured
   readonly arrivedAtMs: number
+  /** Who is at the other end of the connection, perhaps a proxy; undefined where nobody can say. */
+  readonly remoteAddress: string | undefined
 }

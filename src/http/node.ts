@@ -29,6 +29,8 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const arrivedAtMs = clock.now()
+    // Once the connection has gone, it cannot be told any more.
+    const { remoteAddress } = request.socket
     const captured = await captureBody(request, options)
     const received = receive({
       kind,
@@ -37,6 +39,7 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
       contentEncoding: request.headers['content-encoding']?.trim().toLowerCase(),
       captured,
       arrivedAtMs,
+      remoteAddress,
     })
     const given = received instanceof Promise ? await received : received
     if (captured.kind === 'failed' && captured.reason === 'body_too_large') {

@@ -72,6 +72,7 @@ function arrived(text: string, bytes: number): ExactCallback {
     contentEncoding: undefined,
     captured: { kind: 'exact', decoded: false, bytes: Buffer.from(text.padEnd(bytes)) },
     arrivedAtMs: Date.now(),
+    remoteAddress: undefined,
   }
 }
 

@@ -17,6 +17,7 @@ function arrived(text: string, arrivedAtMs = 0, bytes = BODY_BYTES): ExactCallba
     contentEncoding: undefined,
     captured: { kind: 'exact', decoded: false, bytes: Buffer.from(text.padEnd(bytes)) },
     arrivedAtMs,
+    remoteAddress: undefined,
   }
 }
 

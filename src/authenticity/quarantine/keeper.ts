@@ -1,9 +1,10 @@
 /**
  * Where kept requests stand: in memory, within bounds, the most precious longest. Nothing here waits, and nothing else of
- * the quarantine knows how a request is kept.
+ * the quarantine knows how a request is kept. What is not kept in the end has displaced nothing.
  */
 import { createHash } from 'node:crypto'
 import { UNTOLD, type KeeperChanges } from './changes.ts'
+import { createPile, sizeFor, type Pile, type Placed } from './pile.ts'
 import {
   QUARANTINE_CLASSES,
   type ExactCallback,
@@ -11,7 +12,6 @@ import {
   type QuarantineClass,
   type Standing,
 } from './request.ts'
-import { addTo, newShelf, sizeOf, takeFrom, withOwnBytes, type Shelf } from './shelf.ts'
 
 interface KeeperLimits {
   /** Of bodies, headers and what it takes to keep them. */
@@ -32,7 +32,7 @@ interface Keeper {
   /** Those whose credentials could not be looked up, in order of arrival. */
   unchecked(): readonly KeptRequest[]
   remove(request: KeptRequest): void
-  /** More is known of it now. Where its new class is full, it keeps its place in the old one. */
+  /** More is known of it now. Where its new class has no room for it, it keeps its place in the old one. */
   reclass(request: KeptRequest, standing: Standing): void
   /** Forgets what is too old; says when something will be next. */
   expire(nowMs: number): number | undefined
@@ -42,96 +42,160 @@ interface Keeper {
   readonly bytes: number
   /** How many were not kept, or had to go, for want of room. */
   readonly dropped: number
+  /** Those of them that were not of the class `rest`. */
+  readonly droppedCallbacks: number
 }
 
+/** Requests of one class. */
+interface Shelf {
+  readonly maxBytes: number
+  readonly pile: Pile
+}
+
+/**
+ * How much of all the room a class may fill. No class that a stranger can fill leaves a better one without room; a better
+ * one takes it from the worst.
+ */
+const SHARES: Readonly<Record<QuarantineClass, number>> = {
+  provedButStale: 1 / 2,
+  unverified: 1 / 2,
+  looksLikeOurs: 1 / 2,
+  rest: 1 / 8,
+}
+/**
+ * Of a class's room, what one network and one project name may hold while others need it. Each of the four sizes that
+ * callbacks have can have as much: the heaviest of them gives first.
+ */
+const BOUND = 1 / 4
+/** What a request takes beside its bytes and texts: about 900 bytes, measured. */
+const BYTES_A_REQUEST = 1_024
 /** Places in the order of arrival that one millisecond has. */
 const SEQUENCES_A_MS = 1_024
 
 export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: KeeperChanges = UNTOLD): Keeper {
-  const shelves = new Map<QuarantineClass, Shelf>()
-  const byId = new Map<string, KeptRequest>()
+  let shelves = newShelves(maxBytes)
+  /** In order of arrival, while `isInOrder`. */
+  let byId = new Map<string, Placed>()
+  let isInOrder = true
   const sequences = new Set<number>()
   let bytes = 0
   let lastSequence = 0
   let unchecked = 0
   let dropped = 0
+  let droppedCallbacks = 0
 
-  function shelfOf(name: QuarantineClass): Shelf {
-    let shelf = shelves.get(name)
-    if (shelf === undefined) {
-      shelf = newShelf(name, maxBytes)
-      shelves.set(name, shelf)
-    }
-    return shelf
+  function putOn(request: KeptRequest): Placed {
+    const placed = placedFor(request)
+    shelves[request.class].pile.add(placed)
+    bytes += placed.bytes
+    return placed
   }
 
-  /** Makes room in the shelves of worse classes; false where there is none to be had. */
-  function makeRoom(name: QuarantineClass, size: number): boolean {
-    const own = shelfOf(name)
-    if (own.bytes + size > own.maxBytes) return false
-    const worse = QUARANTINE_CLASSES.slice(QUARANTINE_CLASSES.indexOf(name) + 1).map(shelfOf)
-    const reclaimable = worse.reduce((sum, shelf) => sum + shelf.bytes, 0)
-    if (bytes - reclaimable + size > maxBytes) return false
-    for (const shelf of worse.reverse()) {
-      while (bytes + size > maxBytes) {
-        const newest = shelf.requests.at(-1)
-        if (newest === undefined) break
-        takeOut(newest)
-        dropped += 1
+  function takeOff(placed: Placed): KeptRequest | undefined {
+    const { request } = placed
+    if (request === undefined) return undefined
+    shelves[request.class].pile.remove(placed)
+    placed.request = undefined
+    bytes -= placed.bytes
+    return request
+  }
+
+  /** The shelf that must give: its own where that is over its share, else the worst. Undefined where there is room. */
+  function overfull(own: Shelf): Shelf | undefined {
+    if (own.pile.bytes > own.maxBytes) return own
+    const worst = bytes > maxBytes ? QUARANTINE_CLASSES.findLast((name) => shelves[name].pile.count > 0) : undefined
+    return worst && shelves[worst]
+  }
+
+  /** Puts it on its shelf, and makes room for it there; undefined, with all as it was, where it would have to go itself. */
+  function fitIn(request: KeptRequest, nowMs?: number): Placed | undefined {
+    const come = putOn(request)
+    const own = shelves[request.class]
+    const gone: KeptRequest[] = []
+    for (let giving = overfull(own); giving !== undefined; giving = overfull(own)) {
+      const next = giving.pile.nextToGo(come, nowMs)
+      const given = next === come ? undefined : next && takeOff(next)
+      if (given === undefined) {
+        takeOff(come)
+        for (const each of gone.reverse()) byId.set(each.id, putOn(each))
+        return undefined
       }
+      gone.push(given)
     }
-    return true
+    for (const each of gone) {
+      forget(each)
+      drop(each.class)
+      changes.removed(each)
+    }
+    return come
   }
 
-  function place(request: KeptRequest): void {
-    addTo(shelfOf(request.class), request)
-    bytes += sizeOf(request.callback)
-    if (request.unchecked) unchecked += 1
+  function drop(name: QuarantineClass): void {
+    dropped += 1
+    if (name !== 'rest') droppedCallbacks += 1
+  }
+
+  function remember(request: KeptRequest, placed: Placed): void {
+    placed.request = request
+    if (request.sequence < lastSequence) isInOrder = false
+    lastSequence = Math.max(lastSequence, request.sequence)
+    byId.set(request.id, placed)
     sequences.add(request.sequence)
-    byId.set(request.id, request)
+    if (request.unchecked) unchecked += 1
   }
 
-  function unplace(kept: KeptRequest): void {
-    byId.delete(kept.id)
-    sequences.delete(kept.sequence)
-    takeFrom(shelfOf(kept.class), kept)
-    bytes -= sizeOf(kept.callback)
-    if (kept.unchecked) unchecked -= 1
+  function forget(request: KeptRequest): void {
+    byId.delete(request.id)
+    sequences.delete(request.sequence)
+    if (request.unchecked) unchecked -= 1
   }
 
-  function takeOut(kept: KeptRequest): void {
-    unplace(kept)
-    changes.removed(kept)
+  function takeOut(placed: Placed): void {
+    const request = takeOff(placed)
+    if (request === undefined) return
+    forget(request)
+    changes.removed(request)
   }
 
   /** Grows with the time, so that the order outlives the process. No two requests have the same. */
   function freeSequence(wanted: number): number {
     let sequence = Number.isSafeInteger(wanted) ? wanted : lastSequence + 1
     while (sequences.has(sequence)) sequence += 1
-    lastSequence = Math.max(lastSequence, sequence)
     return sequence
+  }
+
+  function inOrder(): Iterable<Placed> {
+    if (!isInOrder) byId = new Map([...byId].sort(([, a], [, b]) => sequenceOf(a) - sequenceOf(b)))
+    isInOrder = true
+    return byId.values()
+  }
+
+  function all(): KeptRequest[] {
+    return [...inOrder()].flatMap(({ request }) => request ?? [])
   }
 
   return {
     keep(callback, standing) {
       const id = idOf(callback)
       const known = byId.get(id)
-      if (known !== undefined) {
-        if (QUARANTINE_CLASSES.indexOf(known.class) <= QUARANTINE_CLASSES.indexOf(standing.class)) return 'known'
-        unplace(known)
-      }
-      if (makeRoom(standing.class, sizeOf(callback))) {
-        const wanted = Math.max(lastSequence + 1, Math.floor(callback.arrivedAtMs) * SEQUENCES_A_MS)
-        const request = { ...standing, id, sequence: freeSequence(wanted), callback: withOwnBytes(callback) }
-        place(request)
-        changes.kept(request)
+      const before = known?.request
+      if (before !== undefined && !isBetter(standing.class, before.class)) return 'known'
+      if (known !== undefined) takeOff(known)
+      const wanted = Math.max(lastSequence + 1, Math.floor(callback.arrivedAtMs) * SEQUENCES_A_MS)
+      const request = { ...standing, id, sequence: freeSequence(wanted), callback }
+      const placed = fitIn(request, callback.arrivedAtMs)
+      if (placed !== undefined) {
+        if (before !== undefined) forget(before)
+        const kept = { ...request, callback: withOwnBytes(callback) }
+        remember(kept, placed)
+        changes.kept(kept)
         return 'kept'
       }
-      if (known !== undefined) {
-        place(known)
+      if (before !== undefined) {
+        byId.set(id, putOn(before))
         return 'known'
       }
-      dropped += 1
+      drop(standing.class)
       return 'dropped'
     },
     restore(remembered, nowMs) {
@@ -139,57 +203,57 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       if (nowMs - callback.arrivedAtMs >= maxAgeMs) return undefined
       const id = idOf(callback)
       const known = byId.get(id)
-      if (known !== undefined) {
+      if (known?.request !== undefined) {
         // Of the same body, the better class counts, and then what came first, as in `keep`.
-        const worse = QUARANTINE_CLASSES.indexOf(name) - QUARANTINE_CLASSES.indexOf(known.class)
-        if (worse > 0 || (worse === 0 && known.sequence <= sequence)) return undefined
+        const { request } = known
+        if (!isBetter(name, request.class) && (request.class !== name || request.sequence <= sequence)) return undefined
         takeOut(known)
       }
-      if (!makeRoom(name, sizeOf(callback))) {
-        dropped += 1
+      const request = { ...remembered, id, sequence: freeSequence(sequence), callback: withOwnBytes(callback) }
+      const placed = fitIn(request)
+      if (placed === undefined) {
+        drop(name)
         return undefined
       }
-      const request = { ...remembered, id, sequence: freeSequence(sequence), callback: withOwnBytes(callback) }
-      place(request)
+      remember(request, placed)
       return request
     },
-    all: () => [...byId.values()].sort((a, b) => a.sequence - b.sequence),
-    unchecked: () => [...byId.values()].filter((kept) => kept.unchecked).sort((a, b) => a.sequence - b.sequence),
+    all,
+    unchecked: () => all().filter((kept) => kept.unchecked),
     remove(request) {
       const kept = byId.get(request.id)
       // The same body may have come again with a better proof while this one was being looked at.
-      if (kept?.sequence === request.sequence) takeOut(kept)
+      if (kept?.request?.sequence === request.sequence) takeOut(kept)
     },
     reclass(request, standing) {
       const kept = byId.get(request.id)
-      if (kept?.sequence !== request.sequence) return
-      unplace(kept)
-      const hasRoom = makeRoom(standing.class, sizeOf(request.callback))
-      const placed = { ...request, ...standing, class: hasRoom ? standing.class : request.class }
-      place(placed)
-      changes.kept(placed)
+      if (kept?.request?.sequence !== request.sequence) return
+      const before = takeOff(kept) ?? request
+      const wanted = { ...before, ...standing }
+      const inOldPlace = { ...wanted, class: before.class }
+      const placed = fitIn(wanted) ?? putOn(inOldPlace)
+      if (before.unchecked !== wanted.unchecked) unchecked += wanted.unchecked ? 1 : -1
+      byId.set(request.id, placed)
+      changes.kept(placed.request ?? inOldPlace)
     },
     expire(nowMs) {
-      let oldestMs = Infinity
-      for (const { requests } of shelves.values()) {
-        let [oldest] = requests
-        while (oldest !== undefined && nowMs - oldest.callback.arrivedAtMs >= maxAgeMs) {
-          takeOut(oldest)
-          oldest = requests[0]
-        }
-        oldestMs = Math.min(oldestMs, oldest?.callback.arrivedAtMs ?? Infinity)
+      for (const placed of inOrder()) {
+        const arrivedAtMs = placed.request?.callback.arrivedAtMs ?? nowMs
+        if (nowMs - arrivedAtMs < maxAgeMs) return arrivedAtMs + maxAgeMs
+        takeOut(placed)
       }
-      return oldestMs === Infinity ? undefined : oldestMs + maxAgeMs
+      return undefined
     },
     clear() {
-      shelves.clear()
+      shelves = newShelves(maxBytes)
       byId.clear()
+      isInOrder = true
       sequences.clear()
       bytes = 0
       unchecked = 0
       changes.cleared()
     },
-    count: (of) => (of === 'unchecked' ? unchecked : shelfOf(of).requests.length),
+    count: (of) => (of === 'unchecked' ? unchecked : shelves[of].pile.count),
     get size() {
       return byId.size
     },
@@ -199,7 +263,48 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     get dropped() {
       return dropped
     },
+    get droppedCallbacks() {
+      return droppedCallbacks
+    },
   }
+}
+
+function newShelves(maxBytes: number): Readonly<Record<QuarantineClass, Shelf>> {
+  const shelf = (name: QuarantineClass): Shelf => {
+    const share = maxBytes * SHARES[name]
+    return { maxBytes: share, pile: createPile(share * BOUND) }
+  }
+  return {
+    provedButStale: shelf('provedButStale'),
+    unverified: shelf('unverified'),
+    looksLikeOurs: shelf('looksLikeOurs'),
+    rest: shelf('rest'),
+  }
+}
+
+function placedFor(request: KeptRequest): Placed {
+  const { callback, project } = request
+  const { captured, signatures, contentEncoding, remoteAddress: network } = callback
+  const texts = signatures.reduce((sum, value) => sum + value.length, contentEncoding?.length ?? 0)
+  const sent = captured.bytes.length + texts
+  const bytes = sent + (project?.length ?? 0) + (network?.length ?? 0) + BYTES_A_REQUEST
+  return { request, bytes, size: sizeFor(sent), network, project }
+}
+
+function sequenceOf({ request }: Placed): number {
+  return request?.sequence ?? 0
+}
+
+function isBetter(name: QuarantineClass, than: QuarantineClass): boolean {
+  return QUARANTINE_CLASSES.indexOf(name) < QUARANTINE_CLASSES.indexOf(than)
+}
+
+/** Small buffers are slices of larger ones, which would all be kept with them. */
+function withOwnBytes(callback: ExactCallback): ExactCallback {
+  const { bytes } = callback.captured
+  const own = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(own)
+  return { ...callback, captured: { ...callback.captured, bytes: own } }
 }
 
 function idOf({ captured }: ExactCallback): string {

@@ -3,15 +3,17 @@
  * as a look-up succeeds. No timer runs while nothing waits, and none keeps the process alive.
  */
 import type { Clock } from '../../clock.ts'
+import type { createNames, Name } from './names.ts'
 import type { KeptRequest } from './request.ts'
 
 interface RecheckOptions {
   readonly clock: Clock
+  readonly names: ReturnType<typeof createNames>
   /** How many wait, and which. */
   readonly count: () => number
   readonly waiting: () => readonly KeptRequest[]
   /** Verifies what is picked and returns the names whose look-up failed again. Rejects where the store is not there. */
-  readonly run: (pick: () => readonly KeptRequest[]) => Promise<ReadonlySet<string | undefined>>
+  readonly run: (pick: () => readonly KeptRequest[]) => Promise<ReadonlySet<Name>>
   readonly failed: (error: unknown) => void
 }
 
@@ -25,16 +27,24 @@ interface Recheck {
 
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
-/** Strangers choose the names, so a run asks for a few; those that have waited longest without being asked for. */
+/**
+ * Strangers choose the names, so a run asks for a few. Names that were proved once, and those that most requests bear, are
+ * asked for in each, so that no number of names that fail keeps the real one waiting; the others in turn.
+ */
 const MOST_NAMES = 64
+const MOST_PROVED = 32
+const MOST_HEAVY = 16
 
-export function createRecheck({ clock, count, waiting, run, failed }: RecheckOptions): Recheck {
+export function createRecheck({ clock, names, count, waiting, run, failed }: RecheckOptions): Recheck {
   let pauseMs = FIRST_PAUSE_MS
   let endedMs = -Infinity
   let running = false
   let stopped = false
   let cancelTimer: (() => void) | undefined
-  const failedNames = new Set<string | undefined>()
+  /** Names in the order in which it is their turn; whoever was asked for goes behind all that wait by then. */
+  const queue = new Set<Name>()
+  /** Names that were asked for in this round, and failed. */
+  const failedNames = new Set<Name>()
 
   function schedule(): void {
     if (stopped || running || cancelTimer !== undefined) return
@@ -61,10 +71,14 @@ export function createRecheck({ clock, count, waiting, run, failed }: RecheckOpt
   async function recheckNames(): Promise<boolean> {
     while (count() > 0) {
       if (stopped) return false
-      const names = nextNames()
+      const picked = nextNames()
       try {
-        const failedNow = await run(() => waiting().filter(({ project }) => names.has(project)))
-        for (const name of failedNow) failedNames.add(name)
+        const failedNow = await run(() => waiting().filter(({ project }) => picked.has(project)))
+        for (const name of failedNow) {
+          failedNames.add(name)
+          queue.delete(name)
+          queue.add(name)
+        }
         if (failedNow.size > 0) return false
       } catch (error) {
         failed(error)
@@ -74,11 +88,21 @@ export function createRecheck({ clock, count, waiting, run, failed }: RecheckOpt
     return true
   }
 
-  function nextNames(): ReadonlySet<string | undefined> {
-    const names = [...new Set(waiting().map(({ project }) => project))]
-    const unasked = names.filter((name) => !failedNames.has(name))
-    if (unasked.length === 0) failedNames.clear()
-    return new Set((unasked.length === 0 ? names : unasked).slice(0, MOST_NAMES))
+  function nextNames(): ReadonlySet<Name> {
+    const byName = names.inOrder(waiting())
+    const ranked = [...byName.keys()]
+    const proved = ranked.filter(names.isProved).slice(0, MOST_PROVED)
+    const bearMore = ranked.filter((name) => !names.isProved(name) && (byName.get(name)?.length ?? 0) > 1)
+    const picked = new Set([...proved, ...bearMore.slice(0, MOST_HEAVY)])
+    for (const name of queue) if (!byName.has(name)) queue.delete(name)
+    for (const { project } of waiting()) queue.add(project)
+    const [first] = queue
+    if (failedNames.has(first)) failedNames.clear()
+    for (const name of queue) {
+      if (picked.size >= MOST_NAMES || failedNames.has(name)) break
+      picked.add(name)
+    }
+    return picked
   }
 
   return {

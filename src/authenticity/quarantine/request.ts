@@ -3,9 +3,12 @@ import type { ErrorCode } from '../../errors.ts'
 import type { CallbackKind } from '../../events.ts'
 import type { ArrivedCallback } from '../../http/arrived.ts'
 import type { Captured } from '../../http/capture.ts'
+import { namedProject } from '../authenticate.ts'
 import { isRecord, type ReadBody } from '../body.ts'
+import { LONGEST_LOOKED_UP } from '../credentials.ts'
 import type { NotProved } from '../explain.ts'
 import { readSignatureHeader } from '../signature.ts'
+import { networkOf } from './network.ts'
 
 /**
  * What a kept request can be, the most precious first:
@@ -19,7 +22,7 @@ import { readSignatureHeader } from '../signature.ts'
 export const QUARANTINE_CLASSES = ['provedButStale', 'unverified', 'looksLikeOurs', 'rest'] as const
 export type QuarantineClass = (typeof QUARANTINE_CLASSES)[number]
 
-/** One whose bytes are those that were sent, so that it can still be proved. */
+/** One whose bytes are those that were sent, so that it can still be proved. Of its address only the network is kept. */
 export interface ExactCallback extends ArrivedCallback {
   readonly captured: Extract<Captured, { readonly kind: 'exact' }>
 }
@@ -38,7 +41,7 @@ export interface Standing {
   readonly code: ErrorCode
   /** How far its signature's time is behind our clock, where its digest is right. */
   readonly offsetSeconds: number | undefined
-  /** The project that the body names, where it is to be looked up again. */
+  /** The project that the body names, unless the name is longer than any that is looked up. */
   readonly project: string | undefined
 }
 
@@ -55,18 +58,18 @@ export function keepable(callback: ArrivedCallback): ExactCallback | undefined {
   const { captured, signatures } = callback
   if (captured.kind !== 'exact') return undefined
   if (captured.bytes.length === 0 && typeof readSignatureHeader(signatures) !== 'object') return undefined
-  return { ...callback, captured }
+  return { ...callback, captured, remoteAddress: networkOf(callback.remoteAddress) }
 }
 
 export function standingOf(callback: ExactCallback, body: ReadBody, refused: Refused): Standing {
   const { code, unchecked = false, offsetSeconds } = refused
-  const project = body.fields?.['project']
+  const project = namedProject(body)
   return {
     class: offsetSeconds === undefined ? classByShape(callback, body, unchecked) : 'provedButStale',
     unchecked,
     code,
     offsetSeconds,
-    project: unchecked && typeof project === 'string' && project !== '' ? project : undefined,
+    project: project !== undefined && project.length <= LONGEST_LOOKED_UP ? project : undefined,
   }
 }
 

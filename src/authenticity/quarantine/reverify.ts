@@ -27,12 +27,14 @@ export interface ReverifyStages<E extends Ordered> {
 }
 
 interface Run {
-  /** In order of arrival. */
+  /** In the order in which their credentials are looked up; of one project in order of arrival. */
   readonly requests: readonly KeptRequest[]
   readonly clockOffsetSeconds: number
   readonly signal: AbortSignal
   readonly admitted: (request: KeptRequest) => void
   readonly refused: (request: KeptRequest, why: NotProved) => void
+  /** The look-up of this project took too long. */
+  readonly slow: (project: string | undefined) => void
 }
 
 interface RunResult {
@@ -66,7 +68,7 @@ const MOST_SLOW = 3
 export async function reverifyAll<E extends Ordered>(stages: ReverifyStages<E>, run: Run): Promise<RunResult> {
   const { clock, prove } = stages
   const { requests, clockOffsetSeconds, signal } = run
-  const lookups = rememberLookups(stages.pairsFor)
+  const lookups = rememberLookups(stages.pairsFor, run.slow)
   const proven: Proven<E>[] = []
   let lookupError: unknown
   let left = BYTES_A_TURN
@@ -131,7 +133,7 @@ function compare(a: string, b: string): number {
 }
 
 /** One look-up a name and run: strangers choose the names. */
-function rememberLookups(pairsFor: PairsFor) {
+function rememberLookups(pairsFor: PairsFor, tookTooLong: Run['slow']) {
   const known = new Map<string | undefined, ReturnType<PairsFor>>()
   const failedNames = new Set<string | undefined>()
   let slow = 0
@@ -142,7 +144,10 @@ function rememberLookups(pairsFor: PairsFor) {
       return await pairsFor(project)
     } catch (error) {
       failedNames.add(project)
-      if (error instanceof MessagingWebhooksError && error.code === 'credentials_slow') slow += 1
+      if (error instanceof MessagingWebhooksError && error.code === 'credentials_slow') {
+        slow += 1
+        tookTooLong(project)
+      }
       throw error
     }
   }
