@@ -242,7 +242,7 @@ export const OPTIONS = [
     type: 'bytes',
     range: [1, Number.MAX_SAFE_INTEGER],
     default: 16 * MIB,
-    what: 'What the kept requests may take in all; what looks least like a callback goes first.',
+    what: 'What the kept requests may take in all; what looks least like a callback goes first, and of one class what is largest.',
   },
   {
     name: 'quarantine.maxAgeHours',

@@ -44,6 +44,32 @@ describe('a credentials function', () => {
     expect(errors).toMatchObject([{ code: 'project_name_too_long' }])
   })
 
+  test.each(['a\0b', '\0', '\ud800', 'x\udc00y', '\udc00\ud800'])(
+    'is not asked for %j, and what makes it fail by itself is no outage',
+    async (project) => {
+      const asked: unknown[] = []
+      const { url, errors, receiver } = await receiving({
+        credentials: (name) => {
+          asked.push(name)
+          throw new Error('refused by the database')
+        },
+      })
+      expect(await send(url, A, { project })).toBe(401)
+      expect(await receiver.quarantine.reverify()).toEqual({ examined: 1, admitted: 0, stillUnproved: 1 })
+      expect(asked).toEqual([])
+      expect(errors).toMatchObject([{ code: 'project_name_malformed' }])
+      expect(receiver.quarantine.counts()).toMatchObject({ unverified: 0, looksLikeOurs: 1 })
+    },
+  )
+
+  test('is asked for any other text', async () => {
+    const asked: unknown[] = []
+    const { url } = await receiving({ credentials: (name) => void asked.push(name) })
+    const names = ['\u0001', '\ufffd', '\u{1f600}', ' ', 'x'.repeat(256)]
+    for (const project of names) expect(await send(url, A, { project })).toBe(401)
+    expect(asked).toEqual(names)
+  })
+
   test.each([
     [
       'throws',

@@ -348,6 +348,87 @@ describe('a look-up of credentials that fails', () => {
     expect(quarantine.counts()).toMatchObject({ unverified: 100 })
   })
 
+  test('is not made to wait by any number of names that fail: what is known, or what most bear, is asked in each run', async () => {
+    let down = false
+    let names = 0
+    const asked: (string | undefined)[] = []
+    const { url, clock, receiver, events } = await rotating({
+      credentials: (project) => {
+        asked.push(project)
+        if (down || !['My Shop', 'Known'].includes(project ?? '')) throw new Error('down')
+        return A
+      },
+    })
+    const junk = async (count: number): Promise<void> => {
+      for (let nth = 0; nth < count; nth += 1) await send(url, A, { project: `junk ${(names += 1)}` }, START)
+    }
+    expect(await send(url, A, { project: 'Known' }, START)).toBe(204)
+    down = true
+    await junk(150)
+    for (const messageId of ['1', '2']) expect(await send(url, A, { messageId }, START)).toBe(503)
+    expect(await send(url, A, { project: 'Known', messageId: '3' }, START)).toBe(503)
+    // Each run fails, and is asked for more new names than it looks up.
+    for (const pauseMs of [1_000, 2_000, 4_000]) {
+      asked.length = 0
+      await clock.advance(pauseMs)
+      expect(asked).toContain('My Shop')
+      expect(asked).toContain('Known')
+      expect(asked.length).toBeLessThanOrEqual(64)
+      await junk(70)
+    }
+    down = false
+    await clock.advance(8_000)
+    await receiver.drain()
+    expect(events).toHaveLength(4)
+  })
+
+  test('comes to the turn of a name that a single request bears, though new names that fail never end', async () => {
+    let down = true
+    let names = 0
+    const { url, clock, receiver, events } = await rotating({
+      credentials: (project) => {
+        if (down || project !== 'My Shop') throw new Error('down')
+        return A
+      },
+    })
+    const junk = async (count: number): Promise<void> => {
+      for (let nth = 0; nth < count; nth += 1) await send(url, A, { project: `junk ${(names += 1)}` }, START)
+    }
+    expect(await send(url, A, {}, START)).toBe(503)
+    await junk(10)
+    await clock.advance(1_000)
+    down = false
+    // By now it was asked for, and failed.
+    for (let run = 0; run < 4 && events.length === 0; run += 1) {
+      await junk(70)
+      await clock.advance(60_000)
+      await receiver.drain()
+    }
+    expect(events).toHaveLength(1)
+  })
+
+  test('and is slow for names that strangers made up, is asked for the others first in the next run', async () => {
+    let down = true
+    const { url, clock, quarantine } = await rotating({
+      lookupTimeoutMs: 10,
+      credentials: (project) => {
+        if (down) throw new Error('down')
+        return project === 'My Shop' ? A : new Promise(() => {})
+      },
+    })
+    for (const project of ['slow 1', 'slow 2', 'slow 3', 'slow 4'])
+      for (const messageId of ['1', '2']) await send(url, A, { project, messageId }, START)
+    await send(url, A, {}, START)
+    down = false
+    const run = async (): Promise<unknown> => {
+      const ended = quarantine.reverify()
+      while (!(await Promise.race([ended.then(() => true), clock.advance(1).then(() => false)]))) continue
+      return ended
+    }
+    expect(await run()).toMatchObject({ admitted: 0 })
+    expect(await run()).toMatchObject({ admitted: 1 })
+  })
+
   test('leaves what the right look-up does not prove where it belongs, and does not ask again', async () => {
     let down = true
     const { url, clock, quarantine } = await rotating({

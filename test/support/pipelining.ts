@@ -4,16 +4,22 @@ import net from 'node:net'
 const CONNECTIONS = 4
 const WRITTEN_AT_ONCE = 200
 
-/** POSTs every body and counts the answers by status. */
+/** POSTs every body and counts the answers by status. Of `from`, the addresses on loopback, each connection has its own. */
 export async function postAll(
   url: string,
   bodies: readonly (readonly [body: string, headers: Readonly<Record<string, string>>])[],
+  from: readonly string[] = [],
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   const { hostname, port } = new URL(url)
   await Promise.all(
     Array.from({ length: CONNECTIONS }, async (_, nth) => {
-      const socket = net.connect(Number(port), hostname)
+      const localAddress = from[nth % Math.max(1, from.length)]
+      const socket = net.connect({
+        port: Number(port),
+        host: hostname,
+        ...(localAddress === undefined ? {} : { localAddress }),
+      })
       const own = bodies.filter((_body, index) => index % CONNECTIONS === nth)
       for (let at = 0; at < own.length; at += WRITTEN_AT_ONCE) {
         const batch = own.slice(at, at + WRITTEN_AT_ONCE)

@@ -47,7 +47,8 @@ export interface QuarantinePage {
 
 /**
  * The requests that were refused for want of a valid proof, within the bounds of the option `quarantine`. The better class
- * stays longest, and of one class what came first. Kept in memory.
+ * stays longest; within one, large bodies go first, and then what one address, one project name or one size holds too much
+ * of, the newest before the others. Kept in memory, and in a folder where there is one.
  */
 export interface Quarantine {
   /**
