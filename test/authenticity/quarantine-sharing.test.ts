@@ -324,9 +324,9 @@ describe('whatever comes', () => {
                 expect(keeper.dropped - dropped).toBe(gone.length + (outcome === 'dropped' ? 1 : 0))
               }
             } else if (does === 'expire') keeper.expire(sent.atMs)
-            else if (does === 'clear') Number(text) < 10 && keeper.clear()
+            else if (does === 'clear' && Number(text) < 10) keeper.clear()
             else if (one !== undefined && does === 'remove') keeper.remove(one)
-            else if (one !== undefined) keeper.reclass(one, standing(sent))
+            else if (one !== undefined && does === 'reclass') keeper.reclass(one, standing(sent))
           }
         expectRightCounts(keeper)
       }),

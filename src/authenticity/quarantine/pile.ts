@@ -139,8 +139,8 @@ function createParts(trait: Trait, boundBytes: number, newPile: () => Pile) {
       const bytes = (bytesOf.get(value) ?? 0) + placed.bytes
       bytesOf.set(value, bytes)
       const known = heavy.get(value)
-      if (known !== undefined) return known.add(placed)
-      if (bytes <= boundBytes) return
+      if (known !== undefined) known.add(placed)
+      if (known !== undefined || bytes <= boundBytes) return
       const pile = newPile()
       whole.each((each) => {
         if (each[trait] === value) pile.add(each)
