@@ -79,7 +79,7 @@ const CASES = Object.keys(CAUSES).flatMap((cause) => Object.keys(ADVERSARIES).ma
 
 test.each(CASES)(
   '1,000 callbacks that come %s, amid forgeries from %s, are all recovered',
-  { timeout: 60_000 + FORGERIES * 10 },
+  { timeout: 60_000 + FORGERIES * 100 },
   async (cause, who) => {
     const { status, credentials } = CAUSES[cause] ?? expect.unreachable()
     const adversary = ADVERSARIES[who] ?? expect.unreachable()

@@ -86,6 +86,7 @@ export function createPile(boundBytes: number, traits: readonly Trait[] = TRAITS
       list.bytes -= placed.bytes
       bytes -= placed.bytes
       count -= 1
+      if (list.placed.at(-1) === placed) list.placed.pop()
       if (list.placed.length > 2 * list.live + FEW) {
         list.placed = list.placed.filter((each) => each !== placed && each.request !== undefined)
         list.turned = 0
