@@ -1,7 +1,7 @@
 /** Tells the store what became of the attempts: many at once, in time, and where the store is away, later. */
 import type { Clock } from '../clock.ts'
 import { inBatches } from '../inbox/batch.ts'
-import { inStoreTime } from '../inbox/in-store-time.ts'
+import { createPatience, type Patience } from '../inbox/in-store-time.ts'
 import type { Awaitable, OpenStore, SettleFailed, Settlement } from '../inbox/store.ts'
 
 /** How long to wait before a settlement is tried again. */
@@ -28,17 +28,22 @@ export function createSettler(store: OpenStore<object>, options: SettleOptions):
   function settleInTime(
     settlements: readonly Settlement[],
     lazily: boolean,
+    patience: Patience,
   ): Awaitable<readonly (boolean | SettleFailed)[]> {
     const settled = store.settle(settlements, clock.now(), lazily)
-    if (!(settled instanceof Promise)) return settled
-    return inStoreTime(clock, storeTimeoutMs, settled)
+    return settled instanceof Promise ? patience.wait(settled) : settled
   }
 
+  const patience = (): Patience => createPatience(clock, storeTimeoutMs)
+
   // Batches of their own: nothing that somebody waits for waits for what was put off.
-  const settle: Settler['settle'] = inBatches((settlements) => settleInTime(settlements, false))
+  const settle: Settler['settle'] = inBatches(
+    (settlements, inTime) => settleInTime(settlements, false, inTime),
+    patience,
+  )
   return {
     settle,
-    settleLazily: inBatches((settlements) => settleInTime(settlements, true)),
+    settleLazily: inBatches((settlements, inTime) => settleInTime(settlements, true, inTime), patience),
     async settleLater(settlement, leaseUntilMs) {
       while (!isStopped() && clock.now() + AGAIN_MS < leaseUntilMs) {
         await new Promise<void>((resolve) => void clock.setTimer(resolve, AGAIN_MS))

@@ -1,4 +1,5 @@
 /** Group commit: what arrives while a write is under way goes into the next one, and nobody waits on a timer. */
+import type { Patience } from './in-store-time.ts'
 import type { Awaitable } from './store.ts'
 
 const MOST_A_BATCH = 512
@@ -9,41 +10,67 @@ interface Waiting<T, R> {
   readonly reject: (error: unknown) => void
 }
 
+interface Batch<T, R> {
+  readonly waiting: Waiting<T, R>[]
+  /** Its first item's: whatever came later has waited less. */
+  readonly patience: Patience
+}
+
 /**
  * Turns a write of many into a write of one. A write that answers at once (memory) is passed through. An error among the
- * results rejects that item alone.
+ * results rejects that item alone. A batch's patience begins when its first item comes, and its `write` must not outlast it.
  */
 export function inBatches<T, R>(
-  write: (items: readonly T[]) => Awaitable<readonly (R | Error)[]>,
-): (item: T) => Awaitable<R> {
-  let waiting: Waiting<T, R>[] = []
+  write: (items: readonly T[], patience: Patience) => Awaitable<readonly (R | Error)[]>,
+  patienceOf: (timeoutMs?: number) => Patience,
+): (item: T, timeoutMs?: number) => Awaitable<R> {
+  const queue: Batch<T, R>[] = []
   let writing = false
 
-  async function finish(batch: readonly Waiting<T, R>[], results: Promise<readonly (R | Error)[]>): Promise<void> {
+  async function finish({ waiting, patience }: Batch<T, R>, results: Promise<readonly (R | Error)[]>): Promise<void> {
     try {
-      distribute(batch, await results)
+      distribute(waiting, await results)
     } catch (error) {
-      for (const { reject } of batch) reject(error)
+      for (const { reject } of waiting) reject(error)
     }
+    patience.end()
     writing = false
-    writeWaiting()
+    writeNext()
   }
 
-  function writeWaiting(): void {
-    if (writing || waiting.length === 0) return
-    const batch = waiting.slice(0, MOST_A_BATCH)
-    waiting = waiting.slice(MOST_A_BATCH)
+  function writeNext(): void {
+    if (writing) return
+    const batch = queue.shift()
+    if (batch === undefined) return
     writing = true
-    const begin = async (): Promise<readonly (R | Error)[]> => write(batch.map(({ item }) => item))
+    const begin = async (): Promise<readonly (R | Error)[]> =>
+      write(
+        batch.waiting.map(({ item }) => item),
+        batch.patience,
+      )
     void finish(batch, begin())
   }
 
-  return (item) => {
-    if (writing) return new Promise<R>((resolve, reject) => waiting.push({ item, resolve, reject }))
-    const results = write([item])
+  function join(waiting: Waiting<T, R>, timeoutMs: number | undefined): void {
+    const last = queue.at(-1)
+    if (last !== undefined && last.waiting.length < MOST_A_BATCH) {
+      last.waiting.push(waiting)
+      return
+    }
+    const patience = patienceOf(timeoutMs)
+    patience.begin()
+    queue.push({ waiting: [waiting], patience })
+  }
+
+  return (item, timeoutMs) => {
+    if (writing) return new Promise<R>((resolve, reject) => join({ item, resolve, reject }, timeoutMs))
+    const patience = patienceOf(timeoutMs)
+    const results = write([item], patience)
     if (!(results instanceof Promise)) return only(results)
     writing = true
-    return new Promise<R>((resolve, reject) => void finish([{ item, resolve, reject }], results))
+    return new Promise<R>((resolve, reject) => {
+      void finish({ waiting: [{ item, resolve, reject }], patience }, results)
+    })
   }
 }
 

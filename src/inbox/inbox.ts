@@ -2,7 +2,7 @@
 import type { SteadyClock } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { inBatches } from './batch.ts'
-import { inStoreTime } from './in-store-time.ts'
+import { createPatience, inStoreTime, type Patience } from './in-store-time.ts'
 import { createOutage, type Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import type { Spool } from './spool/spool.ts'
@@ -14,6 +14,10 @@ import { createWrite, type LocalDispatch, type Write } from './write.ts'
 /** How often what is older than its retention is forgotten. */
 const PRUNE_EVERY_MS = 60_000
 const PRUNE_AGAIN_MS = 1_000
+
+/** How long an event may wait for the last ones of the spool, and what part of the time of its answer that may be. */
+const LONGEST_WAIT_MS = 1_000
+const PART_FOR_WAITING = 1 / 4
 
 interface InboxOptions {
   readonly clock: SteadyClock
@@ -40,7 +44,7 @@ export interface Inbox<X extends object> {
 
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
   const { clock, storeTimeoutMs, report, onWork } = options
-  const write = createWrite(options)
+  const write = createWrite(options.local)
   let opened: OpenStore<X> | undefined
   let opening: Promise<OpenStore<X>> | undefined
   let spooling: Promise<void> | undefined
@@ -59,7 +63,16 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     // Once a start, by way of the other spool: what the store refuses still comes back here.
     await spools.aside.drain((events) => spools.outage.append(events))
     aside = spools.aside
-    outage = createOutage({ clock, spool: spools.outage, take: takeFromSpool, report, onOver: onWork })
+    const waitMs = Math.min(LONGEST_WAIT_MS, storeTimeoutMs * PART_FOR_WAITING)
+    outage = createOutage({
+      clock,
+      spool: spools.outage,
+      waitMs,
+      drainInto: takeFromSpool,
+      admit: async (event) => admit(event, storeTimeoutMs - waitMs),
+      report,
+      onOver: onWork,
+    })
   }
 
   async function openStore(): Promise<OpenStore<X>> {
@@ -112,36 +125,42 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   }
 
   /** One batch into the store, in time; `how` is `andRun` for what has just arrived. */
-  function writeBy(how: keyof Write, events: readonly NewEvent[]): Awaitable<readonly Admission[]> {
+  function writeBy(how: keyof Write, events: readonly NewEvent[], patience: Patience): Awaitable<readonly Admission[]> {
     if (opened === undefined) throw new MessagingWebhooksError('receiver_closed')
+    if (patience.isOver) throw new MessagingWebhooksError('store_slow')
     const nowMs = clock.now()
-    return write[how](opened, clock.aheadMs === 0 ? events : events.map(onSteadyClock), nowMs)
-  }
-
-  function writePlainly(events: readonly NewEvent[]): Awaitable<readonly Admission[]> {
-    return writeBy('plainly', events)
+    return write[how](opened, clock.aheadMs === 0 ? events : events.map(onSteadyClock), nowMs, patience)
   }
 
   /** The same, and nothing that waits behind a failed batch is written before it. */
-  function writeInOrder(events: readonly NewEvent[]): Awaitable<readonly (Admission | Error)[]> {
+  function writeInOrder(events: readonly NewEvent[], patience: Patience): Awaitable<readonly (Admission | Error)[]> {
     if (outage?.active === true) throw new MessagingWebhooksError('store_outage')
+    const recover = (error: unknown): Promise<readonly (Admission | Error)[]> => {
+      // Without a spool there is nobody to keep what the store may take alone.
+      if (outage === undefined) return admitAroundPoison((some) => writeBy('plainly', some, patience), events)
+      outage.begin(error)
+      throw error
+    }
     try {
-      const admissions = writeBy('andRun', events)
-      return admissions instanceof Promise ? admissions.catch((error: unknown) => recover(events, error)) : admissions
+      const admissions = writeBy('andRun', events, patience)
+      return admissions instanceof Promise ? admissions.catch(recover) : admissions
     } catch (error) {
-      return recover(events, error)
+      return recover(error)
     }
   }
 
-  function recover(events: readonly NewEvent[], error: unknown): Promise<readonly (Admission | Error)[]> {
-    // Without a spool there is nobody to keep what the store may take alone.
-    if (outage === undefined) return admitAroundPoison(writePlainly, events)
-    outage.begin(error)
-    throw error
+  /** Nobody waits for an answer, so each write has a time of its own. */
+  async function writePlainly(events: readonly NewEvent[]): Promise<readonly Admission[]> {
+    const patience = patienceOf()
+    try {
+      return await writeBy('plainly', events, patience)
+    } finally {
+      patience.end()
+    }
   }
 
   async function takeFromSpool(events: readonly NewEvent[]): Promise<void> {
-    await inTime(open())
+    await inStoreTime(clock, storeTimeoutMs, open())
     const results = await admitAroundPoison(writePlainly, events)
     const refused = events.filter((_, index) => results[index] instanceof Error)
     if (refused.length > 0) {
@@ -155,56 +174,61 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     onWork()
   }
 
-  function inTime<T>(work: Promise<T>): Promise<T> {
-    return inStoreTime(clock, storeTimeoutMs, work)
+  function patienceOf(timeoutMs = storeTimeoutMs): Patience {
+    return createPatience(clock, timeoutMs)
   }
 
-  const admitBatched = inBatches(writeInOrder)
-
-  async function keep(target: Outage, event: NewEvent): Promise<Admission> {
-    await target.keep(event)
-    return 'new'
-  }
+  const admitBatched = inBatches(writeInOrder, patienceOf)
 
   async function admitWaiting(admitted: Promise<Admission>, event: NewEvent): Promise<Admission> {
     try {
       return await admitted
     } catch (error) {
       if (outage === undefined || closed) throw asStoreError(error)
-      return keep(outage, event)
+      outage.begin(error)
+      return outage.take(event)
     }
   }
 
+  /** The answer has one time for both, the opening and the admission. */
   async function admitWhenOpen(event: NewEvent): Promise<Admission> {
+    const patience = patienceOf()
+    async function openAndAdmit(): Promise<Admission> {
+      await open()
+      if (patience.isOver) throw new MessagingWebhooksError('store_slow')
+      return admit(event)
+    }
     try {
-      await inTime(open())
+      return await patience.wait(openAndAdmit())
     } catch (error) {
       if (outage === undefined || closed) throw asStoreError(error)
       outage.begin(error)
-      return keep(outage, event)
+      return await outage.take(event)
+    } finally {
+      patience.end()
     }
-    return admit(event)
   }
 
   function withSpooled({ unsettled, deadLetters }: StoreCounts): StoreCounts {
     return { unsettled: unsettled + (outage?.held ?? 0), deadLetters }
   }
 
-  function admit(event: NewEvent): Awaitable<Admission> {
-    if (outage?.active === true) return keep(outage, event)
+  function admit(event: NewEvent, timeoutMs?: number): Awaitable<Admission> {
+    if (outage?.active === true) return outage.take(event)
     if (opened === undefined) return admitWhenOpen(event)
     try {
-      const admission = admitBatched(event)
+      const admission = admitBatched(event, timeoutMs)
       return admission instanceof Promise ? admitWaiting(admission, event) : admission
     } catch (error) {
       if (outage === undefined) throw asStoreError(error)
-      return keep(outage, event)
+      outage.begin(error)
+      return outage.take(event)
     }
   }
 
   return {
     open,
-    admit,
+    admit: (event) => admit(event),
     counts() {
       const counted = opened === undefined ? open().then((store) => store.counts()) : opened.counts()
       return counted instanceof Promise ? counted.then(withSpooled) : withSpooled(counted)

@@ -1,42 +1,68 @@
 /**
  * While the store is away: events go into the spool and are drained into the store, in order, when it is back. As long as
- * the spool holds anything, new events go through it too, so that nothing overtakes.
+ * the spool holds anything, nothing new overtakes it.
+ *
+ * Under load the spool would never be empty, so its end is a barrier: once little is left of it, what comes waits in
+ * memory until the rest is in the store, and then goes there directly. Where the rest takes too long, or the store fails
+ * again, what waits goes into the spool like all before it.
  */
 import type { Clock } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { Spool } from './spool/spool.ts'
-import type { NewEvent } from './store.ts'
+import type { Admission, NewEvent } from './store.ts'
 
 export interface Outage {
-  /** True while new events must go through the spool. */
+  /** True while new events must go through `take`. */
   readonly active: boolean
-  /** Events in the spool. */
+  /** Events that are on their way to the store: in the spool, or waiting for its rest. */
   readonly held: number
   /** The store has failed: from now on everything goes through the spool. Does nothing during an outage. */
   begin(cause: unknown): void
-  /** Keeps an event in the spool. Rejects with `spool_failed` where that cannot be done either. */
-  keep(event: NewEvent): Promise<void>
+  /**
+   * Keeps an event in the spool, or admits it when all before it is in the store. Rejects with `spool_failed` where the
+   * spool cannot keep it either.
+   */
+  take(event: NewEvent): Promise<Admission>
+  /** What still waits goes into the spool. */
   stop(): void
 }
 
 const FIRST_LOOK_MS = 250
 const LONGEST_LOOK_MS = 5_000
 
+/** So many events, a few batches, may be left in the spool when new ones begin to wait for them. */
+const NEARLY_EMPTY = 512
+const MOST_WAITING = 4_096
+const MOST_WAITING_BYTES = 16 * 1024 * 1024
+
+interface Waiting {
+  readonly event: NewEvent
+  readonly resolve: (admission: Promise<Admission>) => void
+}
+
 export function createOutage(options: {
   readonly clock: Clock
   readonly spool: Pick<Spool, 'append' | 'drain' | 'size'>
+  /** How long an event may wait in memory for the rest of the spool. */
+  readonly waitMs: number
   /** Puts what was spooled into the store; rejects while the store is away. */
-  readonly take: (events: readonly NewEvent[]) => Promise<void>
+  readonly drainInto: (events: readonly NewEvent[]) => Promise<void>
+  /** The usual way, for what has waited for up to `waitMs`. Comes back here where the store fails. */
+  readonly admit: (event: NewEvent) => Promise<Admission>
   readonly report: (error: MessagingWebhooksError) => void
   /** Everything is in the store again. */
   readonly onOver: () => void
 }): Outage {
-  const { clock, spool, take, report, onOver } = options
+  const { clock, spool, waitMs, drainInto, admit, report, onOver } = options
   let active = spool.size > 0
-  let appending = 0
+  const appends = new Set<Promise<unknown>>()
   let lookMs = FIRST_LOOK_MS
   let cancelLook = (): void => {}
   let stopped = false
+  /** The barrier: undefined where new events go into the spool. */
+  let waiting: Waiting[] | undefined
+  let waitingBytes = 0
+  let cancelWait = (): void => {}
 
   function begin(cause: unknown): void {
     if (active) return
@@ -52,21 +78,60 @@ export function createOutage(options: {
     cancelLook = clock.setTimer(() => void drain(), lookMs)
   }
 
+  async function append(event: NewEvent): Promise<Admission> {
+    const appending = spool.append([event])
+    appends.add(appending)
+    try {
+      await appending
+      return 'new'
+    } catch (error) {
+      throw new MessagingWebhooksError('spool_failed', undefined, { cause: error })
+    } finally {
+      appends.delete(appending)
+    }
+  }
+
+  function beginWaiting(): void {
+    if (waiting !== undefined || stopped) return
+    waiting = []
+    waitingBytes = 0
+    cancelWait = clock.setTimer(() => endWaiting(append), waitMs)
+  }
+
+  /** In their order, before anything that comes later. */
+  function endWaiting(goOn: (event: NewEvent) => Promise<Admission>): void {
+    cancelWait()
+    const all = waiting ?? []
+    waiting = undefined
+    for (const { event, resolve } of all) resolve(goOn(event))
+  }
+
   async function drain(): Promise<void> {
     try {
-      await spool.drain(take)
-      // With nothing to drain the store has not been asked yet, and it may still refuse to open.
-      await take([])
+      let hasAnswered = false
+      do {
+        await spool.drain(async (events) => {
+          await drainInto(events)
+          hasAnswered = true
+          lookMs = FIRST_LOOK_MS
+          // Those events are still counted.
+          if (spool.size - events.length <= NEARLY_EMPTY) beginWaiting()
+        })
+        // With nothing to drain the store has not been asked yet, and it may still refuse to open.
+        if (!hasAnswered) await drainInto([])
+        hasAnswered = true
+        beginWaiting()
+        await Promise.allSettled(appends)
+      } while (spool.size > 0 || appends.size > 0)
     } catch {
+      endWaiting(append)
       lookMs = Math.min(lookMs * 2, LONGEST_LOOK_MS)
       look()
       return
     }
-    if (spool.size > 0 || appending > 0) {
-      look()
-      return
-    }
+    if (stopped) return
     active = false
+    endWaiting(admit)
     onOver()
   }
 
@@ -77,22 +142,20 @@ export function createOutage(options: {
       return active
     },
     get held() {
-      return spool.size
+      return spool.size + (waiting?.length ?? 0)
     },
     begin,
-    async keep(event) {
-      appending += 1
-      try {
-        await spool.append([event])
-      } catch (error) {
-        throw new MessagingWebhooksError('spool_failed', undefined, { cause: error })
-      } finally {
-        appending -= 1
-      }
+    take(event) {
+      if (waiting === undefined) return append(event)
+      const taken = new Promise<Admission>((resolve) => waiting?.push({ event, resolve }))
+      waitingBytes += event.raw.length
+      if (waiting.length >= MOST_WAITING || waitingBytes >= MOST_WAITING_BYTES) endWaiting(append)
+      return taken
     },
     stop() {
       stopped = true
       cancelLook()
+      endWaiting(append)
     },
   }
 }

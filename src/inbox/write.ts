@@ -1,6 +1,5 @@
 /** Writes a batch into the store, and where its events may run here at once, leases them in the same step. */
-import type { Clock } from '../clock.ts'
-import { inStoreTime } from './in-store-time.ts'
+import type { Patience } from './in-store-time.ts'
 import type { Admission, AdmittedAndClaimed, Awaitable, ClaimRequest, NewEvent, OpenStore } from './store.ts'
 
 /** Who runs here what is admitted here. */
@@ -16,23 +15,24 @@ export interface LocalDispatch {
   take(events: readonly NewEvent[], result: AdmittedAndClaimed, request: ClaimRequest | undefined): void
 }
 
-interface WriteOptions {
-  readonly clock: Clock
-  readonly storeTimeoutMs: number
-  readonly local: LocalDispatch
-}
+type WriteBatch = (
+  store: OpenStore<object>,
+  events: readonly NewEvent[],
+  nowMs: number,
+  patience: Patience,
+) => Awaitable<readonly Admission[]>
 
 export interface Write {
   /** Admits, and leaves the claim to whoever comes first. */
-  plainly(store: OpenStore<object>, events: readonly NewEvent[], nowMs: number): Awaitable<readonly Admission[]>
+  readonly plainly: WriteBatch
   /** The same, with leases for what can run here at once. */
-  andRun(store: OpenStore<object>, events: readonly NewEvent[], nowMs: number): Awaitable<readonly Admission[]>
+  readonly andRun: WriteBatch
 }
 
 const NONE: AdmittedAndClaimed['claims'] = []
 
-/** Both reject with `store_slow` where the answer does not come in time; what comes later is run all the same. */
-export function createWrite({ clock, storeTimeoutMs, local }: WriteOptions): Write {
+/** Both reject with `store_slow` where patience ends before the answer comes; what comes later is run all the same. */
+export function createWrite(local: LocalDispatch): Write {
   function taken(
     events: readonly NewEvent[],
     result: AdmittedAndClaimed,
@@ -42,21 +42,17 @@ export function createWrite({ clock, storeTimeoutMs, local }: WriteOptions): Wri
     return result.admissions
   }
 
-  const plainly: Write['plainly'] = (store, events, nowMs) => {
+  const plainly: WriteBatch = (store, events, nowMs, patience) => {
     const answer = store.admit(events, nowMs)
     if (!(answer instanceof Promise)) return taken(events, { admissions: answer, claims: NONE })
-    return inStoreTime(
-      clock,
-      storeTimeoutMs,
-      answer.then((admissions) => taken(events, { admissions, claims: NONE })),
-    )
+    return patience.wait(answer.then((admissions) => taken(events, { admissions, claims: NONE })))
   }
 
   return {
     plainly,
-    andRun(store, events, nowMs) {
+    andRun(store, events, nowMs, patience) {
       const request = store.admitAndClaim === undefined ? undefined : local.room(events)
-      if (store.admitAndClaim === undefined || request === undefined) return plainly(store, events, nowMs)
+      if (store.admitAndClaim === undefined || request === undefined) return plainly(store, events, nowMs, patience)
       const failed = (error: unknown): never => {
         local.release(request)
         throw error
@@ -69,7 +65,7 @@ export function createWrite({ clock, storeTimeoutMs, local }: WriteOptions): Wri
       }
       if (!(answer instanceof Promise)) return taken(events, answer, request)
       const result = answer.then((given) => taken(events, given, request), failed)
-      return inStoreTime(clock, storeTimeoutMs, result, () => local.release(request))
+      return patience.wait(result, () => local.release(request))
     },
   }
 }

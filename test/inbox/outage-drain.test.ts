@@ -31,10 +31,12 @@ function outageOver(held: NewEvent[]) {
   const outage = createOutage({
     clock,
     spool,
-    async take() {
+    waitMs: 1_000,
+    async drainInto() {
       state.looks += 1
       if (state.away) throw new Error('away')
     },
+    admit: () => Promise.resolve('new'),
     report: (error) => errors.push(error),
     onOver: () => (state.over += 1),
   })
@@ -58,7 +60,7 @@ test('is over when everything is in the store, and says when it began once', asy
   expect(outage.active).toBe(false)
   outage.begin(new Error('away'))
   outage.begin(new Error('still away'))
-  await outage.keep(sample())
+  await outage.take(sample())
   expect(errors.map(({ code }) => code)).toEqual(['store_outage'])
   state.away = false
   await clock.advance(10_000)
@@ -75,7 +77,7 @@ test('is not over while an event is still being written to the spool', async () 
     await new Promise<void>((resolve) => (finish = resolve))
     await append(events)
   }
-  const kept = outage.keep(sample())
+  const kept = outage.take(sample())
   await clock.advance(1_000)
   expect(outage.active).toBe(true)
   finish()
@@ -88,5 +90,5 @@ test('is not over while an event is still being written to the spool', async () 
 test('says so where the spool cannot keep an event either', async () => {
   const { spool, outage } = outageOver([])
   spool.fails = true
-  await expect(outage.keep(sample())).rejects.toMatchObject({ code: 'spool_failed' })
+  await expect(outage.take(sample())).rejects.toMatchObject({ code: 'spool_failed' })
 })

@@ -1,0 +1,109 @@
+/** How long an answer waits for the store: `storeTimeoutMs` in all, however it fails and whoever was asked before. */
+import { memoryStore, type NewEvent, type Store } from 'messaging-webhooks'
+import { expect, test } from 'vitest'
+import { steadyClock } from '../../src/clock.ts'
+import { createInbox } from '../../src/inbox/inbox.ts'
+import { sample } from '../../src/store-conformance/samples.ts'
+import { fakeClock } from '../support/fake-clock.ts'
+
+const STORE_TIMEOUT_MS = 5_000
+
+/** A store whose every admission takes so long and then fails, if it ends at all; and one that takes so long to open. */
+async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: number; readonly openMs?: number }) {
+  const wall = fakeClock()
+  const inner = memoryStore()
+  const asked: number[] = []
+  const later = (ms: number, work: () => void): void => {
+    if (ms !== Infinity) wall.setTimer(work, ms)
+  }
+  const store: Store = {
+    capabilities: { ...inner.capabilities, admitsAndClaims: false },
+    async open(host) {
+      const { admitAndClaim: _, ...open } = await inner.open(host)
+      await new Promise<void>((resolve) => later(openMs, resolve))
+      return {
+        ...open,
+        admit(events) {
+          asked.push(events.length)
+          return new Promise((_resolve, reject) =>
+            later(afterMs, () => reject(new Error('The server does not answer.'))),
+          )
+        },
+      }
+    },
+  }
+  const inbox = createInbox(store, {
+    clock: steadyClock(wall),
+    storeTimeoutMs: STORE_TIMEOUT_MS,
+    report: () => {},
+    onWork: () => {},
+    claims: true,
+    local: { room: () => undefined, release: () => {}, take: () => {} },
+    openSpools: undefined,
+  })
+  if (openMs === 0) {
+    const open = inbox.open()
+    await wall.advance(0)
+    await open
+  }
+  const startMs = wall.now()
+  const answers: { readonly code: unknown; readonly atMs: number }[] = []
+
+  async function admit(event: NewEvent): Promise<void> {
+    try {
+      await inbox.admit(event)
+      answers.push({ code: 'taken', atMs: wall.now() - startMs })
+    } catch (error) {
+      answers.push({ code: error instanceof Error && 'code' in error && error.code, atMs: wall.now() - startMs })
+    }
+  }
+
+  return { wall, asked, answers, admit: (at: number) => void admit(sample({ message: `m${at}`, at })) }
+}
+
+test('one that a silent store was asked to take is answered in time', async () => {
+  const { wall, answers, admit } = await failing({})
+  admit(1)
+  await wall.advance(60_000)
+  expect(answers).toEqual([{ code: 'store_slow', atMs: STORE_TIMEOUT_MS }])
+})
+
+test('twenty at once behind a silent store are answered together, in time', async () => {
+  const { wall, answers, admit } = await failing({})
+  for (let at = 0; at < 20; at += 1) admit(at)
+  await wall.advance(60_000)
+  expect(answers).toEqual(Array.from({ length: 20 }, () => ({ code: 'store_slow', atMs: STORE_TIMEOUT_MS })))
+})
+
+test('so are more than one batch of them, each after its own time', async () => {
+  const { wall, asked, answers, admit } = await failing({})
+  for (let at = 0; at < 1_200; at += 1) admit(at)
+  await wall.advance(4_000)
+  for (let at = 0; at < 1_200; at += 1) admit(2_000 + at)
+  await wall.advance(60_000)
+  expect(answers).toHaveLength(2_400)
+  const times = answers.map(({ atMs }) => atMs)
+  expect(Math.min(...times)).toBe(STORE_TIMEOUT_MS)
+  expect(Math.max(...times)).toBeLessThanOrEqual(4_000 + STORE_TIMEOUT_MS)
+  // Nobody waited behind the first batch only to be asked for after its own time.
+  expect(asked.length).toBeLessThan(10)
+})
+
+test.each([1_000, 3_000, 4_000])(
+  'a store whose every try fails after %s ms is tried again within the time',
+  async (ms) => {
+    const { wall, asked, answers, admit } = await failing({ afterMs: ms })
+    for (let at = 0; at < 20; at += 1) admit(at)
+    await wall.advance(60_000)
+    expect(answers).toHaveLength(20)
+    expect(Math.max(...answers.map(({ atMs }) => atMs))).toBe(STORE_TIMEOUT_MS)
+    expect(asked.length).toBeGreaterThan(1)
+  },
+)
+
+test('the time of opening the store is part of it', async () => {
+  const { wall, answers, admit } = await failing({ openMs: 4_000 })
+  for (let at = 0; at < 3; at += 1) admit(at)
+  await wall.advance(60_000)
+  expect(answers).toEqual(Array.from({ length: 3 }, () => ({ code: 'store_slow', atMs: STORE_TIMEOUT_MS })))
+})

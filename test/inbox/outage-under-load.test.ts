@@ -1,0 +1,330 @@
+/**
+ * Callbacks go on arriving while the store comes back, goes again, hangs and is slow: the spool becomes empty under that
+ * load and stays so. Time and disk are played, so what happens depends on no machine's speed.
+ */
+import fc from 'fast-check'
+import { memoryStore, type MessagingWebhooksError, type NewEvent, type Store } from 'messaging-webhooks'
+import { expect, test } from 'vitest'
+import { steadyClock } from '../../src/clock.ts'
+import { createInbox } from '../../src/inbox/inbox.ts'
+import type { Spool } from '../../src/inbox/spool/spool.ts'
+import { sample } from '../../src/store-conformance/samples.ts'
+import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
+
+const STORE_TIMEOUT_MS = 2_000
+/** A write to the disk of the spool takes so long: whenever one ends, something has come that the next one takes. */
+const APPEND_MS = 15
+const TICK_MS = 10
+const STORE_MS = 5
+const BATCH = 256
+
+type Mood = 'well' | 'throws' | 'hangs' | 'does it later' | 'slow'
+
+const sleeper = (clock: FakeClock) => (ms: number) => new Promise<void>((resolve) => void clock.setTimer(resolve, ms))
+
+/** A spool on a disk that takes its time: what comes while a write is under way goes into the next one. */
+function slowSpool(clock: FakeClock): Spool & { readonly appended: number; isFull: boolean } {
+  const sleep = sleeper(clock)
+  const held: NewEvent[] = []
+  let writing = Promise.resolve()
+  let next: Promise<void> | undefined
+  let beingWritten = 0
+  let appended = 0
+  return {
+    isFull: false,
+    get size() {
+      return held.length + beingWritten
+    },
+    get appended() {
+      return appended
+    },
+    bytes: 0,
+    async append(events) {
+      if (this.isFull) throw new Error('no room')
+      beingWritten += events.length
+      appended += events.length
+      // With all that came while the last write was under way.
+      next ??= writing.then(() => {
+        next = undefined
+        writing = sleep(APPEND_MS)
+        return writing
+      })
+      await next
+      beingWritten -= events.length
+      held.push(...events)
+    },
+    async drain(take) {
+      while (this.size > 0) {
+        const batch = held.slice(0, BATCH)
+        if (batch.length === 0) {
+          await sleep(1)
+          continue
+        }
+        await take(batch)
+        held.splice(0, batch.length)
+      }
+    },
+    close: () => next ?? writing,
+  }
+}
+
+/** What the store has admitted, in its order; each once. */
+function moodyStore(clock: FakeClock) {
+  const sleep = sleeper(clock)
+  const inner = memoryStore({ maxEvents: 1_000_000 })
+  const state = { mood: 'well' as Mood, admitted: [] as NewEvent[], poison: new Set<string>() }
+  const known = new Set<string>()
+  const whenWell = async (): Promise<void> => {
+    while (state.mood !== 'well') await sleep(50)
+  }
+  const store: Store = {
+    capabilities: { ...inner.capabilities, admitsAndClaims: false },
+    async open(host) {
+      const { admitAndClaim: _, ...open } = await inner.open(host)
+      return {
+        ...open,
+        async admit(events) {
+          const { mood } = state
+          if (mood === 'throws') throw new Error('away')
+          if (mood === 'hangs') return new Promise(() => {})
+          if (mood === 'does it later') await whenWell()
+          await sleep(mood === 'slow' ? 400 : STORE_MS)
+          if (events.some(({ id }) => state.poison.has(id))) throw new Error('Bad data in the batch.')
+          return events.map((event) => {
+            if (known.has(event.id)) return 'duplicate'
+            known.add(event.id)
+            state.admitted.push(event)
+            return 'new'
+          })
+        },
+      }
+    },
+  }
+  return { store, state }
+}
+
+async function opened({ messages = 40 } = {}) {
+  const wall = fakeClock()
+  const [spool, aside] = [slowSpool(wall), slowSpool(wall)]
+  const { store, state } = moodyStore(wall)
+  const errors: MessagingWebhooksError[] = []
+  const inbox = createInbox(store, {
+    clock: steadyClock(wall),
+    storeTimeoutMs: STORE_TIMEOUT_MS,
+    report: (error) => void errors.push(error),
+    onWork: () => {},
+    claims: true,
+    local: { room: () => undefined, release: () => {}, take: () => {} },
+    openSpools: () => Promise.resolve({ outage: spool, aside }),
+  })
+  await inbox.open()
+  const arrived: NewEvent[] = []
+  const refused: unknown[] = []
+  let unanswered = 0
+  let longestMs = 0
+
+  async function arrive(): Promise<void> {
+    const event = sample({ message: `m${arrived.length % messages}`, at: arrived.length })
+    arrived.push(event)
+    const fromMs = wall.now()
+    unanswered += 1
+    try {
+      await inbox.admit(event)
+    } catch (error) {
+      refused.push(error)
+    }
+    unanswered -= 1
+    longestMs = Math.max(longestMs, wall.now() - fromMs)
+  }
+
+  /** Callbacks arrive all the time. */
+  async function load(ticks: number, aTick = 3): Promise<void> {
+    for (let tick = 0; tick < ticks; tick += 1) {
+      for (let count = 0; count < aTick; count += 1) void arrive()
+      await wall.advance(TICK_MS)
+    }
+  }
+
+  /** Admitted after a later one of its message. */
+  function overtaken(): readonly string[] {
+    const places = new Map(arrived.map(({ id }, place) => [id, place]))
+    const last = new Map<string, number>()
+    return state.admitted.flatMap(({ id, messageKey }) => {
+      const place = places.get(id) ?? -1
+      const before = last.get(messageKey) ?? -1
+      last.set(messageKey, place)
+      return place < before ? [id] : []
+    })
+  }
+
+  return {
+    ...{ wall, inbox, spool, aside, state, errors, arrived, refused, arrive, load, overtaken },
+    get unanswered() {
+      return unanswered
+    },
+    get longestMs() {
+      return longestMs
+    },
+  }
+}
+
+type Opened = Awaited<ReturnType<typeof opened>>
+
+/** Everything that arrived is in the store, once and in the order of each message, and was answered in time. */
+async function expectAllTaken(all: Opened): Promise<void> {
+  await all.wall.advance(STORE_TIMEOUT_MS)
+  expect(all.unanswered).toBe(0)
+  expect(all.refused).toEqual([])
+  expect(all.overtaken()).toEqual([])
+  expect(new Set(all.state.admitted.map(({ id }) => id))).toEqual(new Set(all.arrived.map(({ id }) => id)))
+  expect(all.state.admitted).toHaveLength(all.arrived.length)
+  expect(all.longestMs).toBeLessThanOrEqual(STORE_TIMEOUT_MS + 10 * APPEND_MS)
+}
+
+test('under continuous arrivals the spool becomes empty once the store is back, and stays so', async () => {
+  const all = await opened()
+  await all.load(50)
+  all.state.mood = 'throws'
+  await all.load(200)
+  expect(all.spool.size).toBeGreaterThan(500)
+  all.state.mood = 'well'
+  await all.load(300)
+  expect(all.spool.size).toBe(0)
+  const { appended } = all.spool
+  await all.load(300)
+  expect({ appended: all.spool.appended, size: all.spool.size }).toEqual({ appended, size: 0 })
+  expect(all.errors.map(({ code }) => code)).toEqual(['store_outage'])
+  await expectAllTaken(all)
+})
+
+const flaps = fc.array(
+  fc.record({
+    mood: fc.constantFrom<Mood>('well', 'throws', 'hangs', 'does it later', 'slow'),
+    ticks: fc.integer({ min: 1, max: 120 }),
+    aTick: fc.integer({ min: 0, max: 6 }),
+  }),
+  { minLength: 1, maxLength: 8 },
+)
+
+test(
+  'however the store flaps, nothing is lost, doubled, overtaken or answered too late',
+  { timeout: 300_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(flaps, async (sequence) => {
+        const all = await opened({ messages: 7 })
+        for (const { mood, ticks, aTick } of sequence) {
+          all.state.mood = mood
+          await all.load(ticks, aTick)
+        }
+        all.state.mood = 'well'
+        await all.load(800, 2)
+        expect(all.spool.size).toBe(0)
+        const { appended } = all.spool
+        await all.load(100, 2)
+        expect(all.spool.appended).toBe(appended)
+        await expectAllTaken(all)
+        await all.inbox.close()
+      }),
+      { numRuns: Number(process.env['RUNS'] ?? '12') },
+    )
+  },
+)
+
+/** A store that is back, and an event that waits for the last ones of the spool. */
+async function atTheBarrier() {
+  const all = await opened()
+  all.state.mood = 'throws'
+  await all.load(20)
+  all.state.mood = 'slow'
+  // A look, a batch, and the next one is under way.
+  for (let tick = 0; tick < 400 && all.state.admitted.length === 0; tick += 1) await all.load(1)
+  expect(all.state.admitted.length).toBeGreaterThan(0)
+  const { appended } = all.spool
+  await all.load(5)
+  expect(all.spool.appended).toBe(appended)
+  return all
+}
+
+test('what waits for the last ones of the spool is counted, and unanswered', async () => {
+  const all = await atTheBarrier()
+  expect(all.unanswered).toBeGreaterThanOrEqual(15)
+  const { unsettled } = await all.inbox.counts()
+  expect(unsettled).toBe(all.spool.size + all.unanswered)
+})
+
+test('a store that fails again while they wait sends them into the spool, behind what is there', async () => {
+  const all = await atTheBarrier()
+  all.state.mood = 'throws'
+  const waiting = all.unanswered
+  const { appended } = all.spool
+  // What is under way still ends.
+  await all.wall.advance(500)
+  all.state.mood = 'hangs'
+  await all.wall.advance(5_000)
+  expect(all.spool.appended).toBeGreaterThanOrEqual(appended + waiting)
+  expect(all.unanswered).toBe(0)
+  all.state.mood = 'well'
+  await all.load(300)
+  expect(all.spool.size).toBe(0)
+  await expectAllTaken(all)
+})
+
+test('a store that hangs while they wait holds them no longer than a second', async () => {
+  const all = await atTheBarrier()
+  all.state.mood = 'hangs'
+  await all.wall.advance(STORE_TIMEOUT_MS / 4 + 10 * APPEND_MS)
+  expect(all.unanswered).toBe(0)
+  all.state.mood = 'well'
+  await all.load(600)
+  await expectAllTaken(all)
+})
+
+test('no more wait than there is room for in memory', async () => {
+  const all = await atTheBarrier()
+  all.state.mood = 'hangs'
+  const { appended } = all.spool
+  for (let count = 0; count < 4_200; count += 1) void all.arrive()
+  await all.wall.advance(0)
+  expect(all.spool.appended - appended).toBeGreaterThan(4_000)
+  all.state.mood = 'well'
+  await all.load(600)
+  await expectAllTaken(all)
+})
+
+test('closing sends what waits into the spool, and it is answered', async () => {
+  const all = await atTheBarrier()
+  const waiting = all.unanswered
+  const { appended } = all.spool
+  const closed = all.inbox.close()
+  expect(all.spool.appended).toBe(appended + waiting)
+  await all.wall.advance(1_000)
+  await closed
+  expect({ unanswered: all.unanswered, refused: all.refused }).toEqual({ unanswered: 0, refused: [] })
+})
+
+test('an event that the store refuses does not keep the others from it', async () => {
+  const all = await opened()
+  all.state.mood = 'throws'
+  await all.load(20)
+  const refused = all.arrived.slice(5, 7).map(({ id }) => id)
+  for (const id of refused) all.state.poison.add(id)
+  all.state.mood = 'well'
+  await all.load(400)
+  expect(all.spool.size).toBe(0)
+  expect(all.aside.size).toBe(refused.length)
+  const admitted = new Set(all.state.admitted.map(({ id }) => id))
+  await all.wall.advance(STORE_TIMEOUT_MS)
+  expect(all.arrived.filter(({ id }) => !admitted.has(id)).length).toBeLessThan(20)
+  expect(all.overtaken()).toEqual([])
+  expect({ unanswered: all.unanswered, refused: all.refused }).toEqual({ unanswered: 0, refused: [] })
+})
+
+test('where the spool cannot keep what has waited either, its answer says so', async () => {
+  const all = await atTheBarrier()
+  const waiting = all.unanswered
+  all.spool.isFull = true
+  all.state.mood = 'throws'
+  await all.wall.advance(1_000)
+  expect(all.refused).toMatchObject(Array.from({ length: waiting }, () => ({ code: 'spool_failed' })))
+})
