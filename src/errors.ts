@@ -201,8 +201,8 @@ export const ERRORS = {
     'Look at the connection that listens; through PgBouncer it needs an address of its own (`listenConnectionString`).',
   ],
   lease_lost: [
-    'An event was taken over by another holder while its handlers ran.',
-    'It runs again there, so handlers must bear a repetition; look for what blocks the event loop.',
+    'The lease of an event ran out while its handlers ran, so that another holder may have it.',
+    'It runs again, so handlers must bear a repetition; look for what stops the process or blocks its event loop.',
   ],
 
   // Of the quarantine; handed to `onError`.

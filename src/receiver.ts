@@ -99,6 +99,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       if (handedOverChannel.hasSubscribers) handedOverChannel.publish(message)
     },
     secrets: credentials.secrets,
+    shared: store.capabilities.shared,
     openStore: inbox.open,
     counts: inbox.counts,
   })

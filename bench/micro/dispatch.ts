@@ -31,8 +31,9 @@ export const dispatch: Step = {
       const before = handled
       const claim = { id, messageKey, record, raw, token: 1, attempt: 1, late: false, replay: false }
       const controller = new AbortController()
-      const { outcome } = await attempts.make({ claim, controller, extras: undefined, onHung: () => {} })
-      if (outcome !== 'done' || handled !== before + 1) throw new Error('The handler did not run.')
+      const given = { claim, controller, extras: undefined, onHung: () => {}, isLost: () => false }
+      const settlement = await attempts.make(given)
+      if (settlement?.outcome !== 'done' || handled !== before + 1) throw new Error('The handler did not run.')
     }
   },
 }

@@ -28,6 +28,8 @@ interface Attempt {
   readonly extras: object | undefined
   /** Called when a handler runs past its time: it gives up its slot, and its message waits for it. */
   readonly onHung: () => void
+  /** Whether its lease ran out, as far as that was noticed; `look` notices it. */
+  readonly isLost: (look?: 'look') => boolean
 }
 
 /** Events between two attempts whose succeeded handlers are remembered; after a restart all of them run. */
@@ -38,8 +40,11 @@ const NONE_DONE: readonly Registration[] = []
 const TIMED_OUT = Symbol('timed out')
 
 interface Attempts {
-  /** Makes an attempt and says how to settle it. It never rejects for what a handler does. */
-  make(attempt: Attempt): Promise<Settlement>
+  /**
+   * Makes an attempt and says how to settle it; undefined where its lease ran out meanwhile, for then it counts for
+   * nothing. It never rejects for what a handler does.
+   */
+  make(attempt: Attempt): Promise<Settlement | undefined>
   /** How to settle one whose handlers succeeded, but what they did through the store was undone. */
   undone(claim: Claim, error: MessagingWebhooksError): Settlement
 }
@@ -60,6 +65,10 @@ export function createAttempts(options: AttemptOptions): Attempts {
   async function waitFor(attempt: Attempt, event: WebhookEvent, result: PromiseLike<unknown>): Promise<boolean> {
     const first = await withDeadline<unknown>(clock, handlerTimeoutMs, result, () => TIMED_OUT)
     if (first !== TIMED_OUT) return false
+    if (attempt.isLost('look')) {
+      await result
+      return true
+    }
     const detail = `It ran past ${handlerTimeoutMs} ms.`
     const error = new HandlerError('handler_timeout', event, attempt.claim.attempt, detail)
     attempt.controller.abort(error)
@@ -81,7 +90,7 @@ export function createAttempts(options: AttemptOptions): Attempts {
     return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(claim.attempt, retry), error }
   }
 
-  async function make(attempt: Attempt): Promise<Settlement> {
+  async function make(attempt: Attempt): Promise<Settlement | undefined> {
     const { claim } = attempt
     // What they did through the store goes with the attempt that failed, so all of them run again.
     const remember = attempt.extras === undefined
@@ -94,6 +103,7 @@ export function createAttempts(options: AttemptOptions): Attempts {
     const thrown: unknown[] = []
     for (const registration of registrations) {
       if (before.includes(registration)) continue
+      if (attempt.isLost('look')) return undefined
       // Once a handler has hung there is no slot to run another in; the next attempt does.
       let hung = attempt.controller.signal.aborted
       if (hung) break
@@ -102,12 +112,16 @@ export function createAttempts(options: AttemptOptions): Attempts {
         hung = running === undefined ? false : await running
         done.push(registration)
       } catch (error) {
+        // Thrown for the signal, or for the time that was lost.
+        if (attempt.isLost('look')) return undefined
         thrown.push(error)
         report(new HandlerError('handler_failed', event, claim.attempt, undefined, { cause: error }))
       }
       if (hung) break
     }
     const isDone = registrations.every((registration) => done.includes(registration))
+    // What is done is done: unless somebody was told to stop, the store may still take it.
+    if (attempt.isLost(isDone ? undefined : 'look')) return undefined
     options.handedOver(event, isDone)
     if (isDone) {
       succeeded.delete(id)

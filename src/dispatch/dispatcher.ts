@@ -9,6 +9,7 @@ import { createClaimLoop } from './claim-loop.ts'
 import { createClaims } from './claims.ts'
 import { createDrain, type Drain } from './drain.ts'
 import { createLease } from './lease.ts'
+import { createLeaseWatch } from './lease-watch.ts'
 import { createLeased } from './leased.ts'
 import type { Life } from './life.ts'
 import { createLocalDispatch } from './local.ts'
@@ -24,6 +25,8 @@ interface DispatchOptions extends AttemptOptions {
   readonly concurrency: number
   /** How long to wait for an answer of the store: a connection may fall silent. */
   readonly storeTimeoutMs: number
+  /** Other processes may share the store. */
+  readonly shared: boolean
   readonly openStore: () => Promise<OpenStore<object>>
   /** Of the store, and of what is on its way there. */
   readonly counts: () => Awaitable<StoreCounts>
@@ -43,7 +46,7 @@ interface Dispatcher extends LocalDispatch {
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
-  const { clock, concurrency, storeTimeoutMs, report, counts } = options
+  const { clock, concurrency, storeTimeoutMs, shared, report, counts } = options
   const life: Life = { opened: undefined, stopped: false, over: false }
   const changes = createChanges(clock)
   const nextAttempt = createNextAttempt(clock, changes)
@@ -51,6 +54,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
   const backlog = createBacklog(clock)
   const leased = createLeased()
   const lease = createLease(options)
+  const watch = createLeaseWatch({ clock, shared, life, leased, report })
   const slots = createSlots(concurrency, clock)
   const room = createRoom({ clock, concurrency, slots, leased, lease })
   const loop = createClaimLoop({
@@ -62,7 +66,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     },
     rested: changes.tell,
   })
-  const run = createRun({ ...options, life, lease, leased, slots, room, backlog, loop, nextAttempt, storeAway })
+  const run = createRun({ ...options, life, lease, watch, leased, slots, room, backlog, loop, nextAttempt, storeAway })
   const claimDue = createClaims({ clock, concurrency, storeTimeoutMs, life, leased, room, backlog, storeAway, run })
 
   function isLeased(id: string): boolean {

@@ -6,7 +6,7 @@ import { EVENT_FAMILIES, EVENT_TYPES, type EventType, type WebhookEvent } from '
 export interface Context {
   /** 1 for the first attempt. */
   readonly attempt: number
-  /** Aborted when the handler runs past `handlerTimeoutMs`, or past the deadline of `close()`. */
+  /** Aborted when the handler runs past `handlerTimeoutMs`, past its lease, or past the deadline of `close()`. */
   readonly signal: AbortSignal
   /** True where `receiver.replay` asked for this run. */
   readonly replay: boolean

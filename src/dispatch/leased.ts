@@ -12,6 +12,10 @@ export interface Work {
   isHung: boolean
   /** Something of its message was admitted here since, and has to wait for it. */
   isFollowed: boolean
+  /** Its lease ran out while its handlers ran. */
+  isLost: boolean
+  /** Whom to tell of that; undefined as long as none of its handlers runs. */
+  onLost: (() => void) | undefined
 }
 
 export interface Leased {
@@ -73,13 +77,23 @@ export function createLeased(): Leased {
     },
     begin(claim, from, leaseUntilMs) {
       const controller = new AbortController()
-      const work: Work = { claim, from, leaseUntilMs, controller, isHung: false, isFollowed: false }
+      const work: Work = {
+        claim,
+        from,
+        leaseUntilMs,
+        controller,
+        isHung: false,
+        isFollowed: false,
+        isLost: false,
+        onLost: undefined,
+      }
       atWork += 1
       all += 1
       bucketOf(claim.messageKey).push(work)
       return work
     },
     hang(work) {
+      if (work.isHung) return
       work.isHung = true
       atWork -= 1
     },

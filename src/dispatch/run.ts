@@ -6,6 +6,7 @@ import { createAttempts, nameOf, type AttemptOptions } from './attempt.ts'
 import type { Backlog } from './backlog.ts'
 import type { ClaimLoop } from './claim-loop.ts'
 import type { Lease } from './lease.ts'
+import type { LeaseWatch } from './lease-watch.ts'
 import type { Leased, Work } from './leased.ts'
 import type { Life, Opened } from './life.ts'
 import type { NextAttempt } from './next-attempt.ts'
@@ -16,6 +17,7 @@ import type { StoreAway } from './store-away.ts'
 interface RunOptions extends AttemptOptions {
   readonly life: Readonly<Life>
   readonly lease: Lease
+  readonly watch: LeaseWatch
   readonly leased: Leased
   readonly slots: Slots
   readonly room: Room
@@ -32,7 +34,7 @@ interface RunOptions extends AttemptOptions {
 export type Run = (how: 'enter' | 'soon', claims: readonly Claim[], from: Opened, leaseUntilMs: number) => void
 
 export function createRun(options: RunOptions): Run {
-  const { clock, life, lease, leased, slots, room, backlog, loop, nextAttempt, storeAway, report } = options
+  const { clock, life, lease, watch, leased, slots, room, backlog, loop, nextAttempt, storeAway, report } = options
   const attempts = createAttempts(options)
 
   function end(work: Work): void {
@@ -54,17 +56,29 @@ export function createRun(options: RunOptions): Run {
     const { claim, controller, from } = work
     const leave = slots.take()
     const startedAtMs = clock.now()
-    const onHung = (): void => {
-      room.took(clock.now() - startedAtMs)
+    /** Its handlers may run on, but nobody waits for them. */
+    const giveUp = (): void => {
       leave()
       leased.hang(work)
       nextAttempt.over(claim.id)
       loop.wake()
     }
+    const onHung = (): void => {
+      room.took(clock.now() - startedAtMs)
+      giveUp()
+    }
+    const isLost = (look?: 'look'): boolean => (look === undefined ? work.isLost : watch.isLost(work))
     let isDone = false
     try {
       const extras = from.store.contextFor?.(claim)
-      const settlement = await attempts.make({ claim, controller, extras, onHung })
+      watch.begin(work, giveUp)
+      const settlement = await attempts.make({ claim, controller, extras, onHung, isLost })
+      watch.end(work)
+      if (settlement === undefined) {
+        // Only so that the store takes back what it gave.
+        if (extras !== undefined) await settle(work, retryOf(claim, clock.now()), 'settle')
+        return
+      }
       room.took(clock.now() - startedAtMs)
       // What the store gave to the handlers, a connection of a pool perhaps, is in use until they are settled.
       if (extras === undefined) leave()
@@ -73,16 +87,17 @@ export function createRun(options: RunOptions): Run {
     } catch (error) {
       // Of `contextFor`. The lease runs out, and the event comes again.
       if (!life.stopped) report(asStoreError(error))
+    } finally {
+      leave()
+      end(work)
+      if (isDone && !work.isFollowed && isUpToDate(from.store)) loop.wakeLater()
+      else loop.wake()
     }
-    leave()
-    end(work)
-    if (isDone && !work.isFollowed && isUpToDate(from.store)) loop.wakeLater()
-    else loop.wake()
   }
 
   /** Whether it is done with for good; false, too, where the store did not say so in time. */
   async function settle(
-    { claim, from, leaseUntilMs }: Work,
+    { claim, from, leaseUntilMs, isLost }: Work,
     made: Settlement,
     how: 'settle' | 'settleLazily',
   ): Promise<boolean> {
@@ -96,7 +111,7 @@ export function createRun(options: RunOptions): Run {
         held = settled instanceof Promise ? await settled : settled
       }
       storeAway.answered()
-      if (held === false) report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
+      if (held === false && !isLost) report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
       return held === true && settlement.outcome === 'done'
     } catch (error) {
       if (!life.stopped) storeAway.failed(error)
@@ -125,4 +140,8 @@ export function createRun(options: RunOptions): Run {
       slots[how](() => begin(work))
     }
   }
+}
+
+function retryOf({ id, messageKey, token }: Claim, dueMs: number): Settlement {
+  return { id, messageKey, token, outcome: 'retry', dueMs, error: '' }
 }

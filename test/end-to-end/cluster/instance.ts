@@ -24,6 +24,8 @@ export interface InstanceSettings {
   readonly storeTimeoutMs?: number
   readonly handlerTimeoutMs?: number
   readonly gapTimeoutMs?: number
+  /** Its handlers take so long, and stop where they are told to. */
+  readonly handlerMs?: number
   /** `false`: it only takes. */
   readonly dispatch?: boolean
   /** `false`: it mounts no middleware, and only hands over. */
@@ -49,6 +51,9 @@ export interface Instance {
   readonly isAlive: boolean
   ask(request: InstanceRequest): Promise<InstanceAnswer>
   kill(): Promise<void>
+  /** It stands still until it goes on. */
+  standStill(): void
+  goOn(): void
 }
 
 /** Who ends it when the test does: `onTestFinished` of that test. */
@@ -98,5 +103,7 @@ export async function startInstance(
       return answer
     },
     kill,
+    standStill: () => void child.kill('SIGSTOP'),
+    goOn: () => void child.kill('SIGCONT'),
   }
 }

@@ -60,12 +60,12 @@ const receiver = createReceiver({
   logger: false,
 })
 receiver.onError((error) => void codes.push(said(error)))
-receiver.on(['message.*', 'late'], async (event, { attempt }) => {
+receiver.on(['message.*', 'late'], async (event, { attempt, signal }) => {
   const { messageId, status } = event.type === 'late' ? event.late : event
   write(`begin ${event.id} ${messageId} ${status} ${event.type === 'late' ? 'late' : 'itself'} ${attempt}`)
   await held
-  await new Promise((resolve) => setTimeout(resolve, Math.random() * 4))
-  write(`end ${event.id}`)
+  await new Promise((resolve) => setTimeout(resolve, settings.handlerMs ?? Math.random() * 4))
+  write(`${settings.handlerMs !== undefined && signal.aborted ? 'stopped' : 'end'} ${event.id}`)
 })
 
 async function obey(request: InstanceRequest): Promise<InstanceAnswer> {

@@ -1,0 +1,196 @@
+/** A process stood still for longer than its leases: it finds out before it does anything else. */
+import { memoryStore, type Clock, type Claim, type OpenStore, type Settlement, type Store } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { gate } from '../support/leasing.ts'
+import { post, receiving } from '../support/receiving.ts'
+
+/** One for the schema, one for each of two handlers, and ten. */
+const LEASE_MS = 13_000
+const BEAT_MS = 250
+const CONCURRENCY = 4
+
+/** A clock that goes on while the process stands still: nothing is run meanwhile, and then what is due. */
+function stoppable() {
+  const inner = fakeClock()
+  let stoodMs = 0
+  const clock: Clock = { ...inner, now: () => inner.now() + stoodMs }
+  return {
+    clock,
+    advance: inner.advance,
+    standStill(ms: number) {
+      stoodMs += ms
+    },
+  }
+}
+
+/** A store in memory as if others shared it, and what one of them does with it. */
+function sharedStore({ shared = true, gives = false } = {}) {
+  const { capabilities, open } = memoryStore()
+  const seen = {
+    settlements: [] as Settlement[],
+    elsewhere: undefined as OpenStore | undefined,
+    given: new Set<string>(),
+  }
+  const name = ({ id, token }: { readonly id: string; readonly token: number }): string => `${id} ${token}`
+  const store: Store = {
+    capabilities: { ...capabilities, shared, admitsAndClaims: false },
+    async open(host) {
+      const { admitAndClaim: _, ...memory } = await open(host)
+      seen.elsewhere = memory
+      return {
+        ...memory,
+        settle(settlements, nowMs) {
+          seen.settlements.push(...settlements)
+          for (const settlement of settlements) seen.given.delete(name(settlement))
+          return memory.settle(settlements, nowMs)
+        },
+        ...(gives
+          ? {
+              contextFor(claim: Claim) {
+                seen.given.add(name(claim))
+                return {}
+              },
+            }
+          : {}),
+      }
+    },
+  }
+  return { store, seen }
+}
+
+async function standing(options: { readonly shared?: boolean; readonly gives?: boolean } = {}) {
+  const time = stoppable()
+  const { store, seen } = sharedStore(options)
+  const all = await receiving({ clock: time.clock, store, handlerTimeoutMs: 1_000, concurrency: CONCURRENCY })
+  const { receiver, url } = all
+  const { open, opened } = gate()
+  const first: { readonly messageId: string; readonly attempt: number; readonly signal: AbortSignal }[] = []
+  const second: string[] = []
+  receiver.on('message.*', async ({ messageId }, { attempt, signal }) => {
+    first.push({ messageId, attempt, signal })
+    if (attempt === 1) await opened
+  })
+  receiver.on('message.*', ({ messageId }, { attempt }) => void second.push(`${messageId} ${attempt}`))
+  await receiver.start()
+  const timestamp = Math.floor(time.clock.now() / 1_000)
+  for (let index = 0; index < CONCURRENCY; index += 1) {
+    await post(url, callback.smsDelivery({ messageId: `m${index}`, timestamp }))
+    await time.advance(0)
+  }
+  await expect.poll(() => first.length).toBe(CONCURRENCY)
+  const codes = (): readonly string[] => all.errors.map(({ code }) => code)
+
+  /** Another process takes what is due. */
+  async function takenElsewhere(): Promise<number> {
+    const nowMs = time.clock.now()
+    const request = { limit: 10, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set<string>() }
+    return (await seen.elsewhere?.claim(request))?.claims.length ?? 0
+  }
+
+  return { ...all, ...time, open, first, second, seen, codes, takenElsewhere }
+}
+
+test('handlers whose leases are over are aborted at once, said once each, and nothing is settled under those leases', async () => {
+  const { standStill, advance, open, first, second, seen, codes, takenElsewhere, receiver } = await standing()
+  standStill(LEASE_MS)
+  expect(await takenElsewhere()).toBe(CONCURRENCY)
+  await advance(BEAT_MS)
+  expect(first.map(({ signal }) => signal.aborted)).toEqual(first.map(() => true))
+  expect(first.map(({ signal }) => signal.reason as unknown)).toMatchObject(first.map(() => ({ code: 'lease_lost' })))
+  expect(codes()).toEqual(first.map(() => 'lease_lost'))
+  // They have no slots any more, and run into their time as well.
+  expect(await receiver.stats()).toMatchObject({ running: 0 })
+  await advance(5_000)
+  open()
+  await advance(5_000)
+  expect(second).toEqual([])
+  expect(seen.settlements).toEqual([])
+  expect(codes()).toEqual(first.map(() => 'lease_lost'))
+})
+
+test('work is asked for anew: what nobody has taken meanwhile runs again when its handlers have ended', async () => {
+  const { standStill, advance, open, first, second, codes, receiver } = await standing()
+  standStill(LEASE_MS)
+  await advance(BEAT_MS)
+  // Not twice at once in this process.
+  expect(first).toHaveLength(CONCURRENCY)
+  open()
+  await advance(1_000)
+  expect(first.map(({ attempt }) => attempt).toSorted()).toEqual([1, 1, 1, 1, 2, 2, 2, 2])
+  expect(second.toSorted()).toEqual(['m0 2', 'm1 2', 'm2 2', 'm3 2'])
+  expect(codes()).toEqual(['lease_lost', 'lease_lost', 'lease_lost', 'lease_lost'])
+  expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
+})
+
+test('a handler that goes on before that was noticed does not lead to the next one', async () => {
+  const { standStill, advance, open, second, seen, codes, takenElsewhere } = await standing()
+  standStill(LEASE_MS)
+  expect(await takenElsewhere()).toBe(CONCURRENCY)
+  open()
+  await expect.poll(() => codes().length).toBe(CONCURRENCY)
+  expect({ second, settlements: seen.settlements }).toEqual({ second: [], settlements: [] })
+  expect(new Set(codes())).toEqual(new Set(['lease_lost']))
+  await advance(0)
+})
+
+test('one that throws because of it is not tried again as if it had failed', async () => {
+  const time = stoppable()
+  const { store, seen } = sharedStore()
+  const { receiver, url, errors } = await receiving({
+    clock: time.clock,
+    store,
+    handlerTimeoutMs: 1_000,
+    retry: { attempts: 1 },
+  })
+  receiver.on('message.*', (_event, { signal }) => {
+    return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
+  })
+  await post(url, callback.smsDelivery())
+  await time.advance(0)
+  await expect.poll(async () => (await receiver.stats()).running).toBe(1)
+  time.standStill(LEASE_MS)
+  await time.advance(BEAT_MS)
+  expect(errors.map(({ code }) => code)).toContain('lease_lost')
+  expect(errors.map(({ code }) => code)).not.toContain('dead_letter')
+  expect(seen.settlements.filter(({ outcome }) => outcome !== 'retry')).toEqual([])
+  expect(await receiver.stats()).toMatchObject({ deadLetters: 0, unsettled: 1 })
+})
+
+test('what the store gave to a handler is given back', async () => {
+  const { standStill, advance, open, seen, codes, takenElsewhere } = await standing({ gives: true })
+  expect(seen.given.size).toBe(CONCURRENCY)
+  standStill(LEASE_MS)
+  expect(await takenElsewhere()).toBe(CONCURRENCY)
+  await advance(BEAT_MS)
+  open()
+  await advance(0)
+  expect(seen.given.size).toBe(0)
+  expect(new Set(codes())).toEqual(new Set(['lease_lost']))
+  expect(codes()).toHaveLength(CONCURRENCY)
+})
+
+test('with a store that nobody shares it is nothing', async () => {
+  const { standStill, advance, open, first, second, codes, receiver } = await standing({ shared: false })
+  standStill(LEASE_MS)
+  await advance(BEAT_MS)
+  expect(first.map(({ signal }) => signal.aborted)).toEqual(first.map(() => false))
+  open()
+  await advance(0)
+  expect(second).toHaveLength(CONCURRENCY)
+  expect(codes()).toEqual([])
+  expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
+})
+
+test('shorter than the lease it is nothing, either', async () => {
+  const { standStill, advance, open, first, second, codes, receiver } = await standing()
+  standStill(LEASE_MS - 2 * BEAT_MS)
+  await advance(BEAT_MS)
+  expect(first.map(({ signal }) => signal.aborted)).toEqual(first.map(() => false))
+  open()
+  await advance(0)
+  expect(second).toHaveLength(CONCURRENCY)
+  expect(codes()).toEqual([])
+  expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
+})
