@@ -1,4 +1,5 @@
 /** The only place that asks for the time or sets a timer, so that tests advance a clock instead of sleeping. */
+import { letReject } from './promises.ts'
 
 /** A source of time. `now()` is in milliseconds since the Unix epoch. */
 export interface Clock {
@@ -26,6 +27,79 @@ export function systemClock(now: () => number = Date.now): Clock {
     },
     soon(callback) {
       setImmediate(callback)
+    },
+  }
+}
+
+/** Milliseconds that begin a year of more than five digits: nobody means that. */
+const LATEST_MS = 1e15
+
+/**
+ * A clock of the user's: where it throws or tells no time, time goes on from what it told last, at the pace of the
+ * machine's; `failed` hears of it. A timer that it does not set is set on the machine, and fires once, and later.
+ */
+export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clock {
+  const machine = systemClock()
+  /** Of the machine's, as far as this one told. */
+  let aheadMs = 0
+
+  function told(): unknown {
+    try {
+      const given: unknown = clock.now()
+      if (typeof given === 'number') return given
+      failed()
+      letReject(given)
+    } catch (error) {
+      failed(error)
+    }
+    return undefined
+  }
+
+  return {
+    now() {
+      const given = told()
+      const machineMs = machine.now()
+      if (typeof given === 'number' && given >= 0 && given < LATEST_MS) {
+        aheadMs = given - machineMs
+        // Some tell fractions, or a zero below zero, which stores cannot keep.
+        return Math.floor(given) + 0
+      }
+      if (typeof given === 'number') failed()
+      return Math.floor(machineMs + aheadMs)
+    },
+    setTimer(callback, delayMs, keepAlive) {
+      let isSet = false
+      let isOver = false
+      function fire(): void {
+        if (isOver) return
+        isOver = true
+        if (isSet) callback()
+        else machine.soon(callback)
+      }
+      let cancel: () => void
+      try {
+        cancel = clock.setTimer(fire, delayMs, keepAlive)
+      } catch (error) {
+        failed(error)
+        cancel = machine.setTimer(fire, delayMs, keepAlive)
+      }
+      isSet = true
+      return () => {
+        isOver = true
+        try {
+          cancel()
+        } catch {
+          // Perhaps it is no function, or it throws: if the timer fires all the same, nothing comes of it.
+        }
+      }
+    },
+    soon(callback) {
+      try {
+        clock.soon(callback)
+      } catch (error) {
+        failed(error)
+        machine.soon(callback)
+      }
     },
   }
 }

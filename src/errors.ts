@@ -172,6 +172,10 @@ export const ERRORS = {
     '`identify` threw or returned no string; the default identity was used.',
     'Return a string, or undefined to keep the default; `cause` is what it threw.',
   ],
+  clock_failed: [
+    'The `clock` threw or told no time; this machine’s own is used where it does. It is said once.',
+    'Return milliseconds since 1970, as a number; `cause` is what it threw.',
+  ],
   store_outage: [
     'The store is away; callbacks are kept in the spool until it is back.',
     'Look at the store; see `cause`.',
@@ -240,6 +244,23 @@ export class MessagingWebhooksError extends Error {
     this.code = code
     this.detail = detail
   }
+}
+
+/**
+ * Whether it is an error of this package. Functions of users throw anything, a proxy too, which throws in its turn when it
+ * is asked what it is.
+ */
+export function isOurs(error: unknown): error is MessagingWebhooksError {
+  try {
+    return error instanceof MessagingWebhooksError && Object.hasOwn(ERRORS, error.code)
+  } catch {
+    return false
+  }
+}
+
+/** What was thrown, as an error of this package: under this `code` where it is none, with what it is as its cause. */
+export function asOurs(error: unknown, code: ErrorCode): MessagingWebhooksError {
+  return isOurs(error) ? error : new MessagingWebhooksError(code, undefined, { cause: error })
 }
 
 /** Thrown by `createReceiver` and `middleware` for an option that cannot work. `code` is `options_invalid`. */

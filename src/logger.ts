@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts'
+import { letReject } from './promises.ts'
 
 /** What we ask of a logger: pino's shape, an object first and a sentence second. */
 export interface Logger {
@@ -50,12 +51,15 @@ function label(fields: object): string {
 }
 
 /** A logger is the user's code: what it throws must not cost an event. */
-export function guardLogger(logger: Logger): Logger {
+export function guardLogger(
+  logger: Readonly<Record<keyof Logger, (fields: object, message: string) => unknown>>,
+): Logger {
   const guarded = { ...silentLogger }
   for (const level of LEVELS) {
     guarded[level] = (fields, message) => {
       try {
-        logger[level](fields, message)
+        // Typed as nothing; one that writes to somewhere far away returns a promise all the same.
+        letReject(logger[level](fields, message))
       } catch {
         // There is nowhere left to say it.
       }

@@ -7,7 +7,7 @@ import type { NotProved } from './authenticity/explain.ts'
 import type { QuarantineIntake } from './authenticity/quarantine.ts'
 import type { ExactCallback } from './authenticity/quarantine/request.ts'
 import { readSignatureHeader } from './authenticity/signature.ts'
-import { MessagingWebhooksError, RefusedError } from './errors.ts'
+import { asOurs, MessagingWebhooksError, RefusedError } from './errors.ts'
 import type { ArrivedCallback } from './http/arrived.ts'
 import type { Captured } from './http/capture.ts'
 import { ANSWERS, answerOf, type Answer, type AnswerName } from './http/replies.ts'
@@ -63,7 +63,7 @@ export function createReceive(options: ReceiveOptions): Receive {
 
   /** For one that arrives: whatever holds its proof up, it is not lost, for nobody sends it again. */
   function keepUnchecked(callback: ArrivedCallback, body: ReadBody, error: unknown): never {
-    quarantine.keep(callback, body, { proved: false, code: asOurs(error).code, unchecked: true })
+    quarantine.keep(callback, body, { proved: false, code: asOurs(error, 'internal').code, unchecked: true })
     throw error
   }
 
@@ -125,7 +125,7 @@ export function createReceive(options: ReceiveOptions): Receive {
   }
 
   function failed(error: unknown): Answer {
-    const { code, cause, message } = asOurs(error)
+    const { code, cause, message } = asOurs(error, 'internal')
     const answer = answerOf('unavailable')
     report(new RefusedError(code, ANSWERS.unavailable.status, undefined, { cause: cause ?? message }))
     return answer
@@ -164,9 +164,4 @@ function bodyOf(
   contentEncoding: string | undefined,
 ): ReadBody | undefined {
   return captured.kind === 'parsed' ? readParsedBody(captured.value) : readSentBody({ captured, contentEncoding })
-}
-
-function asOurs(error: unknown): MessagingWebhooksError {
-  if (error instanceof MessagingWebhooksError) return error
-  return new MessagingWebhooksError('internal', undefined, { cause: error })
 }

@@ -3,13 +3,13 @@ import { channel } from 'node:diagnostics_channel'
 import { credentialsSource, hasBlankEnds } from './authenticity/credentials.ts'
 import { createQuarantine, type GuardedQuarantine } from './authenticity/quarantine.ts'
 import { quarantineFolder } from './authenticity/quarantine/folder.ts'
-import { steadyClock, systemClock } from './clock.ts'
+import { guardClock, steadyClock, systemClock } from './clock.ts'
 import { closeOn } from './close-on.ts'
 import { readDeadLetters } from './dispatch/dead-letters.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
 import { revive, subscriptionWordIn, type Kept } from './dispatch/revive.ts'
-import { MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
+import { asOurs, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
 import { HANDED_OVER_CHANNEL, type HandedOver, type Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
@@ -21,6 +21,7 @@ import { openSpools } from './inbox/spool/spools.ts'
 import type { Admission, NewEvent, Store } from './inbox/store.ts'
 import { consoleLogger, guardLogger, silentLogger } from './logger.ts'
 import type { Options } from './options.ts'
+import { letReject } from './promises.ts'
 import { createReceive } from './receive.ts'
 import { createReporter } from './report.ts'
 import { checkKind, checkPolicy, resolveOptions } from './resolve-options.ts'
@@ -42,11 +43,12 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 ): Receiver<S, X> {
   const resolved = resolveOptions(options)
   const { answer, handlerTimeoutMs, identify, networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
-  const clock = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
+  const given = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
+  const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
   const steady = steadyClock(clock)
   const logger = guardLogger(resolved.logger === false ? silentLogger : (resolved.logger ?? consoleLogger(clock)))
   const reporter = createReporter(logger)
-  const credentials = credentialsSource({ ...resolved, clock })
+  const credentials = credentialsSource({ ...resolved, clock: steady })
   const handlers = createHandlerRegistry()
   const servers = createServers({ clock, logger })
   const inflight = createInflight(resolved.maxInflightBytes)
@@ -131,9 +133,12 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     gapTimeoutMs,
     report,
     identify(callback) {
+      if (identify === undefined) return undefined
       try {
-        const chosen: unknown = identify(callback)
-        if (chosen === undefined || typeof chosen === 'string') return chosen
+        // A copy: what is stored is not theirs to change.
+        const chosen: unknown = identify({ ...callback, raw: Buffer.from(callback.raw) })
+        if (chosen === undefined || (typeof chosen === 'string' && chosen !== '')) return chosen
+        letReject(chosen)
         report(new MessagingWebhooksError('identify_failed'))
       } catch (error) {
         report(new MessagingWebhooksError('identify_failed', undefined, { cause: error }))
@@ -156,6 +161,10 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   function report(error: MessagingWebhooksError): void {
     if (error instanceof RefusedError) counts.refused += 1
     reporter.report(error)
+  }
+
+  function clockFailed(cause?: unknown): void {
+    report(new MessagingWebhooksError('clock_failed', undefined, cause === undefined ? undefined : { cause }))
   }
 
   /** Once, and only where the store is somewhere else than this process's disk: a file has its spool beside it. */
@@ -239,6 +248,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
           servers.see(request)
           startUnasked()
         },
+        failed: (error) => report(asOurs(error, 'internal')),
         isClosing: (request) => closing !== undefined || servers.isStopping(request),
         receive(callback) {
           const answer = receive(callback)

@@ -11,10 +11,11 @@ interface Reporter {
 }
 
 /** What is worth saying once: the same wrong mounting would be said for every request. */
-const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed'])
+const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed', 'clock_failed'])
 
 export function createReporter(logger: Logger): Reporter {
-  const handlers = new Set<{ readonly handler: ErrorHandler }>()
+  /** Replaced, never changed: a handler may attach others, or itself again, while they are told. */
+  let handlers: readonly { readonly handler: ErrorHandler }[] = []
   const said = new Set<ErrorCode>()
 
   function failed(): void {
@@ -43,8 +44,10 @@ export function createReporter(logger: Logger): Reporter {
     },
     add(handler) {
       const entry = { handler }
-      handlers.add(entry)
-      return () => handlers.delete(entry)
+      handlers = [...handlers, entry]
+      return () => {
+        handlers = handlers.filter((other) => other !== entry)
+      }
     },
   }
 }

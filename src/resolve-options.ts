@@ -31,7 +31,7 @@ interface ResolvedOptions<S extends Schemas> {
   readonly concurrency: number
   readonly handlerTimeoutMs: number
   readonly answer: 'stored' | 'handled'
-  readonly identify: (callback: IdentifyInput) => string | undefined
+  readonly identify: ((callback: IdentifyInput) => string | undefined) | undefined
   readonly subscriptionType: Options['subscriptionType']
   readonly schemas: S | Schemas
   readonly quarantine:
@@ -176,7 +176,7 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     projects: options.projects,
     store: options.store,
     spool: checked.spool,
-    identify: options.identify ?? (() => undefined),
+    identify: options.identify,
     subscriptionType: options.subscriptionType,
     schemas: options.schemas ?? {},
     quarantine:

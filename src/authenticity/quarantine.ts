@@ -2,7 +2,7 @@
  * Requests without a valid proof are refused and kept for a while, because the sender never sends them again: a rotation,
  * a bad deploy or a wrong clock would otherwise lose real callbacks for good.
  */
-import { MessagingWebhooksError, OptionsError } from '../errors.ts'
+import { asOurs, MessagingWebhooksError, OptionsError } from '../errors.ts'
 import type { ArrivedCallback } from '../http/arrived.ts'
 import { inTurn } from '../in-turn.ts'
 import type { Logger } from '../logger.ts'
@@ -72,7 +72,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     waiting: () => keeper.unchecked(),
     run: async (pick) => (await turns(() => reverify(pick(), 0, stopping.signal))).failedNames,
     failed(error) {
-      if (!stopping.signal.aborted) report(asOurs(error))
+      if (!stopping.signal.aborted) report(asOurs(error, 'internal'))
     },
   })
 
@@ -151,7 +151,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
           expire()
           return reverify(keeper.all(), clockOffsetSeconds, either)
         })
-        if (result.lookupError !== undefined) report(asOurs(result.lookupError))
+        if (result.lookupError !== undefined) report(asOurs(result.lookupError, 'internal'))
         const { examined, admitted } = result
         return { examined, admitted, stillUnproved: examined - admitted }
       },
@@ -192,9 +192,4 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       )
     },
   }
-}
-
-function asOurs(error: unknown): MessagingWebhooksError {
-  if (error instanceof MessagingWebhooksError) return error
-  return new MessagingWebhooksError('internal', undefined, { cause: error })
 }

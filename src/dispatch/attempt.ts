@@ -4,6 +4,7 @@ import { withDeadline, type Clock } from '../clock.ts'
 import { HandlerError, type MessagingWebhooksError } from '../errors.ts'
 import type { WebhookEvent } from '../events.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
+import { isPromiseLike } from '../promises.ts'
 import { retryDelayMs, type RetryPolicy } from './backoff.ts'
 import { failureText } from './failure-text.ts'
 import type { HandlerRegistry, Registration } from './handlers.ts'
@@ -32,6 +33,12 @@ interface Attempt {
   readonly isLost: (look?: 'look') => boolean
 }
 
+/** What an event is called in errors. */
+interface Named {
+  readonly id: string
+  readonly type: string
+}
+
 /** Events between two attempts whose succeeded handlers are remembered; after a restart all of them run. */
 const PARTLY_DONE_KEPT = 10_000
 
@@ -54,15 +61,21 @@ export function createAttempts(options: AttemptOptions): Attempts {
   const succeeded = new LRUCache<string, readonly Registration[]>({ max: PARTLY_DONE_KEPT })
 
   /** Undefined where the handler has ended already, so that a plain function costs no promise. */
-  function callHandler(attempt: Attempt, { handler }: Registration, event: WebhookEvent): Promise<boolean> | undefined {
+  function callHandler(
+    attempt: Attempt,
+    { handler }: Registration,
+    event: WebhookEvent,
+    named: Named,
+  ): Promise<boolean> | undefined {
     const { claim, controller, extras } = attempt
     const context = { attempt: claim.attempt, signal: controller.signal, replay: claim.replay, ...extras }
     const result: unknown = handler(event, context)
-    return isPromiseLike(result) ? waitFor(attempt, event, result) : undefined
+    // Asked for its result once: some only begin to work then, and would do it again.
+    return isPromiseLike(result) ? waitFor(attempt, named, Promise.resolve(result)) : undefined
   }
 
   /** Resolves to whether the handler ran past its time. */
-  async function waitFor(attempt: Attempt, event: WebhookEvent, result: PromiseLike<unknown>): Promise<boolean> {
+  async function waitFor(attempt: Attempt, named: Named, result: Promise<unknown>): Promise<boolean> {
     const first = await withDeadline<unknown>(clock, handlerTimeoutMs, result, () => TIMED_OUT)
     if (first !== TIMED_OUT) return false
     if (attempt.isLost('look')) {
@@ -70,7 +83,7 @@ export function createAttempts(options: AttemptOptions): Attempts {
       return true
     }
     const detail = `It ran past ${handlerTimeoutMs} ms.`
-    const error = new HandlerError('handler_timeout', event, attempt.claim.attempt, detail)
+    const error = new HandlerError('handler_timeout', named, attempt.claim.attempt, detail)
     attempt.controller.abort(error)
     report(error)
     attempt.onHung()
@@ -79,7 +92,7 @@ export function createAttempts(options: AttemptOptions): Attempts {
   }
 
   /** To be tried again, or given up. */
-  function failed(claim: Claim, named: { readonly id: string; readonly type: string }, cause: unknown): Settlement {
+  function failed(claim: Claim, named: Named, cause: unknown): Settlement {
     const { id, messageKey, token } = claim
     const error = failureText(cause, options.secrets())
     if (claim.attempt >= retry.attempts) {
@@ -97,6 +110,8 @@ export function createAttempts(options: AttemptOptions): Attempts {
     const { id, messageKey, token } = claim
     const revived = options.revive(claim)
     const event = revived instanceof Promise ? await revived : revived
+    // Handlers may do to the event what they like.
+    const named = { id, type: event.type }
     const registrations = handlers.for(event.type)
     const before = succeeded.get(id) ?? NONE_DONE
     const done = [...before]
@@ -108,14 +123,14 @@ export function createAttempts(options: AttemptOptions): Attempts {
       let hung = attempt.controller.signal.aborted
       if (hung) break
       try {
-        const running = callHandler(attempt, registration, event)
+        const running = callHandler(attempt, registration, event, named)
         hung = running === undefined ? false : await running
         done.push(registration)
       } catch (error) {
         // Thrown for the signal, or for the time that was lost.
         if (attempt.isLost('look')) return undefined
         thrown.push(error)
-        report(new HandlerError('handler_failed', event, claim.attempt, undefined, { cause: error }))
+        report(new HandlerError('handler_failed', named, claim.attempt, undefined, { cause: error }))
       }
       if (hung) break
     }
@@ -128,7 +143,7 @@ export function createAttempts(options: AttemptOptions): Attempts {
       return { id, messageKey, token, outcome: 'done' }
     }
     if (remember) succeeded.set(id, done)
-    if (thrown.length > 0) return failed(claim, event, thrown[0])
+    if (thrown.length > 0) return failed(claim, named, thrown[0])
     return { id, messageKey, token, outcome: 'retry', dueMs: clock.now(), error: '' }
   }
 
@@ -142,10 +157,6 @@ export function createAttempts(options: AttemptOptions): Attempts {
 }
 
 /** What a claim is called before it is read, or where it cannot be. */
-export function nameOf({ id, record }: Claim): { readonly id: string; readonly type: string } {
+export function nameOf({ id, record }: Claim): Named {
   return { id, type: record.report?.type ?? record.kind ?? 'unrecognized' }
-}
-
-function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

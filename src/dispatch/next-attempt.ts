@@ -24,7 +24,8 @@ export function createNextAttempt(clock: Clock, changes: Changes): NextAttempt {
     of(id, timeoutMs) {
       // An event is new once, so nobody else waits for its attempt.
       const next = new Promise<void>((resolve) => void waiters.set(id, resolve))
-      return withDeadline(clock, timeoutMs, next, () => undefined)
+      // Another process may make it, and then nobody tells us.
+      return withDeadline(clock, timeoutMs, next, () => void waiters.delete(id))
     },
     isAwaited: (id) => waiters.has(id),
     over,

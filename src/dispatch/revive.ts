@@ -15,6 +15,7 @@ import {
 } from '../events.ts'
 import type { EventRecord, Report } from '../inbox/record.ts'
 import type { Awaitable } from '../inbox/store.ts'
+import { isPromiseLike, letReject } from '../promises.ts'
 
 /** What of a claim makes an event. */
 export interface Kept {
@@ -89,8 +90,10 @@ function applySchema(
   if (schema === undefined) return { data: payload }
   try {
     const result = schema['~standard'].validate(payload)
-    if (!(result instanceof Promise)) return read(result)
-    return withDeadline(clock, schemaTimeoutMs, result.then(read), () => SCHEMA_FAILED).catch(() => SCHEMA_FAILED)
+    // Not every promise is one of this realm's.
+    if (!isPromiseLike(result)) return read(result)
+    const later = Promise.resolve(result).then(read)
+    return withDeadline(clock, schemaTimeoutMs, later, () => SCHEMA_FAILED).catch(() => SCHEMA_FAILED)
   } catch {
     return SCHEMA_FAILED
   }
@@ -102,7 +105,8 @@ function applySchema(
 
 function subscriptionWord(payload: Record<string, unknown>, options: ReviveOptions): SubscriptionWord | undefined {
   try {
-    const word = options.subscriptionType(payload)
+    const word: unknown = options.subscriptionType(payload)
+    letReject(word)
     return SUBSCRIPTION_WORDS.find((known) => known === word)
   } catch {
     return undefined
@@ -155,7 +159,7 @@ function commonFields<T extends string>(type: T, { id, record }: Kept, payload: 
     proof,
     payload,
   }
-  if (oddities !== undefined) common.oddities = oddities
+  if (oddities !== undefined) common.oddities = [...oddities]
   return common
 }
 
@@ -167,7 +171,11 @@ function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent 
       return withRaw({ ...reportFields(type, kept, payload, report), scheduled: scheduled ?? false }, raw)
     case 'message.failed':
       return withRaw(
-        { ...reportFields(type, kept, payload, report), failure: failure ?? { kind: 'permanent', resend: false } },
+        {
+          ...reportFields(type, kept, payload, report),
+          // What is kept is not theirs to change.
+          failure: failure === undefined ? { kind: 'permanent', resend: false } : { ...failure },
+        },
         raw,
       )
     default:
@@ -204,6 +212,7 @@ function unrecognized(kept: Kept, data: unknown, problem: Problem): Unrecognized
 
 /** Not enumerable, so that neither a log nor a job queue that prints the event prints the whole body again. */
 function withRaw<T extends object>(fields: T, raw: Buffer): T & { readonly raw: Buffer } {
-  // `defineProperty` is typed as if it added nothing.
-  return Object.defineProperty(fields, 'raw', { value: raw }) as T & { readonly raw: Buffer }
+  let own: Buffer | undefined
+  // A copy for whoever asks for it: what is kept is not theirs to change. `defineProperty` is typed as if it added nothing.
+  return Object.defineProperty(fields, 'raw', { get: () => (own ??= Buffer.from(raw)) }) as T & { readonly raw: Buffer }
 }

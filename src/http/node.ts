@@ -16,6 +16,8 @@ interface NodeOptions extends CaptureOptions {
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
   /** Called with every request, before it is read. */
   readonly seen: (request: IncomingMessage) => void
+  /** Something threw that never should; the request is answered all the same. */
+  readonly failed: (error: unknown) => void
   /** True when the connection shall not be used again. */
   readonly isClosing: (request: IncomingMessage) => boolean
 }
@@ -25,9 +27,9 @@ const LINGER_BYTES = 8 * 1024 * 1024
 
 /** Never calls `next`, and never throws into the framework: every request is answered here. */
 export function nodeMiddleware(options: NodeOptions): Middleware {
-  const { kind, policy, receive, seen, isClosing, clock } = options
+  const { kind, policy, receive, seen, failed, isClosing, clock } = options
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function receiveAndAnswer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const arrivedAtMs = clock.now()
     // Once the connection has gone, it cannot be told any more.
     const { remoteAddress } = request.socket
@@ -71,10 +73,26 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
     request.resume()
   }
 
-  return (request, response) => {
-    seen(request)
-    if (request.method === 'POST') void answer(request, response)
-    else write(response, answerOf('method_not_allowed'), true)
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      seen(request)
+      if (request.method === 'POST') await receiveAndAnswer(request, response)
+      else write(response, answerOf('method_not_allowed'), true)
+    } catch (error) {
+      failed(error)
+      answerAnyway(response)
+    }
+  }
+
+  return (request, response) => void answer(request, response)
+}
+
+/** What others hang on to a response may throw as it is written. */
+function answerAnyway(response: ServerResponse): void {
+  try {
+    write(response, answerOf('unavailable'), true)
+  } catch {
+    response.destroy()
   }
 }
 

@@ -72,5 +72,8 @@ export function latestState(stored: StoredLatest): LatestState | undefined {
 }
 
 function reportState({ report, timestamp }: EventRecord): ReportState | undefined {
-  return report && { ...report, occurredAt: new Date(timestamp * 1_000), timestamp }
+  if (report === undefined) return undefined
+  const state = { ...report, occurredAt: new Date(timestamp * 1_000), timestamp }
+  // What the store keeps is not theirs to change.
+  return report.failure === undefined ? state : { ...state, failure: { ...report.failure } }
 }

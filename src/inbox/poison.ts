@@ -2,7 +2,7 @@
  * One event never harms another: where a batch fails, its events are admitted alone, and one that the store refuses even
  * then is offered as bytes without meaning, an `unrecognized` event.
  */
-import { MessagingWebhooksError } from '../errors.ts'
+import { isOurs } from '../errors.ts'
 import type { Admission, Awaitable, NewEvent } from './store.ts'
 
 type Admit = (events: readonly NewEvent[]) => Awaitable<readonly Admission[]>
@@ -19,7 +19,7 @@ export async function admitAroundPoison(
     return await admit(events)
   } catch (error) {
     // An error of ours says that the store is away: it did not answer, or is locked.
-    if (error instanceof MessagingWebhooksError) throw error
+    if (isOurs(error)) throw error
     const results: (Admission | Error)[] = []
     for (const event of events) {
       results.push(await admitAlone(admit, event))
@@ -41,7 +41,16 @@ async function admitAlone(admit: Admit, event: NewEvent): Promise<Admission | Er
       cause ??= error
     }
   }
-  return cause instanceof Error ? cause : new Error('The store refused the event.', { cause })
+  return isError(cause) ? cause : new Error('The store refused the event.', { cause })
+}
+
+/** What was thrown may be anything, and throw when it is asked. */
+function isError(thrown: unknown): thrown is Error {
+  try {
+    return thrown instanceof Error
+  } catch {
+    return false
+  }
 }
 
 /** The same bytes under the same identity, with nothing in the record that a store could stumble over. */

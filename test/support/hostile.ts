@@ -1,0 +1,70 @@
+/** What functions of users throw and return when somebody wants them to do harm. */
+import { onTestFinished } from 'vitest'
+import { AUTH_KEY, SIGNING_SECRET } from './receiving.ts'
+
+/** Throws something that refuses everything, too, so that whoever looks at what was thrown meets the next. */
+function refuse(): never {
+  // eslint-disable-next-line @typescript-eslint/only-throw-error -- what is thrown is the test
+  throw hostileProxy()
+}
+
+/** A proxy whose every trap throws. */
+export function hostileProxy(target: object = {}): object {
+  return new Proxy(target, {
+    apply: refuse,
+    construct: refuse,
+    defineProperty: refuse,
+    deleteProperty: refuse,
+    get: refuse,
+    getOwnPropertyDescriptor: refuse,
+    getPrototypeOf: refuse,
+    has: refuse,
+    isExtensible: refuse,
+    ownKeys: refuse,
+    preventExtensions: refuse,
+    set: refuse,
+    setPrototypeOf: refuse,
+  })
+}
+
+function withThrowingGetters(): Error {
+  const get = { get: refuse }
+  return Object.defineProperties(new Error('x'), { message: get, stack: get, name: get, cause: get, toString: get })
+}
+
+function withCyclicCause(): Error {
+  const error = new Error('round and round')
+  return Object.assign(error, { cause: new Error('again', { cause: error }) })
+}
+
+/** Things to throw; what can quote something quotes the secrets. */
+export const THROWN: readonly (readonly [what: string, thrown: () => unknown])[] = [
+  ['an error that quotes the secrets', () => new Error(`${AUTH_KEY} ${SIGNING_SECRET}`)],
+  ['undefined', () => undefined],
+  ['a symbol', () => Symbol('down')],
+  ['an object without a prototype', () => Object.create(null) as object],
+  ['a proxy whose every trap throws', () => hostileProxy()],
+  ['a proxy of an error whose every trap throws', () => hostileProxy(new Error('x'))],
+  ['an error whose getters throw', withThrowingGetters],
+  ['an error with a cyclic cause', withCyclicCause],
+  ['an error of 10 MB', () => new Error('x'.repeat(10_000_000))],
+  ['a thenable that rejects', () => ({ then: (_: unknown, reject: (error: Error) => void) => reject(new Error('x')) })],
+]
+
+/** What nobody heard of until the test ends: rejections, and exceptions that would end the process. */
+export function unheard(): readonly unknown[] {
+  const reasons: unknown[] = []
+  const add = (reason: unknown): void => void reasons.push(reason)
+  process.on('unhandledRejection', add)
+  process.on('uncaughtException', add)
+  onTestFinished(() => {
+    process.off('unhandledRejection', add)
+    process.off('uncaughtException', add)
+  })
+  return reasons
+}
+
+/** Node tells of a rejection that nobody heard of after the microtasks. */
+export async function untilHeard(): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+}
