@@ -2,7 +2,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { withDeadline, type Clock } from '../clock.ts'
-import { MessagingWebhooksError, OptionsError, type ErrorCode } from '../errors.ts'
+import { isOurs, MessagingWebhooksError, OptionsError, type ErrorCode } from '../errors.ts'
 import { digestAuthKey } from './auth-key.ts'
 
 /** One webhook security pair of a project. At least one of the two is needed; leave a property out to do without it. */
@@ -34,6 +34,8 @@ export interface LivePair {
   readonly authKeyDigest: Buffer | undefined
   readonly secretKey: KeyObject | undefined
   readonly notAfterMs: number
+  /** The key and the secret, as they were when the pair was made ready. */
+  readonly secrets: readonly string[]
 }
 
 export interface CredentialsSource {
@@ -58,6 +60,8 @@ const UNKNOWN_NAMES_KEPT = 1_000
 const UNKNOWN_NAME_MS = 1_000
 const SECRETS_KEPT = 128
 
+const SLOW = Symbol('slow')
+
 interface CredentialsOptions {
   readonly credentials: CredentialsOption | undefined
   readonly projects: ProjectsOption | undefined
@@ -67,6 +71,15 @@ interface CredentialsOptions {
 
 /** The source for whichever form the user chose. Throws an `OptionsError` for a pair that cannot work. */
 export function credentialsSource(options: CredentialsOptions): CredentialsSource {
+  try {
+    return sourceOf(options)
+  } catch (error) {
+    // What a getter of the user's throws may quote what it guards.
+    throw isOurs(error) ? error : new OptionsError('The credentials cannot be read.')
+  }
+}
+
+function sourceOf(options: CredentialsOptions): CredentialsSource {
   const { credentials, projects } = options
   if (projects !== undefined) return credentialsByProject(projects)
   if (typeof credentials === 'function') return credentialsLookup(credentials, options)
@@ -77,12 +90,13 @@ export function credentialsSource(options: CredentialsOptions): CredentialsSourc
 /** The source for `credentials` given as a pair or a list of pairs: one project, whatever its name. */
 function fixedCredentials(option: CredentialPair | readonly CredentialPair[]): CredentialsSource {
   const pairs = preparePairs(option, undefined, 'credentials')
+  const secrets = secretsOf(pairs)
   return {
     byProject: false,
     onlyProject: undefined,
     refusedName: () => undefined,
     pairsFor: () => pairs,
-    secrets: () => secretsOf([option].flat()),
+    secrets: () => secrets,
   }
 }
 
@@ -93,13 +107,14 @@ function credentialsByProject(option: ProjectsOption): CredentialsSource {
     byName.set(project, preparePairs(pairs, project, `projects[${JSON.stringify(project)}]`))
   if (byName.size === 0) throw new OptionsError('`projects` names no project.')
   const all = [...byName.values()].flat()
+  const secrets = secretsOf(all)
   const [onlyProject] = byName.size === 1 ? byName.keys() : []
   return {
     byProject: true,
     onlyProject,
     refusedName: () => undefined,
     pairsFor: (project) => (project === undefined ? all : (byName.get(project) ?? [])),
-    secrets: () => secretsOf(Object.values(option).flat()),
+    secrets: () => secrets,
   }
 }
 
@@ -118,7 +133,7 @@ function credentialsLookup(
     if (known !== undefined && known.project === project && isMadeOf(known, pair)) return known
     const live = preparePair(pair, project, 'the credentials function’s answer')
     prepared.set(pair, live)
-    for (const secret of secretsOf([pair])) secrets.set(secret, true)
+    for (const secret of live.secrets) secrets.set(secret, true)
     return live
   }
 
@@ -127,17 +142,15 @@ function credentialsLookup(
     if (unknownBefore !== undefined && clock.now() < unknownBefore) return []
     if (underWay >= MOST_LOOKUPS) throw new MessagingWebhooksError('credentials_busy')
     underWay += 1
-    let answer: CredentialsAnswer
+    let answer: CredentialsAnswer | typeof SLOW
     try {
-      answer = await withDeadline(clock, lookupTimeoutMs, callSafely(lookup, project), () => {
-        throw new MessagingWebhooksError('credentials_slow')
-      })
+      answer = await withDeadline<typeof answer>(clock, lookupTimeoutMs, callSafely(lookup, project), () => SLOW)
     } catch (error) {
-      if (error instanceof MessagingWebhooksError) throw error
       throw new MessagingWebhooksError('credentials_failed', undefined, { cause: error })
     } finally {
       underWay -= 1
     }
+    if (answer === SLOW) throw new MessagingWebhooksError('credentials_slow')
     if (answer === undefined || answer === null) {
       if (project !== undefined) unknownUntil.set(project, clock.now() + UNKNOWN_NAME_MS)
       return []
@@ -145,7 +158,7 @@ function credentialsLookup(
     try {
       return [answer].flat().map((pair) => prepareOnce(pair, project))
     } catch (error) {
-      const detail = error instanceof OptionsError ? error.message : undefined
+      const detail = isOurs(error) ? error.message : undefined
       throw new MessagingWebhooksError('credentials_invalid', detail)
     }
   }
@@ -188,15 +201,10 @@ function preparePairs(
 
 function preparePair(pair: CredentialPair, project: string | undefined, where: string): LivePair {
   if (!isObject(pair)) throw new OptionsError(`${where} is no pair of credentials.`)
-  for (const name of ['authKey', 'signingSecret'] as const) {
-    if (!Object.hasOwn(pair, name)) continue
-    const value: unknown = pair[name]
-    if (typeof value !== 'string' || value === '')
-      throw new OptionsError(
-        `${where}: ${name} is ${describe(value)}; expected a non-empty string (is the environment variable set?).`,
-      )
-  }
-  const { authKey, signingSecret, notAfter } = pair
+  // Each is read once: what is checked is what is used, though a getter may say something else the next time.
+  const { notAfter } = pair
+  const authKey = secretOf(pair, 'authKey', where)
+  const signingSecret = secretOf(pair, 'signingSecret', where)
   if (authKey === undefined && signingSecret === undefined)
     throw new OptionsError(`${where} has neither authKey nor signingSecret.`)
   const notAfterMs = notAfter === undefined ? Infinity : Number(notAfter)
@@ -207,7 +215,18 @@ function preparePair(pair: CredentialPair, project: string | undefined, where: s
     authKeyDigest: authKey === undefined ? undefined : digestAuthKey(authKey),
     secretKey: signingSecret === undefined ? undefined : createSecretKey(Buffer.from(signingSecret, 'utf8')),
     notAfterMs,
+    secrets: [authKey, signingSecret].filter((secret) => secret !== undefined),
   }
+}
+
+/** Of the object itself or of its class; one that is there and holds nothing is a mistake, not a pair with one half. */
+function secretOf(pair: CredentialPair, name: 'authKey' | 'signingSecret', where: string): string | undefined {
+  const value: unknown = pair[name]
+  if (typeof value === 'string' && value !== '') return value
+  if (value === undefined && !Object.hasOwn(pair, name)) return undefined
+  throw new OptionsError(
+    `${where}: ${name} is ${describe(value)}; expected a non-empty string (is the environment variable set?).`,
+  )
 }
 
 /** What it is, never its value. */
@@ -227,6 +246,6 @@ function isMadeOf(live: LivePair, pair: CredentialPair): boolean {
   return live.authKey === pair.authKey && secret === pair.signingSecret && live.notAfterMs === notAfterMs
 }
 
-function secretsOf(pairs: readonly CredentialPair[]): readonly string[] {
-  return pairs.flatMap((pair) => [pair.authKey, pair.signingSecret]).filter((secret) => secret !== undefined)
+function secretsOf(pairs: readonly LivePair[]): readonly string[] {
+  return pairs.flatMap(({ secrets }) => secrets)
 }

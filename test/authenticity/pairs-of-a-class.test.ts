@@ -1,0 +1,103 @@
+/** Pairs that are no plain objects: what is checked of them is what is used. */
+import type { CredentialPair } from 'messaging-webhooks'
+import { createReceiver } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { AUTH_KEY, receiving, SIGNING_SECRET } from '../support/receiving.ts'
+import { digestOf, nowSeconds, reportText, request } from '../support/wire.ts'
+
+/** A configuration that answers with what the environment had. */
+class Pair implements CredentialPair {
+  readonly #signingSecret: unknown
+
+  constructor(signingSecret: unknown) {
+    this.#signingSecret = signingSecret
+  }
+
+  get signingSecret(): string {
+    return this.#signingSecret as string
+  }
+}
+
+/** Says the first of these at the first reading, and so on; the last again and again. */
+function changing(...said: readonly unknown[]): CredentialPair {
+  let reads = 0
+  return {
+    get signingSecret() {
+      reads += 1
+      return said[Math.min(reads, said.length) - 1] as string
+    },
+  }
+}
+
+async function postForged(url: string, secret: string): Promise<number> {
+  const body = reportText()
+  const t = nowSeconds()
+  const headers = { 'x-service-signature': `t=${t},v1=${digestOf(t, body, secret)}` }
+  return (await request(url, { body, headers })).status
+}
+
+describe.each<readonly [string, () => CredentialPair]>([
+  ['an empty secret that a getter of its class gives', () => new Pair('')],
+  ['an empty secret that it inherits', () => Object.create({ signingSecret: '' }) as CredentialPair],
+  ['a secret of a class that is a number', () => new Pair(7)],
+  ['a secret of a class that is null', () => new Pair(null)],
+  [
+    'a secret that throws',
+    () => ({
+      get signingSecret(): string {
+        throw new Error(SIGNING_SECRET)
+      },
+    }),
+  ],
+])('%s', (_what, pair) => {
+  test.each<readonly [string, () => Parameters<typeof createReceiver>[0]]>([
+    ['as credentials', () => ({ credentials: pair() })],
+    ['in a list', () => ({ credentials: [pair()] })],
+    ['of a project', () => ({ projects: { 'My Shop': pair() } })],
+  ])('is refused %s', (_where, options) => {
+    let thrown: unknown
+    try {
+      createReceiver({ ...options(), logger: false })
+    } catch (error) {
+      thrown = error
+    }
+    expect(thrown).toMatchObject({ code: 'options_invalid' })
+    expect(String(thrown)).not.toContain(SIGNING_SECRET)
+  })
+
+  test('is refused where a credentials function gives it', async () => {
+    const { url, errors } = await receiving({ credentials: () => pair() })
+    expect(await postForged(url, '')).toBe(503)
+    expect(errors).toMatchObject([{ code: 'credentials_invalid' }])
+  })
+})
+
+test('a pair that changes from reading to reading is the one that was checked', async () => {
+  const { url } = await receiving({ credentials: changing(SIGNING_SECRET, '') })
+  expect(await postForged(url, '')).toBe(401)
+  expect(await postForged(url, SIGNING_SECRET)).toBe(204)
+})
+
+test('a pair of a class works like any other', async () => {
+  const { url } = await receiving({ credentials: new Pair(SIGNING_SECRET) })
+  expect(await postForged(url, SIGNING_SECRET)).toBe(204)
+})
+
+test.each<readonly [string, (pair: { authKey?: unknown }) => unknown]>([
+  ['taken out of it', (pair) => Reflect.deleteProperty(pair, 'authKey')],
+  ['no text any more', (pair) => void (pair.authKey = 7)],
+  ['not to be read any more', (pair) => void Object.defineProperty(pair, 'authKey', { get: () => expect.fail() })],
+])('a key that is %s once the receiver has it is still kept out of what failed', async (_what, change) => {
+  const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+  const { receiver, url } = await receiving({ credentials: pair, retry: { attempts: 1 } })
+  change(pair)
+  receiver.onAny(() => {
+    throw new Error(`It said ${AUTH_KEY}.`)
+  })
+  const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY }))
+  expect((await request(url, { body })).status).toBe(204)
+  expect(await receiver.drain({ deadlineMs: 2_000 })).toBe(true)
+  const { items } = await receiver.deadLetters()
+  expect(items.map(({ error }) => error)).toEqual([expect.stringContaining('It said [redacted].')])
+})
