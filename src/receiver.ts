@@ -66,6 +66,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const inbox: Inbox<object> = createInbox(store, {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
+    gapTimeoutMs,
     report,
     claims: resolved.dispatch,
     openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
@@ -187,6 +188,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   }
 
   function start(): Promise<void> {
+    if (closing !== undefined) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
     void quarantine.open()
     starting ??= open().catch((error: unknown) => {
       starting = undefined
@@ -212,7 +214,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   })
 
   function close({ deadlineMs = DEADLINE_MS } = {}): Promise<void> {
-    closing ??= shutDown(deadlineMs).finally(quarantine.close)
+    closing ??= shutDown(atMost(deadlineMs)).finally(quarantine.close)
     return closing
   }
 
@@ -285,12 +287,18 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       return { ...counts, running: dispatcher.running, ...(await inbox.counts()) }
     },
     async drain({ deadlineMs = DEADLINE_MS } = {}) {
-      await start()
-      return dispatcher.drain(deadlineMs)
+      // Within a handler that `close()` waits for, it says what became of the rest.
+      if (closing === undefined) await start()
+      return dispatcher.drain(atMost(deadlineMs))
     },
     close,
     closeOn: (signals, given = [], times = {}) =>
       closeOn([signals].flat(), [given].flat(), times, { clock, stopServers: servers.stop, close }),
   }
   return receiver
+}
+
+/** A deadline that is no time, from a variable that was not set perhaps, must neither end at once nor never. */
+function atMost(deadlineMs: number): number {
+  return deadlineMs >= 0 ? deadlineMs : DEADLINE_MS
 }

@@ -66,12 +66,16 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   readonly quarantine: Quarantine
   /** Counts, for metrics. */
   stats(): Promise<Stats>
-  /** True once nothing runs, is due or waits; false if `deadlineMs` (10,000) passes before. */
+  /**
+   * True once nothing runs, is due or waits; false if `deadlineMs` (10,000) passes before. A handler that waits for it
+   * waits for itself, until then.
+   */
   drain(options?: { readonly deadlineMs?: number }): Promise<boolean>
   /**
    * Hands nothing more over (with a store in memory: first what is left), finishes what runs, goes on taking callbacks
    * until the servers it is mounted on have closed, then closes the store. Call `server.close()` first. After `deadlineMs`
-   * (10,000) handlers' signals are aborted and the store is closed all the same.
+   * (10,000) handlers' signals are aborted and the store is closed all the same. A handler that waits for it is waited for
+   * until then: let it go on without.
    */
   close(options?: { readonly deadlineMs?: number }): Promise<void>
   /**

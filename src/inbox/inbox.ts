@@ -22,6 +22,7 @@ const PART_FOR_WAITING = 1 / 4
 interface InboxOptions {
   readonly clock: SteadyClock
   readonly storeTimeoutMs: number
+  readonly gapTimeoutMs: number
   readonly report: (error: MessagingWebhooksError) => void
   /** Something may be due: another process has admitted it, or an outage is over. */
   readonly onWork: () => void
@@ -43,7 +44,7 @@ export interface Inbox<X extends object> {
 }
 
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
-  const { clock, storeTimeoutMs, report, onWork } = options
+  const { clock, storeTimeoutMs, gapTimeoutMs, report, onWork } = options
   const write = createWrite(options.local)
   let opened: OpenStore<X> | undefined
   let opening: Promise<OpenStore<X>> | undefined
@@ -52,6 +53,8 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   let aside: Spool | undefined
   let closeSpools = async (): Promise<void> => {}
   let stopPruning = (): void => {}
+  /** No timer proves that it is later: a wall clock that jumps ahead makes nothing old enough to be forgotten. */
+  let prunedUntilMs: number | undefined
   let closed = false
 
   async function openSpools(openThem: () => Promise<Spools>): Promise<void> {
@@ -109,8 +112,11 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   /** A step at a time: soon again while there is something to forget, so that a busy store keeps up. */
   function prunePeriodically(target: OpenStore<X>, afterMs = PRUNE_EVERY_MS): void {
     if (closed) return
+    prunedUntilMs ??= clock.now() - clock.aheadMs
     stopPruning = clock.setTimer(() => {
-      const prune = async (): Promise<number> => target.prune(clock.now())
+      prunedUntilMs = Math.min((prunedUntilMs ?? Infinity) + afterMs, clock.now() - clock.aheadMs)
+      const untilMs = prunedUntilMs
+      const prune = async (): Promise<number> => target.prune(untilMs)
       // What could not be pruned now will be in a minute.
       void prune().then(
         (forgotten) => prunePeriodically(target, forgotten > 0 ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS),
@@ -119,9 +125,10 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     }, afterMs)
   }
 
-  /** A gap began when its callback arrived, by the wall's clock. */
-  function onSteadyClock(event: NewEvent): NewEvent {
-    return event.awaits === 0 ? event : { ...event, gapUntilMs: event.gapUntilMs + clock.aheadMs }
+  /** A gap began when its callback arrived, by the wall's clock, which may have been far ahead just then. */
+  function onSteadyClock(event: NewEvent, nowMs: number): NewEvent {
+    if (event.awaits === 0) return event
+    return { ...event, gapUntilMs: Math.min(event.gapUntilMs + clock.aheadMs, nowMs + gapTimeoutMs) }
   }
 
   /** One batch into the store, in time; `how` is `andRun` for what has just arrived. */
@@ -129,7 +136,9 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     if (opened === undefined) throw new MessagingWebhooksError('receiver_closed')
     if (patience.isOver) throw new MessagingWebhooksError('store_slow')
     const nowMs = clock.now()
-    return write[how](opened, clock.aheadMs === 0 ? events : events.map(onSteadyClock), nowMs, patience)
+    const haveGaps = events.some(({ awaits }) => awaits !== 0)
+    const timed = haveGaps ? events.map((event) => onSteadyClock(event, nowMs)) : events
+    return write[how](opened, timed, nowMs, patience)
   }
 
   /** The same, and nothing that waits behind a failed batch is written before it. */

@@ -25,6 +25,7 @@ test('prunes once a minute, again in a second while there is something to forget
   const inbox = createInbox(store, {
     clock: steadyClock(clock),
     storeTimeoutMs: 100,
+    gapTimeoutMs: 1_000,
     report() {},
     onWork() {},
     openSpools: undefined,

@@ -53,7 +53,7 @@ export function show(
     ...(contentEncoding === undefined ? undefined : { contentEncoding }),
     bytes: captured.bytes.length,
     ...(payload === undefined ? undefined : { payload }),
-    ...(reveal ? { raw: Buffer.from(captured.bytes), signatures } : undefined),
+    ...(reveal ? { raw: Buffer.from(captured.bytes), signatures: [...signatures] } : undefined),
   }
 }
 

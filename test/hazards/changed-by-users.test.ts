@@ -1,0 +1,123 @@
+/** Whoever is shown something may change it: what is kept of a callback, and what others are shown, stays as it was. */
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { unheard, untilHeard } from '../support/hostile.ts'
+import { post, receiving } from '../support/receiving.ts'
+import { onEachStore } from '../support/each-store.ts'
+
+const failedReport = callback.smsDelivery({ messageId: 'm-1', status: 'failed', network: 'carrier-b' })
+
+/** Empties whatever it is given, bytes and lists and all that is inside. */
+function spoil(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  if (value instanceof Uint8Array) {
+    value.fill(0)
+    return
+  }
+  if (Array.isArray(value)) {
+    for (const item of value.splice(0)) spoil(item)
+    return
+  }
+  for (const name of Object.getOwnPropertyNames(value)) {
+    spoil(Reflect.get(value, name))
+    if (Reflect.set(value, name, Symbol('spoilt'))) Reflect.deleteProperty(value, name)
+  }
+  if (value instanceof Date) value.setTime(Number.NaN)
+}
+
+describe.each(onEachStore)('with %s', (_name, makeStore) => {
+  test('a handler that spoils its event spoils neither the next attempt nor what errors and others are told', async () => {
+    const nobodyHeard = unheard()
+    const { receiver, url, errors } = await receiving({
+      store: makeStore(),
+      retry: { attempts: 3, initialDelayMs: 0 },
+    })
+    const shown: string[] = []
+    receiver.onAny((event) => {
+      shown.push(JSON.stringify(event) + event.raw.toString())
+      spoil(event)
+      throw new Error('again')
+    })
+    expect((await post(url, failedReport)).status).toBe(204)
+    await expect.poll(async () => (await receiver.stats()).deadLetters, { timeout: 10_000 }).toBe(1)
+    expect(new Set(shown).size).toBe(1)
+    expect(shown).toHaveLength(3)
+    const about = { eventType: 'message.failed', eventId: expect.stringMatching(/^[0-9a-f]{32}$/) as string }
+    expect(errors).toMatchObject([
+      ...Array<object>(3).fill({ code: 'handler_failed', ...about }),
+      { code: 'dead_letter', ...about },
+    ])
+
+    const [letter] = (await receiver.deadLetters()).items
+    const before = JSON.stringify(letter?.event)
+    spoil(letter?.event)
+    expect(JSON.stringify((await receiver.deadLetters()).items[0]?.event)).toBe(before)
+    const latest = await receiver.latest('m-1')
+    expect(latest).toMatchObject({ type: 'message.failed', failure: { resend: false } })
+    spoil(latest)
+    expect(await receiver.latest('m-1')).toMatchObject({ type: 'message.failed', failure: { resend: false } })
+    expect(await receiver.replay(letter?.id ?? '')).toBe(true)
+    await expect.poll(() => shown.length, { timeout: 10_000 }).toBe(6)
+    expect(new Set(shown).size).toBe(1)
+    await untilHeard()
+    expect(nobodyHeard).toEqual([])
+  })
+
+  test('identify may spoil what it is shown, then and later', async () => {
+    const seen: { readonly raw: Buffer }[] = []
+    const { receiver, url } = await receiving({
+      store: makeStore(),
+      retry: { attempts: 2, initialDelayMs: 0 },
+      identify(input) {
+        seen.push(input)
+        input.raw.fill(0)
+        return undefined
+      },
+    })
+    const shown: unknown[] = []
+    receiver.onAny((event, { attempt }) => {
+      for (const { raw } of seen) raw.fill(1)
+      shown.push(event.payload)
+      if (attempt === 1) throw new Error('again')
+    })
+    expect((await post(url, failedReport)).status).toBe(204)
+    expect(await receiver.drain()).toBe(true)
+    expect(shown).toEqual([failedReport, failedReport])
+  })
+})
+
+test('what quarantine shows of a request may be spoilt, and the right key still proves it', async () => {
+  let known = false
+  const { receiver, url } = await receiving({
+    credentials: () => (known ? { signingSecret: 'signing-secret-of-the-tests' } : undefined),
+  })
+  const handed: unknown[] = []
+  receiver.onAny(({ payload }) => void handed.push(payload))
+  expect((await post(url, failedReport)).status).toBe(401)
+  const { items } = await receiver.quarantine.list({ reveal: true })
+  expect(items).toHaveLength(1)
+  spoil(items)
+  known = true
+  await expect.poll(() => receiver.quarantine.reverify(), { timeout: 10_000 }).toMatchObject({ admitted: 1 })
+  await receiver.drain()
+  expect(handed).toEqual([failedReport])
+})
+
+test('a handler of onError may spoil the error, and the others of the same event are told apart', async () => {
+  const nobodyHeard = unheard()
+  const { receiver, url } = await receiving({ retry: { attempts: 1 } })
+  const codes: unknown[] = []
+  receiver.onError((error) => {
+    codes.push(error.code)
+    spoil(error)
+  })
+  receiver.onAny(() => {
+    throw new Error('once')
+  })
+  expect((await post(url, failedReport)).status).toBe(204)
+  await expect.poll(async () => (await receiver.stats()).deadLetters, { timeout: 10_000 }).toBe(1)
+  expect(codes).toEqual(['handler_failed', 'dead_letter'])
+  expect((await receiver.deadLetters()).items).toMatchObject([{ error: expect.any(String) as string, attempts: 1 }])
+  await untilHeard()
+  expect(nobodyHeard).toEqual([])
+})

@@ -1,0 +1,223 @@
+/** A clock that is set between any two readings, or tells no time: signatures are judged by it, and nothing is lost. */
+import { fakeClock } from 'messaging-webhooks/testing'
+import { callback } from 'messaging-webhooks/testing'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { onEachStore, ownFile } from '../support/each-store.ts'
+import { unheard, untilHeard } from '../support/hostile.ts'
+import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
+import { request } from '../support/wire.ts'
+
+const HOUR_MS = 3_600_000
+const YEAR_MS = 365 * 24 * HOUR_MS
+/** More for a longer hunt. */
+const RUNS = Number(process.env['RUNS'] ?? 3)
+const POLL = { timeout: 30_000 }
+
+/** What a reading is, by the right time. */
+type Reading = readonly [what: string, read: (nowMs: number) => unknown]
+
+const RIGHT: Reading = ['right', (nowMs) => nowMs]
+const READINGS: readonly Reading[] = [
+  ['an hour back', (nowMs) => nowMs - HOUR_MS],
+  ['an hour ahead', (nowMs) => nowMs + HOUR_MS],
+  ['a year ahead', (nowMs) => nowMs + YEAR_MS],
+  ['a fraction', (nowMs) => nowMs + 0.5],
+  ['1970', () => 0],
+  ['-0', () => -0],
+  ['NaN', () => Number.NaN],
+  ['Infinity', () => Infinity],
+  ['-Infinity', () => -Infinity],
+  ['before 1970', () => -1],
+  ['too large for a date', () => Number.MAX_VALUE],
+  ['text', (nowMs) => String(nowMs)],
+  ['a bigint', (nowMs) => BigInt(nowMs)],
+  ['a Date', (nowMs) => new Date(nowMs)],
+  ['nothing', () => undefined],
+  [
+    'an error',
+    () => {
+      throw new Error('no time')
+    },
+  ],
+]
+
+/** Reads one after another, from the first again after the last. */
+function reading(readings: readonly Reading[]): () => number {
+  let reads = 0
+  return () => {
+    const [, read] = readings[reads % readings.length] ?? RIGHT
+    reads += 1
+    return read(Date.now()) as number
+  }
+}
+
+const FORMS = {
+  'a function': (now: () => number) => now,
+  'an object': (now: () => number) => ({
+    now,
+    setTimer(callback: () => void, delayMs: number) {
+      const timer = setTimeout(callback, delayMs)
+      return () => clearTimeout(timer)
+    },
+    soon: (callback: () => void) => void setImmediate(callback),
+  }),
+}
+
+const chatApp = (messageId: string, status: string): string =>
+  JSON.stringify({ ...callback.chatApp({ statuses: { message_id: messageId, status } }), authKey: AUTH_KEY })
+
+const STATUSES = ['delivered', 'sent', 'read']
+
+describe.each(Object.keys(FORMS) as (keyof typeof FORMS)[])('a clock that is %s', (form) => {
+  test.each(onEachStore)(
+    'jumps between any two readings, with %s: all is handed over',
+    { timeout: 300_000 },
+    async (_name, makeStore) => {
+      const property = fc.asyncProperty(
+        fc.array(
+          fc.oneof(
+            { weight: 4, arbitrary: fc.constant(RIGHT) },
+            { weight: 3, arbitrary: fc.constantFrom(...READINGS) },
+          ),
+          {
+            minLength: 1,
+            maxLength: 40,
+          },
+        ),
+        async (readings) => {
+          const nobodyHeard = unheard()
+          const { receiver, url } = await receiving({
+            clock: FORMS[form](reading(readings)),
+            store: makeStore(),
+            ordering: { gapTimeoutMs: 50 },
+            retry: { attempts: 5, initialDelayMs: 20, maxDelayMs: 20 },
+          })
+          const given = new Set<string>()
+          receiver.onAny((event, { attempt }) => {
+            if (attempt === 1) throw new Error('again')
+            given.add(event.raw.toString())
+          })
+          const sent = ['a', 'b', 'c'].flatMap((messageId) => STATUSES.map((status) => chatApp(messageId, status)))
+          for (const body of sent) expect((await request(url, { body })).status).toBe(204)
+          await expect.poll(() => given.size, POLL).toBe(sent.length)
+          await expect.poll(async () => (await receiver.stats()).unsettled, POLL).toBe(0)
+          expect(await receiver.stats()).toMatchObject({ taken: sent.length, duplicates: 0, deadLetters: 0 })
+          await receiver.close({ deadlineMs: 200 })
+          await untilHeard()
+          expect(nobodyHeard).toEqual([])
+        },
+      )
+      await fc.assert(property, { numRuns: RUNS, endOnFailure: true })
+    },
+  )
+})
+
+test.each(READINGS.slice(6))('that tells %s makes no old signature fresh, and is said once', async (_what, read) => {
+  const { url, errors } = await receiving({ clock: () => read(Date.now()) as number })
+  const timestamp = Math.floor(Date.now() / 1_000)
+  expect((await post(url, callback.smsDelivery(), { timestamp: timestamp - 3_600 })).status).toBe(401)
+  expect((await post(url, callback.smsDelivery(), { timestamp })).status).toBe(204)
+  expect(errors.map(({ code }) => code)).toEqual(['clock_failed', 'signature_stale'])
+})
+
+test('that is a year ahead as a callback arrives does not make its gap a year long', async () => {
+  let isAhead = false
+  const clock = (): number => {
+    const nowMs = Date.now() + (isAhead ? YEAR_MS : 0)
+    isAhead = false
+    return nowMs
+  }
+  const { receiver, url } = await receiving({ clock, ordering: { gapTimeoutMs: 50 } })
+  const given: string[] = []
+  receiver.onAny((event) => void given.push(event.type))
+  await receiver.start()
+  isAhead = true
+  expect((await request(url, { body: chatApp('m', 'read') })).status).toBe(204)
+  expect(isAhead).toBe(false)
+  await expect.poll(() => given, { timeout: 10_000 }).toEqual(['message.read'])
+})
+
+test('that was ahead when a project was not known yet does not keep it unknown', async () => {
+  let aheadMs = HOUR_MS
+  let known = false
+  const { url } = await receiving({
+    clock: () => Date.now() + aheadMs,
+    credentials: () => (known ? { authKey: AUTH_KEY } : undefined),
+  })
+  const send = async (): Promise<number> => (await request(url, { body: chatApp('m', 'sent') })).status
+  expect(await send()).toBe(401)
+  known = true
+  aheadMs = 0
+  await expect.poll(send, { timeout: 10_000 }).toBe(204)
+})
+
+test('that jumps a year ahead makes nothing old enough to be forgotten', async () => {
+  const clock = fakeClock()
+  let aheadMs = 0
+  const store = sqliteStore({ path: ownFile(), retentionDays: 1, dedupeDays: 1, deadLetterDays: 1 })
+  const { receiver, url } = await receiving({
+    clock: { ...clock, now: () => clock.now() + aheadMs },
+    store,
+    retry: { attempts: 1 },
+  })
+  receiver.on('message.failed', () => {
+    throw new Error('dead')
+  })
+  const timestamp = Math.floor(clock.now() / 1_000)
+  const dead = callback.smsDelivery({ status: 'failed', timestamp })
+  const done = callback.smsDelivery({ timestamp })
+  for (const body of [dead, done]) expect((await post(url, body, { timestamp })).status).toBe(204)
+  await expect.poll(() => receiver.stats(), POLL).toMatchObject({ deadLetters: 1, unsettled: 0 })
+
+  aheadMs = YEAR_MS
+  await clock.advance(61_000)
+  aheadMs = 0
+  for (let minute = 0; minute < 5; minute += 1) await clock.advance(61_000)
+  expect((await receiver.deadLetters()).items).toHaveLength(1)
+  const later = Math.floor(clock.now() / 1_000)
+  expect((await post(url, done, { timestamp: later })).status).toBe(204)
+  expect(await receiver.stats()).toMatchObject({ deadLetters: 1, duplicates: 1 })
+})
+
+test('whose timers fire at once, twice, or not at all by their own doing harms no request', async () => {
+  const nobodyHeard = unheard()
+  const setTimers: (((callback: () => void, delayMs: number) => () => void) | undefined)[] = [
+    (callback) => {
+      callback()
+      callback()
+      return () => {
+        throw new Error('cannot be cancelled')
+      }
+    },
+    () => {
+      throw new Error('no timers')
+    },
+    (callback, delayMs) => {
+      setTimeout(callback, delayMs)
+      setTimeout(callback, delayMs)
+      return undefined as unknown as () => void
+    },
+  ]
+  for (const setTimer of setTimers) {
+    const { receiver, url } = await receiving({
+      clock: {
+        now: () => Date.now(),
+        setTimer: setTimer ?? (() => () => {}),
+        soon() {
+          throw new Error('not soon')
+        },
+      },
+    })
+    const given: string[] = []
+    receiver.onAny(({ type }) => void given.push(type))
+    const { status } = await post(url, callback.smsDelivery())
+    // Where the time for a body is over at once, the answer is that it came too late.
+    expect([204, 408]).toContain(status)
+    await expect.poll(() => given.length, POLL).toBe(status === 204 ? 1 : 0)
+    await receiver.close({ deadlineMs: 100 })
+  }
+  await untilHeard()
+  expect(nobodyHeard).toEqual([])
+})

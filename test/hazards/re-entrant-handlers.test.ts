@@ -1,0 +1,264 @@
+/** Handlers call back into their own receiver while they run, and wait for what it says: nothing waits for ever. */
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { onEachStore } from '../support/each-store.ts'
+import { unheard, untilHeard } from '../support/hostile.ts'
+import { post, receiving } from '../support/receiving.ts'
+
+type Receiver = Awaited<ReturnType<typeof receiving>>['receiver']
+
+const POLL = { timeout: 20_000 }
+const first = (): object => callback.smsDelivery({ messageId: 'first' })
+const second = (): object => callback.smsDelivery({ messageId: 'second' })
+
+/** What a handler does to its receiver, and what it hears of it. */
+const CALLS: readonly (readonly [what: string, call: (receiver: Receiver, id: string) => unknown, hears: unknown])[] = [
+  [
+    'latest() of its own message',
+    (receiver) => receiver.latest('first'),
+    expect.objectContaining({ type: 'message.delivered' }),
+  ],
+  ['replay() of itself', (receiver, id) => receiver.replay(id), false],
+  ['discard() of itself', (receiver, id) => receiver.discard(id), false],
+  ['replay() of what is unknown', (receiver) => receiver.replay('0'.repeat(32)), false],
+  ['deadLetters()', (receiver) => receiver.deadLetters(), { items: [] }],
+  ['stats()', (receiver) => receiver.stats(), expect.objectContaining({ running: 1, unsettled: 1 })],
+  ['start()', (receiver) => receiver.start(), undefined],
+  ['drain(), which waits for this very handler', (receiver) => receiver.drain({ deadlineMs: 100 }), false],
+  [
+    'drain() with a deadline that is no number',
+    (receiver) => Promise.race([receiver.drain({ deadlineMs: Number.NaN }), 'waits']),
+    'waits',
+  ],
+  [
+    'quarantine.reverify()',
+    (receiver) => receiver.quarantine.reverify(),
+    { examined: 0, admitted: 0, stillUnproved: 0 },
+  ],
+  ['quarantine.clear()', (receiver) => receiver.quarantine.clear(), undefined],
+  ['quarantine.list()', (receiver) => receiver.quarantine.list(), { items: [] }],
+]
+
+describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
+  test.each(CALLS)('waits for %s', async (_what, call, hears) => {
+    const nobodyHeard = unheard()
+    const { receiver, url } = await receiving({ store: makeStore() })
+    const heard: unknown[] = []
+    const given: string[] = []
+    receiver.on('message.delivered', async ({ id, messageId }) => {
+      if (messageId === 'first') heard.push(await call(receiver, id))
+      given.push(messageId)
+    })
+    expect((await post(url, first())).status).toBe(204)
+    await expect.poll(() => given, POLL).toEqual(['first'])
+    expect((await post(url, second())).status).toBe(204)
+    expect(await receiver.drain()).toBe(true)
+    expect(given).toEqual(['first', 'second'])
+    expect(heard).toEqual([hears])
+    await untilHeard()
+    expect(nobodyHeard).toEqual([])
+  })
+
+  test.each([
+    ['with a deadline', { deadlineMs: 200 }],
+    ['with none', { deadlineMs: 0 }],
+  ])('waits for close() %s: it is told to stop, and what waits is not lost in silence', async (_what, options) => {
+    const nobodyHeard = unheard()
+    const store = makeStore()
+    const { receiver, url } = await receiving({ store, concurrency: 1 })
+    let isClosed = false
+    let reason: unknown
+    receiver.on('message.delivered', async ({ messageId }, { signal }) => {
+      if (messageId !== 'first') return
+      signal.addEventListener('abort', () => (reason = signal.reason))
+      await receiver.close(options)
+      isClosed = true
+    })
+    expect((await post(url, first())).status).toBe(204)
+    await expect.poll(() => isClosed, POLL).toBe(true)
+    expect(reason).toMatchObject({ code: 'receiver_closed' })
+    // A callback that comes now cannot be kept, and its answer says so.
+    expect((await post(url, second())).status).toBe(503)
+    await expect(receiver.start()).rejects.toMatchObject({ code: 'receiver_closed' })
+    await untilHeard()
+    expect(nobodyHeard).toEqual([])
+  })
+
+  test('attaches and takes off handlers while one event is dispatched: they count from the next event on', async () => {
+    const { receiver, url } = await receiving({ store: makeStore() })
+    const given: string[] = []
+    let others: (() => void)[] = []
+    receiver.on('message.delivered', ({ messageId }) => {
+      given.push(`always ${messageId}`)
+      for (const off of others) off()
+      others = [receiver.on('message.delivered', () => void given.push(`attached by ${messageId}`))]
+    })
+    for (const body of [first(), second()]) {
+      expect((await post(url, body)).status).toBe(204)
+      expect(await receiver.drain()).toBe(true)
+    }
+    // The one that was attached by the first is taken off while the second is dispatched, which has begun.
+    expect(given).toEqual(['always first', 'always second', 'attached by first'])
+  })
+
+  test('takes itself off and throws: the event is tried again, and settled by those that are left', async () => {
+    const { receiver, url } = await receiving({ store: makeStore(), retry: { attempts: 5, initialDelayMs: 0 } })
+    let runs = 0
+    const off = receiver.onAny(() => {
+      runs += 1
+      off()
+      throw new Error('never again')
+    })
+    expect((await post(url, first())).status).toBe(204)
+    expect(await receiver.drain()).toBe(true)
+    expect(runs).toBe(1)
+    expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
+  })
+
+  test('replays and gives up dead letters, its own among them', async () => {
+    const { receiver, url } = await receiving({ store: makeStore(), retry: { attempts: 1 } })
+    const given: string[] = []
+    let cured = false
+    receiver.on('message.delivered', async ({ messageId }) => {
+      given.push(messageId)
+      if (!cured) throw new Error('not yet')
+      const { items } = await receiver.deadLetters()
+      for (const [index, { id }] of items.entries())
+        expect(await (index === 0 ? receiver.replay(id) : receiver.discard(id))).toBe(true)
+    })
+    for (const messageId of ['a', 'b', 'c']) {
+      expect((await post(url, callback.smsDelivery({ messageId }))).status).toBe(204)
+      await expect.poll(async () => (await receiver.stats()).unsettled, POLL).toBe(0)
+    }
+    cured = true
+    expect(await receiver.replay((await receiver.deadLetters()).items[1]?.id ?? '')).toBe(true)
+    expect(await receiver.drain()).toBe(true)
+    expect(given).toEqual(['a', 'b', 'c', 'b', 'a'])
+    expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
+  })
+
+  test.each([
+    ['stored', 1],
+    ['handled', 2],
+  ] as const)(
+    "POSTs another callback and waits for the answer, with answer: '%s' and concurrency %i",
+    async (answer, concurrency) => {
+      const { receiver, url } = await receiving({ store: makeStore(), answer, concurrency })
+      const given: string[] = []
+      const answers: number[] = []
+      receiver.on('message.delivered', async ({ messageId }) => {
+        if (messageId === 'first') answers.push((await post(url, second())).status)
+        given.push(messageId)
+      })
+      expect((await post(url, first())).status).toBe(204)
+      expect(await receiver.drain()).toBe(true)
+      expect(answers).toEqual([204])
+      expect(given).toEqual(answer === 'handled' ? ['second', 'first'] : ['first', 'second'])
+    },
+  )
+
+  test("POSTs another with answer: 'handled', and there is no slot for it: the answer waits as long as a handler may run", async () => {
+    const { receiver, url, errors } = await receiving({
+      store: makeStore(),
+      answer: 'handled',
+      concurrency: 1,
+      handlerTimeoutMs: 300,
+    })
+    const answers: number[] = []
+    const given: string[] = []
+    receiver.on('message.delivered', async ({ messageId }) => {
+      if (messageId === 'first') answers.push((await post(url, second())).status)
+      given.push(messageId)
+    })
+    expect((await post(url, first())).status).toBe(204)
+    expect(await receiver.drain()).toBe(true)
+    expect(answers).toEqual([204])
+    expect([...given].sort()).toEqual(['first', 'second'])
+    expect(errors.map(({ code }) => code)).toEqual(['handler_timeout'])
+  })
+})
+
+describe('a handler of onError', () => {
+  test('attaches itself again while it is told: it is told once by each that was there', async () => {
+    const { receiver, url } = await receiving({ retry: { attempts: 1 } })
+    let told = 0
+    const tell = (): void => {
+      told += 1
+      if (told < 1_000) receiver.onError(tell)
+    }
+    receiver.onError(tell)
+    receiver.onAny(() => {
+      throw new Error('once')
+    })
+    expect((await post(url, first())).status).toBe(204)
+    expect(await receiver.drain()).toBe(true)
+    // `handler_failed` by one, `dead_letter` by two.
+    expect(told).toBe(3)
+  })
+
+  test('closes the receiver, and waits for it', async () => {
+    const nobodyHeard = unheard()
+    const { receiver, url } = await receiving({ retry: { attempts: 1 } })
+    let isClosed = false
+    receiver.onError(async () => {
+      await receiver.close({ deadlineMs: 100 })
+      isClosed = true
+    })
+    receiver.onAny(() => {
+      throw new Error('once')
+    })
+    expect((await post(url, first())).status).toBe(204)
+    await expect.poll(() => isClosed, POLL).toBe(true)
+    await untilHeard()
+    expect(nobodyHeard).toEqual([])
+  })
+})
+
+describe.each<readonly [string, (receiver: Receiver) => unknown]>([
+  ['close()', (receiver) => receiver.close({ deadlineMs: 300 })],
+  ['drain()', (receiver) => receiver.drain({ deadlineMs: 300 })],
+  ['quarantine.reverify()', (receiver) => receiver.quarantine.reverify()],
+  ['stats()', (receiver) => receiver.stats()],
+  ['latest()', (receiver) => receiver.latest('first', { project: 'My Shop' })],
+])('%s', (_what, call) => {
+  test('that a credentials function waits for holds the request up, no longer than a look-up may take', async () => {
+    const nobodyHeard = unheard()
+    let asked = 0
+    const { receiver, url } = await receiving({
+      lookupTimeoutMs: 500,
+      async credentials() {
+        asked += 1
+        if (asked === 1) await call(receiver)
+        return { signingSecret: 'signing-secret-of-the-tests' }
+      },
+    })
+    expect([204, 503]).toContain((await post(url, first())).status)
+    await untilHeard()
+    expect(nobodyHeard).toEqual([])
+  })
+
+  test('that a logger, a clock, identify and a schema call harms nobody', async () => {
+    const nobodyHeard = unheard()
+    let isBusy = false
+    /** Not from within itself: that would be the user's own circle. */
+    const once = (): void => {
+      if (isBusy) return
+      isBusy = true
+      const given = (async () => call(receiver))()
+      void given.catch(() => {}).then(() => (isBusy = false))
+    }
+    const { receiver, url } = await receiving(
+      {
+        logger: { debug: once, info: once, warn: once, error: once },
+        identify: () => void once(),
+        schemas: {
+          payment: { '~standard': { version: 1, vendor: 'x', validate: (value) => (once(), { value }) } },
+        },
+      },
+      { kind: 'payment' },
+    )
+    expect([204, 503]).toContain((await post(url, callback.payment())).status)
+    await untilHeard()
+    expect(nobodyHeard).toEqual([])
+  })
+})
