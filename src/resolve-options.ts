@@ -148,9 +148,9 @@ const optionsSchema = z.strictObject({
 
 /** Checks the options and fills the defaults in. Throws an `OptionsError` that names what is wrong, and no secret. */
 export function resolveOptions<S extends Schemas>(options: Options<S>): ResolvedOptions<S> {
-  const parsed = optionsSchema.safeParse(options)
-  if (!parsed.success) throw new OptionsError(explain(parsed.error.issues))
-  const { toleranceSeconds, maxBodyBytes, bodyTimeoutMs, maxInflightBytes, ordering, ...checked } = parsed.data
+  const parsed = parse(options)
+  if (typeof parsed === 'string') throw new OptionsError(parsed)
+  const { toleranceSeconds, maxBodyBytes, bodyTimeoutMs, maxInflightBytes, ordering, ...checked } = parsed
   if ((options.credentials === undefined) === (options.projects === undefined))
     throw new OptionsError('Give either `credentials` or `projects`, and not both.')
   if (!checked.dispatch && checked.answer === 'handled')
@@ -189,6 +189,16 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
           },
     clock: options.clock,
     logger: options.logger,
+  }
+}
+
+/** What is wrong with them, where something is. What a getter or a proxy of theirs throws may quote what it guards. */
+function parse(options: object): z.output<typeof optionsSchema> | string {
+  try {
+    const parsed = optionsSchema.safeParse(options)
+    return parsed.success ? parsed.data : explain(parsed.error.issues)
+  } catch {
+    return 'An option cannot be read: a getter of it, or a proxy, throws.'
   }
 }
 

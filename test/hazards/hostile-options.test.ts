@@ -1,0 +1,107 @@
+/** Options that are no plain values: they work, or are refused in our own words, and nothing they throw is quoted. */
+import { createReceiver, memoryStore, OPTIONS, OptionsError } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { hostileProxy } from '../support/hostile.ts'
+import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
+
+type Given = Parameters<typeof createReceiver>[0]
+
+const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+
+function withoutPrototype<T extends object>(fields: T): T {
+  return Object.assign(Object.create(null) as object, fields) as T
+}
+
+function isOurs(error: unknown): error is OptionsError {
+  try {
+    return error instanceof OptionsError
+  } catch {
+    return false
+  }
+}
+
+/** The code that `createReceiver` throws. */
+function refusal(options: () => object): unknown {
+  try {
+    createReceiver(options() as Given)
+  } catch (error) {
+    // What is not ours may be a proxy that no runner can print.
+    if (!isOurs(error)) return 'something of theirs'
+    expect(`${error.message} ${String(error.cause)}`).not.toContain(SIGNING_SECRET)
+    return error.code
+  }
+  return 'nothing'
+}
+
+const NAMES = [...new Set(OPTIONS.map(({ name }) => name.split('.')[0] ?? name))]
+
+describe.each(NAMES)('%s', (name) => {
+  const others = name === 'credentials' || name === 'projects' ? {} : { credentials: pair }
+
+  test.each<readonly [string, () => object]>([
+    ['is a proxy whose every trap throws', () => ({ ...others, [name]: hostileProxy() })],
+    ['is a list of such proxies', () => ({ ...others, [name]: [hostileProxy()] })],
+    ['holds such a proxy', () => ({ ...others, [name]: { 'My Shop': hostileProxy(), received: hostileProxy() } })],
+    [
+      'is a getter that throws',
+      () =>
+        Object.defineProperty({ ...others }, name, {
+          enumerable: true,
+          get() {
+            throw new Error(SIGNING_SECRET)
+          },
+        }),
+    ],
+    ['is a symbol', () => ({ ...others, [name]: Symbol(SIGNING_SECRET) })],
+    ['is not a number', () => ({ ...others, [name]: Number.NaN })],
+    // Of whose fields all may be left out, a promise looks like none.
+    ...(['ordering', 'retry', 'schemas'].includes(name)
+      ? []
+      : ([['is a promise', () => ({ ...others, [name]: Promise.resolve(pair) })]] as const)),
+  ])('that %s is refused', (_what, options) => {
+    expect(refusal(options)).toBe('options_invalid')
+  })
+})
+
+test('options that are a proxy whose every trap throws are refused', () => {
+  expect(refusal(() => hostileProxy())).toBe('options_invalid')
+})
+
+test.each<readonly [string, () => Given]>([
+  ['options without a prototype', () => withoutPrototype({ credentials: withoutPrototype(pair) })],
+  ['projects without a prototype', () => ({ projects: withoutPrototype({ 'My Shop': withoutPrototype(pair) }) })],
+  [
+    'networks without a prototype',
+    () => ({ credentials: pair, networks: withoutPrototype({ 'carrier-b': 'carrierB' as const }) }),
+  ],
+  [
+    'frozen options',
+    () => Object.freeze({ credentials: Object.freeze([Object.freeze({ ...pair })]), networks: Object.freeze({}) }),
+  ],
+  [
+    'proxies that pass everything on',
+    () => new Proxy({ credentials: new Proxy([new Proxy({ ...pair }, {})], {}), store: memoryStore() }, {}),
+  ],
+])('%s work', async (_what, options) => {
+  const given = options()
+  const { receiver, url } = await receiving(given)
+  const types: string[] = []
+  receiver.onAny(({ type }) => void types.push(type))
+  expect((await post(url, callback.smsDelivery())).status).toBe(204)
+  await receiver.drain()
+  expect(types).toEqual(['message.delivered'])
+})
+
+test('networks and projects are what they were when the receiver was made', async () => {
+  const networks: Record<string, 'carrierA' | 'carrierB'> = { 'carrier-b': 'carrierB' }
+  const projects: Record<string, typeof pair> = { 'My Shop': pair }
+  const { receiver, url } = await receiving({ projects, networks })
+  delete projects['My Shop']
+  networks['carrier-b'] = 'carrierA'
+  const carriers: unknown[] = []
+  receiver.on('message.*', ({ carrier }) => void carriers.push(carrier))
+  expect((await post(url, callback.smsDelivery({ network: 'carrier-b', status: 'delivered' }))).status).toBe(204)
+  await receiver.drain()
+  expect(carriers).toEqual(['carrierB'])
+})
