@@ -10,7 +10,7 @@ type Given = Parameters<typeof createReceiver>[0]
 const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 
 function withoutPrototype<T extends object>(fields: T): T {
-  return Object.assign(Object.create(null) as object, fields) as T
+  return Object.assign<T, T>(Object.create(null) as T, fields)
 }
 
 function isOurs(error: unknown): error is OptionsError {
