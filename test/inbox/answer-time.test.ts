@@ -35,6 +35,7 @@ async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: 
   const inbox = createInbox(store, {
     clock: steadyClock(wall),
     storeTimeoutMs: STORE_TIMEOUT_MS,
+    gapTimeoutMs: 1_000,
     report: () => {},
     onWork: () => {},
     claims: true,

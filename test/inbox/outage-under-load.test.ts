@@ -111,6 +111,7 @@ async function opened({ messages = 40 } = {}) {
   const inbox = createInbox(store, {
     clock: steadyClock(wall),
     storeTimeoutMs: STORE_TIMEOUT_MS,
+    gapTimeoutMs: 1_000,
     report: (error) => void errors.push(error),
     onWork: () => {},
     claims: true,
