@@ -86,7 +86,7 @@ interface Begun {
 }
 
 /** The attempts that handlers of an instance began, in their order. */
-export function begunIn(log: string): readonly Begun[] {
+function begunIn(log: string): readonly Begun[] {
   return readFileSync(log, 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('begin '))
