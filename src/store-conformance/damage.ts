@@ -2,11 +2,16 @@
 import assert from 'node:assert/strict'
 import type { Claim, NewEvent, StoredDeadLetter } from '../inbox/store.ts'
 import { claim, LEASE_MS, loneSample, sample, settlementOf, START_MS } from './samples.ts'
-import type { Damage, Fixture } from './suite.ts'
+import type { Damage, DamageMoment, Fixture } from './suite.ts'
 
 /** When it is spoilt. */
-export const MOMENTS = ['while it waits', 'before a restart', 'while leased', 'once settled', 'once dead'] as const
-type Moment = (typeof MOMENTS)[number]
+export const MOMENTS: readonly DamageMoment[] = [
+  'while it waits',
+  'before a restart',
+  'while leased',
+  'once settled',
+  'once dead',
+]
 
 const OTHERS = 197
 const LATER = 100
@@ -19,7 +24,7 @@ const TARGET_NAME = 'spoilt-1'
 const TARGET = sample({ message: 'spoilt', at: 1, raw: Buffer.from(JSON.stringify({ text: MARKER })) })
 
 /** Plays the life of 200 events, one of which is spoilt at that moment, and of 100 that come afterwards. */
-export async function checkDamage(fixture: Fixture, damage: Damage, moment: Moment): Promise<void> {
+export async function checkDamage(fixture: Fixture, damage: Damage, moment: DamageMoment): Promise<void> {
   const { reports } = fixture
   const waits = moment === 'while it waits' || moment === 'before a restart'
   let { open } = fixture

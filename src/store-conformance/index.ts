@@ -11,7 +11,7 @@ import { LATEST } from './latest.ts'
 import { SETTLING } from './settling.ts'
 import { runOnFreshStore, type ConformanceCase, type ConformanceOptions, type Need } from './suite.ts'
 
-export type { ConformanceOptions, Damage, DamageTarget, StoreUnderTest } from './suite.ts'
+export type { ConformanceOptions, Damage, DamageMoment, DamageTarget, StoreUnderTest } from './suite.ts'
 
 const CONCERNS: Readonly<Record<string, readonly ConformanceCase[]>> = {
   admission: ADMISSION,
@@ -43,7 +43,7 @@ export function storeConformance(options: ConformanceOptions): void {
   }
   if (damages === undefined) skip('damage', `nobody can reach what the ${capabilities.name} store holds`)
   for (const damage of damages ?? [])
-    for (const moment of MOMENTS)
+    for (const moment of damage.at ?? MOMENTS)
       test(`damage: ${damage.name}, ${moment}`, () =>
         runOnFreshStore(makeStore, (fixture) => checkDamage(fixture, damage, moment)))
   test('interleavings: every random sequence of steps agrees with the plain model', () =>

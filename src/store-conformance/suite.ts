@@ -2,6 +2,9 @@
 import type { MessagingWebhooksError } from '../errors.ts'
 import type { Awaitable, OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
 
+/** When an event is spoilt. */
+export type DamageMoment = 'while it waits' | 'before a restart' | 'while leased' | 'once settled' | 'once dead'
+
 /** Which event is to be spoilt, or whose message. */
 export interface DamageTarget {
   readonly id: string
@@ -17,6 +20,8 @@ export interface Damage {
    * that it came with; `less`, a dead letter without them; `nothing`, no trace of it; `either`, handed over or a dead letter.
    */
   readonly leaves: 'whole' | 'part' | 'less' | 'nothing' | 'either'
+  /** When there is such a field to spoil. Default: at each moment. */
+  readonly at?: readonly DamageMoment[]
   /** Nothing tells any more that the rest of its message belongs together, so it need not come in order. */
   readonly scatters?: true
 }
