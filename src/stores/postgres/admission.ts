@@ -1,9 +1,10 @@
 /** Taking events in: one statement a batch, which leases what can be handed over at once where it is asked to. */
 import type { Admission, AdmittedAndClaimed, Claim, ClaimRequest, NewEvent } from '../../inbox/store.ts'
+import { stateDamaged, type Report } from './damage.ts'
 import { encodeRecord, hexOf } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { placesByKey } from './key-order.ts'
-import { integers } from './row.ts'
+import { integers, words } from './row.ts'
 import { fill } from './sql-text.ts'
 import { ADMIT } from './statements/admit.ts'
 
@@ -16,7 +17,7 @@ interface AdmissionVerbs {
   admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): Promise<AdmittedAndClaimed>
 }
 
-export function createAdmission(engine: Engine): AdmissionVerbs {
+export function createAdmission(engine: Engine, report: Report): AdmissionVerbs {
   const { connections } = engine
   const statement = engine.sql(ADMIT)
 
@@ -51,6 +52,7 @@ export function createAdmission(engine: Engine): AdmissionVerbs {
     )
     const codes = row === undefined ? [] : integers(row, 'admissions')
     const tokens = row === undefined ? [] : integers(row, 'tokens')
+    for (const spoilt of row === undefined ? [] : words(row, 'spoilt')) report(stateDamaged(...placeAndKey(spoilt)))
     const admissions: Admission[] = []
     const claims: (Claim | undefined)[] = []
     for (const [index, place] of sorted.entries()) {
@@ -70,6 +72,11 @@ export function createAdmission(engine: Engine): AdmissionVerbs {
     },
     admitAndClaim: (events, request) => admit(events, request.nowMs, request),
   }
+}
+
+function placeAndKey(spoilt: string): [place: string, key: string] {
+  const [place = '', key = ''] = spoilt.split(':')
+  return [place, key]
 }
 
 /** The places of those that may be leased: alone of their message here, and not excluded, the first so many. */

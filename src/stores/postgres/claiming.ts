@@ -1,6 +1,7 @@
 /** Handing events over, each under a lease on its message: one statement. */
-import type { Claim, ClaimRequest, ClaimResult } from '../../inbox/store.ts'
-import { decodeRecord } from './encoding.ts'
+import { readRecord } from '../../inbox/record.ts'
+import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../../inbox/store.ts'
+import { deadOf, eventDamaged, stateDamaged, type Report } from './damage.ts'
 import type { Engine } from './engine.ts'
 import { bytes, integer, isNull, text, truth, type Row } from './row.ts'
 import { fill } from './sql-text.ts'
@@ -9,22 +10,60 @@ import { CLAIM } from './statements/claim.ts'
 /** What is due and locked is being admitted or settled by somebody at this moment. */
 export const LOCKED_AGAIN_MS = 10
 
-export function createClaiming(engine: Engine): (request: ClaimRequest) => Promise<ClaimResult> {
+export function createClaiming(options: {
+  readonly engine: Engine
+  readonly settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly boolean[]>
+  readonly report: Report
+}): (request: ClaimRequest) => Promise<ClaimResult> {
+  const { engine, settle, report } = options
   const statement = engine.sql(CLAIM)
+
+  /** Whether a record can be read, only this process can tell. */
+  async function setAside(claims: readonly Row[], nowMs: number): Promise<void> {
+    const dead = claims.map((row): Settlement => {
+      const place = { id: text(row, 'id'), messageKey: text(row, 'key'), token: integer(row, 'token') }
+      return { ...place, outcome: 'dead', error: deadOf('events.record') }
+    })
+    try {
+      const held = await settle(dead, nowMs)
+      for (const [index, { id }] of dead.entries()) if (held[index] === true) report(eventDamaged('events.record', id))
+    } catch {
+      // When the lease has run out, a claim meets it again. The others must not wait for that.
+    }
+  }
 
   return async ({ limit, nowMs, leaseUntilMs, exclude }) => {
     const now = engine.now(nowMs)
     const lease = { sql: `${now.sql} + ${Math.ceil(leaseUntilMs - nowMs)}` }
     const [rows = []] = await engine.together(fill(statement, { now, lease, limit, exclude: [...exclude] }))
-    const last = rows.at(-1)
-    if (last === undefined || !isNull(last, 'key')) return { claims: rows.map(readClaim), nextDueMs: undefined }
-    const claims = rows.slice(0, -1).map(readClaim)
-    const aheadMs = integer(last, 'ahead')
+    const claims: Claim[] = []
+    const unreadable: Row[] = []
+    let aheadMs: number | undefined
+    for (const row of rows) {
+      if (!isNull(row, 'ahead')) aheadMs = integer(row, 'ahead')
+      else if (isNull(row, 'spoilt')) {
+        const claim = readClaim(row)
+        if (claim === undefined) unreadable.push(row)
+        else claims.push(claim)
+      } else {
+        const place = text(row, 'spoilt')
+        report(truth(row, 'is_dead') ? eventDamaged(place, text(row, 'id')) : stateDamaged(place, text(row, 'key')))
+      }
+    }
+    if (unreadable.length > 0) {
+      await setAside(unreadable, nowMs)
+      // What comes next of their messages is due.
+      return { claims, nextDueMs: nowMs + LOCKED_AGAIN_MS }
+    }
+    if (aheadMs === undefined) return { claims, nextDueMs: undefined }
     return { claims, nextDueMs: nowMs + (aheadMs > 0 || claims.length >= limit ? aheadMs : LOCKED_AGAIN_MS) }
   }
 }
 
-function readClaim(row: Row): Claim {
+/** Undefined where its record cannot be read; all else the database has looked at. */
+function readClaim(row: Row): Claim | undefined {
+  const record = readRecord(bytes(row, 'record'))
+  if (record === undefined) return undefined
   return {
     id: text(row, 'id'),
     messageKey: text(row, 'key'),
@@ -32,7 +71,7 @@ function readClaim(row: Row): Claim {
     attempt: integer(row, 'attempt'),
     late: truth(row, 'late'),
     replay: truth(row, 'replay'),
-    record: decodeRecord(bytes(row, 'record')),
+    record,
     raw: bytes(row, 'raw'),
   }
 }

@@ -5,11 +5,6 @@ export function encodeRecord(record: EventRecord): Buffer {
   return Buffer.from(JSON.stringify(record))
 }
 
-/** What `encodeRecord` wrote; only this package writes the column. */
-export function decodeRecord(bytes: Buffer): EventRecord {
-  return JSON.parse(bytes.toString('utf8')) as EventRecord
-}
-
 export function hexOf(text: string): string {
   return Buffer.from(text).toString('hex')
 }

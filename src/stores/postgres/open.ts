@@ -103,11 +103,12 @@ async function listenClient({ listenConnectionString }: Settings, pool: Pool): P
 export async function openPostgres(settings: Settings, host: StoreHost): Promise<OpenStore<PostgresContext>> {
   const { schema, retention, transactional } = settings
   const { connections, failures, pool } = await reach(settings)
+  const report = host.report ?? (() => {})
   let told: ToldTime
   const engine = createEngine({ connections, schema, clock: settings.clock })
   try {
     await migrate(connections, schema, failures)
-    told = await readLatestTime(engine, settings.clock)
+    told = await readLatestTime(engine, settings.clock, report)
   } catch (error) {
     await connections.close()
     throw failures.asThrown(error)
@@ -119,22 +120,22 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     connect: host.claims === false ? undefined : await listenClient(settings, pool),
     notify: (channel, payload) => connections.query(NOTIFY, [channel, payload]),
     onWork: host.onWork,
-    report: host.report ?? (() => {}),
+    report,
     cleaned: failures.cleaned,
     connectTimeoutMs: settings.limits.connectTimeoutMs,
     pollIntervalMs: settings.pollIntervalMs,
     probeIntervalMs: settings.probeIntervalMs,
   })
-  const admission = createAdmission(engine)
-  const claimDue = createClaiming(engine)
+  const admission = createAdmission(engine, report)
+  const settling = createSettling(engine, slackMsOf(retention))
+  const claimDue = createClaiming({ engine, settle: settling.settle, report })
   async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
     const noneLeft = listening.claiming()
     const result = await claimDue(request)
     if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs + LOCKED_AGAIN_MS) noneLeft()
     return result
   }
-  const settling = createSettling(engine, slackMsOf(retention))
-  const prune = createPruning(engine, retention)
+  const prune = createPruning(engine, retention, report)
   const maxConnections = settings.pool?.options.max ?? settings.maxConnections
   const transactions = transactional
     ? createTransactions({ connections, maxConnections, claim: plainClaim, settling, failures })

@@ -1,14 +1,21 @@
 /** What is asked of the database and changes nothing in it. */
+import { damagedRecord, readRecord, type EventRecord } from '../../inbox/record.ts'
 import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../inbox/store.ts'
-import { decodeRecord } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import { bytes, integer, text, truth, type Row } from './row.ts'
+import { bytes, bytesOrNone, integer, text, truth, within, type Row } from './row.ts'
 import { COUNTS } from './statements/counts.ts'
 import { DEAD_LETTERS } from './statements/dead-letters.ts'
 import { LATEST } from './statements/latest.ts'
 
 /** More final reports than this are not shown of one message; the newest are. */
 const MOST_FINALS = 64
+/** How many of the newest are looked through for one that can be read, where the newest cannot. */
+const MOST_UNREADABLE = 1_000
+/** What a `Date` can hold. */
+const LAST_TIME_MS = 8.64e15
+const CURSOR = /^(-?\d{1,19})\.(-?\d{1,19})$/
+/** Before all, whatever their time and number are. */
+const BEFORE_ALL = '-9223372036854775808'
 
 interface Reading {
   latest(messageKey: string): Promise<StoredLatest | undefined>
@@ -22,19 +29,23 @@ export function createReading({ connections, sql }: Engine): Reading {
   const counts = sql(COUNTS)
   return {
     async latest(messageKey) {
-      const rows = await connections.query(latest, [messageKey, MOST_FINALS])
-      const newest = rows.find((row) => truth(row, 'newest'))
-      if (newest === undefined) return undefined
-      const finals = rows.filter((row) => truth(row, 'final')).map(recordOf)
-      return { record: recordOf(newest), finals }
+      for (const among of [1, MOST_UNREADABLE]) {
+        const rows = await connections.query(latest, [messageKey, MOST_FINALS, among])
+        const record = newestOf(rows)
+        if (record === undefined) continue
+        const finals = rows.filter((row) => truth(row, 'final')).map((row) => readRecord(bytes(row, 'record')))
+        return { record, finals: finals.filter((final) => final !== undefined) }
+      }
+      return undefined
     },
     async deadLetters({ after, limit }) {
-      const [endedAt = 0, seq = 0] = after === undefined ? [] : after.split('.').map(Number)
+      const [, endedAt = BEFORE_ALL, seq = BEFORE_ALL] = CURSOR.exec(after ?? '') ?? []
       const rows = await connections.query(deadLetters, [endedAt, seq, limit + 1])
       const items = rows.slice(0, limit).map(readDeadLetter)
       const last = rows[limit - 1]
+      // As the server wrote them: they may be beyond what is exact here.
       return rows.length > limit && last !== undefined
-        ? { items, next: `${integer(last, 'ended_at')}.${integer(last, 'seq')}` }
+        ? { items, next: `${text(last, 'ended_at')}.${text(last, 'seq')}` }
         : { items }
     },
     async counts() {
@@ -45,17 +56,25 @@ export function createReading({ connections, sql }: Engine): Reading {
   }
 }
 
-function recordOf(row: Row): StoredLatest['record'] {
-  return decodeRecord(bytes(row, 'record'))
+/** By order they come, the greatest last. */
+function newestOf(rows: readonly Row[]): EventRecord | undefined {
+  for (const row of rows.toReversed()) {
+    const record = truth(row, 'newest') ? readRecord(bytes(row, 'record')) : undefined
+    if (record !== undefined) return record
+  }
+  return undefined
 }
 
 function readDeadLetter(row: Row): StoredDeadLetter {
+  const diedAtMs = within(row, 'ended_at', LAST_TIME_MS, 0)
+  const json = bytesOrNone(row, 'record')
+  const raw = bytesOrNone(row, 'raw')
   return {
     id: text(row, 'id'),
-    attempts: integer(row, 'attempts'),
+    attempts: within(row, 'attempts', Number.MAX_SAFE_INTEGER, 0),
     error: bytes(row, 'error').toString('utf8'),
-    diedAtMs: integer(row, 'ended_at'),
-    record: recordOf(row),
-    raw: bytes(row, 'raw'),
+    diedAtMs,
+    record: (raw === undefined ? undefined : readRecord(json)) ?? damagedRecord(json, diedAtMs),
+    raw: raw ?? Buffer.alloc(0),
   }
 }

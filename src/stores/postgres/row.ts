@@ -24,6 +24,23 @@ export function bytes(row: Row, column: string): Buffer {
   return Buffer.from(text(row, column), 'hex')
 }
 
+/** Bytes that may be missing. */
+export function bytesOrNone(row: Row, column: string): Buffer | undefined {
+  return isNull(row, column) ? undefined : bytes(row, column)
+}
+
+/** A whole number that may be anything: `otherwise` where it is not one from 0 to `most`. */
+export function within(row: Row, column: string, most: number, otherwise: number): number {
+  const number = Number(row[column])
+  return number >= 0 && number <= most ? number : otherwise
+}
+
+/** An array of words, none of which needs quoting. */
+export function words(row: Row, column: string): readonly string[] {
+  const inside = /^\{([\w.:,]*)\}$/.exec(text(row, column))?.[1] ?? damaged(column)
+  return inside === '' ? [] : inside.split(',')
+}
+
 /** An array of whole numbers, none of them null. */
 export function integers(row: Row, column: string): readonly number[] {
   const inside = /^\{([-\d,]*)\}$/.exec(text(row, column))?.[1] ?? damaged(column)

@@ -4,7 +4,7 @@
  */
 
 /** A piece of SQL that is safe to put into a statement. */
-interface Piece {
+export interface Piece {
   readonly sql: string
 }
 

@@ -1,5 +1,5 @@
 /** What is forgotten, when, and what is kept. */
-import type { OpenStore } from 'messaging-webhooks'
+import type { MessagingWebhooksError, OpenStore } from 'messaging-webhooks'
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, done, eventOf, namesOf } from './events.ts'
@@ -11,6 +11,7 @@ const START_MS = Date.UTC(2026, 0, 1)
 
 async function fresh() {
   const schema = freshSchema()
+  const reports: MessagingWebhooksError[] = []
   const open = await postgresStore({
     connectionString: POSTGRES_URL,
     schema,
@@ -18,7 +19,7 @@ async function fresh() {
     deadLetterDays: 20,
     dedupeDays: 30,
     clock: 'caller',
-  }).open({ onWork() {}, claims: false })
+  }).open({ onWork() {}, claims: false, report: (error) => void reports.push(error) })
   onTestFinished(() => open.close())
   const rows = async () => {
     const [counted] = await rowsOf(`
@@ -28,7 +29,7 @@ async function fresh() {
         (SELECT count(raw)::int FROM "${schema}".events) AS raws`)
     return counted
   }
-  return { open, rows }
+  return { open, rows, schema, reports }
 }
 
 async function pruneAll(open: OpenStore<object>, nowMs: number): Promise<void> {
@@ -85,6 +86,41 @@ describePostgres('pruning', () => {
     expect(await rows()).toEqual({ messages: 2, events: 2, records: 2, raws: 2 })
     expect(namesOf(await claim(open, { nowMs: START_MS + 900 * DAY_MS }))).toEqual(['waits'])
     expect(await open.settle(held.map(done), START_MS + 900 * DAY_MS)).toEqual([true])
+  })
+
+  for (const [how, turn] of [
+    ['due no more', 'NULL'],
+    ['due never', '9223372036854775807'],
+  ])
+    test(`what waits and is ${how} is found, though nothing of its message comes any more`, PATIENT, async () => {
+      const { open, schema, reports } = await fresh()
+      await open.admit([eventOf('spoilt', 1), eventOf('spoilt', 2), eventOf('other')], START_MS)
+      const { messageKey } = eventOf('spoilt')
+      await rowsOf(`UPDATE "${schema}".waiting SET turn = ${turn} WHERE turn IS NOT NULL AND message = (
+        SELECT id FROM "${schema}".messages WHERE key = '\\x${messageKey}')`)
+      expect(namesOf(await claim(open, { nowMs: START_MS }))).toEqual(['other'])
+      expect(await open.prune(START_MS)).toBe(1)
+      const [first] = await claim(open, { nowMs: START_MS })
+      expect(first?.id).toBe(eventOf('spoilt', 1).id)
+      expect(await open.prune(START_MS)).toBe(0)
+      expect(reports.map(({ code, detail }) => [code, detail])).toEqual([
+        ['state_damaged', `It is waiting.turn of message ${messageKey}.`],
+      ])
+    })
+
+  test('what belongs to no message, or was settled in a time to come, is forgotten in the end', PATIENT, async () => {
+    const { open, rows, schema, reports } = await fresh()
+    await open.admit([eventOf('lost'), eventOf('ahead')], START_MS)
+    await handOver(open, START_MS)
+    const numberOf = (name: string): string =>
+      `(SELECT id FROM "${schema}".messages WHERE key = '\\x${eventOf(name).messageKey}')`
+    await rowsOf(`UPDATE "${schema}".events SET since = 9223372036854775807 WHERE message = ${numberOf('ahead')}`)
+    await rowsOf(`DELETE FROM "${schema}".messages WHERE id = ${numberOf('lost')}`)
+    await pruneAll(open, START_MS)
+    expect(reports.map(({ code, detail }) => [code, detail])).toEqual([['state_damaged', 'It is events.since.']])
+    await pruneAll(open, START_MS + 31 * DAY_MS)
+    await pruneAll(open, START_MS + 62 * DAY_MS)
+    expect(await rows()).toEqual({ messages: 0, events: 0, records: 0, raws: 0 })
   })
 
   test('nothing is lost and nothing comes twice where it is pruned all the time', PATIENT, async () => {

@@ -22,6 +22,7 @@
  */
 import { ADMIT } from './001-admit.ts'
 import { CLAIM } from './001-claim.ts'
+import { DAMAGE } from './001-damage.ts'
 import { SETTLE } from './001-settle.ts'
 
 const TABLES = /* sql */ `
@@ -81,6 +82,7 @@ CREATE TABLE {schema}.dead_letters (
   seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   message bigint NOT NULL,
   id bytea NOT NULL,
+  ord text COLLATE "C" NOT NULL,
   awaits integer NOT NULL,
   attempts integer NOT NULL,
   error bytea NOT NULL,
@@ -94,4 +96,4 @@ CREATE TABLE {schema}.latest_time (told bigint NOT NULL);
 INSERT INTO {schema}.latest_time VALUES (0);
 `
 
-export const INBOX = TABLES + ADMIT + CLAIM + SETTLE
+export const INBOX = TABLES + DAMAGE + ADMIT + CLAIM + SETTLE

@@ -15,6 +15,7 @@ DECLARE
   known record;
   was record;
   head record;
+  others record;
   is_held boolean;
 BEGIN
   held := '{}';
@@ -30,14 +31,16 @@ BEGIN
       WHERE w.message = known.id AND w.id = s.id AND w.token = s.token;
       is_held := FOUND;
     ELSIF is_held THEN
-      DELETE FROM {schema}.waiting w WHERE w.message = known.id AND w.id = s.id AND w.token = s.token
-      RETURNING w.admitted, w.attempts, w.awaits INTO was;
+      -- It is one, unless somebody has copied the row; with INTO, two would be an error.
+      WITH gone AS (
+        DELETE FROM {schema}.waiting w WHERE w.message = known.id AND w.id = s.id AND w.token = s.token
+        RETURNING w.admitted, w.attempts, w.awaits, w.ord
+      ) SELECT gone.* INTO was FROM gone LIMIT 1;
       is_held := FOUND;
       IF is_held AND s.state = 2 THEN
-        INSERT INTO {schema}.dead_letters (message, id, awaits, attempts, error, ended_at)
-        VALUES (known.id, s.id, was.awaits, was.attempts, decode(s.error, 'hex'), now_ms);
+        PERFORM {schema}.bury(known.id, s.id, was.ord, was.awaits, was.attempts, decode(s.error, 'hex'), now_ms);
       END IF;
-      IF is_held AND now_ms - was.admitted > slack THEN
+      IF is_held AND was.admitted < now_ms - slack THEN
         UPDATE {schema}.events v SET since = now_ms WHERE v.message = known.id AND v.id = s.id;
       END IF;
     END IF;
@@ -47,8 +50,14 @@ BEGIN
     SELECT w.* INTO head FROM {schema}.waiting w WHERE w.message = known.id ORDER BY w.ord, w.id LIMIT 1;
     CONTINUE WHEN NOT FOUND;
     -- Another event of the message may be in somebody's hands by now, under a lease of its own.
-    PERFORM FROM {schema}.waiting w WHERE w.message = known.id AND w.leased;
-    CONTINUE WHEN FOUND;
+    SELECT bool_or(w.leased AND num_nonnulls(w.turn) = 1) AS is_leased, bool_or(w.id = s.id) AS is_twice INTO others
+    FROM {schema}.waiting w WHERE w.message = known.id;
+    CONTINUE WHEN others.is_leased;
+    IF others.is_twice AND s.state <> 0 THEN
+      DELETE FROM {schema}.waiting w WHERE w.message = known.id AND w.id = s.id;
+      SELECT w.* INTO head FROM {schema}.waiting w WHERE w.message = known.id ORDER BY w.ord, w.id LIMIT 1;
+      CONTINUE WHEN NOT FOUND;
+    END IF;
     UPDATE {schema}.waiting w SET turn = NULL
     WHERE w.message = known.id AND num_nonnulls(w.turn) = 1 AND (w.ord, w.id) <> (head.ord, head.id);
     UPDATE {schema}.waiting w SET turn =
