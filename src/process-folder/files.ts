@@ -1,5 +1,4 @@
-/** What we ask of a file system: node:fs/promises, through the one seam that its tests replace. */
-import { open } from 'node:fs/promises'
+/** What we ask of a file system: the one seam, behind which tests put a disk that fails. `nodeFs` is the real one. */
 
 /** The methods of a `FileHandle` that are used. */
 export interface OpenedFile {
@@ -18,11 +17,29 @@ export interface OpenedFile {
   close(): Promise<void>
 }
 
-export interface FileSystem {
-  open(path: string, flags: 'r' | 'r+' | 'wx', mode?: number): Promise<OpenedFile>
+/** Says that a process is alive, for as long as it is. */
+export interface Lock {
+  release(): Promise<void>
 }
 
-export const nodeFs: FileSystem = { open }
+/** As in node:fs/promises, whose errors carry the system's names. */
+export interface FileSystem {
+  open(path: string, flags: 'r' | 'r+' | 'wx', mode?: number): Promise<OpenedFile>
+  readdir(path: string): Promise<readonly string[]>
+  /** The names of the entries that are folders themselves. */
+  foldersIn(path: string): Promise<readonly string[]>
+  /** Resolves to the first folder that was missing, where it is `recursive`. */
+  mkdir(path: string, options: { readonly recursive?: boolean; readonly mode: number }): Promise<string | undefined>
+  rename(from: string, to: string): Promise<void>
+  rm(path: string, options: { readonly force: true; readonly recursive?: boolean }): Promise<void>
+  rmdir(path: string): Promise<void>
+  stat(path: string): Promise<{ readonly size: number }>
+  truncate(path: string, length: number): Promise<void>
+  /** Holds the lock of a folder. It stays held when the folder is renamed, and ends with the process. */
+  holdLock(folder: string): Promise<Lock>
+  /** Whether a living process holds the lock of a folder; yes where it cannot be told. */
+  isHeld(folder: string): Promise<boolean>
+}
 
 /** Payloads are for nobody else on the machine. */
 export const FILE_MODE = 0o600

@@ -1,9 +1,8 @@
 /** The folder of one process inside a shared one, so that two processes never write or drain the same file. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { FOLDER_MODE, syncFolder, systemCode, type FileSystem } from './files.ts'
-import { holdLock, isHeld, LOCK_FILE } from './lock.ts'
+import { LOCK_FILE } from './lock.ts'
 
 /** The version of the format stands in front, so that no version takes another's files for damaged ones. */
 const NAME = /^v1-[0-9a-f]{12}$/
@@ -20,9 +19,8 @@ export function isHome(name: string): boolean {
 }
 
 /** The names of the processes' folders in one; a file of such a name is not ours. */
-export async function homesIn(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { withFileTypes: true })
-  return entries.filter((entry) => entry.isDirectory() && isHome(entry.name)).map(({ name }) => name)
+export async function homesIn(fs: FileSystem, folder: string): Promise<readonly string[]> {
+  return (await fs.foldersIn(folder)).filter(isHome)
 }
 
 /**
@@ -34,11 +32,11 @@ export async function makeHome(fs: FileSystem, parent: string): Promise<Home> {
   const name = `v1-${randomBytes(6).toString('hex')}`
   const folder = join(parent, name)
   const unfinished = `${folder}.new`
-  await mkdir(unfinished, { mode: FOLDER_MODE })
+  await fs.mkdir(unfinished, { mode: FOLDER_MODE })
   try {
-    const lock = await holdLock(unfinished)
+    const lock = await fs.holdLock(unfinished)
     try {
-      await rename(unfinished, folder)
+      await fs.rename(unfinished, folder)
       await syncFolder(fs, parent)
     } catch (error) {
       await lock.release()
@@ -49,21 +47,21 @@ export async function makeHome(fs: FileSystem, parent: string): Promise<Home> {
       name,
       async leave() {
         await lock.release()
-        // One that nobody holds any more says the same as none.
-        await rm(join(folder, LOCK_FILE), { force: true }).catch(() => {})
+          // One that nobody holds any more says the same as none.
+          await fs.rm(join(folder, LOCK_FILE), { force: true }).catch(() => {})
       },
     }
   } catch (error) {
-    await rm(unfinished, { recursive: true, force: true })
+    await fs.rm(unfinished, { recursive: true, force: true })
     throw error
   }
 }
 
 /** Moves the folder of a dead process; one rename decides which of several processes gets it. */
-export async function takeIfDead(from: string, to: string): Promise<void> {
-  if (await isHeld(from)) return
+export async function takeIfDead(fs: FileSystem, from: string, to: string): Promise<void> {
+  if (await fs.isHeld(from)) return
   try {
-    await rename(from, to)
+    await fs.rename(from, to)
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error
   }
@@ -71,7 +69,7 @@ export async function takeIfDead(from: string, to: string): Promise<void> {
 
 /** Makes a folder and those above it, so that none of them is lost with the power. */
 async function makeFolder(fs: FileSystem, path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true, mode: FOLDER_MODE })
+  const first = await fs.mkdir(path, { recursive: true, mode: FOLDER_MODE })
   if (first === undefined) return
   const top = dirname(resolve(first))
   for (let folder = resolve(path); folder !== top;) {

@@ -9,16 +9,12 @@
 import { lstat, open } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import { basename, join } from 'node:path'
-import { systemCode } from './files.ts'
+import { systemCode, type Lock } from './files.ts'
 
 export const LOCK_FILE = 'lock'
 
 /** Where a Unix socket's path must end (104 on macOS, 108 on Linux, the closing NUL included). */
 const LONGEST_PATH_BYTES = 103
-
-interface Lock {
-  release(): Promise<void>
-}
 
 /** Holds the lock of `folder`. It stays held when the folder is renamed. */
 export async function holdLock(folder: string): Promise<Lock> {

@@ -11,8 +11,9 @@ import { encodeFrame, MAGIC } from '../../src/authenticity/quarantine/journal/fr
 import { createJournal } from '../../src/authenticity/quarantine/journal/journal.ts'
 import { memoryKeeper } from '../../src/authenticity/quarantine/keeper.ts'
 import type { KeptRequest } from '../../src/authenticity/quarantine/request.ts'
-import { nodeFs, type FileSystem } from '../../src/process-folder/files.ts'
+import type { FileSystem } from '../../src/process-folder/files.ts'
 import { HEADER_BYTES } from '../../src/process-folder/frame.ts'
+import { nodeFs } from '../../src/process-folder/node-fs.ts'
 import { fakeClock } from '../support/fake-clock.ts'
 
 const WHOLE = process.env['EVERY_BYTE'] !== undefined
@@ -207,6 +208,7 @@ test('a damaged request whose body a stranger filled with our mark is passed ove
   writeFileSync(join(folder, HOME, fileName(1)), bytes)
   let read = 0
   const fs: FileSystem = {
+    ...nodeFs,
     async open(path, flags, mode) {
       const file = await nodeFs.open(path, flags, mode)
       const real = file.read.bind(file)

@@ -8,7 +8,8 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { createJournal } from '../../src/authenticity/quarantine/journal/journal.ts'
 import { memoryKeeper } from '../../src/authenticity/quarantine/keeper.ts'
 import type { ExactCallback, Standing } from '../../src/authenticity/quarantine/request.ts'
-import { nodeFs, type FileSystem, type OpenedFile } from '../../src/process-folder/files.ts'
+import type { FileSystem, OpenedFile } from '../../src/process-folder/files.ts'
+import { nodeFs } from '../../src/process-folder/node-fs.ts'
 import { fakeClock } from '../support/fake-clock.ts'
 
 const MIB = 1024 * 1024
@@ -23,6 +24,7 @@ function emptyFolder(): string {
 /** The disk, but for what is replaced in the files of requests. */
 function faultyFs(replace: (file: OpenedFile) => Partial<OpenedFile>): FileSystem {
   return {
+    ...nodeFs,
     async open(path, flags, mode) {
       const file = await nodeFs.open(path, flags, mode)
       if (!path.endsWith('.requests')) return file

@@ -1,5 +1,4 @@
 /** The segments of one process in their order: where records are written, and what becomes of a disk that fails. */
-import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { isFull, syncFolder, systemCode, type FileSystem } from '../../process-folder/files.ts'
@@ -84,7 +83,7 @@ export function createJournal(options: {
     // What a disk did not give now it may give the next process, which knows what has been taken already.
     if (segment.unreadable) return
     try {
-      await rm(segment.path, { force: true })
+      await fs.rm(segment.path, { force: true })
       await syncFolder(fs, dirname(segment.path))
     } catch (error) {
       report(new MessagingWebhooksError('spool_unusable', 'A file was not removed.', { cause: error }))

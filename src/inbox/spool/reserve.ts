@@ -2,7 +2,6 @@
  * Room on the disk that was taken beforehand, as blocks of zeros, for the time when the disk is full. A file system that
  * compresses, or copies on write, may keep less than that.
  */
-import { rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { FILE_MODE, isFull, syncFolder, systemCode, writeAll, type FileSystem } from '../../process-folder/files.ts'
@@ -53,32 +52,32 @@ export function createReserve({
     async restore() {
       if (bytes === 0 || isThere) return
       try {
-        if ((await sizeOf(path)) < bytes) {
-          await rm(unfinished, { force: true })
+        if ((await sizeOf(fs, path)) < bytes) {
+          await fs.rm(unfinished, { force: true })
           await writeZeros()
-          await rename(unfinished, path)
+          await fs.rename(unfinished, path)
           await syncFolder(fs, folder)
         }
         isThere = true
       } catch (error) {
-        await rm(unfinished, { force: true }).catch(() => {})
+        await fs.rm(unfinished, { force: true }).catch(() => {})
         // EFBIG: this process may not write files as large as that.
         if (!isFull(error) && systemCode(error) !== 'EFBIG') throw error
         // A smaller one, of a process that met the same full disk, is better than none.
-        isThere = (await sizeOf(path)) > 0
+        isThere = (await sizeOf(fs, path)) > 0
         if (isThere) return
         report(new MessagingWebhooksError('disk_full', 'No reserve could be set aside.', { cause: error }))
       }
     },
     async handOver(to) {
       if (!isThere) return false
-      await rename(path, to)
+      await fs.rename(path, to)
       isThere = false
       await syncFolder(fs, folder)
       return true
     },
     async takeBack(from) {
-      await rename(from, path).then(
+      await fs.rename(from, path).then(
         () => (isThere = true),
         () => {},
       )
@@ -87,9 +86,9 @@ export function createReserve({
 }
 
 /** The size of a finished reserve, which got its name when all of it was written. */
-async function sizeOf(path: string): Promise<number> {
+async function sizeOf(fs: FileSystem, path: string): Promise<number> {
   try {
-    return (await stat(path)).size
+    return (await fs.stat(path)).size
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return 0
     throw error

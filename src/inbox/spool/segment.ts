@@ -1,5 +1,4 @@
 /** One file of records: its name, what is known of it, and how it is appended to. */
-import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   FILE_MODE,
@@ -64,7 +63,7 @@ export function parseSegmentName(name: string): SegmentName | undefined {
 export async function findSegment(fs: FileSystem, folder: string, name: SegmentName): Promise<Segment> {
   const path = join(folder, segmentName(name))
   const { salt } = name
-  const { size: end } = await stat(path)
+  const { size: end } = await fs.stat(path)
   const file = await fs.open(path, 'r')
   try {
     let unreadable = false
@@ -84,7 +83,7 @@ export async function createSegment(fs: FileSystem, folder: string, name: Segmen
     await syncFolder(fs, folder)
   } catch (error) {
     await file.close()
-    await rm(path, { force: true })
+    await fs.rm(path, { force: true })
     throw error
   }
   return segmentWriter(file, newSegment(path, name.salt), false)

@@ -6,15 +6,15 @@
  * records of the segment that was being drained are handed over again: events have identities, so the store knows them.
  */
 import { randomBytes } from 'node:crypto'
-import { rm } from 'node:fs/promises'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { NewEvent } from '../store.ts'
 import { adoptDead, shaveReserve } from './adopt.ts'
 import { drainSegment } from './drain.ts'
-import { isFull, nodeFs, systemCode, type FileSystem } from '../../process-folder/files.ts'
+import { isFull, systemCode, type FileSystem } from '../../process-folder/files.ts'
 import { encodeFrame } from './frame.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { makeHome, type Home } from '../../process-folder/home.ts'
+import { nodeFs } from '../../process-folder/node-fs.ts'
 import { inTurn } from '../../in-turn.ts'
 import { createJournal } from './journal.ts'
 import { createReserve } from './reserve.ts'
@@ -82,7 +82,7 @@ async function makeHomeAnyway(fs: FileSystem, folder: string): Promise<Home> {
   try {
     return await makeHome(fs, folder)
   } catch (error) {
-    if (!isFull(error) || !(await shaveReserve(folder))) throw error
+    if (!isFull(error) || !(await shaveReserve(fs, folder))) throw error
     return makeHome(fs, folder)
   }
 }
@@ -194,6 +194,6 @@ async function findSegments(left: {
 
   async function discard(segment: Segment): Promise<void> {
     await drainSegment(segment, { fs, take: () => Promise.resolve(), report, checkOpen: () => {} })
-    if (!segment.unreadable) await rm(segment.path, { force: true })
+    if (!segment.unreadable) await fs.rm(segment.path, { force: true })
   }
 }

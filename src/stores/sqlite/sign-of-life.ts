@@ -1,7 +1,7 @@
 /** The folder beside the database that shows others whether the process that holds leases is alive. */
 import { readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { nodeFs } from '../../process-folder/files.ts'
+import { nodeFs } from '../../process-folder/node-fs.ts'
 import { isHome, makeHome } from '../../process-folder/home.ts'
 import { isKnownDead } from '../../process-folder/lock.ts'
 

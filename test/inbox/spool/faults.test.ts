@@ -264,6 +264,7 @@ test('a file that cannot be opened now stops the drain, and is drained later', a
   const fs = faultyFs(() => ({}))
   const { spool } = await spooling({
     fs: {
+      ...fs,
       open: (path, flags, mode) =>
         broken && flags === 'r' && isSegment(path) ? Promise.reject(systemError('EMFILE')) : fs.open(path, flags, mode),
     },

@@ -7,7 +7,8 @@ import { basename, join } from 'node:path'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
 import type { NewEvent } from '../../../src/inbox/store.ts'
-import { nodeFs, type OpenedFile, type FileSystem } from '../../../src/process-folder/files.ts'
+import type { OpenedFile, FileSystem } from '../../../src/process-folder/files.ts'
+import { nodeFs } from '../../../src/process-folder/node-fs.ts'
 import { openSpool, type Spool, type SpoolOptions } from '../../../src/inbox/spool/spool.ts'
 import { sample } from '../../../src/store-conformance/samples.ts'
 
@@ -78,6 +79,7 @@ type FileMethods = { readonly [M in keyof OpenedFile]: OpenedFile[M] }
 /** The real files, some methods of which a test replaces; `real` is the file behind. */
 export function faultyFs(fault: (real: OpenedFile, path: string) => Partial<FileMethods>): FileSystem {
   return {
+    ...nodeFs,
     async open(path, flags, mode) {
       const real = await nodeFs.open(path, flags, mode)
       return {

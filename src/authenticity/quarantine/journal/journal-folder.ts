@@ -1,6 +1,5 @@
 /** Where the files of this process lie: in a folder of its own, which is made when it is needed. */
 import { randomBytes } from 'node:crypto'
-import { rmdir } from 'node:fs/promises'
 import { systemCode, type FileSystem } from '../../../process-folder/files.ts'
 import { makeHome, type Home } from '../../../process-folder/home.ts'
 import { adoptLeft, findDead } from './left.ts'
@@ -20,10 +19,10 @@ export function journalFolder(fs: FileSystem, parent: string, failed: (error: un
 
   return {
     async adopt() {
-      const dead = await findDead(parent)
+      const dead = await findDead(fs, parent)
       if (dead.length === 0) return []
       home = await makeHome(fs, parent)
-      const names = await adoptLeft({ parent, dead, home }, failed)
+      const names = await adoptLeft({ fs, parent, dead, home }, failed)
       lastNumber = names.length
       const files: RequestsFile[] = []
       for (const name of names)
@@ -53,7 +52,7 @@ export function journalFolder(fs: FileSystem, parent: string, failed: (error: un
     async leave() {
       if (home === undefined) return
       await home.leave()
-      await rmdir(home.folder).catch(() => {})
+      await fs.rmdir(home.folder).catch(() => {})
     },
   }
 }

@@ -1,5 +1,4 @@
 /** One file of kept requests: its name, and how it is appended to, read and blotted out. */
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FILE_MODE, writeAll, type FileSystem, type OpenedFile } from '../../../process-folder/files.ts'
 import { HEADER_BYTES } from '../../../process-folder/frame.ts'
@@ -80,7 +79,7 @@ export async function openRequestsFile(
     },
     close: () => file.close(),
     async remove() {
-      await rm(path, { force: true })
+      await fs.rm(path, { force: true })
       await file.close()
     },
   }
