@@ -8,8 +8,8 @@ import type { Admission, Awaitable, NewEvent } from './store.ts'
 type Admit = (events: readonly NewEvent[]) => Awaitable<readonly Admission[]>
 
 /**
- * Admits a batch, and says for each event what became of it, or why it was not taken. Rejects where none was taken: then
- * it is the store that is away. An event that was not taken must be kept by the caller; nobody knows that it is to blame.
+ * Admits a batch, and says for each event what became of it, or why it was not taken. Rejects where none was taken, or
+ * where the store went away meanwhile: then all of them are to be offered again. An event that was not taken must be kept by the caller; nobody knows that it is to blame.
  */
 export async function admitAroundPoison(
   admit: Admit,
@@ -18,7 +18,7 @@ export async function admitAroundPoison(
   try {
     return await admit(events)
   } catch (error) {
-    // An error of ours says that the store is away: it did not answer, or is locked.
+    // It says that the store is away: it did not answer, or is locked.
     if (isOurs(error)) throw error
     const results: (Admission | Error)[] = []
     for (const event of events) {
@@ -38,6 +38,8 @@ async function admitAlone(admit: Admit, event: NewEvent): Promise<Admission | Er
       const [admission] = await admit([form])
       if (admission !== undefined) return admission
     } catch (error) {
+      // Its meaning must not be lost to a connection that was cut.
+      if (isOurs(error)) throw error
       cause ??= error
     }
   }

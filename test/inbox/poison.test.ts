@@ -52,3 +52,16 @@ test('a store that answers for nothing has taken nothing', async () => {
   }
   await expect(admitAroundPoison(admit, [first, second])).rejects.toThrow('too many')
 })
+
+test('the store that goes away while events are offered alone costs none of them its meaning', async () => {
+  const offered: NewEvent[] = []
+  const cut = new MessagingWebhooksError('store_failed')
+  const admit = (events: readonly NewEvent[]): readonly Admission[] => {
+    offered.push(...events)
+    if (events.length > 1) throw new Error('refused')
+    if (offered.length > 3) throw cut
+    return ['new']
+  }
+  await expect(admitAroundPoison(admit, [first, second])).rejects.toBe(cut)
+  expect(offered.map(({ record }) => record.problem)).toEqual(offered.map(() => undefined))
+})
