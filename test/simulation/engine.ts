@@ -1,0 +1,75 @@
+/** The real engines of the stores, each with a place of its own, asked one thing at a time. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AdmittedAndClaimed, NewEvent, OpenStore } from '../../src/inbox/store.ts'
+import { memoryStore } from '../../src/stores/memory/store.ts'
+import { openDatabase } from '../../src/stores/sqlite/database.ts'
+import { createEngine, type SyncStore } from '../../src/stores/sqlite/engine.ts'
+import { createHolders } from '../../src/stores/sqlite/holders.ts'
+import { packEvents, unpackEvents } from '../../src/stores/sqlite/packing.ts'
+
+/** An engine that a world has for itself. */
+export interface Engine {
+  readonly name: string
+  readonly store: OpenStore
+  /** The server, or whoever holds the file, ends and begins anew; what it had said to be kept is kept. */
+  restart(): Promise<void>
+  remove(): Promise<void>
+}
+
+/** Memory is asked as a server is, though it forgets with its process: what it decides is decided alike. */
+export async function memoryEngine(): Promise<Engine> {
+  const store = await memoryStore().open({ onWork: () => {} })
+  return { name: 'memory', store, async restart() {}, async remove() {} }
+}
+
+const DAYS = 3_650
+const HERE = process.platform === 'linux' ? '/dev/shm' : tmpdir()
+
+/** SQLite in this thread, on a file in memory: what its thread and the disk do is tested elsewhere. */
+export async function sqliteEngine(wrap: (store: SyncStore) => SyncStore = (store) => store): Promise<Engine> {
+  const folder = mkdtempSync(join(HERE, 'simulation-'))
+  const open = async (): Promise<SyncStore> => {
+    const database = await openDatabase({ path: join(folder, 'file.db'), synchronous: 'OFF', busyTimeoutMs: 1_000 })
+    const retention = { retentionDays: DAYS, deadLetterDays: DAYS, dedupeDays: DAYS }
+    return wrap(createEngine(database, retention, createHolders(database)))
+  }
+  let engine = await open()
+  const encoded = (events: readonly NewEvent[]) => unpackEvents(packEvents(events))
+  const store: OpenStore = {
+    get latestNowMs() {
+      return engine.latestNowMs
+    },
+    admit: (events, nowMs) => engine.admit(encoded(events), nowMs),
+    admitAndClaim(events, request): AdmittedAndClaimed {
+      const { admissions, tokens } = engine.admitAndClaim(encoded(events), request)
+      const claims = events.flatMap(({ id, messageKey, record, raw }, index) => {
+        const token = tokens[index] ?? 0
+        if (token === 0) return []
+        return { id, messageKey, token, attempt: 1, late: admissions[index] === 'late', replay: false, record, raw }
+      })
+      return { admissions, claims }
+    },
+    claim: (request) => engine.claim(request),
+    settle: (settlements, nowMs) => engine.settle(settlements, nowMs),
+    latest: (messageKey) => engine.latest(messageKey),
+    deadLetters: (page) => engine.deadLetters(page),
+    resolve: (id, resolution, nowMs) => engine.resolve(id, resolution, nowMs),
+    prune: (nowMs) => engine.prune(nowMs),
+    counts: () => engine.counts(),
+    close() {},
+  }
+  return {
+    name: 'sqlite',
+    store,
+    async restart() {
+      engine.close()
+      engine = await open()
+    },
+    async remove() {
+      engine.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

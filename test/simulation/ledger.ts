@@ -1,0 +1,231 @@
+/** What is promised, held against what happens: at each call of the store, each handler, each answer, and in the end. */
+import { isDeepStrictEqual } from 'node:util'
+import type { WebhookEvent } from '../../src/events.ts'
+import type {
+  Admission,
+  AdmittedAndClaimed,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  NewEvent,
+  OpenStore,
+  SettleFailed,
+  Settlement,
+} from '../../src/inbox/store.ts'
+import { createModel } from '../../src/store-conformance/model.ts'
+import { newestWords, sameAs, type Callback } from './callbacks.ts'
+
+/** A promise that was broken. */
+export class Broken extends Error {
+  override readonly name = 'Broken'
+  readonly promise: string
+  constructor(promise: string, detail: string) {
+    super(`${promise}: ${detail}`)
+    this.promise = promise
+  }
+}
+
+/** Handlers that run, or hang, in one process. */
+interface Run {
+  readonly id: string
+  readonly messageKey: string
+  readonly process: string
+  readonly leaseUntilMs: number
+}
+
+interface Taken {
+  readonly callback: Callback
+  readonly event: NewEvent
+}
+
+export interface Ledger {
+  /** The first promise that was broken. */
+  readonly broken: Broken | undefined
+  /** Events that a store has, and that wait there. */
+  readonly unsettled: number
+  readonly takenCount: number
+  readonly handledCount: number
+  breaks(promise: string, detail: string): void
+  /** It was answered as taken. */
+  taken(callback: Callback, event: NewEvent): void
+  admitted(events: readonly NewEvent[], nowMs: number, admissions: readonly Admission[]): void
+  claimed(request: ClaimRequest, result: ClaimResult): void
+  admittedAndClaimed(events: readonly NewEvent[], request: ClaimRequest, result: AdmittedAndClaimed): void
+  settled(settlements: readonly Settlement[], nowMs: number, answers: readonly (boolean | SettleFailed)[]): void
+  replayed(id: string, nowMs: number, found: boolean): void
+  deadIds(): readonly string[]
+  /** `idealMs`: the latest that anybody's clock may say. Returns what ends the run. */
+  started(
+    process: string,
+    claim: Claim,
+    leaseUntilMs: number,
+    event: WebhookEvent,
+    idealMs: number,
+  ): (ok: boolean) => void
+  /** Nothing runs any more in this process. */
+  died(process: string): void
+  /** What was offered to the store without its meaning tells nothing of its message. */
+  stripped(id: string): void
+  /** When all is quiet. */
+  checkEnd(store: OpenStore): Promise<void>
+}
+
+export function createLedger(): Ledger {
+  const model = createModel()
+  const takenEvents = new Map<string, Taken>()
+  const ofModel = new Map<string, NewEvent>()
+  const succeeded = new Set<string>()
+  const strippedIds = new Set<string>()
+  const handedAsItself = new Map<string, { id: string; order: string; final: boolean }[]>()
+  const runs = new Set<Run>()
+  const offered = new Map<string, Callback[]>()
+  let broken: Broken | undefined
+
+  function breaks(promise: string, detail: string): void {
+    broken ??= new Broken(promise, detail)
+  }
+
+  function modelled(work: () => void): void {
+    if (broken !== undefined) return
+    try {
+      work()
+    } catch (error) {
+      breaks('the store keeps its contract', error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  function same(promise: string, actual: unknown, expected: unknown): void {
+    if (!isDeepStrictEqual(actual, expected))
+      breaks(promise, `is ${JSON.stringify(actual)}, must be ${JSON.stringify(expected)}`)
+  }
+
+  function remember(events: readonly NewEvent[]): void {
+    for (const event of events) if (!ofModel.has(event.id)) ofModel.set(event.id, event)
+  }
+
+  /** Late is what is older than what was handed over as itself; the store keeps the same in the model. */
+  function isOlder(event: NewEvent, other: { readonly order: string; readonly final: boolean }): boolean {
+    return event.order !== '' && event.order < other.order && !(event.final && other.final)
+  }
+
+  return {
+    get broken() {
+      return broken
+    },
+    get unsettled() {
+      return model.unsettled()
+    },
+    get takenCount() {
+      return takenEvents.size
+    },
+    get handledCount() {
+      return succeeded.size
+    },
+    breaks,
+    taken(callback, event) {
+      takenEvents.set(event.id, { callback, event })
+      const known = offered.get(event.messageKey) ?? []
+      if (!known.some((one) => sameAs(one) === sameAs(callback))) offered.set(event.messageKey, [...known, callback])
+    },
+    admitted: (events, nowMs, admissions) =>
+      modelled(() => {
+        remember(events)
+        same('an event is admitted once, and as late where it is', admissions, model.admit(events, nowMs))
+      }),
+    claimed: (request, result) => modelled(() => model.checkClaim(request, result)),
+    admittedAndClaimed: (events, request, result) =>
+      modelled(() => {
+        remember(events)
+        same(
+          'an event is admitted once, and as late where it is',
+          result.admissions,
+          model.admit(events, request.nowMs),
+        )
+        model.checkClaimOfAdmitted(events, request, result)
+      }),
+    settled: (settlements, nowMs, answers) =>
+      modelled(() => {
+        for (const [index, settlement] of settlements.entries()) {
+          const expected = model.settle(settlement, nowMs)
+          same('only who holds the lease settles', answers[index], expected)
+          if (expected && settlement.outcome === 'done' && !succeeded.has(settlement.id))
+            breaks('nothing is settled that was not handed over', settlement.id)
+        }
+      }),
+    replayed: (id, nowMs, found) =>
+      modelled(() => same('a dead letter can be replayed', found, model.replay(id, nowMs))),
+    deadIds: () => model.deadIds(),
+    started(process, claim, leaseUntilMs, event, idealMs) {
+      const { id, messageKey } = claim
+      const isLive = idealMs < leaseUntilMs
+      for (const run of runs) {
+        if (run.messageKey !== messageKey) continue
+        if (run.process === process || (isLive && idealMs < run.leaseUntilMs))
+          breaks('one event of a message at a time', `${id} in ${process} while ${run.id} runs in ${run.process}`)
+      }
+      const admitted = ofModel.get(id)
+      if (admitted === undefined) breaks('only what was admitted is handed over', id)
+      else if (event.type !== 'late' && !claim.replay && isLive && admitted.order !== '') {
+        const handed = handedAsItself.get(messageKey) ?? []
+        const newer = handed.find((other) => other.id !== id && isOlder(admitted, other))
+        if (newer !== undefined) breaks('nothing older is handed over as itself after something newer', id)
+        handedAsItself.set(messageKey, [...handed, { id, order: admitted.order, final: admitted.final }])
+      }
+      const run: Run = { id, messageKey, process, leaseUntilMs }
+      runs.add(run)
+      return (ok) => {
+        runs.delete(run)
+        if (ok) succeeded.add(id)
+      }
+    },
+    died(process) {
+      for (const run of runs) if (run.process === process) runs.delete(run)
+    },
+    stripped: (id) => void strippedIds.add(id),
+    async checkEnd(store) {
+      const dead = new Set(model.deadIds())
+      for (const { event, callback } of takenEvents.values()) {
+        if (!ofModel.has(event.id)) breaks('nothing taken is lost', `${sameAs(callback)} never reached the store`)
+        else if (!succeeded.has(event.id) && !dead.has(event.id))
+          breaks('nothing taken is lost', `${sameAs(callback)} was never handed over`)
+      }
+      const counts = await store.counts()
+      same('the counts are right', counts, { unsettled: model.unsettled(), deadLetters: dead.size })
+      for (const [messageKey, callbacks] of offered) await checkLatest(store, messageKey, callbacks)
+      const listed: string[] = []
+      for (let after: string | undefined; ;) {
+        const page = await store.deadLetters({ after, limit: 3 })
+        listed.push(...page.items.map(({ id }) => id))
+        after = page.next
+        if (after === undefined) break
+      }
+      same('the dead letters are listed', listed.toSorted(), [...dead].toSorted())
+    },
+  }
+
+  async function checkLatest(store: OpenStore, messageKey: string, callbacks: readonly Callback[]): Promise<void> {
+    const stored = await store.latest(messageKey)
+    const expected = model.latest(messageKey)
+    if (expected === undefined) {
+      if (stored !== undefined) breaks('the newest state is the merge of all reports', messageKey)
+      return
+    }
+    const byOrder = new Map([...ofModel.values()].map((event) => [`${event.messageKey} ${event.order}`, event.record]))
+    const recordOf = (order: string): unknown => byOrder.get(`${messageKey} ${order}`)?.report
+    same('the newest state is the merge of all reports', stored?.record.report, recordOf(expected.newest))
+    same(
+      'the final reports are kept',
+      stored?.finals.map(({ report }) => report),
+      expected.finals.map(recordOf),
+    )
+    // The same by hand; who was refused may have got in all the same, so it is the model's business.
+    const isPlain = [...ofModel.values()].every((event) => event.messageKey !== messageKey || takenEvents.has(event.id))
+    const isWhole = callbacks.every((callback) => {
+      const found = [...takenEvents.values()].find(({ callback: other }) => sameAs(other) === sameAs(callback))
+      return found !== undefined && !strippedIds.has(found.event.id)
+    })
+    const status = stored?.record.report?.status
+    if (isPlain && isWhole && (status === undefined || !newestWords(callbacks).has(status)))
+      breaks('the newest state is that of the latest report', `${messageKey} is ${String(status)}`)
+  }
+}

@@ -1,0 +1,137 @@
+/** What lies between a process and its store: requests and answers that are slow, or lost; a store that is away. */
+import { MessagingWebhooksError } from '../../src/errors.ts'
+import type { NewEvent, OpenStore } from '../../src/inbox/store.ts'
+import type { Engine } from './engine.ts'
+import type { Ledger } from './ledger.ts'
+import { between, oneOf, type Random } from './random.ts'
+import type { Owner, Timeline } from './timeline.ts'
+
+export interface NetworkFaults {
+  /** Nobody answers. */
+  away: boolean
+  /** Each way takes so much longer at most. */
+  slowMs: number
+  /** The share of calls of which the request, or only the answer, is lost. */
+  lossy: number
+  /** Events that the store does not take in a batch; `hard`: in no form, else without their meaning. */
+  readonly poison: Map<string, 'soft' | 'hard'>
+}
+
+const SILENT_MS = 30_000
+
+interface NetworkOptions {
+  readonly timeline: Timeline
+  readonly engine: Engine
+  readonly ledger: Ledger
+  readonly faults: NetworkFaults
+  /** Something was admitted through this process: others may be told. */
+  readonly admitted: (by: Owner) => void
+}
+
+/** In the network's name: it goes on where a process has ended. */
+const NETWORK: Owner = { name: 'network', alive: true, stoppedUntilMs: 0 }
+
+/** The store as one process has it. */
+export type Connect = (owner: Owner, random: Random) => OpenStore
+
+export function createNetwork(options: NetworkOptions): Connect {
+  const { timeline, engine, ledger, faults } = options
+  const { store } = engine
+
+  function checkPoison(events: readonly NewEvent[]): void {
+    for (const { id, record } of events) {
+      const kind = faults.poison.get(id)
+      if (kind === 'hard' || (kind === 'soft' && record.problem !== 'store_refused')) throw new Error('poison')
+    }
+    for (const { id, record } of events) if (record.problem === 'store_refused') ledger.stripped(id)
+  }
+
+  return (owner, random) => {
+    let closed = false
+
+    function later(work: () => void): void {
+      timeline.after(between(random, 0.05, 1) + random() * faults.slowMs, owner, 'answer', work)
+    }
+
+    function call<T>(verb: string, work: () => Promise<T>): Promise<T> {
+      const fate = random() < faults.lossy ? oneOf(random, ['request lost', 'answer lost']) : 'ok'
+      const isSilent = random() < 0.5
+      if (closed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
+      return new Promise((resolve, reject) => {
+        const fail = (error: Error): void => later(() => reject(error))
+        // What has fallen silent is given up by the system, some time.
+        const lose = (): void => {
+          const cut = (): void => reject(new MessagingWebhooksError('store_failed', 'The connection was cut.'))
+          timeline.after(isSilent ? SILENT_MS : between(random, 0.05, 1), owner, 'cut', cut)
+        }
+        const thereMs = between(random, 0.05, 1) + random() * faults.slowMs
+        timeline.after(thereMs, NETWORK, verb, async () => {
+          if (faults.away || fate === 'request lost') {
+            lose()
+            return
+          }
+          try {
+            const answer = await work()
+            if (fate === 'ok') later(() => resolve(answer))
+            else lose()
+          } catch (error) {
+            fail(error instanceof Error ? error : new Error('not an error'))
+          }
+        })
+      })
+    }
+
+    const { admitAndClaim } = store
+    return {
+      get latestNowMs() {
+        return store.latestNowMs
+      },
+      admit: (events, nowMs) =>
+        call('admit', async () => {
+          checkPoison(events)
+          const admissions = await store.admit(events, nowMs)
+          ledger.admitted(events, nowMs, admissions)
+          if (events.length > 0) options.admitted(owner)
+          return admissions
+        }),
+      ...(admitAndClaim === undefined
+        ? undefined
+        : {
+            admitAndClaim: (events, request) =>
+              call('admit and claim', async () => {
+                checkPoison(events)
+                const result = await admitAndClaim(events, request)
+                ledger.admittedAndClaimed(events, request, result)
+                options.admitted(owner)
+                return result
+              }),
+          }),
+      claim: (request) =>
+        call('claim', async () => {
+          const result = await store.claim(request)
+          ledger.claimed(request, result)
+          return result
+        }),
+      settle: (settlements, nowMs) =>
+        call('settle', async () => {
+          const answers = await store.settle(settlements, nowMs)
+          ledger.settled(settlements, nowMs, answers)
+          return answers
+        }),
+      latest: (messageKey) => call('latest', async () => store.latest(messageKey)),
+      deadLetters: (page) => call('dead letters', async () => store.deadLetters(page)),
+      resolve: (id, resolution, nowMs) =>
+        call('resolve', async () => {
+          const found = await store.resolve(id, resolution, nowMs)
+          ledger.replayed(id, nowMs, found)
+          options.admitted(owner)
+          return found
+        }),
+      prune: (nowMs) => call('prune', async () => store.prune(nowMs)),
+      counts: () => call('counts', async () => store.counts()),
+      close() {
+        closed = true
+      },
+    }
+  }
+}

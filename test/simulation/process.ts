@@ -1,0 +1,189 @@
+/** One process: inbox, spool and dispatch as `createReceiver` wires them, on a clock, a disk and a network of ours. */
+import { steadyClock, type Clock, type SteadyClock } from '../../src/clock.ts'
+import { createDispatcher } from '../../src/dispatch/dispatcher.ts'
+import { createHandlerRegistry, type AnyHandler } from '../../src/dispatch/handlers.ts'
+import { revive, subscriptionWordIn } from '../../src/dispatch/revive.ts'
+import type { MessagingWebhooksError } from '../../src/errors.ts'
+import { createInbox } from '../../src/inbox/inbox.ts'
+import { openSpools } from '../../src/inbox/spool/spools.ts'
+import type { Admission, Awaitable, Claim, NewEvent, OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'
+import type { FileSystem } from '../../src/process-folder/files.ts'
+
+interface ProcessOptions {
+  readonly clock: Clock
+  readonly capabilities: StoreCapabilities
+  readonly connect: () => Promise<OpenStore>
+  /** Undefined for no spool. */
+  readonly fs: FileSystem | undefined
+  readonly settings: ProcessSettings
+  readonly report: (error: MessagingWebhooksError) => void
+  readonly handler: (...input: [...Parameters<AnyHandler>, Leasehold]) => unknown
+}
+
+export interface ProcessSettings {
+  readonly concurrency: number
+  readonly handlerTimeoutMs: number
+  readonly storeTimeoutMs: number
+  readonly attempts: number
+}
+
+/** What an event was handed over under. */
+export interface Leasehold {
+  readonly claim: Claim
+  readonly leaseUntilMs: number
+}
+
+export interface Process {
+  readonly clock: SteadyClock
+  start(): Promise<void>
+  admit(event: NewEvent): Awaitable<Admission>
+  /** Something was admitted elsewhere. */
+  wake(): void
+  attempted(id: string): Promise<void>
+  replay(id: string): Promise<boolean>
+  close(deadlineMs: number): Promise<void>
+  unsettled(): Promise<number>
+  readonly running: number
+}
+
+export const SPOOL_FOLDER = '/var/spool'
+const RESERVE_BYTES = 2_048
+const SEGMENT_BYTES = 3_000
+
+export function createProcess(options: ProcessOptions): Process {
+  const { clock, capabilities, fs, report } = options
+  const { concurrency, handlerTimeoutMs, storeTimeoutMs, attempts } = options.settings
+  const steady = steadyClock(clock)
+  const handlers = createHandlerRegistry()
+  const leaseholds = new Map<string, Leasehold>()
+  let starting: Promise<void> | undefined
+  let closing: Promise<void> | undefined
+
+  function leased(claims: readonly Claim[], leaseUntilMs: number): void {
+    for (const claim of claims) leaseholds.set(claim.id, { claim, leaseUntilMs })
+  }
+
+  /** Remembers which leases this process was given. */
+  async function connect(): Promise<OpenStore> {
+    const store = await options.connect()
+    const { admitAndClaim } = store
+    return {
+      ...store,
+      latestNowMs: store.latestNowMs,
+      claim(request) {
+        const answer = store.claim(request)
+        const given = (result: Awaited<typeof answer>) => {
+          leased(result.claims, request.leaseUntilMs)
+          return result
+        }
+        return answer instanceof Promise ? answer.then(given) : given(answer)
+      },
+      ...(admitAndClaim === undefined
+        ? undefined
+        : {
+            async admitAndClaim(events, request) {
+              const result = await admitAndClaim(events, request)
+              leased(result.claims, request.leaseUntilMs)
+              return result
+            },
+          }),
+    }
+  }
+
+  const inbox = createInbox<object>(
+    { capabilities, open: connect },
+    {
+      clock: steady,
+      storeTimeoutMs,
+      report,
+      claims: true,
+      openSpools:
+        fs === undefined
+          ? undefined
+          : () => openSpools(SPOOL_FOLDER, report, { fs, reserveBytes: RESERVE_BYTES, segmentBytes: SEGMENT_BYTES }),
+      onWork() {
+        startUnasked()
+        dispatcher.wake()
+      },
+      local: {
+        room: (events) => dispatcher.room(events),
+        release: (request) => dispatcher.release(request),
+        take: (events, result, request) => dispatcher.take(events, result, request),
+      },
+    },
+  )
+  const dispatcher = createDispatcher({
+    clock: steady,
+    handlers,
+    retry: { attempts, initialDelayMs: 200, maxDelayMs: 2_000 },
+    concurrency,
+    handlerTimeoutMs,
+    storeTimeoutMs,
+    revive: (kept) =>
+      revive(kept, {
+        clock,
+        schemas: {},
+        subscriptionType: subscriptionWordIn,
+        late: 'separate',
+        schemaTimeoutMs: handlerTimeoutMs,
+      }),
+    report,
+    handedOver: () => {},
+    secrets: () => [],
+    openStore: inbox.open,
+    counts: inbox.counts,
+  })
+  handlers.add(undefined, (event, context) => {
+    const leasehold = leaseholds.get(event.id)
+    if (leasehold === undefined) throw new Error('It was never leased here.')
+    return options.handler(event, context, leasehold)
+  })
+
+  function start(): Promise<void> {
+    starting ??= dispatcher.start().catch((error: unknown) => {
+      starting = undefined
+      throw error
+    })
+    return starting
+  }
+
+  function startUnasked(): void {
+    if (starting === undefined && closing === undefined) start().catch(() => {})
+  }
+
+  async function shutDown(deadlineMs: number): Promise<void> {
+    if (!capabilities.durable) await dispatcher.drain(deadlineMs, { waitForHung: false })
+    await dispatcher.stop(deadlineMs)
+    await inbox.close()
+  }
+
+  return {
+    clock: steady,
+    start,
+    admit(event) {
+      startUnasked()
+      return inbox.admit(event)
+    },
+    wake() {
+      startUnasked()
+      dispatcher.wake()
+    },
+    attempted: (id) => dispatcher.attempted(id, handlerTimeoutMs),
+    async replay(id) {
+      const store = await inbox.open()
+      const found = await store.resolve(id, 'replay', steady.now())
+      dispatcher.wake()
+      return found
+    },
+    close(deadlineMs) {
+      closing ??= shutDown(deadlineMs)
+      return closing
+    },
+    async unsettled() {
+      return (await inbox.counts()).unsettled
+    },
+    get running() {
+      return dispatcher.running
+    },
+  }
+}

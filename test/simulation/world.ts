@@ -1,0 +1,410 @@
+/** A world in which a plan comes true: processes that share a store, a disk and the time, until all is quiet again. */
+import { steadyClock } from '../../src/clock.ts'
+import type { MessagingWebhooksError } from '../../src/errors.ts'
+import type { WebhookEvent } from '../../src/events.ts'
+import type { OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'
+import type { FileSystem } from '../../src/process-folder/files.ts'
+import { BEGIN_SECONDS, eventOf, sameAs, type Callback } from './callbacks.ts'
+import { createDisk, type Disk } from './disk.ts'
+import type { Engine } from './engine.ts'
+import { createLedger, type Broken } from './ledger.ts'
+import { createNetwork, type NetworkFaults } from './network.ts'
+import type { Operation, Plan } from './plan.ts'
+import { createProcess, type Leasehold, type Process } from './process.ts'
+import { between, randomOf } from './random.ts'
+import { clockOf, createTimeline, type Owner } from './timeline.ts'
+
+export interface Outcome {
+  /** The first promise that was broken. */
+  readonly broken: Broken | undefined
+  readonly steps: number
+  /** Equal for equal interleavings. */
+  readonly hash: string
+  readonly taken: number
+  readonly refused: number
+  readonly handled: number
+}
+
+/** What a planted defect puts in the place of something. */
+export interface Defects {
+  readonly fs?: (fs: FileSystem) => FileSystem
+  readonly store?: (store: OpenStore) => OpenStore
+  /** Of what a process has: settled, admitted, asked for by a process. */
+  readonly process?: (process: Process) => Process
+}
+
+export interface WorldOptions {
+  readonly plan: Plan
+  readonly engine: () => Promise<Engine>
+  /** Whether the store lives in its process, and is asked without a network. */
+  readonly inProcess?: boolean
+  readonly defects?: Defects
+  readonly log?: (line: string) => void
+}
+
+const GAP_MS = 1_000
+const HANDLER_TIMEOUT_MS = 5_000
+const STORE_TIMEOUT_MS = 2_000
+const ATTEMPTS = 4
+/** A world that is not quiet after so long never will be. */
+const LONGEST_REST_MS = 2 * 3_600_000
+const MOST_STEPS = 150_000
+
+interface Place {
+  readonly name: string
+  owner: Owner
+  process: Process | undefined
+  starts: number
+}
+
+export async function runWorld(options: WorldOptions): Promise<Outcome> {
+  const { plan } = options
+  const realRandom = Math.random
+  // Of the back-off; nothing else in here draws from it.
+  Math.random = randomOf(plan.seed, 'back-off')
+  const engine = await options.engine()
+  try {
+    return await live(engine, options)
+  } finally {
+    Math.random = realRandom
+    await engine.remove()
+  }
+}
+
+async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
+  const { plan, inProcess = false, defects = {} } = options
+  const timeline = createTimeline(options.log)
+  const ledger = createLedger()
+  const disk: Disk = createDisk(timeline)
+  const faults: NetworkFaults = { away: false, slowMs: 0, lossy: 0, poison: new Map() }
+  const world: Owner = { name: 'world', alive: true, stoppedUntilMs: 0 }
+  const handlerRandom = (id: string, attempt: number) => randomOf(plan.seed, `${id} ${attempt}`)
+  let offsetMs = BEGIN_SECONDS * 1_000
+  let refused = 0
+  let healed = false
+  let diskFaults = 0
+  const wallMs = (): number => timeline.nowMs + offsetMs
+  /** As a process sees the time that looks at it all the time, and so never goes back. */
+  const ideal = steadyClock({ now: wallMs, setTimer: () => () => {}, soon() {} })
+  const hungEnds = new Set<() => void>()
+  const capabilities: StoreCapabilities = {
+    name: engine.name,
+    durable: !inProcess,
+    shared: !inProcess,
+    admitsAndClaims: engine.store.admitAndClaim !== undefined,
+  }
+  const places: Place[] = Array.from({ length: plan.processes }, (_, index) => ({
+    name: `process ${index}`,
+    owner: { name: `process ${index}`, alive: false, stoppedUntilMs: 0 },
+    process: undefined,
+    starts: 0,
+  }))
+  const telling = randomOf(plan.seed, 'telling')
+  const watched = defects.store === undefined ? engine.store : defects.store(engine.store)
+  const connect = createNetwork({
+    timeline,
+    engine: { ...engine, store: watched },
+    ledger,
+    faults,
+    admitted(by) {
+      for (const place of places)
+        if (place.owner !== by && place.owner.alive && telling() < 0.9)
+          timeline.after(between(telling, 0.1, 5), place.owner, 'told', () => place.process?.wake())
+    },
+  })
+
+  /** A store in its process, which answers at once. */
+  function direct(): OpenStore {
+    return {
+      ...watched,
+      admit(events, nowMs) {
+        const admissions = watched.admit(events, nowMs)
+        if (!(admissions instanceof Promise)) ledger.admitted(events, nowMs, admissions)
+        return admissions
+      },
+      claim(request) {
+        const result = watched.claim(request)
+        if (!(result instanceof Promise)) ledger.claimed(request, result)
+        return result
+      },
+      settle(settlements, nowMs) {
+        const answers = watched.settle(settlements, nowMs)
+        if (!(answers instanceof Promise)) ledger.settled(settlements, nowMs, answers)
+        return answers
+      },
+      resolve(id, resolution, nowMs) {
+        const found = watched.resolve(id, resolution, nowMs)
+        if (typeof found === 'boolean') ledger.replayed(id, nowMs, found)
+        return found
+      },
+      close() {},
+    }
+  }
+
+  function start(place: Place): void {
+    if (place.owner.alive) return
+    place.starts += 1
+    const name = `${place.name}.${place.starts}`
+    const owner: Owner = { name, alive: true, stoppedUntilMs: 0 }
+    const stream = (of: string) => randomOf(plan.seed, `${name} ${of}`)
+    const network = stream('network')
+    place.owner = owner
+    const fs = plan.spool ? disk.forProcess(owner, stream('disk')) : undefined
+    const made = createProcess({
+      clock: clockOf(timeline, owner, wallMs, stream('timers')),
+      capabilities,
+      connect: inProcess ? async () => direct() : async () => openRemote(owner, network),
+      fs: fs !== undefined && defects.fs !== undefined ? defects.fs(fs) : fs,
+      settings: {
+        concurrency: plan.concurrency,
+        handlerTimeoutMs: HANDLER_TIMEOUT_MS,
+        storeTimeoutMs: STORE_TIMEOUT_MS,
+        attempts: ATTEMPTS,
+      },
+      report: (error) => reported(name, error),
+      handler: (event, { attempt }, leasehold) => handle(owner, event, attempt, leasehold),
+    })
+    place.process = defects.process === undefined ? made : defects.process(made)
+    place.process.start().catch(() => again(place, owner))
+  }
+
+  /** Whoever starts a process starts it again where it could not. */
+  function again(place: Place, owner: Owner): void {
+    timeline.after(1_000, owner, 'start again', () => {
+      place.process?.start().catch(() => again(place, owner))
+    })
+  }
+
+  function openRemote(owner: Owner, random: ReturnType<typeof randomOf>): Promise<OpenStore> {
+    const store = connect(owner, random)
+    // A connection is made by asking something.
+    return Promise.resolve(store.counts()).then(() => store)
+  }
+
+  function reported(name: string, error: MessagingWebhooksError): void {
+    timeline.note(`${name} reports ${error.code}`)
+    if (error.code === 'spool_damaged' && diskFaults === 0) ledger.breaks('the spool is whole', error.message)
+  }
+
+  function handle(owner: Owner, event: WebhookEvent, attempt: number, { claim, leaseUntilMs }: Leasehold): unknown {
+    const ended = ledger.started(owner.name, claim, leaseUntilMs, event, ideal.now())
+    timeline.note(`${owner.name} handles ${claim.id} ${event.type}`)
+    const random = handlerRandom(claim.id, attempt)
+    const throws = !healed && random() < plan.throwing
+    const hangs = !healed && random() < plan.hanging
+    const isQuick = random() < plan.quick
+    if (isQuick && !hangs) {
+      ended(!throws)
+      if (throws) throw new Error('a handler that fails')
+      return undefined
+    }
+    return new Promise<void>((resolve, reject) => {
+      const end = (): void => {
+        if (!hungEnds.delete(end)) return
+        ended(!throws)
+        if (throws) reject(new Error('a handler that fails'))
+        else resolve()
+      }
+      hungEnds.add(end)
+      timeline.after(hangs ? between(random, 1, 60_000) : between(random, 0.1, 300), owner, 'handled', end)
+    })
+  }
+
+  function kill(place: Place): void {
+    place.owner.alive = false
+    place.process = undefined
+    ledger.died(place.owner.name)
+  }
+
+  async function close(place: Place, deadlineMs: number, closed: () => void): Promise<void> {
+    const { process, owner } = place
+    await process?.close(deadlineMs)
+    if (place.owner === owner && owner.alive) {
+      kill(place)
+      closed()
+    }
+  }
+
+  function receive(place: Place, callback: Callback): void {
+    const { process, owner } = place
+    if (process === undefined || !owner.alive) return
+    // A stopped process answers nobody; the connection waits.
+    timeline.after(0, owner, 'receives', () => {
+      const event = eventOf(callback, Math.floor(wallMs()), GAP_MS)
+      const known = faults.poison.get(sameAs(callback))
+      if (known !== undefined) faults.poison.set(event.id, known)
+      void admit(process, callback, event)
+    })
+  }
+
+  async function admit(process: Process, callback: Callback, event: ReturnType<typeof eventOf>): Promise<void> {
+    try {
+      const admission = await process.admit(event)
+      timeline.note(`answered ${admission}`)
+      if (admission === 'full') refused += 1
+      else ledger.taken(callback, event)
+    } catch (error) {
+      refused += 1
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code'
+      timeline.note(`refused ${code}`)
+      const isExcused = !plan.spool || diskFaults > 0 || code === 'receiver_closed'
+      if (!isExcused) ledger.breaks('what the store cannot take goes into the spool', code)
+    }
+  }
+
+  function lasting(forMs: number, begin: () => void, end: () => void): void {
+    begin()
+    timeline.after(forMs, world, 'over', end)
+  }
+
+  function perform(operation: Operation): void {
+    if (operation.kind === 'callback') {
+      const place = places[operation.process]
+      if (place !== undefined) receive(place, operation.callback)
+      return
+    }
+    switch (operation.kind) {
+      case 'kill':
+      case 'stop':
+      case 'close':
+      case 'replay': {
+        const place = places[operation.process]
+        if (place?.owner.alive !== true) return
+        if (operation.kind === 'stop') place.owner.stoppedUntilMs = timeline.nowMs + operation.forMs
+        else if (operation.kind === 'replay') {
+          const [id] = ledger.deadIds()
+          if (id !== undefined)
+            timeline.after(0, place.owner, 'replay', () => void place.process?.replay(id).catch(() => {}))
+        } else if (operation.kind === 'kill') {
+          kill(place)
+          timeline.after(operation.forMs, world, 'start', () => start(place))
+        } else {
+          const startAgain = (): void => void timeline.after(operation.forMs, world, 'start', () => start(place))
+          timeline.after(0, place.owner, 'close', () => void close(place, operation.deadlineMs, startAgain))
+        }
+        return
+      }
+      case 'power':
+        for (const place of places) kill(place)
+        disk.losePower(randomOf(plan.seed, `power ${operation.atMs}`))
+        timeline.after(operation.forMs, world, 'start', () => places.forEach(start))
+        return
+      case 'away':
+        lasting(
+          operation.forMs,
+          () => (faults.away = true),
+          () => (faults.away = false),
+        )
+        return
+      case 'slow':
+        lasting(
+          operation.forMs,
+          () => (faults.slowMs = STORE_TIMEOUT_MS),
+          () => (faults.slowMs = 0),
+        )
+        return
+      case 'lossy':
+        lasting(
+          operation.forMs,
+          () => (faults.lossy = operation.share),
+          () => (faults.lossy = 0),
+        )
+        return
+      case 'full':
+      case 'failing':
+        diskFaults += 1
+        lasting(
+          operation.forMs,
+          () => (disk.fault = operation.kind),
+          () => (disk.fault = 'none'),
+        )
+        return
+      case 'restart':
+        timeline.after(0, world, 'restart', () => engine.restart())
+        return
+      case 'poison':
+        faults.poison.set(sameAs(operation.callback), operation.how)
+        return
+      case 'clock':
+        offsetMs += operation.byMs
+    }
+  }
+
+  function heal(): void {
+    healed = true
+    Object.assign(faults, { away: false, slowMs: 0, lossy: 0 })
+    for (const [key, how] of faults.poison) if (how === 'hard') faults.poison.delete(key)
+    disk.fault = 'none'
+    for (const place of places) {
+      place.owner.stoppedUntilMs = 0
+      start(place)
+    }
+    for (const end of [...hungEnds]) end()
+  }
+
+  let asked: { answered: boolean; isQuiet: boolean } | undefined
+  /** Nothing waits or runs anywhere, also by what the processes count, which takes them their time. */
+  function isQuiet(): boolean {
+    if (ledger.unsettled > 0 || places.some(({ process }) => process === undefined || process.running > 0)) {
+      asked = undefined
+      return false
+    }
+    if (asked?.answered === true) {
+      const was = asked.isQuiet
+      asked = undefined
+      return was
+    }
+    if (asked !== undefined) return false
+    const mine = { answered: false, isQuiet: false }
+    asked = mine
+    void Promise.all(places.map(({ process }) => process?.unsettled() ?? 1)).then(
+      (counts) => Object.assign(mine, { answered: true, isQuiet: counts.every((count) => count === 0) }),
+      () => Object.assign(mine, { answered: true }),
+    )
+    return false
+  }
+
+  /** Goes on until `done` says so, looking now and then; the first promise that is broken ends it all. */
+  async function goOn(done: () => boolean, what: string): Promise<void> {
+    const untilMs = timeline.nowMs + LONGEST_REST_MS
+    for (let looks = 1; ledger.broken === undefined; looks += 1) {
+      if (done()) return
+      for (let left = 20; left > 0 && ledger.broken === undefined; left -= 1) {
+        if (!(await timeline.step())) break
+        ideal.now()
+        for (const { process } of places)
+          if ((process?.running ?? 0) > 4 * plan.concurrency)
+            ledger.breaks('memory is bounded', 'more is in hand than there is room for')
+      }
+      if (timeline.nowMs > untilMs || timeline.steps > MOST_STEPS) ledger.breaks('all comes to rest', what)
+    }
+  }
+
+  function leftOfSpool(): readonly string[] {
+    return disk.files().filter((path) => path.endsWith('.segment'))
+  }
+
+  for (const place of places) start(place)
+  let operationsLeft = plan.operations.length
+  for (const operation of plan.operations)
+    timeline.after(operation.atMs, world, operation.kind, () => {
+      operationsLeft -= 1
+      perform(operation)
+    })
+  await goOn(() => operationsLeft === 0, 'the plan')
+  heal()
+  await goOn(isQuiet, 'after the faults')
+  // Once more from the beginning: what was set aside is tried again at a start.
+  for (const place of places) {
+    let isClosed = false
+    void close(place, 60_000, () => (isClosed = true))
+    await goOn(() => isClosed, 'a process that closes')
+    start(place)
+  }
+  await goOn(isQuiet, 'after a restart')
+  if (ledger.broken === undefined) await ledger.checkEnd(engine.store)
+  if (leftOfSpool().length > 0)
+    ledger.breaks('memory is bounded', `${leftOfSpool().length} files of the spool are left`)
+  const { broken, takenCount: taken, handledCount: handled } = ledger
+  return { broken, steps: timeline.steps, hash: timeline.hash, taken, refused, handled }
+}
