@@ -4,15 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AdmittedAndClaimed, NewEvent, OpenStore } from '../../src/inbox/store.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
-import { openDatabase } from '../../src/stores/sqlite/database.ts'
+import { openDatabase, type Database } from '../../src/stores/sqlite/database.ts'
 import { createEngine, type SyncStore } from '../../src/stores/sqlite/engine.ts'
 import { createHolders } from '../../src/stores/sqlite/holders.ts'
+import { createLatestTime } from '../../src/stores/sqlite/latest-time.ts'
 import { packEvents, unpackEvents } from '../../src/stores/sqlite/packing.ts'
 
 /** An engine that a world has for itself. */
 export interface Engine {
   readonly name: string
   readonly store: OpenStore
+  /** Asked in the order of the calls, whoever makes them: it takes the times that it is told for ever later ones. */
+  readonly isInOrder?: boolean
   /** The server, or whoever holds the file, ends and begins anew; what it had said to be kept is kept. */
   restart(): Promise<void>
   remove(): Promise<void>
@@ -21,7 +24,7 @@ export interface Engine {
 /** Memory is asked as a server is, though it forgets with its process: what it decides is decided alike. */
 export async function memoryEngine(): Promise<Engine> {
   const store = await memoryStore().open({ onWork: () => {} })
-  return { name: 'memory', store, async restart() {}, async remove() {} }
+  return { name: 'memory', store, isInOrder: true, async restart() {}, async remove() {} }
 }
 
 const DAYS = 3_650
@@ -30,16 +33,18 @@ const HERE = process.platform === 'linux' ? '/dev/shm' : tmpdir()
 /** SQLite in this thread, on a file in memory: what its thread and the disk do is tested elsewhere. */
 export async function sqliteEngine(wrap: (store: SyncStore) => SyncStore = (store) => store): Promise<Engine> {
   const folder = mkdtempSync(join(HERE, 'simulation-'))
-  const open = async (): Promise<SyncStore> => {
-    const database = await openDatabase({ path: join(folder, 'file.db'), synchronous: 'OFF', busyTimeoutMs: 1_000 })
+  const openFile = () => openDatabase({ path: join(folder, 'file.db'), synchronous: 'OFF', busyTimeoutMs: 1_000 })
+  const open = (on: Database): SyncStore => {
     const retention = { retentionDays: DAYS, deadLetterDays: DAYS, dedupeDays: DAYS }
-    return wrap(createEngine(database, retention, createHolders(database)))
+    return wrap(createEngine(on, retention, createHolders(on)))
   }
-  let engine = await open()
+  let database = await openFile()
+  let engine = open(database)
   const encoded = (events: readonly NewEvent[]) => unpackEvents(packEvents(events))
   const store: OpenStore = {
     get latestNowMs() {
-      return engine.latestNowMs
+      // As a process reads it that opens the file now.
+      return createLatestTime(database.db).atOpening
     },
     admit: (events, nowMs) => engine.admit(encoded(events), nowMs),
     admitAndClaim(events, request): AdmittedAndClaimed {
@@ -65,7 +70,8 @@ export async function sqliteEngine(wrap: (store: SyncStore) => SyncStore = (stor
     store,
     async restart() {
       engine.close()
-      engine = await open()
+      database = await openFile()
+      engine = open(database)
     },
     async remove() {
       engine.close()

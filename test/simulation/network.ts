@@ -38,6 +38,13 @@ export function createNetwork(options: NetworkOptions): Connect {
   const { timeline, engine, ledger, faults } = options
   const { store } = engine
 
+  let lastMs = 0
+  function arrival(inMs: number): number {
+    if (engine.isInOrder !== true) return inMs
+    lastMs = Math.max(lastMs, timeline.nowMs + inMs)
+    return lastMs - timeline.nowMs
+  }
+
   function checkPoison(events: readonly NewEvent[]): void {
     for (const { id, record } of events) {
       const kind = faults.poison.get(id)
@@ -64,7 +71,7 @@ export function createNetwork(options: NetworkOptions): Connect {
           const cut = (): void => reject(new MessagingWebhooksError('store_failed', 'The connection was cut.'))
           timeline.after(isSilent ? SILENT_MS : between(random, 0.05, 1), owner, 'cut', cut)
         }
-        const thereMs = between(random, 0.05, 1) + random() * faults.slowMs
+        const thereMs = arrival(between(random, 0.05, 1) + random() * faults.slowMs)
         timeline.after(thereMs, NETWORK, verb, async () => {
           if (faults.away || fate === 'request lost') {
             lose()
@@ -90,6 +97,7 @@ export function createNetwork(options: NetworkOptions): Connect {
         call('admit', async () => {
           checkPoison(events)
           const admissions = await store.admit(events, nowMs)
+          timeline.note(`admitted ${said(events, admissions)}`)
           ledger.admitted(events, nowMs, admissions)
           if (events.length > 0) options.admitted(owner)
           return admissions
@@ -101,6 +109,7 @@ export function createNetwork(options: NetworkOptions): Connect {
               call('admit and claim', async () => {
                 checkPoison(events)
                 const result = await admitAndClaim(events, request)
+                timeline.note(`admitted ${said(events, result.admissions)}`)
                 ledger.admittedAndClaimed(events, request, result)
                 options.admitted(owner)
                 return result
@@ -109,12 +118,18 @@ export function createNetwork(options: NetworkOptions): Connect {
       claim: (request) =>
         call('claim', async () => {
           const result = await store.claim(request)
+          const { nowMs, leaseUntilMs } = request
+          timeline.note(
+            `claimed ${nowMs}-${leaseUntilMs} ${result.claims.map(({ id, token }) => `${id.slice(0, 6)} ${token}`).join(', ')}`,
+          )
           ledger.claimed(request, result)
           return result
         }),
       settle: (settlements, nowMs) =>
         call('settle', async () => {
           const answers = await store.settle(settlements, nowMs)
+          for (const { id, outcome, token } of settlements)
+            timeline.note(`settled ${id.slice(0, 6)} ${token} ${outcome}`)
           ledger.settled(settlements, nowMs, answers)
           return answers
         }),
@@ -134,4 +149,8 @@ export function createNetwork(options: NetworkOptions): Connect {
       },
     }
   }
+}
+
+function said(events: readonly NewEvent[], admissions: readonly string[]): string {
+  return events.map(({ id }, index) => `${id.slice(0, 6)} ${admissions[index] ?? 'nothing'}`).join(', ')
 }

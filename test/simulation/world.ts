@@ -50,6 +50,10 @@ const ATTEMPTS = 4
 const LONGEST_REST_MS = 2 * 3_600_000
 const MOST_STEPS = 150_000
 
+const SLOW: ReadonlySet<Operation['kind']> = new Set(['slow', 'away', 'lossy'])
+/** What is done after an answer: files are removed. */
+const AFTERWARDS_MS = 10_000
+
 interface Place {
   readonly name: string
   owner: Owner
@@ -86,6 +90,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   const wallMs = (): number => timeline.nowMs + offsetMs
   /** As a process sees the time that looks at it all the time, and so never goes back. */
   const ideal = steadyClock({ now: wallMs, setTimer: () => () => {}, soon() {} })
+  const isSlow = plan.operations.some(({ kind }) => SLOW.has(kind))
   const hungEnds = new Set<() => void>()
   const capabilities: StoreCapabilities = {
     name: engine.name,
@@ -247,7 +252,8 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
       refused += 1
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code'
       timeline.note(`refused ${code}`)
-      const isExcused = !plan.spool || diskFaults > 0 || code === 'receiver_closed'
+      // A start that takes too long refuses what comes meanwhile, for the spool is not open yet either.
+      const isExcused = !plan.spool || diskFaults > 0 || process.isClosing || code === 'store_slow'
       if (!isExcused) ledger.breaks('what the store cannot take goes into the spool', code)
     }
   }
@@ -333,7 +339,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   function heal(): void {
     healed = true
     Object.assign(faults, { away: false, slowMs: 0, lossy: 0 })
-    for (const [key, how] of faults.poison) if (how === 'hard') faults.poison.delete(key)
+    for (const key of faults.poison.keys()) faults.poison.set(key, 'soft')
     disk.fault = 'none'
     for (const place of places) {
       place.owner.stoppedUntilMs = 0
@@ -373,7 +379,8 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
         if (!(await timeline.step())) break
         ideal.now()
         for (const { process } of places)
-          if ((process?.running ?? 0) > 4 * plan.concurrency)
+          // What a slow store answers too late comes on top.
+          if ((process?.running ?? 0) > (isSlow ? 16 : 4) * plan.concurrency)
             ledger.breaks('memory is bounded', 'more is in hand than there is room for')
       }
       if (timeline.nowMs > untilMs || timeline.steps > MOST_STEPS) ledger.breaks('all comes to rest', what)
@@ -402,6 +409,8 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     start(place)
   }
   await goOn(isQuiet, 'after a restart')
+  const untilMs = timeline.nowMs + AFTERWARDS_MS
+  await goOn(() => timeline.nowMs >= untilMs, 'afterwards')
   if (ledger.broken === undefined) await ledger.checkEnd(engine.store)
   if (leftOfSpool().length > 0)
     ledger.breaks('memory is bounded', `${leftOfSpool().length} files of the spool are left`)
