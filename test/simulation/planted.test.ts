@@ -1,0 +1,133 @@
+/** Does the simulation see anything? A defect in each part, one at a time, in the real code or at its edge, must be found. */
+import { afterEach, expect, test, vi } from 'vitest'
+import type { Process } from './process.ts'
+import type { Stage } from './simulate.ts'
+
+/** What a defect may take to be found; most are within a tenth of it. */
+const STEPS = 150_000
+
+/** The simulation and all that it plays with, imported anew, so that what was mocked is in it. */
+async function play(choose: (stages: typeof import('./stages.ts')) => Stage, defects: Stage['defects'] = {}) {
+  const { simulate } = await import('./simulate.ts')
+  const stage = { ...choose(await import('./stages.ts')), defects }
+  const { found, steps, worlds } = await simulate(stage, { steps: STEPS, firstSeed: 1 })
+  console.info(
+    `found after ${steps} steps in ${worlds} worlds: ${found?.outcome.broken?.message.slice(0, 200) ?? 'nothing'}`,
+  )
+  return found?.outcome.broken?.promise
+}
+
+afterEach(() => {
+  vi.doUnmock('../../src/inbox/poison.ts')
+  vi.doUnmock('../../src/inbox/order.ts')
+  vi.doUnmock('../../src/dispatch/leased.ts')
+  vi.doUnmock('../../src/dispatch/attempt.ts')
+  vi.doUnmock('../../src/stores/sqlite/statements/settle-event.ts')
+  vi.resetModules()
+})
+
+test('inbox: it answers before the store has answered', async () => {
+  const answersAtOnce = (process: Process): Process => ({
+    ...process,
+    get running() {
+      return process.running
+    },
+    get isClosing() {
+      return process.isClosing
+    },
+    admit(event) {
+      const admission = process.admit(event)
+      if (admission instanceof Promise) admission.catch(() => {})
+      return 'new'
+    },
+  })
+  expect(await play(({ SQLITE }) => SQLITE, { process: answersAtOnce })).toBe('nothing taken is lost')
+})
+
+test('inbox: what could not be admitted in a batch is thrown away', async () => {
+  vi.doMock('../../src/inbox/poison.ts', () => ({
+    async admitAroundPoison(admit: (events: readonly unknown[]) => unknown, events: readonly unknown[]) {
+      try {
+        return await admit(events)
+      } catch {
+        return events.map(() => 'new')
+      }
+    },
+  }))
+  expect(await play(({ MEMORY }) => MEMORY)).toBe('nothing taken is lost')
+})
+
+test('dispatch: what is in hand is not kept out of the next claim', async () => {
+  vi.doMock('../../src/dispatch/leased.ts', async (original) => {
+    const { createLeased } = await original<typeof import('../../src/dispatch/leased.ts')>()
+    return {
+      createLeased() {
+        const leased = createLeased()
+        return Object.defineProperties({ ...leased, messages: () => new Set() }, getters(leased, ['atWork', 'all']))
+      },
+    }
+  })
+  expect(await play(({ SQLITE }) => SQLITE)).toBe('one event of a message at a time')
+})
+
+test('dispatch: an attempt that failed is settled as done', async () => {
+  vi.doMock('../../src/dispatch/attempt.ts', async (original) => {
+    const { createAttempts, ...rest } = await original<typeof import('../../src/dispatch/attempt.ts')>()
+    return {
+      ...rest,
+      createAttempts(...input: Parameters<typeof createAttempts>) {
+        const attempts = createAttempts(...input)
+        return {
+          ...attempts,
+          async make(...attempt: Parameters<typeof attempts.make>) {
+            const { id, messageKey, token } = await attempts.make(...attempt)
+            return { id, messageKey, token, outcome: 'done' }
+          },
+        }
+      },
+    }
+  })
+  expect(await play(({ IN_PROCESS }) => IN_PROCESS)).toBe('nothing is settled that was not handed over')
+})
+
+test('spool: it does not wait for the disk', async () => {
+  const unsynced: NonNullable<Stage['defects']>['fs'] = (fs) => ({
+    ...fs,
+    async open(...input) {
+      const file = await fs.open(...input)
+      return { ...file, datasync: async () => {} }
+    },
+  })
+  expect(await play(({ MEMORY }) => MEMORY, { fs: unsynced })).toBe('nothing taken is lost')
+})
+
+test('spool: it does not sync the folder of a new file', async () => {
+  const unsynced: NonNullable<Stage['defects']>['fs'] = (fs) => ({
+    ...fs,
+    async open(...input) {
+      const file = await fs.open(...input)
+      return { ...file, sync: async () => {} }
+    },
+  })
+  expect(await play(({ MEMORY }) => MEMORY, { fs: unsynced })).toBe('nothing taken is lost')
+})
+
+test('memory: it takes a late report for a new one', async () => {
+  vi.doMock('../../src/inbox/order.ts', async (original) => ({
+    ...(await original<typeof import('../../src/inbox/order.ts')>()),
+    isLate: () => false,
+  }))
+  expect(await play(({ IN_PROCESS }) => IN_PROCESS)).toBe('an event is admitted once, and as late where it is')
+})
+
+test('sqlite: it settles for whoever asks, whatever the token', async () => {
+  vi.doMock('../../src/stores/sqlite/statements/settle-event.ts', async (original) => {
+    const { SETTLE_EVENT } = await original<typeof import('../../src/stores/sqlite/statements/settle-event.ts')>()
+    return { SETTLE_EVENT: SETTLE_EVENT.replace(/token = (:token|\?\d*)/, '($& OR true)') }
+  })
+  expect(await play(({ SQLITE }) => SQLITE)).toBe('only who holds the lease settles')
+})
+
+function getters<T extends object>(of: T, names: readonly (keyof T)[]): PropertyDescriptorMap {
+  return Object.fromEntries(names.map((name) => [name, { get: () => of[name] }]))
+}
