@@ -9,7 +9,8 @@ type Admit = (events: readonly NewEvent[]) => Awaitable<readonly Admission[]>
 
 /**
  * Admits a batch, and says for each event what became of it, or why it was not taken. Rejects where none was taken, or
- * where the store went away meanwhile: then all of them are to be offered again. An event that was not taken must be kept by the caller; nobody knows that it is to blame.
+ * where the store went away meanwhile: then all of them are to be offered again. An event that was not taken must be kept
+ * by the caller; nobody knows that it is to blame.
  */
 export async function admitAroundPoison(
   admit: Admit,

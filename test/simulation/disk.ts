@@ -97,7 +97,7 @@ export function createDisk(timeline: Timeline): Disk {
       ids.set(of, id)
       return `${id}/${name}`
     }
-    const kept = changes.filter(() => false)
+    const kept: Change[] = []
     const lasting: Change[] = []
     for (const one of changes.toReversed()) {
       const isWanted = one.sets.some(({ folder: of, name }) => of === folder || wanted.has(key(of, name)))
@@ -118,7 +118,6 @@ export function createDisk(timeline: Timeline): Disk {
   function write(file: FileNode, bytes: Uint8Array, at: number, random: Random): number {
     if (fault === 'failing' && random() < 0.5) throw systemError('EIO')
     const more = Math.max(0, at + bytes.length - file.bytes.length)
-    if (more > freeBytes && freeBytes <= 0) throw systemError('ENOSPC')
     const most = more > freeBytes ? bytes.length - (more - freeBytes) : bytes.length
     if (most <= 0) throw systemError('ENOSPC')
     const taken = random() < 0.05 ? wholeBetween(random, 1, most) : most

@@ -17,10 +17,14 @@ export interface Plan {
 
 export type Operation = { readonly atMs: number } & (
   | { readonly kind: 'callback'; readonly process: number; readonly callback: Callback }
-  | { readonly kind: 'kill' | 'stop'; readonly process: number; readonly forMs: number }
+  | { readonly kind: 'kill'; readonly process: number; readonly forMs: number }
+  | { readonly kind: 'stop'; readonly process: number; readonly forMs: number }
   | { readonly kind: 'close'; readonly process: number; readonly forMs: number; readonly deadlineMs: number }
   | { readonly kind: 'power'; readonly forMs: number }
-  | { readonly kind: 'away' | 'slow' | 'full' | 'failing'; readonly forMs: number }
+  | { readonly kind: 'away'; readonly forMs: number }
+  | { readonly kind: 'slow'; readonly forMs: number }
+  | { readonly kind: 'full'; readonly forMs: number }
+  | { readonly kind: 'failing'; readonly forMs: number }
   | { readonly kind: 'lossy'; readonly forMs: number; readonly share: number }
   | { readonly kind: 'restart' }
   | { readonly kind: 'poison'; readonly callback: Callback; readonly how: 'soft' | 'hard' }

@@ -1,9 +1,7 @@
 /** Random numbers that a seed decides: a stream for each purpose, so that one draw more here changes nothing there. */
 
-export interface Random {
-  /** From 0 up to, but not including, 1. */
-  (): number
-}
+/** From 0 up to, but not including, 1. */
+export type Random = () => number
 
 function hashOf(text: string): number {
   let hash = 0x811c9dc5

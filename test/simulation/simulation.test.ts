@@ -7,7 +7,7 @@ import { planOf } from './plan.ts'
 import { explain, runPlan, SEED, simulate } from './simulate.ts'
 import { IN_PROCESS, MEMORY, SQLITE } from './stages.ts'
 
-const STEPS = Number(process.env['STEPS'] ?? 30_000)
+const STEPS = Number(process.env['STEPS'] ?? 20_000)
 /** Of the long run: other worlds each time, whose seeds are printed; the short one is always the same. */
 const FIRST_SEED = process.env['STEPS'] === undefined ? 1 : Number(process.env['FIRST_SEED'] ?? Date.now() % 1e9)
 
