@@ -31,12 +31,16 @@ const DAYS = 3_650
 const HERE = process.platform === 'linux' ? '/dev/shm' : tmpdir()
 
 /** SQLite in this thread, on a file in memory: what its thread and the disk do is tested elsewhere. */
-export async function sqliteEngine(wrap: (store: SyncStore) => SyncStore = (store) => store): Promise<Engine> {
+export async function sqliteEngine(): Promise<Engine> {
   const folder = mkdtempSync(join(HERE, 'simulation-'))
   const openFile = () => openDatabase({ path: join(folder, 'file.db'), synchronous: 'OFF', busyTimeoutMs: 1_000 })
   const open = (on: Database): SyncStore => {
     const retention = { retentionDays: DAYS, deadLetterDays: DAYS, dedupeDays: DAYS }
-    return wrap(createEngine(on, retention, createHolders(on)))
+    // No row is spoilt here.
+    const report = (error: Error): never => {
+      throw error
+    }
+    return createEngine({ database: on, retention, holders: createHolders(on), report })
   }
   let database = await openFile()
   let engine = open(database)

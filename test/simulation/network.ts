@@ -32,7 +32,7 @@ interface NetworkOptions {
 const NETWORK: Owner = { name: 'network', alive: true, stoppedUntilMs: 0 }
 
 /** The store as one process has it. */
-export type Connect = (owner: Owner, random: Random) => OpenStore
+type Connect = (owner: Owner, random: Random) => OpenStore
 
 export function createNetwork(options: NetworkOptions): Connect {
   const { timeline, engine, ledger, faults } = options

@@ -20,7 +20,7 @@ interface ProcessOptions {
   readonly handler: (...input: [...Parameters<AnyHandler>, Leasehold]) => unknown
 }
 
-export interface ProcessSettings {
+interface ProcessSettings {
   readonly concurrency: number
   readonly handlerTimeoutMs: number
   readonly storeTimeoutMs: number
@@ -47,7 +47,7 @@ export interface Process {
   readonly isClosing: boolean
 }
 
-export const SPOOL_FOLDER = '/var/spool'
+const SPOOL_FOLDER = '/var/spool'
 const RESERVE_BYTES = 2_048
 const SEGMENT_BYTES = 3_000
 

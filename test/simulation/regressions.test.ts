@@ -18,7 +18,7 @@ const calm = { spool: true, throwing: 0, hanging: 0, quick: 1 } as const
 const REGRESSIONS: readonly Regression[] = [
   {
     was: 'a connection that was cut while events were offered alone cost one of them its meaning (sqlite)',
-    engine: () => sqliteEngine(),
+    engine: sqliteEngine,
     plan: {
       ...calm,
       seed: 76,

@@ -18,7 +18,7 @@ const DAYS = 3_650
 const DAY_MS = 86_400_000
 
 /** A defect: in the text of which function, what is replaced by what. */
-export interface Replacement {
+interface Replacement {
   readonly name: string
   readonly from: string
   readonly to: string

@@ -13,7 +13,7 @@ export interface Stage {
   readonly defects?: Defects
 }
 
-export interface Report {
+interface Report {
   readonly worlds: number
   readonly steps: number
   readonly taken: number

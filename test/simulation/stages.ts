@@ -19,5 +19,5 @@ export const MEMORY: Stage = {
 export const SQLITE: Stage = {
   name: 'sqlite',
   scope: { isDurable: true, setsBack: true },
-  engine: () => sqliteEngine(),
+  engine: sqliteEngine,
 }

@@ -33,7 +33,7 @@ export interface Defects {
   readonly process?: (process: Process) => Process
 }
 
-export interface WorldOptions {
+interface WorldOptions {
   readonly plan: Plan
   readonly engine: () => Promise<Engine>
   /** Whether the store lives in its process, and is asked without a network. */
