@@ -227,10 +227,8 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
   async function close(place: Place, deadlineMs: number, closed: () => void): Promise<void> {
     const { process, owner } = place
     await process?.close(deadlineMs)
-    if (place.owner === owner && owner.alive) {
-      kill(place)
-      closed()
-    }
+    if (place.owner === owner && owner.alive) kill(place)
+    closed()
   }
 
   function receive(place: Place, callback: Callback): void {
@@ -337,6 +335,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
         faults.poison.set(sameAs(operation.callback), operation.how)
         return
       case 'clock':
+        ideal.now()
         offsetMs += operation.byMs
     }
   }
