@@ -303,6 +303,14 @@ export function createDisk(timeline: Timeline): Disk {
           }),
         // In no order that anybody may rely on.
         readdir: (path) => ask('readdir', () => shuffled([...findFolder(path).entries.keys()], random)),
+        foldersIn: (path) =>
+          ask('foldersIn', () => {
+            const entries = [...findFolder(path).entries].filter(([, node]) => node.kind === 'folder')
+            return shuffled(
+              entries.map(([name]) => name),
+              random,
+            )
+          }),
         mkdir: (path, { recursive = false }) => ask('mkdir', () => makeFolder(path, recursive)),
         rename: (from, to) => ask('rename', () => rename(from, to)),
         rm: (path, { recursive = false }) =>

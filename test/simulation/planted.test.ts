@@ -88,7 +88,9 @@ test('dispatch: an attempt that failed is settled as done', async () => {
         return {
           ...attempts,
           async make(...attempt: Parameters<typeof attempts.make>) {
-            const { id, messageKey, token } = await attempts.make(...attempt)
+            const settlement = await attempts.make(...attempt)
+            if (settlement === undefined) return undefined
+            const { id, messageKey, token } = settlement
             return { id, messageKey, token, outcome: 'done' }
           },
         }

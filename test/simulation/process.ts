@@ -97,6 +97,7 @@ export function createProcess(options: ProcessOptions): Process {
     {
       clock: steady,
       storeTimeoutMs,
+      gapTimeoutMs: GAP_TIMEOUT_MS,
       report,
       claims: true,
       openSpools:
@@ -121,6 +122,7 @@ export function createProcess(options: ProcessOptions): Process {
     concurrency,
     handlerTimeoutMs,
     storeTimeoutMs,
+    shared: capabilities.shared,
     revive: (kept) =>
       revive(kept, {
         clock,

@@ -23,7 +23,7 @@ const DAY_MS = 86_400_000
 /** A step takes some tens of milliseconds; with one a second, as often as it finds something, it keeps pace with as many a second. */
 const ROWS_A_STEP = 2_000
 /** Rows that are only looked at, for damage. */
-const LOOKED_AT_A_STEP = 10_000
+const LOOKED_AT_A_STEP = 5_000
 const FROM_THE_START = { sql: '(-9223372036854775808)' }
 
 /**

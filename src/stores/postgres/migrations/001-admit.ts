@@ -34,7 +34,7 @@ BEGIN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
   FOR e IN
-    SELECT u.key AS key_hex, decode(u.key, 'hex') AS key, decode(u.id, 'hex') AS id,
+    SELECT decode(u.key, 'hex') AS key, decode(u.id, 'hex') AS id,
       convert_from(decode(u.ord, 'hex'), 'UTF8') COLLATE "C" AS ord, u.final = 1 AS final, u.step, u.await,
       now_ms + u.gap AS gap_until, u.leasable = 1 AS leasable,
       substring(bytes FROM u.start + 1 FOR u.record_end - u.start) AS record,
@@ -79,7 +79,7 @@ BEGIN
       is_late := e.ord <> '' AND e.ord < CASE WHEN e.final THEN known.handed_open ELSE known.handed END;
       IF is_late AND NOT {schema}.is_order(CASE WHEN e.final THEN known.handed_open ELSE known.handed END) THEN
         -- That is no order, so nothing is late to it. What is still to be handed over was not.
-        spoilt := spoilt || ('messages.handed:' || e.key_hex);
+        spoilt := spoilt || ('messages.handed:' || encode(e.key, 'hex'));
         UPDATE {schema}.messages m SET (handed, handed_open) = (
           SELECT coalesce(max(v.ord), ''), coalesce(max(v.ord) FILTER (WHERE NOT v.final), '') FROM {schema}.events v
           WHERE v.message = message_id AND v.id <> e.id AND {schema}.is_order(v.ord)
@@ -89,7 +89,7 @@ BEGIN
       END IF;
       is_due := is_due OR is_late OR known.steps & e.await <> 0;
       IF known.token NOT BETWEEN 0 AND 4503599627370496 THEN
-        spoilt := spoilt || ('messages.token:' || e.key_hex);
+        spoilt := spoilt || ('messages.token:' || encode(e.key, 'hex'));
         known.token := {schema}.mended_token(message_id, known.token, now_ms);
         UPDATE {schema}.messages m SET token = known.token WHERE m.id = message_id;
       END IF;
