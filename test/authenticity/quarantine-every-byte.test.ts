@@ -35,6 +35,7 @@ function kept(index: number, bytes: Buffer): KeptRequest {
       captured: { kind: 'exact', decoded: false, bytes },
       remoteAddress: undefined,
       arrivedAtMs: ARRIVED_MS + index,
+      remoteAddress: '192.0.2.1',
     },
   }
 }
