@@ -82,6 +82,7 @@ export function startSteadyLoad(url: string, aSecond: number): SteadyLoad {
 interface Begun {
   readonly name: string
   readonly late: boolean
+  readonly attempt: number
   readonly atMs: number
 }
 
@@ -91,20 +92,23 @@ function begunIn(log: string): readonly Begun[] {
     .split('\n')
     .filter((line) => line.startsWith('begin '))
     .map((line) => {
-      const [, , messageId = '', status = '', late, , ns = '0'] = line.split(' ')
-      return { name: `${messageId} ${status}`, late: late === 'late', atMs: Number(ns) / 1e6 }
+      const [, , messageId = '', status = '', late, attempt, ns = '0'] = line.split(' ')
+      return { name: `${messageId} ${status}`, late: late === 'late', attempt: Number(attempt), atMs: Number(ns) / 1e6 }
     })
 }
 
-/** Names of what was answered 204 and never given to a handler, given twice, given as late, or in another order than sent. */
+/**
+ * Names of what was answered 204 and never given to a handler, given twice for the first time, given as late, or in another
+ * order than sent. A second attempt is none: what could not be settled before its lease was over comes again.
+ */
 export function faultsIn(log: string, { answered }: Pick<SteadyLoad, 'answered'>) {
   const begun = begunIn(log)
   const seen = new Set<string>()
   const twice: string[] = []
   const backwards: string[] = []
   const lastStep = new Map<string, number>()
-  for (const { name } of begun) {
-    if (seen.has(name)) twice.push(name)
+  for (const { name, attempt } of begun) {
+    if (attempt === 1 && seen.has(name)) twice.push(name)
     seen.add(name)
     const [messageId = '', status = ''] = name.split(' ')
     const step = STEPS.findIndex((one) => one === status)
