@@ -82,7 +82,7 @@ export const ERRORS = {
   ],
   body_too_large: ['413: the body is larger than `maxBodyBytes`.', 'Raise it if the service sends such bodies.'],
   body_too_slow: [
-    '408: the body did not arrive within `bodyTimeoutMs`.',
+    '408: the body did not arrive within `bodyTimeoutMs`, or all but stood still while others waited for room.',
     'Look at the network and the proxies in front of this server.',
   ],
   body_incomplete: [

@@ -137,7 +137,7 @@ export const OPTIONS = [
     type: 'bytes',
     range: [1, Number.MAX_SAFE_INTEGER],
     default: 64 * MIB,
-    what: 'Bytes of bodies that are read at once; past it reading pauses, and nothing is refused.',
+    what: 'Bytes of bodies that are read at once; near it large ones wait, and those that all but stand still are answered 408.',
   },
   {
     name: 'storeTimeoutMs',

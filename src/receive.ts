@@ -97,8 +97,8 @@ export function createReceive(options: ReceiveOptions): Receive {
   function receive(callback: ArrivedCallback): Awaitable<Answer> {
     const { captured } = callback
     if (captured.kind === 'failed') {
-      const { reason } = captured
-      return refuse(reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason })
+      const { reason, detail } = captured
+      return refuse(reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason, detail })
     }
     const body = bodyOf(captured, callback.contentEncoding)
     if (body === undefined) return refuse('not_authentic', { code: 'body_already_parsed' })

@@ -51,7 +51,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const credentials = credentialsSource({ ...resolved, clock: steady })
   const handlers = createHandlerRegistry()
   const servers = createServers({ clock, logger })
-  const inflight = createInflight(resolved.maxInflightBytes)
+  const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes: resolved.maxBodyBytes, clock })
   const counts = { taken: 0, duplicates: 0, late: 0, refused: 0 }
   let starting: Promise<void> | undefined
   let closing: Promise<void> | undefined

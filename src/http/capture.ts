@@ -3,16 +3,16 @@
  * signature is made over the raw body, so it is read before anything parses it.
  */
 import type { IncomingMessage } from 'node:http'
-import getRawBody, { type RawBodyError } from 'raw-body'
 import type { Clock } from '../clock.ts'
 import type { Inflight } from './inflight.ts'
+import { createPieces, type Pieces } from './pieces.ts'
 
 export type Captured =
   /** The bytes as they were sent; `decoded` where a parser before us may have taken a content encoding off. */
   | { readonly kind: 'exact'; readonly bytes: Buffer; readonly decoded: boolean }
   /** A parser ran before us, and only what it made is left. */
   | { readonly kind: 'parsed'; readonly value: unknown }
-  | { readonly kind: 'failed'; readonly reason: CaptureFailure }
+  | { readonly kind: 'failed'; readonly reason: CaptureFailure; readonly detail?: string }
 
 export type CaptureFailure = 'body_too_large' | 'body_too_slow' | 'body_incomplete' | 'body_already_read'
 
@@ -38,7 +38,7 @@ export function captureBody(request: IncomingMessage & PreParsed, options: Captu
   if (request.readableDidRead || request.readableEnded) return Promise.resolve(leftBefore(request, announced, options))
   if (request.readableEncoding !== null) return failed('body_already_read')
   if (request.destroyed) {
-    const rest = unreadRest(request, [])
+    const rest = unreadRest(request, createPieces())
     return rest === undefined || rest.length > options.maxBodyBytes
       ? failed('body_incomplete')
       : Promise.resolve(exact(rest))
@@ -52,31 +52,50 @@ function readStream(
   { maxBodyBytes, bodyTimeoutMs, inflight, clock }: CaptureOptions,
 ): Promise<Captured> {
   return new Promise((resolve) => {
-    const reader = inflight.enter(request)
-    const chunks: Buffer[] = []
-    const onData = (chunk: Buffer): void => {
-      chunks.push(chunk)
-      reader.add(chunk.length)
+    const pieces = createPieces()
+    let length = 0
+    const reader = inflight.enter(request, announced, () =>
+      settle({ kind: 'failed', reason: 'body_too_slow', detail: 'Others waited for its room (`maxInflightBytes`).' }),
+    )
+    let cancelDeadline = clock.setTimer(onDeadline, bodyTimeoutMs)
+    function onDeadline(): void {
+      const waitedMs = inflight.waitedMs(reader)
+      if (waitedMs > 0) cancelDeadline = clock.setTimer(onDeadline, waitedMs)
+      else settle({ kind: 'failed', reason: 'body_too_slow' })
     }
-    // raw-body takes a stream that closes without a word for one that will still say something.
-    const onClose = (): void => settle({ kind: 'failed', reason: 'body_incomplete' })
-    const cancelDeadline = clock.setTimer(() => settle({ kind: 'failed', reason: 'body_too_slow' }), bodyTimeoutMs)
+    function onData(piece: Buffer): void {
+      length += piece.length
+      if (length > maxBodyBytes) {
+        settle({ kind: 'failed', reason: 'body_too_large' })
+        return
+      }
+      pieces.add(piece)
+      inflight.add(reader, piece.length)
+    }
+    function onEnd(): void {
+      if (announced !== undefined && announced !== length) settle({ kind: 'failed', reason: 'body_incomplete' })
+      else settle(exact(pieces.whole()))
+    }
+    function onGone(): void {
+      // A client that left after its last byte has sent a whole callback.
+      const rest = unreadRest(request, pieces)
+      settle(
+        rest === undefined || rest.length > maxBodyBytes ? { kind: 'failed', reason: 'body_incomplete' } : exact(rest),
+      )
+    }
     /** May be called again by whatever ends later; the first call decides. */
     function settle(captured: Captured): void {
       cancelDeadline()
       request.off('data', onData)
-      request.off('close', onClose)
-      reader.release()
-      // A client that left after its last byte has sent a whole callback.
-      const rest =
-        captured.kind === 'failed' && captured.reason === 'body_incomplete' ? unreadRest(request, chunks) : undefined
-      resolve(rest === undefined ? captured : exact(rest))
+      request.off('end', onEnd)
+      request.off('error', onGone)
+      request.off('close', onGone)
+      inflight.release(reader)
+      resolve(captured)
     }
-    request.on('close', onClose)
-    getRawBody(request, { limit: maxBodyBytes, length: announced ?? null }, (error: RawBodyError | null, bytes) => {
-      settle(error ? { kind: 'failed', reason: reasonOf(error) } : exact(bytes))
-    })
-    // After raw-body's own listener: adding the first one sets the stream going.
+    request.on('end', onEnd)
+    request.on('error', onGone)
+    request.on('close', onGone)
     request.on('data', onData)
     // Somebody before us may have paused it to look something up.
     request.resume()
@@ -109,11 +128,10 @@ function parseOrUndefined(text: string): unknown {
 }
 
 /** The whole body of a request whose client has gone, where all of it had arrived; its end is still in the stream. */
-function unreadRest(request: IncomingMessage, chunks: readonly Buffer[]): Buffer | undefined {
+function unreadRest(request: IncomingMessage, pieces: Pieces): Buffer | undefined {
   if (!request.complete) return undefined
-  const parts = [...chunks]
-  for (let part: unknown = request.read(); part instanceof Buffer; part = request.read()) parts.push(part)
-  const bytes = Buffer.concat(parts)
+  for (let piece: unknown = request.read(); piece instanceof Buffer; piece = request.read()) pieces.add(piece)
+  const bytes = pieces.whole()
   const announced = announcedLength(request)
   return announced === undefined || announced === bytes.length ? bytes : undefined
 }
@@ -121,10 +139,6 @@ function unreadRest(request: IncomingMessage, chunks: readonly Buffer[]): Buffer
 function announcedLength(request: IncomingMessage): number | undefined {
   const text = request.headers['content-length']
   return text === undefined ? undefined : Number(text)
-}
-
-function reasonOf(error: { readonly type?: string }): CaptureFailure {
-  return error.type === 'entity.too.large' ? 'body_too_large' : 'body_incomplete'
 }
 
 function failed(reason: CaptureFailure): Promise<Captured> {

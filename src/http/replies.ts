@@ -12,7 +12,11 @@ export const ANSWERS = {
   body_incomplete: { status: 400, code: 'body_incomplete', when: 'The body ended before its announced length.' },
   not_authentic: { status: 401, code: 'not_authentic', when: 'No proof holds that the policy of this URL accepts.' },
   method_not_allowed: { status: 405, code: 'method_not_allowed', when: 'Not a POST; `Allow: POST` says so.' },
-  body_too_slow: { status: 408, code: 'body_too_slow', when: 'The body took longer than `bodyTimeoutMs`.' },
+  body_too_slow: {
+    status: 408,
+    code: 'body_too_slow',
+    when: 'The body took longer than `bodyTimeoutMs`, or all but stood still while others waited for room.',
+  },
   body_too_large: { status: 413, code: 'body_too_large', when: 'The body is larger than `maxBodyBytes`.' },
   content_encoding: {
     status: 415,

@@ -1,0 +1,174 @@
+/** Near `maxInflightBytes`: small bodies never wait, large ones wait for their turn, and who only holds room has to go. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { receiving } from '../support/receiving.ts'
+import { connect, head, keyedText, postUnsigned } from '../support/wire.ts'
+
+type Wire = Awaited<ReturnType<typeof connect>>
+
+const POLL = { timeout: 20_000, interval: 10 }
+const LONG_MS = 60_000
+const BODY_BYTES = 100_000
+/** Room for ten such bodies. */
+const MAX_INFLIGHT_BYTES = 1_000_000
+/** Far more than there is room for. */
+const MANY = 50
+
+/** Sends so much of a large body and then nothing. */
+async function stranger(url: string, bytes: number): Promise<Wire> {
+  const wire = await connect(url)
+  wire.write(head(`Content-Length: ${BODY_BYTES}`), 'x'.repeat(bytes))
+  return wire
+}
+
+function strangers(url: string, bytes: number, count = MANY): Promise<readonly Wire[]> {
+  return Promise.all(Array.from({ length: count }, () => stranger(url, bytes)))
+}
+
+function largeText(messageId = 'm-1'): string {
+  const empty = keyedText({ messageId, filler: '' })
+  return keyedText({ messageId, filler: 'x'.repeat(BODY_BYTES - empty.length) })
+}
+
+/** The time stands still but where a test lets it pass, so that what happens without is no matter of luck. */
+async function nearTheBound(options: { readonly bodyTimeoutMs?: number } = {}) {
+  const clock = fakeClock()
+  const service = await receiving({ clock, maxInflightBytes: MAX_INFLIGHT_BYTES, ...options })
+  async function passTimeUntil(isTrue: () => boolean): Promise<void> {
+    await expect
+      .poll(async () => {
+        await clock.advance(100)
+        return isTrue()
+      }, POLL)
+      .toBe(true)
+  }
+  return { ...service, clock, passTimeUntil }
+}
+
+test('small bodies do not wait for large ones that have come to a stand', { timeout: LONG_MS }, async () => {
+  const { url, errors } = await nearTheBound()
+  await strangers(url, BODY_BYTES - 1)
+  const answers = Array.from({ length: 20 }, (_, index) => postUnsigned(url, keyedText({ messageId: `m-${index}` })))
+  expect(await Promise.all(answers)).toEqual(Array(20).fill(204))
+  expect(errors).toEqual([])
+})
+
+test(
+  'a large body gets the room of those that send no more, which are answered 408',
+  { timeout: LONG_MS },
+  async () => {
+    const { url, errors, passTimeUntil } = await nearTheBound()
+    const wires = await strangers(url, BODY_BYTES - 1)
+    const answer = postUnsigned(url, largeText())
+    await passTimeUntil(() => errors.length > 0)
+    expect(await answer).toBe(204)
+    expect(errors.length).toBeLessThan(MANY)
+    for (const error of errors) {
+      expect(error).toMatchObject({ code: 'body_too_slow', status: 408 })
+      expect(error.message).toContain('maxInflightBytes')
+    }
+    const closed: string[] = []
+    for (const wire of wires) void wire.closed.then((text) => closed.push(text))
+    await expect.poll(() => closed.length, POLL).toBe(errors.length)
+    for (const text of closed) expect(text).toMatch(/^HTTP\/1.1 408 [^]*connection: close/i)
+  },
+)
+
+test('one that sends a byte now and then goes like one that sends none', { timeout: LONG_MS }, async () => {
+  const { url, errors, clock } = await nearTheBound()
+  const wires = await strangers(url, BODY_BYTES - 1_000)
+  const answer = postUnsigned(url, largeText())
+  await expect
+    .poll(async () => {
+      for (const wire of wires) wire.write('x')
+      await clock.advance(100)
+      return errors.length
+    }, POLL)
+    .toBeGreaterThan(0)
+  expect(await answer).toBe(204)
+})
+
+test('large bodies far beyond the bound are all taken, however they come', { timeout: LONG_MS }, async () => {
+  const { url, errors, receiver } = await nearTheBound()
+  const wires = await Promise.all(Array.from({ length: MANY }, () => connect(url)))
+  const bodies = wires.map((_, index) => largeText(`m-${index}`))
+  for (const [index, wire] of wires.entries()) {
+    const length = index % 2 === 0 ? `Content-Length: ${BODY_BYTES}` : 'Transfer-Encoding: chunked'
+    const body = bodies[index] ?? ''
+    const sent = index % 2 === 0 ? body : `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+    wire.write(head(length), sent.slice(0, 60_000))
+    // The rest comes when the bound has been met, from the last one first.
+    bodies[index] = sent.slice(60_000)
+  }
+  for (const [index, wire] of [...wires.entries()].reverse()) {
+    await new Promise((resolve) => setImmediate(resolve))
+    wire.write(bodies[index] ?? '')
+  }
+  expect(await Promise.all(wires.map((wire) => wire.answers()))).toEqual(wires.map(() => [204]))
+  expect(errors).toEqual([])
+  expect(await receiver.stats()).toMatchObject({ taken: MANY, duplicates: 0 })
+})
+
+test('the time for which a body had to wait does not count', { timeout: LONG_MS }, async () => {
+  const { url, clock, errors, passTimeUntil } = await nearTheBound({ bodyTimeoutMs: 800 })
+  await strangers(url, BODY_BYTES - 1)
+  const wire = await connect(url)
+  const body = largeText()
+  wire.write(head(`Content-Length: ${BODY_BYTES}`), body.slice(0, 90_000))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  // The strangers that were read go for their time; this one's own was not to begin yet.
+  await clock.advance(800)
+  await expect.poll(() => errors.length, POLL).toBeGreaterThan(0)
+  wire.write(body.slice(90_000))
+  let statuses: readonly number[] = []
+  void wire.answers().then((answers) => (statuses = answers))
+  await passTimeUntil(() => statuses.length > 0)
+  expect(statuses).toEqual([204])
+})
+
+test('where room is not short, a slow body has its bodyTimeoutMs', async () => {
+  const { url, clock, errors } = await nearTheBound()
+  const wires = await strangers(url, BODY_BYTES - 1, 8)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  await clock.advance(9_900)
+  expect(errors).toEqual([])
+  await clock.advance(200)
+  expect(await Promise.all(wires.map((wire) => wire.answers()))).toEqual(wires.map(() => [408]))
+  for (const { message } of errors) expect(message).not.toContain('maxInflightBytes).')
+})
+
+test('who goes away while it waits leaves its room to others', { timeout: LONG_MS }, async () => {
+  const { url } = await nearTheBound()
+  const wires = await strangers(url, BODY_BYTES - 1)
+  const answer = postUnsigned(url, largeText())
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  for (const wire of wires) wire.socket.destroy()
+  expect(await answer).toBe(204)
+})
+
+test('a body in pieces of one byte takes little more memory than its bytes', { timeout: LONG_MS }, async () => {
+  const { url, server } = await receiving()
+  const [count, bytes] = [10, 20_000]
+  let received = 0
+  server.prependListener('request', (request) => {
+    request.on('data', (piece: Buffer) => (received += piece.length))
+    request.pause()
+  })
+  const before = memoryBytes()
+  const wires = await Promise.all(Array.from({ length: count }, () => connect(url)))
+  for (const wire of wires) wire.write(head('Transfer-Encoding: chunked'), '1\r\nx\r\n'.repeat(bytes))
+  await expect.poll(() => received, POLL).toBe(count * bytes)
+  // A piece by itself takes some 200 bytes.
+  expect(memoryBytes() - before).toBeLessThan(20 * count * bytes)
+})
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+function memoryBytes(): number {
+  collect()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
