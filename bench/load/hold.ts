@@ -1,33 +1,83 @@
-/** Connections of clients that are slow: all but the last bytes of a body are sent, and then nothing more. */
-import { once } from 'node:events'
-import { connect } from 'node:net'
+/** Strangers that fill a server: each sends a body in its own time, never the last byte, and comes again when it is cut off. */
+import { connect, type Socket } from 'node:net'
 import { PATH } from './secrets.ts'
 
-interface Held {
-  release(): void
+/** How a stranger sends. */
+export interface Pace {
+  /** At once. */
+  readonly firstBytes: number
+  /** Then so many at a time. */
+  readonly pieceBytes: number
+  /** 0: nothing more. */
+  readonly everyMs: number
 }
 
-/** How long the bytes may take to get as far as the server lets them. */
-const SENDING_MS = 3_000
+export interface Holding {
+  readonly port: number
+  readonly connections: number
+  readonly bodyBytes: number
+  readonly pace: Pace
+}
 
-export async function holdConnections(port: number, count: number, bodyBytes: number): Promise<Held> {
-  const request = Buffer.concat([
-    Buffer.from(`POST ${PATH} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${bodyBytes}\r\n\r\n`),
-    Buffer.alloc(bodyBytes - 1, 0x20),
-  ])
-  const sockets = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const socket = connect({ port, host: '127.0.0.1' })
-      socket.on('error', () => {})
-      await once(socket, 'connect')
-      socket.write(request)
-      return socket
-    }),
-  )
-  await new Promise((resolve) => setTimeout(resolve, SENDING_MS))
+export interface Held {
+  /** Lets go; how often a stranger was cut off. */
+  release(): number
+}
+
+/** Not all at once, so that the server's backlog of new connections is not what is measured. */
+const OPENED_AT_ONCE = 50
+const OPENED_EVERY_MS = 20
+
+export function holdConnections({ port, connections, bodyBytes, pace }: Holding): Held {
+  const { firstBytes, pieceBytes, everyMs } = pace
+  const head = Buffer.from(`POST ${PATH} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${bodyBytes}\r\n\r\n`)
+  const body = Buffer.alloc(bodyBytes - 1, 0x20)
+  const timers = new Set<NodeJS.Timeout>()
+  const sockets = new Set<Socket>()
+  let cutOff = 0
+  let released = false
+
+  function open(): void {
+    if (released) return
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    let sent = firstBytes
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.resume()
+    socket.once('connect', () => {
+      socket.write(head)
+      socket.write(body.subarray(0, sent))
+      if (everyMs === 0) return
+      const timer = setInterval(() => {
+        socket.write(body.subarray(sent, (sent += pieceBytes)))
+        if (sent >= body.length) clearInterval(timer)
+      }, everyMs)
+      timers.add(timer)
+      socket.once('close', () => {
+        clearInterval(timer)
+        timers.delete(timer)
+      })
+    })
+    socket.once('close', () => {
+      sockets.delete(socket)
+      if (!released) cutOff += 1
+      open()
+    })
+  }
+
+  let opened = 0
+  const opening = setInterval(() => {
+    for (let more = 0; more < OPENED_AT_ONCE && opened < connections; more += 1, opened += 1) open()
+    if (opened === connections) clearInterval(opening)
+  }, OPENED_EVERY_MS)
+
   return {
-    release: () => {
+    release() {
+      released = true
+      clearInterval(opening)
+      for (const timer of timers) clearInterval(timer)
       for (const socket of sockets) socket.destroy()
+      return cutOff
     },
   }
 }

@@ -1,7 +1,8 @@
 /** The load as the benchmark's programs see it. */
 import { ask } from '../processes/asking.ts'
 import { CORES, startPinned, type Core } from '../processes/pinned.ts'
-import type { Holding, LoadQuestion, LoadResult, Made } from './process.ts'
+import type { Holding } from './hold.ts'
+import type { LoadQuestion, LoadResult, Made, Released } from './process.ts'
 import type { ReportsWanted } from './requests.ts'
 
 interface Load {
@@ -13,9 +14,10 @@ interface Load {
       readonly ports: readonly number[]
     },
   ): Promise<LoadResult>
-  /** Opens connections that send all of a body but its last byte, until they are released. */
-  hold(how: { readonly port: number; readonly connections: number; readonly bodyBytes: number }): Promise<void>
-  release(): Promise<void>
+  /** Opens connections of strangers, until they are released. */
+  hold(how: Holding): Promise<void>
+  /** How often one of them was cut off. */
+  release(): Promise<number>
   stop(): void
 }
 
@@ -26,12 +28,10 @@ export function startLoad(core: Core = CORES.load): Load {
       await ask<Made>(child, { make: wanted } satisfies LoadQuestion)
     },
     send: ({ ports, ...how }) => ask<LoadResult>(child, { ...how, sendTo: ports } satisfies LoadQuestion),
-    async hold({ port, ...how }) {
-      await ask<Holding>(child, { ...how, hold: port } satisfies LoadQuestion)
+    async hold(how) {
+      await ask<Released>(child, { hold: how } satisfies LoadQuestion)
     },
-    async release() {
-      await ask<Holding>(child, { release: true } satisfies LoadQuestion)
-    },
+    release: async () => (await ask<Released>(child, { release: true } satisfies LoadQuestion)).cutOff,
     stop: () => void child.kill(),
   }
 }

@@ -1,5 +1,5 @@
 /** The load, a process of its own: makes reports, signs them for whoever is next, sends them. */
-import { holdConnections } from './hold.ts'
+import { holdConnections, type Held, type Holding } from './hold.ts'
 import { answerQuestions } from '../processes/asking.ts'
 import { makeReports, requestOf, type Report, type ReportsWanted } from './requests.ts'
 import type { SchemeName } from './schemes.ts'
@@ -16,15 +16,16 @@ export type LoadQuestion =
       readonly expect: number
       readonly rate?: number | undefined
     }
-  | { readonly hold: number; readonly connections: number; readonly bodyBytes: number }
+  | { readonly hold: Holding }
   | { readonly release: true }
 
 export interface Made {
   readonly made: number
 }
 
-export interface Holding {
-  readonly holding: boolean
+export interface Released {
+  /** How often a stranger was cut off since it was told to hold. */
+  readonly cutOff: number
 }
 
 export interface LoadResult {
@@ -32,15 +33,16 @@ export interface LoadResult {
   readonly lastAnswerAtMs: number
   readonly p50Ms: number
   readonly p99Ms: number
+  readonly maxMs: number
   readonly cpuShare: number
 }
 
-let held: { release(): void } | undefined
+let held: Held | undefined
 let reports: readonly Report[] = []
 /** Signed once a round, also where several contenders share a sender. */
 const signed = new Map<SchemeName, readonly Buffer[]>()
 
-answerQuestions(async (asked): Promise<Made | LoadResult | Holding> => {
+answerQuestions(async (asked): Promise<Made | LoadResult | Released> => {
   // Only `load.ts` asks.
   const question = asked as LoadQuestion
   if ('make' in question) {
@@ -49,12 +51,11 @@ answerQuestions(async (asked): Promise<Made | LoadResult | Holding> => {
     return { made: reports.length }
   }
   if ('hold' in question) {
-    held = await holdConnections(question.hold, question.connections, question.bodyBytes)
-    return { holding: true }
+    held = holdConnections(question.hold)
+    return { cutOff: 0 }
   }
   if ('release' in question) {
-    held?.release()
-    return { holding: false }
+    return { cutOff: held?.release() ?? 0 }
   }
   const { sendTo: ports, scheme } = question
   const requests = signed.get(scheme) ?? reports.map((report) => requestOf(report, scheme))
@@ -63,5 +64,5 @@ answerQuestions(async (asked): Promise<Made | LoadResult | Holding> => {
   globalThis.gc?.()
   const { latenciesMs, ...sent } = await sendAll(requests, { ...question, ports })
   const at = (share: number): number => latenciesMs[Math.ceil(latenciesMs.length * share) - 1] ?? NaN
-  return { ...sent, p50Ms: at(0.5), p99Ms: at(0.99) }
+  return { ...sent, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
 })

@@ -1,39 +1,142 @@
-/** What do a thousand slow clients cost in memory, each with a large body under way? */
+/** What do strangers with slow, large bodies cost the callbacks of others, and in memory? */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pace } from '../load/hold.ts'
 import { startLoad } from '../load/load.ts'
 import { mebibytes } from '../report/format.ts'
 import type { Report } from '../report/report.ts'
 import { startServer } from '../server/server.ts'
 import type { Settings } from '../settings.ts'
 
-const CONNECTIONS = 1_000
-const QUICK_CONNECTIONS = 50
-const BODY_BYTES = 256 * 1_024
+const BODY_BYTES = 250_000
+const STRANGERS = [300, 1_000]
+const QUICK_STRANGERS = [50]
 
-export async function runSlow({ quick }: Settings): Promise<Report> {
-  const connections = quick ? QUICK_CONNECTIONS : CONNECTIONS
-  const load = startLoad()
+/** Each by itself; none ever sends its last byte, and who is cut off comes again at once. */
+const PACES: Readonly<Record<string, Pace>> = {
+  nobody: { firstBytes: 0, pieceBytes: 0, everyMs: 0 },
+  '25 KB/s': { firstBytes: 0, pieceBytes: 2_500, everyMs: 100 },
+  '40 KB/s': { firstBytes: 0, pieceBytes: 4_000, everyMs: 100 },
+  'all at once and silence': { firstBytes: BODY_BYTES - 1, pieceBytes: 0, everyMs: 0 },
+  'one piece and silence': { firstBytes: 65_536, pieceBytes: 0, everyMs: 0 },
+  'now and then a piece': { firstBytes: 65_536, pieceBytes: 32_768, everyMs: 1_500 },
+  'a byte now and then': { firstBytes: 20_000, pieceBytes: 1, everyMs: 90 },
+}
+
+/** Callbacks meanwhile: of about 300 bytes, and large ones. */
+const SMALL = { rate: 100, seconds: 10, connections: 100, bodyBytes: undefined }
+const LARGE = { rate: 2, seconds: 10, connections: 20, bodyBytes: 200_000 }
+const QUICK_SECONDS = 2
+/** So that the strangers hold what they can when the first callback comes. */
+const AHEAD_MS = 3_000
+const WEIGHED_EVERY_MS = 100
+
+export async function runSlow({ quick, only }: Settings): Promise<Report> {
+  const measured: Measured[] = []
+  for (const strangers of quick ? QUICK_STRANGERS : STRANGERS)
+    for (const pace of Object.keys(PACES))
+      if (only === undefined || only.includes(pace)) measured.push(await measure(strangers, pace, quick))
+  return {
+    title: 'Slow strangers',
+    notes: [
+      `Each stranger sends a body of ${BODY_BYTES} bytes but the last one at its pace, and comes again when it is cut off.`,
+      `Meanwhile come ${SMALL.rate} callbacks of about 300 bytes and ${LARGE.rate} of ${LARGE.bodyBytes} bytes a second, and all of them ` +
+        'must be answered 204. RSS is the most that was seen above what it was before, with garbage; held is what buffers hold at the end, without. `maxInflightBytes` is 64 MiB.',
+      'Targets: small ones within 200 ms (p99), none above 1 s.',
+    ],
+    tables: [
+      {
+        head: [
+          'pace',
+          'strangers',
+          'p50 ms',
+          'p99 ms',
+          'max ms',
+          'large p50',
+          'large max',
+          'RSS MiB',
+          'held MiB',
+          'cut off/s',
+        ],
+        rows: measured.map(({ pace, strangers, small, large, rssBytes, heldBytes, cutOffPerSecond }) => [
+          pace,
+          String(strangers),
+          ...[small.p50Ms, small.p99Ms, small.maxMs, large.p50Ms, large.maxMs].map((ms) => ms.toFixed(1)),
+          `+${mebibytes(rssBytes)}`,
+          mebibytes(heldBytes),
+          cutOffPerSecond.toFixed(0),
+        ]),
+      },
+    ],
+    data: measured,
+  }
+}
+
+interface Latencies {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+interface Measured {
+  readonly pace: string
+  readonly strangers: number
+  readonly small: Latencies
+  readonly large: Latencies
+  readonly rssBytes: number
+  readonly heldBytes: number
+  readonly cutOffPerSecond: number
+}
+
+async function measure(strangers: number, pace: string, quick: boolean): Promise<Measured> {
+  const [holding, small, large] = [startLoad(), startLoad(), startLoad()]
   const server = await startServer('node-http-memory')
+  const weighing = new AbortController()
   try {
+    const callbacks = [
+      { load: small, ...SMALL, seconds: quick ? QUICK_SECONDS : SMALL.seconds },
+      { load: large, ...LARGE, seconds: quick ? QUICK_SECONDS : LARGE.seconds },
+    ] as const
+    for (const { load, rate, seconds, bodyBytes } of callbacks) await load.make({ count: rate * seconds, bodyBytes })
     const before = await server.settled(0, { gc: true })
-    await load.hold({ port: server.port, connections, bodyBytes: BODY_BYTES })
-    const during = await server.settled(0, { gc: true })
-    await load.release()
-    const rows = (['rssBytes', 'heapBytes', 'bufferBytes'] as const).map((figure) => [
-      figure.replace('Bytes', ''),
-      mebibytes(before[figure]),
-      mebibytes(during[figure]),
-    ])
+    let rssBytes = before.rssBytes
+    const weighed = (async () => {
+      while (!weighing.signal.aborted) {
+        rssBytes = Math.max(rssBytes, (await server.weigh()).rssBytes)
+        await sleep(WEIGHED_EVERY_MS)
+      }
+    })()
+    const startedAtMs = performance.now()
+    const how = PACES[pace] ?? { firstBytes: 0, pieceBytes: 0, everyMs: 0 }
+    await holding.hold({
+      port: server.port,
+      connections: pace === 'nobody' ? 0 : strangers,
+      bodyBytes: BODY_BYTES,
+      pace: how,
+    })
+    await sleep(AHEAD_MS)
+    const [ofSmall, ofLarge] = await Promise.all(
+      callbacks.map(({ load, rate, connections }) =>
+        load.send({ ports: [server.port], scheme: 'service', connections, expect: 204, rate }),
+      ),
+    )
+    weighing.abort()
+    await weighed
+    const held = (await server.weigh({ gc: true })).bufferBytes - before.bufferBytes
+    const cutOff = await holding.release()
+    const seconds = (performance.now() - startedAtMs) / 1_000
+    if (ofSmall === undefined || ofLarge === undefined) throw new Error('Both kinds are sent.')
     return {
-      title: 'Memory of slow connections',
-      notes: [
-        `${connections} connections, each with all but the last byte of a body of ${BODY_BYTES / 1_024} KiB: ` +
-          `${mebibytes(connections * BODY_BYTES)} MiB in all. Reading pauses at \`maxInflightBytes\`, 64 MiB by default.`,
-      ],
-      tables: [{ head: ['MiB of the server', 'before', 'during'], rows }],
-      data: { connections, bodyBytes: BODY_BYTES, before, during },
+      pace,
+      strangers,
+      small: ofSmall,
+      large: ofLarge,
+      rssBytes: rssBytes - before.rssBytes,
+      heldBytes: held,
+      cutOffPerSecond: cutOff / seconds,
     }
   } finally {
-    load.stop()
+    weighing.abort()
+    for (const load of [holding, small, large]) load.stop()
     await server.close()
   }
 }

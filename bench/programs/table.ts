@@ -25,7 +25,7 @@ export const PROGRAMS = {
   'body-size': { what: 'Cost against the size of the body.', run: runBodySize },
   connections: { what: 'Cost against the number of connections.', run: runConnections },
   handlers: { what: 'Cost against the number of handlers.', run: runHandlers },
-  slow: { what: 'Memory of a thousand slow connections.', run: runSlow },
+  slow: { what: 'What strangers with slow, large bodies cost others, and in memory.', run: runSlow },
   against: { what: 'This checkout beside another one, built, in the folder --checkout.', run: runAgainst },
   micro: { what: 'Each step of the pipeline alone: microseconds and bytes.', run: runMicro },
 } as const satisfies Readonly<Record<string, Program>>

@@ -12,6 +12,8 @@ export type ServerQuestion =
   | { readonly settled: number; readonly gc: boolean }
   /** Waits for the end of all of them, and asks how many of them this process has handled since its start. */
   | { readonly share: true }
+  /** Weighs as it is, whatever is under way. */
+  | { readonly weigh: true; readonly gc: boolean }
   | { readonly close: true; readonly remove: boolean }
 
 export interface Listening {
@@ -61,6 +63,10 @@ answerQuestions(async (asked): Promise<Listening | Share | ServerState | Closed>
     await running.close(question)
     return { closed: true }
   }
+  if ('weigh' in question) {
+    if (question.gc) globalThis.gc?.()
+    return state()
+  }
   await running.settle()
   if ('share' in question) return { handled: tally.handled }
   if (tally.handled !== question.settled)
@@ -69,6 +75,10 @@ answerQuestions(async (asked): Promise<Listening | Share | ServerState | Closed>
     globalThis.gc?.()
     await sleep(process.memoryUsage().heapUsed / SWEPT_BYTES_A_MS)
   }
+  return state()
+})
+
+function state(): ServerState {
   const { user, system } = process.cpuUsage()
   const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
   const lastHandledAtMs = tally.handled === 0 ? 0 : sharedNowMs() - tally.sinceLastMs
@@ -79,4 +89,4 @@ answerQuestions(async (asked): Promise<Listening | Share | ServerState | Closed>
     heapBytes: heapUsed,
     bufferBytes: arrayBuffers,
   }
-})
+}

@@ -13,6 +13,8 @@ export interface ServerHandle {
   settled(handled: number, options?: { readonly gc?: boolean }): Promise<ServerState>
   /** Waits for the handlers of whatever was taken, by this process or others; resolves to how many ran in this one. */
   handled(): Promise<number>
+  /** As it is now, whatever is under way. */
+  weigh(options?: { readonly gc?: boolean }): Promise<ServerState>
   /** `remove`: and takes away what it kept, which no other process uses. Default true. */
   close(options?: { readonly remove: boolean }): Promise<void>
 }
@@ -45,6 +47,7 @@ export async function startServer(
     settled: (handled, { gc = false } = {}) =>
       ask<ServerState>(child, { settled: handled, gc } satisfies ServerQuestion),
     handled: async () => (await ask<Share>(child, { share: true } satisfies ServerQuestion)).handled,
+    weigh: ({ gc = false } = {}) => ask<ServerState>(child, { weigh: true, gc } satisfies ServerQuestion),
     async close({ remove } = { remove: true }) {
       try {
         await ask<Closed>(child, { close: true, remove } satisfies ServerQuestion)
