@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { fakeClock } from '../support/fake-clock.ts'
+import { atRest, fakeClock } from '../support/fake-clock.ts'
 import { receiving } from '../support/receiving.ts'
 import { connect, head, keyedText, postUnsigned } from '../support/wire.ts'
 
@@ -36,6 +36,13 @@ function largeText(messageId = 'm-1'): string {
 async function nearTheBound(options: { readonly bodyTimeoutMs?: number } = {}) {
   const clock = fakeClock()
   const service = await receiving({ clock, maxInflightBytes: MAX_INFLIGHT_BYTES, ...options })
+  let requests = 0
+  service.server.on('request', () => (requests += 1))
+  /** Until so many requests have begun, and what came with them was read. */
+  async function begun(count: number): Promise<void> {
+    await expect.poll(() => requests, POLL).toBe(count)
+    await atRest()
+  }
   async function passTimeUntil(isTrue: () => boolean): Promise<void> {
     await expect
       .poll(async () => {
@@ -44,7 +51,7 @@ async function nearTheBound(options: { readonly bodyTimeoutMs?: number } = {}) {
       }, POLL)
       .toBe(true)
   }
-  return { ...service, clock, passTimeUntil }
+  return { ...service, clock, begun, passTimeUntil }
 }
 
 test('small bodies do not wait for large ones that have come to a stand', { timeout: LONG_MS }, async () => {
@@ -112,12 +119,12 @@ test('large bodies far beyond the bound are all taken, however they come', { tim
 })
 
 test('the time for which a body had to wait does not count', { timeout: LONG_MS }, async () => {
-  const { url, clock, errors, passTimeUntil } = await nearTheBound({ bodyTimeoutMs: 800 })
+  const { url, clock, errors, begun, passTimeUntil } = await nearTheBound({ bodyTimeoutMs: 800 })
   await strangers(url, BODY_BYTES - 1)
   const wire = await connect(url)
   const body = largeText()
   wire.write(head(`Content-Length: ${BODY_BYTES}`), body.slice(0, 90_000))
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await begun(MANY + 1)
   // The strangers that were read go for their time; this one's own was not to begin yet.
   await clock.advance(800)
   await expect.poll(() => errors.length, POLL).toBeGreaterThan(0)
@@ -129,9 +136,9 @@ test('the time for which a body had to wait does not count', { timeout: LONG_MS 
 })
 
 test('where room is not short, a slow body has its bodyTimeoutMs', async () => {
-  const { url, clock, errors } = await nearTheBound()
+  const { url, clock, errors, begun } = await nearTheBound()
   const wires = await strangers(url, BODY_BYTES - 1, 8)
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await begun(8)
   await clock.advance(9_900)
   expect(errors).toEqual([])
   await clock.advance(200)
@@ -140,10 +147,10 @@ test('where room is not short, a slow body has its bodyTimeoutMs', async () => {
 })
 
 test('who goes away while it waits leaves its room to others', { timeout: LONG_MS }, async () => {
-  const { url } = await nearTheBound()
+  const { url, begun } = await nearTheBound()
   const wires = await strangers(url, BODY_BYTES - 1)
   const answer = postUnsigned(url, largeText())
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await begun(MANY + 1)
   for (const wire of wires) wire.socket.destroy()
   expect(await answer).toBe(204)
 })
