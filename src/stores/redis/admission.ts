@@ -43,7 +43,7 @@ interface Admitted {
 }
 
 export function createAdmission({ engine, unanswered, announce, onWork }: AdmissionOptions): Admitting {
-  const { redis, retention, timeFor } = engine
+  const { redis, retention, timeFor, damage } = engine
 
   async function admitCall(
     { name, keys, members }: Call<NewEvent>,
@@ -57,7 +57,9 @@ export function createAdmission({ engine, unanswered, announce, onWork }: Admiss
       args.push(key, messageKey, id, order, final ? 1 : 0, step, awaits, Math.round(gapUntilMs - nowMs))
       args.push(events.has(item) ? 1 : 0, encodeRecord(record), raw)
     }
-    return list(await redis.run(admitScript, keys, args)).map((reply) => {
+    const [answers, notes] = list(await redis.run(admitScript, keys, args))
+    damage.tell(notes)
+    return list(answers).map((reply) => {
       const [outcome, token] = list(reply)
       const admission = ADMISSIONS[integer(orThrow(outcome))]
       if (admission === undefined) throw new TypeError('The script answered with something else than an admission.')

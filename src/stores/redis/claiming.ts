@@ -1,5 +1,6 @@
 /** Handing events over: a look at what is due everywhere, then a lease on the longest due. */
-import type { Claim, ClaimRequest, ClaimResult } from '../../inbox/store.ts'
+import { MessagingWebhooksError } from '../../errors.ts'
+import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../../inbox/store.ts'
 import { callsFor, type Call } from './calls.ts'
 import type { Reply } from './clients/connection.ts'
 import { decodePayload } from './encoding.ts'
@@ -17,6 +18,8 @@ const claimScript = script(CLAIM)
 /** Others take what was seen here: after so many looks the dispatcher asks again by itself. */
 const MOST_LOOKS = 5
 
+type Unreadable = Omit<Claim, 'record'>
+
 /** A message in a due set. */
 interface Entry {
   readonly messageKey: string
@@ -27,13 +30,17 @@ interface Entry {
 export function createClaiming(
   engine: Engine,
   unanswered: Unanswered,
+  settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly boolean[]>,
 ): (request: ClaimRequest) => Promise<ClaimResult> {
-  const { redis, partitions, timeFor } = engine
+  const { redis, partitions, retention, timeFor, damage } = engine
 
   async function peek(keys: Keys, nowMs: number, most: number): Promise<readonly (readonly Entry[])[]> {
     const [serverNow, ...sets] = list(await redis.run(peekScript, keys, [timeFor(nowMs), most]))
     const serverNowMs = integer(serverNow)
-    return sets.map((set) => entriesOf(set, serverNowMs))
+    // What is not of this partition is no message of ours; prune takes it out.
+    return sets.map((set, at) =>
+      entriesOf(set, serverNowMs).filter(({ messageKey }) => partitions.dueKeyOf(messageKey) === keys[at]),
+    )
   }
 
   /** One more than are wanted says what comes next; what is ours may stand before it, and then we look further. */
@@ -67,13 +74,42 @@ export function createClaiming(
   ): Promise<readonly Claim[]> {
     const asked = members.map(({ item, name, key }) => ({ key, messageKey: item.messageKey, name: item.name ?? name }))
     const fields = asked.flatMap(({ key, messageKey, name }) => [key, messageKey, name])
+    let reply: Reply
     try {
-      const args = [timeFor(nowMs), Math.round(leaseUntilMs - nowMs), ...fields]
-      return list(await redis.run(claimScript, keys, args)).map(readClaim)
+      const args = [timeFor(nowMs), Math.round(leaseUntilMs - nowMs), retention.deadLetterMs, ...fields]
+      reply = await redis.run(claimScript, keys, args)
     } catch (error) {
       unanswered.add(asked.map(({ messageKey, name }) => ({ messageKey, name, leaseUntilMs })))
       throw error
     }
+    const [found, notes] = list(reply)
+    damage.tell(notes)
+    const claims: Claim[] = []
+    const unreadable: Unreadable[] = []
+    for (const each of list(found)) {
+      const { record, json: _, ...claim } = readClaim(each)
+      if (record === undefined) unreadable.push(claim)
+      else claims.push({ ...claim, record })
+    }
+    if (unreadable.length > 0) await setAside(unreadable, nowMs)
+    return claims
+  }
+
+  /** What it holds stays as it is: the dead letter shows what can be read of it. */
+  async function setAside(unreadable: readonly Unreadable[], nowMs: number): Promise<void> {
+    const errors = unreadable.map(({ id }) => new MessagingWebhooksError('event_damaged', `It is e of event ${id}.`))
+    const settlements = unreadable.map(({ id, messageKey, token }, at): Settlement => ({
+      id,
+      messageKey,
+      token,
+      outcome: 'dead',
+      error: errors[at]?.message ?? '',
+    }))
+    const held = await settle(settlements, nowMs).catch(() => {
+      // The server is away: the leases run out, and it is met once more.
+      return unreadable.map(() => false)
+    })
+    damage.tell(unreadable.filter((_, at) => held[at] === true).map(({ id }) => ['event_damaged', id, 'e']))
   }
 
   /** What a connection that broke kept from us is not left to run out with its lease. */
@@ -105,7 +141,8 @@ export function createClaiming(
       const found = valuesOf(results).flat()
       claims.push(...found)
       if (found.length < wanted.length && looks < MOST_LOOKS && !results.some(isFailure)) continue
-      const rest = entries.filter((entry) => !wanted.includes(entry)).map(({ inMs }) => nowMs + inMs)
+      const next = entries.filter((entry) => !wanted.includes(entry) && Number.isFinite(entry.inMs))
+      const rest = next.map(({ inMs }) => nowMs + inMs)
       if (found.length < wanted.length) rest.push(nowMs)
       if (claims.length > 0) rest.push(leaseUntilMs)
       return { claims, nextDueMs: rest.length === 0 ? undefined : Math.min(...rest) }
@@ -130,11 +167,17 @@ function entriesOf(set: Reply, serverNowMs: number): readonly Entry[] {
   const flat = list(set)
   return Array.from({ length: flat.length / 2 }, (_, at) => ({
     messageKey: text(flat[2 * at]),
-    inMs: integer(flat[2 * at + 1]) - serverNowMs,
+    inMs: scoreOf(flat[2 * at + 1]) - serverNowMs,
   }))
 }
 
-function readClaim(reply: Reply): Claim {
+/** Of a sorted set that somebody else may have written to: `inf` is one. */
+function scoreOf(reply: Reply | undefined): number {
+  const score = text(reply)
+  return score.endsWith('inf') ? Number(score.replace('inf', 'Infinity')) : Number(score)
+}
+
+function readClaim(reply: Reply) {
   const [messageKey, id, token, attempt, late, replay, payload] = list(reply)
   return {
     id: text(id),

@@ -1,4 +1,5 @@
 /** What the verbs of the Redis store share. */
+import type { DamageReports } from './damage.ts'
 import type { Partitions } from './partitions.ts'
 import type { Scripted } from './scripted.ts'
 
@@ -8,6 +9,8 @@ export interface Engine {
   readonly retention: Retention
   /** The time to hand to a script: empty, so that it is the server's; tests tell it. */
   readonly timeFor: (nowMs: number) => string
+  /** Reports what a script found spoilt. */
+  readonly damage: DamageReports
   /** A name for one call, by which a script knows that it has run for it. */
   readonly nextCall: () => string
 }

@@ -6,6 +6,7 @@ import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { createAdmission } from './admission.ts'
 import { createClaiming } from './claiming.ts'
 import type { Adapter } from './clients/connection.ts'
+import { createDamageReports } from './damage.ts'
 import type { Engine, Retention } from './engine.ts'
 import { createPartitions } from './partitions.ts'
 import { evictionProblem } from './policy.ts'
@@ -72,11 +73,13 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       partitions,
       retention,
       timeFor: serverNow === undefined ? () => '' : (nowMs) => String(serverNow(nowMs)),
+      damage: createDamageReports((error) => host.report?.(error)),
       nextCall: () => `${instance}${(calls += 1).toString(36)}`,
     }
     const channel = `${prefix}:work`
     if (host.claims !== false) closers.push(await wakeUp({ ...settings, engine, clock, channel, onWork: host.onWork }))
     const unanswered = createUnanswered()
+    const settling = createSettling(engine)
     return {
       ...createAdmission({
         engine,
@@ -87,8 +90,8 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
         },
         onWork: host.onWork,
       }),
-      claim: createClaiming(engine, unanswered),
-      ...createSettling(engine),
+      claim: createClaiming(engine, unanswered, settling.settle),
+      ...settling,
       ...createReading(engine),
       prune: createPruning(engine),
       close: closeAll,

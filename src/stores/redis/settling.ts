@@ -2,7 +2,7 @@
 import type { Resolution, Settlement } from '../../inbox/store.ts'
 import { callsFor, inPlace, type Call } from './calls.ts'
 import type { Engine } from './engine.ts'
-import { integer, list, orThrow } from './replies.ts'
+import { list, orThrow } from './replies.ts'
 import { script } from './scripted.ts'
 import { RESOLVE } from './scripts/resolve.ts'
 import { SETTLE } from './scripts/settle.ts'
@@ -16,7 +16,7 @@ interface Settling {
 }
 
 export function createSettling(engine: Engine): Settling {
-  const { redis, partitions, retention, timeFor, nextCall } = engine
+  const { redis, partitions, retention, timeFor, nextCall, damage } = engine
   const { retentionMs, dedupeMs, deadLetterMs } = retention
 
   async function settleCall({ name, keys, members }: Call<Settlement>, nowMs: number): Promise<readonly boolean[]> {
@@ -26,7 +26,9 @@ export function createSettling(engine: Engine): Settling {
       const delayMs = outcome === 'retry' ? Math.round(item.dueMs - nowMs) : 0
       return [key, messageKey, id, token, outcome, delayMs, outcome === 'done' ? '' : item.error]
     })
-    return list(await redis.run(settleScript, keys, [...args, ...fields])).map((reply) => orThrow(reply) === 1)
+    const [answers, notes] = list(await redis.run(settleScript, keys, [...args, ...fields]))
+    damage.tell(notes)
+    return list(answers).map((reply) => orThrow(reply) === 1)
   }
 
   return {
@@ -42,7 +44,10 @@ export function createSettling(engine: Engine): Settling {
           redis.run(resolveScript, [dueKey], [timeFor(nowMs), id, resolution, retentionMs, call]),
         ),
       )
-      return replies.some((reply) => integer(reply) === 1)
+      return replies.map(list).some(([answer, notes]) => {
+        damage.tell(notes)
+        return orThrow(answer) === 1
+      })
     },
   }
 }

@@ -7,13 +7,17 @@
  * or 0), step, awaits, gap (ms from now), to be leased (1 or 0), record, bytes. Returns for each 0 duplicate, 1 new, 2 late or a
  * text that says what is wrong; and the token of the lease, 0 for none. The same again to the same call.
  */
+import { HEAL } from './heal.ts'
 import { ONE_OF_MANY } from './one-of-many.ts'
 import { PRELUDE } from './prelude.ts'
+import { SOUND } from './sound.ts'
 import { WAITING } from './waiting.ts'
 
 export const ADMIT = /* lua */ `
 ${PRELUDE}
+${SOUND}
 ${WAITING}
+${HEAL}
 ${ONE_OF_MANY}
 local FIRST, FIELDS = 6, 11
 local mostFinals, leaseEnd = tonumber(ARGV[4]), now + tonumber(ARGV[5])
@@ -23,15 +27,15 @@ local function closeGaps(mk, m, state, step)
   local isFirst = false
   local function close(id)
     local known = redis.call('HGET', m, 'd' .. id)
-    local event = known and unsettledIn(known)
-    if not event or event.b ~= step or event.a or event.D <= now then return end
+    local event = unpacked(known)
+    if not event or event.b ~= step or event.a or type(event.D) ~= 'number' or event.D <= now then return end
     event.D = now
     redis.call('HSET', m, 'd' .. id, cmsgpack.pack(event))
     if id == state.f then isFirst = true end
   end
   if state.f then close(state.f) end
   if state.w then
-    for _, place in ipairs(redis.call('ZRANGE', waitingOf(mk), 0, -1)) do close(string.match(place, '([^ ]*)$')) end
+    for _, place in ipairs(redis.call('ZRANGE', waitingOf(mk), 0, -1)) do close(string.match(place, '[^ ]*$')) end
   end
   return isFirst
 end
@@ -40,12 +44,15 @@ end
 local function forget(m, state)
   local finals, sweepAt = state.n or 0, state.p or 256
   if finals > mostFinals then
-    local least
+    local least, count = nil, 0
     for _, field in ipairs(redis.call('HKEYS', m)) do
-      if string.sub(field, 1, 1) == 'F' and (not least or before(field, least)) then least = field end
+      if string.sub(field, 1, 1) == 'F' then
+        count = count + 1
+        if not least or before(field, least) then least = field end
+      end
     end
-    redis.call('HDEL', m, least)
-    state.n = finals - 1
+    if count > mostFinals then count = count - redis.call('HDEL', m, least) end
+    state.n = count
   end
   if redis.call('HLEN', m) > sweepAt then
     local all = redis.call('HGETALL', m)
@@ -61,20 +68,21 @@ local function forget(m, state)
   end
 end
 
-local function admit(at)
+local function admit(at, again)
   enter(tonumber(ARGV[at]))
   local mk, id, order, final = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4] == '1'
   local step, awaits, record = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6]), ARGV[at + 9]
   local call = ARGV[2] .. '.' .. (at - FIRST) / FIELDS
   local m = messageOf(mk)
-  local known, packed, sameFinal = unpack(redis.call('HMGET', m, 'd' .. id, 'S', 'F' .. order))
+  local known, packed, sameFinal, latest = unpack(redis.call('HMGET', m, 'd' .. id, 'S', 'F' .. order, 'R'))
   if known then
     local event = unsettledIn(known)
     if not event or event.c ~= call then return { 0, 0 } end
-    return { event.l and 2 or 1, event.k or 0 }
+    return { event.l and 2 or 1, soundEvent(event).k or 0 }
   end
 
-  local state = stateIn(packed)
+  if not packed and latest and not again then error('damaged') end
+  local state = packed and sound(stateIn(packed)) or {}
   local late = isLate(order, final, state)
   local waits = not late and awaits ~= 0 and bit.band(state.s or 0, awaits) == 0
   local closes = step ~= 0 and bit.band(state.g or 0, step) ~= 0
@@ -84,9 +92,10 @@ local function admit(at)
   local event = { q = order, f = final or nil, b = awaits ~= 0 and awaits or nil, l = late or nil, c = call,
     D = waits and now + tonumber(ARGV[at + 7]) or now }
   if isAtRest then
-    redis.call('ZADD', due, ms(leases and leaseEnd or event.D), mk)
-  else
-    redis.call('ZSCORE', due, mk)
+    -- What is at rest is not due, and what is not, is.
+    if redis.call('ZADD', due, ms(leases and leaseEnd or event.D), mk) == 0 and not again then error('damaged') end
+  elseif not redis.call('ZSCORE', due, mk) then
+    error('damaged')
   end
   local isFirst = join(mk, state, id, order)
   if closes then
@@ -131,9 +140,10 @@ end
 
 local answers = {}
 for at = FIRST, #ARGV, FIELDS do
-  local answer, trouble = try(admit, at)
+  local answer, trouble = try(admit, at, ARGV[at + 1])
   if fatal then return fatal end
   answers[#answers + 1] = answer or { trouble, 0 }
 end
-return answers
+if miscounted then healer().settleCounts() end
+return { answers, notes }
 `

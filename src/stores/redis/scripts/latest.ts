@@ -1,14 +1,17 @@
-/** The latest state of a message. ARGV: now, message. Returns its record and the final ones in order, or nothing. */
+/**
+ * The latest state of a message. ARGV: now, message. Returns its record and the final ones in order, or nothing; where something
+ * is spoilt, as much as there is.
+ */
 import { PRELUDE } from './prelude.ts'
 
 export const LATEST = /* lua */ `
 ${PRELUDE}
 local m = messageOf(ARGV[2])
-local packed, record = unpack(redis.call('HMGET', m, 'S', 'R'))
-local state = stateIn(packed)
-if not state.L then return {} end
+local found = redis.pcall('HMGET', m, 'S', 'R')
+if found.err then return {} end
+local state = found[1] and unpacked(found[1]) or {}
 local orders, records = {}, {}
-if state.n then
+if state.n or not state.L or not found[2] then
   local all = redis.call('HGETALL', m)
   for at = 1, #all, 2 do
     if string.sub(all[at], 1, 1) == 'F' then
@@ -18,7 +21,8 @@ if state.n then
   end
   table.sort(orders, before)
 end
-local found = { record or records['F' .. state.L] }
-for _, order in ipairs(orders) do found[#found + 1] = records[order] end
-return found
+local answer = { found[2] or type(state.L) == 'string' and records['F' .. state.L] or records[orders[#orders]] or nil }
+if not answer[1] then return {} end
+for _, order in ipairs(orders) do answer[#answer + 1] = records[order] end
+return answer
 `

@@ -13,6 +13,8 @@
  * - `more`: number of unsettled events in all `w`; `dead`: sorted set of dead letters; `deadof`: what is known of them;
  *   `call:<id>`: the call that resolved one, for a minute
  *
+ * None of them is trusted: `sound.ts` says what is as it was written, `heal.ts` makes the rest anew.
+ *
  * Packed by MessagePack, as fields that may be absent:
  * - a state: `f` `q` its first unsettled event, and the order of that; `w` how many others there are; `t` last token; `u` `i` the
  *   lease: end, event; `h` `o` handed over, and the same of those that are not final; `s` steps seen; `g` steps waited for;
@@ -38,6 +40,11 @@ local function messageOf(mk) return base .. 'm:' .. mk end
 local function waitingOf(mk) return base .. 'w:' .. mk end
 local function eventOf(mk, id) return base .. 'e:' .. mk .. ':' .. id end
 local function stateIn(packed) return packed and cmsgpack.unpack(packed) or {} end
+-- What was packed, or nothing where it cannot be read.
+local function unpacked(packed)
+  local ok, value = pcall(cmsgpack.unpack, packed)
+  return ok and type(value) == 'table' and value or nil
+end
 -- Of a 'd': a packed event has another first byte than a text.
 local function unsettledIn(known) return string.byte(known) > 127 and cmsgpack.unpack(known) or nil end
 local function before(a, b)

@@ -4,38 +4,44 @@
  * did not hold and nothing changed, or a text that says what is wrong; 1 again to the same call. The first write is one that
  * is allowed where memory is full.
  */
+import { HEAL } from './heal.ts'
 import { ONE_OF_MANY } from './one-of-many.ts'
 import { PRELUDE } from './prelude.ts'
-import { WAITING } from './waiting.ts'
+import { SOUND } from './sound.ts'
+import { BURY, WAITING } from './waiting.ts'
 
 export const SETTLE = /* lua */ `
 ${PRELUDE}
+${SOUND}
 ${WAITING}
+${BURY}
+${HEAL}
 ${ONE_OF_MANY}
 local FIRST, FIELDS = 6, 7
 local retention, dedupe, keepDead = ARGV[3], ARGV[4], tonumber(ARGV[5])
 
-local function bury(mk, id, state, event, text)
-  event.m, event.E, event.T = mk, text, now
-  redis.call('ZADD', base .. 'dead', ms(now), id)
-  redis.call('HSET', base .. 'deadof', id, cmsgpack.pack(event))
-  redis.call('PEXPIRE', eventOf(mk, id), ms(keepDead + 86400000))
-  state.x = math.max(state.x or 0, now + keepDead)
-end
-
-local function settle(at)
+local function settle(at, again)
   enter(tonumber(ARGV[at]))
   local mk, id, token, outcome = ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]), ARGV[at + 4]
   local call = ARGV[2] .. '.' .. (at - FIRST) / FIELDS
   local m = messageOf(mk)
   local known, packed = unpack(redis.call('HMGET', m, 'd' .. id, 'S'))
-  if not known then return 0 end
+  if not known then
+    local state = unpacked(packed)
+    if not again and state and state.i == id and state.t == token then error('damaged') end
+    return 0
+  end
   local event = unsettledIn(known)
-  if not event then return string.match(known, ' (.*)$') == call and 1 or 0 end
+  if not event then
+    local _, last, by = string.find(known, '^%d+ (.*)$')
+    if not last and not again then error('damaged') end
+    return by == call and 1 or 0
+  end
+  soundEvent(event)
   if event.k ~= token then return 0 end
   if event.c == call then return 1 end
-  local state = stateIn(packed)
-  if state.w then redis.call('ZCARD', waitingOf(mk)) end
+  local state = sound(stateIn(packed))
+  if not state.f or state.w and redis.call('ZCOUNT', waitingOf(mk), 0, 0) ~= state.w then error('damaged') end
 
   redis.call('ZREM', due, mk)
   if not state.u or state.t == token then state.u, state.i = nil, nil end
@@ -44,12 +50,11 @@ local function settle(at)
     known = cmsgpack.pack(event)
   else
     known = math.max(1, math.floor(now / 1000)) .. ' ' .. call
+    if outcome == 'dead' then bury(mk, id, state, event, ARGV[at + 6], keepDead) end
     leave(mk, state, id, event.q)
-    if outcome == 'dead' then
-      bury(mk, id, state, event, ARGV[at + 6])
-    elseif retention == '0' then
+    if outcome == 'done' and retention == '0' then
       redis.call('UNLINK', eventOf(mk, id))
-    else
+    elseif outcome == 'done' then
       redis.call('PEXPIRE', eventOf(mk, id), retention)
     end
   end
@@ -61,9 +66,10 @@ end
 
 local answers = {}
 for at = FIRST, #ARGV, FIELDS do
-  local answer, trouble = try(settle, at)
+  local answer, trouble = try(settle, at, ARGV[at + 1])
   if fatal then return fatal end
   answers[#answers + 1] = answer or trouble
 end
-return answers
+if miscounted then healer().settleCounts() end
+return { answers, notes }
 `

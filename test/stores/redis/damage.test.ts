@@ -1,0 +1,47 @@
+/** What somebody else has spoilt: each key and field at each moment, in a server of its own. */
+import { Redis } from 'ioredis'
+import { storeConformance } from 'messaging-webhooks/store-conformance'
+import { afterAll, describe, test } from 'vitest'
+import { START_MS } from '../../../src/store-conformance/samples.ts'
+import { damageRedis, REDIS_DAMAGES } from './damages.ts'
+import { CLIENTS, clientFor, freshPrefix, skipsWithoutRedis, toldStore, useRedis } from './own-redis.ts'
+
+/** Each damage at one of the five moments in turn, so that each moment has its share; at every moment with DAMAGES=all. */
+const AT_ALL = process.env['DAMAGES'] === 'all'
+const MOMENTS = 5
+/** The next damage starts at the next moment. */
+const STRIDE = MOMENTS + 1
+
+describe.skipIf(skipsWithoutRedis())('spoilt behind its back', () => {
+  const server = useRedis({ appendonly: 'no' })
+  let admin: Redis | undefined
+  afterAll(() => admin?.disconnect())
+  let made = 0
+  let registered = 0
+  storeConformance({
+    test(title, run) {
+      if (!title.startsWith('damage')) return
+      if (AT_ALL || registered % STRIDE === 0) test(title, { timeout: 120_000 }, run)
+      registered += 1
+    },
+    skip() {},
+    makeStore() {
+      const redis = (admin ??= new Redis(server().url()))
+      const prefix = freshPrefix()
+      // Each client has its turn.
+      const { client, end } = clientFor(CLIENTS[(made += 1) % 2] ?? 'redis', server().url())
+      return {
+        store: toldStore(client, { prefix }),
+        damage: (name, target) => damageRedis(redis, prefix, name, target, START_MS),
+        async dispose() {
+          await end()
+          // A walk through all keys shall not meet those of the tests before.
+          await redis.flushall('ASYNC')
+        },
+      }
+    },
+    damages: REDIS_DAMAGES,
+    interleavings: 1,
+    capabilities: { name: 'redis', durable: true, shared: true, ownClock: true, admitsAndClaims: true },
+  })
+})
