@@ -24,6 +24,7 @@ interface ProcessSettings {
   readonly concurrency: number
   readonly handlerTimeoutMs: number
   readonly storeTimeoutMs: number
+  readonly gapTimeoutMs: number
   readonly attempts: number
 }
 
@@ -53,7 +54,7 @@ const SEGMENT_BYTES = 3_000
 
 export function createProcess(options: ProcessOptions): Process {
   const { clock, capabilities, fs, report } = options
-  const { concurrency, handlerTimeoutMs, storeTimeoutMs, attempts } = options.settings
+  const { concurrency, handlerTimeoutMs, storeTimeoutMs, gapTimeoutMs, attempts } = options.settings
   const steady = steadyClock(clock)
   const handlers = createHandlerRegistry()
   const leaseholds = new Map<string, Leasehold>()
@@ -97,7 +98,7 @@ export function createProcess(options: ProcessOptions): Process {
     {
       clock: steady,
       storeTimeoutMs,
-      gapTimeoutMs: GAP_TIMEOUT_MS,
+      gapTimeoutMs,
       report,
       claims: true,
       openSpools:

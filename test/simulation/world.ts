@@ -167,6 +167,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
         concurrency: plan.concurrency,
         handlerTimeoutMs: HANDLER_TIMEOUT_MS,
         storeTimeoutMs: STORE_TIMEOUT_MS,
+        gapTimeoutMs: GAP_MS,
         attempts: ATTEMPTS,
       },
       report: (error) => reported(name, error),
