@@ -32,12 +32,11 @@ export async function* scanRequests(file: RequestsFile, damaged: () => void): As
     }
     const payload = await read(offset + HEADER_BYTES, header.length)
     const remembered = decodePayload(payload, header, salt)
-    const isDamaged = remembered === undefined && !isErased(payload)
     if (remembered !== undefined) yield { offset, length: next - offset, remembered }
-    if (isDamaged) damaged()
-    // Where bytes of it are missing, the next one begins before its end.
+    else if (!isErased(payload)) damaged()
+    // Where bytes of it are missing, the next one begins before its end; a body of zeros then looks like one blotted out.
     const range = { from: offset + HEADER_BYTES, to: Math.min(next + HEADER_BYTES - 1, end), salt }
-    offset = (isDamaged ? await findHeader(read, range) : undefined) ?? next
+    offset = (remembered === undefined ? await findHeader(read, range) : undefined) ?? next
   }
 }
 
