@@ -47,8 +47,8 @@ export async function makeHome(fs: FileSystem, parent: string): Promise<Home> {
       name,
       async leave() {
         await lock.release()
-          // One that nobody holds any more says the same as none.
-          await fs.rm(join(folder, LOCK_FILE), { force: true }).catch(() => {})
+        // One that nobody holds any more says the same as none.
+        await fs.rm(join(folder, LOCK_FILE), { force: true }).catch(() => {})
       },
     }
   } catch (error) {

@@ -33,7 +33,6 @@ function kept(index: number, bytes: Buffer): KeptRequest {
     callback: {
       ...{ kind: 'status', policy: 'either', signatures: [`t=1,v1=${MARKER}`], contentEncoding: undefined },
       captured: { kind: 'exact', decoded: false, bytes },
-      remoteAddress: undefined,
       arrivedAtMs: ARRIVED_MS + index,
       remoteAddress: '192.0.2.1',
     },
