@@ -15,9 +15,11 @@ import { createWrite, type LocalDispatch, type Write } from './write.ts'
 const PRUNE_EVERY_MS = 60_000
 const PRUNE_AGAIN_MS = 1_000
 
-/** How long an event may wait for the last ones of the spool, and what part of the time of its answer that may be. */
-const LONGEST_WAIT_MS = 1_000
-const PART_FOR_WAITING = 1 / 4
+/**
+ * What part of the time of its answer an event may wait for the last ones of the spool. It must be longer than a store takes
+ * for two batches, slow as it may be: else they would never come to an end under load.
+ */
+const PART_FOR_WAITING = 1 / 2
 
 interface InboxOptions {
   readonly clock: SteadyClock
@@ -66,7 +68,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     // Once a start, by way of the other spool: what the store refuses still comes back here.
     await spools.aside.drain((events) => spools.outage.append(events))
     aside = spools.aside
-    const waitMs = Math.min(LONGEST_WAIT_MS, storeTimeoutMs * PART_FOR_WAITING)
+    const waitMs = storeTimeoutMs * PART_FOR_WAITING
     outage = createOutage({
       clock,
       spool: spools.outage,

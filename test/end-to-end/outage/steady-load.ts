@@ -24,8 +24,11 @@ export function hrtimeMs(): number {
   return Number(process.hrtime.bigint() / 1_000n) / 1_000
 }
 
-/** Starts sending at once; each message has three steps, in their order. */
-export function startSteadyLoad(url: string, aSecond: number): SteadyLoad {
+/**
+ * Starts sending at once; each message has three steps, in their order. No more than `mostUnderWay` wait for their answers:
+ * so a machine that is slow has less to do, and not more.
+ */
+export function startSteadyLoad(url: string, aSecond: number, mostUnderWay: number): SteadyLoad {
   const agent = new http.Agent({ keepAlive: true })
   const sentAtMs = new Map<string, number>()
   const answered = new Set<string>()
@@ -61,7 +64,8 @@ export function startSteadyLoad(url: string, aSecond: number): SteadyLoad {
     due = due.filter((step) => step.tick > tick)
     for (const { messageId, step } of now) begin(messageId, step)
     const missing = (tick * TICK_MS * aSecond) / 1_000 - sentAtMs.size
-    for (let count = 0; count < missing; count += 1) begin(`m${(messages += 1)}`, 0)
+    const free = mostUnderWay - underWay.size
+    for (let count = 0; count < Math.min(missing, free); count += 1) begin(`m${(messages += 1)}`, 0)
   }, TICK_MS)
 
   return {
