@@ -1,6 +1,6 @@
 /** Admission: every proven event passes here, once, before it is answered. */
 import type { SteadyClock } from '../clock.ts'
-import { MessagingWebhooksError } from '../errors.ts'
+import { asOurs, MessagingWebhooksError } from '../errors.ts'
 import { inBatches } from './batch.ts'
 import { createPatience, inStoreTime, type Patience } from './in-store-time.ts'
 import { createOutage, type Outage } from './outage.ts'
@@ -65,8 +65,11 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       await spools.outage.close()
       await spools.aside.close()
     }
-    // Once a start, by way of the other spool: what the store refuses still comes back here.
-    await spools.aside.drain((events) => spools.outage.append(events))
+    // Once a start, by way of the other spool: what the store refuses still comes back here. Where that one is full, the rest
+    // stays for the next start, and keeps nobody from what is to be taken now.
+    await spools.aside
+      .drain((events) => spools.outage.append(events))
+      .catch((error: unknown) => report(asOurs(error, 'spool_unusable')))
     aside = spools.aside
     const waitMs = storeTimeoutMs * PART_FOR_WAITING
     outage = createOutage({
