@@ -55,6 +55,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const counts = { taken: 0, duplicates: 0, late: 0, refused: 0 }
   let starting: Promise<void> | undefined
   let closing: Promise<void> | undefined
+  let isClosed = false
   let underWay = 0
 
   const store: Store<object> = options.store ?? memoryStore()
@@ -214,7 +215,10 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   })
 
   function close({ deadlineMs = DEADLINE_MS } = {}): Promise<void> {
-    closing ??= shutDown(atMost(deadlineMs)).finally(quarantine.close)
+    closing ??= shutDown(atMost(deadlineMs)).finally(() => {
+      isClosed = true
+      return quarantine.close()
+    })
     return closing
   }
 
@@ -288,7 +292,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     },
     async drain({ deadlineMs = DEADLINE_MS } = {}) {
       // Within a handler that `close()` waits for, it says what became of the rest.
-      if (closing === undefined) await start()
+      if (closing === undefined || isClosed) await start()
       return dispatcher.drain(atMost(deadlineMs))
     },
     close,
