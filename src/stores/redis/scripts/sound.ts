@@ -14,19 +14,18 @@ local function note(code, of, place)
   notes[#notes + 1] = { code, of, place }
 end
 
--- A comparison raises by itself where the types are wrong.
+-- A comparison raises by itself where the types are wrong, and costs less than to ask for the type.
 local function sound(s)
-  local f, q, i, h, o, L = s.f, s.q, s.i, s.h, s.o, s.L
+  local f, i, h, o, L = s.f, s.i, s.h, s.o, s.L
   local w, t, u, n, p, x, S, g = s.w or 0, s.t or 0, s.u or 0, s.n or 0, s.p or 0, s.x or 0, s.s or 0, s.g or 0
-  if type(s) == 'table' and (not f or type(f) == 'string' and type(q) == 'string') and (not i or type(i) == 'string')
-    and (not h or type(h) == 'string') and (not o or type(o) == 'string') and (not L or type(L) == 'string')
-    and w >= 0 and t >= 0 and u >= 0 and n >= 0 and p >= 0 and x >= 0 and S >= 0 and g >= 0
-    and u <= now + LONGEST and w + t + n + p + x + S + g < MOST and (w + t + n + p + S + g) % 1 == 0 then return s end
+  if type(s) == 'table' and (not f or f >= '' and s.q >= '') and (not i or i >= '') and (not h or h >= '')
+    and (not o or o >= '') and (not L or L >= '') and w >= 0 and t >= 0 and n >= 0 and p >= 0 and x >= 0 and S >= 0 and g >= 0
+    and u >= 0 and u <= now + LONGEST and w + t + n + p + x + S + g < MOST and (w + t + n + p + S + g) % 1 == 0 then return s end
   error('damaged')
 end
 local function soundEvent(event)
   local a, k = event.a or 0, event.k or 0
-  if type(event) == 'table' and type(event.q) == 'string' and event.D <= now + LONGEST
+  if type(event) == 'table' and event.q >= '' and event.D <= now + LONGEST
     and a >= 0 and a <= MOST_ATTEMPTS and k >= 0 and k < MOST and (a + k) % 1 == 0 then return event end
   error('damaged')
 end
