@@ -15,8 +15,8 @@ import { RESTORE_MESSAGE } from './statements/restore-message.ts'
 import { SCHEDULE_FIRST } from './statements/schedule-first.ts'
 import { SET_ASIDE } from './statements/set-aside.ts'
 
-/** No retry, gap or lease is as long; what is said to be due later was not written by this store. */
-export const LONGEST_WAIT_MS = 366 * 86_400_000
+/** Ten years: no retry, gap or lease is as long; what is said to be due later was not written by this store. */
+export const LONGEST_WAIT_MS = 3_653 * 86_400_000
 const MESSAGES_A_STEP = 500
 /** The least number that a column can hold. */
 const BEFORE_ALL = -(2n ** 63n)
