@@ -1,7 +1,11 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { skippedSuites } from './test/skipped-suites.ts'
 
 const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
+
+/** A file for the counts of a run. */
+const RESULTS = process.env['TEST_RESULTS']
 
 /** The pipeline's folders, each of which must be covered by itself. */
 const PIPELINE = ['http', 'authenticity', 'payloads', 'statuses', 'inbox', 'dispatch']
@@ -19,11 +23,34 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
-    typecheck: { enabled: true, include: ['test/types/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
+    // `npm test` runs what is quick, `npm run test:full` the rest: kills, cluster, floods, soaks, damage at every place.
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'quick',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/**/*.full.test.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'full',
+          include: ['test/**/*.full.test.ts'],
+          // `npm run check` compiles them, too.
+          typecheck: { enabled: true, include: ['test/types/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
+        },
+      },
+    ],
+    reporters: ['default', skippedSuites, ...(RESULTS === undefined ? [] : ['json'])],
+    ...(RESULTS === undefined ? {} : { outputFile: { json: RESULTS } }),
+    // What a passing test makes the receiver say is no news.
+    silent: 'passed-only',
     // A test that hangs is ended; a machine that is slow, or shared, has its time.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000, interval: 20 } },
     maxWorkers: 2,
     coverage: {
       provider: 'v8',

@@ -1,0 +1,53 @@
+/**
+ * `npm run build`: makes `dist` from `src`, and nothing where it is made already. What is there is compared by its content with
+ * what was made: so nothing in `dist` is ever stale, left behind by a file that is gone, or changed by somebody else.
+ */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { chmodSync, existsSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+
+const ROOT = import.meta.dirname
+/** In `dist`, so that it goes with it. It is not packed. */
+const STAMP = 'dist/.built.json'
+/** All that decides what is made; the lock file stands for the compiler. */
+const INPUTS = ['src/**/*', 'tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json', 'build.ts']
+
+/** One digest of all these files, with their names. */
+function digestOf(patterns: readonly string[]): string {
+  const hash = createHash('sha256')
+  const paths = patterns.flatMap((pattern) => globSync(pattern, { cwd: ROOT })).sort()
+  for (const path of paths) {
+    const file = join(ROOT, path)
+    if (!statSync(file).isFile()) continue
+    const content = readFileSync(file)
+    hash.update(`${path}\n${content.length}\n`).update(content)
+  }
+  return hash.digest('hex')
+}
+
+/** `dist/**` leaves the stamp out, whose name begins with a dot. */
+function digests(): string {
+  return JSON.stringify({ inputs: digestOf(INPUTS), outputs: digestOf(['dist/**/*']) })
+}
+
+function isBuilt(): boolean {
+  const stamp = join(ROOT, STAMP)
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === digests()
+}
+
+function build(): number {
+  console.error('Building dist, which takes some seconds; it is left as it is until something in src changes.')
+  rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
+  const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+  const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0) return 1
+  // npm does so where it installs the package; here `npx messaging-webhooks` runs it from where it is.
+  const command = join(ROOT, 'dist/cli/main.js')
+  if (existsSync(command)) chmodSync(command, 0o755)
+  writeFileSync(join(ROOT, STAMP), digests())
+  return 0
+}
+
+if (!isBuilt()) process.exitCode = build()

@@ -1,0 +1,29 @@
+/** Says in one line for each file and reason which tests did not run, so that nobody takes a green run for a whole one. */
+import { relative } from 'node:path'
+import type { Reporter, TestCase, TestModule } from 'vitest/node'
+
+/** The reason stands in brackets at the end of the title of the test, or of a suite that it is in. */
+function reasonOf(test: TestCase): string {
+  const titles = test.fullName.split(' > ').toReversed()
+  const reasons = titles.map((title) => /\((.*)\)$/s.exec(title)?.[1])
+  return reasons.find((reason) => reason !== undefined) ?? 'no reason given'
+}
+
+/** The name of the file, how many, and why. */
+function linesOf(module: TestModule, root: string): readonly string[] {
+  const counts = new Map<string, number>()
+  for (const test of module.children.allTests('skipped')) {
+    const reason = reasonOf(test)
+    counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  }
+  const file = relative(root, module.moduleId)
+  return [...counts].map(([reason, count]) => `skipped: ${count} of ${file}: ${reason}`)
+}
+
+export const skippedSuites: Reporter = {
+  onTestRunEnd(modules) {
+    // Whoever names a test to run has skipped the others.
+    const chosen = modules.filter(({ project }) => project.config.testNamePattern === undefined)
+    for (const module of chosen) for (const line of linesOf(module, module.project.config.root)) console.log(line)
+  },
+}
