@@ -1,6 +1,6 @@
 // The pipeline's direction: a stage imports leaves and stages to its left, and there are no circles.
 const stages = ['http', 'authenticity', 'payloads', 'statuses', 'inbox', 'dispatch']
-const leaves = '^src/((events|errors|clock|logger|in-turn|promises)\\.ts$|process-folder/)'
+const leaves = '^src/((events|errors|clock|logger|in-turn|promises|did-you-mean|check-options)\\.ts$|process-folder/)'
 
 /** What stands to the right of a stage may not be imported by it. */
 const onlyLeftwards = stages.map((stage, index) => ({
@@ -25,7 +25,7 @@ module.exports = {
       name: 'leaves-import-nothing-of-ours',
       severity: 'error',
       from: { path: leaves },
-      to: { path: '^src/', pathNot: '^src/((clock|promises)\\.ts$|process-folder/)' },
+      to: { path: '^src/', pathNot: '^src/((clock|promises|errors|did-you-mean)\\.ts$|process-folder/)' },
     },
     ...onlyLeftwards,
     {
@@ -34,7 +34,11 @@ module.exports = {
       from: { path: '^src/stores/([^/]+)/' },
       to: {
         path: '^src/',
-        pathNot: [leaves, '^src/inbox/(store|latest|order|record)\\.ts$', '^src/stores/(bounds\\.ts$|$1/)'],
+        pathNot: [
+          leaves,
+          '^src/inbox/(store|latest|order|record)\\.ts$',
+          '^src/stores/((bounds|newest-first)\\.ts$|$1/)',
+        ],
       },
     },
     {

@@ -70,7 +70,7 @@ async function feedAndKill(folder: string): Promise<void> {
   console.log(`answered 204: ${answered.size}, handed over: ${unique}, missing: ${missing()}`)
   console.log(`handed over though the kill came before their 204: ${unique - answered.size + missing()}`)
   console.log(`run again, for the kill met them in a handler's hands: ${handled().length - unique}`)
-  console.log(`the inbox is still there: sqlite3 ${join(folder, 'inbox.db')}`)
+  console.log(`the inbox is still there: npx node dist/cli/main.js events list --store ${join(folder, 'inbox.db')}`)
   process.exitCode = missing() === 0 ? 0 : 1
 }
 

@@ -104,7 +104,7 @@ screen.summary([
   ['handed over', handedOver, 'events to handlers, each once'],
   ['retried', retried, 'a handler failed, and then did not'],
 ])
-screen.note(`What was taken is kept. To look into it:\n  sqlite3 ${file}`)
+screen.note(`What was taken is kept. To look into it:\n  npx node dist/cli/main.js events list --store ${file}`)
 
 for (const each of [emulator, ...faulty]) await each.close()
 server.close()

@@ -14,14 +14,18 @@ export interface Clock {
 }
 
 /** Node fires a longer timer at once (measured), so longer ones are cut to this and whoever set them looks again. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+export const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+function withinTimers(delayMs: number): number {
+  return Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS)
+}
 
 /** The machine's own clock and timers; `now` may be replaced alone, for a clock that is kept elsewhere. */
 export function systemClock(now: () => number = Date.now): Clock {
   return {
     now,
     setTimer(callback, delayMs, keepAlive = false) {
-      const timer = setTimeout(callback, Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS))
+      const timer = setTimeout(callback, withinTimers(delayMs))
       if (!keepAlive) timer.unref()
       return () => clearTimeout(timer)
     },
@@ -78,7 +82,8 @@ export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clo
       }
       let cancel: () => void
       try {
-        cancel = clock.setTimer(fire, delayMs, keepAlive)
+        // Most hand it on to Node, which warns of a time that is over.
+        cancel = clock.setTimer(fire, withinTimers(delayMs), keepAlive)
       } catch (error) {
         failed(error)
         cancel = machine.setTimer(fire, delayMs, keepAlive)
@@ -136,7 +141,7 @@ export function steadyClock(wall: Clock): SteadyClock {
     reach: (atLeastMs) => void nowOrAfter(atLeastMs),
     now: () => nowOrAfter(lastMs),
     setTimer(callback, delayMs, keepAlive) {
-      const untilMs = nowOrAfter(lastMs) + Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS)
+      const untilMs = nowOrAfter(lastMs) + withinTimers(delayMs)
       function fire(): void {
         // That it fires proves that the delay is over, whatever the wall says.
         nowOrAfter(Math.max(untilMs, lastMs))

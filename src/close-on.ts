@@ -1,8 +1,8 @@
 /** Closes a receiver when the process is told to end, and sees to it that the process does end. */
 import type { Server } from 'node:net'
 import type { Clock } from './clock.ts'
-import { OptionsError } from './errors.ts'
 import type { StopTimes } from './http/stop-server.ts'
+import type { Closed } from './shut-down.ts'
 
 /** How `closeOn` takes its time. */
 export interface CloseOnOptions {
@@ -22,7 +22,7 @@ export interface CloseOnOptions {
 interface CloseOnParts {
   readonly clock: Clock
   readonly stopServers: (given: readonly Server[], times: StopTimes) => void
-  readonly close: (options: { readonly deadlineMs: number }) => Promise<void>
+  readonly close: (options: { readonly deadlineMs: number }) => Promise<Closed>
 }
 
 /** A process that nothing holds ends by itself, so that its loggers can write what they have; any other is ended. */
@@ -34,8 +34,6 @@ export function closeOn(
   { deadlineMs = 10_000, listenMs = 0, idleMs = 2_000, afterwards }: CloseOnOptions,
   { clock, stopServers, close }: CloseOnParts,
 ): () => void {
-  for (const [name, ms] of Object.entries({ deadlineMs, listenMs, idleMs }))
-    if (!(ms >= 0)) throw new OptionsError(`closeOn: ${name} is ${String(ms)}; expected a number of at least 0.`)
   let closing = false
 
   function onSignal(_signal: NodeJS.Signals, number: number): void {
@@ -48,7 +46,9 @@ export function closeOn(
   async function end(): Promise<void> {
     try {
       stopServers(servers, { listenMs, idleMs })
-      await close({ deadlineMs })
+      const { keptAll } = await close({ deadlineMs })
+      // Whoever started the process looks at that first.
+      if (!keptAll) process.exitCode ??= 1
       await afterwards?.()
     } finally {
       clock.setTimer(() => process.exit(), END_BY_ITSELF_MS)

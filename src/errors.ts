@@ -4,9 +4,9 @@
  */
 export const ERRORS = {
   // Thrown at the caller.
-  options_invalid: ['An option cannot work.', 'Nothing was started; the README’s table says what each option takes.'],
+  options_invalid: ['An option or an argument cannot work.', 'Nothing was done; the README says what each one takes.'],
   pattern_unknown: [
-    '`on` was given an event type that does not exist, or a handler that is no function.',
+    'There is no such event type, or a handler is no function.',
     'Use a type or a family of the README’s table, or `onAny` for every event.',
   ],
   project_required: ['`latest` was asked without a project.', 'Pass `{ project }`: a message id belongs to a project.'],
@@ -27,7 +27,7 @@ export const ERRORS = {
   ],
   emulator_closed: ['The emulator is closed.', 'Create a new one.'],
 
-  // A request was refused (401 unless another status stands here); handed to `onError`, but for 405.
+  // A request was refused, with the status that ANSWERS has for it; handed to `onError`, but for 405.
   signature_missing: [
     'There is no signature header, and no authKey that would do instead.',
     'Check who posts to this URL, and that no proxy takes `X-Service-Signature` off.',
@@ -77,20 +77,20 @@ export const ERRORS = {
     'Mount the receiver before whatever reads the body.',
   ],
   content_encoding: [
-    '415: the body is compressed, and no proof holds over it.',
+    'The body is compressed, and no proof holds over it.',
     'Look for a proxy that compresses requests on the way.',
   ],
-  body_too_large: ['413: the body is larger than `maxBodyBytes`.', 'Raise it if the service sends such bodies.'],
+  body_too_large: ['The body is larger than `maxBodyBytes`.', 'Raise it if the service sends such bodies.'],
   body_too_slow: [
-    '408: the body did not arrive within `bodyTimeoutMs`, or all but stood still while others waited for room.',
+    'The body did not arrive within `bodyTimeoutMs`, or all but stood still while others waited for room.',
     'Look at the network and the proxies in front of this server.',
   ],
   body_incomplete: [
-    '400: the body ended before its announced length.',
+    'The body ended before its announced length.',
     'Look at the network and the proxies in front of this server.',
   ],
   method_not_allowed: [
-    '405: the request is no POST.',
+    'The request is no POST.',
     'Callbacks are always POSTed: look for a redirect, method-override, or a health check on this URL.',
   ],
 
@@ -140,10 +140,7 @@ export const ERRORS = {
     'The folder of the spool, or a file in it, cannot be used.',
     'Name a folder on a local disk that this process may write to; `cause` says what failed.',
   ],
-  spool_full: [
-    'The spool can take no more.',
-    'Bring the store back, so that the spool is drained; free the disk, or raise the spool’s `maxBytes`.',
-  ],
+  spool_full: ['The spool can take no more.', 'Bring the store back, so that the spool is drained; free the disk.'],
   spool_damaged: [
     'A part of the spool could not be read and was skipped; what stands before and behind it was kept.',
     'Look at the disk: a callback that had been answered 204 may be lost.',
@@ -158,7 +155,7 @@ export const ERRORS = {
   ],
   handler_failed: [
     'A handler threw; the event is tried again while `retry.attempts` lasts.',
-    '`cause` is what it threw; the log leaves it out, `onError` gets it.',
+    'Mend what it threw: `cause`, with which the line in the log ends.',
   ],
   handler_timeout: [
     'A handler ran past `handlerTimeoutMs`; its signal was aborted, and its message waits until it ends.',
@@ -167,6 +164,10 @@ export const ERRORS = {
   dead_letter: [
     'An event failed in every attempt and is now a dead letter.',
     'Mend the handler, then `receiver.replay(id)`.',
+  ],
+  read_report_failed: [
+    '`readReport` threw, or returned what is no report; the callback was read without it.',
+    'Return `{ messageId, status }`, or undefined for what is no report; `cause` says what it did.',
   ],
   identify_failed: [
     '`identify` threw or returned no string; the default identity was used.',
@@ -178,7 +179,11 @@ export const ERRORS = {
   ],
   store_outage: [
     'The store is away; callbacks are kept in the spool until it is back.',
-    'Look at the store; see `cause`.',
+    'Look at the store: `cause` says what failed. When it is back, the log says so (`store_back`).',
+  ],
+  events_lost: [
+    'The receiver was closed before all events were settled, and its store keeps nothing.',
+    'Give `close()` more time (`deadlineMs`), or use a store that outlives the process.',
   ],
   event_refused: [
     'The store refuses an event in every form; it is set aside in the spool and tried again at the next start.',
@@ -263,7 +268,7 @@ export function asOurs(error: unknown, code: ErrorCode): MessagingWebhooksError 
   return isOurs(error) ? error : new MessagingWebhooksError(code, undefined, { cause: error })
 }
 
-/** Thrown by `createReceiver` and `middleware` for an option that cannot work. `code` is `options_invalid`. */
+/** Thrown, or rejected with, for an option or an argument that cannot work. `code` is `options_invalid`. */
 export class OptionsError extends MessagingWebhooksError {
   override readonly name = 'OptionsError'
 
@@ -284,26 +289,45 @@ export class RefusedError extends MessagingWebhooksError {
   }
 }
 
+/** What an event is called in errors. */
+export interface NamedEvent {
+  readonly id: string
+  readonly type: string
+  readonly messageId: string | undefined
+}
+
 /** A handler failed, ran too long, or gave up for good. Handed to `onError`; `cause` is what the handler threw. */
 export class HandlerError extends MessagingWebhooksError {
   override readonly name = 'HandlerError'
   /** The identity of the event. */
   readonly eventId: string
   readonly eventType: string
+  /** The message that the event is about; undefined for a payment and all else that is about none. */
+  readonly messageId: string | undefined
   /** 1 for the first attempt. */
   readonly attempt: number
 
   constructor(
     code: 'handler_failed' | 'handler_timeout' | 'dead_letter' | 'lease_lost' | 'transaction_failed',
-    event: { readonly id: string; readonly type: string },
+    event: NamedEvent,
     attempt: number,
     detail?: string,
     options?: ErrorOptions,
   ) {
-    const which = `${event.type} ${event.id}, attempt ${attempt}.`
+    const { id, type, messageId } = event
+    const about = messageId === undefined ? '' : ` of message ${quoted(messageId)}`
+    const which = `${type}${about} (event ${id}), attempt ${attempt}.`
     super(code, detail === undefined ? which : `${which} ${detail}`, options)
-    this.eventId = event.id
-    this.eventType = event.type
+    this.eventId = id
+    this.eventType = type
+    this.messageId = messageId
     this.attempt = attempt
   }
+}
+
+const LONGEST_ID = 100
+
+/** An id is what the sender says it is. */
+function quoted(messageId: string): string {
+  return JSON.stringify(messageId.length > LONGEST_ID ? `${messageId.slice(0, LONGEST_ID)}…` : messageId)
 }

@@ -31,8 +31,8 @@ export const REPORT_TYPES = [
 ] as const
 export type ReportType = (typeof REPORT_TYPES)[number]
 
-/** What a premium callback can be. Contract, "Premium SMS callbacks". */
-export const SUBSCRIPTION_WORDS = ['activate', 'deactivate', 'consent', 'delivery'] as const
+/** What a premium callback can be; `other` is whatever else the sender says. Contract, "Premium SMS callbacks", "Events". */
+export const SUBSCRIPTION_WORDS = ['activate', 'deactivate', 'consent', 'delivery', 'billing', 'other'] as const
 export type SubscriptionWord = (typeof SUBSCRIPTION_WORDS)[number]
 
 /** Every event type there is. */
@@ -45,6 +45,8 @@ export const EVENT_TYPES = [
   'subscription.deactivate',
   'subscription.consent',
   'subscription.delivery',
+  'subscription.billing',
+  'subscription.other',
   'unrecognized',
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
@@ -72,19 +74,48 @@ export type Carrier = 'carrierA' | 'carrierB'
 /** The numeric codes of the contract; 20 is not assigned. Contract, "States and transitions". */
 export type StatusCode = 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 21 | 22 | 23
 
+/**
+ * The contract's own words for a failure: those of the code table, of carrier A, and `failed` of carrier B and the chat-app.
+ * `carrier_word` stands for every other word of a carrier.
+ */
+export const FAILURE_CAUSES = [
+  'network_failure',
+  'delivery_impossible',
+  'absent_subscriber',
+  'unknown_error',
+  'failed',
+  'unsupported_number',
+  'expired',
+  'stopped_by_user',
+  'stopped_by_admin',
+  'delivery_failure',
+  'insufficient_balance',
+  'volume_limit',
+  'carrier_word',
+] as const
+export type FailureCause = (typeof FAILURE_CAUSES)[number]
+
 /** Why a message failed, and what to do about it. Contract, "Cross-channel mapping". */
 export interface Failure {
   /** `transient` may go away by itself, `permanent` will not, `unreachable` means the subscriber is absent. */
   readonly kind: 'transient' | 'permanent' | 'unreachable'
   /** The contract's recommendation: true for `network_failure` and `expired` (17) only. */
   readonly resend: boolean
-  /** The carrier's or provider's own words, where the callback has them. */
+  readonly cause: FailureCause
+  /** The carrier's or provider's own words, where the callback has them; with `carrier_word` at least that word. */
   readonly reason?: string
+  /** The carrier's own code of the failure: the `status_code` of carrier B. */
+  readonly code?: string
 }
 
 /** What was odd about a callback that could be read all the same. */
 export type Oddity =
-  'duplicate_key' | 'timestamp_in_milliseconds' | 'timestamp_out_of_range' | 'timestamp_unreadable' | 'inexact_id'
+  | 'duplicate_key'
+  | 'timestamp_in_milliseconds'
+  | 'timestamp_out_of_range'
+  | 'timestamp_unreadable'
+  | 'inexact_id'
+  | 'unknown_word'
 
 /** Why an authentic callback could not be read; the `problem` of an `unrecognized` event. */
 export const PROBLEMS = {
@@ -100,7 +131,6 @@ export const PROBLEMS = {
   unknown_status: 'neither the word nor the code of the status is in any table',
   several_statuses: '`statuses` is a list, where the contract has one object',
   unknown_shape: 'the body has the shape of no delivery report, and the middleware was mounted without a kind',
-  unknown_subscription: 'it is not clear which of the four subscription types the callback is',
   store_refused: 'the store refused the event as it was read, so only its bytes are kept',
   damaged: 'what the store held of the event was damaged; what is left of it is a dead letter',
   schema_refused: 'your schema refused the payload',
@@ -177,6 +207,12 @@ export interface DataEvent<T extends EventType, D> extends CommonFields {
   readonly data: D
 }
 
+/** A premium callback of no type that is known. */
+export interface OtherSubscriptionEvent<D> extends DataEvent<'subscription.other', D> {
+  /** The sender's own word: the first of `event`, `type`, `action` and `status` that is a text. */
+  readonly word?: string
+}
+
 export interface UnrecognizedEvent extends CommonFields {
   readonly type: 'unrecognized'
   /** The kind that the middleware was mounted with. */
@@ -189,12 +225,26 @@ export interface UnrecognizedEvent extends CommonFields {
 export interface Schemas {
   readonly received?: StandardSchemaV1
   readonly payment?: StandardSchemaV1
+  /** For each premium callback that has none of its own. */
   readonly subscription?: StandardSchemaV1
+  readonly 'subscription.activate'?: StandardSchemaV1
+  readonly 'subscription.deactivate'?: StandardSchemaV1
+  readonly 'subscription.consent'?: StandardSchemaV1
+  readonly 'subscription.delivery'?: StandardSchemaV1
+  readonly 'subscription.billing'?: StandardSchemaV1
+  readonly 'subscription.other'?: StandardSchemaV1
 }
 
-type DataOf<S extends Schemas, K extends keyof Schemas> = S[K] extends StandardSchemaV1
+type DataOf<S extends Schemas, K extends keyof Schemas, Else extends keyof Schemas = K> = S[K] extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<S[K]>
-  : Record<string, unknown>
+  : S[Else] extends StandardSchemaV1
+    ? StandardSchemaV1.InferOutput<S[Else]>
+    : Record<string, unknown>
+
+type Subscription<S extends Schemas, T extends Extract<EventType, `subscription.${string}`>> = DataEvent<
+  T,
+  DataOf<S, T, 'subscription'>
+>
 
 /** Each event type with its event, the payloads typed by your schemas. */
 export interface EventMap<S extends Schemas = {}> {
@@ -206,10 +256,12 @@ export interface EventMap<S extends Schemas = {}> {
   late: LateEvent
   received: DataEvent<'received', DataOf<S, 'received'>>
   payment: DataEvent<'payment', DataOf<S, 'payment'>>
-  'subscription.activate': DataEvent<'subscription.activate', DataOf<S, 'subscription'>>
-  'subscription.deactivate': DataEvent<'subscription.deactivate', DataOf<S, 'subscription'>>
-  'subscription.consent': DataEvent<'subscription.consent', DataOf<S, 'subscription'>>
-  'subscription.delivery': DataEvent<'subscription.delivery', DataOf<S, 'subscription'>>
+  'subscription.activate': Subscription<S, 'subscription.activate'>
+  'subscription.deactivate': Subscription<S, 'subscription.deactivate'>
+  'subscription.consent': Subscription<S, 'subscription.consent'>
+  'subscription.delivery': Subscription<S, 'subscription.delivery'>
+  'subscription.billing': Subscription<S, 'subscription.billing'>
+  'subscription.other': OtherSubscriptionEvent<DataOf<S, 'subscription.other', 'subscription'>>
   unrecognized: UnrecognizedEvent
 }
 

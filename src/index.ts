@@ -4,14 +4,17 @@ export type { Handler, Receiver, Stats } from './surface.ts'
 export {
   OPTIONS,
   type Options,
+  type OptionsOfOneProject,
+  type OptionsOfProjects,
   type OptionRow,
   type OrderingOptions,
+  type OtherOptions,
   type QuarantineOptions,
   type RetryOptions,
 } from './options.ts'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory/store.ts'
+export type { CredentialPair } from './authenticity/pair.ts'
 export type {
-  CredentialPair,
   CredentialsAnswer,
   CredentialsFunction,
   CredentialsOption,
@@ -37,6 +40,7 @@ export type { ErrorHandler } from './report.ts'
 export type { Middleware } from './http/node.ts'
 export { ANSWERS, type AnswerName } from './http/replies.ts'
 export type { IdentifyInput } from './inbox/new-event.ts'
+export type { ReadUsersReport, UsersReport } from './payloads/users-report.ts'
 export type { LatestState, ReportState } from './inbox/latest.ts'
 export type { EventRecord, Report } from './inbox/record.ts'
 export type {
@@ -74,9 +78,12 @@ export {
   type EventMap,
   type EventType,
   type FailedEvent,
+  FAILURE_CAUSES,
   type Failure,
+  type FailureCause,
   type LateEvent,
   type Oddity,
+  type OtherSubscriptionEvent,
   type Pattern,
   type Problem,
   type Proof,
@@ -97,4 +104,5 @@ export {
 export { carrierAStatus, CARRIER_A_CODES, type CarrierAStatus } from './statuses/carrier-a.ts'
 export { CONCEPTS, CROSS_CHANNEL_MAP, type Concept, type CrossChannelRow } from './statuses/cross-channel.ts'
 export { normaliseStatus, type NormalisedStatus, type StatusInput } from './statuses/normalise.ts'
-export { STATUS_CODES, type Meaning, type StatusCodeRow } from './statuses/status-codes.ts'
+export type { Meaning } from './statuses/meaning.ts'
+export { STATUS_CODES, type CodeChannel, type StatusCodeRow } from './statuses/status-codes.ts'

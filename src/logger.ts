@@ -33,7 +33,8 @@ export function consoleLogger(clock: Clock): Logger {
       windows.set(code, window)
     }
     window.lines += 1
-    if (window.lines <= LINES_A_MINUTE) console[level](`messaging-webhooks${label(fields)}: ${message}${omitted}`)
+    if (window.lines <= LINES_A_MINUTE)
+      console[level](printable(`messaging-webhooks${label(fields)}: ${message}${omitted}`))
   }
   return {
     debug() {},
@@ -48,6 +49,11 @@ function label(fields: object): string {
   const code = 'code' in fields && typeof fields.code === 'string' ? fields.code : undefined
   const status = 'status' in fields && typeof fields.status === 'number' ? ` refused with ${fields.status},` : ''
   return code === undefined ? '' : `${status} ${code}`
+}
+
+/** A terminal obeys what errors quote of strangers' texts. */
+function printable(line: string): string {
+  return line.replace(/[^\P{Cc}\n\t]/gu, '\uFFFD')
 }
 
 /** A logger is the user's code: what it throws must not cost an event. */

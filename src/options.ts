@@ -1,16 +1,30 @@
 /** The options, in one table: the README's table, the defaults and the checks all come from here. */
 import type { ProofPolicy } from './authenticity/proof-table.ts'
 import type { CredentialsOption, ProjectsOption } from './authenticity/credentials.ts'
-import type { Clock } from './clock.ts'
+import { LONGEST_TIMER_MS, type Clock } from './clock.ts'
 import type { Carrier, Schemas, SubscriptionWord } from './events.ts'
 import type { IdentifyInput } from './inbox/new-event.ts'
 import type { Store } from './inbox/store.ts'
 import type { Logger } from './logger.ts'
+import type { ReadUsersReport } from './payloads/users-report.ts'
 
-/** What `createReceiver` takes. One of `credentials` and `projects` is needed; all else has a default. */
-export interface Options<S extends Schemas = {}> {
-  readonly credentials?: CredentialsOption | undefined
-  readonly projects?: ProjectsOption | undefined
+/** What `createReceiver` takes: one of `credentials` and `projects`, and options that all have a default. */
+export type Options<S extends Schemas = {}> = OtherOptions<S> & (OptionsOfProjects | OptionsOfOneProject)
+
+/** The pairs of one project, or a function that looks them up. */
+export interface OptionsOfOneProject {
+  readonly credentials: CredentialsOption
+  readonly projects?: undefined
+}
+
+/** The pairs of several projects, by name. */
+export interface OptionsOfProjects {
+  readonly projects: ProjectsOption
+  readonly credentials?: undefined
+}
+
+/** The options beside the credentials. */
+export interface OtherOptions<S extends Schemas = {}> {
   readonly networks?: Readonly<Record<string, Carrier>> | undefined
   readonly store?: Store | undefined
   readonly spool?: string | false | undefined
@@ -27,6 +41,7 @@ export interface Options<S extends Schemas = {}> {
   readonly concurrency?: number | undefined
   readonly handlerTimeoutMs?: number | undefined
   readonly answer?: 'stored' | 'handled' | undefined
+  readonly readReport?: ReadUsersReport | undefined
   readonly identify?: ((callback: IdentifyInput) => string | undefined) | undefined
   readonly subscriptionType?: ((payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined) | undefined
   readonly schemas?: S | undefined
@@ -70,8 +85,6 @@ export interface OptionRow {
 }
 
 const MIB = 1024 * 1024
-/** Timers beyond 2^31-1 ms do not work in Node. */
-const LONGEST_MS = 2 ** 31 - 1
 
 /** Every option there is. */
 export const OPTIONS = [
@@ -91,7 +104,7 @@ export const OPTIONS = [
     name: 'networks',
     type: '`{ [network]: "carrierA" \\| "carrierB" }`',
     default: 'by their words',
-    what: 'Which carrier each `network` of a callback is. A network that is not named is known by its words.',
+    what: 'Which carrier each `network` of a callback is. A network that is not named is known by its words; carrier B’s own words may also stand in other tables.',
   },
   {
     name: 'store',
@@ -128,7 +141,7 @@ export const OPTIONS = [
   {
     name: 'bodyTimeoutMs',
     type: 'milliseconds',
-    range: [1, LONGEST_MS],
+    range: [1, LONGEST_TIMER_MS],
     default: 10_000,
     what: 'How long a whole body may take, from first byte to last; then 408.',
   },
@@ -142,21 +155,21 @@ export const OPTIONS = [
   {
     name: 'storeTimeoutMs',
     type: 'milliseconds',
-    range: [1, LONGEST_MS],
+    range: [1, LONGEST_TIMER_MS],
     default: 5_000,
     what: 'How long an answer waits for the store; then 503.',
   },
   {
     name: 'lookupTimeoutMs',
     type: 'milliseconds',
-    range: [1, LONGEST_MS],
+    range: [1, LONGEST_TIMER_MS],
     default: 2_000,
     what: 'How long an answer waits for a credentials function; then 503.',
   },
   {
     name: 'ordering.gapTimeoutMs',
     type: 'milliseconds',
-    range: [0, LONGEST_MS],
+    range: [0, LONGEST_TIMER_MS],
     default: 1_000,
     what: 'How long a chat-app `delivered` waits for `sent`, and `read` for `delivered`.',
   },
@@ -176,14 +189,14 @@ export const OPTIONS = [
   {
     name: 'retry.initialDelayMs',
     type: 'milliseconds',
-    range: [0, LONGEST_MS],
+    range: [0, LONGEST_TIMER_MS],
     default: 1_000,
     what: 'Ceiling of the first delay; it doubles, with full jitter.',
   },
   {
     name: 'retry.maxDelayMs',
     type: 'milliseconds',
-    range: [0, LONGEST_MS],
+    range: [0, LONGEST_TIMER_MS],
     default: 3_600_000,
     what: 'Ceiling of all delays. With the defaults the last attempt comes an hour and a half after the first on average, and at most three and a quarter hours.',
   },
@@ -203,7 +216,7 @@ export const OPTIONS = [
   {
     name: 'handlerTimeoutMs',
     type: 'milliseconds',
-    range: [1, LONGEST_MS],
+    range: [1, LONGEST_TIMER_MS],
     default: 60_000,
     what: 'After this a handler’s `signal` is aborted and its slot freed. An asynchronous schema has as long, and so has the answer with `answer: "handled"`.',
   },
@@ -214,6 +227,12 @@ export const OPTIONS = [
     what: '`"handled"` answers after the first attempt of the handlers, for platforms that freeze a process once it has answered.',
   },
   {
+    name: 'readReport',
+    type: '`(payload, kind) => report \\| undefined`',
+    default: 'the shapes that the service documents',
+    what: 'Reads a delivery report of another shape, on any URL: returns `{ messageId, status, statusCode?, timestamp?, network?, shape? }`, or undefined for what is none.',
+  },
+  {
     name: 'identify',
     type: '`(callback) => string \\| undefined`',
     default: 'see “Once”',
@@ -222,14 +241,14 @@ export const OPTIONS = [
   {
     name: 'subscriptionType',
     type: '`(payload) => word \\| undefined`',
-    default: 'the one top-level string that is one of the four words',
-    what: 'Which of `activate`, `deactivate`, `consent`, `delivery` a premium callback is.',
+    default: 'by `event`, `type`, `action` or `status`; else the one top-level string that is such a word',
+    what: 'Which of `activate`, `deactivate`, `consent`, `delivery`, `billing` and `other` a premium callback is; undefined keeps the default.',
   },
   {
     name: 'schemas',
-    type: '`{ received, payment, subscription }`',
+    type: '`{ received, payment, subscription, "subscription.consent", … }`',
     default: 'none',
-    what: 'Any Standard Schema (zod, valibot, arktype); types and checks `event.data`.',
+    what: 'Any Standard Schema (zod, valibot, arktype); types and checks `event.data`. One for a type of premium callback goes before that for all.',
   },
   {
     name: 'quarantine',

@@ -2,7 +2,8 @@
 import { namedProject, prove, type Proved } from './authenticity/authenticate.ts'
 import { maskSecrets, readParsedBody, readSentBody, type ReadBody } from './authenticity/body.ts'
 import { createClockWatch } from './authenticity/clock-watch.ts'
-import type { CredentialsSource, LivePair } from './authenticity/credentials.ts'
+import type { CredentialsSource } from './authenticity/credentials.ts'
+import type { LivePair } from './authenticity/pair.ts'
 import type { NotProved } from './authenticity/explain.ts'
 import type { QuarantineIntake } from './authenticity/quarantine.ts'
 import type { ExactCallback } from './authenticity/quarantine/request.ts'
@@ -10,7 +11,7 @@ import { readSignatureHeader } from './authenticity/signature.ts'
 import { asOurs, MessagingWebhooksError, RefusedError } from './errors.ts'
 import type { ArrivedCallback } from './http/arrived.ts'
 import type { Captured } from './http/capture.ts'
-import { ANSWERS, answerOf, type Answer, type AnswerName } from './http/replies.ts'
+import { answerOf, type Answer, type AnswerName } from './http/replies.ts'
 import type { Inbox } from './inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from './inbox/new-event.ts'
 import type { Admission, Awaitable, NewEvent } from './inbox/store.ts'
@@ -125,10 +126,8 @@ export function createReceive(options: ReceiveOptions): Receive {
   }
 
   function failed(error: unknown): Answer {
-    const { code, cause, message } = asOurs(error, 'internal')
-    const answer = answerOf('unavailable')
-    report(new RefusedError(code, ANSWERS.unavailable.status, undefined, { cause: cause ?? message }))
-    return answer
+    const { code, cause, detail } = asOurs(error, 'internal')
+    return refuse('unavailable', { code, detail }, cause)
   }
 
   return {

@@ -1,33 +1,41 @@
 /** Wires the stages together; nothing else. The object that it makes is described in surface.ts. */
 import { channel } from 'node:diagnostics_channel'
-import { credentialsSource, hasBlankEnds } from './authenticity/credentials.ts'
+import { credentialsSource } from './authenticity/credentials.ts'
 import { createQuarantine, type GuardedQuarantine } from './authenticity/quarantine.ts'
 import { quarantineFolder } from './authenticity/quarantine/folder.ts'
+import { checkedCalls } from './checked-calls.ts'
 import { guardClock, steadyClock, systemClock } from './clock.ts'
 import { closeOn } from './close-on.ts'
+import { createCounter } from './counts.ts'
 import { readDeadLetters } from './dispatch/dead-letters.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
-import { revive, subscriptionWordIn, type Kept } from './dispatch/revive.ts'
+import { revive, type Kept, type ReviveOptions } from './dispatch/revive.ts'
+import { createUnhandled } from './dispatch/unhandled.ts'
 import { asOurs, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
 import { HANDED_OVER_CHANNEL, type HandedOver, type Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
 import { createServers } from './http/servers.ts'
+import { createAbsence } from './inbox/absence.ts'
 import { messageKey } from './inbox/identity.ts'
 import { createInbox, type Inbox } from './inbox/inbox.ts'
 import { latestState } from './inbox/latest.ts'
+import type { ProvenCallback } from './inbox/new-event.ts'
 import { openSpools } from './inbox/spool/spools.ts'
-import type { Admission, NewEvent, Store } from './inbox/store.ts'
+import type { NewEvent, Store } from './inbox/store.ts'
 import { consoleLogger, guardLogger, silentLogger } from './logger.ts'
 import type { Options } from './options.ts'
+import type { ReportPayload } from './payloads/read-report.ts'
+import { usersReport, type ReadUsersReport } from './payloads/users-report.ts'
 import { letReject } from './promises.ts'
 import { createReceive } from './receive.ts'
 import { createReporter } from './report.ts'
-import { checkKind, checkPolicy, resolveOptions } from './resolve-options.ts'
-import { createShutDown } from './shut-down.ts'
+import { resolveOptions } from './resolve-options.ts'
+import { createShutDown, type Closed } from './shut-down.ts'
 import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
+import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
 
 const handedOverChannel = channel(HANDED_OVER_CHANNEL)
 
@@ -42,19 +50,21 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   options: Options<S> & { readonly store?: Store<X> | undefined },
 ): Receiver<S, X> {
   const resolved = resolveOptions(options)
-  const { answer, handlerTimeoutMs, identify, networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
+  const { answer, handlerTimeoutMs, identify, readReport, networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
   const given = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
   const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
   const steady = steadyClock(clock)
-  const logger = guardLogger(resolved.logger === false ? silentLogger : (resolved.logger ?? consoleLogger(clock)))
-  const reporter = createReporter(logger)
+  const logger = resolved.logger === false ? silentLogger : guardLogger(resolved.logger ?? consoleLogger(clock))
+  /** Of the credentials; a clock may fail before there are any. */
+  let secrets: () => readonly string[] = () => []
+  const reporter = createReporter(logger, () => secrets())
   const credentials = credentialsSource({ ...resolved, clock: steady })
+  secrets = credentials.secrets
   const handlers = createHandlerRegistry()
-  const servers = createServers({ clock, logger })
+  const servers = createServers({ clock: steady, logger })
   const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes: resolved.maxBodyBytes, clock })
-  const counts = { taken: 0, duplicates: 0, late: 0, refused: 0 }
   let starting: Promise<void> | undefined
-  let closing: Promise<void> | undefined
+  let closing: Promise<Closed> | undefined
   let isClosed = false
   let underWay = 0
 
@@ -64,11 +74,13 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       `dispatch: false needs a store that another receiver can share; the ${store.capabilities.name} store is not one.`,
     )
   const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? store.capabilities.spoolFolder)
+  const absence = createAbsence({ clock: steady, logger })
   const inbox: Inbox<object> = createInbox(store, {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
     gapTimeoutMs,
     report,
+    absence,
     claims: resolved.dispatch,
     openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
     onWork() {
@@ -81,14 +93,16 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       take: (events, result, request) => dispatcher.take(events, result, request),
     },
   })
-  const reviveKept = (kept: Kept) =>
-    revive(kept, {
-      clock,
-      schemas: resolved.schemas,
-      subscriptionType: resolved.subscriptionType ?? subscriptionWordIn,
-      late: resolved.late,
-      schemaTimeoutMs: handlerTimeoutMs,
-    })
+  const reviving: ReviveOptions = {
+    clock,
+    schemas: resolved.schemas,
+    subscriptionType: resolved.subscriptionType,
+    late: resolved.late,
+    schemaTimeoutMs: handlerTimeoutMs,
+  }
+  const reviveKept = (kept: Kept) => revive(kept, reviving)
+  const unhandled = createUnhandled(logger)
+  const counter = createCounter(reviving)
   const dispatcher = createDispatcher({
     clock: steady,
     handlers,
@@ -98,10 +112,12 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     storeTimeoutMs: resolved.storeTimeoutMs,
     revive: reviveKept,
     report,
+    absence,
     handedOver(event, succeeded) {
       const message: HandedOver = { receiver, event, succeeded }
       if (handedOverChannel.hasSubscribers) handedOverChannel.publish(message)
     },
+    unhandled: unhandled.see,
     secrets: credentials.secrets,
     shared: store.capabilities.shared,
     openStore: inbox.open,
@@ -123,7 +139,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     async admit(event) {
       const admission = await inbox.admit(event)
       if (admission === 'full') throw new MessagingWebhooksError('store_full')
-      count(admission)
+      counter.taken(event, admission)
     },
   })
   const { receive, proveAgain } = createReceive({
@@ -134,6 +150,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     networks,
     gapTimeoutMs,
     report,
+    readReport: readReport && ((callback) => readTheirs(readReport, callback)),
     identify(callback) {
       if (identify === undefined) return undefined
       try {
@@ -148,42 +165,37 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       return undefined
     },
     admitted(event, admission) {
-      count(admission)
+      counter.taken(event, admission)
       const isNew = admission !== 'duplicate'
       return isNew && answer === 'handled' ? dispatcher.attempted(event.id, handlerTimeoutMs) : undefined
     },
   })
 
-  function count(admission: Admission): void {
-    counts.taken += 1
-    if (admission === 'duplicate') counts.duplicates += 1
-    if (admission === 'late') counts.late += 1
+  function readTheirs(read: ReadUsersReport, { masked, kind, arrivedAtMs }: ProvenCallback): ReportPayload | undefined {
+    try {
+      return usersReport(read, { masked, kind, nowMs: arrivedAtMs })
+    } catch (error) {
+      report(new MessagingWebhooksError('read_report_failed', undefined, { cause: error }))
+      return undefined
+    }
   }
 
-  function report(error: MessagingWebhooksError): void {
-    if (error instanceof RefusedError) counts.refused += 1
-    reporter.report(error)
+  function report(error: MessagingWebhooksError, fields?: object): void {
+    if (error instanceof RefusedError) counter.refused()
+    reporter.report(error, fields)
   }
 
   function clockFailed(cause?: unknown): void {
     report(new MessagingWebhooksError('clock_failed', undefined, cause === undefined ? undefined : { cause }))
   }
 
-  /** Once, and only where the store is somewhere else than this process's disk: a file has its spool beside it. */
-  let warned = resolved.spool === false || spoolFolder !== undefined || !store.capabilities.durable
-  function warnOfOutages(): void {
-    if (warned) return
-    warned = true
-    logger.warn(
-      { code: 'no_spool' },
-      `While the ${store.capabilities.name} store is away, callbacks are answered 503 and lost, for the service does not send ` +
-        'them again. Let `spool` name a folder on a local disk, or set `spool: false` if that is what you want.',
-    )
-  }
+  /** Said once. */
+  let isSpoolMissing = resolved.spool !== false && spoolFolder === undefined && store.capabilities.durable
 
   /** A receiver that only takes needs its store all the same. */
   async function open(): Promise<void> {
-    warnOfOutages()
+    if (isSpoolMissing) warnOfNoSpool(logger, store.capabilities)
+    isSpoolMissing = false
     if (resolved.dispatch) await dispatcher.start()
     else await inbox.open()
   }
@@ -206,6 +218,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const shutDown = createShutDown({
     clock: steady,
     logger,
+    report,
     servers,
     quarantine,
     dispatcher,
@@ -214,35 +227,23 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     isReceiving: () => underWay > 0,
   })
 
-  function close({ deadlineMs = DEADLINE_MS } = {}): Promise<void> {
-    closing ??= shutDown(atMost(deadlineMs)).finally(() => {
+  function close({ deadlineMs = DEADLINE_MS } = {}): Promise<Closed> {
+    closing ??= shutDown(deadlineMs).finally(() => {
       isClosed = true
       return quarantine.close()
     })
     return closing
   }
 
-  for (const secret of credentials.secrets())
-    if (hasBlankEnds(secret))
-      logger.warn(
-        { code: 'secret_blank_ends' },
-        'A key or secret begins or ends with white space. Was it read from a file with a line end? Trim it.',
-      )
-  if (options.store === undefined && process.env['NODE_ENV'] === 'production')
-    logger.warn(
-      { code: 'memory_store' },
-      'No `store` is set: events wait in memory, and what is not handled when the process ends is lost.',
-    )
+  warnOfOptions(logger, { secrets: credentials.secrets(), hasStore: options.store !== undefined })
 
-  const receiver: Receiver<S, X> = {
+  const receiver: Receiver<S, X> = checkedCalls({
     // The registry hands each handler only events of its own types, with the context of this store.
     on: (pattern, handler) => handlers.add(pattern, handler as AnyHandler),
     onAny: (handler) => handlers.add(undefined, handler as AnyHandler),
     onError: reporter.add,
     middleware(kind, mount = {}) {
       const policy = mount.proof ?? proof
-      checkKind(kind)
-      checkPolicy(policy)
       return nodeMiddleware({
         kind,
         policy,
@@ -254,6 +255,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
           servers.see(request)
           startUnasked()
         },
+        answered: servers.answered,
         failed: (error) => report(asOurs(error, 'internal')),
         isClosing: (request) => closing !== undefined || servers.isStopping(request),
         receive(callback) {
@@ -288,21 +290,28 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     },
     quarantine: quarantine.quarantine,
     async stats() {
-      return { ...counts, running: dispatcher.running, ...(await inbox.counts()) }
+      const stored = isClosed ? undefined : await inbox.known()
+      const { spooled } = inbox
+      return {
+        ...counter.all(),
+        unhandled: unhandled.count,
+        running: dispatcher.running,
+        store: isClosed ? 'closed' : stored === undefined ? 'away' : 'up',
+        spooled,
+        unsettled: stored === undefined ? undefined : stored.unsettled + spooled,
+        deadLetters: stored?.deadLetters,
+      }
     },
     async drain({ deadlineMs = DEADLINE_MS } = {}) {
       // Within a handler that `close()` waits for, it says what became of the rest.
       if (closing === undefined || isClosed) await start()
-      return dispatcher.drain(atMost(deadlineMs))
+      return dispatcher.drain(deadlineMs)
     },
-    close,
+    async close(times) {
+      await close(times)
+    },
     closeOn: (signals, given = [], times = {}) =>
       closeOn([signals].flat(), [given].flat(), times, { clock, stopServers: servers.stop, close }),
-  }
+  })
   return receiver
-}
-
-/** A deadline that is no time, from a variable that was not set perhaps, must neither end at once nor never. */
-function atMost(deadlineMs: number): number {
-  return deadlineMs >= 0 ? deadlineMs : DEADLINE_MS
 }

@@ -1,10 +1,11 @@
 /** Checks the options and fills the defaults in, with words that say what was expected. */
 import { z } from 'zod'
+import { checkOptions, functionLike, numberFrom, objectLike, textOf, wholeNumberFrom } from './check-options.ts'
 import type { CredentialsOption, ProjectsOption } from './authenticity/credentials.ts'
 import { PROOF_POLICIES, type ProofPolicy } from './authenticity/proof-table.ts'
 import type { Clock } from './clock.ts'
 import { OptionsError } from './errors.ts'
-import { CALLBACK_KINDS, type Carrier, type Schemas } from './events.ts'
+import type { Carrier, Schemas } from './events.ts'
 import type { IdentifyInput } from './inbox/new-event.ts'
 import type { Store } from './inbox/store.ts'
 import type { Logger } from './logger.ts'
@@ -31,6 +32,7 @@ interface ResolvedOptions<S extends Schemas> {
   readonly concurrency: number
   readonly handlerTimeoutMs: number
   readonly answer: 'stored' | 'handled'
+  readonly readReport: Options['readReport']
   readonly identify: ((callback: IdentifyInput) => string | undefined) | undefined
   readonly subscriptionType: Options['subscriptionType']
   readonly schemas: S | Schemas
@@ -49,21 +51,11 @@ function numeric(name: NumberName) {
   const row = OPTIONS.find((option) => option.name === name)
   if (row === undefined || typeof row.default !== 'number') throw new OptionsError(`There is no option ${name}.`)
   const [least, most] = row.range
-  return z.number().min(least).max(most).default(row.default)
+  const number = row.type === 'count' ? wholeNumberFrom(least, most) : numberFrom(least, most, row.type)
+  return number.default(row.default)
 }
 
-const functionLike = z.custom<(...input: never[]) => unknown>(
-  (value) => typeof value === 'function',
-  'expected a function',
-)
-const objectLike = (what: string, ...methods: readonly string[]) =>
-  z.custom<object>(
-    (value) =>
-      typeof value === 'object' &&
-      value !== null &&
-      methods.every((method) => typeof Reflect.get(value, method) === 'function'),
-    `expected ${what}`,
-  )
+const folder = z.union([z.literal(false), textOf('a path')], 'expected the path of a folder, or false')
 const standardSchema = z.custom<object>(
   (value) => (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value,
   'expected a Standard Schema (zod, valibot, arktype)',
@@ -85,7 +77,7 @@ const optionsSchema = z.strictObject({
     .optional(),
   networks: z.record(z.string(), z.enum(['carrierA', 'carrierB'])).default({}),
   store: objectLike('a store, such as memoryStore()', 'open').optional(),
-  spool: z.union([z.literal(false), z.string().min(1)], 'expected the path of a folder, or false').optional(),
+  spool: folder.optional(),
   proof: z.enum(PROOF_POLICIES).default('either'),
   toleranceSeconds: numeric('toleranceSeconds'),
   maxBodyBytes: numeric('maxBodyBytes'),
@@ -101,15 +93,16 @@ const optionsSchema = z.strictObject({
     .prefault({}),
   retry: z
     .strictObject({
-      attempts: numeric('retry.attempts').pipe(z.int()),
+      attempts: numeric('retry.attempts'),
       initialDelayMs: numeric('retry.initialDelayMs'),
       maxDelayMs: numeric('retry.maxDelayMs'),
     })
     .prefault({}),
   dispatch: z.boolean().default(true),
-  concurrency: numeric('concurrency').pipe(z.int()),
+  concurrency: numeric('concurrency'),
   handlerTimeoutMs: numeric('handlerTimeoutMs'),
   answer: z.enum(['stored', 'handled']).default('stored'),
+  readReport: functionLike.optional(),
   identify: functionLike.optional(),
   subscriptionType: functionLike.optional(),
   schemas: z
@@ -117,6 +110,12 @@ const optionsSchema = z.strictObject({
       received: standardSchema.optional(),
       payment: standardSchema.optional(),
       subscription: standardSchema.optional(),
+      'subscription.activate': standardSchema.optional(),
+      'subscription.deactivate': standardSchema.optional(),
+      'subscription.consent': standardSchema.optional(),
+      'subscription.delivery': standardSchema.optional(),
+      'subscription.billing': standardSchema.optional(),
+      'subscription.other': standardSchema.optional(),
     })
     .prefault({}),
   quarantine: z.preprocess(
@@ -126,7 +125,7 @@ const optionsSchema = z.strictObject({
         {
           maxBytes: numeric('quarantine.maxBytes'),
           maxAgeHours: numeric('quarantine.maxAgeHours'),
-          folder: z.union([z.literal(false), z.string().min(1)], 'expected the path of a folder, or false').optional(),
+          folder: folder.optional(),
         },
         'expected { maxBytes, maxAgeHours, folder }, or false',
       )
@@ -148,9 +147,10 @@ const optionsSchema = z.strictObject({
 
 /** Checks the options and fills the defaults in. Throws an `OptionsError` that names what is wrong, and no secret. */
 export function resolveOptions<S extends Schemas>(options: Options<S>): ResolvedOptions<S> {
-  const parsed = parse(options)
-  if (typeof parsed === 'string') throw new OptionsError(parsed)
-  const { toleranceSeconds, maxBodyBytes, bodyTimeoutMs, maxInflightBytes, ordering, ...checked } = parsed
+  const { toleranceSeconds, maxBodyBytes, bodyTimeoutMs, maxInflightBytes, ordering, ...checked } = checkOptions(
+    optionsSchema,
+    options,
+  )
   if ((options.credentials === undefined) === (options.projects === undefined))
     throw new OptionsError('Give either `credentials` or `projects`, and not both.')
   if (!checked.dispatch && checked.answer === 'handled')
@@ -176,6 +176,7 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     projects: options.projects,
     store: options.store,
     spool: checked.spool,
+    readReport: options.readReport,
     identify: options.identify,
     subscriptionType: options.subscriptionType,
     schemas: options.schemas ?? {},
@@ -190,50 +191,4 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     clock: options.clock,
     logger: options.logger,
   }
-}
-
-/** What is wrong with them, where something is. What a getter or a proxy of theirs throws may quote what it guards. */
-function parse(options: object): z.output<typeof optionsSchema> | string {
-  try {
-    const parsed = optionsSchema.safeParse(options)
-    return parsed.success ? parsed.data : explain(parsed.error.issues)
-  } catch {
-    return 'An option cannot be read: a getter of it, or a proxy, throws.'
-  }
-}
-
-/** What was expected, where, and of what type it was; never the value, which may be a secret. */
-function explain(issues: readonly z.core.$ZodIssue[]): string {
-  return issues
-    .map((issue) => {
-      const path = issue.path.join('.') || 'The options object'
-      if (issue.code !== 'unrecognized_keys') return `${path}: ${issue.message}.`
-      const within = issue.path.length === 0 ? '' : `${issue.path.join('.')}.`
-      return issue.keys.map((key) => `${within}${key} is no option${didYouMean(`${within}${key}`)}.`).join(' ')
-    })
-    .join(' ')
-}
-
-function didYouMean(name: string): string {
-  const plain = name.toLowerCase()
-  const near = OPTIONS.find(({ name: known }) => {
-    const other = known.toLowerCase()
-    if (plain.startsWith(`${other}.`)) return false
-    return other.endsWith(`.${plain}`) || other.startsWith(plain) || plain.startsWith(other)
-  })
-  return near === undefined ? '' : ` (did you mean ${near.name}?)`
-}
-
-/** Checks the kind that `middleware` is given. */
-export function checkKind(kind: string | undefined): void {
-  if (kind !== undefined && !CALLBACK_KINDS.some((known) => known === kind))
-    throw new OptionsError(
-      `middleware(${JSON.stringify(kind)}): expected one of ${CALLBACK_KINDS.join(', ')}, or nothing.`,
-    )
-}
-
-/** Checks the policy that `middleware` is given. */
-export function checkPolicy(policy: string): void {
-  if (!PROOF_POLICIES.some((known) => known === policy))
-    throw new OptionsError(`proof: ${JSON.stringify(policy)}; expected one of ${PROOF_POLICIES.join(', ')}.`)
 }

@@ -1,48 +1,89 @@
 /** What closing a receiver takes, in its order: dispatch stops first, taking last. */
 import type { Clock } from './clock.ts'
+import { MessagingWebhooksError } from './errors.ts'
+import type { StoreCounts } from './inbox/store.ts'
 import type { Logger } from './logger.ts'
 
 interface Parts {
   readonly clock: Clock
   readonly logger: Logger
-  readonly servers: { closed(timeoutMs: number): Promise<boolean> }
+  readonly report: (error: MessagingWebhooksError, fields: object) => void
+  readonly servers: { watch(): void; readonly areListening: boolean; closed(timeoutMs: number): Promise<boolean> }
   readonly quarantine: { stop(): void }
   readonly dispatcher: {
     drain(deadlineMs: number, options: { readonly waitForHung: boolean }): Promise<boolean>
     stop(deadlineMs: number): Promise<void>
   }
-  readonly inbox: { close(): Promise<void> }
+  readonly inbox: { known(): Promise<StoreCounts | undefined>; close(): Promise<void> }
   /** What the store holds is still there when the process is not. */
   readonly isDurable: boolean
   /** True while a request is between its first byte and its answer. */
   readonly isReceiving: () => boolean
 }
 
-export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<void> {
-  const { clock, logger, servers, quarantine, dispatcher, inbox } = parts
+/** What became of it. */
+export interface Closed {
+  /** Nothing that was answered 204 ends with the process. */
+  readonly keptAll: boolean
+}
 
-  async function handOverBacklog(leftMs: () => number): Promise<void> {
-    await servers.closed(leftMs())
-    if (await dispatcher.drain(leftMs(), { waitForHung: false })) return
-    logger.error(
-      { code: 'events_lost' },
-      'The receiver was closed before all events were settled, and its store keeps nothing: what waited is lost.',
+export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Closed> {
+  const { clock, logger, report, servers, quarantine, dispatcher, inbox } = parts
+
+  const turn = (): Promise<void> => new Promise((resolve) => clock.soon(resolve))
+
+  /** Says so at once where it will likely be what somebody forgot; whoever stops them in the same breath did not. */
+  async function areLeftListening(): Promise<boolean> {
+    await turn()
+    if (!servers.areListening) return false
+    logger.warn(
+      { code: 'server_still_open' },
+      'close() was called while the server still listens. Callbacks are taken until half a second has passed without one; ' +
+        'those that come later are answered 503 and lost. Call server.close() before, or let ' +
+        "receiver.closeOn('SIGTERM', server) do both.",
     )
+    return true
+  }
+
+  async function waitForServers(leftMs: number, wasSaid: boolean): Promise<void> {
+    if ((await servers.closed(leftMs)) || wasSaid) return
+    logger.warn(
+      { code: 'server_still_open' },
+      'The receiver was closed while connections of its server were still open; callbacks that arrive on them are answered ' +
+        '503 and lost. Give close() more time (`deadlineMs`), or end the connections with server.closeAllConnections().',
+    )
+  }
+
+  /** Of a store that keeps nothing: whatever is in it now ends with it. */
+  async function keptAll(): Promise<boolean> {
+    const unsettled = (await inbox.known())?.unsettled
+    if (unsettled === 0) return true
+    const many = unsettled === 1 ? '1 event was lost' : `${unsettled} events were lost`
+    const events =
+      unsettled === undefined
+        ? 'It does not say how many were lost.'
+        : `${many}, those included whose handlers still ran.`
+    report(new MessagingWebhooksError('events_lost', events), unsettled === undefined ? {} : { lost: unsettled })
+    return false
   }
 
   return async (deadlineMs) => {
     const untilMs = clock.now() + deadlineMs
     const leftMs = (): number => Math.max(0, untilMs - clock.now())
     quarantine.stop()
+    servers.watch()
+    const leftListening = areLeftListening()
     // What waits in memory ends with the process, so it is handed over first; what is on a disk can wait.
-    if (!parts.isDurable) await handOverBacklog(leftMs)
+    if (!parts.isDurable) {
+      await leftListening
+      await servers.closed(leftMs())
+      await dispatcher.drain(leftMs(), { waitForHung: false })
+    }
     await dispatcher.stop(leftMs())
-    if (!(await servers.closed(leftMs())))
-      logger.warn(
-        { code: 'server_still_open' },
-        'The receiver was closed while its server was open; callbacks that arrive now are lost. Call server.close() first.',
-      )
-    while (parts.isReceiving() && leftMs() > 0) await new Promise<void>((resolve) => clock.soon(resolve))
+    await waitForServers(leftMs(), await leftListening)
+    while (parts.isReceiving() && leftMs() > 0) await turn()
+    const closed = { keptAll: parts.isDurable || (await keptAll()) }
     await inbox.close()
+    return closed
   }
 }

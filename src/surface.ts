@@ -3,6 +3,7 @@ import type { Server } from 'node:net'
 import type { ProofPolicy } from './authenticity/proof-table.ts'
 import type { Quarantine } from './authenticity/quarantine/surface.ts'
 import type { CloseOnOptions } from './close-on.ts'
+import type { Counts } from './counts.ts'
 import type { DeadLetter } from './dispatch/dead-letters.ts'
 import type { Context } from './dispatch/handlers.ts'
 import type { CallbackKind, EventMap, Pattern, Schemas, TypesOf, WebhookEvent } from './events.ts'
@@ -18,14 +19,19 @@ import type { ErrorHandler } from './report.ts'
 export type Handler<E, X extends object = {}> = (event: E, context: Context & X) => unknown
 
 /** Counts since the receiver was created, and of the store as it is now. */
-export interface Stats {
-  readonly taken: number
-  readonly duplicates: number
-  readonly late: number
-  readonly refused: number
+export interface Stats extends Counts {
+  /** Events that no handler listened to when they were handed over; they are settled. */
+  readonly unhandled: number
+  /** Events whose handlers run here, or that wait here for a slot. */
   readonly running: number
-  readonly unsettled: number
-  readonly deadLetters: number
+  /** `away`: it did not answer in time, or with an error, so that nobody knows the last two counts. */
+  readonly store: 'up' | 'away' | 'closed'
+  /** Events that are in the spool, on their way to the store. */
+  readonly spooled: number
+  /** Events that are not settled, in the store or on their way there; undefined where the store does not say. */
+  readonly unsettled: number | undefined
+  /** Dead letters in the store; undefined where it does not say. */
+  readonly deadLetters: number | undefined
 }
 
 /** The receiving end. `S` types the payloads, `X` is what the store adds to a handler's context. */
@@ -43,7 +49,7 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   /**
    * What is mounted, in Express, Connect or node:http, before any body parser. `kind` is the callback type registered for
    * this URL; without one, delivery reports are recognised by their shape. `proof` overrides the option for this URL.
-   * Throws an `OptionsError` for a kind or policy that does not exist. Contract, "Callback receiver".
+   * Throws an `OptionsError` for a kind, a policy or an option that does not exist; all methods do, or reject. Contract, "Callback receiver".
    */
   middleware(kind?: CallbackKind, options?: { readonly proof?: ProofPolicy | undefined }): Middleware
   /** Opens and checks the store and begins to hand over, the backlog first. Without it, the first request does. */
@@ -54,33 +60,37 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    */
   latest(messageId: string, options?: { readonly project?: string | undefined }): Promise<LatestState | undefined>
   /** Dead letters, oldest first, `limit` (100) a page; pass `next` of a page as `after` for the one that follows. */
-  deadLetters(page?: { readonly after?: string; readonly limit?: number }): Promise<Page<DeadLetter>>
+  deadLetters(page?: {
+    readonly after?: string | undefined
+    readonly limit?: number | undefined
+  }): Promise<Page<DeadLetter>>
   /**
    * Runs a dead letter's handlers again: as `late` where a later state of its message was handed over meanwhile, unless
    * `force`. False where there is no such dead letter.
    */
-  replay(id: string, options?: { readonly force?: boolean }): Promise<boolean>
+  replay(id: string, options?: { readonly force?: boolean | undefined }): Promise<boolean>
   /** Gives a dead letter up: it is not listed any more, and never run again. False where there is no such dead letter. */
   discard(id: string): Promise<boolean>
   /** The requests that were refused for want of a valid proof, kept so that the right key can still prove them. */
   readonly quarantine: Quarantine
-  /** Counts, for metrics. */
+  /** Counts, for metrics. It never rejects, and waits for the store for `storeTimeoutMs` at most. */
   stats(): Promise<Stats>
   /**
    * True once nothing runs, is due or waits; false if `deadlineMs` (10,000) passes before. A handler that waits for it
    * waits for itself, until then.
    */
-  drain(options?: { readonly deadlineMs?: number }): Promise<boolean>
+  drain(options?: { readonly deadlineMs?: number | undefined }): Promise<boolean>
   /**
    * Hands nothing more over (with a store in memory: first what is left), finishes what runs, goes on taking callbacks
-   * until the servers it is mounted on have closed, then closes the store. Call `server.close()` first. After `deadlineMs`
+   * until the servers it is mounted on have closed, then closes the store. Call `server.close()` first: for a server that
+   * still listens it waits only until half a second has passed without a request. After `deadlineMs`
    * (10,000) handlers' signals are aborted and the store is closed all the same. A handler that waits for it is waited for
    * until then: let it go on without.
    */
-  close(options?: { readonly deadlineMs?: number }): Promise<void>
+  close(options?: { readonly deadlineMs?: number | undefined }): Promise<void>
   /**
    * At the first of these signals: stops the servers (those given, and those that requests came from) so that no client is
-   * cut off, does what `close()` does, and ends the process, with exit code 0 unless `process.exitCode` is another. At the
+   * cut off, does what `close()` does, and ends the process, with exit code 0 unless `process.exitCode` is another: 1 where events were lost. At the
    * second the process ends at once, with 128 and the number of the signal. Returns the function that takes this off again.
    */
   closeOn(

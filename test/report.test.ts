@@ -1,4 +1,4 @@
-import { createReceiver, MessagingWebhooksError, RefusedError } from 'messaging-webhooks'
+import { createReceiver, ERRORS, MessagingWebhooksError, RefusedError } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { fakeClock } from './support/fake-clock.ts'
@@ -97,6 +97,25 @@ describe('the default logger', () => {
     await clock.advance(60_000)
     await refusedOnce(url)
     expect(warn.mock.lastCall?.[0]).not.toContain('more like this')
+  })
+
+  test('names the status of a refusal once', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const { url, server } = await receiving({ logger: undefined, maxBodyBytes: 10 })
+    server.keepAliveTimeout = 75_000
+    await fetch(url, { method: 'POST', body: 'x'.repeat(11) })
+    await fetch(url, { method: 'POST', body: 'x', headers: { 'content-encoding': 'gzip' } })
+    expect(warn.mock.calls).toEqual([
+      [
+        'messaging-webhooks refused with 413, body_too_large: The body is larger than `maxBodyBytes`. ' +
+          '11 bytes were announced; `maxBodyBytes` is 10. Raise it if the service sends such bodies.',
+      ],
+      [expect.stringMatching(/^messaging-webhooks refused with 415, content_encoding: The body is compressed, /)],
+    ])
+  })
+
+  test('no error text begins with a status, which its line has already', () => {
+    for (const [code, [happened]] of Object.entries(ERRORS)) expect(happened, code).not.toMatch(/^\d{3}\b/)
   })
 
   test('writes failing handlers as errors', async () => {

@@ -30,21 +30,25 @@ async function openConnection(port: number, failed: (error: Error) => void): Pro
   await once(socket, 'connect')
   let received = ''
   let onAnswer: ((status: number) => void) | undefined
+  let isIdle = true
   let closed = false
   socket.on('data', (chunk) => {
     received += chunk.toString('latin1')
     if (!isWhole(received)) return
     const status = Number(received.slice(9, 12))
     received = ''
+    isIdle = true
     onAnswer?.(status)
   })
   socket.on('error', failed)
   socket.on('close', () => {
-    if (!closed) failed(new Error('The server closed a connection.'))
+    if (!closed)
+      failed(new Error(`The server closed a connection that ${isIdle ? 'was idle' : 'waited for an answer'}.`))
   })
   return {
     send(request, answered) {
       onAnswer = answered
+      isIdle = false
       socket.write(request)
     },
     close() {

@@ -27,13 +27,12 @@ export function makeReports({ count, bodyBytes, projects, statuses = ['success']
     const message = Math.floor(turn / statuses.length) * MESSAGES_BETWEEN + (index % MESSAGES_BETWEEN)
     const messageId = messageIds.get(message) ?? randomUUID()
     if (statuses.length > 1) messageIds.set(message, messageId)
-    const report = callback.smsDelivery({
-      messageId,
-      status: statuses[turn % statuses.length],
+    const report = {
+      ...callback.smsDelivery({ messageId, status: statuses[turn % statuses.length] }),
       recipient: '254711000000',
       campaign: 'Spring sale, second reminder',
       ...(projects === undefined ? undefined : { project: projectName(index % projects) }),
-    })
+    }
     return bodyBytes === undefined ? report : padded(report, bodyBytes)
   })
 }

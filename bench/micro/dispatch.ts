@@ -23,6 +23,7 @@ export const dispatch: Step = {
         throw error
       },
       handedOver: () => {},
+      unhandled: () => {},
       secrets: () => [],
     })
     const next = freshEvents()

@@ -1,5 +1,5 @@
 /**
- * Three instances of an app and one store: `node examples/cluster/start.ts postgres|redis [url]`, after `npm run build`.
+ * Three instances of an app and one store: `npx node examples/cluster/start.ts postgres|redis [url]`, after `npm run build`.
  * The emulated service posts its callbacks to a load balancer, which passes each to any of them; half way one instance is
  * killed with `kill -9`.
  */
@@ -16,7 +16,7 @@ import { isEngine, URLS } from './stores.ts'
 
 const [engine, url] = process.argv.slice(2)
 if (!isEngine(engine)) {
-  console.error('Which store? node examples/cluster/start.ts postgres|redis [url]')
+  console.error('Which store? npx node examples/cluster/start.ts postgres|redis [url]')
   console.error('To have both on this machine: docker compose -f examples/cluster/compose.yaml up --wait')
   process.exit(2)
 }
@@ -44,7 +44,7 @@ async function startInstance(place: string): Promise<Instance> {
   if (started === undefined) {
     const where = url === undefined ? 'as compose.yaml starts it' : 'where the URL says'
     console.error(`An instance could not start; its error stands above. It looked for ${engine} ${where}.`)
-    console.error(`To use another store: node examples/cluster/start.ts ${engine} <url>`)
+    console.error(`To use another store: npx node examples/cluster/start.ts ${engine} <url>`)
     process.exit(1)
   }
   const [port] = started as [number]

@@ -117,6 +117,22 @@ function markLength(bytes: Buffer): number {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
 }
 
+/**
+ * The parsed body without its authKey, whose value is masked in these bytes already; undefined for what is no JSON, for
+ * masking by value may have spoilt an escape. Each call makes a copy of its own.
+ */
+export function payloadIn(masked: Buffer): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(textOf(masked))
+  } catch {
+    return undefined
+  }
+  if (!isRecord(value)) return value
+  const { authKey: _, ...payload } = value
+  return payload
+}
+
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

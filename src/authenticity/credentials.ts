@@ -1,19 +1,8 @@
 /** The webhook security pairs, as users give them and as the verifier needs them. Contract, "Webhook security pair". */
-import { createSecretKey, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { withDeadline, type Clock } from '../clock.ts'
 import { isOurs, MessagingWebhooksError, OptionsError, type ErrorCode } from '../errors.ts'
-import { digestAuthKey } from './auth-key.ts'
-
-/** One webhook security pair of a project. At least one of the two is needed; leave a property out to do without it. */
-export interface CredentialPair {
-  /** Sent by the service in the body of every callback. */
-  readonly authKey?: string | undefined
-  /** Never sent; keys the signature header. */
-  readonly signingSecret?: string | undefined
-  /** The pair is not accepted after this moment (a Date, or milliseconds since the epoch). Default: for ever. */
-  readonly notAfter?: Date | number | undefined
-}
+import { isMadeOf, misspeltField, preparePair, unknownField, type CredentialPair, type LivePair } from './pair.ts'
 
 /** What a credentials function may return: the pairs of a project, or nothing for a project that it does not know. */
 export type CredentialsAnswer = CredentialPair | readonly CredentialPair[] | null | undefined
@@ -25,18 +14,6 @@ export type CredentialsOption = CredentialPair | readonly CredentialPair[] | Cre
 
 /** Several projects, each with its pair or pairs, by display name. Contract, "Project". */
 export type ProjectsOption = Readonly<Record<string, CredentialPair | readonly CredentialPair[]>>
-
-/** A pair made ready once, so that a request costs no key set-up. */
-export interface LivePair {
-  /** The project that this pair proves; undefined where the user did not say. */
-  readonly project: string | undefined
-  readonly authKey: string | undefined
-  readonly authKeyDigest: Buffer | undefined
-  readonly secretKey: KeyObject | undefined
-  readonly notAfterMs: number
-  /** The key and the secret, as they were when the pair was made ready. */
-  readonly secrets: readonly string[]
-}
 
 export interface CredentialsSource {
   /** True where message ids are kept apart by project. */
@@ -131,7 +108,8 @@ function credentialsLookup(
   function prepareOnce(pair: CredentialPair, project: string | undefined): LivePair {
     const known = prepared.get(pair)
     if (known !== undefined && known.project === project && isMadeOf(known, pair)) return known
-    const live = preparePair(pair, project, 'the credentials function’s answer')
+    const where = 'the credentials function’s answer'
+    const live = preparePair(pair, project, where, misspeltField)
     prepared.set(pair, live)
     for (const secret of live.secrets) secrets.set(secret, true)
     return live
@@ -158,7 +136,7 @@ function credentialsLookup(
     try {
       return [answer].flat().map((pair) => prepareOnce(pair, project))
     } catch (error) {
-      const detail = isOurs(error) ? error.message : undefined
+      const detail = isOurs(error) ? error.detail : undefined
       throw new MessagingWebhooksError('credentials_invalid', detail)
     }
   }
@@ -196,54 +174,7 @@ function preparePairs(
   if (pairs.length === 0) throw new OptionsError(`${where} is an empty list.`)
   if (pairs.length > MOST_PAIRS)
     throw new OptionsError(`${where} has ${pairs.length} pairs; at most ${MOST_PAIRS} work.`)
-  return pairs.map((pair) => preparePair(pair, project, where))
-}
-
-function preparePair(pair: CredentialPair, project: string | undefined, where: string): LivePair {
-  if (!isObject(pair)) throw new OptionsError(`${where} is no pair of credentials.`)
-  // Each is read once: what is checked is what is used, though a getter may say something else the next time.
-  const { notAfter } = pair
-  const authKey = secretOf(pair, 'authKey', where)
-  const signingSecret = secretOf(pair, 'signingSecret', where)
-  if (authKey === undefined && signingSecret === undefined)
-    throw new OptionsError(`${where} has neither authKey nor signingSecret.`)
-  const notAfterMs = notAfter === undefined ? Infinity : Number(notAfter)
-  if (Number.isNaN(notAfterMs)) throw new OptionsError(`${where} has a notAfter that is no date.`)
-  return {
-    project,
-    authKey,
-    authKeyDigest: authKey === undefined ? undefined : digestAuthKey(authKey),
-    secretKey: signingSecret === undefined ? undefined : createSecretKey(Buffer.from(signingSecret, 'utf8')),
-    notAfterMs,
-    secrets: [authKey, signingSecret].filter((secret) => secret !== undefined),
-  }
-}
-
-/** Of the object itself or of its class; one that is there and holds nothing is a mistake, not a pair with one half. */
-function secretOf(pair: CredentialPair, name: 'authKey' | 'signingSecret', where: string): string | undefined {
-  const value: unknown = pair[name]
-  if (typeof value === 'string' && value !== '') return value
-  if (value === undefined && !Object.hasOwn(pair, name)) return undefined
-  throw new OptionsError(
-    `${where}: ${name} is ${describe(value)}; expected a non-empty string (is the environment variable set?).`,
-  )
-}
-
-/** What it is, never its value. */
-function describe(value: unknown): string {
-  if (value === '') return 'empty'
-  return value === undefined || value === null ? String(value) : `of type ${typeof value}`
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
-}
-
-/** Whether a prepared pair still says what the user's object says, which may have been changed in place. */
-function isMadeOf(live: LivePair, pair: CredentialPair): boolean {
-  const secret = live.secretKey?.export().toString('utf8')
-  const notAfterMs = pair.notAfter === undefined ? Infinity : Number(pair.notAfter)
-  return live.authKey === pair.authKey && secret === pair.signingSecret && live.notAfterMs === notAfterMs
+  return pairs.map((pair) => preparePair(pair, project, where, unknownField))
 }
 
 function secretsOf(pairs: readonly LivePair[]): readonly string[] {

@@ -2,12 +2,13 @@
  * Requests without a valid proof are refused and kept for a while, because the sender never sends them again: a rotation,
  * a bad deploy or a wrong clock would otherwise lose real callbacks for good.
  */
-import { asOurs, MessagingWebhooksError, OptionsError } from '../errors.ts'
+import { asOurs, MessagingWebhooksError } from '../errors.ts'
 import type { ArrivedCallback } from '../http/arrived.ts'
 import { inTurn } from '../in-turn.ts'
 import type { Logger } from '../logger.ts'
 import { nodeFs } from '../process-folder/node-fs.ts'
 import { readSentBody, type ReadBody } from './body.ts'
+import { checkList, checkReverify } from './quarantine/checked-options.ts'
 import { createJournal } from './quarantine/journal/journal.ts'
 import { memoryKeeper } from './quarantine/keeper.ts'
 import { createNames } from './quarantine/names.ts'
@@ -110,7 +111,8 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     })
   }
 
-  async function list({ after, limit = ITEMS_A_PAGE, reveal = false }: ListOptions): Promise<QuarantinePage> {
+  async function list(options?: ListOptions): Promise<QuarantinePage> {
+    const { after, limit = ITEMS_A_PAGE, reveal = false } = checkList(options)
     await open()
     expire()
     const from = after === undefined ? 0 : Number(after)
@@ -142,9 +144,8 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       proved: names.proved,
     },
     quarantine: {
-      async reverify({ clockOffsetSeconds = 0, signal } = {}) {
-        if (!Number.isFinite(clockOffsetSeconds))
-          throw new OptionsError('reverify: clockOffsetSeconds is no number of seconds.')
+      async reverify(given) {
+        const { clockOffsetSeconds = 0, signal } = checkReverify(given)
         await open()
         const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
         const result = await turns(() => {
@@ -155,7 +156,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         const { examined, admitted } = result
         return { examined, admitted, stillUnproved: examined - admitted }
       },
-      list: (page = {}) => list(page),
+      list,
       get size() {
         expire()
         return keeper.size

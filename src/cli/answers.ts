@@ -1,5 +1,6 @@
 /** Counts the answers that callbacks got, and says whether they are those of a right receiver. */
 import type { Delivery } from '../emulator/callbacks/outgoing.ts'
+import { isForPolicy } from '../emulator/faults/faults.ts'
 import type { ExitName } from './exit-codes.ts'
 
 /** A run in numbers. */
@@ -61,8 +62,7 @@ export function answerOf({ status, faults }: Delivery): string {
 /** What is wrong with an answer, if anything is. */
 export function judge({ faults, intact, status }: Delivery): 'refused' | 'wronglyTaken' | 'unanswered' | undefined {
   if (status === undefined) return faults.some((fault) => NO_ANSWER.has(fault)) ? undefined : 'unanswered'
-  // Whether the authKey alone will do is the receiver's policy.
-  if (faults.includes('headerTwice')) return undefined
+  if (isForPolicy(faults)) return undefined
   const isTaken = status >= 200 && status < 300
   if (intact) return isTaken ? undefined : 'refused'
   return isTaken ? 'wronglyTaken' : undefined

@@ -2,10 +2,11 @@
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { readDeadLetters, type DeadLetter } from '../dispatch/dead-letters.ts'
-import { revive, subscriptionWordIn } from '../dispatch/revive.ts'
 import type { OpenStore, Resolution } from '../inbox/store.ts'
 import { wholeNumber } from './arguments.ts'
+import { printDetails } from './event-details.ts'
 import { CliError } from './exit-codes.ts'
+import { eventOf } from './kept-event.ts'
 import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
 
@@ -55,18 +56,7 @@ export function define(command: Command, terminal: Terminal): void {
 }
 
 function pageOf(store: OpenStore<object>, page: { readonly after: string | undefined; readonly limit: number }) {
-  return readDeadLetters(
-    store,
-    (kept) =>
-      revive(kept, {
-        clock: systemClock(),
-        schemas: {},
-        subscriptionType: subscriptionWordIn,
-        late: 'separate',
-        schemaTimeoutMs: 1_000,
-      }),
-    page,
-  )
+  return readDeadLetters(store, eventOf, page)
 }
 
 /** All of them, a page at a time; what is settled meanwhile is not asked for again. */
@@ -82,7 +72,7 @@ async function* everyLetter(store: OpenStore<object>): AsyncGenerator<DeadLetter
 async function list(store: OpenStore<object>, { limit, after, json }: ListOptions, terminal: Terminal): Promise<void> {
   const { items, next } = await pageOf(store, { after, limit })
   if (json) {
-    for (const letter of items) terminal.print(JSON.stringify(letter), { whole: true })
+    for (const letter of items) terminal.print(JSON.stringify(letter), 'whole')
   } else {
     const { dim, red } = terminal.colours
     const rows = items.map((letter) => [
@@ -93,7 +83,7 @@ async function list(store: OpenStore<object>, { limit, after, json }: ListOption
       `${letter.attempts} attempts`,
       red(shown(firstLine(letter.error))),
     ])
-    for (const line of aligned(rows)) terminal.print(line)
+    for (const line of aligned(rows)) terminal.print(line, 'cut')
     if (items.length === 0) terminal.note('There are no dead letters.')
   }
   if (next !== undefined) terminal.note(`There are more: --after ${next}`)
@@ -103,26 +93,23 @@ async function show(store: OpenStore<object>, id: string, { json }: ListOptions,
   for await (const letter of everyLetter(store)) {
     if (letter.id !== id) continue
     if (json) {
-      terminal.print(JSON.stringify(letter), { whole: true })
+      terminal.print(JSON.stringify(letter), 'whole')
       return
     }
     const { event, attempts, diedAt, error } = letter
-    const { bold } = terminal.colours
-    const rows = [
-      ['id', id],
-      ['type', event.type],
-      ['about', shown(subjectOf(letter))],
-      ['project', shown(event.project ?? '')],
-      ['happened', event.occurredAt.toISOString()],
-      ['received', `${event.receivedAt.toISOString()}, proved by ${event.proof}`],
-      ['died', `${diedAt.toISOString()}, after ${attempts} attempts`],
-    ].map(([name = '', value = '']) => [bold(name), value])
-    for (const line of aligned(rows)) terminal.print(line, { whole: true })
-    terminal.print(bold('payload'))
-    for (const line of JSON.stringify(event.payload ?? null, undefined, 2).split('\n'))
-      terminal.print(`  ${shown(line)}`, { whole: true })
-    terminal.print(bold('error'))
-    for (const line of error.split('\n')) terminal.print(`  ${shown(line)}`, { whole: true })
+    printDetails(
+      {
+        id,
+        type: event.type,
+        about: subjectOf(letter),
+        project: event.project,
+        happened: event.occurredAt.toISOString(),
+        received: `${event.receivedAt.toISOString()}, proved by ${event.proof}`,
+        died: `${diedAt.toISOString()}, after ${attempts} attempts`,
+      },
+      { payload: event.payload ?? null, error },
+      terminal,
+    )
     return
   }
   throw notFound(id)

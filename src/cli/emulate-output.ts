@@ -3,7 +3,9 @@ import type { Delivery } from '../emulator/callbacks/outgoing.ts'
 import type { EmulatorReport, SendRecord } from '../emulator/journal.ts'
 import type { ProjectState } from '../emulator/projects.ts'
 import type { Activity } from '../emulator/surface.ts'
+import { systemClock } from '../clock.ts'
 import { answerOf } from './answers.ts'
+import { createLineTime } from './line-time.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
 
 interface ShownProject extends ProjectState {
@@ -21,7 +23,7 @@ export function emulatorPrinter(terminal: Terminal, isJson: boolean): EmulatorPr
 }
 
 function jsonPrinter({ print }: Terminal): EmulatorPrinter {
-  const line = (value: object): void => print(JSON.stringify(value), { whole: true })
+  const line = (value: object): void => print(JSON.stringify(value), 'whole')
   return {
     listening: (url, projects) => line({ type: 'listening', url, projects }),
     activity: (activity) => line(activity),
@@ -31,13 +33,14 @@ function jsonPrinter({ print }: Terminal): EmulatorPrinter {
 
 function linePrinter({ print, colours }: Terminal): EmulatorPrinter {
   const { bold, dim, green, red, yellow } = colours
+  const lineTime = createLineTime(systemClock())
 
-  function sendLine({ atMs, method, channel, project, httpStatus, refusal, recipients }: SendRecord): string {
+  function sendLine({ method, channel, project, httpStatus, refusal, recipients }: SendRecord): string {
     const words = new Map<string, number>()
     for (const { status } of recipients) words.set(status, (words.get(status) ?? 0) + 1)
     const outcome = refusal ?? [...words].map(([word, count]) => `${count} ${word}`).join(', ')
     const colour = refusal === undefined ? green : red
-    const parts = [timeOf(atMs), 'send    ', `${method} ${colour(String(httpStatus))}`, channel, shown(outcome)]
+    const parts = [lineTime(), 'send    ', `${method} ${colour(String(httpStatus))}`, channel, shown(outcome)]
     return [
       ...parts,
       ...recipients.slice(0, 1).map(({ messageId, to }) => shown(`${messageId} to ${to}`)),
@@ -46,11 +49,11 @@ function linePrinter({ print, colours }: Terminal): EmulatorPrinter {
   }
 
   function deliveryLine(delivery: Delivery): string {
-    const { sentAtMs, kind, status, tookMs, error, faults, url, payload } = delivery
+    const { kind, status, tookMs, error, faults, url, payload } = delivery
     const answer = answerOf(delivery)
     const colour = status === undefined ? yellow : status < 300 ? green : red
     const parts = [
-      timeOf(sentAtMs),
+      lineTime(),
       'callback',
       colour(answer === 'none' ? 'no answer' : answer),
       ...(status === undefined ? [] : [`${tookMs} ms`]),
@@ -71,7 +74,7 @@ function linePrinter({ print, colours }: Terminal): EmulatorPrinter {
           `  ${key}`,
           shown(value ?? '(as you gave it)'),
         ])
-        for (const line of aligned(rows)) print(line, { whole: true })
+        for (const line of aligned(rows)) print(line)
         if (Object.keys(callbackUrls).length === 0) print('  no callback URLs: --callbacks <url> sets them')
       }
       print(dim('Ctrl+C ends it.'))
@@ -82,16 +85,13 @@ function linePrinter({ print, colours }: Terminal): EmulatorPrinter {
       const rows = [
         ['  sends', `${sends.requests}${countsOf(sends.answers)}`],
         ['  callbacks', `${callbacks.sent}${countsOf(callbacks.answers)}`],
+        ['  refused', `${callbacks.refused}, ${callbacks.rightlyRefused} of them rightly`],
         ['  unanswered', String(callbacks.unanswered)],
         ['  lost', `${callbacks.lost} that a right receiver takes`],
       ]
       for (const line of aligned(rows)) print(line)
     },
   }
-}
-
-function timeOf(ms: number): string {
-  return new Date(ms).toISOString().slice(11, 23)
 }
 
 function countsOf(answers: Readonly<Record<string, number>>): string {

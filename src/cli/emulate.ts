@@ -10,9 +10,8 @@ import { MessagingWebhooksError, OptionsError } from '../errors.ts'
 import { CALLBACK_KINDS } from '../events.ts'
 import { collected, readFaults, wholeNumber } from './arguments.ts'
 import { emulatorPrinter } from './emulate-output.ts'
-import { readVariable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
-import { codeOf } from './secrets.ts'
+import { addSecretOption, codeOf, CONTROL_TOKEN, readSecret } from './secrets.ts'
 import { portError, untilSignal } from './serve.ts'
 import { withoutCredentials } from './target.ts'
 import type { Terminal } from './terminal.ts'
@@ -31,14 +30,10 @@ interface EmulateOptions {
 const configSchema = z.looseObject({ projects: z.array(z.looseObject({})).optional() })
 
 export function define(command: Command, terminal: Terminal): void {
-  command
+  addSecretOption(command, CONTROL_TOKEN)
     .option('--config <path>', 'a JSON file with the options of createEmulator')
     .option('--port <number>', 'where to listen; 0 picks a free port', wholeNumber(0, 65_535), 4000)
-    .option(
-      '--host <address>',
-      'on which address; beyond loopback, the control API asks for CONTROL_TOKEN',
-      '127.0.0.1',
-    )
+    .option('--host <address>', 'on which address; beyond loopback, the control API asks for its token', '127.0.0.1')
     .option('--callbacks <url>', 'post callbacks to <url>/status, /received, /payment and /subscription')
     .option('--fault <name[=rate]>', 'a fault of callbacks, and how often from 0 to 1 (1); may be repeated', collected)
     .option('--seed <text>', 'what is left to chance follows from it')
@@ -47,11 +42,11 @@ export function define(command: Command, terminal: Terminal): void {
       'after',
       `\nTogether with listen:\n  messaging-webhooks emulate --callbacks http://localhost:3000\n  (it prints the keys; set SIGNING_SECRET and AUTH_KEY to them for listen)`,
     )
-    .action((options: EmulateOptions) => emulate(options, terminal))
+    .action((options: EmulateOptions) => emulate(options, readSecret(command.opts(), CONTROL_TOKEN), terminal))
 }
 
-async function emulate(options: EmulateOptions, terminal: Terminal): Promise<void> {
-  const settings = settingsOf(options)
+async function emulate(options: EmulateOptions, controlToken: string | undefined, terminal: Terminal): Promise<void> {
+  const settings = settingsOf(options, controlToken)
   const emulator = create(settings)
   const printer = emulatorPrinter(terminal, options.json ?? false)
   emulator.onActivity((activity) => printer.activity(activity))
@@ -73,11 +68,10 @@ async function emulate(options: EmulateOptions, terminal: Terminal): Promise<voi
 }
 
 /** Of the file and the flags; a flag wins. */
-function settingsOf(options: EmulateOptions): EmulatorOptions {
+function settingsOf(options: EmulateOptions, controlToken: string | undefined): EmulatorOptions {
   const config = options.config === undefined ? {} : readConfig(options.config)
   const { callbacks } = options
   const faults: FaultRates | undefined = options.fault && readFaults(options.fault)
-  const controlToken = readVariable('CONTROL_TOKEN')
   const projects =
     callbacks === undefined ? config.projects : withCallbacks(config.projects ?? [{ name: 'My Shop' }], callbacks)
   return {

@@ -2,7 +2,7 @@
 export const ENVIRONMENT = {
   SIGNING_SECRET: 'The signing secret, for `listen`, `trigger` and `verify`.',
   AUTH_KEY: 'The Auth Key, for `listen` and `trigger`.',
-  STORE_URL: 'The store, for `dead-letters` and `migrate`.',
+  STORE_URL: 'The store, for `events`, `dead-letters` and `migrate`.',
   CONTROL_TOKEN: 'What the control API of `emulate` asks for.',
   DEBUG: 'Anything but empty: an error that is not foreseen shows where it was thrown.',
   NO_COLOR: 'Anything but empty: no colours.',

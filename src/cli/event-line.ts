@@ -1,43 +1,100 @@
-/** One event in one line. */
+/** One event in one line. Everything from outside is made harmless. */
 import type { WebhookEvent } from '../events.ts'
+import { timeOfDay } from './line-time.ts'
 import { shown, type Colours } from './terminal.ts'
 
-/** The time of its arrival, its type, what it is about, how it was proved. Everything from outside is made harmless. */
-export function describeEvent(event: WebhookEvent, colours: Colours): string {
-  const { green, red, yellow, cyan, dim } = colours
-  const time = event.receivedAt.toISOString().slice(11, 23)
-  const colour =
-    event.type === 'message.failed'
-      ? red
-      : event.type === 'unrecognized' || event.type === 'late'
-        ? yellow
-        : event.type === 'message.delivered' || event.type === 'message.read'
-          ? green
-          : cyan
-  const about = aboutOf(event).filter((part) => part !== '')
-  return [dim(time), colour(event.type.padEnd(17)), ...about.map(shown), dim(`proved by ${proofOf(event)}`)].join('  ')
+/** What is said beside the event itself: when the line is printed, and when it came, where that was another time. */
+interface Line {
+  readonly time: string
+  readonly nowMs: number
 }
 
-function aboutOf(event: WebhookEvent): readonly string[] {
+/** What was held back for less is not worth a word. */
+const HELD_MS = 100
+
+/** The time, its type, what it is about, how it was proved. */
+export function describeEvent(event: WebhookEvent, { time, nowMs }: Line, colours: Colours): string {
+  const { dim, yellow } = colours
+  const receivedAtMs = event.receivedAt.getTime()
+  return [
+    dim(time),
+    typeColour(event.type, colours)(event.type.padEnd(17)),
+    ...aboutOf(event).map(shown),
+    dim(`proved by ${proofOf(event)}`),
+    ...(nowMs - receivedAtMs >= HELD_MS ? [yellow(`came at ${timeOfDay(receivedAtMs)}, held back till now`)] : []),
+  ].join('  ')
+}
+
+/** A repetition: it was answered 204 and is handed to nobody. */
+export function describeDuplicate(event: WebhookEvent, time: string, { dim, yellow }: Colours): string {
+  const about = [event.type, ...aboutOf(event)].map(shown)
+  return [dim(time), yellow('duplicate'.padEnd(17)), ...about, dim(`proved by ${proofOf(event)}`)].join('  ')
+}
+
+function typeColour(type: WebhookEvent['type'], { green, red, yellow, cyan }: Colours): (text: string) => string {
+  if (type === 'message.failed') return red
+  if (type === 'unrecognized' || type === 'late') return yellow
+  return type === 'message.delivered' || type === 'message.read' ? green : cyan
+}
+
+/** What it is about, in a few words; the project comes last. */
+export function aboutOf(event: WebhookEvent): readonly string[] {
   const project = event.project === undefined ? '' : `[${event.project}]`
+  return [...wordsOf(event), project].filter((part) => part !== '')
+}
+
+function wordsOf(event: WebhookEvent): readonly string[] {
   switch (event.type) {
     case 'message.queued':
     case 'message.sent':
     case 'message.delivered':
     case 'message.read':
-      return [event.messageId, event.network ?? event.channel, event.status, project]
+      return [event.messageId, event.network ?? event.channel, event.status]
     case 'message.failed': {
       const { kind, resend, reason } = event.failure
       const what = `${kind}, ${resend ? 'send again' : 'do not send again'}`
-      return [event.messageId, event.network ?? event.channel, event.status, what, reason ?? '', project]
+      return [event.messageId, event.network ?? event.channel, event.status, what, reason ?? '']
     }
     case 'late':
-      return [event.late.messageId, `${event.late.type} came too late`, project]
+      return [...wordsOf(event.late), `${event.late.type} came too late`]
     case 'unrecognized':
-      return [event.problem, project]
+      return [event.problem]
     default:
-      return [JSON.stringify(event.data), project]
+      return dataWords(event.data)
   }
+}
+
+/**
+ * The fields that say most, first those of a payment. The service's documentation shows none of them, so where there is none
+ * of these names, all that came is shown.
+ */
+const TELLING = [
+  'id',
+  'amount',
+  'currency',
+  'status',
+  'event',
+  'phone',
+  'from',
+  'keyword',
+  'text',
+  'reference',
+] as const
+
+function dataWords(data: unknown): readonly string[] {
+  if (typeof data !== 'object' || data === null) return [JSON.stringify(data)]
+  const words = new Map<string, string>()
+  for (const name of TELLING) {
+    const value: unknown = Object.hasOwn(data, name) ? Reflect.get(data, name) : undefined
+    if (typeof value === 'string' || typeof value === 'number') words.set(name, String(value))
+  }
+  if (words.size === 0) return [JSON.stringify(data)]
+  const [amount, currency] = [words.get('amount'), words.get('currency')]
+  if (amount !== undefined && currency !== undefined) {
+    words.set('amount', `${amount} ${currency}`)
+    words.delete('currency')
+  }
+  return [...words.values()]
 }
 
 function proofOf({ proof }: WebhookEvent): string {

@@ -2,12 +2,17 @@
 import { createServer } from 'node:http'
 import { Option, type Command } from 'commander'
 import { PROOF_POLICIES, type ProofPolicy } from '../authenticity/proof-table.ts'
+import { systemClock } from '../clock.ts'
 import { RefusedError, type MessagingWebhooksError } from '../errors.ts'
 import { CALLBACK_KINDS, type WebhookEvent } from '../events.ts'
 import { createReceiver } from '../receiver.ts'
+import { memoryStore } from '../stores/memory/store.ts'
 import { wholeNumber } from './arguments.ts'
-import { describeEvent } from './event-line.ts'
+import { describeDuplicate, describeEvent } from './event-line.ts'
 import { CliError } from './exit-codes.ts'
+import { hearDuplicates } from './heard-duplicates.ts'
+import { eventOf } from './kept-event.ts'
+import { createLineTime } from './line-time.ts'
 import { addSecretOption, AUTH_KEY, readSecret, SIGNING_SECRET } from './secrets.ts'
 import { listen } from './serve.ts'
 import { shown, type Terminal } from './terminal.ts'
@@ -34,8 +39,8 @@ export function define(command: Command, terminal: Terminal): void {
       `\nPaths: ${['/', ...CALLBACK_KINDS.map((kind) => `/${kind}`)].join(' ')} (/ knows delivery reports by their shape)`,
     )
     .action(async (options: ListenOptions) => {
-      const signingSecret = readSecret(command.opts(), SIGNING_SECRET, terminal)
-      const authKey = readSecret(command.opts(), AUTH_KEY, terminal)
+      const signingSecret = readSecret(command.opts(), SIGNING_SECRET)
+      const authKey = readSecret(command.opts(), AUTH_KEY)
       if (signingSecret === undefined && authKey === undefined)
         throw new CliError(
           'usage',
@@ -51,8 +56,11 @@ async function receive(
   options: ListenOptions,
   terminal: Terminal,
 ): Promise<void> {
-  const receiver = createReceiver({ credentials, proof: options.proof, quarantine: false, logger: false })
   const print = options.json ? jsonPrinter(terminal) : linePrinter(terminal, options.payload ?? false)
+  const store = hearDuplicates(memoryStore(), async ({ id, record, raw }) =>
+    print.duplicate(await eventOf({ id, late: false, record, raw })),
+  )
+  const receiver = createReceiver({ credentials, store, proof: options.proof, quarantine: false, logger: false })
   receiver.onAny((event) => print.event(event))
   receiver.onError((error) => print.error(error))
   const byPath = new Map(CALLBACK_KINDS.map((kind) => [`/${kind}`, receiver.middleware(kind)]))
@@ -72,15 +80,17 @@ async function receive(
 interface Printer {
   listening(url: string): void
   event(event: WebhookEvent): void
+  duplicate(event: WebhookEvent): void
   error(error: MessagingWebhooksError): void
 }
 
 function jsonPrinter({ print }: Terminal): Printer {
-  const line = (value: object): void => print(JSON.stringify(value), { whole: true })
+  const line = (value: object): void => print(JSON.stringify(value), 'whole')
   return {
     listening: (url) => line({ type: 'listening', url }),
     // Its bytes are not enumerable, and its payload has no authKey.
     event: (event) => line(event),
+    duplicate: (event) => line({ type: 'duplicate', event }),
     error: (error) =>
       line({
         type: error instanceof RefusedError ? 'refused' : 'problem',
@@ -92,6 +102,8 @@ function jsonPrinter({ print }: Terminal): Printer {
 }
 
 function linePrinter({ print, colours }: Terminal, withPayload: boolean): Printer {
+  const clock = systemClock()
+  const lineTime = createLineTime(clock)
   return {
     listening(url) {
       print(
@@ -100,13 +112,16 @@ function linePrinter({ print, colours }: Terminal, withPayload: boolean): Printe
       print(colours.dim('Ctrl+C ends it.'))
     },
     event(event) {
-      print(describeEvent(event, colours))
-      if (withPayload) print(`  ${shown(JSON.stringify(event.payload ?? null))}`, { whole: true })
+      print(describeEvent(event, { time: lineTime(), nowMs: clock.now() }, colours))
+      if (withPayload) print(`  ${shown(JSON.stringify(event.payload ?? null))}`, 'whole')
     },
+    duplicate: (event) => print(describeDuplicate(event, lineTime(), colours)),
     error(error) {
-      const how = error instanceof RefusedError ? colours.red(`refused ${error.status}`) : colours.yellow('problem')
-      // The reason is what somebody looks for, so it is not cut.
-      print(`${how}  ${error.code}: ${shown(error.message)}`, { whole: true })
+      const how =
+        error instanceof RefusedError
+          ? colours.red(`refused ${error.status}`.padEnd(17))
+          : colours.yellow('problem'.padEnd(17))
+      print(`${colours.dim(lineTime())}  ${how}  ${error.code}: ${shown(error.message)}`)
     },
   }
 }

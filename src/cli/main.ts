@@ -5,6 +5,7 @@ import { MessagingWebhooksError } from '../errors.ts'
 import { COMMANDS } from './commands.ts'
 import { readVariable } from './environment.ts'
 import { CliError, EXIT_CODES, type ExitName } from './exit-codes.ts'
+import { secretHint } from './secrets.ts'
 import { createTerminal } from './terminal.ts'
 import { readVersion } from './version.ts'
 
@@ -63,11 +64,11 @@ function mistakeOf(text: string): { readonly message: string; readonly hint: str
   const [first = '', second = ''] = text.split('\n')
   const command = process.argv.slice(2).find((argument) => Object.hasOwn(COMMANDS, argument))
   const help = `messaging-webhooks ${command === undefined ? '' : `${command} `}--help`
-  const suggestion = second.replaceAll(/^\(|\)$/g, '')
-  return {
-    message: first.replace(/^error: /, ''),
-    hint: suggestion === '' ? `See ${help}` : `${suggestion} See ${help}`,
-  }
+  // What stands behind “=” may be a secret.
+  const message = first.replace(/^error: /, '').replace(/^(unknown option '[^'=]*)=.*$/, "$1'")
+  const [, flag = ''] = /^unknown option '--([^']*)'$/.exec(message) ?? []
+  const suggestion = secretHint(flag) ?? second.replaceAll(/^\(|\)$/g, '')
+  return { message, hint: suggestion === '' ? `See ${help}` : `${suggestion} See ${help}` }
 }
 
 /** Where it was thrown, without its message, which may quote what it was about. */

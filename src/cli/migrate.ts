@@ -32,14 +32,14 @@ async function migrate(options: MigrateOptions, terminal: Terminal): Promise<voi
   const { migratePostgres, pendingPostgresMigrations, postgresMigrations } = await import('../stores/postgres/store.ts')
   await explained(async () => {
     if (connectionString === undefined) {
-      terminal.print(postgresMigrations({ schema }).trimEnd(), { whole: true })
+      terminal.print(postgresMigrations({ schema }).trimEnd(), 'whole')
       return
     }
     const place = { connectionString, schema }
     const { from, to } = await (print ? pendingPostgresMigrations(place) : migratePostgres(place))
     const name = `The schema ${shown(schema)}`
     if (from === to) terminal.note(`${name} has version ${to}; nothing is missing.`)
-    else if (print) terminal.print(postgresMigrations({ schema, from }).trimEnd(), { whole: true })
+    else if (print) terminal.print(postgresMigrations({ schema, from }).trimEnd(), 'whole')
     else terminal.print(`${name} has version ${to} now; applied: ${numbersAfter(from, to)}.`)
   })
 }

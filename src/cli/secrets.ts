@@ -1,12 +1,11 @@
-/** Secrets come from the environment or a file. As an argument they work, with a warning: others can see it. */
+/** Secrets come from the environment or a file, never as an argument: the list of processes and the shell's history show those. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { readVariable, type Variable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
-import type { Terminal } from './terminal.ts'
 
-export interface SecretOption {
-  /** As in `--signing-secret` and `--signing-secret-file`. */
+interface SecretOption {
+  /** As in `--signing-secret-file`. */
   readonly flag: string
   readonly variable: Variable
   /** As in “the signing secret”. */
@@ -14,38 +13,34 @@ export interface SecretOption {
 }
 
 export const SIGNING_SECRET: SecretOption = {
-  flag: 'signing-secret',
+  flag: 'signing-secret-file',
   variable: 'SIGNING_SECRET',
   what: 'the signing secret',
 }
-export const AUTH_KEY: SecretOption = { flag: 'auth-key', variable: 'AUTH_KEY', what: 'the Auth Key' }
+export const AUTH_KEY: SecretOption = { flag: 'auth-key-file', variable: 'AUTH_KEY', what: 'the Auth Key' }
+export const CONTROL_TOKEN: SecretOption = {
+  flag: 'control-token-file',
+  variable: 'CONTROL_TOKEN',
+  what: 'the token of the control API',
+}
 
-/** Adds `--<flag>-file` and `--<flag>`. */
+/** What to say to whoever wants to give a secret itself, `--signing-secret`; undefined for any other flag. */
+export function secretHint(flag: string): string | undefined {
+  const row = [SIGNING_SECRET, AUTH_KEY, CONTROL_TOKEN].find((option) => option.flag === `${flag}-file`)
+  return row && `Others can see an argument: set ${row.variable}, or name a file with --${row.flag}.`
+}
+
+/** Adds the flag. */
 export function addSecretOption(command: Command, { flag, variable, what }: SecretOption): Command {
-  return command
-    .option(`--${flag}-file <path>`, `a file with ${what}; default: the variable ${variable}`)
-    .option(`--${flag} <value>`, `${what} itself, which \`ps\` and the shell's history then show`)
+  return command.option(`--${flag} <path>`, `a file with ${what}; default: the variable ${variable}`)
 }
 
 /** What was given, or undefined. Throws a `CliError` for a file that cannot be read, and for an empty secret. */
 export function readSecret(
   options: Readonly<Record<string, unknown>>,
   { flag, variable, what }: SecretOption,
-  terminal: Terminal,
 ): string | undefined {
-  const name = camelCase(flag)
-  const given = options[name]
-  const file = options[`${name}File`]
-  if (given !== undefined && file !== undefined)
-    throw new CliError('usage', `--${flag} and --${flag}-file exclude each other.`)
-  if (typeof given === 'string') {
-    terminal.note(
-      terminal.noteColours.yellow(
-        `warning: --${flag} is seen in the list of processes and kept in the shell's history; use ${variable} or --${flag}-file.`,
-      ),
-    )
-    return notEmpty(given, what)
-  }
+  const file = options[camelCase(flag)]
   if (typeof file === 'string') return notEmpty(readSecretFile(file, what), what)
   return readVariable(variable)
 }

@@ -40,7 +40,7 @@ export async function sendAll(
       // What was cut at Ctrl+C says nothing of the receiver.
       if (stop.signal.aborted) return
       answers.add(delivery)
-      if (json) terminal.print(deliveryAsJson(delivery), { whole: true })
+      if (json) terminal.print(deliveryAsJson(delivery), 'whole')
       else if (count === 1) printDelivery(delivery, terminal)
     },
   })

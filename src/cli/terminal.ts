@@ -1,13 +1,20 @@
 /** Where lines go: colours and widths follow the terminal, and what others wrote cannot steer it. */
 import { stripVTControlCharacters } from 'node:util'
+import { Help } from 'commander'
 import pc from 'picocolors'
 import { readVariable } from './environment.ts'
 
 export type Colours = ReturnType<typeof pc.createColors>
 
+/**
+ * What becomes of a line that is longer than the terminal is wide: it goes on in the next one, between two words, or it is
+ * cut, as the rows of a list are; `whole` leaves it to the terminal, as for JSON. In a pipe every line is one line.
+ */
+type Fit = 'wrap' | 'cut' | 'whole'
+
 export interface Terminal {
-  /** A line for whoever reads the result. On a terminal it is cut to its width, unless `whole`. */
-  print(line: string, options?: { readonly whole?: boolean }): void
+  /** A line for whoever reads the result; `wrap` by default. */
+  print(line: string, fit?: Fit): void
   /** A line about the run itself, to the standard error. */
   note(line: string): void
   /** For what is printed, and for what is noted: one may be piped and the other not. */
@@ -23,6 +30,8 @@ interface Streams {
 }
 
 const NARROWEST = 20
+/** What goes on in the next line stands under the line's own words, so that each line's beginning is seen. */
+const INDENT = '    '
 
 export function createTerminal({ out, err }: Streams = { out: process.stdout, err: process.stderr }): Terminal {
   // Whoever reads us may stop reading, as `head` does.
@@ -32,8 +41,8 @@ export function createTerminal({ out, err }: Streams = { out: process.stdout, er
       throw error
     })
   return {
-    print(line, { whole = false } = {}) {
-      out.write(`${whole || !out.isTTY ? line : cut(line, Math.max(out.columns, NARROWEST))}\n`)
+    print(line, fit = 'wrap') {
+      out.write(`${out.isTTY ? fitted(line, fit, Math.max(out.columns, NARROWEST)) : line}\n`)
     },
     note: (line) => void err.write(`${line}\n`),
     colours: pc.createColors(hasColours(out)),
@@ -57,6 +66,18 @@ function hasColours(stream: MaybeTty): boolean {
   const forced = readVariable('FORCE_COLOR')
   if (forced !== undefined) return forced !== '0'
   return isTerminal(stream)
+}
+
+function fitted(line: string, fit: Fit, width: number): string {
+  return fit === 'wrap' ? wrapped(line, width) : fit === 'cut' ? cut(line, width) : line
+}
+
+/** A word that is longer than a line, such as a URL, stays whole. */
+function wrapped(line: string, width: number): string {
+  if (stripVTControlCharacters(line).length <= width) return line
+  const help = new Help()
+  help.minWidthToWrap = 0
+  return help.boxWrap(line, width - INDENT.length).replaceAll('\n', `\n${INDENT}`)
 }
 
 /** Cuts by what is seen. A line that is too long loses its colours, so that none is left open. */

@@ -46,14 +46,14 @@ export function printSummary(summary: Summary, { print, colours }: Terminal): vo
     ...(summary.wronglyTaken > 0 ? [['taken', red(`${summary.wronglyTaken} that should have been refused`)]] : []),
     ...(summary.unanswered > 0 ? [['unanswered', red(String(summary.unanswered))]] : []),
   ].map(([name = '', value = '']) => [bold(name), value])
-  for (const line of aligned(rows)) print(line, { whole: true })
+  for (const line of aligned(rows)) print(line)
 }
 
 export function printList(json: boolean, { print, colours }: Terminal): void {
   const events = EVENTS.map((event) => ({ event, kind: CALLBACKS[event].kind, what: CALLBACKS[event].what }))
   const faults = FAULT_NAMES.map((fault) => ({ fault, what: faultRow(fault).what }))
   if (json) {
-    for (const row of [...events, ...faults]) print(JSON.stringify(row), { whole: true })
+    for (const row of [...events, ...faults]) print(JSON.stringify(row), 'whole')
     return
   }
   print(colours.bold('Events'))

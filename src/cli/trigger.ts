@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { Outgoing } from '../emulator/callbacks/outgoing.ts'
-import { callbackFor, CALLBACKS, type CallbackEvent } from '../testing/callback-for.ts'
+import { CALLBACKS, type CallbackEvent } from '../testing/callback-for.ts'
 import { exitOf } from './answers.ts'
 import { collected, positiveNumber, readFaults, wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
@@ -60,8 +60,8 @@ async function trigger(
   if (options.to === undefined) throw new CliError('usage', 'No receiver was named.', 'Give its URL with --to.')
   checkTarget(options.to, options.allowRemote ?? false)
   const faults = readFaults(options.fault ?? [])
-  const fields = readFields(options.set ?? [], callbackFor(event))
-  const signingSecret = readSecret(command.opts(), SIGNING_SECRET, terminal)
+  const fields = readFields(options.set ?? [], CALLBACKS[event].build({}))
+  const signingSecret = readSecret(command.opts(), SIGNING_SECRET)
   if (signingSecret === undefined)
     throw new CliError(
       'usage',
@@ -69,10 +69,10 @@ async function trigger(
       'Set SIGNING_SECRET, or name a file with --signing-secret-file.',
     )
   // The service always sends one; a made-up one proves nothing, and the signature does.
-  const authKey = readSecret(command.opts(), AUTH_KEY, terminal) ?? randomBytes(16).toString('hex')
+  const authKey = readSecret(command.opts(), AUTH_KEY) ?? randomBytes(16).toString('hex')
   const to = options.to
   const outgoing = (nth: number): Outgoing => {
-    const payload = callbackFor(event, fields)
+    const payload = CALLBACKS[event].build(fields)
     const { project } = payload
     return {
       url: to,
@@ -85,7 +85,7 @@ async function trigger(
     }
   }
   const { summary, interrupted } = await sendAll(outgoing, faults, options, terminal)
-  if (options.json) terminal.print(JSON.stringify({ type: 'summary', ...summary }), { whole: true })
+  if (options.json) terminal.print(JSON.stringify({ type: 'summary', ...summary }), 'whole')
   else if (options.count > 1) printSummary(summary, terminal)
   process.exitCode = EXIT_CODES[interrupted ? 'interrupted' : exitOf(summary)].code
 }

@@ -5,11 +5,9 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
-import { addSecretOption, codeOf, readSecret, type SecretOption } from './secrets.ts'
+import { addSecretOption, codeOf, readSecret, SIGNING_SECRET } from './secrets.ts'
 import { checkSignature, type Verdict } from './signature-steps.ts'
 import type { Terminal } from './terminal.ts'
-
-const SECRET: SecretOption = { flag: 'secret', variable: 'SIGNING_SECRET', what: 'the signing secret' }
 
 interface VerifyOptions {
   readonly header: string
@@ -22,7 +20,7 @@ interface VerifyOptions {
 const DAY_SECONDS = 86_400
 
 export function define(command: Command, terminal: Terminal): void {
-  addSecretOption(command, SECRET)
+  addSecretOption(command, SIGNING_SECRET)
     .requiredOption('--header <value>', 'the value of X-Service-Signature')
     .option('--body <path>', 'a file with the exact body; default: the standard input')
     .option('--at <time>', 'judge its age by this moment (Unix seconds, or a date); default: now', readTime)
@@ -30,12 +28,12 @@ export function define(command: Command, terminal: Terminal): void {
     .option('--json', 'print the verdict as one line of JSON')
     .addHelpText('after', `\nExample:\n  SIGNING_SECRET=… messaging-webhooks verify --header 't=…,v1=…' < body.json`)
     .action(async (options: VerifyOptions) => {
-      const secret = readSecret(command.opts(), SECRET, terminal)
+      const secret = readSecret(command.opts(), SIGNING_SECRET)
       if (secret === undefined)
         throw new CliError(
           'usage',
           'No signing secret was given.',
-          'Set SIGNING_SECRET, or name a file with --secret-file.',
+          'Set SIGNING_SECRET, or name a file with --signing-secret-file.',
         )
       const verdict = checkSignature({
         header: options.header,
@@ -44,7 +42,7 @@ export function define(command: Command, terminal: Terminal): void {
         nowMs: options.at ?? systemClock().now(),
         toleranceSeconds: options.tolerance,
       })
-      if (options.json) terminal.print(JSON.stringify(verdict), { whole: true })
+      if (options.json) terminal.print(JSON.stringify(verdict), 'whole')
       else printVerdict(verdict, terminal)
       process.exitCode = verdict.holds ? EXIT_CODES.ok.code : EXIT_CODES.notProved.code
     })
@@ -70,9 +68,8 @@ function readTime(text: string): number {
 
 function printVerdict({ holds, steps, causes }: Verdict, { print, colours }: Terminal): void {
   const { green, red, bold } = colours
-  // Reasons are to be read to their end, so nothing is cut.
   for (const { step, holds: right, text } of steps)
-    print(`${right ? green('✓') : red('✗')} ${bold(step.padEnd(6))} ${text}`, { whole: true })
-  for (const cause of causes) print(`→ ${cause}`, { whole: true })
-  print(holds ? green('The signature holds.') : red('The signature does not hold.'), { whole: true })
+    print(`${right ? green('✓') : red('✗')} ${bold(step.padEnd(6))} ${text}`)
+  for (const cause of causes) print(`→ ${cause}`)
+  print(holds ? green('The signature holds.') : red('The signature does not hold.'))
 }

@@ -1,7 +1,7 @@
 /** One attempt at an event: every handler that has not succeeded yet, in the order in which they were attached. */
 import { LRUCache } from 'lru-cache'
 import { withDeadline, type Clock } from '../clock.ts'
-import { HandlerError, type MessagingWebhooksError } from '../errors.ts'
+import { HandlerError, type MessagingWebhooksError, type NamedEvent } from '../errors.ts'
 import type { WebhookEvent } from '../events.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
 import { isPromiseLike } from '../promises.ts'
@@ -18,6 +18,8 @@ export interface AttemptOptions {
   readonly report: (error: MessagingWebhooksError) => void
   /** An attempt is over; `succeeded` where no handler is left to run. */
   readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
+  /** No handler listens to this one. */
+  readonly unhandled: (event: WebhookEvent) => void
   /** Keys and secrets, which no error text may keep. */
   readonly secrets: () => readonly string[]
 }
@@ -31,12 +33,6 @@ interface Attempt {
   readonly onHung: () => void
   /** Whether its lease ran out, as far as that was noticed; `look` notices it. */
   readonly isLost: (look?: 'look') => boolean
-}
-
-/** What an event is called in errors. */
-interface Named {
-  readonly id: string
-  readonly type: string
 }
 
 /** Events between two attempts whose succeeded handlers are remembered; after a restart all of them run. */
@@ -65,7 +61,7 @@ export function createAttempts(options: AttemptOptions): Attempts {
     attempt: Attempt,
     { handler }: Registration,
     event: WebhookEvent,
-    named: Named,
+    named: NamedEvent,
   ): Promise<boolean> | undefined {
     const { claim, controller, extras } = attempt
     const context = { attempt: claim.attempt, signal: controller.signal, replay: claim.replay, ...extras }
@@ -75,7 +71,7 @@ export function createAttempts(options: AttemptOptions): Attempts {
   }
 
   /** Resolves to whether the handler ran past its time. */
-  async function waitFor(attempt: Attempt, named: Named, result: Promise<unknown>): Promise<boolean> {
+  async function waitFor(attempt: Attempt, named: NamedEvent, result: Promise<unknown>): Promise<boolean> {
     const first = await withDeadline<unknown>(clock, handlerTimeoutMs, result, () => TIMED_OUT)
     if (first !== TIMED_OUT) return false
     if (attempt.isLost('look')) {
@@ -92,7 +88,7 @@ export function createAttempts(options: AttemptOptions): Attempts {
   }
 
   /** To be tried again, or given up. */
-  function failed(claim: Claim, named: Named, cause: unknown): Settlement {
+  function failed(claim: Claim, named: NamedEvent, cause: unknown): Settlement {
     const { id, messageKey, token } = claim
     const error = failureText(cause, options.secrets())
     if (claim.attempt >= retry.attempts) {
@@ -111,8 +107,9 @@ export function createAttempts(options: AttemptOptions): Attempts {
     const revived = options.revive(claim)
     const event = revived instanceof Promise ? await revived : revived
     // Handlers may do to the event what they like.
-    const named = { id, type: event.type }
+    const named = { ...nameOf(claim), type: event.type }
     const registrations = handlers.for(event.type)
+    if (registrations.length === 0) options.unhandled(event)
     const before = succeeded.get(id) ?? NONE_DONE
     const done = [...before]
     const thrown: unknown[] = []
@@ -157,6 +154,6 @@ export function createAttempts(options: AttemptOptions): Attempts {
 }
 
 /** What a claim is called before it is read, or where it cannot be. */
-export function nameOf({ id, record }: Claim): Named {
-  return { id, type: record.report?.type ?? record.kind ?? 'unrecognized' }
+export function nameOf({ id, record: { report, kind } }: Claim): NamedEvent {
+  return { id, type: report?.type ?? kind ?? 'unrecognized', messageId: report?.messageId }
 }

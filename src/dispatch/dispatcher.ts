@@ -1,5 +1,6 @@
 /** Delivery: claims what is due, runs its handlers, settles it. At least once, one event of a message at a time. */
 import { MessagingWebhooksError } from '../errors.ts'
+import type { Absence } from '../inbox/absence.ts'
 import type { Awaitable, OpenStore, StoreCounts } from '../inbox/store.ts'
 import type { LocalDispatch } from '../inbox/write.ts'
 import type { AttemptOptions } from './attempt.ts'
@@ -27,6 +28,7 @@ interface DispatchOptions extends AttemptOptions {
   readonly storeTimeoutMs: number
   /** Other processes may share the store. */
   readonly shared: boolean
+  readonly absence: Absence
   readonly openStore: () => Promise<OpenStore<object>>
   /** Of the store, and of what is on its way there. */
   readonly counts: () => Awaitable<StoreCounts>
@@ -50,7 +52,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
   const life: Life = { opened: undefined, stopped: false, over: false }
   const changes = createChanges(clock)
   const nextAttempt = createNextAttempt(clock, changes)
-  const storeAway = createStoreAway(report)
+  const storeAway = createStoreAway(report, options.absence)
   const backlog = createBacklog(clock)
   const leased = createLeased()
   const lease = createLease(options)

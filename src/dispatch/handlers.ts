@@ -1,4 +1,5 @@
 /** The handlers that are attached, by event type. */
+import { unknownName } from '../check-options.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { EVENT_FAMILIES, EVENT_TYPES, type EventType, type WebhookEvent } from '../events.ts'
 
@@ -64,11 +65,11 @@ function typesOf(pattern: string): readonly EventType[] {
   if (exact !== undefined) return [exact]
   if (EVENT_FAMILIES.some((family) => family === pattern))
     return EVENT_TYPES.filter((type) => type.startsWith(pattern.slice(0, -1)))
-  const hint =
-    pattern === '*' || pattern === 'any'
-      ? 'Did you mean `onAny(handler)`?'
-      : pattern === 'error'
-        ? 'Did you mean `onError(handler)`?'
-        : `There are: ${[...EVENT_TYPES, ...EVENT_FAMILIES].join(', ')}.`
-  throw new MessagingWebhooksError('pattern_unknown', `Got ${JSON.stringify(pattern).slice(0, 80)}. ${hint}`)
+  throw new MessagingWebhooksError('pattern_unknown', hintFor(pattern))
+}
+
+function hintFor(pattern: string): string {
+  if (pattern === '*' || pattern === 'any') return 'Did you mean `onAny(handler)`?'
+  if (pattern === 'error') return 'Did you mean `onError(handler)`?'
+  return unknownName(pattern, [...EVENT_TYPES, ...EVENT_FAMILIES])
 }

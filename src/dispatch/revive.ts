@@ -1,9 +1,10 @@
 /** From what the store kept to the event that handlers see. */
-import { isRecord, textOf } from '../authenticity/body.ts'
+import { isRecord, payloadIn } from '../authenticity/body.ts'
 import { withDeadline, type Clock } from '../clock.ts'
 import {
   SUBSCRIPTION_WORDS,
   type CommonFields,
+  type EventType,
   type Problem,
   type ReportEvent,
   type ReportFields,
@@ -15,6 +16,7 @@ import {
 } from '../events.ts'
 import type { EventRecord, Report } from '../inbox/record.ts'
 import type { Awaitable } from '../inbox/store.ts'
+import { readSubscription, type ReadSubscription } from '../payloads/subscription.ts'
 import { isPromiseLike, letReject } from '../promises.ts'
 
 /** What of a claim makes an event. */
@@ -25,10 +27,10 @@ export interface Kept {
   readonly raw: Buffer
 }
 
-interface ReviveOptions {
+export interface ReviveOptions {
   readonly schemas: Schemas
-  /** Says which of the four a premium callback is. Contract, "Premium SMS callbacks": fields not shown. */
-  readonly subscriptionType: (payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined
+  /** The user's own word on which of the premium callbacks one is; undefined for what the payload says. */
+  readonly subscriptionType: ((payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined) | undefined
   /** Whether a late report comes as `late` or as itself. */
   readonly late: 'separate' | 'inline'
   readonly schemaTimeoutMs: number
@@ -55,7 +57,18 @@ export function revive(kept: Kept, options: ReviveOptions): Awaitable<WebhookEve
   return reviveData(kept, payload, record.kind, options)
 }
 
+/** The type that it will come as; where a schema refuses the payload, it comes as `unrecognized` all the same. */
+export function typeOf(kept: Kept, options: ReviveOptions): EventType {
+  const { report, problem, kind } = kept.record
+  if (report !== undefined) return kept.late && options.late === 'separate' ? 'late' : report.type
+  if (problem !== undefined || kind === undefined || kind === 'status') return 'unrecognized'
+  if (kind !== 'subscription') return kind
+  const payload = payloadOf(kept)
+  return isRecord(payload) ? `subscription.${subscriptionOf(payload, options).word}` : 'unrecognized'
+}
+
 type DataKind = 'received' | 'payment' | 'subscription'
+type DataType = 'received' | 'payment' | `subscription.${SubscriptionWord}`
 
 function reviveData(
   kept: Kept,
@@ -63,19 +76,21 @@ function reviveData(
   kind: DataKind,
   options: ReviveOptions,
 ): Awaitable<WebhookEvent> {
-  let word: SubscriptionWord | undefined
-  if (kind === 'subscription') {
-    word = subscriptionWord(payload, options)
-    if (word === undefined) return unrecognized(kept, payload, 'unknown_subscription')
-  }
-  const type = word === undefined ? kind : (`subscription.${word}` as const)
+  const subscription = kind === 'subscription' ? subscriptionOf(payload, options) : undefined
+  const type = kind === 'subscription' ? (`subscription.${subscription?.word ?? 'other'}` as const) : kind
   const build = (result: SchemaResult): WebhookEvent => {
     if (result.problem !== undefined) return unrecognized(kept, payload, result.problem)
+    const said = subscription?.word === 'other' ? subscription.said : undefined
+    const own = said === undefined ? { data: result.data } : { word: said, data: result.data }
     // The schema decides the type of `data`; `EventMap` says the same to the compiler.
-    return withRaw({ ...commonFields(type, kept, payload), data: result.data } as WebhookEvent, kept.raw)
+    return withRaw({ ...commonFields(type, kept, payload), ...own } as WebhookEvent, kept.raw)
   }
-  const result = applySchema(options.schemas[kind], payload, options)
+  const result = applySchema(schemaFor(type, options.schemas), payload, options)
   return result instanceof Promise ? result.then(build) : build(result)
+}
+
+function schemaFor(type: DataType, schemas: Schemas): Schemas[keyof Schemas] {
+  return schemas[type] ?? (type === 'received' || type === 'payment' ? undefined : schemas.subscription)
 }
 
 type SchemaResult = { readonly data: unknown; readonly problem?: undefined } | { readonly problem: Problem }
@@ -83,7 +98,7 @@ type SchemaResult = { readonly data: unknown; readonly problem?: undefined } | {
 const SCHEMA_FAILED: SchemaResult = { problem: 'schema_failed' }
 
 function applySchema(
-  schema: Schemas[DataKind],
+  schema: Schemas[keyof Schemas],
   payload: Record<string, unknown>,
   { clock, schemaTimeoutMs }: ReviveOptions,
 ): Awaitable<SchemaResult> {
@@ -103,21 +118,17 @@ function applySchema(
   }
 }
 
-function subscriptionWord(payload: Record<string, unknown>, options: ReviveOptions): SubscriptionWord | undefined {
+function subscriptionOf(payload: Record<string, unknown>, { subscriptionType }: ReviveOptions): ReadSubscription {
+  const read = readSubscription(payload)
+  if (subscriptionType === undefined) return read
   try {
-    const word: unknown = options.subscriptionType(payload)
-    letReject(word)
-    return SUBSCRIPTION_WORDS.find((known) => known === word)
+    const chosen: unknown = subscriptionType(payload)
+    letReject(chosen)
+    const word = SUBSCRIPTION_WORDS.find((known) => known === chosen)
+    return word === undefined ? read : { word, said: read.said }
   } catch {
-    return undefined
+    return read
   }
-}
-
-/** The default: the one of the four words that stands as a top-level string, if exactly one does. */
-export function subscriptionWordIn(payload: Readonly<Record<string, unknown>>): SubscriptionWord | undefined {
-  const values = new Set(Object.values(payload))
-  const found = SUBSCRIPTION_WORDS.filter((word) => values.has(word))
-  return found.length === 1 ? found[0] : undefined
 }
 
 const NOT_PARSED: ReadonlySet<Problem | undefined> = new Set<Problem>([
@@ -128,22 +139,8 @@ const NOT_PARSED: ReadonlySet<Problem | undefined> = new Set<Problem>([
   'too_many_values',
 ])
 
-/** The parsed body without its authKey, whose value is masked in these bytes already. */
 function payloadOf({ record, raw }: Kept): unknown {
-  if (NOT_PARSED.has(record.problem)) return undefined
-  const value = parseOrUndefined(textOf(raw))
-  if (!isRecord(value)) return value
-  const { authKey: _, ...payload } = value
-  return payload
-}
-
-/** Masking by value may have spoilt an escape; the bytes are still there, and the report was read before. */
-function parseOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return NOT_PARSED.has(record.problem) ? undefined : payloadIn(raw)
 }
 
 function commonFields<T extends string>(type: T, { id, record }: Kept, payload: unknown): Common<T> {
@@ -174,7 +171,8 @@ function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent 
         {
           ...reportFields(type, kept, payload, report),
           // What is kept is not theirs to change.
-          failure: failure === undefined ? { kind: 'permanent', resend: false } : { ...failure },
+          failure:
+            failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure },
         },
         raw,
       )

@@ -6,14 +6,22 @@ import { createControlApp } from './control/app.ts'
 import { createJournal } from './journal.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { listenOn, type Listening } from './listen.ts'
-import { checkKeys, checkPatch, resolveEmulatorOptions } from './options.ts'
+import {
+  checkIdle,
+  checkKeys,
+  checkKind,
+  checkOf,
+  checkPatch,
+  checkTrigger,
+  resolveEmulatorOptions,
+} from './options.ts'
 import { createOtpLog } from './otp-log.ts'
 import { createOutbox } from './outbox.ts'
 import { createProjects } from './projects.ts'
 import { drawUuid } from './random.ts'
 import { createAccept } from './send/accept.ts'
 import { createEndpoint } from './send/endpoint.ts'
-import type { Activity, Emulator, EmulatorOptions, OfProject } from './surface.ts'
+import type { Activity, Emulator, EmulatorOptions } from './surface.ts'
 import { createTimers } from './timers.ts'
 import { TRIGGERS, triggerPayload } from './triggers.ts'
 
@@ -95,17 +103,25 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   }
 
   const controlled = {
-    idle: ({ deadlineMs = 10_000 } = {}) => withDeadline<boolean>(clock, deadlineMs, untilIdle(), () => false),
+    async idle(options) {
+      const { deadlineMs } = checkIdle(options)
+      return withDeadline<boolean>(clock, deadlineMs, untilIdle(), () => false)
+    },
     report: () => journal.report(),
     sends: () => journal.sends(),
     deliveries: () => journal.deliveries(),
     otpLog: () => otpLog.list(),
     projects: () => projects.all().map((project) => project.state()),
-    keys: ({ project }: OfProject = {}) => projects.get(project).keys(),
-    configure: (patch, { project } = {}) => projects.get(project).configure(checkPatch(patch)),
-    rotateKeys: (pair = {}, { project } = {}) => projects.get(project).rotate(checkKeys(pair)),
-    regenerateApiKey: (apiKey, { project } = {}) => projects.get(project).regenerate(checkKeys({ apiKey }).apiKey),
-    async trigger(name, fields = {}, { project } = {}) {
+    keys: (of) => projects.get(checkOf(of, 'keys')).keys(),
+    configure: (patch, of) => projects.get(checkOf(of, 'configure')).configure(checkPatch(patch)),
+    rotateKeys: (pair, of) => projects.get(checkOf(of, 'rotateKeys')).rotate(checkKeys(pair, 'rotateKeys')),
+    regenerateApiKey(apiKey, of) {
+      const project = projects.get(checkOf(of, 'regenerateApiKey'))
+      return project.regenerate(checkKeys({ apiKey }, 'regenerateApiKey').apiKey)
+    },
+    async trigger(name, fields = {}, whose) {
+      checkTrigger(name)
+      const project = checkOf(whose, 'trigger')
       open()
       const of = projects.get(project)
       const key = nextKey()
@@ -116,7 +132,9 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       }
       return outbox.post(of, TRIGGERS[name].kind, triggerPayload(name, about, fields), key)
     },
-    async callback(kind, payload, { project } = {}) {
+    async callback(kind, payload, of) {
+      checkKind(kind)
+      const project = checkOf(of, 'callback')
       open()
       return outbox.post(projects.get(project), kind, payload, nextKey())
     },

@@ -3,7 +3,7 @@ import type { CallbackKind } from '../events.ts'
 import { CALLBACK_KINDS } from '../events.ts'
 import type { Delivery } from './callbacks/outgoing.ts'
 import type { Seed } from './faults/draws.ts'
-import { FAULT_NAMES, type FaultName } from './faults/faults.ts'
+import { FAULT_NAMES, isForPolicy, type FaultName } from './faults/faults.ts'
 
 /** One entry of `recipients` in an answer. Contract, "Recipient entry". */
 export interface RecipientEntry {
@@ -59,12 +59,17 @@ export interface EmulatorReport {
     readonly sent: number
     /** Of these, with a proof that holds and a whole body, so that a right receiver takes them. */
     readonly intact: number
-    /** Of these intact ones, answered otherwise than 2xx: what a receiver lost, for the service sends nothing twice. */
+    /**
+     * Of these intact ones, answered otherwise than 2xx: what a receiver lost, for the service sends nothing twice. Not what
+     * came with its signature header twice: a URL that asks for a signature refuses that, and is right.
+     */
     readonly lost: number
     /** Of those sent and not intact, answered 2xx: what a receiver should have refused. */
     readonly wronglyTaken: number
     readonly taken: number
     readonly refused: number
+    /** Of these refused ones, all but the lost: a fault made them so that a right receiver refuses them, or may. */
+    readonly rightlyRefused: number
     /** Sent, and no answer came: a receiver that hung up first, or was hung up on, may have taken it all the same. */
     readonly unanswered: number
     /** Left out by a fault, by `enforceHttps`, or as the emulator closed. */
@@ -102,7 +107,17 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
   const callbackAnswers = new Map<string, number>()
   const faults = new Map<string, number>()
   const byKind = new Map<string, number>()
-  const counts = { sent: 0, intact: 0, lost: 0, wronglyTaken: 0, taken: 0, refused: 0, unanswered: 0, notSent: 0 }
+  const counts = {
+    sent: 0,
+    intact: 0,
+    lost: 0,
+    wronglyTaken: 0,
+    taken: 0,
+    refused: 0,
+    rightlyRefused: 0,
+    unanswered: 0,
+    notSent: 0,
+  }
   let requests = 0
   let withoutUrl = 0
 
@@ -120,7 +135,7 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
     counts.sent += 1
     counts[end] += 1
     if (intact) counts.intact += 1
-    if (intact && end === 'refused') counts.lost += 1
+    if (end === 'refused') counts[intact && !isForPolicy(delivery.faults) ? 'lost' : 'rightlyRefused'] += 1
     if (!intact && end === 'taken') counts.wronglyTaken += 1
     if (status !== undefined) add(callbackAnswers, String(status))
   }

@@ -1,14 +1,24 @@
 /** Checks what the emulator is given, with words that say what was expected and never show a key. */
 import { z } from 'zod'
-import { systemClock, type Clock } from '../clock.ts'
+import {
+  checkOptions,
+  functionLike,
+  numberFrom,
+  objectLike,
+  textOf,
+  unknownName,
+  wholeNumberFrom,
+} from '../check-options.ts'
+import { LONGEST_TIMER_MS, systemClock, type Clock } from '../clock.ts'
 import { OptionsError } from '../errors.ts'
-import { CALLBACK_KINDS } from '../events.ts'
+import { CALLBACK_KINDS, type CallbackKind } from '../events.ts'
 import type { Seed } from './faults/draws.ts'
 import { readFaultRates, type FaultRates } from './faults/rates.ts'
 import { DEFAULT_NETWORK, type NetworkProfile } from './network.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
 import type { ProjectKeys, ProjectOptions, ProjectPatch } from './projects.ts'
-import type { EmulatorOptions } from './surface.ts'
+import type { EmulatorOptions, OfProject } from './surface.ts'
+import { TRIGGER_NAMES, type TriggerName } from './triggers.ts'
 
 interface ResolvedOptions {
   readonly projects: readonly ProjectOptions[]
@@ -22,29 +32,44 @@ interface ResolvedOptions {
   readonly ca: string | Buffer | undefined
 }
 
-const key = z.string().min(1, 'expected a text that is not empty')
-const share = z.number().min(0).max(1)
+const key = textOf('a text that is not empty')
+const share = numberFrom(0, 1)
+const milliseconds = numberFrom(0, LONGEST_TIMER_MS, 'milliseconds')
+const LONGEST_TIMEOUT_MS = 600_000
+const MOST_KEPT = 10_000_000
+const MOST_RETRIES = 20
+
 const callbackUrl = z
-  .string()
-  .refine(
-    (text) => URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol),
-    'expected an http or https URL',
-  )
+  .custom<string>((text) => typeof text === 'string' && isWebUrl(text), 'expected an http or https URL')
+  .optional()
+
+function isWebUrl(text: string): boolean {
+  return URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol)
+}
+
+const callbackUrls = z.strictObject({
+  status: callbackUrl,
+  received: callbackUrl,
+  payment: callbackUrl,
+  subscription: callbackUrl,
+} satisfies Record<CallbackKind, typeof callbackUrl>)
 
 const patchFields = {
-  balance: z.number().min(0).optional(),
-  volumeLimit: z.int().min(0).nullable().optional(),
+  balance: numberFrom(0, Infinity, 'credits').optional(),
+  volumeLimit: wholeNumberFrom(0, Number.MAX_SAFE_INTEGER).nullable().optional(),
   senderId: key.optional(),
   phoneNumber: key.optional(),
   shortcode: key.optional(),
   enforceHttps: z.boolean().optional(),
-  callbackUrls: z.partialRecord(z.enum(CALLBACK_KINDS), callbackUrl.optional()).optional(),
+  callbackUrls: callbackUrls.optional(),
 }
 
 const patchSchema = z.strictObject(patchFields)
 const keyFields = { apiKey: key.optional(), authKey: key.optional(), signingSecret: key.optional() }
 const keysSchema = z.strictObject(keyFields)
 const projectSchema = z.strictObject({ name: key, ...keyFields, ...patchFields })
+
+const delay = wholeNumberFrom(0, LONGEST_TIMER_MS)
 
 const networkSchema = z.strictObject({
   carrierAShare: share.optional(),
@@ -53,33 +78,41 @@ const networkSchema = z.strictObject({
   unreachableShare: share.optional(),
   readShare: share.optional(),
   delayMs: z
-    .tuple([z.int().min(0), z.int().min(0)])
+    .tuple([delay, delay], 'expected the least and the most milliseconds')
     .refine(([least, most]) => least <= most, 'expected the least first')
     .optional(),
-  retries: z.int().min(0).max(20).optional(),
-  retryDelayMs: z.number().min(0).optional(),
+  retries: wholeNumberFrom(0, MOST_RETRIES).optional(),
+  retryDelayMs: milliseconds.optional(),
   names: z.strictObject({ carrierA: key, carrierB: key }).optional(),
 })
 
 const optionsSchema = z.strictObject({
   projects: z
     .array(projectSchema)
-    .min(1)
-    .refine((projects) => new Set(projects.map(({ name }) => name)).size === projects.length, 'two have the same name')
+    .min(1, 'expected at least one project')
+    .refine(
+      (projects) => new Set(projects.map(({ name }) => name)).size === projects.length,
+      'two have the same name, and expected are names of their own',
+    )
     .optional(),
   network: networkSchema.optional(),
   faults: z.unknown().optional(),
-  clock: z.unknown().optional(),
+  clock: z
+    .union(
+      [functionLike, objectLike('a clock', 'now', 'setTimer')],
+      'expected a function that returns milliseconds, or a clock with now and setTimer',
+    )
+    .optional(),
   seed: z.union([z.number(), z.string()], 'expected a number or a text').optional(),
   controlToken: key.optional(),
-  callbackTimeoutMs: z.number().min(1).max(600_000).optional(),
-  keep: z.int().min(0).max(10_000_000).optional(),
+  callbackTimeoutMs: numberFrom(1, LONGEST_TIMEOUT_MS, 'milliseconds').optional(),
+  keep: wholeNumberFrom(0, MOST_KEPT).optional(),
   ca: z.union([z.string(), z.instanceof(Buffer)], 'expected PEM, as text or bytes').optional(),
 })
 
 /** Throws an `OptionsError` that names what is wrong. */
 export function resolveEmulatorOptions(options: EmulatorOptions): ResolvedOptions {
-  const checked = check(optionsSchema, options, 'The options object')
+  const checked = checkOptions(optionsSchema, options)
   const network = { ...DEFAULT_NETWORK, ...defined(checked.network ?? {}) }
   if (network.permanentShare + network.transientShare + network.unreachableShare > 1)
     throw new OptionsError('network: the shares of failures are more than 1 together.')
@@ -98,32 +131,41 @@ export function resolveEmulatorOptions(options: EmulatorOptions): ResolvedOption
 
 /** Checks what a project is to be changed to, from wherever it came. */
 export function checkPatch(patch: unknown): ProjectPatch {
-  return check(patchSchema, patch, 'The change of the project')
+  return checkOptions(patchSchema, patch, 'configure')
 }
 
-/** Checks keys that are to replace the live ones; those that are left out are made up. */
-export function checkKeys(keys: unknown): { readonly [K in keyof ProjectKeys]?: ProjectKeys[K] } {
-  return defined(check(keysSchema, keys, 'The keys'))
+/** Checks keys that are to replace the live ones; those that are left out are made up. `where` is the call. */
+export function checkKeys(keys: unknown, where: string): { readonly [K in keyof ProjectKeys]?: ProjectKeys[K] } {
+  return defined(checkOptions(keysSchema, keys, where))
+}
+
+const ofSchema = z.strictObject({ project: key.optional() })
+
+/** Which project a call is about. `where` is the call. */
+export function checkOf(of: OfProject | undefined, where: string): string | undefined {
+  return checkOptions(ofSchema, of, where).project
+}
+
+const idleSchema = z.strictObject({ deadlineMs: milliseconds.default(10_000) })
+
+export function checkIdle(options: object | undefined): z.output<typeof idleSchema> {
+  return checkOptions(idleSchema, options, 'idle')
+}
+
+/** Throws an `OptionsError` for what cannot be triggered. */
+export function checkTrigger(name: TriggerName): void {
+  if (!TRIGGER_NAMES.includes(name))
+    throw new OptionsError(`trigger: there is no such event. ${unknownName(name, TRIGGER_NAMES)}`)
+}
+
+/** Throws an `OptionsError` for a kind of callback that does not exist. */
+export function checkKind(kind: CallbackKind): void {
+  if (!CALLBACK_KINDS.includes(kind))
+    throw new OptionsError(`callback: there is no such kind. ${unknownName(kind, CALLBACK_KINDS)}`)
 }
 
 function clockOf(clock: EmulatorOptions['clock']): Clock {
-  if (clock === undefined) return systemClock()
-  if (typeof clock === 'function') return systemClock(clock)
-  if (typeof clock.now === 'function' && typeof clock.setTimer === 'function') return clock
-  throw new OptionsError('clock: expected a function that returns milliseconds, or a clock with now and setTimer.')
-}
-
-function check<T>(schema: z.ZodType<T>, value: unknown, whole: string): T {
-  const parsed = schema.safeParse(value)
-  if (parsed.success) return parsed.data
-  // Where, and what was expected; never the value, which may be a key.
-  const problems = parsed.error.issues.map((issue) => {
-    const path = issue.path.join('.') || whole
-    return issue.code === 'unrecognized_keys'
-      ? `${path}: no option ${issue.keys.join(', ')}.`
-      : `${path}: ${issue.message}.`
-  })
-  throw new OptionsError(problems.join(' '))
+  return clock === undefined || typeof clock === 'function' ? systemClock(clock) : clock
 }
 
 /** Without the fields that are undefined, so that they do not hide a default. */

@@ -63,7 +63,7 @@ export interface Emulator {
    * True once every message has come to its end and every callback was answered, scheduled ones too; false if
    * `deadlineMs` (10,000) passes before.
    */
-  idle(options?: { readonly deadlineMs?: number }): Promise<boolean>
+  idle(options?: { readonly deadlineMs?: number | undefined }): Promise<boolean>
   /** What was sent, answered and refused since the start. */
   report(): EmulatorReport
   /** The answered sends, oldest first. */

@@ -71,6 +71,7 @@ export const TRIGGERS = {
   'subscription.activate': premium('activate', 'A customer subscribes by texting the keyword.'),
   'subscription.deactivate': premium('deactivate', 'A customer unsubscribes.'),
   'subscription.consent': premium('consent', 'The carrier confirms the customer’s consent.'),
+  'subscription.billing': premium('billed', 'A customer is billed.', () => ({ amount: 10, currency: 'KES' })),
   'subscription.delivery': premium('delivery', 'A premium message was delivered.', ({ id }) => ({
     messageId: id,
     status: 'success',

@@ -33,7 +33,8 @@ interface PreParsed {
 /** Reads the body of a request, or takes what a parser before us left of it. Never rejects. */
 export function captureBody(request: IncomingMessage & PreParsed, options: CaptureOptions): Promise<Captured> {
   const announced = announcedLength(request)
-  if (announced !== undefined && announced > options.maxBodyBytes) return failed('body_too_large')
+  if (announced !== undefined && announced > options.maxBodyBytes)
+    return failed('body_too_large', `${announced} bytes were announced${limitOf(options)}`)
   // The state of the stream decides, not `body`: Express 4's parser sets `{}` and leaves the stream unread.
   if (request.readableDidRead || request.readableEnded) return Promise.resolve(leftBefore(request, announced, options))
   if (request.readableEncoding !== null) return failed('body_already_read')
@@ -55,33 +56,35 @@ function readStream(
     const pieces = createPieces()
     let length = 0
     const reader = inflight.enter(request, announced, () =>
-      settle({ kind: 'failed', reason: 'body_too_slow', detail: 'Others waited for its room (`maxInflightBytes`).' }),
+      settle(tooSlow('others waited for its room (`maxInflightBytes`)')),
     )
     let cancelDeadline = clock.setTimer(onDeadline, bodyTimeoutMs)
     function onDeadline(): void {
       const waitedMs = inflight.waitedMs(reader)
       if (waitedMs > 0) cancelDeadline = clock.setTimer(onDeadline, waitedMs)
-      else settle({ kind: 'failed', reason: 'body_too_slow' })
+      else settle(tooSlow(`\`bodyTimeoutMs\` is ${bodyTimeoutMs}`))
+    }
+    function tooSlow(why: string): Captured {
+      return { kind: 'failed', reason: 'body_too_slow', detail: `${arrived(length, announced)}, and ${why}.` }
     }
     function onData(piece: Buffer): void {
       length += piece.length
       if (length > maxBodyBytes) {
-        settle({ kind: 'failed', reason: 'body_too_large' })
+        const detail = `${length} bytes had arrived, and more may come${limitOf({ maxBodyBytes })}`
+        settle({ kind: 'failed', reason: 'body_too_large', detail })
         return
       }
       pieces.add(piece)
       inflight.add(reader, piece.length)
     }
     function onEnd(): void {
-      if (announced !== undefined && announced !== length) settle({ kind: 'failed', reason: 'body_incomplete' })
+      if (announced !== undefined && announced !== length) settle(incomplete(length, announced))
       else settle(exact(pieces.whole()))
     }
     function onGone(): void {
       // A client that left after its last byte has sent a whole callback.
       const rest = unreadRest(request, pieces)
-      settle(
-        rest === undefined || rest.length > maxBodyBytes ? { kind: 'failed', reason: 'body_incomplete' } : exact(rest),
-      )
+      settle(rest === undefined || rest.length > maxBodyBytes ? incomplete(length, announced) : exact(rest))
     }
     /** May be called again by whatever ends later; the first call decides. */
     function settle(captured: Captured): void {
@@ -107,7 +110,12 @@ function leftBefore(request: PreParsed, announced: number | undefined, options: 
   for (const candidate of [request.rawBody, request.body]) {
     const bytes = typeof candidate === 'string' ? Buffer.from(candidate) : candidate
     if (!(bytes instanceof Uint8Array)) continue
-    if (bytes.length > options.maxBodyBytes) return { kind: 'failed', reason: 'body_too_large' }
+    if (bytes.length > options.maxBodyBytes)
+      return {
+        kind: 'failed',
+        reason: 'body_too_large',
+        detail: `${bytes.length} bytes had been read${limitOf(options)}`,
+      }
     // Text was decoded, and perhaps not to the same bytes; a Buffer is only ever inflated, and the proof will tell.
     if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
     return exact(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), true)
@@ -141,8 +149,20 @@ function announcedLength(request: IncomingMessage): number | undefined {
   return text === undefined ? undefined : Number(text)
 }
 
-function failed(reason: CaptureFailure): Promise<Captured> {
-  return Promise.resolve({ kind: 'failed', reason })
+function failed(reason: CaptureFailure, detail?: string): Promise<Captured> {
+  return Promise.resolve(detail === undefined ? { kind: 'failed', reason } : { kind: 'failed', reason, detail })
+}
+
+function limitOf({ maxBodyBytes }: Pick<CaptureOptions, 'maxBodyBytes'>): string {
+  return `; \`maxBodyBytes\` is ${maxBodyBytes}.`
+}
+
+function incomplete(length: number, announced: number | undefined): Captured {
+  return { kind: 'failed', reason: 'body_incomplete', detail: `${arrived(length, announced)}.` }
+}
+
+function arrived(length: number, announced: number | undefined): string {
+  return announced === undefined ? `${length} bytes had arrived` : `${length} of ${announced} bytes had arrived`
 }
 
 function exact(bytes: Buffer, decoded = false): Captured {

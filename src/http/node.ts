@@ -16,6 +16,8 @@ interface NodeOptions extends CaptureOptions {
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
   /** Called with every request, before it is read. */
   readonly seen: (request: IncomingMessage) => void
+  /** Called when it has been answered. */
+  readonly answered: () => void
   /** Something threw that never should; the request is answered all the same. */
   readonly failed: (error: unknown) => void
   /** True when the connection shall not be used again. */
@@ -27,7 +29,7 @@ const LINGER_BYTES = 8 * 1024 * 1024
 
 /** Never calls `next`, and never throws into the framework: every request is answered here. */
 export function nodeMiddleware(options: NodeOptions): Middleware {
-  const { kind, policy, receive, seen, failed, isClosing, clock } = options
+  const { kind, policy, receive, seen, answered, failed, isClosing, clock } = options
 
   async function receiveAndAnswer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const arrivedAtMs = clock.now()
@@ -81,6 +83,8 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
     } catch (error) {
       failed(error)
       answerAnyway(response)
+    } finally {
+      answered()
     }
   }
 

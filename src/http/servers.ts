@@ -13,28 +13,46 @@ interface SeenServer {
 }
 
 interface Servers {
+  /** A request came. */
   see(request: IncomingMessage): void
+  /** One of those was answered. */
+  answered(): void
   /** True where the request's server takes no new connections: those that it has are of no more use to a client. */
   isStopping(request: IncomingMessage): boolean
   /** Stops them all, the `given` ones too, of which perhaps no request came. */
   stop(given: readonly Server[], times: StopTimes): void
-  /** True when all have stopped and closed their connections; false when `timeoutMs` passed before. */
+  /** From now on `closed` wants to know how long no request has come. */
+  watch(): void
+  /** True where one still listens, and nobody here has been told to stop it. */
+  readonly areListening: boolean
+  /**
+   * True when all have stopped and closed their connections, or when those that are left still listen, with nobody here to
+   * stop them, and no request has come for half a second; false when `timeoutMs` passed before.
+   */
   closed(timeoutMs: number): Promise<boolean>
 }
 
 /** Node's own default is 5 s, which is the idle time of many a client, too. */
 const SHORT_KEEP_ALIVE_MS = 5_000
 
+/** Requests that keep coming are no further apart. */
+const QUIET_MS = 500
+
 export function createServers({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }): Servers {
   const open = new Set<SeenServer | Server>()
+  const stopped = new Set<SeenServer | Server>()
   let warned = false
-  let resolveClosed = (): void => {}
+  let underWay = 0
+  /** Since it is watched: when a request was last under way. */
+  let lastMs: number | undefined
+  let changed = (): void => {}
 
   function waitFor(server: SeenServer | Server): void {
     open.add(server)
     server.once('close', () => {
       open.delete(server)
-      if (open.size === 0) resolveClosed()
+      stopped.delete(server)
+      changed()
     })
   }
 
@@ -51,24 +69,61 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
     )
   }
 
+  function isLeftAlone(server: SeenServer | Server): boolean {
+    return server.listening && !stopped.has(server)
+  }
+
+  /** Whether nothing is to be waited for any more, or when to look again. */
+  function judge(): { readonly areClosed: boolean; readonly againMs: number } {
+    if (open.size === 0) return { areClosed: true, againMs: 0 }
+    // A server that was told to stop takes what comes until its last connection has gone.
+    if (![...open].every(isLeftAlone)) return { areClosed: false, againMs: Infinity }
+    const quietMs = underWay > 0 || lastMs === undefined ? 0 : clock.now() - lastMs
+    return { areClosed: quietMs >= QUIET_MS, againMs: QUIET_MS - quietMs }
+  }
+
   return {
     see(request) {
+      underWay += 1
       const server = serverOf(request)
       if (server !== undefined && !open.has(server)) add(server)
+    },
+    answered() {
+      underWay -= 1
+      if (lastMs !== undefined) lastMs = clock.now()
     },
     isStopping: (request) => serverOf(request)?.listening === false,
     stop(given, times) {
       for (const server of given) if (server.listening && !open.has(server)) waitFor(server)
-      for (const server of open) if (server instanceof Server) stopServer(server, clock, times)
+      for (const server of open) {
+        if (!(server instanceof Server)) continue
+        stopped.add(server)
+        stopServer(server, clock, times)
+      }
+    },
+    watch() {
+      lastMs ??= clock.now()
+    },
+    get areListening() {
+      return [...open].some(isLeftAlone)
     },
     closed(timeoutMs) {
-      if (open.size === 0) return Promise.resolve(true)
+      const sinceMs = clock.now()
       return new Promise((resolve) => {
-        const cancel = clock.setTimer(() => resolve(false), timeoutMs, true)
-        resolveClosed = () => {
+        let cancel = (): void => {}
+        function look(): void {
           cancel()
-          resolve(true)
+          const leftMs = sinceMs + timeoutMs - clock.now()
+          const { areClosed, againMs } = judge()
+          if (!areClosed && leftMs > 0) {
+            cancel = clock.setTimer(look, Math.min(againMs, leftMs), true)
+            return
+          }
+          changed = () => {}
+          resolve(areClosed)
         }
+        changed = look
+        look()
       })
     },
   }

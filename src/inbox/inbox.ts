@@ -1,19 +1,17 @@
 /** Admission: every proven event passes here, once, before it is answered. */
-import type { SteadyClock } from '../clock.ts'
+import { withDeadline, type SteadyClock } from '../clock.ts'
 import { asOurs, MessagingWebhooksError } from '../errors.ts'
+import type { Absence } from './absence.ts'
 import { inBatches } from './batch.ts'
 import { createPatience, inStoreTime, type Patience } from './in-store-time.ts'
 import { createOutage, type Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
+import { createPruning } from './pruning.ts'
 import type { Spool } from './spool/spool.ts'
 import type { Spools } from './spool/spools.ts'
 import { asStoreError } from './store-error.ts'
 import type { Admission, Awaitable, NewEvent, OpenStore, Store, StoreCounts } from './store.ts'
 import { createWrite, type LocalDispatch, type Write } from './write.ts'
-
-/** How often what is older than its retention is forgotten. */
-const PRUNE_EVERY_MS = 60_000
-const PRUNE_AGAIN_MS = 1_000
 
 /**
  * What part of the time of its answer an event may wait for the last ones of the spool. It must be longer than a store takes
@@ -26,6 +24,7 @@ interface InboxOptions {
   readonly storeTimeoutMs: number
   readonly gapTimeoutMs: number
   readonly report: (error: MessagingWebhooksError) => void
+  readonly absence: Absence
   /** Something may be due: another process has admitted it, or an outage is over. */
   readonly onWork: () => void
   /** False where nothing is claimed here. */
@@ -42,22 +41,25 @@ export interface Inbox<X extends object> {
   admit(event: NewEvent): Awaitable<Admission>
   /** What the store counts; what waits in the spool for it is unsettled too. */
   counts(): Awaitable<StoreCounts>
+  /** What the store itself counts; undefined where it does not say in time, or is away. */
+  known(): Promise<StoreCounts | undefined>
+  /** Events that are on their way to the store: in the spool, or waiting for its rest. */
+  readonly spooled: number
   close(): Promise<void>
 }
 
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
-  const { clock, storeTimeoutMs, gapTimeoutMs, report, onWork } = options
+  const { clock, storeTimeoutMs, gapTimeoutMs, report, absence, onWork } = options
   const write = createWrite(options.local)
+  const pruning = createPruning(clock)
   let opened: OpenStore<X> | undefined
   let opening: Promise<OpenStore<X>> | undefined
   let spooling: Promise<void> | undefined
   let outage: Outage | undefined
   let aside: Spool | undefined
   let closeSpools = async (): Promise<void> => {}
-  let stopPruning = (): void => {}
-  /** No timer proves that it is later: a wall clock that jumps ahead makes nothing old enough to be forgotten. */
-  let prunedUntilMs: number | undefined
   let closed = false
+  let isAway = false
 
   async function openSpools(openThem: () => Promise<Spools>): Promise<void> {
     const spools = await openThem()
@@ -79,7 +81,11 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       drainInto: takeFromSpool,
       admit: async (event) => admit(event, storeTimeoutMs - waitMs),
       report,
-      onOver: onWork,
+      onAway: () => absence.begin('admission'),
+      onOver(fromSpool) {
+        absence.end('admission', fromSpool)
+        onWork()
+      },
     })
   }
 
@@ -94,7 +100,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       }
       opened = await store.open({ onWork, report, claims: options.claims })
       if (opened.latestNowMs !== undefined) clock.reach(opened.latestNowMs)
-      prunePeriodically(opened)
+      pruning.begin(opened)
       return opened
     } catch (error) {
       outage?.begin(error)
@@ -112,22 +118,6 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       opening = undefined
     })
     return attempt
-  }
-
-  /** A step at a time: soon again while there is something to forget, so that a busy store keeps up. */
-  function prunePeriodically(target: OpenStore<X>, afterMs = PRUNE_EVERY_MS): void {
-    if (closed) return
-    prunedUntilMs ??= clock.now() - clock.aheadMs
-    stopPruning = clock.setTimer(() => {
-      prunedUntilMs = Math.min((prunedUntilMs ?? Infinity) + afterMs, clock.now() - clock.aheadMs)
-      const untilMs = prunedUntilMs
-      const prune = async (): Promise<number> => target.prune(untilMs)
-      // What could not be pruned now will be in a minute.
-      void prune().then(
-        (forgotten) => prunePeriodically(target, forgotten > 0 ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS),
-        () => prunePeriodically(target),
-      )
-    }, afterMs)
   }
 
   /** A gap began when its callback arrived, by the wall's clock, which may have been far ahead just then. */
@@ -175,7 +165,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   async function takeFromSpool(events: readonly NewEvent[]): Promise<void> {
     await inStoreTime(clock, storeTimeoutMs, open())
-    const results = await admitAroundPoison(writePlainly, events)
+    const results = await admitAroundPoison(writePlainly, events, events.length)
     const refused = events.filter((_, index) => results[index] instanceof Error)
     if (refused.length > 0) {
       await aside?.append(refused)
@@ -192,13 +182,26 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     return createPatience(clock, timeoutMs)
   }
 
+  /** Without a spool, whose outage says so, callbacks alone tell that the store is away, and back. */
+  function failed(error: unknown): MessagingWebhooksError {
+    isAway = !closed
+    if (isAway) absence.begin('admission')
+    return asStoreError(error)
+  }
+
+  function answered(admission: Admission): Admission {
+    if (isAway) absence.end('admission')
+    isAway = false
+    return admission
+  }
+
   const admitBatched = inBatches(writeInOrder, patienceOf)
 
   async function admitWaiting(admitted: Promise<Admission>, event: NewEvent): Promise<Admission> {
     try {
-      return await admitted
+      return answered(await admitted)
     } catch (error) {
-      if (outage === undefined || closed) throw asStoreError(error)
+      if (outage === undefined || closed) throw failed(error)
       outage.begin(error)
       return outage.take(event)
     }
@@ -215,12 +218,16 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     try {
       return await patience.wait(openAndAdmit())
     } catch (error) {
-      if (outage === undefined || closed) throw asStoreError(error)
+      if (outage === undefined || closed) throw failed(error)
       outage.begin(error)
       return await outage.take(event)
     } finally {
       patience.end()
     }
+  }
+
+  function countStored(): Awaitable<StoreCounts> {
+    return opened === undefined ? open().then((store) => store.counts()) : opened.counts()
   }
 
   function withSpooled({ unsettled, deadLetters }: StoreCounts): StoreCounts {
@@ -232,9 +239,9 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     if (opened === undefined) return admitWhenOpen(event)
     try {
       const admission = admitBatched(event, timeoutMs)
-      return admission instanceof Promise ? admitWaiting(admission, event) : admission
+      return admission instanceof Promise ? admitWaiting(admission, event) : answered(admission)
     } catch (error) {
-      if (outage === undefined) throw asStoreError(error)
+      if (outage === undefined) throw failed(error)
       outage.begin(error)
       return outage.take(event)
     }
@@ -244,12 +251,24 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     open,
     admit: (event) => admit(event),
     counts() {
-      const counted = opened === undefined ? open().then((store) => store.counts()) : opened.counts()
+      const counted = countStored()
       return counted instanceof Promise ? counted.then(withSpooled) : withSpooled(counted)
+    },
+    async known() {
+      try {
+        const counted = countStored()
+        if (!(counted instanceof Promise)) return counted
+        return await withDeadline<StoreCounts | undefined>(clock, storeTimeoutMs, counted, () => undefined)
+      } catch {
+        return undefined
+      }
+    },
+    get spooled() {
+      return outage?.held ?? 0
     },
     async close() {
       closed = true
-      stopPruning()
+      pruning.stop()
       outage?.stop()
       const target = await opening?.catch(() => undefined)
       opened = undefined

@@ -11,7 +11,7 @@ import type { EventRecord, Report } from './record.ts'
 import type { NewEvent } from './store.ts'
 
 /** A callback whose sender is proved. */
-interface ProvenCallback {
+export interface ProvenCallback {
   readonly kind: CallbackKind | undefined
   readonly body: ReadBody
   /** The bytes with every authKey masked. */
@@ -42,6 +42,8 @@ export interface NewEventOptions {
   readonly gapTimeoutMs: number
   /** The user's own identity; undefined for the default one. */
   readonly identify: (input: IdentifyInput) => string | undefined
+  /** The user's own reading of a report; undefined for the default one. Never throws. */
+  readonly readReport?: ((callback: ProvenCallback) => ReportPayload | undefined) | undefined
 }
 
 /** Never throws for a body: what cannot be read becomes an event with a problem, for it is authentic all the same. */
@@ -49,8 +51,9 @@ export function newEvent(callback: ProvenCallback, options: NewEventOptions): Ne
   const { kind, body, arrivedAtMs } = callback
   const { fields } = body
   if (fields === undefined) return bodyEvent(callback, options, body.problem)
-  if (kind !== undefined && kind !== 'status') return bodyEvent(callback, options, undefined)
-  const payload = readReport(fields, kind, arrivedAtMs, () => textOf(body.bytes))
+  const own = options.readReport?.(callback)
+  if (own === undefined && kind !== undefined && kind !== 'status') return bodyEvent(callback, options, undefined)
+  const payload = own ?? readReport(fields, kind === 'status' ? kind : undefined, arrivedAtMs, () => textOf(body.bytes))
   if (typeof payload === 'string') return bodyEvent(callback, options, payload)
   const { network } = payload
   const normalised = normaliseStatus({
@@ -96,7 +99,7 @@ function reportEvent(
     step,
     awaits,
     gapUntilMs: arrivedAtMs + options.gapTimeoutMs,
-    record: { ...recordOf(callback, time, payload.oddities), report: reportOf(payload, normalised) },
+    record: { ...recordOf(callback, time, odditiesOf(payload, normalised)), report: reportOf(payload, normalised) },
     raw: masked,
   }
 }
@@ -129,6 +132,11 @@ function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: 
     record: problem === undefined ? record : { ...record, problem },
     raw: masked,
   }
+}
+
+/** A word in no table is odd, and yet identifies the event as well as any other. */
+function odditiesOf({ oddities }: ReportPayload, { failure }: NormalisedStatus): readonly Oddity[] {
+  return failure?.cause === 'carrier_word' ? [...oddities, 'unknown_word'] : oddities
 }
 
 interface EventTime {

@@ -16,7 +16,7 @@ export interface Outage {
   readonly active: boolean
   /** Events that are on their way to the store: in the spool, or waiting for its rest. */
   readonly held: number
-  /** The store has failed: from now on everything goes through the spool. Does nothing during an outage. */
+  /** The store has failed: from now on everything goes through the spool. It is reported once an outage. */
   begin(cause: unknown): void
   /**
    * Keeps an event in the spool, or admits it when all before it is in the store. Rejects with `spool_failed` where the
@@ -50,11 +50,16 @@ export function createOutage(options: {
   /** The usual way, for what has waited for up to `waitMs`. Comes back here where the store fails. */
   readonly admit: (event: NewEvent) => Promise<Admission>
   readonly report: (error: MessagingWebhooksError) => void
-  /** Everything is in the store again. */
-  readonly onOver: () => void
+  /** It was reported that the store is away. */
+  readonly onAway: () => void
+  /** Everything is in the store again, and so many events came out of the spool. */
+  readonly onOver: (fromSpool: number) => void
 }): Outage {
-  const { clock, spool, waitMs, drainInto, admit, report, onOver } = options
+  const { clock, spool, waitMs, drainInto, admit, report, onAway, onOver } = options
   let active = spool.size > 0
+  /** Also where an earlier process has left something in the spool, and the store turns out to be away. */
+  let isReported = false
+  let fromSpool = 0
   const appends = new Set<Promise<unknown>>()
   let lookMs = FIRST_LOOK_MS
   let cancelLook = (): void => {}
@@ -65,11 +70,15 @@ export function createOutage(options: {
   let cancelWait = (): void => {}
 
   function begin(cause: unknown): void {
+    if (!isReported) {
+      // Once an outage, not once a callback.
+      isReported = true
+      report(new MessagingWebhooksError('store_outage', undefined, { cause }))
+      onAway()
+    }
     if (active) return
     active = true
     lookMs = FIRST_LOOK_MS
-    // Once an outage, not once a callback.
-    report(new MessagingWebhooksError('store_outage', undefined, { cause }))
     look()
   }
 
@@ -106,19 +115,29 @@ export function createOutage(options: {
     for (const { event, resolve } of all) resolve(goOn(event))
   }
 
+  async function intoStore(events: readonly NewEvent[]): Promise<void> {
+    try {
+      await drainInto(events)
+    } catch (error) {
+      if (!stopped) begin(error)
+      throw error
+    }
+    fromSpool += events.length
+  }
+
   async function drain(): Promise<void> {
     try {
       let hasAnswered = false
       do {
         await spool.drain(async (events) => {
-          await drainInto(events)
+          await intoStore(events)
           hasAnswered = true
           lookMs = FIRST_LOOK_MS
           // Those events are still counted.
           if (spool.size - events.length <= NEARLY_EMPTY) beginWaiting()
         })
         // With nothing to drain the store has not been asked yet, and it may still refuse to open.
-        if (!hasAnswered) await drainInto([])
+        if (!hasAnswered) await intoStore([])
         hasAnswered = true
         beginWaiting()
         await Promise.allSettled(appends)
@@ -131,8 +150,11 @@ export function createOutage(options: {
     }
     if (stopped) return
     active = false
+    isReported = false
+    const taken = fromSpool
+    fromSpool = 0
     endWaiting(admit)
-    onOver()
+    onOver(taken)
   }
 
   if (active) look()

@@ -1,6 +1,7 @@
 /** What is kept of an event beside its bytes: small, plain, and safe to write as JSON. Stores read it back with `readRecord`. */
 import {
   CALLBACK_KINDS,
+  FAILURE_CAUSES,
   PROBLEMS,
   REPORT_TYPES,
   type CallbackKind,
@@ -78,7 +79,7 @@ const TIMESTAMP_SOURCES: readonly TimestampSource[] = ['payload', 'signature', '
 const CARRIERS: readonly Carrier[] = ['carrierA', 'carrierB']
 const FAILURES: readonly Failure['kind'][] = ['transient', 'permanent', 'unreachable']
 /** What a `Date` can hold. */
-const LAST_TIME_MS = 8.64e15
+export const LAST_TIME_MS = 8.64e15
 
 function parse(json: Uint8Array | undefined): unknown {
   if (json === undefined) return undefined
@@ -133,7 +134,9 @@ function isFailure(value: unknown): value is Failure {
     isObject(value) &&
     isOneOf(FAILURES, value['kind']) &&
     typeof value['resend'] === 'boolean' &&
-    isTextOrNone(value['reason'])
+    isOneOf(FAILURE_CAUSES, value['cause']) &&
+    isTextOrNone(value['reason']) &&
+    isTextOrNone(value['code'])
   )
 }
 

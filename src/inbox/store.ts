@@ -125,6 +125,46 @@ export interface StoredDeadLetter {
 }
 
 /**
+ * Where an event stands: it waits for its time or its turn; somebody has it, or had it until a lease ran out; its handlers
+ * have done it, or nobody wanted it; or it is a dead letter.
+ */
+export type EventState = 'due' | 'leased' | 'settled' | 'dead'
+
+/**
+ * An event as a store lists it: what it knows of it and nothing else. What it does not keep, or cannot read any more, is
+ * undefined; of one that was settled long ago that is all but the identity.
+ */
+export interface StoredEvent {
+  readonly id: string
+  readonly state: EventState
+  /** The time that the list goes by: of its admission, or the last that is known of it. */
+  readonly atMs: number | undefined
+  readonly late: boolean | undefined
+  /** How often it was handed over. */
+  readonly attempts: number | undefined
+  readonly admittedAtMs: number | undefined
+  /** Of one that is due: from when on it may be claimed, as far as its own time decides. Of a leased one: until when. */
+  readonly dueMs: number | undefined
+  /** Settled or dead since; to the second where the store keeps no more. */
+  readonly endedAtMs: number | undefined
+  /** Of a dead letter: what the handlers threw last. */
+  readonly error: string | undefined
+  readonly order: string | undefined
+  readonly record: EventRecord | undefined
+  readonly raw: Buffer | undefined
+}
+
+/** Which events are listed. */
+export interface EventsPage {
+  readonly after: string | undefined
+  readonly limit: number
+  /** Of one message alone. */
+  readonly messageKey?: string | undefined
+  /** The one with this identity alone. */
+  readonly id?: string | undefined
+}
+
+/**
  * What becomes of a dead letter: it is due again, as late where a later report was handed over meanwhile (`replay`) or as
  * itself all the same (`force`); or it is settled, and only its identity is kept (`discard`).
  */
@@ -152,6 +192,8 @@ export interface StoreCapabilities {
   readonly ownClock?: boolean
   /** It has `admitAndClaim`. */
   readonly admitsAndClaims?: boolean
+  /** It has `events`. */
+  readonly listsEvents?: boolean
   /** Where the spool of an outage is by default, beside the store's own file; none where it has no place on this disk. */
   readonly spoolFolder?: string
 }
@@ -184,6 +226,8 @@ export interface OpenStore<X extends object = {}> {
    * Says for each whether the lease still held; where it did not, nothing changed. `failed`: what the handlers did through
    * the context could not be made lasting and was undone; the event is to be settled anew, as one whose handler failed.
    *
+   * Who did not hear the answer settles again. A `retry` is answered as before then, until somebody claims the event anew.
+   *
    * `lazily`: nobody waits for the answer. A store may put it off by some milliseconds, to write it with what it is asked next.
    */
   settle(
@@ -194,6 +238,12 @@ export interface OpenStore<X extends object = {}> {
   latest(messageKey: string): Awaitable<StoredLatest | undefined>
   /** Oldest first. */
   deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<StoredDeadLetter>>
+  /**
+   * What is kept of the events, newest first: by their admission, or, where a store has no index of that, by the last that it
+   * knows of each. For people who look on: it may walk through all that there is, and what changes between two pages may be on
+   * both or on neither. No verb on the way of an event is slower for it. A store need not have it.
+   */
+  events?(page: EventsPage): Awaitable<Page<StoredEvent>>
   /** Ends the state of a dead letter; false where there is no such one. */
   resolve(id: string, resolution: Resolution, nowMs: number): Awaitable<boolean>
   /** Forgets what is older than its retention, a bounded step at a time; says how many it forgot. */

@@ -15,6 +15,8 @@ export interface ReportPayload {
   readonly status: string
   readonly statusCode: number | undefined
   readonly reason: string | undefined
+  /** The carrier's own code of a failure. */
+  readonly reasonCode: string | undefined
   /** The payload's own time in Unix seconds, where it has one that can be trusted. */
   readonly timestamp: number | undefined
   readonly oddities: readonly Oddity[]
@@ -49,7 +51,8 @@ function readSms(fields: Fields, nowMs: number, bodyText: () => string): ReportP
     recipient: undefined,
     status,
     statusCode,
-    reason: description ?? status_code,
+    reason: description,
+    reasonCode: status_code,
     timestamp: seconds,
     oddities: odditiesOf(exact, oddity),
   }
@@ -74,6 +77,7 @@ function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): Rep
     status,
     statusCode,
     reason: statuses.error,
+    reasonCode: undefined,
     timestamp: seconds,
     oddities: odditiesOf(exact, oddity),
   }

@@ -1,15 +1,21 @@
 /** Carrier A: its five words and the numeric codes behind them. Contract, "Carrier A status values". */
-import type { Meaning } from './status-codes.ts'
+import { permanent, type Meaning } from './meaning.ts'
 
 export type CarrierAStatus =
   'success' | 'network_failure' | 'delivery_impossible' | 'absent_subscriber' | 'unknown_error'
 
 export const CARRIER_A: ReadonlyMap<string, Meaning> = new Map<CarrierAStatus, Meaning>([
   ['success', { type: 'message.delivered' }],
-  ['network_failure', { type: 'message.failed', failure: { kind: 'transient', resend: true } }],
-  ['delivery_impossible', { type: 'message.failed', failure: { kind: 'permanent', resend: false } }],
-  ['absent_subscriber', { type: 'message.failed', failure: { kind: 'unreachable', resend: false } }],
-  ['unknown_error', { type: 'message.failed', failure: { kind: 'permanent', resend: false } }],
+  [
+    'network_failure',
+    { type: 'message.failed', failure: { kind: 'transient', resend: true, cause: 'network_failure' } },
+  ],
+  ['delivery_impossible', permanent('delivery_impossible')],
+  [
+    'absent_subscriber',
+    { type: 'message.failed', failure: { kind: 'unreachable', resend: false, cause: 'absent_subscriber' } },
+  ],
+  ['unknown_error', permanent('unknown_error')],
 ])
 
 /** The carrier's own codes by the word they are mapped to; any other code is `unknown_error`. */

@@ -1,10 +1,10 @@
 /** Carrier B: words are forwarded as the carrier sends them. Contract, "SMS delivery callback". */
-import type { Meaning } from './status-codes.ts'
+import { permanent, type Meaning } from './meaning.ts'
 
 export const CARRIER_B: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['delivered', { type: 'message.delivered' }],
-  ['failed', { type: 'message.failed', failure: { kind: 'permanent', resend: false } }],
+  ['failed', permanent('failed')],
 ])
 
 /** Contract: other carrier-specific strings are to be treated as permanent failures. */
-export const CARRIER_B_OTHER: Meaning = { type: 'message.failed', failure: { kind: 'permanent', resend: false } }
+export const CARRIER_WORD: Meaning = permanent('carrier_word')

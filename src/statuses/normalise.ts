@@ -1,9 +1,10 @@
 /** From a sender's word or code to one meaning, on any channel. Contract, "Events" and "Cross-channel mapping". */
 import type { Carrier, Failure, ReportType, StatusCode } from '../events.ts'
-import { CARRIER_A } from './carrier-a.ts'
-import { CARRIER_B, CARRIER_B_OTHER } from './carrier-b.ts'
+import { CARRIER_A, carrierAStatus } from './carrier-a.ts'
+import { CARRIER_B, CARRIER_WORD } from './carrier-b.ts'
 import { CHAT_APP } from './chat-app.ts'
-import { statusCodeRow, statusWordRow, type Meaning } from './status-codes.ts'
+import type { Meaning } from './meaning.ts'
+import { statusCodeRow, statusWordRow } from './status-codes.ts'
 
 /** What is known of a status before it is translated. */
 export interface StatusInput {
@@ -17,6 +18,8 @@ export interface StatusInput {
   readonly carrier?: Carrier | undefined
   /** The carrier's or provider's own words about a failure. */
   readonly reason?: string | undefined
+  /** The carrier's own code of a failure. */
+  readonly reasonCode?: string | undefined
 }
 
 /** One vocabulary for every channel. */
@@ -31,20 +34,21 @@ export interface NormalisedStatus {
 }
 
 /**
- * Translates a status. A known word wins over a code, a known code over an unknown word; an unknown word of carrier B is a
- * permanent failure, and anything else that nobody knows gives undefined. Contract, "Cross-channel mapping".
+ * Translates a status. Contract, "SMS delivery callback", "Chat-app delivery callback", "States and transitions".
+ *
+ * - Carrier A: its five words and its numbers; then the words and codes of the code table; else undefined.
+ * - Carrier B: `delivered` and `failed`; every other word is its own, so that it is read by its code, else as a permanent
+ *   failure.
+ * - A network that nobody named: a word or number of either carrier tells whose it is; then any word of a table; then the
+ *   code; else the word is a carrier's own, and a permanent failure.
+ * - A chat-app: its four words, then the code table; else undefined.
  */
 export function normaliseStatus(input: StatusInput): NormalisedStatus | undefined {
-  const { shape = 'sms', status = '', reason } = input
-  const wordRow = statusWordRow(status)
-  const codeRow = statusCodeRow(input.statusCode)
+  const { shape = 'sms', status = '' } = input
   const carrier = shape === 'sms' ? (input.carrier ?? carrierByWord(status)) : undefined
-  const meaning =
-    meaningOfWord(shape, status, carrier) ??
-    wordRow ??
-    codeRow ??
-    // Contract, "SMS delivery callback": other strings of carrier B are permanent failures.
-    (carrier === 'carrierB' && status !== '' ? CARRIER_B_OTHER : undefined)
+  const codeRow = statusCodeRow(input.statusCode)
+  const wordRow = carrier === 'carrierB' ? undefined : statusWordRow(status)
+  const meaning = meaningOfWord(shape, status, carrier) ?? codeRow ?? meaningOfUnknown(shape, status, input.carrier)
   if (meaning === undefined) return undefined
   const statusCode = wordRow !== undefined && meaning === wordRow ? wordRow.code : codeRow?.code
   return {
@@ -52,20 +56,37 @@ export function normaliseStatus(input: StatusInput): NormalisedStatus | undefine
     ...(carrier === undefined ? undefined : { carrier }),
     ...(statusCode === undefined ? undefined : { statusCode }),
     ...(meaning.scheduled === undefined ? undefined : { scheduled: meaning.scheduled }),
-    ...(meaning.failure === undefined
-      ? undefined
-      : { failure: reason === undefined ? meaning.failure : { ...meaning.failure, reason } }),
+    ...(meaning.failure === undefined ? undefined : { failure: explained(meaning.failure, input) }),
   }
 }
 
 function meaningOfWord(shape: 'sms' | 'chat-app', word: string, carrier: Carrier | undefined): Meaning | undefined {
-  if (shape === 'chat-app') return CHAT_APP.get(word)
+  if (shape === 'chat-app') return CHAT_APP.get(word) ?? statusWordRow(word)
   // Carrier B's list is open, so its words are looked up in its own table alone.
-  return carrier === 'carrierB' ? CARRIER_B.get(word) : (CARRIER_A.get(word) ?? CARRIER_B.get(word))
+  if (carrier === 'carrierB') return CARRIER_B.get(word)
+  if (carrier === 'carrierA')
+    return CARRIER_A.get(isCode(word) ? carrierAStatus(Number(word)) : word) ?? statusWordRow(word)
+  return statusWordRow(word) ?? CHAT_APP.get(word)
 }
 
-/** The two carriers share no word, so one of theirs tells who is speaking. */
+/** The two carriers share no word, so one of theirs tells who is speaking; so does a number, which only carrier A has. */
 function carrierByWord(word: string): Carrier | undefined {
-  if (CARRIER_A.has(word)) return 'carrierA'
+  if (CARRIER_A.has(word) || isCode(word)) return 'carrierA'
   return CARRIER_B.has(word) ? 'carrierB' : undefined
+}
+
+function isCode(word: string): boolean {
+  return /^\d{1,15}$/.test(word)
+}
+
+/** Carrier A and the chat-app list all their words; whoever else says something new is a carrier with words of its own. */
+function meaningOfUnknown(shape: 'sms' | 'chat-app', word: string, carrier: Carrier | undefined): Meaning | undefined {
+  if (shape === 'chat-app' || carrier === 'carrierA' || word === '') return undefined
+  return carrier === undefined && word.trim() === '' ? undefined : CARRIER_WORD
+}
+
+function explained(failure: Failure, { status, reason, reasonCode }: StatusInput): Failure {
+  const said = reason ?? reasonCode ?? (failure.cause === 'carrier_word' ? status : undefined)
+  if (said === undefined) return failure
+  return { ...failure, reason: said, ...(reasonCode === undefined ? undefined : { code: reasonCode }) }
 }

@@ -74,6 +74,7 @@ export async function checkDamage(fixture: Fixture, damage: Damage, moment: Dama
     await end((await claim(open, { nowMs, limit: before.length })).claims)
     await fixture.damage(damage.name, TARGET)
   }
+  await checkList(others)
   const admissions = await open.admit(later, nowMs)
   assert.ok(
     admissions.every((admission) => admission === 'new' || admission === 'late'),
@@ -105,6 +106,7 @@ export async function checkDamage(fixture: Fixture, damage: Damage, moment: Dama
     )
   await checkLetters()
   await checkLatest()
+  await checkList([...others, ...later.slice(1)])
   checkReports()
 
   async function checkLetters(): Promise<void> {
@@ -130,6 +132,21 @@ export async function checkDamage(fixture: Fixture, damage: Damage, moment: Dama
     if (damage.leaves === 'part') assert.deepEqual(letter.raw, TARGET.raw, 'its bytes are kept')
     assert.equal(await open.resolve(letter.id, 'discard', nowMs), true, 'it can be given up')
     assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
+  }
+
+  async function checkList(whole: readonly NewEvent[]): Promise<void> {
+    if (open.events === undefined) return
+    const listed: string[] = []
+    let after: string | undefined
+    do {
+      const page = await open.events({ after, limit: 100 })
+      listed.push(...page.items.map(({ id }) => id))
+      after = page.next
+    } while (after !== undefined)
+    const ids = new Set(whole.map(({ id }) => id))
+    assert.equal(listed.filter((id) => ids.has(id)).length, whole.length, 'every other event is listed once')
+    await open.events({ after: undefined, limit: 100, messageKey: TARGET.messageKey })
+    await open.events({ after: undefined, limit: 100, id: TARGET.id })
   }
 
   async function checkLatest(): Promise<void> {

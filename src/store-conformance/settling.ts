@@ -38,6 +38,23 @@ export const SETTLING: readonly ConformanceCase[] = [
     },
   },
   {
+    name: 'who did not hear that a retry was settled settles it again, until somebody claims it anew',
+    async run({ open }) {
+      await admit(open, [sample()])
+      const [claimed] = (await claim(open)).claims
+      assert.ok(claimed)
+      const dueMs = START_MS + 500
+      const retry = settlementOf(claimed, { outcome: 'retry', dueMs, error: 'no' })
+      const repeated = settlementOf(claimed, { outcome: 'retry', dueMs: dueMs + 100, error: 'no' })
+      assert.deepEqual(await open.settle([retry], START_MS), [true])
+      assert.deepEqual(await open.settle([repeated], START_MS + 100), [true])
+      assert.deepEqual((await claim(open, { nowMs: dueMs + 99 })).claims, [])
+      const [again] = (await claim(open, { nowMs: dueMs + 100 })).claims
+      assert.equal(again?.attempt, 2)
+      assert.deepEqual(await open.settle([retry], dueMs + 100), [false])
+    },
+  },
+  {
     name: 'a lazy settlement is made all the same, and frees its message',
     async run({ open }) {
       await admit(open, [sample({ at: 1 }), sample({ at: 2 })])

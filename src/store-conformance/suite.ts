@@ -21,7 +21,7 @@ export interface Damage {
    */
   readonly leaves: 'whole' | 'part' | 'less' | 'nothing' | 'either'
   /** When there is such a field to spoil. Default: at each moment. */
-  readonly at?: readonly DamageMoment[]
+  readonly at?: readonly DamageMoment[] | undefined
   /** Nothing tells any more that the rest of its message belongs together, so it need not come in order. */
   readonly scatters?: true
 }
@@ -39,18 +39,18 @@ export interface ConformanceOptions {
   /** The runner's own: `test` of vitest, node:test, jest, ... */
   readonly test: (name: string, run: () => Promise<void>) => void
   /** Called for each test that does not apply, with the reason. Default: prints both. */
-  readonly skip?: (name: string, reason: string) => void
+  readonly skip?: ((name: string, reason: string) => void) | undefined
   readonly makeStore: () => Awaitable<StoreUnderTest>
   /** What the store says of itself. */
   readonly capabilities: StoreCapabilities
   /** What can be spoilt behind the store's back, each field in each way; none for a store that nobody can reach. */
-  readonly damages?: readonly Damage[]
+  readonly damages?: readonly Damage[] | undefined
   /** How many random interleavings are tried. Default 100. */
-  readonly interleavings?: number
+  readonly interleavings?: number | undefined
 }
 
 /** What a store must be able to do for a test to apply. */
-export type Need = 'durable' | 'told times' | 'admitAndClaim'
+export type Need = 'durable' | 'told times' | 'admitAndClaim' | 'events'
 
 /** One test: gets an open store, and opens it anew where it asks for it. */
 export interface ConformanceCase {

@@ -1,8 +1,9 @@
-/** What every store asks of its bounds and times: at 0, or where a variable was not set, none of them means anything. */
-import { OptionsError } from '../errors.ts'
+/** The ranges of what every store asks for: at 0, or where a variable was not set, none of them means anything. */
+import { numberAboveZero } from '../check-options.ts'
+import { LONGEST_TIMER_MS } from '../clock.ts'
 
-/** Throws an `OptionsError` that names the function and the option. */
-export function requireAboveZero(store: string, bounds: Readonly<Record<string, number>>): void {
-  for (const [name, value] of Object.entries(bounds))
-    if (!(value > 0)) throw new OptionsError(`${store}: ${name} is ${String(value)}; expected a number above 0.`)
-}
+/** A hundred years: what is longer is a mistake, and beyond what databases take for a time. */
+export const LONGEST_DAYS = 36_500
+
+export const daysAboveZero = numberAboveZero(LONGEST_DAYS, 'days')
+export const millisecondsAboveZero = numberAboveZero(LONGEST_TIMER_MS, 'milliseconds')

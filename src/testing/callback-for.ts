@@ -1,13 +1,24 @@
 /** For each event type a callback that leads to it. Contract, "Events". */
+import { unknownName } from '../check-options.ts'
+import { MessagingWebhooksError } from '../errors.ts'
 import type { CallbackKind, EventType } from '../events.ts'
-import { callback } from './callbacks.ts'
-
-type Fields = Readonly<Record<string, unknown>>
+import {
+  checkChatAppFields,
+  checkNames,
+  checkSmsFields,
+  type ChatAppFields,
+  type Fields,
+  type SmsDeliveryFields,
+} from './callback-fields.ts'
+import { callback, chatApp, smsDelivery } from './callbacks.ts'
 
 interface CallbackRow {
   /** The kind of callback URL that it belongs to. */
   readonly kind: CallbackKind
   readonly what: string
+  /** Whose fields it has; of the others the contract shows none. */
+  readonly shape?: 'sms' | 'chat-app'
+  /** With whatever fields. */
   readonly build: (fields: Fields) => Record<string, unknown>
 }
 
@@ -16,19 +27,32 @@ export const CALLBACKS = {
   'message.queued': {
     kind: 'status',
     what: 'SMS, queued (13)',
-    build: (fields) => callback.smsDelivery({ status: 'queued', statusCode: '13', ...fields }),
+    shape: 'sms',
+    build: (fields) => smsDelivery({ status: 'queued', statusCode: '13', ...fields }),
   },
-  'message.sent': { kind: 'status', what: 'chat-app, sent', build: (fields) => chatApp('sent', fields) },
+  'message.sent': {
+    kind: 'status',
+    what: 'chat-app, sent',
+    shape: 'chat-app',
+    build: (fields) => reported('sent', fields),
+  },
   'message.delivered': {
     kind: 'status',
     what: 'SMS over carrier A, success',
-    build: (fields) => callback.smsDelivery(fields),
+    shape: 'sms',
+    build: (fields) => smsDelivery(fields),
   },
-  'message.read': { kind: 'status', what: 'chat-app, read', build: (fields) => chatApp('read', fields) },
+  'message.read': {
+    kind: 'status',
+    what: 'chat-app, read',
+    shape: 'chat-app',
+    build: (fields) => reported('read', fields),
+  },
   'message.failed': {
     kind: 'status',
     what: 'SMS over carrier A, delivery_impossible',
-    build: (fields) => callback.smsDelivery({ status: 'delivery_impossible', ...fields }),
+    shape: 'sms',
+    build: (fields) => smsDelivery({ status: 'delivery_impossible', ...fields }),
   },
   received: {
     kind: 'received',
@@ -44,9 +68,12 @@ export const CALLBACKS = {
   'subscription.deactivate': subscription('deactivate', 'a customer opted out; fields of our own'),
   'subscription.consent': subscription('consent', 'the carrier’s consent was captured; fields of our own'),
   'subscription.delivery': subscription('delivery', 'a premium message was reported; fields of our own'),
+  'subscription.billing': subscription('billed', 'a customer was billed; fields of our own'),
+  'subscription.other': subscription('renewal_reminder', 'what no word is known for; fields of our own'),
   unrecognized: {
     kind: 'status',
     what: 'a report without a message id',
+    shape: 'sms',
     build: (fields) => {
       const { messageId: _, ...rest } = callback.smsDelivery()
       return { ...rest, ...fields }
@@ -57,16 +84,39 @@ export const CALLBACKS = {
 /** The event types that one callback can lead to. */
 export type CallbackEvent = keyof typeof CALLBACKS
 
+/** What `callbackFor` takes for an event type; the contract shows no fields of received messages, payments and premium SMS. */
+export type CallbackFields<T extends CallbackEvent> = (typeof CALLBACKS)[T] extends { readonly shape: 'sms' }
+  ? SmsDeliveryFields
+  : (typeof CALLBACKS)[T] extends { readonly shape: 'chat-app' }
+    ? ChatAppFields & { readonly messageId?: string | undefined }
+    : Fields
+
 /**
- * The body of a callback that leads to an event of this type, without the authKey. `fields` replace or add to its own;
- * `statuses` is merged, and `messageId` goes where the shape of the callback has it.
+ * The body of a callback that leads to an event of this type, without the authKey. `fields` replace its own; `statuses` is
+ * merged, and `messageId` goes where the shape of the callback has it. Throws a `MessagingWebhooksError` (`pattern_unknown`)
+ * for an event type that does not exist or has no single callback, and an `OptionsError` for a misspelt field.
  */
-export function callbackFor(type: CallbackEvent, fields: Fields = {}): Record<string, unknown> {
-  return CALLBACKS[type].build(fields)
+export function callbackFor<const T extends CallbackEvent>(
+  type: T,
+  fields?: CallbackFields<T>,
+): Record<string, unknown> {
+  const row: CallbackRow | undefined = Object.hasOwn(CALLBACKS, type) ? CALLBACKS[type] : undefined
+  if (row === undefined) throw new MessagingWebhooksError('pattern_unknown', hintFor(type))
+  const given = fields ?? {}
+  const where = `callbackFor('${type}')`
+  if (row.shape === 'sms') checkSmsFields(given, where)
+  else if (row.shape === 'chat-app') checkChatAppFields(given, where, ['messageId'])
+  else checkNames(given, [], where, '')
+  return row.build({ ...given })
 }
 
-function chatApp(status: string, { messageId, statuses, ...fields }: Fields): Record<string, unknown> {
-  return callback.chatApp({
+function hintFor(type: string): string {
+  if (type === 'late') return 'No one callback is `late`: deliver that of a later report, then that of an earlier one.'
+  return unknownName(type, Object.keys(CALLBACKS))
+}
+
+function reported(status: string, { messageId, statuses, ...fields }: Fields): Record<string, unknown> {
+  return chatApp({
     ...fields,
     statuses: {
       status,

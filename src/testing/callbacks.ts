@@ -1,14 +1,68 @@
-/** Valid callback bodies with sensible defaults. Contract, "Events". Every field can be overridden, and others added. */
+/** Valid callback bodies with sensible defaults, of which every field can be replaced. Contract, "Events". */
 import { randomUUID } from 'node:crypto'
-
-type Fields = Readonly<Record<string, unknown>>
+import {
+  checkChatAppFields,
+  checkNames,
+  checkSmsFields,
+  type ChatAppFields,
+  type Fields,
+  type SmsDeliveryFields,
+} from './callback-fields.ts'
 
 const PROJECT = 'My Shop'
 
-/** Builders of callback bodies, without the authKey: whoever sends one knows it. */
+/** Builders of callback bodies, without the authKey: whoever sends one knows it. Throw an `OptionsError` for a misspelt field. */
 export const callback = {
   /** Contract, "SMS delivery callback". Default: carrier A, `success`, now. */
-  smsDelivery: (fields: Fields = {}): Record<string, unknown> => ({
+  smsDelivery(fields: SmsDeliveryFields = {}): Record<string, unknown> {
+    checkSmsFields(fields, 'callback.smsDelivery')
+    return smsDelivery({ ...fields })
+  },
+  /** Contract, "Chat-app delivery callback"; `statuses` is merged. Default: `delivered`. */
+  chatApp(fields: ChatAppFields = {}): Record<string, unknown> {
+    checkChatAppFields(fields, 'callback.chatApp')
+    return chatApp({ ...fields, statuses: { ...fields.statuses } })
+  },
+  /** Contract: "not shown". Fields of our own choice. */
+  received(fields: Fields = {}): Record<string, unknown> {
+    checkNames(fields, [], 'callback.received', '')
+    return {
+      project: PROJECT,
+      id: randomUUID(),
+      from: '254711000000',
+      to: '22384',
+      text: 'Hello',
+      ...fields,
+    }
+  },
+  /** Contract: "not shown". Fields of our own choice. */
+  payment(fields: Fields = {}): Record<string, unknown> {
+    checkNames(fields, [], 'callback.payment', '')
+    return {
+      project: PROJECT,
+      id: randomUUID(),
+      amount: 100,
+      currency: 'KES',
+      status: 'completed',
+      ...fields,
+    }
+  },
+  /** Contract, "Premium SMS callbacks"; fields not shown. Default: `activate`. */
+  subscription(fields: Fields = {}): Record<string, unknown> {
+    checkNames(fields, [], 'callback.subscription', '')
+    return {
+      project: PROJECT,
+      event: 'activate',
+      phone: '254711000000',
+      keyword: 'NEWS',
+      ...fields,
+    }
+  },
+} as const
+
+/** With whatever fields; the names of `callback.smsDelivery`'s are checked. */
+export function smsDelivery(fields: Fields): Record<string, unknown> {
+  return {
     project: PROJECT,
     messageId: randomUUID(),
     channel: 'sms',
@@ -17,9 +71,12 @@ export const callback = {
     type: 'bulkDelivery',
     timestamp: Math.floor(Date.now() / 1_000),
     ...fields,
-  }),
-  /** Contract, "Chat-app delivery callback"; `statuses` is merged. Default: `delivered`. */
-  chatApp: ({ statuses = {}, ...fields }: Fields & { readonly statuses?: Fields } = {}): Record<string, unknown> => ({
+  }
+}
+
+/** With whatever fields; the names of `callback.chatApp`'s are checked. */
+export function chatApp({ statuses, ...fields }: Fields & { readonly statuses: Fields }): Record<string, unknown> {
+  return {
     project: PROJECT,
     channel: 'chat-app',
     phone_number: '254700000000',
@@ -32,34 +89,8 @@ export const callback = {
       ...statuses,
     },
     ...fields,
-  }),
-  /** Contract: "not shown". Fields of our own choice. */
-  received: (fields: Fields = {}): Record<string, unknown> => ({
-    project: PROJECT,
-    id: randomUUID(),
-    from: '254711000000',
-    to: '22384',
-    text: 'Hello',
-    ...fields,
-  }),
-  /** Contract: "not shown". Fields of our own choice. */
-  payment: (fields: Fields = {}): Record<string, unknown> => ({
-    project: PROJECT,
-    id: randomUUID(),
-    amount: 100,
-    currency: 'KES',
-    status: 'completed',
-    ...fields,
-  }),
-  /** Contract, "Premium SMS callbacks"; fields not shown. Default: `activate`. */
-  subscription: (fields: Fields = {}): Record<string, unknown> => ({
-    project: PROJECT,
-    event: 'activate',
-    phone: '254711000000',
-    keyword: 'NEWS',
-    ...fields,
-  }),
-} as const
+  }
+}
 
 const FAILED_FIELDS: Fields = { error: 'Re-engagement message: more than 24 hours have passed' }
 

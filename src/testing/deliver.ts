@@ -1,11 +1,10 @@
 /** Posts one callback to an app that need not listen anywhere. Contract, "Callback receiver". */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Server as HttpsServer } from 'node:https'
-import { MessagingWebhooksError } from '../errors.ts'
+import { types } from 'node:util'
+import { z } from 'zod'
+import { checkOptions, describe, numberFrom } from '../check-options.ts'
+import { MessagingWebhooksError, OptionsError } from '../errors.ts'
+import { checkApp, withServer, type App } from './own-server.ts'
 import { signCallback } from './sign.ts'
-
-/** An Express or Connect app, a plain listener such as `receiver.middleware()`, or a server, listening or not. */
-export type App = ((request: IncomingMessage, response: ServerResponse) => unknown) | Server | HttpsServer
 
 /** How a callback is delivered; with neither `signingSecret` nor `authKey` it has no proof, and should be refused. */
 export interface DeliverOptions {
@@ -28,40 +27,60 @@ export interface Delivered {
   readonly text: string
 }
 
+const optionsSchema = z.strictObject({
+  path: z
+    .custom<string>((value) => typeof value === 'string' && value.startsWith('/'), 'expected a text that begins with /')
+    .default('/'),
+  signingSecret: z.string().optional(),
+  authKey: z.string().optional(),
+  timestamp: numberFrom(-Infinity, Infinity, 'Unix seconds').optional(),
+  headers: z.record(z.string(), z.string()).default({}),
+})
+
 /**
  * Posts `callback` as the service would: an object as JSON, text and bytes as they are. Follows no redirect, as the
- * service does not. Needs `supertest`, an optional peer dependency: rejects with a `MessagingWebhooksError`
- * (`peer_missing`) where it is not installed.
+ * service does not. Rejects with what a listener throws, and with an `OptionsError` for what cannot be delivered. Needs
+ * `supertest`, an optional peer dependency: rejects with a `MessagingWebhooksError` (`peer_missing`) where it is not
+ * installed.
  */
 export async function deliver(
   app: App,
   callback: object | string | Uint8Array,
-  { path = '/', signingSecret, authKey, timestamp, headers = {} }: DeliverOptions = {},
+  options: DeliverOptions = {},
 ): Promise<Delivered> {
-  const request = await loadSupertest()
+  checkApp(app)
+  const { path, signingSecret, authKey, timestamp, headers } = checkOptions(optionsSchema, options, 'deliver')
   const bytes = bytesOf(callback, authKey)
-  const posted = request(app)
-    .post(path)
-    .set({ 'content-type': 'application/json', accept: 'application/json' })
-    // Else supertest writes bytes that are called JSON as JSON.
-    .serialize((body: unknown) => body as string)
-    // The answer's text as it is: a JSON body that is none must not become an error here.
-    .buffer(true)
-    .parse((response, done) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => void chunks.push(Buffer.from(chunk)))
-      response.on('end', () => done(null, Buffer.concat(chunks).toString()))
-    })
-  if (signingSecret !== undefined)
-    posted.set('x-service-signature', signCallback(bytes, signingSecret, timestamp === undefined ? {} : { timestamp }))
-  const response = await posted.set(headers).send(bytes)
-  return { status: response.status, headers: { ...response.headers }, text: String(response.body) }
+  const signature =
+    signingSecret === undefined
+      ? {}
+      : { 'x-service-signature': signCallback(bytes, signingSecret, timestamp === undefined ? {} : { timestamp }) }
+  const request = await loadSupertest()
+  return withServer(app, async (server) => {
+    const posted = request(server)
+      .post(path)
+      .set({ 'content-type': 'application/json', accept: 'application/json', ...signature })
+      // Else supertest writes bytes that are called JSON as JSON.
+      .serialize((body: unknown) => body as string)
+      // The answer's text as it is: a JSON body that is none must not become an error here.
+      .buffer(true)
+      .parse((response, done) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => void chunks.push(Buffer.from(chunk)))
+        response.on('end', () => done(null, Buffer.concat(chunks).toString()))
+      })
+    const response = await posted.set(headers).send(bytes)
+    return { status: response.status, headers: { ...response.headers }, text: String(response.body) }
+  })
 }
 
-function bytesOf(callback: object | string | Uint8Array, authKey: string | undefined): Buffer {
+function bytesOf(callback: unknown, authKey: string | undefined): Buffer {
   if (typeof callback === 'string') return Buffer.from(callback)
-  if (callback instanceof Uint8Array) return Buffer.from(callback)
-  return Buffer.from(JSON.stringify(authKey === undefined ? callback : { ...callback, authKey }))
+  // Of whichever realm: some test runners have classes of their own.
+  if (types.isUint8Array(callback)) return Buffer.from(callback)
+  if (typeof callback === 'object' && callback !== null)
+    return Buffer.from(JSON.stringify(authKey === undefined ? callback : { ...callback, authKey }))
+  throw new OptionsError(`deliver: the callback is ${describe(callback)}; expected an object, a text or bytes.`)
 }
 
 async function loadSupertest() {

@@ -1,5 +1,7 @@
 /** A clock for tests, so that they need not sleep through a gap, a retry or the 300 s of a signature. */
+import { describe } from '../check-options.ts'
 import type { Clock } from '../clock.ts'
+import { OptionsError } from '../errors.ts'
 
 /** What `createReceiver({ clock })` takes, and a test moves. */
 export interface FakeClock extends Clock {
@@ -15,7 +17,11 @@ export interface FakeClock extends Clock {
  * default: now). Sockets and disks go on as ever, so callbacks can be delivered meanwhile.
  */
 export function fakeClock(start: Date | number = Date.now()): FakeClock {
-  let nowMs = Number(start)
+  let nowMs = typeof start === 'string' ? NaN : Number(start)
+  if (!Number.isFinite(nowMs))
+    throw new OptionsError(
+      `fakeClock: the start is ${describe(start)}; expected a Date, or milliseconds since the Unix epoch.`,
+    )
   const timers = new Set<{ readonly dueMs: number; readonly callback: () => void }>()
 
   function nextDue(untilMs: number) {
@@ -33,6 +39,8 @@ export function fakeClock(start: Date | number = Date.now()): FakeClock {
     },
     soon: (callback) => void setImmediate(callback),
     async advance(ms) {
+      if (!(ms >= 0 && ms < Infinity))
+        throw new OptionsError(`advance: got ${describe(ms)}; expected a number of milliseconds of at least 0.`)
       const untilMs = nowMs + ms
       await atRest()
       for (let timer = nextDue(untilMs); timer !== undefined; timer = nextDue(untilMs)) {

@@ -1,16 +1,33 @@
 /** Signs a callback as the service does. Shares no code with the verifier, so that the two can disagree. */
 import { createHmac } from 'node:crypto'
+import { types } from 'node:util'
+import { z } from 'zod'
+import { checkOptions, describe, numberFrom } from '../check-options.ts'
+import { OptionsError } from '../errors.ts'
+
+const optionsSchema = z.strictObject({ timestamp: numberFrom(-Infinity, Infinity, 'Unix seconds').optional() })
 
 /**
  * The value of the `X-Service-Signature` header for exactly this body: `t=<unix seconds>,v1=<hex digest>`.
- * `timestamp` is in Unix seconds; default: now. Contract, "Callback authenticity".
+ * `timestamp` is in Unix seconds; default: now. Throws an `OptionsError` for what is no body or no secret. Contract, "Callback authenticity".
  */
 export function signCallback(
   body: string | Uint8Array,
   signingSecret: string,
-  { timestamp = Math.floor(Date.now() / 1_000) }: { readonly timestamp?: number } = {},
+  options: { readonly timestamp?: number | undefined } = {},
 ): string {
-  const bytes = typeof body === 'string' ? Buffer.from(body, 'utf8') : body
+  const { timestamp = Math.floor(Date.now() / 1_000) } = checkOptions(optionsSchema, options, 'signCallback')
+  if (typeof signingSecret !== 'string')
+    throw new OptionsError(`signCallback: the secret is ${describe(signingSecret)}; expected a text.`)
+  const bytes = bytesOf(body)
   const message = Buffer.concat([Buffer.from(`${timestamp}.`, 'ascii'), bytes])
   return `t=${timestamp},v1=${createHmac('sha256', signingSecret).update(message).digest('hex')}`
+}
+
+function bytesOf(body: unknown): Uint8Array {
+  if (typeof body === 'string') return Buffer.from(body, 'utf8')
+  if (types.isUint8Array(body)) return body
+  throw new OptionsError(
+    `signCallback: the body is ${describe(body)}; expected the very text or bytes that are sent, such as JSON.stringify(body).`,
+  )
 }

@@ -1,6 +1,8 @@
 /** Waits for an event in a test, and says what came instead where it does not come. */
-import { systemClock } from '../clock.ts'
-import { MessagingWebhooksError } from '../errors.ts'
+import { z } from 'zod'
+import { checkOptions, describe, hasMethods, numberFrom, unknownName } from '../check-options.ts'
+import { LONGEST_TIMER_MS, systemClock } from '../clock.ts'
+import { MessagingWebhooksError, OptionsError } from '../errors.ts'
 import { EVENT_TYPES, type EventType, type HandedOver, type WebhookEvent } from '../events.ts'
 import { historyOf } from './handed-over.ts'
 
@@ -21,23 +23,31 @@ const TIMEOUT_MS = 4_000
 /** More than these are counted, not listed. */
 const MOST_LISTED = 20
 
+const optionsSchema = z.strictObject({
+  timeoutMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(TIMEOUT_MS),
+})
+
 /**
  * Resolves with the event of this type and message once all of its handlers have succeeded, be it before this call or
  * after. An event that has no message id (`received`, `payment`, ...) is found by any field of its payload with this
  * value, or with `undefined` by its type alone; of several the newest counts. The receiver must be of this process.
  *
  * Rejects with a `MessagingWebhooksError`: `wait_timed_out` after `timeoutMs` milliseconds (default 4,000), which says
- * what was handed over meanwhile; `pattern_unknown` for a type that does not exist. Its time is the machine's, whatever
+ * what was handed over meanwhile; `pattern_unknown` for a type that does not exist; an `OptionsError` for what is no receiver,
+ * id or option. Its time is the machine's, whatever
  * `clock` the receiver has.
  */
 export async function waitFor<R extends Watched, const T extends EventType>(
   receiver: R,
   type: T,
   messageId?: string,
-  { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
+  options: { readonly timeoutMs?: number | undefined } = {},
 ): Promise<Extract<EventOf<R>, { readonly type: T }>> {
-  if (!EVENT_TYPES.includes(type))
-    throw new MessagingWebhooksError('pattern_unknown', `There are: ${EVENT_TYPES.join(', ')}.`)
+  if (!hasMethods(receiver, ['onAny', 'middleware']))
+    throw new OptionsError(`waitFor: the receiver is ${describe(receiver)}; expected what createReceiver returned.`)
+  if (!EVENT_TYPES.includes(type)) throw new MessagingWebhooksError('pattern_unknown', unknownName(type, EVENT_TYPES))
+  checkMessageId(messageId)
+  const { timeoutMs } = checkOptions(optionsSchema, options, 'waitFor')
   const { handedOver, listeners } = historyOf(receiver)
 
   function find(): WebhookEvent | undefined {
@@ -48,6 +58,13 @@ export async function waitFor<R extends Watched, const T extends EventType>(
   if (event === undefined) throw timedOut(type, messageId, timeoutMs, handedOver)
   // What was found has this type; that it is typed by this receiver's schemas, its `onAny` says.
   return event as Extract<EventOf<R>, { readonly type: T }>
+}
+
+function checkMessageId(messageId: unknown): void {
+  if (messageId !== undefined && typeof messageId !== 'string')
+    throw new OptionsError(
+      `waitFor: the message id is ${describe(messageId)}; expected a text, or undefined where only options follow.`,
+    )
 }
 
 async function nextFound(
@@ -99,11 +116,11 @@ function timedOut(
   const wanted = messageId === undefined ? type : `${type} of ${messageId}`
   return new MessagingWebhooksError(
     'wait_timed_out',
-    `No ${wanted} was handled within ${timeoutMs} ms. ${describe(handedOver)}`,
+    `No ${wanted} was handled within ${timeoutMs} ms. ${whatCame(handedOver)}`,
   )
 }
 
-function describe(handedOver: readonly HandedOver[]): string {
+function whatCame(handedOver: readonly HandedOver[]): string {
   if (handedOver.length === 0) return 'Nothing was handed over.'
   const listed = handedOver.slice(-MOST_LISTED).map(({ event, succeeded }) => {
     const messageId = messageIdOf(event)

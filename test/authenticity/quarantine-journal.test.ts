@@ -23,10 +23,16 @@ function emptyFolder(): string {
 
 /** The disk, but for what is replaced in the files of requests. */
 function faultyFs(replace: (file: OpenedFile) => Partial<OpenedFile>): FileSystem {
+  const ending: (() => Promise<void>)[] = []
+  onTestFinished(async () => {
+    for (const end of ending) await end().catch(() => {})
+  })
   return {
     ...nodeFs,
     async open(path, flags, mode) {
       const file = await nodeFs.open(path, flags, mode)
+      // A journal that waits for a disk to come back closes nothing.
+      ending.push(() => file.close())
       if (!path.endsWith('.requests')) return file
       const plain: OpenedFile = {
         read: (buffer, offset, length, position) => file.read(buffer, offset, length, position),
@@ -99,7 +105,7 @@ function killed(folder: string): string {
   return copy
 }
 
-const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 15_000, interval: 5 })
+const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 30_000, interval: 5 })
 
 test('a disk that is full for a while takes a part, and later all; nothing is there twice', async () => {
   const folder = emptyFolder()

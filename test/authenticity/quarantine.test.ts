@@ -7,6 +7,8 @@ import {
   memoryStore,
   type Clock,
   type CredentialPair,
+  type OptionsOfOneProject,
+  type OtherOptions,
   type Logger,
   type WebhookEvent,
 } from 'messaging-webhooks'
@@ -20,7 +22,7 @@ const START_MS = 1_700_000_000_000
 const START = START_MS / 1_000
 
 /** A receiver whose pair can be changed while it runs, on a clock that stands still. */
-async function rotating(options: Parameters<typeof receiving>[0] = {}) {
+async function rotating(options: OtherOptions & Partial<OptionsOfOneProject> = {}) {
   const clock = fakeClock(START_MS)
   let pair: CredentialPair = B
   const events: WebhookEvent[] = []
@@ -575,7 +577,7 @@ test('the quarantine’s options are checked', () => {
   const refusal = (quarantine: unknown) => () =>
     void Reflect.apply(createReceiver, undefined, [{ credentials: A, logger: false, quarantine }])
   expect(refusal({ maxByte: 1 })).toThrow('quarantine.maxByte is no option (did you mean quarantine.maxBytes?)')
-  expect(refusal(true)).toThrow('quarantine: expected { maxBytes, maxAgeHours, folder }, or false')
+  expect(refusal(true)).toThrow('quarantine is true; expected { maxBytes, maxAgeHours, folder }, or false')
   expect(refusal({ maxAgeHours: 721 })).toThrow('quarantine.maxAgeHours')
   expect(refusal({ maxBytes: 0 })).toThrow('quarantine.maxBytes')
   expect(refusal(false)).not.toThrow()

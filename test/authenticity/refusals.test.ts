@@ -51,7 +51,7 @@ const REFUSALS: readonly Refusal[] = [
 
 test.each(REFUSALS)('$what under $proof is $code', async ({ proof, authKey, signature, code }) => {
   const { url, errors } = await receiving({ proof })
-  const body = JSON.stringify(callback.smsDelivery({ authKey }))
+  const body = JSON.stringify({ ...callback.smsDelivery(), authKey })
   const headers = signature === undefined ? {} : { 'x-service-signature': signature(body) }
   expect((await fetch(url, { method: 'POST', body, headers })).status).toBe(401)
   expect(errors).toMatchObject([{ name: 'RefusedError', code, status: 401 }])

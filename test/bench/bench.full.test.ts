@@ -13,6 +13,7 @@ import { CONTENDERS } from '../../bench/contenders/table.ts'
 import { PROGRAMS } from '../../bench/programs/table.ts'
 import { svgOf } from '../../bench/report/svg.ts'
 import { hasRedis, startRedis } from '../support/servers/redis.ts'
+import { titleWith } from '../support/skipping.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-test-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -92,7 +93,10 @@ test(
 )
 
 test.skipIf(!hasRedis())(
-  'processes share a store, their handlers are counted together, and the last one takes it away',
+  titleWith(
+    hasRedis() ? undefined : 'no redis-server',
+    'processes share a store, their handlers are counted together, and the last one takes it away',
+  ),
   async () => {
     const redis = await startRedis()
     try {

@@ -11,6 +11,7 @@ import type { Sample } from '../../bench/measure/rounds.ts'
 import { besideFirst } from '../../bench/programs/lanes.ts'
 import { sumOf } from '../../bench/server/servers.ts'
 import { readSettings } from '../../bench/settings.ts'
+import { titleWith } from '../support/skipping.ts'
 
 test('the CPU time of a process is read behind its name, whatever that is', () => {
   // utime, stime, cutime and cstime are the fields 14 to 17, in hundredths of a second.
@@ -23,7 +24,10 @@ test('no process, no figure', () => {
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a process that waits for its child has used no less than the child',
+  titleWith(
+    process.platform === 'linux' ? undefined : 'it needs /proc',
+    'a process that waits for its child has used no less than the child',
+  ),
   async () => {
     const busy = 'const until = Date.now() + 300; while (Date.now() < until);'
     const parent = spawn(process.execPath, [

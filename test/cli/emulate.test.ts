@@ -88,13 +88,13 @@ describe('emulate', { timeout: 120_000 }, () => {
     [
       'an option that does not exist',
       '{ "project": [] }',
-      'error: The emulator cannot be set up: The options object: no option project.',
+      'error: The emulator cannot be set up: project is no option (did you mean projects?).',
       'usage',
     ],
     [
       'a value that cannot work',
       '{ "projects": [{ "name": "", "apiKey": "hidden" }] }',
-      'error: The emulator cannot be set up: projects.0.name: ',
+      'error: The emulator cannot be set up: projects.0.name is an empty text; expected',
       'usage',
     ],
   ] as const)('%s', async (_, text, message, exit) => {

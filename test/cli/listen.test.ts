@@ -24,13 +24,34 @@ describe('listen', { timeout: 120_000 }, () => {
     const failed =
       / message\.failed +m-1 {2}carrier-a {2}network_failure {2}transient, send again {2}\[My Shop\] {2}proved by signature$/m
     expect(printed.stdout).toMatch(failed)
-    expect(printed.stdout).toMatch(/ payment +\{.*"id":"p-1".*\} {2}\[My Shop\] {2}proved by signature$/m)
+    expect(printed.stdout).toMatch(/ payment +p-1 {2}100 KES {2}completed {2}\[My Shop\] {2}proved by signature$/m)
     expect(printed.stdout).toMatch(/ message\.delivered {2}m-2 .* proved by signature and authKey$/m)
-    expect(printed.stdout).toContain('refused 401  signature_mismatch: The signature matches none of the live secrets.')
+    expect(printed.stdout).toContain(
+      '  refused 401        signature_mismatch: The signature matches none of the live secrets.',
+    )
     child.kill('SIGTERM')
     const { code, stdout, stderr } = await ended
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const secret of [AUTH_KEY, SIGNING_SECRET]) expect(stdout).not.toContain(secret)
+  })
+
+  test('says what came twice, and what was held back for an earlier report; its times go forwards', async () => {
+    const { url, printed } = await startListening(['listen'], KEYS)
+    const report = (status: string): object => callback.chatApp({ statuses: { message_id: 'c-1', status } })
+    // `read` waits for the one before it, in vain; what came after it is printed first.
+    for (const status of ['sent', 'read', 'sent']) expect(await post(`${url}/status`, report(status))).toBe(204)
+    expect(await post(`${url}/status`, callback.smsDelivery({ messageId: 'm-1' }))).toBe(204)
+    expect(await post(`${url}/status`, report('sent'), 'another secret')).toBe(401)
+    await expect.poll(() => printed.stdout, PATIENCE).toContain(' message.read ')
+    await expect.poll(() => printed.stdout, PATIENCE).toContain(' m-1 ')
+    const lines = printed.stdout.split('\n').filter((line) => /^\d/.test(line))
+    expect(lines.map((line) => line.split(/ {2,}/)[1]).sort()).toEqual(
+      ['duplicate', 'message.delivered', 'message.read', 'message.sent', 'refused 401'].sort(),
+    )
+    expect(printed.stdout).toMatch(/ duplicate {10}message\.sent {2}c-1 .* proved by signature$/m)
+    expect(printed.stdout).toMatch(/ message\.read .* came at \d\d:\d\d:\d\d\.\d{3}, held back till now$/m)
+    const times = lines.map((line) => line.slice(0, 12))
+    expect(times).toEqual([...times].sort())
   })
 
   test('prints JSON for machines: events, refusals, and where it listens', async () => {

@@ -20,6 +20,21 @@ describe('help', { timeout: 120_000 }, () => {
     expect((await runCli(['help', name])).stdout).toBe(stdout)
   })
 
+  test('an option has one name in all commands: of a secret there is a file, and no other flag', async () => {
+    const meanings = new Map<string, Set<string>>()
+    for (const name of NAMES) {
+      const { stdout } = await runCli([name, '--help'])
+      expect(stdout).not.toMatch(/--(signing-secret|auth-key|secret|control-token) /)
+      for (const [, flag = '', what = ''] of stdout.matchAll(/^ {2}(--[a-z-]+-file <path>) +(.+)$/gm))
+        meanings.set(what, (meanings.get(what) ?? new Set()).add(flag))
+    }
+    expect([...meanings.values()].map((flags) => [...flags])).toEqual([
+      ['--control-token-file <path>'],
+      ['--signing-secret-file <path>'],
+      ['--auth-key-file <path>'],
+    ])
+  })
+
   test('of a command’s own command', async () => {
     const { code, stdout } = await runCli(['dead-letters', 'replay', '--help'])
     expect(code).toBe(0)

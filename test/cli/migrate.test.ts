@@ -132,7 +132,7 @@ describe('migrate, without a server', PATIENT, () => {
     ['no store', [], 'error: No store was named.\n'],
     ['another store', ['--store', 'redis://me:hidden@127.0.0.1'], 'error: Only a Postgres store has migrations'],
     ['a file', ['--store', 'inbox.db'], 'error: Only a Postgres store has migrations'],
-    ['a schema that is none', ['--print', '--schema', ''], 'error: postgresStore: schema must be a name'],
+    ['a schema that is none', ['--print', '--schema', ''], 'error: postgresMigrations: schema is an empty text'],
   ])('%s is a mistake', async (_, args, message) => {
     const { code, stdout, stderr } = await runCli(['migrate', ...args])
     expect(stderr).toContain(message)

@@ -8,13 +8,12 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from '../stores/postgres/schema.ts'
 import { useCluster } from '../stores/redis/own-cluster.ts'
-import { clusterClientFor, freshPrefix, skipsWithoutRedis, useRedis } from '../stores/redis/own-redis.ts'
+import { clusterClientFor, freshPrefix, describeRedis, useRedis } from '../stores/redis/own-redis.ts'
 import { AUTH_KEY, jsonLines, PATIENCE, runCli, SIGNING_SECRET } from './cli.ts'
 import { without } from './without-packages.ts'
 
 const PATIENT = { timeout: 180_000 }
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
-const withoutRedis = skipsWithoutRedis()
 
 /** A store on a server, as a receiver has it and as the command line is told of it. */
 interface Shared {
@@ -94,57 +93,54 @@ describePostgres('dead-letters on Postgres', () => {
   })
 })
 
-describe.skipIf(withoutRedis)(
-  withoutRedis ? 'dead-letters on Redis (no redis-server)' : 'dead-letters on Redis',
-  () => {
-    const server = useRedis()
-    const nodes = useCluster()
+describeRedis('dead-letters on Redis', () => {
+  const server = useRedis()
+  const nodes = useCluster()
 
-    /** With as many partitions as the command line would not guess. */
-    function shared(prefix = freshPrefix()): Shared {
-      const url = server().url()
-      const store = (): Store => redisStore({ client: createClient({ url }), prefix, partitions: 3 })
-      return { store, url, flags: ['--prefix', prefix], password: encodeURIComponent(server().password) }
-    }
+  /** With as many partitions as the command line would not guess. */
+  function shared(prefix = freshPrefix()): Shared {
+    const url = server().url()
+    const store = (): Store => redisStore({ client: createClient({ url }), prefix, partitions: 3 })
+    return { store, url, flags: ['--prefix', prefix], password: encodeURIComponent(server().password) }
+  }
 
-    test('list, show, replay and remove, by the package redis', PATIENT, () => worksOn(shared(), without('ioredis')))
+  test('list, show, replay and remove, by the package redis', PATIENT, () => worksOn(shared(), without('ioredis')))
 
-    test('and by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
+  test('and by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
 
-    test.each(['redis', 'ioredis'] as const)('on a cluster, told of one node, without %s', PATIENT, async (missing) => {
-      const prefix = freshPrefix()
-      const { client, end } = clusterClientFor('redis', nodes())
-      onTestFinished(() => end())
-      const url = nodes()[1]?.url() ?? ''
-      await worksOn({ store: () => redisStore({ client, prefix }), url, flags: ['--prefix', prefix] }, without(missing))
-    })
+  test.each(['redis', 'ioredis'] as const)('on a cluster, told of one node, without %s', PATIENT, async (missing) => {
+    const prefix = freshPrefix()
+    const { client, end } = clusterClientFor('redis', nodes())
+    onTestFinished(() => end())
+    const url = nodes()[1]?.url() ?? ''
+    await worksOn({ store: () => redisStore({ client, prefix }), url, flags: ['--prefix', prefix] }, without(missing))
+  })
 
-    test('where there are no keys, none are made', PATIENT, async () => {
-      const { url: STORE_URL, flags } = shared()
-      const none = await runCli(['dead-letters', 'list', ...flags], { STORE_URL })
-      expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
-      expect(none.stderr).toBe('error: There are no keys of this package.\nIs it the right server? See --prefix.\n')
-      const client = createClient({ url: STORE_URL })
-      await client.connect()
-      expect(await client.exists(`${flags[1] ?? ''}:layout`)).toBe(0)
-      client.destroy()
-    })
+  test('where there are no keys, none are made', PATIENT, async () => {
+    const { url: STORE_URL, flags } = shared()
+    const none = await runCli(['dead-letters', 'list', ...flags], { STORE_URL })
+    expect(none).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
+    expect(none.stderr).toBe('error: There are no keys of this package.\nIs it the right server? See --prefix.\n')
+    const client = createClient({ url: STORE_URL })
+    await client.connect()
+    expect(await client.exists(`${flags[1] ?? ''}:layout`)).toBe(0)
+    client.destroy()
+  })
 
-    test.each(['redis', 'ioredis'])(
-      'a wrong password is said, and not repeated: without %s',
-      PATIENT,
-      async (missing) => {
-        const STORE_URL = server()
-          .url()
-          .replace(/:[^:@]*@/, ':another-password@')
-        const { code, stdout, stderr } = await runCli(['dead-letters', 'list'], { ...without(missing), STORE_URL })
-        expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
-        expect(stderr).toContain('WRONGPASS')
-        expect(stderr).not.toContain('another-password')
-      },
-    )
-  },
-)
+  test.each(['redis', 'ioredis'])(
+    'a wrong password is said, and not repeated: without %s',
+    PATIENT,
+    async (missing) => {
+      const STORE_URL = server()
+        .url()
+        .replace(/:[^:@]*@/, ':another-password@')
+      const { code, stdout, stderr } = await runCli(['dead-letters', 'list'], { ...without(missing), STORE_URL })
+      expect({ code, stdout }).toEqual({ code: EXIT_CODES.failed.code, stdout: '' })
+      expect(stderr).toContain('WRONGPASS')
+      expect(stderr).not.toContain('another-password')
+    },
+  )
+})
 
 describe('a shared store that cannot be had', PATIENT, () => {
   const CANNOT = 'error: The store cannot be used. '

@@ -3,11 +3,14 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { WriteStream } from 'node:tty'
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { emulatorPrinter } from '../../src/cli/emulate-output.ts'
 import { startProgress } from '../../src/cli/progress.ts'
 import { createTerminal } from '../../src/cli/terminal.ts'
 import { receiving } from '../support/receiving.ts'
 import { MAIN, runCli, SIGNING_SECRET, startProcess } from './cli.ts'
+import { titleWith } from '../support/skipping.ts'
 
 const ESCAPE = '\u001b['
 const VERIFY = ['verify', '--header', `t=1,v1=${'0'.repeat(64)}`]
@@ -40,13 +43,58 @@ describe('colours', { timeout: 120_000 }, () => {
 })
 
 describe('widths', () => {
-  test('a line is cut to a terminal, unless it is to be read whole', () => {
+  test('a row of a list is cut to a terminal, unless it is to be read whole', () => {
     const { stream, written } = fakeTty(30)
     const terminal = createTerminal({ out: stream, err: stream })
-    terminal.print('x'.repeat(30))
-    terminal.print(`${terminal.colours.red('é')}${'y'.repeat(40)}`)
-    terminal.print('z'.repeat(40), { whole: true })
-    expect(written().split('\n').slice(0, 3)).toEqual(['x'.repeat(30), `é${'y'.repeat(28)}…`, 'z'.repeat(40)])
+    terminal.print('x'.repeat(30), 'cut')
+    terminal.print(`${terminal.colours.red('é')}${'y'.repeat(40)}`, 'cut')
+    terminal.print('z z '.repeat(10), 'whole')
+    expect(written().split('\n').slice(0, 3)).toEqual(['x'.repeat(30), `é${'y'.repeat(28)}…`, 'z z '.repeat(10)])
+  })
+
+  test('any other line goes on in the next one, between two words, and a URL stays in one piece', () => {
+    const { stream, written } = fakeTty(30)
+    const terminal = createTerminal({ out: stream, err: stream })
+    const url = 'http://127.0.0.1:3000/webhooks/status'
+    terminal.print('exactly thirty columns of text')
+    terminal.print(`07:05:39.123  ${terminal.colours.red('message.failed')}  m-1  do not send again  ${url}`)
+    terminal.print('short')
+    expect(stripVTControlCharacters(written()).split('\n')).toEqual([
+      'exactly thirty columns of text',
+      '07:05:39.123',
+      '    message.failed  m-1  do',
+      '    not send again',
+      `    ${url}`,
+      'short',
+      '',
+    ])
+  })
+
+  test('what the emulator prints has its URLs whole, so that they can be copied', () => {
+    const { stream, written } = fakeTty(60)
+    const printer = emulatorPrinter(createTerminal({ out: stream, err: stream }), false)
+    const status = 'http://127.0.0.1:3000/a/path/that/is/longer/than/the/terminal/webhooks/status'
+    const project = { name: 'My Shop', balance: 1, callbackUrls: { status }, senderId: 'S', phoneNumber: '1' }
+    const keys = { apiKey: 'a', authKey: 'b', signingSecret: 'c' }
+    printer.listening('http://127.0.0.1:4000', [
+      { ...project, shortcode: '1', volumeLimit: null, sentToday: 0, enforceHttps: false, keys },
+    ])
+    const printed = stripVTControlCharacters(written())
+    expect(printed).toContain(' http://127.0.0.1:4000/api/v1/messaging,')
+    expect(printed).toContain(' http://127.0.0.1:4000/control\n')
+    expect(printed).toContain(` ${status}\n`)
+    const payload = { project: 'My Shop', messageId: '0b5d3a86-7c1e-4f0e-9a55-1a2b3c4d5e6f', status: 'success' }
+    const delivery = {
+      kind: 'status',
+      project: 'My Shop',
+      url: status,
+      payload,
+      sentAtMs: 0,
+      tookMs: 3,
+      faults: [],
+    } as const
+    printer.activity({ type: 'delivery', delivery: { ...delivery, intact: true, sent: true, status: 204 } })
+    expect(written().split(status)).toHaveLength(3)
   })
 
   test('and not to a pipe', () => {
@@ -84,15 +132,19 @@ describe('the progress bar', () => {
 
   const hasScript = spawnSync('script', ['--version']).status === 0
 
-  test.skipIf(!hasScript)('of the process itself, on a pseudo-terminal', { timeout: 120_000 }, async () => {
-    const { url } = await receiving({ credentials: { signingSecret: SIGNING_SECRET } })
-    const command = `'${process.execPath}' '${MAIN}' trigger payment --to ${url} --count 50 --rate 100`
-    const { ended } = startProcess('script', ['-qec', command, '/dev/null'], { SIGNING_SECRET, TERM: 'xterm' })
-    const { code, stdout } = await ended
-    expect(code).toBe(0)
-    expect(stdout).toContain('of 50')
-    expect(stdout).toContain('█')
-    expect(stdout).toContain('answers')
-    expect(stdout).toContain(`${ESCAPE}1m`)
-  })
+  test.skipIf(!hasScript)(
+    titleWith(hasScript ? undefined : 'no program `script`', 'of the process itself, on a pseudo-terminal'),
+    { timeout: 120_000 },
+    async () => {
+      const { url } = await receiving({ credentials: { signingSecret: SIGNING_SECRET } })
+      const command = `'${process.execPath}' '${MAIN}' trigger payment --to ${url} --count 50 --rate 100`
+      const { ended } = startProcess('script', ['-qec', command, '/dev/null'], { SIGNING_SECRET, TERM: 'xterm' })
+      const { code, stdout } = await ended
+      expect(code).toBe(0)
+      expect(stdout).toContain('of 50')
+      expect(stdout).toContain('█')
+      expect(stdout).toContain('answers')
+      expect(stdout).toContain(`${ESCAPE}1m`)
+    },
+  )
 })

@@ -100,7 +100,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     const { code, stdout, stderr } = await runCli(args, ENV)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(
-      /^requests {2}40\nanswers {3}204: 40\nfaults {4}duplicate: 40\ntime {6}p50 \d+ ms, p99 \d+ ms\n$/,
+      /^requests {2}40\nanswers {3}204: 40\nfaults {4}duplicate: 20\ntime {6}p50 \d+ ms, p99 \d+ ms\n$/,
     )
   })
 

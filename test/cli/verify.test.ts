@@ -34,7 +34,7 @@ describe('as a process', { timeout: 120_000 }, () => {
     const folder = testFolder()
     writeFileSync(join(folder, 'secret'), `${SIGNING_SECRET}\n`)
     writeFileSync(join(folder, 'body'), `${BODY}\n`)
-    const files = ['--secret-file', join(folder, 'secret'), '--body', join(folder, 'body')]
+    const files = ['--signing-secret-file', join(folder, 'secret'), '--body', join(folder, 'body')]
     const { code, stdout, stderr } = await runCli(['verify', '--header', header, ...AT, ...files, '--json'])
     expect({ code, stderr }).toEqual({ code: EXIT_CODES.notProved.code, stderr: '' })
     expect(JSON.parse(stdout)).toMatchObject({
@@ -49,22 +49,27 @@ describe('as a process', { timeout: 120_000 }, () => {
     })
   })
 
-  test('a secret as an argument works, with a warning, and is not repeated', async () => {
-    const args = ['verify', '--header', header, ...AT, '--secret', SIGNING_SECRET]
-    const { code, stdout, stderr } = await runCli(args, {}, BODY)
-    expect(code).toBe(0)
-    expect(stderr).toBe(
-      "warning: --secret is seen in the list of processes and kept in the shell's history; use SIGNING_SECRET or --secret-file.\n",
-    )
-    expect(stdout).not.toContain(SIGNING_SECRET)
-  })
+  test.each([
+    ['behind it', ['--signing-secret', SIGNING_SECRET]],
+    ['after “=”', [`--signing-secret=${SIGNING_SECRET}`]],
+  ])(
+    'a secret as an argument, %s, is a mistake that says where secrets belong, and is not repeated',
+    async (_, flag) => {
+      expect(await runCli(['verify', '--header', header, ...AT, ...flag], {}, BODY)).toEqual({
+        code: EXIT_CODES.usage.code,
+        stdout: '',
+        stderr:
+          "error: unknown option '--signing-secret'\nOthers can see an argument: set SIGNING_SECRET, or name a file with --signing-secret-file. See messaging-webhooks verify --help\n",
+      })
+    },
+  )
 
   test.each([
     ['no secret', [], {}, 'error: No signing secret was given.', 'usage'],
-    ['an empty file', ['--secret-file', '/dev/null'], {}, 'error: The signing secret is empty.', 'usage'],
+    ['an empty file', ['--signing-secret-file', '/dev/null'], {}, 'error: The signing secret is empty.', 'usage'],
     [
       'no such file',
-      ['--secret-file', '/nonexistent'],
+      ['--signing-secret-file', '/nonexistent'],
       {},
       'error: The file of the signing secret cannot be read (ENOENT).',
       'failed',

@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { Options, UnrecognizedEvent, WebhookEvent } from 'messaging-webhooks'
+import type { Options, WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
@@ -99,28 +99,35 @@ describe('a schema', () => {
 })
 
 describe('a premium callback', () => {
-  test.each(['activate', 'deactivate', 'consent', 'delivery'])('with the word %s anywhere at the top', async (word) => {
-    const body = { project: 'My Shop', phone: '254711000000', whatever: word }
-    expect(await eventsOf('subscription', body)).toMatchObject([{ type: `subscription.${word}`, data: body }])
-  })
+  test.each(['activate', 'deactivate', 'consent', 'delivery', 'billing'])(
+    'with the word %s anywhere at the top',
+    async (word) => {
+      const body = { project: 'My Shop', phone: '254711000000', whatever: word }
+      expect(await eventsOf('subscription', body)).toMatchObject([{ type: `subscription.${word}`, data: body }])
+    },
+  )
 
   test.each([
-    ['none of the words', { event: 'renew' }],
-    ['a word only inside', { data: { event: 'activate' } }],
-    ['two words', { event: 'activate', kind: 'delivery' }],
-  ])('with %s is unrecognized', async (_what, fields) => {
-    expect(await eventsOf('subscription', fields)).toMatchObject([
-      { type: 'unrecognized', kind: 'subscription', data: fields, problem: 'unknown_subscription' },
-    ])
+    ['a word that nobody knows', { event: 'renew' }, 'renew'],
+    ['a word only inside', { data: { event: 'activate' } }, undefined],
+    ['two words elsewhere', { one: 'activate', other: 'delivery', action: 'both' }, 'both'],
+  ])('with %s is of another type, with the sender’s word', async (_what, fields, word) => {
+    const [event] = await eventsOf('subscription', fields)
+    expect(event).toMatchObject({ type: 'subscription.other', data: fields })
+    expect(event?.type === 'subscription.other' ? event.word : 'another type').toBe(word)
   })
 
-  test('is what subscriptionType says', async () => {
-    const subscriptionType: Options['subscriptionType'] = ({ code }) => (code === 7 ? 'consent' : undefined)
+  test('is what subscriptionType says, and else what it says itself', async () => {
+    const subscriptionType: Options['subscriptionType'] = ({ code }) =>
+      code === 7 ? 'consent' : code === 8 ? 'other' : undefined
     expect(await eventsOf('subscription', { code: 7, event: 'activate' }, { subscriptionType })).toMatchObject([
       { type: 'subscription.consent' },
     ])
+    expect(await eventsOf('subscription', { code: 8, event: 'activate' }, { subscriptionType })).toMatchObject([
+      { type: 'subscription.other', word: 'activate' },
+    ])
     expect(await eventsOf('subscription', { event: 'activate' }, { subscriptionType })).toMatchObject([
-      { type: 'unrecognized', problem: 'unknown_subscription' },
+      { type: 'subscription.activate' },
     ])
   })
 
@@ -132,65 +139,28 @@ describe('a premium callback', () => {
       },
     ],
     ['says something else', () => 'renew' as 'activate'],
-  ])('is unrecognized where subscriptionType %s', async (_what, subscriptionType: Options['subscriptionType']) => {
-    expect(await eventsOf('subscription', { event: 'activate' }, { subscriptionType })).toMatchObject([
-      { type: 'unrecognized', problem: 'unknown_subscription' },
+  ])(
+    'is what it says itself where subscriptionType %s',
+    async (_what, subscriptionType: Options['subscriptionType']) => {
+      expect(await eventsOf('subscription', { event: 'activate' }, { subscriptionType })).toMatchObject([
+        { type: 'subscription.activate' },
+      ])
+    },
+  )
+
+  test('has a schema of its own type, else that of all', async () => {
+    const schemas = {
+      'subscription.consent': z.object({ event: z.string(), own: z.literal(1) }),
+      subscription: z.object({ event: z.string(), all: z.literal(1) }),
+    }
+    expect(await eventsOf('subscription', { event: 'consent', own: 1 }, { schemas })).toMatchObject([
+      { type: 'subscription.consent' },
+    ])
+    expect(await eventsOf('subscription', { event: 'consent', all: 1 }, { schemas })).toMatchObject([
+      { type: 'unrecognized', problem: 'schema_refused' },
+    ])
+    expect(await eventsOf('subscription', { event: 'renew', all: 1 }, { schemas })).toMatchObject([
+      { type: 'subscription.other' },
     ])
   })
-})
-
-test('without a kind, delivery reports are recognised by their shape and all else is unrecognized', async () => {
-  const { receiver, url } = await receiving()
-  const events: string[] = []
-  receiver.onAny((event) => void events.push(event.type === 'unrecognized' ? event.problem : event.type))
-  for (const body of [callback.smsDelivery(), callback.chatApp(), callback.payment(), callback.received()])
-    await post(url, body)
-  await receiver.drain()
-  // The chat-app's `delivered` waits for its `sent`.
-  expect(events).toEqual(['message.delivered', 'unknown_shape', 'unknown_shape', 'message.delivered'])
-})
-
-test('two equal payments are one event, whatever the authKey, and a changed one is another', async () => {
-  const credentials = [{ authKey: 'the-old-key' }, { authKey: 'the-new-key' }]
-  const { receiver, url } = await receiving({ credentials }, { kind: 'payment' })
-  const statuses: unknown[] = []
-  receiver.on('payment', ({ data }) => void statuses.push(data['status']))
-  const pending = callback.payment({ status: 'pending' })
-  for (const fields of [
-    { ...pending, authKey: 'the-old-key' },
-    { ...pending, authKey: 'the-new-key' },
-    { ...pending, status: 'completed', authKey: 'the-new-key' },
-  ])
-    await fetch(url, { method: 'POST', body: JSON.stringify(fields) })
-  await receiver.drain()
-  expect(statuses).toEqual(['pending', 'completed'])
-})
-
-test.each([
-  ['separate', 'late'],
-  ['inline', 'message.sent'],
-] as const)('with ordering.late %s, a late report comes as %s', async (late, type) => {
-  const clock = fakeClock()
-  const { receiver, url } = await receiving({ clock, ordering: { late } })
-  const events: WebhookEvent[] = []
-  receiver.onAny((event) => void events.push(event))
-  await post(url, callback.chatApp({ statuses: { message_id: 'one', status: 'delivered' } }))
-  await clock.advance(1_000)
-  await post(url, callback.chatApp({ statuses: { message_id: 'one', status: 'sent' } }))
-  await clock.advance(0)
-  expect(events.map((event) => event.type)).toEqual(['message.delivered', type])
-  const [, last] = events
-  expect(last?.type === 'late' ? last.late : last).toMatchObject({ type: 'message.sent', status: 'sent' })
-  expect(await receiver.latest('one')).toMatchObject({ type: 'message.delivered' })
-  expect(await receiver.stats()).toMatchObject({ taken: 2, late: 1 })
-})
-
-test('what cannot be read has its bytes, and no data', async () => {
-  const { receiver, url } = await receiving({}, { kind: 'payment' })
-  const events: UnrecognizedEvent[] = []
-  receiver.on('unrecognized', (event) => void events.push(event))
-  await post(url, 'no JSON at all')
-  await receiver.drain()
-  expect(events).toMatchObject([{ kind: 'payment', problem: 'not_json', data: undefined, proof: 'signature' }])
-  expect(events[0]?.raw.toString()).toBe('no JSON at all')
 })

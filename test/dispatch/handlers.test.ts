@@ -80,7 +80,7 @@ test('a family stands for all of its kinds', async () => {
   const { receiver, url } = await receiving({}, { kind: 'subscription' })
   const types: string[] = []
   receiver.on('subscription.*', ({ type }) => void types.push(type))
-  for (const event of ['activate', 'deactivate', 'consent', 'delivery'])
+  for (const event of ['activate', 'deactivate', 'consent', 'delivery', 'billed', 'renewed'])
     await post(url, callback.subscription({ event }))
   await receiver.drain()
   expect(types).toEqual(EVENT_TYPES.filter((type) => type.startsWith('subscription.')))
@@ -92,7 +92,8 @@ test.each([
   ['any', '`onAny(handler)`'],
   ['error', '`onError(handler)`'],
   ['', 'subscription.*'],
-  ['payment.*', 'subscription.*'],
+  ['payment.*', 'Did you mean "payment"?'],
+  ['*.failed', 'subscription.*'],
   ['constructor', 'subscription.*'],
 ])('on(%j) throws and says %s', (pattern, hint) => {
   const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 import { lastingStore } from '../support/stores.ts'
 
-const POLL = { timeout: 20_000 }
+const POLL = { timeout: 30_000 }
 
 test('with dispatch: false callbacks are taken and stay where they are, until another hands them over', async () => {
   const store = await lastingStore()

@@ -1,9 +1,49 @@
 /** Options, listening and closing, and that a run repeats. */
 import http from 'node:http'
-import { createEmulator, FAULT_NAMES, type Delivery, type EmulatorOptions } from 'messaging-webhooks/emulator'
+import {
+  createEmulator,
+  FAULT_NAMES,
+  type Delivery,
+  type Emulator,
+  type EmulatorOptions,
+} from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listen } from '../support/receiving.ts'
-import { AT_ONCE, collecting, emulating, sendFrom, SHOP } from './emulating.ts'
+import { listen, receiving } from '../support/receiving.ts'
+import { AT_ONCE, AUTH_KEY, collecting, emulating, sendFrom, SHOP, SIGNING_SECRET } from './emulating.ts'
+
+describe('a signature header that is sent twice', () => {
+  test.each([
+    ['signature', { lost: 0, rightlyRefused: 1, refused: 1, taken: 0 }],
+    ['either', { lost: 0, rightlyRefused: 0, refused: 0, taken: 1 }],
+  ] as const)('where %s is asked for, is no loss', async (proof, counts) => {
+    const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+    const { url } = await receiving({ credentials }, { kind: 'received', proof })
+    const { emulator } = await emulating({ callbackUrls: { received: url } }, { faults: { headerTwice: 1 } })
+    await emulator.trigger('received')
+    expect(emulator.report().callbacks).toMatchObject({ sent: 1, wronglyTaken: 0, ...counts })
+  })
+
+  test('but a refusal of what meets no fault is one, and one of a stale signature is not', async () => {
+    const { collected, callbackUrls } = await collecting(500)
+    const { emulator } = await emulating({ callbackUrls })
+    await emulator.trigger('received')
+    expect(emulator.report().callbacks).toMatchObject({ lost: 1, rightlyRefused: 0, refused: 1 })
+    const { emulator: stale } = await emulating({ callbackUrls }, { faults: { staleSignature: 1 } })
+    await stale.trigger('received')
+    expect(stale.report().callbacks).toMatchObject({ lost: 0, rightlyRefused: 1, refused: 1 })
+    expect(collected).toHaveLength(2)
+  })
+})
+
+describe('a fault is counted by the callbacks that it meets', () => {
+  test('three that are all posted twice are three duplicates', async () => {
+    const { collected, callbackUrls } = await collecting()
+    const { emulator } = await emulating({ callbackUrls }, { faults: { duplicate: 1 } })
+    for (let nth = 0; nth < 3; nth += 1) await emulator.trigger('received')
+    expect(collected).toHaveLength(6)
+    expect(emulator.report()).toMatchObject({ callbacks: { sent: 6 }, faults: { duplicate: { applied: 3, taken: 3 } } })
+  })
+})
 
 describe('an option that cannot work', () => {
   const shop = { name: SHOP }
@@ -11,18 +51,31 @@ describe('an option that cannot work', () => {
     ['no projects', { projects: [] }, 'projects'],
     ['a project without a name', { projects: [{ name: '' }] }, 'projects.0.name'],
     ['two of one name', { projects: [shop, shop] }, 'two have the same name'],
-    ['an unknown option', { project: shop }, 'no option project'],
-    ['an unknown option of a project', { projects: [{ ...shop, url: 'x' }] }, 'no option url'],
+    ['an unknown option', { project: shop }, 'project is no option (did you mean projects?)'],
+    ['an unknown option of a project', { projects: [{ ...shop, url: 'x' }] }, 'projects.0.url is no option'],
+    [
+      'a misspelt key',
+      { projects: [{ ...shop, authkey: 'x' }] },
+      'projects.0.authkey is no option (did you mean projects.0.authKey?)',
+    ],
     ['an empty key', { projects: [{ ...shop, authKey: '' }] }, 'projects.0.authKey'],
     ['a URL of another scheme', { projects: [{ ...shop, callbackUrls: { status: 'file:///x' } }] }, 'http or https'],
-    ['a kind that is none', { projects: [{ ...shop, callbackUrls: { statuses: 'http://x' } }] }, 'callbackUrls'],
+    [
+      'a kind that is none',
+      { projects: [{ ...shop, callbackUrls: { statuses: 'http://x' } }] },
+      'did you mean projects.0.callbackUrls.status?',
+    ],
     ['a negative balance', { projects: [{ ...shop, balance: -1 }] }, 'projects.0.balance'],
-    ['a share above 1', { network: { readShare: 1.5 } }, 'network.readShare'],
+    ['a share above 1', { network: { readShare: 1.5 } }, 'network.readShare is 1.5; expected a number from 0 to 1'],
+    ['a share that does not exist', { network: { readshares: 0.5 } }, 'did you mean network.readShare?'],
+    ['a time without its unit', { callbackTimeout: 5 }, 'did you mean callbackTimeoutMs?'],
     ['shares that are too much together', { network: { permanentShare: 0.6, transientShare: 0.6 } }, 'more than 1'],
     ['delays the wrong way round', { network: { delayMs: [5, 1] } }, 'the least first'],
     ['an unknown fault', { faults: { gremlins: 1 } }, 'gremlins'],
+    ['a misspelt fault', { faults: { duplicats: 1 } }, 'Did you mean "duplicate"?'],
     ['a rate above 1', { faults: { drop: 2 } }, 'drop'],
-    ['a clock that is none', { clock: 5 }, 'clock'],
+    ['a clock that is none', { clock: 5 }, 'clock is 5; expected a function that returns milliseconds, or a clock'],
+    ['a clock that is null', { clock: null }, 'clock is null'],
     ['a seed that is none', { seed: {} }, 'seed'],
   ]
 
@@ -35,6 +88,32 @@ describe('an option that cannot work', () => {
   test('is not quoted, for it may be a key', () => {
     const options = { projects: [{ name: SHOP, apiKey: ['secret-of-mine'] }] } as unknown as EmulatorOptions
     expect(() => createEmulator(options)).toThrow(/^((?!secret-of-mine).)*$/)
+  })
+})
+
+describe('what a method cannot work with is refused by name', () => {
+  const MISTAKES: readonly (readonly [of: keyof Emulator, input: readonly unknown[], says: string])[] = [
+    ['idle', [{ deadline: 5 }], 'idle: deadline is no option (did you mean deadlineMs?)'],
+    ['idle', [{ deadlineMs: Number.NaN }], 'idle: deadlineMs is NaN; expected a number of milliseconds from 0'],
+    ['keys', [{ projct: SHOP }], 'keys: projct is no option (did you mean project?)'],
+    ['keys', [SHOP], 'keys: The options object is a text; expected an object such as { project }'],
+    ['configure', [{ ballance: 5 }], 'configure: ballance is no option (did you mean balance?)'],
+    ['configure', [{ balance: 5 }, { name: SHOP }], 'configure: name is no option; there is only project'],
+    ['rotateKeys', [{ signingsecret: 'x' }], 'rotateKeys: signingsecret is no option (did you mean signingSecret?)'],
+    ['regenerateApiKey', [7], 'regenerateApiKey: apiKey is 7; expected a text that is not empty'],
+    ['trigger', ['recieved'], 'trigger: there is no such event. Got "recieved". Did you mean "received"?'],
+    ['trigger', ['received', {}, { of: SHOP }], 'trigger: of is no option'],
+    ['callback', ['statuses', {}], 'callback: there is no such kind. Got "statuses". Did you mean "status"?'],
+    ['callback', ['status', {}, { proect: SHOP }], 'callback: proect is no option (did you mean project?)'],
+  ]
+
+  test.each(MISTAKES)('%s(%j)', async (name, input, says) => {
+    const { emulator } = await emulating()
+    const call = async (): Promise<unknown> => Reflect.apply(emulator[name], undefined, input) as unknown
+    await expect(call()).rejects.toMatchObject({
+      code: 'options_invalid',
+      message: expect.stringContaining(says) as string,
+    })
   })
 })
 

@@ -41,6 +41,7 @@ test('there is one for each event that the contract names', () => {
     'subscription.activate',
     'subscription.deactivate',
     'subscription.consent',
+    'subscription.billing',
     'subscription.delivery',
   ])
 })

@@ -20,7 +20,7 @@ const chatApp = (messageId: string, status: string): object =>
 /** Ends with one dead letter, and retries, gaps, leases and fresh events that wait when the process is killed. */
 async function leaveWork(app: InboxApp): Promise<readonly string[]> {
   await app.post(chatApp('poison', 'sent'))
-  await expect.poll(() => app.ask({ ask: 'stats' }), { timeout: 15_000 }).toMatchObject({ deadLetters: 1 })
+  await expect.poll(() => app.ask({ ask: 'stats' }), { timeout: 30_000 }).toMatchObject({ deadLetters: 1 })
   const names: string[] = []
   async function send(messageId: string, status: string): Promise<void> {
     expect(await app.post(chatApp(messageId, status))).toBe(204)

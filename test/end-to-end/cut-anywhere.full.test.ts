@@ -11,6 +11,7 @@ import { post, receiving } from '../support/receiving.ts'
 import { startCuttingProxy } from '../support/servers/cutting-proxy.ts'
 import { POSTGRES, REDIS, type EngineServer } from '../support/servers/engines.ts'
 import { storeOf, type StoreSpec } from '../support/servers/store-spec.ts'
+import { titleWith } from '../support/skipping.ts'
 
 const STEP = process.env['EVERY_BYTE'] === undefined ? 1_499 : Number(process.env['STEP'] ?? '1')
 const PATIENT = { timeout: STEP > 1_000 ? 300_000 : 7_200_000 }
@@ -132,7 +133,7 @@ const cases = [
 
 for (const driver of DRIVERS) {
   const reason = process.env['CI'] === 'true' ? undefined : driver.engine.missing()
-  describe.skipIf(reason !== undefined)(`${driver.driver}${reason === undefined ? '' : ` (${reason})`}`, () => {
+  describe.skipIf(reason !== undefined)(titleWith(reason, driver.driver), () => {
     test.each(cases)('what is answered is handed over once: $direction, spool $spooled', PATIENT, async (each) => {
       const { direction, spooled } = each
       const proxy = await proxyFor(driver)

@@ -67,8 +67,8 @@ test('attempts are counted on from where a killed process left them', async () =
   const slowRetry = { attempts: 2, initialDelayMs: 1_000, maxDelayMs: 1_000 }
   const first = await startInboxApp({ folder, retry: slowRetry, handlerTimeoutMs: 1_000 })
   await first.post(chatApp('poison-r', 'sent'))
-  await expect.poll(() => handedOver(folder).length, { timeout: 15_000 }).toBeGreaterThan(0)
-  await expect.poll(() => first.ask({ ask: 'stats' }), { timeout: 15_000 }).toMatchObject({ running: 0 })
+  await expect.poll(() => handedOver(folder).length, { timeout: 30_000 }).toBeGreaterThan(0)
+  await expect.poll(() => first.ask({ ask: 'stats' }), { timeout: 30_000 }).toMatchObject({ running: 0 })
   await first.kill()
   const second = await startInboxApp({ folder, retry: slowRetry, handlerTimeoutMs: 1_000 })
   expect(await second.ask({ ask: 'drain', deadlineMs: 18_000 })).toBe(true)

@@ -93,7 +93,6 @@ function traced(name: string, run: () => Promise<void>): void {
       throw new Error(`This must run here, but ${reason}.`)
     })
   else {
-    console.warn(`Skipped, because ${reason}: ${name}`)
     test.skip(`${name} (${reason})`)
   }
 }

@@ -58,7 +58,7 @@ function send(agent: http.Agent, port: number, body: string): Promise<number | u
 }
 
 /** Sends the reports of one message after another until the server is dead. */
-async function client(agent: http.Agent, port: number, record: ServiceRecord): Promise<void> {
+async function client(agent: http.Agent, port: number, record: ServiceRecord, answered: () => void): Promise<void> {
   for (;;) {
     const messageId = `m${(record.messages += 1)}`
     for (const status of STATES) {
@@ -66,20 +66,32 @@ async function client(agent: http.Agent, port: number, record: ServiceRecord): P
       record.sent += 1
       const answer = await send(agent, port, JSON.stringify(body))
       if (answer === undefined) return
-      if (answer === 204) record.answered.add(`${messageId} ${status}`)
+      if (answer === 204) {
+        record.answered.add(`${messageId} ${status}`)
+        answered()
+      }
     }
   }
 }
 
 /**
- * One life of the app under load, to its end by SIGKILL: from outside after `killAfterMs`, or by its own plan. One that
- * never comes to the point of its plan is ended too, and is missed where points are counted.
+ * One life of the app under load, to its end by SIGKILL: from outside, `killAfterMs` after its first answer, or by its own
+ * plan. One that never comes to the point of its plan is ended too, and is missed where points are counted.
  */
 export async function liveAndDie(life: Life, record: ServiceRecord, killAfterMs = LONGEST_LIFE_MS): Promise<void> {
   const { child, port } = await startApp(life)
   const agent = new http.Agent({ keepAlive: true })
-  const timer = setTimeout(() => void child.kill('SIGKILL'), killAfterMs)
-  if (port !== undefined) await Promise.all(Array.from({ length: CLIENTS }, () => client(agent, port, record)))
+  const kill = (): void => void child.kill('SIGKILL')
+  let timer = setTimeout(kill, LONGEST_LIFE_MS)
+  let isAnswered = false
+  function answered(): void {
+    if (isAnswered) return
+    isAnswered = true
+    clearTimeout(timer)
+    timer = setTimeout(kill, killAfterMs)
+  }
+  if (port !== undefined)
+    await Promise.all(Array.from({ length: CLIENTS }, () => client(agent, port, record, answered)))
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   clearTimeout(timer)
   agent.destroy()

@@ -197,7 +197,8 @@ describe('a store that fails', () => {
     await receiver.close({ deadlineMs: 20 })
     settle()
     await new Promise((resolve) => setTimeout(resolve, 20))
-    expect(errors).toEqual([])
+    // Of the event that was not settled, not of the store.
+    expect(errors.map(({ code }) => code)).toEqual(['events_lost'])
   })
 
   test('in pruning is asked again a minute later', async () => {
@@ -322,13 +323,7 @@ describe('close()', () => {
   test('of a receiver that never began is quick, and nothing can be asked of it afterwards', async () => {
     const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
     await receiver.close()
-    for (const asked of [
-      receiver.start(),
-      receiver.latest('1'),
-      receiver.stats(),
-      receiver.deadLetters(),
-      receiver.drain(),
-    ])
+    for (const asked of [receiver.start(), receiver.latest('1'), receiver.deadLetters(), receiver.drain()])
       await expect(asked).rejects.toMatchObject({ code: 'receiver_closed' })
   })
 })

@@ -12,7 +12,6 @@ import { A, B } from '../support/pairs.ts'
 import { postAll } from '../support/pipelining.ts'
 import { forgeries, junk, problemsOf, realCallbacks } from './quarantine-traffic.ts'
 
-const hasSqlite = Number(process.versions.node.split('.')[0]) >= 24
 const MIB = 1024 * 1024
 const MAX_BYTES = 4 * MIB
 const JUNK = 100_000
@@ -90,7 +89,7 @@ async function untilWritten(folder: string, bodies: readonly string[]): Promise<
   )
 }
 
-test.runIf(hasSqlite)(
+test(
   'a restart with the right secret, after a kill -9 amid floods, admits all 1,000 in order',
   { timeout: 300_000 },
   async () => {
@@ -154,7 +153,7 @@ test.runIf(hasSqlite)(
   },
 )
 
-test.runIf(hasSqlite)('keys are in the files of the quarantine and in no other', { timeout: 60_000 }, async () => {
+test('keys are in the files of the quarantine and in no other', { timeout: 60_000 }, async () => {
   const folder = emptyFolder()
   const app = await startApp(folder, B)
   const real = realCallbacks(4)

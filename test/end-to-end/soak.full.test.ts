@@ -13,6 +13,7 @@ import { POSTGRES, REDIS, SQLITE, type EngineServer } from '../support/servers/e
 import { storeOf } from '../support/servers/store-spec.ts'
 import { createTraffic } from './soak/traffic.ts'
 import { handedOver, judge, nameOf, type Handed } from './soak/verdict.ts'
+import { titleWith } from '../support/skipping.ts'
 
 const { MESSAGES } = process.env
 /** So many messages are under way at once; then all comes to rest. */
@@ -90,9 +91,8 @@ async function startApp(store: Store, emulator: Emulator) {
 
 for (const { name, messages: few, missing, open } of STORES) {
   const messages = MESSAGES === undefined ? few : Number(MESSAGES)
-  const title = `${messages} messages with every fault on: ${name}`
   const reason = process.env['CI'] === 'true' ? undefined : missing()
-  if (reason !== undefined) console.warn(`Skipped, because ${reason}: ${title}`)
+  const title = titleWith(reason, `${messages} messages with every fault on: ${name}`)
   test.skipIf(reason !== undefined)(title, { timeout: 2 * DEADLINE_MS + messages * 60 }, async () => {
     const emulator = createEmulator({
       seed: SEED,

@@ -99,7 +99,7 @@ test('SIGTERM under load cuts nobody off, and what was answered 204 is handed ov
   }
 
   const clients = [...Array.from({ length: 8 }, () => client(agent)), ...[false, false].map(() => client(false))]
-  await vi.waitFor(() => expect(answered.size).toBeGreaterThan(200), { timeout: 20_000 })
+  await vi.waitFor(() => expect(answered.size).toBeGreaterThan(200), { timeout: 30_000 })
   app.child.kill('SIGTERM')
   over = true
   await Promise.all(clients)
@@ -131,7 +131,7 @@ test('a connection that is kept alive gets one more answer, which closes it', as
   app.child.kill('SIGTERM')
   await vi.waitFor(
     async () => expect(await send(app.port, 'elsewhere', false)).toMatchObject({ failure: NOT_LISTENING }),
-    { timeout: 10_000 },
+    { timeout: 30_000 },
   )
   expect(await send(app.port, 'after', agent)).toMatchObject({ status: 204, connection: 'close' })
   expect(await app.ended).toEqual([0, null])
@@ -153,7 +153,7 @@ test('so does one that another listener of the server answers', async () => {
   app.child.kill('SIGTERM')
   await vi.waitFor(
     async () => expect(await send(app.port, 'elsewhere', false)).toMatchObject({ failure: NOT_LISTENING }),
-    { timeout: 10_000 },
+    { timeout: 30_000 },
   )
   expect(await health()).toBe('close')
   expect(await app.ended).toEqual([0, null])
@@ -193,16 +193,28 @@ test('with the memory store all that was answered 204 is handed over before the 
 })
 
 test.each([
+  ['1', 1, {}],
+  ['what the app has set', 7, { exitCode: 7 }],
+])('a process that lost events ends with %s', async (_what, code, settings) => {
+  const options = { deadlineMs: 200, idleMs: 50 }
+  const app = await startApp({ store: 'memory', handlerMs: 3_600_000, silent: true, options, ...settings })
+  expect(await send(app.port, 'lost', false)).toMatchObject({ status: 204 })
+  app.child.kill('SIGTERM')
+  expect(await app.ended).toEqual([code, null])
+  expect(logOf(app).at(-1)).toBe('closed')
+})
+
+test.each([
   ['SIGTERM', 143],
   ['SIGINT', 130],
 ] as const)('a second %s while a handler hangs ends the process at once', async (signal, code) => {
   const app = await startApp({ handlerMs: 3_600_000, options: { deadlineMs: 3_600_000 } })
   expect(await send(app.port, 'hangs', false)).toMatchObject({ status: 204 })
-  await vi.waitFor(() => expect(logOf(app)).toEqual(['begin hangs']), { timeout: 10_000 })
+  await vi.waitFor(() => expect(logOf(app)).toEqual(['begin hangs']), { timeout: 30_000 })
   app.child.kill(signal)
   await vi.waitFor(
     async () => expect(await send(app.port, 'elsewhere', false)).toMatchObject({ failure: NOT_LISTENING }),
-    { timeout: 10_000 },
+    { timeout: 30_000 },
   )
   app.child.kill(signal)
   expect(await app.ended).toEqual([code, null])

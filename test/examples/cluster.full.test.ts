@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { URLS } from '../../examples/cluster/stores.ts'
 import { POSTGRES, REDIS } from '../support/servers/engines.ts'
 import { runProgram } from '../support/program.ts'
+import { titleWith } from '../support/skipping.ts'
 
 const PATIENT = { timeout: 300_000 }
 const START = 'examples/cluster/start.ts'
@@ -19,11 +20,10 @@ function newFolder(onFinished: (work: () => void) => void): string {
 
 for (const engine of [POSTGRES, REDIS]) {
   const missing = process.env['CI'] === 'true' ? undefined : engine.missing()
-  if (missing !== undefined) console.warn(`Skipped, because ${missing}: the cluster example`)
   test
     .skipIf(missing !== undefined)
     .concurrent(
-      `cluster: three instances on one ${engine.name} lose nothing, though one is killed`,
+      titleWith(missing, `cluster: three instances on one ${engine.name} lose nothing, though one is killed`),
       PATIENT,
       async ({ onTestFinished }) => {
         const server = await engine.start()

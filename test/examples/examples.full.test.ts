@@ -61,11 +61,18 @@ test('durable: an app that is killed again and again loses nothing', { timeout: 
   expect(missing).toBe('0')
 })
 
-test('npm start keeps its inbox, and says where', PATIENT, async () => {
+test('npm start keeps its inbox, and says how to look into it', PATIENT, async () => {
   const folder = newFolder()
-  const [, file = ''] = /^ {2}sqlite3 (.+)$/m.exec(await run('start', {}, folder)) ?? []
+  const [, file = ''] =
+    /^ {2}npx node dist\/cli\/main\.js events list --store (.+)$/m.exec(await run('start', {}, folder)) ?? []
   expect(readdirSync(folder).map((name) => join(folder, name, 'inbox.db'))).toEqual([file])
   expect(readdirSync(join(file, '..'))).toContain('inbox.db')
+  // The words that it ends with, as a person would repeat them.
+  const args = ['node', 'dist/cli/main.js', 'events', 'list', '--store', file, '--limit', '3', '--json']
+  const { code, stdout } = await runProgram('npx', args)
+  expect(code).toBe(0)
+  expect(stdout.trimEnd().split('\n')).toHaveLength(3)
+  expect(stdout).toContain('"type":"unrecognized"')
 })
 
 test('npm start sends 50 messages, shows every kind of event, and its sums are right', PATIENT, async () => {

@@ -14,7 +14,7 @@ test('the quickstart takes callbacks on PORT with the credentials of its environ
   const url = `http://127.0.0.1:${port}/webhooks/status`
 
   const delivered = callback.smsDelivery({ messageId: 'm-1' })
-  const answer = await vi.waitFor(() => post(url, delivered), { timeout: 10_000, interval: 100 })
+  const answer = await vi.waitFor(() => post(url, delivered), { timeout: 30_000, interval: 100 })
   expect(answer.status).toBe(204)
   expect((await post(url, callback.smsDelivery({ messageId: 'm-2', status: 'network_failure' }))).status).toBe(204)
   expect((await post(url, callback.smsDelivery({ messageId: 'm-3', status: 'unknown_error' }))).status).toBe(204)

@@ -6,7 +6,25 @@ import { postSigned, reportText } from '../support/wire.ts'
 
 const ON_CARRIER_B = { options: { networks: { b: 'carrierB' } } } as const
 const FAILED_FOR_GOOD = taken({ type: 'message.failed', failure: { kind: 'permanent', resend: false } })
+const ON_CARRIER_A = { options: { networks: { a: 'carrierA' } } } as const
+const ABSENT = taken({
+  carrier: 'carrierA',
+  failure: { kind: 'unreachable', resend: false, cause: 'absent_subscriber' },
+})
+const UNMAPPED = { kind: 'permanent', resend: false, cause: 'unknown_error' } as const
 const DELIVERED = taken({ type: 'message.delivered', messageId: 'm-1' })
+
+/** A carrier's own word, which no table has. */
+function ownWord(reason: string, carrier?: 'carrierB'): Outcome {
+  const failure = { kind: 'permanent', resend: false, cause: 'carrier_word', reason }
+  return taken({
+    type: 'message.failed',
+    status: reason,
+    oddities: ['unknown_word'],
+    failure,
+    ...(carrier && { carrier }),
+  })
+}
 
 /** A signed report with these fields. */
 function report(name: string, fields: object, outcome: Outcome, more: Partial<HazardCase> = {}): HazardCase {
@@ -107,17 +125,27 @@ hazards([
     taken({ messageId: 'a:b' }, { messageId: 'a' }),
     ON_CARRIER_B,
   ),
-  ...['constructor', '__proto__', 'toString', 'x'.repeat(200_000), 'SUCCESS', 'success ', ' ', '0'].flatMap(
-    (status) => {
-      const shown = JSON.stringify(status.slice(0, 20))
-      return [
-        report(`#86 status ${shown} on carrier B`, { status, network: 'b' }, FAILED_FOR_GOOD, ON_CARRIER_B),
-        report(`#86 status ${shown} elsewhere`, { status }, unreadable('unknown_status')),
-      ]
-    },
+  ...['constructor', '__proto__', 'toString', 'x'.repeat(200_000), 'SUCCESS', 'success ', '1.5'].flatMap((status) => {
+    const shown = JSON.stringify(status.slice(0, 20))
+    const chatApp = { messageId: undefined, status: undefined, statuses: { message_id: 'm-1', status } }
+    return [
+      report(`#86 status ${shown} on carrier B`, { status, network: 'b' }, ownWord(status, 'carrierB'), ON_CARRIER_B),
+      report(`#86 status ${shown} of a network that nobody named`, { status }, ownWord(status)),
+      report(`#86 status ${shown} on carrier A`, { status, network: 'a' }, unreadable('unknown_status'), ON_CARRIER_A),
+      report(`#86 status ${shown} of a chat-app`, chatApp, unreadable('unknown_status')),
+    ]
+  }),
+  report('#86 a blank status on carrier B', { status: ' ', network: 'b' }, ownWord(' ', 'carrierB'), ON_CARRIER_B),
+  report('#86 a blank status', { status: ' ' }, unreadable('unknown_status')),
+  ...['expired', 'queued', 'read', 'sent', 'success', '0'].map((status) =>
+    report(`status ${status} is carrier B’s own`, { status, network: 'b' }, ownWord(status, 'carrierB'), ON_CARRIER_B),
   ),
+  ...[27, '27'].flatMap((status) => [
+    report(`status ${JSON.stringify(status)} on carrier A`, { status, network: 'a' }, ABSENT, ON_CARRIER_A),
+    report(`status ${JSON.stringify(status)} of a network that nobody named`, { status }, ABSENT),
+  ]),
   report('#86 status that is a number, on carrier B', { status: 7, network: 'b' }, FAILED_FOR_GOOD, ON_CARRIER_B),
-  report('#86 status that is a number, elsewhere', { status: 7 }, unreadable('unknown_status')),
+  report('#86 status that is a number, elsewhere', { status: 7 }, taken({ failure: UNMAPPED })),
   ...['', null, true, [], {}, ['success']].flatMap((status) => [
     report(`#86 status ${JSON.stringify(status)}`, { status }, unreadable('no_status')),
     report(`#86 status ${JSON.stringify(status)} on carrier B`, { status, network: 'b' }, unreadable('no_status'), {
@@ -140,7 +168,7 @@ hazards([
   report('#87 network constructor', { network: 'constructor' }, taken({ network: 'constructor', carrier: 'carrierA' })),
   report('#88 code 20 beside a known word', { statusCode: 20 }, DELIVERED),
   report('#88 code 20 and no word', { status: '', statusCode: 20 }, unreadable('unknown_status')),
-  report('#88 code 20 beside an unknown word', { status: 'x', statusCode: 20 }, unreadable('unknown_status')),
+  report('#88 code 20 beside an unknown word', { status: 'x', statusCode: 20 }, ownWord('x')),
   report('#88 code as text', { status: '', statusCode: '15' }, taken({ type: 'message.delivered', statusCode: 15 })),
   report('#88 code as text with a nought before it', { status: '', statusCode: '015' }, taken({ statusCode: 15 })),
   ...[15.5, '15.5', '١٥', '0x0f', ' 15', true, [15], {}, null].map((statusCode) =>
@@ -178,7 +206,13 @@ hazards([
   ...['junk', 1.5, null, [], { at: 1 }, '٣'].map((expiry): HazardCase => ({
     name: `#95 expiration_timestamp ${JSON.stringify(expiry)}`,
     send: ({ url }) =>
-      postSigned(url, JSON.stringify(callback.chatApp({ statuses: { status: 'sent', expiration_timestamp: expiry } }))),
+      postSigned(
+        url,
+        JSON.stringify({
+          ...callback.chatApp(),
+          statuses: { message_id: 'm', status: 'sent', expiration_timestamp: expiry },
+        }),
+      ),
     outcome: taken({ type: 'message.sent', payload: { statuses: { expiration_timestamp: expiry } } }),
   })),
   report(

@@ -30,6 +30,13 @@ const HOOKS: readonly Hook[] = [
     type: 'subscription.consent',
   },
   {
+    name: 'readReport',
+    options: (act) => ({ readReport: ({ project }) => (project === 'Hostile' ? (act() as undefined) : undefined) }),
+    status: 204,
+    codes: ['read_report_failed'],
+    type: 'subscription.consent',
+  },
+  {
     name: 'credentials',
     options: (act) => ({ credentials: (project) => (project === 'Hostile' ? (act() as undefined) : pair) }),
     status: 503,
@@ -43,7 +50,7 @@ const HOOKS: readonly Hook[] = [
     }),
     status: 204,
     codes: [],
-    type: 'unrecognized',
+    type: 'subscription.consent',
   },
   {
     name: 'validate of a schema',

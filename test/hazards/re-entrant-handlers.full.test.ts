@@ -7,7 +7,7 @@ import { post, receiving } from '../support/receiving.ts'
 
 type Receiver = Awaited<ReturnType<typeof receiving>>['receiver']
 
-const POLL = { timeout: 20_000 }
+const POLL = { timeout: 30_000 }
 const first = (): object => callback.smsDelivery({ messageId: 'first' })
 const second = (): object => callback.smsDelivery({ messageId: 'second' })
 
@@ -263,18 +263,15 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
   })
 })
 
-test.each(['drain', 'close'] as const)(
-  '%s() with a deadline that is no number ends after the default',
-  async (verb) => {
-    const clock = fakeClock()
-    const { receiver, url } = await receiving({ clock })
-    receiver.onAny(() => new Promise(() => {}))
-    expect((await post(url, first(), { timestamp: Math.floor(clock.now() / 1_000) })).status).toBe(204)
-    let isOver = false
-    void receiver[verb]({ deadlineMs: Number.NaN }).then(() => (isOver = true))
-    await clock.advance(9_000)
-    expect(isOver).toBe(false)
-    for (let second = 0; second < 15; second += 1) await clock.advance(1_000)
-    expect(isOver).toBe(true)
-  },
-)
+test.each(['drain', 'close'] as const)('%s() without a deadline ends after the default', async (verb) => {
+  const clock = fakeClock()
+  const { receiver, url } = await receiving({ clock })
+  receiver.onAny(() => new Promise(() => {}))
+  expect((await post(url, first(), { timestamp: Math.floor(clock.now() / 1_000) })).status).toBe(204)
+  let isOver = false
+  void receiver[verb]({ deadlineMs: undefined }).then(() => (isOver = true))
+  await clock.advance(9_000)
+  expect(isOver).toBe(false)
+  for (let second = 0; second < 15; second += 1) await clock.advance(1_000)
+  expect(isOver).toBe(true)
+})

@@ -43,6 +43,10 @@ const NOTHING: never = JSON.parse('null') as never
 const FAILED = unreadable('schema_failed', { kind: 'payment', data: { note: 'from the body' } })
 const REFUSED = unreadable('schema_refused', { kind: 'payment', data: { note: 'from the body' } })
 
+function otherSubscription(word?: string): Outcome {
+  return taken({ type: 'subscription.other', ...(word === undefined ? undefined : { word }) })
+}
+
 hazards([
   at(
     'payment',
@@ -55,7 +59,7 @@ hazards([
     'subscription',
     '#96 a report at the URL of subscriptions',
     reportText(),
-    unreadable('unknown_subscription', { kind: 'subscription' }),
+    taken({ type: 'subscription.other', data: { messageId: 'm-1' } }),
   ),
   at(
     'status',
@@ -73,7 +77,7 @@ hazards([
   at('payment', 'no JSON at the URL of payments', '<a/>', unreadable('not_json', { kind: 'payment', data: undefined })),
   at('payment', 'an empty body at the URL of payments', '', unreadable('empty_body', { kind: 'payment' })),
   at('payment', 'an empty object at the URL of payments', '{}', taken({ type: 'payment', data: {} })),
-  ...['activate', 'deactivate', 'consent', 'delivery'].map((word) =>
+  ...['activate', 'deactivate', 'consent', 'delivery', 'billing'].map((word) =>
     at(
       'subscription',
       `a subscription: ${word}`,
@@ -81,10 +85,28 @@ hazards([
       taken({ type: `subscription.${word}` }),
     ),
   ),
-  at('subscription', 'two different words', { a: 'activate', b: 'consent' }, unreadable('unknown_subscription')),
+  at('subscription', 'two different words', { a: 'activate', b: 'consent' }, otherSubscription()),
+  at('subscription', 'billed', { event: 'billed' }, taken({ type: 'subscription.billing' })),
+  at('subscription', 'a word of its own', { event: 'renewed', x: 1 }, otherSubscription('renewed')),
+  at('subscription', 'an empty object', '{}', otherSubscription()),
+  ...['event', 'type', 'action', 'status'].map((name) =>
+    at(
+      'subscription',
+      `the word in ${name}`,
+      { [name]: 'Consent', a: 'delivery' },
+      taken({ type: 'subscription.consent' }),
+    ),
+  ),
+  at(
+    'subscription',
+    'the word in several fields: the first of them in their order counts',
+    { status: 'delivery', action: 'consent', event: 'unknown', type: 'ACTIVATE' },
+    taken({ type: 'subscription.activate' }),
+  ),
+  at('subscription', 'a list at the URL of subscriptions', '[1]', unreadable('not_an_object')),
   at('subscription', 'the same word twice', { a: 'activate', b: 'activate' }, taken({ type: 'subscription.activate' })),
-  at('subscription', 'the word in capitals', { event: 'ACTIVATE' }, unreadable('unknown_subscription')),
-  at('subscription', 'the word further in', { event: { type: 'activate' } }, unreadable('unknown_subscription')),
+  at('subscription', 'the word in capitals', { event: 'ACTIVATE' }, taken({ type: 'subscription.activate' })),
+  at('subscription', 'the word further in', { event: { type: 'activate' } }, otherSubscription()),
   checked('#97 the schema refuses', () => ({ issues: [{ message: 'quotes from the body' }] }), REFUSED),
   checked('#97 the schema refuses later', () => Promise.resolve({ issues: [{ message: 'quotes' }] }), REFUSED),
   checked('#97 the schema gives no issue and yet an empty list', () => ({ issues: [] }), REFUSED),
@@ -108,7 +130,7 @@ hazards([
       },
     },
     send: ({ url }) => postSigned(url, '{"event":"activate"}'),
-    outcome: unreadable('unknown_subscription'),
+    outcome: taken({ type: 'subscription.activate' }),
   },
   {
     name: 'identify throws',

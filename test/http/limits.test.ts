@@ -7,7 +7,7 @@ import { fakeClock } from '../support/fake-clock.ts'
 import { AUTH_KEY, listen, post, receiving } from '../support/receiving.ts'
 
 const bodyOf = (length: number): string => {
-  const fields = callback.smsDelivery({ authKey: AUTH_KEY, padding: '' })
+  const fields = { ...callback.smsDelivery({ authKey: AUTH_KEY }), padding: '' }
   return JSON.stringify({ ...fields, padding: 'x'.repeat(length - JSON.stringify(fields).length) })
 }
 
@@ -53,14 +53,18 @@ test('one byte more is answered 413 before it is read, and the connection is clo
   setTimeout(() => request.end(bodyOf(1_000)), 50)
   expect(await reply).toMatchObject(TOO_LARGE)
   expect(errors).toMatchObject([{ code: 'body_too_large', status: 413 }])
+  expect(errors[0]?.detail).toBe('1001 bytes were announced; `maxBodyBytes` is 1000.')
 })
 
 test('one byte more in chunks is answered 413 while it is sent, and the connection is closed', async () => {
   const { url, errors } = await receiving({ maxBodyBytes: 1_000 })
   const { request, reply } = open(url)
-  request.end('x'.repeat(1_001))
+  // What is ended with all of it announces its length.
+  request.write('x'.repeat(600))
+  request.end('x'.repeat(401))
   expect(await reply).toMatchObject(TOO_LARGE)
   expect(errors).toMatchObject([{ code: 'body_too_large', status: 413 }])
+  expect(errors[0]?.detail).toBe('1001 bytes had arrived, and more may come; `maxBodyBytes` is 1000.')
 })
 
 test('a client that never stops sending is cut off', async () => {
@@ -100,6 +104,7 @@ test('a body that takes longer than bodyTimeoutMs in all is answered 408, howeve
   expect(await reply).toMatchObject({ status: 408, connection: 'close' })
   clearInterval(interval)
   expect(errors).toMatchObject([{ code: 'body_too_slow', status: 408 }])
+  expect(errors[0]?.detail).toMatch(/^\d+ of 100 bytes had arrived, and `bodyTimeoutMs` is 120\.$/)
 })
 
 test('a body that ends before its announced length is not taken', async () => {
@@ -107,21 +112,27 @@ test('a body that ends before its announced length is not taken', async () => {
   const socket = net.connect(Number(new URL(url).port), '127.0.0.1')
   socket.end('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 20\r\n\r\n{"a":1}')
   await expect.poll(() => errors).toMatchObject([{ code: 'body_incomplete', status: 400 }])
+  expect(errors[0]?.detail).toBe('7 of 20 bytes had arrived.')
   expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 1 })
 })
 
 test('a callback whose client has gone after its last byte is taken', async () => {
   const { receiver } = await receiving()
   // Something before us takes its time, and the client does not wait.
-  const app = express().use((_request, _response, next) => void setTimeout(next, 50), receiver.middleware('status'))
+  const app = express().use((request, _response, next) => {
+    setImmediate(() => {
+      request.socket.once('close', () => next())
+      socket.destroy()
+    })
+  }, receiver.middleware('status'))
   const server = http.createServer(app)
   const { port } = new URL(await listen(server))
   onTestFinished(() => void server.close())
   const body = JSON.stringify(callback.smsDelivery({ messageId: 'left', authKey: AUTH_KEY }))
   const socket = net.connect(Number(port), '127.0.0.1')
   socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
-  setTimeout(() => socket.destroy(), 10)
-  await expect.poll(async () => (await receiver.latest('left'))?.type).toBe('message.delivered')
+  const latest = async (): Promise<string | undefined> => (await receiver.latest('left'))?.type
+  await expect.poll(latest, { timeout: 10_000 }).toBe('message.delivered')
 })
 
 test('past maxInflightBytes reading pauses, and every callback is taken all the same', async () => {

@@ -1,58 +1,69 @@
+import { once } from 'node:events'
 import http from 'node:http'
-import { createReceiver } from 'messaging-webhooks'
+import { Server } from 'node:net'
+import { createReceiver, memoryStore, type Clock, type Store } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createServers } from '../../src/http/servers.ts'
+import { silentLogger } from '../../src/logger.ts'
+import { fakeClock, letTimePass } from '../support/fake-clock.ts'
+import { logging } from '../support/logging.ts'
 import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'
 
-function logging() {
-  const lines: { readonly code: unknown; readonly text: string }[] = []
-  const log = (fields: object, text: string): void => void lines.push({ code: Reflect.get(fields, 'code'), text })
-  return { lines, logger: { debug: log, info: log, warn: log, error: log } }
+/** As one that keeps what it holds when the process ends. */
+function lasting(store: Store): Store {
+  return { ...store, capabilities: { ...store.capabilities, durable: true } }
 }
 
-async function serving(keepAliveTimeout: number) {
-  const { lines, logger } = logging()
-  const receiver = createReceiver({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }, logger })
+async function serving(keepAliveTimeout: number, options: { readonly clock?: Clock; readonly store?: Store } = {}) {
+  const { logger, lines: logged } = logging()
+  const credentials = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+  const receiver = createReceiver({ credentials, spool: false, logger, ...options })
+  receiver.onAny(() => {})
   const server = http.createServer({ keepAliveTimeout }, receiver.middleware('status'))
   const url = await listen(server)
   onTestFinished(() => {
     server.closeAllConnections()
     server.close()
   })
+  const lines = () => logged.map(({ fields: { code }, text }) => ({ code, text }))
   return { receiver, server, url, lines }
 }
 
 test('a short keepAliveTimeout is warned of once', async () => {
   const { url, lines } = await serving(5_000)
   for (let time = 0; time < 3; time += 1) await post(url, callback.smsDelivery())
-  expect(lines).toEqual([{ code: 'keep_alive_short', text: expect.stringContaining('5000 ms') as unknown }])
-  expect(lines[0]?.text).toContain('server.keepAliveTimeout = 75_000')
+  expect(lines()).toEqual([{ code: 'keep_alive_short', text: expect.stringContaining('5000 ms') as unknown }])
+  expect(lines()[0]?.text).toContain('server.keepAliveTimeout = 75_000')
 })
 
 test.each([75_000, 0])('a keepAliveTimeout of %s is not', async (keepAliveTimeout) => {
   const { url, lines } = await serving(keepAliveTimeout)
   await post(url, callback.smsDelivery())
-  expect(lines).toEqual([])
+  expect(lines()).toEqual([])
 })
 
 test('close() goes on taking callbacks until the server has closed, and no answer is 503', async () => {
-  const { receiver, server, url } = await serving(75_000)
+  // It stands still, so that nobody is ever quiet for half a second.
+  const clock = fakeClock()
+  const { receiver, server, url } = await serving(75_000, { clock })
+  let begun = 0
   let release = (): void => {}
-  let begun = (): void => {}
-  const running = new Promise<void>((resolve) => (begun = resolve))
+  const released = new Promise<void>((resolve) => (release = resolve))
   receiver.onAny(() => {
-    begun()
-    return new Promise<void>((resolve) => (release = resolve))
+    begun += 1
+    return released
   })
   await post(url, callback.smsDelivery())
-  await running
+  await expect.poll(() => begun).toBe(1)
   const closed = receiver.close()
   for (let time = 0; time < 5; time += 1) expect((await post(url, callback.smsDelivery())).status).toBe(204)
   release()
   expect((await post(url, callback.smsDelivery())).status).toBe(204)
   server.close()
-  await closed
+  await letTimePass(clock, closed)
   expect(server.listening).toBe(false)
+  expect(begun).toBe(7)
 })
 
 test('while closing, each answer closes its connection', async () => {
@@ -66,13 +77,114 @@ test('while closing, each answer closes its connection', async () => {
   await closed
 })
 
-test('close() gives up on a server that stays open, and says what that costs', async () => {
-  const { receiver, url, lines } = await serving(75_000)
+describe.each<readonly [string, () => Store]>([
+  ['a store in memory', () => memoryStore()],
+  ['a durable store', () => lasting(memoryStore())],
+])('close() before server.close(), with %s', (_what, newStore) => {
+  test('says so at once, takes what comes, and ends when nothing has come for half a second', async () => {
+    const clock = fakeClock()
+    const { receiver, server, url, lines } = await serving(75_000, { clock, store: newStore() })
+    expect((await post(url, callback.smsDelivery())).status).toBe(204)
+    let isClosed = false
+    const closed = receiver.close().then(() => (isClosed = true))
+    await expect.poll(() => lines().map(({ code }) => code)).toEqual(['server_still_open'])
+    expect(lines()[0]?.text).toContain('Call server.close() before')
+    // Ten times as long as it would wait for nobody, and as long as its deadline.
+    for (let time = 0; time < 25; time += 1) {
+      await clock.advance(400)
+      expect(isClosed).toBe(false)
+      expect((await post(url, callback.smsDelivery())).status).toBe(204)
+      if (time === 20) break
+    }
+    await clock.advance(499)
+    expect(isClosed).toBe(false)
+    await clock.advance(1)
+    await closed
+    expect(server.listening).toBe(true)
+    expect((await post(url, callback.smsDelivery())).status).toBe(503)
+    expect(lines().map(({ code }) => code)).toEqual(['server_still_open', 'receiver_closed'])
+  })
+
+  test('waits for a request whose body is on its way', async () => {
+    const clock = fakeClock()
+    const { receiver, url } = await serving(75_000, { clock, store: newStore() })
+    const body = Buffer.from(JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY })))
+    const request = http.request(url, { method: 'POST', headers: { 'content-length': body.length } })
+    const response = once(request, 'response')
+    request.write(body.subarray(0, 5))
+    await expect.poll(async () => (await post(url, callback.smsDelivery())).status).toBe(204)
+    let isClosed = false
+    const closed = receiver.close().then(() => (isClosed = true))
+    await clock.advance(2_000)
+    expect(isClosed).toBe(false)
+    request.end(body.subarray(5))
+    // What `once` resolves with is the event's one argument.
+    const [{ statusCode }] = (await response) as [http.IncomingMessage]
+    expect(statusCode).toBe(204)
+    await letTimePass(clock, closed)
+  })
+
+  test('ends as soon as the server has closed after all', async () => {
+    const clock = fakeClock()
+    const { receiver, server, url } = await serving(75_000, { clock, store: newStore() })
+    await post(url, callback.smsDelivery())
+    const closed = receiver.close()
+    await clock.advance(100)
+    server.close()
+    server.closeAllConnections()
+    // Without a moment passing.
+    await closed
+  })
+})
+
+test('a server that is closed in the same breath is no mistake', async () => {
+  const { receiver, server, url, lines } = await serving(75_000)
   await post(url, callback.smsDelivery())
-  await receiver.close({ deadlineMs: 50 })
-  expect(lines).toMatchObject([{ code: 'server_still_open' }])
-  expect((await post(url, callback.smsDelivery())).status).toBe(503)
-  expect(lines).toMatchObject([{}, { code: 'receiver_closed' }])
+  const closed = receiver.close()
+  server.close()
+  await closed
+  expect(lines()).toEqual([])
+})
+
+test('a server that stops for closeOn is waited for, however quiet it is', async () => {
+  const clock = fakeClock()
+  const servers = createServers({ clock, logger: silentLogger })
+  const server = http.createServer(() => {})
+  await listen(server)
+  onTestFinished(() => void server.close())
+  servers.stop([server], { listenMs: 5_000, idleMs: 2_000 })
+  servers.watch()
+  expect(servers.areListening).toBe(false)
+  let isOver = false
+  const over = servers.closed(60_000).then((areClosed) => (isOver = areClosed))
+  await clock.advance(4_900)
+  expect({ isOver, isListening: server.listening }).toEqual({ isOver: false, isListening: true })
+  await clock.advance(200)
+  await expect.poll(() => clock.advance(100).then(() => isOver)).toBe(true)
+  expect(await over).toBe(true)
+})
+
+test('connections that stay open behind a server that has stopped listening are waited for until the deadline', async () => {
+  const clock = fakeClock()
+  const { receiver, server, url, lines } = await serving(75_000, { clock })
+  const agent = new http.Agent({ keepAlive: true })
+  onTestFinished(() => agent.destroy())
+  const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY }))
+  const request = http.request(url, { method: 'POST', agent })
+  request.end(body)
+  // What `once` resolves with is the event's one argument.
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+  response.resume()
+  await once(response, 'end')
+  // That of http.Server closes idle connections, too.
+  Server.prototype.close.call(server)
+  let isClosed = false
+  const closed = receiver.close({ deadlineMs: 3_000 }).then(() => (isClosed = true))
+  await clock.advance(2_900)
+  expect(isClosed).toBe(false)
+  expect(lines()).toEqual([])
+  await letTimePass(clock, closed)
+  expect(lines()).toEqual([{ code: 'server_still_open', text: expect.stringContaining('still open') as unknown }])
 })
 
 test('close() may be called twice', async () => {
@@ -81,5 +193,5 @@ test('close() may be called twice', async () => {
   server.close()
   server.closeAllConnections()
   await Promise.all([receiver.close({ deadlineMs: 500 }), receiver.close({ deadlineMs: 500 })])
-  expect(lines).toEqual([])
+  expect(lines()).toEqual([])
 })

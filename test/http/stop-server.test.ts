@@ -1,4 +1,4 @@
-/** A server of this process is stopped; test/end-to-end/stopped.test.ts does it to processes under load. */
+/** A server of this process is stopped; test/end-to-end/stopped.full.test.ts does it to processes under load. */
 import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -8,6 +8,7 @@ import { steadyClock, systemClock } from '../../src/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import { openSpool } from '../../src/inbox/spool/spool.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
+import { ABSENCE } from '../support/absence.ts'
 
 test('a spool without room for what was set aside is reported, and the inbox opens and takes', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'aside-'))
@@ -23,6 +24,7 @@ test('a spool without room for what was set aside is reported, and the inbox ope
     storeTimeoutMs: 5_000,
     gapTimeoutMs: 1_000,
     report,
+    absence: ABSENCE,
     onWork: () => {},
     claims: false,
     local: { room: () => undefined, release: () => {}, take: () => {} },

@@ -38,6 +38,7 @@ function outageOver(held: NewEvent[]) {
     },
     admit: () => Promise.resolve('new'),
     report: (error) => errors.push(error),
+    onAway: () => {},
     onOver: () => (state.over += 1),
   })
   return { clock, spool, state, errors, outage }

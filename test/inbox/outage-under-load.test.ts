@@ -9,6 +9,7 @@ import { steadyClock } from '../../src/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import type { Spool } from '../../src/inbox/spool/spool.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
+import { ABSENCE } from '../support/absence.ts'
 import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
 
 const STORE_TIMEOUT_MS = 2_000
@@ -113,6 +114,7 @@ async function opened({ messages = 40 } = {}) {
     storeTimeoutMs: STORE_TIMEOUT_MS,
     gapTimeoutMs: 1_000,
     report: (error) => void errors.push(error),
+    absence: ABSENCE,
     onWork: () => {},
     claims: true,
     local: { room: () => undefined, release: () => {}, take: () => {} },

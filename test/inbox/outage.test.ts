@@ -41,7 +41,7 @@ test.each(['throws', 'hangs'] as const)(
       expect(await post(url, callback.smsDelivery({ messageId, timestamp: NOW }))).toMatchObject({ status: 204 })
     expect(seen).toEqual([])
     store.fault = 'none'
-    await expect.poll(() => seen.length, { timeout: 10_000 }).toBe(ids.length)
+    await expect.poll(() => seen.length, { timeout: 30_000 }).toBe(ids.length)
     expect(seen.toSorted()).toEqual(ids.map((id) => `${id} success`).toSorted())
     // Said once, not thirty times.
     expect(errors.filter(({ code }) => code === 'store_outage')).toHaveLength(1)
@@ -81,7 +81,7 @@ test('while the spool holds anything, nothing overtakes it', async () => {
   store.fault = 'none'
   await post(url, chatApp('m', 'delivered'), { timestamp: NOW })
   await post(url, chatApp('m', 'read'), { timestamp: NOW })
-  await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['m sent', 'm delivered', 'm read'])
+  await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m sent', 'm delivered', 'm read'])
 })
 
 test('what the spool holds when the process ends is handed over by the next one', async () => {
@@ -98,7 +98,7 @@ test('what the spool holds when the process ends is handed over by the next one'
   const second = await receiving({ store })
   const seen = handedOver(second.receiver)
   await second.receiver.start()
-  await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['m success'])
+  await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m success'])
 })
 
 test('a store that cannot be opened at first costs nothing', async () => {
@@ -108,7 +108,7 @@ test('a store that cannot be opened at first costs nothing', async () => {
   const seen = handedOver(receiver)
   expect(await post(url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
   store.fault = 'none'
-  await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['m success'])
+  await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m success'])
 })
 
 test('a store that goes on refusing to open is reported once, though nothing waits in the spool', async () => {
@@ -124,7 +124,7 @@ test('a store that goes on refusing to open is reported once, though nothing wai
   }
   const { receiver, errors } = await receiving({ store, spool: freshFolder() })
   await expect(receiver.start()).rejects.toMatchObject({ code: 'store_failed' })
-  await expect.poll(() => attempts, { timeout: 10_000 }).toBe(4)
+  await expect.poll(() => attempts, { timeout: 30_000 }).toBe(4)
   expect(errors.map(({ code }) => code)).toEqual(['store_outage'])
 })
 
@@ -161,9 +161,9 @@ test.each([true, false])(
     const answers = await Promise.all(bodies.map((body) => post(url, body)))
     expect(answers.map(({ status }) => status)).toEqual([204, 204, 204, 204, 204])
     await expect
-      .poll(() => seen.toSorted(), { timeout: 10_000 })
+      .poll(() => seen.toSorted(), { timeout: 30_000 })
       .toEqual(['a', 'b', 'c', 'd'].map((id) => `${id} success`))
-    await expect.poll(() => unrecognized, { timeout: 10_000 }).toEqual(['store_refused true'])
+    await expect.poll(() => unrecognized, { timeout: 30_000 }).toEqual(['store_refused true'])
   },
 )
 
@@ -179,11 +179,11 @@ test.each([true, false])(
     const bodies = ['a', 'poison', 'b'].map((messageId) => callback.smsDelivery({ messageId, timestamp: NOW }))
     const answers = await Promise.all(bodies.map((body) => post(first.url, body)))
     expect(answers.map(({ status }) => status)).toEqual([204, spooled ? 204 : 503, 204])
-    await expect.poll(() => seen.toSorted(), { timeout: 10_000 }).toEqual(['a success', 'b success'])
+    await expect.poll(() => seen.toSorted(), { timeout: 30_000 }).toEqual(['a success', 'b success'])
     if (!spooled) return
     // One alone could be the store's own failure, so it waits for company.
     await post(first.url, callback.smsDelivery({ messageId: 'c', timestamp: NOW }))
-    await expect.poll(() => first.errors.map(({ code }) => code), { timeout: 10_000 }).toContain('event_refused')
+    await expect.poll(() => first.errors.map(({ code }) => code), { timeout: 30_000 }).toContain('event_refused')
     first.server.close()
     first.server.closeAllConnections()
     await first.receiver.close({ deadlineMs: 50 })
@@ -191,7 +191,7 @@ test.each([true, false])(
     const second = await receiving({ store })
     const later = handedOver(second.receiver)
     await second.receiver.start()
-    await expect.poll(() => later, { timeout: 10_000 }).toContain('poison success')
+    await expect.poll(() => later, { timeout: 30_000 }).toContain('poison success')
   },
 )
 
@@ -216,7 +216,7 @@ test('a store in memory that throws at once is an outage like any other', async 
   await receiver.start()
   expect(await post(url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
   away = false
-  await expect.poll(() => seen, { timeout: 10_000 }).toEqual(['m success'])
+  await expect.poll(() => seen, { timeout: 30_000 }).toEqual(['m success'])
 })
 
 test('only where the spool fails too, a callback is answered 503', async () => {

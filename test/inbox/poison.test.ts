@@ -32,8 +32,35 @@ test('where the first two are refused, it is the store that is away, and no thir
     throw new Error('away')
   }
   await expect(admitAroundPoison(admit, [first, second, third])).rejects.toThrow('away')
-  // The batch, and each of the two in both forms.
-  expect(asked).toEqual([3, 1, 1, 1, 1])
+  // The batch, each of the two as it is, and once more in both forms.
+  expect(asked).toEqual([3, 1, 1, 1, 1, 1, 1])
+})
+
+test('where nobody waits, no two that are refused at the head keep back what stands behind them', async () => {
+  const results = await admitAroundPoison(refusing([first.id, second.id]), [first, second, third], 3)
+  expect(results).toEqual([expect.any(Error), expect.any(Error), 'new'])
+})
+
+test('what a store refused while it was away keeps its meaning once it takes the next', async () => {
+  const offered: NewEvent[] = []
+  let calls = 0
+  const admit = (events: readonly NewEvent[]): readonly Admission[] => {
+    calls += 1
+    if (calls <= 2) throw new Error('away for a moment')
+    offered.push(...events)
+    return events.map(() => 'new')
+  }
+  expect(await admitAroundPoison(admit, [first, second])).toEqual(['new', 'new'])
+  expect(offered).toEqual([second, first])
+})
+
+test('what is taken only without its meaning shows that the store is there for all that follow', async () => {
+  const admit = (events: readonly NewEvent[]): readonly Admission[] => {
+    if (events.some(({ record }) => record.problem === undefined)) throw new Error('refused')
+    return events.map(() => 'new')
+  }
+  expect(await admitAroundPoison(admit, [first, second, third])).toEqual(['new', 'new', 'new'])
+  expect(await admitAroundPoison(admit, [first])).toEqual(['new'])
 })
 
 test('one event alone that is refused may be the store’s failure', async () => {

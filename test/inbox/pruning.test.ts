@@ -2,6 +2,7 @@ import { memoryStore } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { steadyClock } from '../../src/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
+import { ABSENCE } from '../support/absence.ts'
 import { fakeClock } from '../support/fake-clock.ts'
 
 test('prunes once a minute, again in a second while there is something to forget, and not when closed', async () => {
@@ -27,6 +28,7 @@ test('prunes once a minute, again in a second while there is something to forget
     storeTimeoutMs: 100,
     gapTimeoutMs: 1_000,
     report() {},
+    absence: ABSENCE,
     onWork() {},
     openSpools: undefined,
     claims: true,

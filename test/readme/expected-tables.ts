@@ -17,6 +17,7 @@ import { EMULATOR_TABLES } from './emulator-tables.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { ENVIRONMENT } from '../../src/cli/environment.ts'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { LOG_CODES } from '../../src/log-codes.ts'
 import { readProjectFile } from './markdown.ts'
 
 export interface ExpectedTable {
@@ -66,11 +67,11 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
   {
     under: 'across-channels',
     header: ['Concept', 'SMS, carrier A', 'SMS, carrier B', 'Chat-app'],
-    rows: CROSS_CHANNEL_MAP.map(({ concept, carrierA, carrierB, chatApp }) => [
+    rows: CROSS_CHANNEL_MAP.map(({ concept, carrierA, carrierB, chatApp, notes }) => [
       concept,
       list(carrierA),
-      list(carrierB),
-      list(chatApp),
+      notes?.carrierB ?? list(carrierB),
+      notes?.chatApp ?? list(chatApp),
     ]),
   },
   {
@@ -101,6 +102,11 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
     rows: Object.values(EXIT_CODES).map(({ code: number, when }) => [String(number), when]),
   },
   ...errorTables(),
+  {
+    under: 'other-lines-of-the-log',
+    header: ['Code', 'Level', 'When'],
+    rows: Object.entries(LOG_CODES).map(([name, [level, when]]) => [code(name), level, when]),
+  },
   ...EMULATOR_TABLES,
 ]
 

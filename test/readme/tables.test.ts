@@ -1,4 +1,5 @@
 /** Every table of the README says what the code's constants say, row by row and word by word. */
+import { readdirSync } from 'node:fs'
 import { EVENT_TYPES, memoryStore, OPTIONS } from 'messaging-webhooks'
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { redisStore } from 'messaging-webhooks/redis'
@@ -6,6 +7,7 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { createClient } from 'redis'
 import { describe, expect, test } from 'vitest'
 import { EVENT_HEADER, EVENT_ROWS, EXPECTED_TABLES } from './expected-tables.ts'
+import { LOG_CODES } from '../../src/log-codes.ts'
 import { readMarkdown, readProjectFile, render, tableOf } from './markdown.ts'
 
 const PROMISE_HEADER = [
@@ -37,7 +39,9 @@ describe('a table under its heading', () => {
 test('there is no table that no test holds', () => {
   const held = EXPECTED_TABLES.map(({ under, header }) => `${under}: ${header.join(', ')}`)
   const byOtherTests = [
+    'examples: Command, What it shows',
     'the-receiver: Method, What it does',
+    'counts: Count, What',
     'authentic: Signature header, authKey, `either`, `signature`, `authKey`, `both`',
     `events: ${EVENT_HEADER.join(', ')}`,
     'events: Field, Type, What',
@@ -50,6 +54,19 @@ test('there is no table that no test holds', () => {
     tables.map(([header]) => `${anchor}: ${header?.join(', ') ?? ''}`),
   )
   expect(found.sort()).toEqual([...held, ...byOtherTests].sort())
+})
+
+test('every code of a line of the log that tells of no error is in its table', () => {
+  const files = readdirSync(new URL('../../src', import.meta.url), { recursive: true, encoding: 'utf8' })
+  const written = files
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => [...readProjectFile(`src/${name}`).matchAll(/logger\.(\w+)\(\s*\{ code: '(\w+)'/g)])
+    .map(([, level, code]) => `${code} ${level}`)
+  expect([...new Set(written)].sort()).toEqual(
+    Object.entries(LOG_CODES)
+      .map(([code, [level]]) => `${code} ${level}`)
+      .sort(),
+  )
 })
 
 test('every store that can be imported stands under “Which store?”', () => {

@@ -2,12 +2,13 @@
 import { steadyClock, type Clock, type SteadyClock } from '../../src/clock.ts'
 import { createDispatcher } from '../../src/dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from '../../src/dispatch/handlers.ts'
-import { revive, subscriptionWordIn } from '../../src/dispatch/revive.ts'
+import { revive } from '../../src/dispatch/revive.ts'
 import type { MessagingWebhooksError } from '../../src/errors.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import { openSpools } from '../../src/inbox/spool/spools.ts'
 import type { Admission, Awaitable, Claim, NewEvent, OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'
 import type { FileSystem } from '../../src/process-folder/files.ts'
+import { ABSENCE } from '../support/absence.ts'
 
 interface ProcessOptions {
   readonly clock: Clock
@@ -100,6 +101,7 @@ export function createProcess(options: ProcessOptions): Process {
       storeTimeoutMs,
       gapTimeoutMs,
       report,
+      absence: ABSENCE,
       claims: true,
       openSpools:
         fs === undefined
@@ -128,12 +130,14 @@ export function createProcess(options: ProcessOptions): Process {
       revive(kept, {
         clock,
         schemas: {},
-        subscriptionType: subscriptionWordIn,
+        subscriptionType: undefined,
         late: 'separate',
         schemaTimeoutMs: handlerTimeoutMs,
       }),
     report,
+    absence: ABSENCE,
     handedOver: () => {},
+    unhandled: () => {},
     secrets: () => [],
     openStore: inbox.open,
     counts: inbox.counts,

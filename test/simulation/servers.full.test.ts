@@ -1,7 +1,7 @@
 /** The same worlds on the engines of Postgres and Redis, which are real; fewer, for each answer is waited for. */
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { describePostgres, newSchema, POSTGRES_URL } from '../stores/postgres/schema.ts'
-import { skipsWithoutRedis, useRedis } from '../stores/redis/own-redis.ts'
+import { describeRedis, useRedis } from '../stores/redis/own-redis.ts'
 import { planOf } from './plan.ts'
 import { postgresServer, redisServer, type Server } from './servers.ts'
 import { explain, runPlan, SEED, simulate, type Stage } from './simulate.ts'
@@ -46,7 +46,7 @@ describePostgres('Postgres', () => {
   })
 })
 
-describe.skipIf(skipsWithoutRedis())('Redis', () => {
+describeRedis('Redis', () => {
   const server = useRedis({ appendfsync: 'no' })
 
   test('keeps every promise, and one seed is one interleaving', TIMEOUT, async () => {

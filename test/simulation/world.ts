@@ -353,7 +353,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     for (const end of [...hungEnds]) end()
   }
 
-  let asked: { answered: boolean; isQuiet: boolean } | undefined
+  let asked: { readonly of: readonly (Process | undefined)[]; answered: boolean; isQuiet: boolean } | undefined
   /** Nothing waits or runs anywhere, also by what the processes count, which takes them their time. */
   function isQuiet(): boolean {
     if (ledger.unsettled > 0 || places.some(({ process }) => process === undefined || process.running > 0)) {
@@ -365,8 +365,9 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
       asked = undefined
       return was
     }
-    if (asked !== undefined) return false
-    const mine = { answered: false, isQuiet: false }
+    // A process that has ended meanwhile answers nobody.
+    if (asked?.of.every((process, index) => process === places[index]?.process) === true) return false
+    const mine = { of: places.map(({ process }) => process), answered: false, isQuiet: false }
     asked = mine
     void Promise.all(places.map(async ({ process }) => (await process?.unsettled()) ?? 1)).then(
       (counts) => Object.assign(mine, { answered: true, isQuiet: counts.every((count) => count === 0) }),

@@ -10,6 +10,8 @@ const LOOK_EVERY_MS = 20
 
 interface FaultyStore extends Store {
   fault: Fault
+  /** What it throws with. */
+  says: string
   /** Events that the store refuses, whoever they come with. */
   refuses: (event: NewEvent) => boolean
 }
@@ -18,6 +20,7 @@ export function faultyStore(inner: Store): FaultyStore {
   const store: FaultyStore = {
     capabilities: inner.capabilities,
     fault: 'none',
+    says: 'The store is away.',
     refuses: () => false,
     async open(host) {
       if (store.fault !== 'none') throw new Error('The store cannot be opened.')
@@ -28,7 +31,7 @@ export function faultyStore(inner: Store): FaultyStore {
           const call: unknown = Reflect.get(target, verb)
           if (typeof call !== 'function' || verb === 'close') return call
           return async (...args: unknown[]): Promise<unknown> => {
-            if (store.fault === 'throws') throw new Error('The store is away.')
+            if (store.fault === 'throws') throw new Error(store.says)
             if (store.fault === 'hangs') return new Promise(() => {})
             while (store.fault === 'is late') await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
             if ((verb === 'admit' || verb === 'admitAndClaim') && (args[0] as NewEvent[]).some(store.refuses))

@@ -13,9 +13,7 @@ import {
 } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
-import { AUTH_KEY, listen, post, SIGNING_SECRET } from './receiving.ts'
-
-type ReceiverOptions = Parameters<typeof createReceiver>[0]
+import { AUTH_KEY, listen, post, SIGNING_SECRET, withCredentials, type SomeOptions } from './receiving.ts'
 
 interface Mount {
   /** Default: `status`; undefined for a middleware without a kind. */
@@ -35,7 +33,7 @@ export interface Service {
 }
 
 /** For `expect.poll`: a machine may be busy. */
-export const POLL = { timeout: 10_000 }
+export const POLL = { timeout: 30_000 }
 
 /** What must come of a request: the answer, what is handed over, what `onError` hears. */
 export interface Outcome {
@@ -75,7 +73,7 @@ export function reporting(outcome: Outcome, ...codes: readonly ErrorCode[]): Out
 export interface HazardCase {
   /** Begins with its number in the project's list of hazards, where it has one: `#19 t with leading zeros`. */
   readonly name: string
-  readonly options?: Partial<ReceiverOptions>
+  readonly options?: SomeOptions
   readonly mount?: Mount
   /** Does the harm; returns the status of the answer, if there is one. */
   readonly send: (service: Service) => Promise<number | undefined>
@@ -85,12 +83,11 @@ export interface HazardCase {
 }
 
 /** Serves the middleware until the test ends. */
-export async function serve(options: Partial<ReceiverOptions> = {}, mount: Mount = {}): Promise<Service> {
+export async function serve(options: SomeOptions = {}, mount: Mount = {}): Promise<Service> {
   const receiver = createReceiver({
-    ...('projects' in options ? {} : { credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } }),
     logger: false,
     ordering: { gapTimeoutMs: 0 },
-    ...options,
+    ...withCredentials(options),
   })
   const handed: WebhookEvent[] = []
   const errors: MessagingWebhooksError[] = []
@@ -146,7 +143,7 @@ function expectNoSecretIn({ handed, errors }: Service): void {
 
 let goodCallbacks = 0
 
-async function expectStillServing({ url, receiver, handed }: Service, clock: ReceiverOptions['clock']): Promise<void> {
+async function expectStillServing({ url, receiver, handed }: Service, clock: SomeOptions['clock']): Promise<void> {
   const timestamp = Math.floor((typeof clock === 'function' ? clock() : Date.now()) / 1_000)
   const marker = `good-${(goodCallbacks += 1)}`
   const before = handed.length

@@ -1,26 +1,41 @@
 /** A receiver on a real server on loopback, with the service played against it. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createReceiver, type CallbackKind, type MessagingWebhooksError, type ProofPolicy } from 'messaging-webhooks'
+import {
+  createReceiver,
+  type CallbackKind,
+  type MessagingWebhooksError,
+  type OptionsOfOneProject,
+  type OptionsOfProjects,
+  type OtherOptions,
+  type ProofPolicy,
+  type Schemas,
+  type Store,
+} from 'messaging-webhooks'
 import { signCallback } from 'messaging-webhooks/testing'
 import { onTestFinished } from 'vitest'
-import { isFakeClock, type FakeClock } from './fake-clock.ts'
+import { isFakeClock, letTimePass } from './fake-clock.ts'
 
 export const AUTH_KEY = 'auth-key-of-the-tests'
 export const SIGNING_SECRET = 'signing-secret-of-the-tests'
 
-type ReceiverOptions = Parameters<typeof createReceiver>[0]
+/** A receiver's options, of which those of the tests may be left out. */
+export type SomeOptions = OtherOptions<Schemas> & {
+  readonly store?: Store<object> | undefined
+} & (Partial<OptionsOfOneProject> | OptionsOfProjects)
+
+/** The options, with credentials where there are none. */
+export function withCredentials(options: SomeOptions): Parameters<typeof createReceiver>[0] {
+  if (options.projects !== undefined) return options
+  return { ...options, credentials: options.credentials ?? { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } }
+}
 
 /** Serves the middleware until the test ends; `options` are the receiver's, with credentials and silence filled in. */
 export async function receiving(
-  options: Partial<ReceiverOptions> = {},
+  options: SomeOptions = {},
   mount: { readonly kind?: CallbackKind; readonly proof?: ProofPolicy } = {},
 ) {
-  const receiver = createReceiver({
-    ...('projects' in options ? {} : { credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } }),
-    logger: false,
-    ...options,
-  })
+  const receiver = createReceiver({ logger: false, ...withCredentials(options) })
   const errors: MessagingWebhooksError[] = []
   receiver.onError((error) => void errors.push(error))
   const server = http.createServer(
@@ -35,12 +50,6 @@ export async function receiving(
     await closed
   })
   return { receiver, server, url, errors }
-}
-
-/** Moves a clock that stands still until `work` is done. */
-async function letTimePass(clock: FakeClock, work: Promise<void>): Promise<void> {
-  const isDone = work.then(() => true)
-  while (!(await Promise.race([isDone, clock.advance(50).then(() => false)]))) continue
 }
 
 /** Listens on a free port of loopback. */

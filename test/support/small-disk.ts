@@ -35,7 +35,6 @@ export function onSmallDisk(
   const reason = whyNo()
   if (reason === undefined) test(name, { timeout: timeoutMs }, () => work(smallDisk))
   else {
-    console.warn(`Skipped, because ${reason}: ${name}`)
     test.skip(`${name} (${reason})`)
   }
 }

@@ -85,7 +85,9 @@ export async function lastingStore(): Promise<Store> {
 }
 
 /** A store in memory of which a test replaces single operations for as long as it likes. */
-export function brokenStore(broken: Partial<Pick<OpenStore, 'admit' | 'claim' | 'settle' | 'prune'>>): Store {
+export function brokenStore(
+  broken: Partial<Pick<OpenStore, 'admit' | 'claim' | 'settle' | 'prune' | 'counts'>>,
+): Store {
   const { capabilities, open } = memoryStore()
   return {
     capabilities: { ...capabilities, admitsAndClaims: false },
@@ -97,6 +99,7 @@ export function brokenStore(broken: Partial<Pick<OpenStore, 'admit' | 'claim' | 
         claim: (request) => (broken.claim ?? working.claim)(request),
         settle: (settlements, nowMs) => (broken.settle ?? working.settle)(settlements, nowMs),
         prune: (nowMs) => (broken.prune ?? working.prune)(nowMs),
+        counts: () => (broken.counts ?? working.counts)(),
       }
     },
   }

@@ -108,7 +108,7 @@ describe('what does not come', () => {
       throw new Error('as ever')
     })
     await post('status', callback.smsDelivery({ messageId: 'm-1' }))
-    await expect.poll(() => calls, { timeout: 20_000 }).toBe(3)
+    await expect.poll(() => calls, { timeout: 30_000 }).toBe(3)
     await expect(waitFor(receiver, 'message.delivered', 'm-1', SOON)).rejects.toThrow(
       /What came: (message\.delivered of m-1 \(a handler failed\)(, )?){3}\./,
     )

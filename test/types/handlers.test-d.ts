@@ -59,7 +59,12 @@ test('a family is all of its kinds, and a family in a list is, too', () => {
   })
   receiver.on('subscription.*', (event) => {
     expectTypeOf(event.type).toEqualTypeOf<
-      'subscription.activate' | 'subscription.deactivate' | 'subscription.consent' | 'subscription.delivery'
+      | 'subscription.activate'
+      | 'subscription.deactivate'
+      | 'subscription.consent'
+      | 'subscription.delivery'
+      | 'subscription.billing'
+      | 'subscription.other'
     >()
   })
   receiver.on(['message.*', 'late'], (event) => {

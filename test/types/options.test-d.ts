@@ -6,6 +6,9 @@ import {
   type Context,
   type LatestState,
   type Options,
+  type OptionsOfOneProject,
+  type OptionsOfProjects,
+  type OtherOptions,
   type Receiver,
   type Store,
 } from 'messaging-webhooks'
@@ -29,7 +32,7 @@ test('a zod schema types the data that it lets through', () => {
   })
 })
 
-test('a valibot schema does, too, and one for subscriptions types all four', () => {
+test('a valibot schema does, too, and one for subscriptions types all', () => {
   const subscription = v.object({
     phone: v.pipe(
       v.string(),
@@ -42,6 +45,21 @@ test('a valibot schema does, too, and one for subscriptions types all four', () 
   })
   receiver.on('subscription.*', (event) => {
     expectTypeOf(event.data).toEqualTypeOf<{ phone: bigint }>()
+  })
+})
+
+test('a schema for one type of premium callback goes before that for all', () => {
+  const schemas = {
+    'subscription.consent': z.object({ consent: z.string() }),
+    subscription: z.object({ all: z.string() }),
+  }
+  const receiver = createReceiver({ credentials, schemas })
+  receiver.on('subscription.consent', (event) => {
+    expectTypeOf(event.data).toEqualTypeOf<{ consent: string }>()
+  })
+  receiver.on('subscription.other', (event) => {
+    expectTypeOf(event.data).toEqualTypeOf<{ all: string }>()
+    expectTypeOf(event.word).toEqualTypeOf<string | undefined>()
   })
 })
 
@@ -116,6 +134,52 @@ test('misspelt options and kinds do not compile', () => {
     // @ts-expect-error -- `policy` is no option of a mount
     receiver.middleware('payment', { policy: 'both' })
   }).toBeFunction()
+})
+
+test('without credentials, or with both forms of them, nothing compiles', () => {
+  expectTypeOf(() => {
+    // @ts-expect-error -- credentials or projects
+    createReceiver({})
+    // @ts-expect-error -- options are needed
+    createReceiver()
+    // @ts-expect-error -- other options alone are not enough
+    createReceiver({ logger: false, store: memoryStore() })
+    // @ts-expect-error -- not credentails
+    createReceiver({ credentails: credentials })
+    // @ts-expect-error -- not both
+    createReceiver({ credentials, projects: { 'My Shop': credentials } })
+    // @ts-expect-error -- what may be undefined may be missing
+    createReceiver({ credentials: undefined })
+    // @ts-expect-error -- not authkey
+    createReceiver({ projects: { 'My Shop': { authkey: 'key' } } })
+  }).toBeFunction()
+  createReceiver({ credentials, projects: undefined })
+  createReceiver({ projects: { 'My Shop': credentials }, credentials: undefined })
+})
+
+test('what is left out of the options and what is given can be put together', () => {
+  const others: OtherOptions = { logger: false }
+  const mine: Options = { ...others, credentials }
+  expectTypeOf(createReceiver(mine)).toEqualTypeOf<Receiver>()
+  expectTypeOf<OptionsOfOneProject>().toExtend<Options>()
+  expectTypeOf<OptionsOfProjects>().toExtend<Options>()
+  expectTypeOf<OtherOptions>().not.toExtend<Options>()
+})
+
+test('with several projects, schemas and the store type the handlers all the same', () => {
+  const open = (): never => {
+    throw new Error('never opened')
+  }
+  const store: Store<{ readonly turn: number }> = {
+    capabilities: { name: 'of the test', durable: true, shared: true },
+    open,
+  }
+  const payment = z.object({ amount: z.number() })
+  const receiver = createReceiver({ projects: { 'My Shop': credentials }, schemas: { payment }, store })
+  receiver.on('payment', (event, context) => {
+    expectTypeOf(event.data).toEqualTypeOf<{ amount: number }>()
+    expectTypeOf(context.turn).toEqualTypeOf<number>()
+  })
 })
 
 test('what is asked of a receiver is typed', () => {

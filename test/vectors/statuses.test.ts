@@ -14,7 +14,9 @@ import { readVectors } from '../support/vectors.ts'
 const failure = z.strictObject({
   kind: z.enum(['transient', 'permanent', 'unreachable']),
   resend: z.boolean(),
+  cause: z.string(),
   reason: z.string().exactOptional(),
+  code: z.string().exactOptional(),
 })
 const type = z.enum(['message.queued', 'message.sent', 'message.delivered', 'message.read', 'message.failed'])
 const carrier = z.enum(['carrierA', 'carrierB'])
@@ -29,12 +31,13 @@ describe('States and transitions', () => {
         type,
         scheduled: z.boolean().optional(),
         failure: failure.optional(),
+        channels: z.array(z.string()),
       }),
     ),
   )
 
-  test.each(rows)('$code $word', ({ code, word, ...meaning }) => {
-    expect(STATUS_CODES.find((row) => row.code === code)).toMatchObject({ code, word, ...meaning })
+  test.each(rows)('$code $word', ({ code, word, channels, ...meaning }) => {
+    expect(STATUS_CODES.find((row) => row.code === code)).toMatchObject({ code, word, channels, ...meaning })
     expect(normaliseStatus({ statusCode: code })).toEqual({ statusCode: code, ...meaning })
     expect(normaliseStatus({ status: word })).toEqual({ statusCode: code, ...meaning })
   })
@@ -81,6 +84,7 @@ describe('Events', () => {
           statusCode: z.int().exactOptional(),
           carrier: carrier.exactOptional(),
           reason: z.string().exactOptional(),
+          reasonCode: z.string().exactOptional(),
         }),
         means: z
           .strictObject({
@@ -110,6 +114,7 @@ describe('Cross-channel mapping', () => {
         carrierA: z.array(z.string()),
         carrierB: z.array(z.string()),
         chatApp: z.array(z.string()),
+        notes: z.strictObject({ carrierB: z.string(), chatApp: z.string() }).exactOptional(),
       }),
     ),
   )

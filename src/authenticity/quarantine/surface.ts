@@ -8,9 +8,9 @@ export interface ReverifyOptions {
    * How far this clock was ahead of the true time when the requests came, in seconds (negative: behind): the `offsetSeconds`
    * of `list()`. Default 0. Whoever recorded a signed callback can have it pass again by this, so give what was measured.
    */
-  readonly clockOffsetSeconds?: number
+  readonly clockOffsetSeconds?: number | undefined
   /** Ends the run; what was admitted until then stays admitted. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What became of it. */
@@ -32,11 +32,11 @@ export interface QuarantineCounts extends Readonly<Record<QuarantineClass, numbe
 /** What `quarantine.list` takes. */
 export interface ListOptions {
   /** The `next` of a page, for the one that follows. */
-  readonly after?: string
+  readonly after?: string | undefined
   /** Requests a page. Default 100. */
-  readonly limit?: number
+  readonly limit?: number | undefined
   /** Adds each body and signature header as it came, with the keys in it. Default false. */
-  readonly reveal?: boolean
+  readonly reveal?: boolean | undefined
 }
 
 export interface QuarantinePage {

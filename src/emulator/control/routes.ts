@@ -81,7 +81,7 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
     method: 'GET',
     path: '/control/projects/:project/keys',
     what: 'The live keys of a project.',
-    run: (it, of) => it.keys(of),
+    run: (it, { project }) => it.keys({ project }),
   },
   {
     method: 'PATCH',

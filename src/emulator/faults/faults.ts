@@ -21,7 +21,7 @@ interface FaultRow {
 
 /** Every fault, in the order in which they are listed. Contract, "Delivery rules" and "Callback authenticity". */
 export const FAULTS = {
-  duplicate: { what: 'It is posted twice; each of the two has faults of its own.', taken: 'yes' },
+  duplicate: { what: 'It is posted once more; each of the two has other faults of its own.', taken: 'yes' },
   reorder: {
     what: 'It is held back until a later one of the same message was posted, or for 1 s.',
     taken: 'yes',
@@ -75,6 +75,11 @@ export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[]
 /** The row of a fault, without the narrower type of its own constant. */
 export function faultRow(name: FaultName): FaultRow {
   return FAULTS[name]
+}
+
+/** Whether the receiver's policy decides: it may take such a request by its authKey, or ask for a signature and refuse it. */
+export function isForPolicy(faults: readonly string[]): boolean {
+  return FAULT_NAMES.some((name) => FAULTS[name].taken === 'by its authKey' && faults.includes(name))
 }
 
 /** Those that must be judged by the second in which they arrive. */

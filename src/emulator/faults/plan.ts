@@ -40,7 +40,9 @@ export function createFaultPlan({ rates, seed }: { readonly rates: FaultRates; r
       const requests = Array.from({ length: copies }, (_, copy): PlannedRequest => {
         const own = drawsOf(seed, 'request', key, copy)
         const drawn = OF_A_REQUEST.filter((name) => isDrawn(name, own))
-        return { faults: effective([...shared, ...onePerSlot(drawn, own)]), draw: own }
+        // The second one is the repetition, so that a count of them is one of callbacks that were repeated.
+        const ofThis = shared.filter((name) => name !== 'duplicate' || copy > 0)
+        return { faults: effective([...ofThis, ...onePerSlot(drawn, own)]), draw: own }
       })
       return { text: new Set(shared.filter((name) => name !== 'duplicate')), draw, requests }
     },

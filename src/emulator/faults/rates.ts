@@ -1,4 +1,5 @@
 /** How often each fault happens. */
+import { nearest } from '../../did-you-mean.ts'
 import { OptionsError } from '../../errors.ts'
 import { FAULT_NAMES, type FaultName } from './faults.ts'
 
@@ -13,8 +14,12 @@ export function readFaultRates(value: unknown): FaultRates {
   const rates: Partial<Record<FaultName, number>> = {}
   for (const [name, rate] of Object.entries(value)) {
     const known = FAULT_NAMES.find((other) => other === name)
-    if (known === undefined)
-      throw new OptionsError(`\`faults\`: there is no ${JSON.stringify(name)}. There are: ${FAULT_NAMES.join(', ')}.`)
+    if (known === undefined) {
+      const near = nearest(name, FAULT_NAMES)
+      const meant = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
+      const all = FAULT_NAMES.join(', ')
+      throw new OptionsError(`\`faults\`: there is no ${JSON.stringify(name)}. There are: ${all}.${meant}`)
+    }
     if (rate === undefined) continue
     if (typeof rate !== 'number' || !(rate >= 0 && rate <= 1))
       throw new OptionsError(`\`faults.${known}\` is ${String(rate)}; expected a rate from 0 to 1.`)

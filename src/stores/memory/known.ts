@@ -6,7 +6,7 @@ import { isKnown, newMessage, type Message } from './message.ts'
 import { isPacked, packedEvents, packMessage, settledAtMsOf, unpackMessage } from './packing.ts'
 
 /** One of which something waits, or a settled one, packed. */
-type Known = Message | string
+export type Known = Message | string
 
 interface KnownMessages {
   /** A settled one counts as used. */
@@ -17,6 +17,8 @@ interface KnownMessages {
   activate(key: string, found: Known | undefined, nowMs: number): Message
   /** Nothing of it waits any more. */
   settle(message: Message, nowMs: number): void
+  /** All of them; it uses none. */
+  all(): Iterable<readonly [key: string, value: Known]>
   /** Forgets up to `most` messages that are too old; says how many. One used since then goes later, and is found no more. */
   prune(nowMs: number, most: number): number
 }
@@ -120,6 +122,10 @@ export function createKnownMessages(bounds: { readonly maxEvents: number; readon
         if (first === undefined) break
         forget(...first)
       }
+    },
+    *all() {
+      yield* older
+      yield* newer
     },
     prune(nowMs, most) {
       let forgotten = 0

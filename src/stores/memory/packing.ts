@@ -88,6 +88,15 @@ export function packedEvents(text: string): number {
   return Number.parseInt(text.slice(text.indexOf('\n') + 1))
 }
 
+/** Their identities. */
+export function packedIds(text: string): readonly string[] {
+  // Only `packMessage` writes them.
+  return text
+    .split('\n')
+    .slice(2, -1)
+    .map((line) => JSON.parse(line) as string)
+}
+
 /** Whether this is one of them. */
 export function isPacked(text: string, id: string): boolean {
   return text.includes(`\n${narrow(JSON.stringify(id))}\n`)

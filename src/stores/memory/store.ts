@@ -2,6 +2,8 @@
  * The store in memory: for tests, for one process, and for those who can lose what a crash loses. Bounded: only settled
  * messages are evicted, and with an evicted one goes the knowledge that its events were seen before.
  */
+import { z } from 'zod'
+import { checkOptions, numberAboveZero } from '../../check-options.ts'
 import { mergeLatest } from '../../inbox/latest.ts'
 import { isLate } from '../../inbox/order.ts'
 import type {
@@ -15,41 +17,53 @@ import type {
   Store,
   StoredDeadLetter,
 } from '../../inbox/store.ts'
-import { requireAboveZero } from '../bounds.ts'
+import { daysAboveZero } from '../bounds.ts'
 import { createDueHeap } from './due-heap.ts'
 import { createKnownMessages, hasEvent, unpacked } from './known.ts'
+import { listEvents } from './listing.ts'
 import { enqueue, handOver, settle, unsettle, type Message, type Pending } from './message.ts'
 
 /** The bounds of a memory store. */
 export interface MemoryStoreOptions {
   /** Events that may be unsettled, and as many settled ones that are remembered as seen. Default 100,000. */
-  readonly maxEvents?: number
+  readonly maxEvents?: number | undefined
   /** Bytes of bodies that may be unsettled. Default 256 MiB. */
-  readonly maxBytes?: number
+  readonly maxBytes?: number | undefined
   /** Dead letters kept; the oldest goes first. Default 1,000. */
-  readonly maxDeadLetters?: number
+  readonly maxDeadLetters?: number | undefined
   /** How long a settled event is remembered as seen. Default 30 days. */
-  readonly dedupeDays?: number
+  readonly dedupeDays?: number | undefined
 }
 
 const DAY_MS = 86_400_000
 const FORGOTTEN_A_STEP = 1_000
 
+const boundsSchema = z.strictObject({
+  maxEvents: numberAboveZero(Infinity).default(100_000),
+  maxBytes: numberAboveZero(Infinity, 'bytes').default(256 * 1024 * 1024),
+  maxDeadLetters: numberAboveZero(Infinity).default(1_000),
+  dedupeDays: daysAboveZero.default(30),
+})
+
 /**
  * A store that lives as long as the process: a 204 promises only that. See `MemoryStoreOptions` for its bounds; when it is
- * full of unsettled events, callbacks are answered 503 and reported. Throws an `OptionsError` for a bound that is no
- * positive number.
+ * full of unsettled events, callbacks are answered 503 and reported. Throws an `OptionsError` for a bound that
+ * does not exist or is no positive number.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  const { maxEvents = 100_000, maxBytes = 256 * 1024 * 1024, maxDeadLetters = 1_000, dedupeDays = 30 } = options
-  requireAboveZero('memoryStore', { maxEvents, maxBytes, maxDeadLetters, dedupeDays })
+  const bounds = checkOptions(boundsSchema, options, 'memoryStore')
   return {
-    capabilities: { name: 'memory', durable: false, shared: false },
-    open: () => openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }),
+    capabilities: { name: 'memory', durable: false, shared: false, listsEvents: true },
+    open: () => openMemoryStore(bounds),
   }
 }
 
-function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Required<MemoryStoreOptions>): OpenStore {
+function openMemoryStore({
+  maxEvents,
+  maxBytes,
+  maxDeadLetters,
+  dedupeDays,
+}: z.output<typeof boundsSchema>): OpenStore {
   /** The latest time that a caller named: the store asks no clock of its own. */
   let latestNowMs = 0
   let tokens = 0
@@ -199,6 +213,7 @@ function openMemoryStore({ maxEvents, maxBytes, maxDeadLetters, dedupeDays }: Re
       const last = items.at(-1)
       return following.length > limit && last !== undefined ? { items, next: String(last.sequence) } : { items }
     },
+    events: (page) => listEvents({ known: known.all(), dead }, page),
     resolve(id, resolution, nowMs) {
       const letter = dead.get(id)
       if (letter === undefined) return false

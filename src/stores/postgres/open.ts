@@ -21,6 +21,7 @@ import { readLatestTime, type ToldTime } from './latest-time.ts'
 import { migrate, pending, type Migrated } from './migrate.ts'
 import { secretsOf } from './secrets.ts'
 import { createPruning, slackMsOf, type Retention } from './pruning.ts'
+import { createListing } from './listing.ts'
 import { createReading } from './reading.ts'
 import { createSettling } from './settling.ts'
 import { NOTIFY } from './statements/notify.ts'
@@ -160,6 +161,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
 
   return {
     ...createReading(engine),
+    ...createListing(engine),
     latestNowMs: told.atOpening,
     async admit(events, nowMs) {
       await told.tell(nowMs)

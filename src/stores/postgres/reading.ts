@@ -1,5 +1,5 @@
 /** What is asked of the database and changes nothing in it. */
-import { damagedRecord, readRecord, type EventRecord } from '../../inbox/record.ts'
+import { damagedRecord, LAST_TIME_MS, readRecord, type EventRecord } from '../../inbox/record.ts'
 import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../inbox/store.ts'
 import type { Engine } from './engine.ts'
 import { bytes, bytesOrNone, integer, text, truth, within, type Row } from './row.ts'
@@ -11,8 +11,6 @@ import { LATEST } from './statements/latest.ts'
 const MOST_FINALS = 64
 /** How many of the newest are looked through for one that can be read, where the newest cannot. */
 const MOST_UNREADABLE = 1_000
-/** What a `Date` can hold. */
-const LAST_TIME_MS = 8.64e15
 const CURSOR = /^(-?\d{1,19})\.(-?\d{1,19})$/
 /** Before all, whatever their time and number are. */
 const BEFORE_ALL = '-9223372036854775808'

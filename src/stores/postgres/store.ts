@@ -1,10 +1,9 @@
 /** The store on Postgres: one database for as many processes as there are. */
 import type { Pool } from 'pg'
-import { OptionsError } from '../../errors.ts'
 import type { Store } from '../../inbox/store.ts'
-import { requireAboveZero } from '../bounds.ts'
 import { migrationsText, type Migrated } from './migrate.ts'
-import { migrateOnce, openPostgres, pendingOnce, type Place, type Settings } from './open.ts'
+import { migrateOnce, openPostgres, pendingOnce } from './open.ts'
+import { checkMigrations, checkSettings } from './settings.ts'
 import type { PostgresContext } from './transactions.ts'
 
 export type { PostgresContext } from './transactions.ts'
@@ -13,48 +12,43 @@ export type { Migrated } from './migrate.ts'
 /** Where the database is: one of `pool` and `connectionString`. */
 export interface PostgresPlace {
   /** A pool of `pg` that the application has. It is neither configured nor ended by the store. */
-  readonly pool?: Pool
+  readonly pool?: Pool | undefined
   /** `postgres://user:password@host:5432/database?sslmode=...`; the store makes a pool of its own. */
-  readonly connectionString?: string
+  readonly connectionString?: string | undefined
   /** The schema of the tables. Default `messaging_webhooks`. */
-  readonly schema?: string
+  readonly schema?: string | undefined
 }
 
 /** The settings of a Postgres store. */
 export interface PostgresStoreOptions extends PostgresPlace {
   /** Gives handlers `context.transaction`, in which the event is settled too. Default `false`. */
-  readonly transactional?: boolean
+  readonly transactional?: boolean | undefined
   /** For the connection that listens for new work, where the other address leads to a pooler. Default the same address. */
-  readonly listenConnectionString?: string
+  readonly listenConnectionString?: string | undefined
   /** Connections of the store's own pool; with `transactional`, two fewer than this are for handlers. Default 10. */
-  readonly maxConnections?: number
+  readonly maxConnections?: number | undefined
   /** How long the payloads of settled events are kept. Default 7 days. */
-  readonly retentionDays?: number
+  readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
-  readonly deadLetterDays?: number
+  readonly deadLetterDays?: number | undefined
   /** How long a duplicate is recognised. Default 30 days. */
-  readonly dedupeDays?: number
+  readonly dedupeDays?: number | undefined
   /** How long to wait for a connection. Default 5,000 ms. */
-  readonly connectTimeoutMs?: number
+  readonly connectTimeoutMs?: number | undefined
   /** How long the server may work on a statement. Default 10,000 ms. */
-  readonly queryTimeoutMs?: number
+  readonly queryTimeoutMs?: number | undefined
   /** How long a statement may wait for a lock. Default 3,000 ms. */
-  readonly lockTimeoutMs?: number
+  readonly lockTimeoutMs?: number | undefined
   /** How often to look for work that nobody told of. Default 5,000 ms. */
-  readonly pollIntervalMs?: number
+  readonly pollIntervalMs?: number | undefined
   /** How often to prove that what others tell is heard. Default 60,000 ms. */
-  readonly probeIntervalMs?: number
+  readonly probeIntervalMs?: number | undefined
   /**
    * Whose clock says what is due and when a lease ends: the server's, or that of each receiver, for tests that advance a
    * clock. Default `server`.
    */
-  readonly clock?: 'server' | 'caller'
+  readonly clock?: 'server' | 'caller' | undefined
 }
-
-const DEFAULT_SCHEMA = 'messaging_webhooks'
-const LONGEST_NAME_BYTES = 63
-const FUNCTION_QUOTE = '$messaging_webhooks$'
-const CLOCKS = ['server', 'caller'] as const
 
 /**
  * A store in a Postgres database (12 or later) that processes on many machines share. Needs the optional peer dependency
@@ -65,12 +59,13 @@ const CLOCKS = ['server', 'caller'] as const
 export function postgresStore(options: PostgresStoreOptions & { readonly transactional: true }): Store<PostgresContext>
 export function postgresStore(options: PostgresStoreOptions): Store
 export function postgresStore(options: PostgresStoreOptions): Store<PostgresContext> {
-  const settings = settingsOf(options)
+  const settings = checkSettings(options, 'postgresStore')
   return {
     capabilities: {
       name: 'postgres',
       durable: true,
       shared: true,
+      listsEvents: true,
       ...(settings.transactional ? {} : { admitsAndClaims: true }),
     },
     open: (host) => openPostgres(settings, host),
@@ -82,7 +77,7 @@ export function postgresStore(options: PostgresStoreOptions): Store<PostgresCont
  * many there were and are. Rejects as opening a store does.
  */
 export async function migratePostgres(place: PostgresPlace): Promise<Migrated> {
-  const { schema, ...where } = settingsOf(place)
+  const { schema, ...where } = checkSettings(place, 'migratePostgres')
   return migrateOnce(where, schema)
 }
 
@@ -91,7 +86,7 @@ export async function migratePostgres(place: PostgresPlace): Promise<Migrated> {
  * not there), `to` how many this package knows. Rejects as opening a store does.
  */
 export async function pendingPostgresMigrations(place: PostgresPlace): Promise<Migrated> {
-  const { schema, ...where } = settingsOf(place)
+  const { schema, ...where } = checkSettings(place, 'pendingPostgresMigrations')
   return pendingOnce(where, schema)
 }
 
@@ -99,46 +94,9 @@ export async function pendingPostgresMigrations(place: PostgresPlace): Promise<M
  * The migrations as text, one transaction, for whoever reviews and applies them: all, or those that follow after version
  * `from`. Throws an `OptionsError` for a schema that cannot be one.
  */
-export function postgresMigrations(options: { readonly schema?: string; readonly from?: number } = {}): string {
-  const { schema = DEFAULT_SCHEMA, from = 0 } = options
-  checkSchema(schema)
+export function postgresMigrations(
+  options: { readonly schema?: string | undefined; readonly from?: number | undefined } = {},
+): string {
+  const { schema, from } = checkMigrations(options)
   return migrationsText(schema, from)
-}
-
-function settingsOf(options: PostgresStoreOptions): Settings {
-  const {
-    pool,
-    connectionString,
-    listenConnectionString,
-    schema = DEFAULT_SCHEMA,
-    transactional = false,
-    maxConnections = 10,
-    retentionDays = 7,
-    deadLetterDays = 30,
-    dedupeDays = 30,
-    connectTimeoutMs = 5_000,
-    queryTimeoutMs = 10_000,
-    lockTimeoutMs = 3_000,
-    pollIntervalMs = 5_000,
-    probeIntervalMs = 60_000,
-    clock = 'server',
-  } = options
-  if ((pool === undefined) === (connectionString === undefined))
-    throw new OptionsError('postgresStore: give either `pool` or `connectionString`.')
-  if (connectionString === '') throw new OptionsError('postgresStore: connectionString is empty.')
-  checkSchema(schema)
-  const retention = { retentionDays, deadLetterDays, dedupeDays }
-  const limits = { connectTimeoutMs, queryTimeoutMs, lockTimeoutMs }
-  requireAboveZero('postgresStore', { ...retention, ...limits, pollIntervalMs, probeIntervalMs, maxConnections })
-  if (!CLOCKS.includes(clock)) throw new OptionsError(`postgresStore: clock must be one of ${CLOCKS.join(', ')}.`)
-  const place: Place = { pool, connectionString, listenConnectionString, maxConnections, limits }
-  return { ...place, schema, transactional, pollIntervalMs, probeIntervalMs, retention, clock }
-}
-
-/** Postgres would cut a longer name, and two schemas would be one. */
-function checkSchema(schema: string): void {
-  if (schema.includes(FUNCTION_QUOTE))
-    throw new OptionsError(`postgresStore: schema must not contain ${FUNCTION_QUOTE}, which ends a function's text.`)
-  if (schema === '' || schema.includes('\0') || Buffer.byteLength(schema) > LONGEST_NAME_BYTES)
-    throw new OptionsError(`postgresStore: schema must be a name of 1 to ${LONGEST_NAME_BYTES} bytes.`)
 }

@@ -8,6 +8,7 @@ import { createClaiming } from './claiming.ts'
 import type { Adapter } from './clients/connection.ts'
 import { createDamageReports } from './damage.ts'
 import type { Engine, Retention } from './engine.ts'
+import { createListing } from './listing.ts'
 import { createPartitions } from './partitions.ts'
 import { evictionProblem } from './policy.ts'
 import { createPruning } from './pruning.ts'
@@ -93,6 +94,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       claim: createClaiming(engine, unanswered, settling.settle),
       ...settling,
       ...createReading(engine),
+      ...createListing(engine),
       prune: createPruning(engine),
       close: closeAll,
     }

@@ -1,6 +1,6 @@
 /** What is asked of the store and changes nothing in it. */
 import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../inbox/store.ts'
-import { readRecord } from '../../inbox/record.ts'
+import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
 import { decodeDead } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { bytes, integer, list, text } from './replies.ts'
@@ -82,9 +82,6 @@ function placeOf(after: string): readonly [score: string, id: string] {
   const end = after.indexOf(':')
   return [after.slice(0, end), after.slice(end + 1)]
 }
-
-/** What a `Date` can hold. */
-const LAST_TIME_MS = 8.64e15
 
 /** Of a score that somebody else may have set: `inf` is one. */
 function timeOf(score: string): number {

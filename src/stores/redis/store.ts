@@ -1,7 +1,8 @@
 /** The store on a Redis that several machines share. */
-import { OptionsError } from '../../errors.ts'
+import { z } from 'zod'
+import { checkOptions, numberFrom, wholeNumberFrom } from '../../check-options.ts'
 import type { Store } from '../../inbox/store.ts'
-import { requireAboveZero } from '../bounds.ts'
+import { daysAboveZero, LONGEST_DAYS, millisecondsAboveZero } from '../bounds.ts'
 import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
 import { openRedis } from './open.ts'
 
@@ -15,26 +16,44 @@ export interface RedisStoreOptions {
    */
   readonly client: RedisClient
   /** A second client, for nothing but listening: work that another process took in is then known at once. Default none. */
-  readonly subscriber?: RedisClient
+  readonly subscriber?: RedisClient | undefined
   /** What all keys begin with; without braces. Default `messaging-webhooks`. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /** Parts that the keys are spread over, each in one slot of a cluster; cannot be changed later. Default 16. */
-  readonly partitions?: number
+  readonly partitions?: number | undefined
   /** How long the payloads of settled events are kept, for whoever looks into Redis; 0 for not at all. Default 1 day. */
-  readonly retentionDays?: number
+  readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
-  readonly deadLetterDays?: number
+  readonly deadLetterDays?: number | undefined
   /** How long a duplicate is recognised. Default 30 days. */
-  readonly dedupeDays?: number
+  readonly dedupeDays?: number | undefined
   /** How long to wait for an answer or for the connection; less than the receiver’s `storeTimeoutMs`. Default 4,000 ms. */
-  readonly commandTimeoutMs?: number
+  readonly commandTimeoutMs?: number | undefined
   /** How often to look for work that nobody announced. Default 250 ms. */
-  readonly pollIntervalMs?: number
+  readonly pollIntervalMs?: number | undefined
 }
 
 const DAY_MS = 86_400_000
 /** Of a cluster. */
 const SLOTS = 16_384
+
+const settingsSchema = z.strictObject({
+  // What kind of client it is, the adapters know.
+  client: z.unknown().optional(),
+  subscriber: z.unknown().optional(),
+  prefix: z
+    .custom<string>(
+      (value) => typeof value === 'string' && /^[^{}]+$/.test(value),
+      'expected a text without braces, which would decide over the slot',
+    )
+    .default('messaging-webhooks'),
+  partitions: wholeNumberFrom(1, SLOTS).default(16),
+  retentionDays: numberFrom(0, LONGEST_DAYS, 'days').default(1),
+  deadLetterDays: daysAboveZero.default(30),
+  dedupeDays: daysAboveZero.default(30),
+  commandTimeoutMs: millisecondsAboveZero.default(4_000),
+  pollIntervalMs: millisecondsAboveZero.default(250),
+})
 
 /**
  * A store on Redis 6.2 or later, or what speaks like it, alone or as a cluster. What a 204 promises is what the server does:
@@ -43,24 +62,9 @@ const SLOTS = 16_384
  * `store_slow` or `store_failed` where it cannot be reached.
  */
 export function redisStore(options: RedisStoreOptions): Store {
-  const {
-    client,
-    subscriber,
-    prefix = 'messaging-webhooks',
-    partitions = 16,
-    retentionDays = 1,
-    deadLetterDays = 30,
-    dedupeDays = 30,
-    commandTimeoutMs = 4_000,
-    pollIntervalMs = 250,
-  } = options
-  if (prefix === '' || /[{}]/.test(prefix))
-    throw new OptionsError('redisStore: prefix is empty or has a brace in it, which would decide over the slot.')
-  requireAboveZero('redisStore', { deadLetterDays, dedupeDays, commandTimeoutMs, pollIntervalMs })
-  if (!(retentionDays >= 0))
-    throw new OptionsError(`redisStore: retentionDays is ${String(retentionDays)}; expected a number of at least 0.`)
-  if (!Number.isInteger(partitions) || partitions < 1 || partitions > SLOTS)
-    throw new OptionsError(`redisStore: partitions is ${String(partitions)}; expected a whole number from 1 to 16,384.`)
+  const checked = checkOptions(settingsSchema, options, 'redisStore')
+  const { prefix, partitions, retentionDays, deadLetterDays, dedupeDays, commandTimeoutMs, pollIntervalMs } = checked
+  const { client, subscriber } = checked
   const settings = {
     client: adapterOf(client, 'client'),
     subscriber: subscriber === undefined ? undefined : adapterOf(subscriber, 'subscriber'),
@@ -86,4 +90,5 @@ const REDIS_CAPABILITIES = {
   shared: true,
   ownClock: true,
   admitsAndClaims: true,
+  listsEvents: true,
 } as const

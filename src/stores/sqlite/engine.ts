@@ -1,17 +1,27 @@
 /** The store contract on one SQLite connection, synchronously; store.ts decides in which thread it runs. */
 import type { MessagingWebhooksError } from '../../errors.ts'
-import type { Admission, ClaimRequest, ClaimResult, OpenStore, Settlement } from '../../inbox/store.ts'
+import type {
+  Admission,
+  ClaimRequest,
+  ClaimResult,
+  EventsPage,
+  OpenStore,
+  Page,
+  Settlement,
+  StoredEvent,
+} from '../../inbox/store.ts'
 import { createAdmission } from './admission.ts'
 import { createClaiming } from './claiming.ts'
 import { createDamageControl } from './damage.ts'
 import type { Database } from './database.ts'
 import type { Holders } from './holders.ts'
 import type { EncodedEvent } from './packing.ts'
+import { createListing } from './listing.ts'
 import { createPruning, type Retention } from './pruning.ts'
 import type { AdmittedAndLeased } from './protocol.ts'
 import { createReading } from './reading.ts'
 import { createSettling } from './settling.ts'
-import { createTakingBack } from './taking-back.ts'
+import { createTakingBack, type TakingBack } from './taking-back.ts'
 
 /** The verbs of the contract, each one transaction. */
 export function createEngine(options: {
@@ -29,8 +39,9 @@ export function createEngine(options: {
     claim: createClaiming(database, () => holders.own, damage),
     ...createSettling(database),
     ...createReading(database, damage),
+    ...createListing(database),
     prune: createPruning(database, retention, damage),
-    takeBack: createTakingBack(database),
+    ...createTakingBack(database, holders),
     hold: holders.hold,
     close() {
       try {
@@ -43,15 +54,14 @@ export function createEngine(options: {
 }
 
 /** The contract without promises, and with events as they go into the file. */
-export interface SyncStore extends Omit<OpenStore, 'admit' | 'admitAndClaim'> {
+export interface SyncStore extends Omit<OpenStore, 'admit' | 'admitAndClaim' | 'events'>, TakingBack {
   admit(events: readonly EncodedEvent[], nowMs: number): readonly Admission[]
   /** Whoever asks has the records and bodies. */
   admitAndClaim(events: readonly EncodedEvent[], request: ClaimRequest): AdmittedAndLeased
   claim(request: ClaimRequest): ClaimResult
   settle(settlements: readonly Settlement[], nowMs: number): readonly boolean[]
+  events(page: EventsPage): Page<StoredEvent>
   prune(nowMs: number): number
-  /** These events were leased, and the answer did not arrive: nobody runs them. */
-  takeBack(ids: readonly string[], nowMs: number): void
   /** From now on leases are held under this name, which others can see to be alive. */
   hold(name: string): void
   close(): void

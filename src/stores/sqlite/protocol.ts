@@ -18,11 +18,13 @@ export type Verb =
   | 'settle'
   | 'latest'
   | 'deadLetters'
+  | 'events'
   | 'resolve'
   | 'prune'
   | 'counts'
   | 'hold'
   | 'takeBack'
+  | 'takeBackAllBut'
   | 'close'
 
 /** What one transaction can hold together. */

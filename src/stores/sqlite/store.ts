@@ -1,7 +1,9 @@
 /** The store on one SQLite file: the durable default of a single machine. */
+import { z } from 'zod'
+import { checkOptions, textOf } from '../../check-options.ts'
 import { OptionsError } from '../../errors.ts'
 import type { Store } from '../../inbox/store.ts'
-import { requireAboveZero } from '../bounds.ts'
+import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
 import { canShare } from './database.ts'
 import { openInThread } from './thread.ts'
 
@@ -10,21 +12,28 @@ export interface SqliteStoreOptions {
   /** The database file; created where it does not exist. Files and folders that begin with its name belong to it. */
   readonly path: string
   /** How long the payloads of settled events are kept. Default 7 days. */
-  readonly retentionDays?: number
+  readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
-  readonly deadLetterDays?: number
+  readonly deadLetterDays?: number | undefined
   /** How long a duplicate is recognised. Default 30 days. */
-  readonly dedupeDays?: number
+  readonly dedupeDays?: number | undefined
   /**
    * `FULL`: a 204 means that the event is on the disk. `NORMAL` may lose the last moments with the power, `OFF` more; a
    * crash of the process alone loses nothing with either. Default `FULL`.
    */
-  readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF'
+  readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF' | undefined
   /** How long to wait for another process that is writing. Default 5,000 ms. */
-  readonly busyTimeoutMs?: number
+  readonly busyTimeoutMs?: number | undefined
 }
 
-const SYNCHRONOUS = ['FULL', 'NORMAL', 'OFF'] as const
+const settingsSchema = z.strictObject({
+  path: textOf('the path of a file'),
+  retentionDays: daysAboveZero.default(7),
+  deadLetterDays: daysAboveZero.default(30),
+  dedupeDays: daysAboveZero.default(30),
+  synchronous: z.enum(['FULL', 'NORMAL', 'OFF']).default('FULL'),
+  busyTimeoutMs: millisecondsAboveZero.default(5_000),
+})
 
 /**
  * A store on an SQLite file, with Node's own `node:sqlite` (22.13 and later; opening it elsewhere fails with
@@ -33,22 +42,20 @@ const SYNCHRONOUS = ['FULL', 'NORMAL', 'OFF'] as const
  * (`store_locked`). Throws an `OptionsError` for a setting that cannot work.
  */
 export function sqliteStore(options: string | SqliteStoreOptions): Store {
-  const {
-    path,
-    retentionDays = 7,
-    deadLetterDays = 30,
-    dedupeDays = 30,
-    synchronous = 'FULL',
-    busyTimeoutMs = 5_000,
-  } = typeof options === 'string' ? { path: options } : options
-  if (path === '') throw new OptionsError('sqliteStore: path is empty; expected a file name.')
+  const given = typeof options === 'string' ? { path: options } : options
+  const settings = checkOptions(settingsSchema, given, 'sqliteStore')
+  const { path, retentionDays, deadLetterDays, dedupeDays, synchronous, busyTimeoutMs } = settings
   if (path === ':memory:') throw new OptionsError('sqliteStore: path is ":memory:"; use memoryStore() for that.')
-  if (!SYNCHRONOUS.includes(synchronous))
-    throw new OptionsError(`sqliteStore: synchronous must be one of ${SYNCHRONOUS.join(', ')}.`)
-  requireAboveZero('sqliteStore', { retentionDays, deadLetterDays, dedupeDays, busyTimeoutMs })
   const shared = canShare(process.versions['sqlite'] ?? '0')
   return {
-    capabilities: { name: 'sqlite', durable: true, shared, admitsAndClaims: true, spoolFolder: `${path}-spool` },
+    capabilities: {
+      name: 'sqlite',
+      durable: true,
+      shared,
+      admitsAndClaims: true,
+      listsEvents: true,
+      spoolFolder: `${path}-spool`,
+    },
     open: ({ onWork, report = () => {} }) =>
       openInThread(
         {

@@ -5,7 +5,16 @@
  * as group commit on the main thread did, at 0.5 to 0.7 of its p99; the event loop's p99 delay fell to about a tenth.
  */
 import { MessagingWebhooksError } from '../../errors.ts'
-import type { Admission, Claim, ClaimResult, NewEvent, OpenStore, Page, StoredDeadLetter } from '../../inbox/store.ts'
+import type {
+  Admission,
+  Claim,
+  ClaimResult,
+  NewEvent,
+  OpenStore,
+  Page,
+  StoredDeadLetter,
+  StoredEvent,
+} from '../../inbox/store.ts'
 import { startCalls, type Calls, type CallsHost } from './calls.ts'
 import { packEvents } from './packing.ts'
 import type { AdmittedAndLeased, WorkerSettings } from './protocol.ts'
@@ -18,6 +27,8 @@ export async function openInThread(settings: WorkerSettings, host: CallsHost): P
   const latestNowMs = calls.opened
   const life = await showLife(settings.holdersFolder)
 
+  /** A claim was lost with the thread, and nobody knows what it leased. */
+  let hasLostClaim = false
   /** Of admissions that leased, and whose answer was lost with the thread. */
   let lost: readonly { readonly ids: readonly string[]; readonly nowMs: number }[] = []
 
@@ -87,14 +98,29 @@ export async function openInThread(settings: WorkerSettings, host: CallsHost): P
       }
     },
     async claim(request) {
-      const { claims, nextDueMs } = await ask<ClaimResult>('claim', [request])
-      return { claims: claims.map(withBuffer), nextDueMs }
+      const asked = calls
+      try {
+        if (hasLostClaim && life !== undefined) {
+          // What is leased and not in hand is what that claim had.
+          await ask('takeBackAllBut', [request.exclude, life.name, request.nowMs])
+          hasLostClaim = false
+        }
+        const { claims, nextDueMs } = await ask<ClaimResult>('claim', [request])
+        return { claims: claims.map(withBuffer), nextDueMs }
+      } catch (error) {
+        if (!asked.alive) hasLostClaim = true
+        throw error
+      }
     },
     settle: (settlements, nowMs, lazily = false) => (lazily ? askLazily : ask)('settle', [settlements, nowMs]),
     latest: (messageKey) => ask('latest', [messageKey]),
     async deadLetters(page) {
       const { items, ...rest } = await ask<Page<StoredDeadLetter>>('deadLetters', [page])
       return { items: items.map(withBuffer), ...rest }
+    },
+    async events(page) {
+      const { items, ...rest } = await ask<Page<StoredEvent>>('events', [page])
+      return { items: items.map((item) => ({ ...item, raw: item.raw && asBuffer(item.raw) })), ...rest }
     },
     resolve: (id, resolution, nowMs) => ask('resolve', [id, resolution, nowMs]),
     prune: (nowMs) => ask('prune', [nowMs]),
@@ -116,8 +142,11 @@ export async function openInThread(settings: WorkerSettings, host: CallsHost): P
 
 /** A Buffer comes out of another thread as a plain Uint8Array. */
 function withBuffer<T extends { readonly raw: Buffer }>(kept: T): T {
-  const { buffer, byteOffset, byteLength } = kept.raw
-  return { ...kept, raw: Buffer.from(buffer, byteOffset, byteLength) }
+  return { ...kept, raw: asBuffer(kept.raw) }
+}
+
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
 }
 
 function claimsOf(

@@ -8,13 +8,14 @@ import type { FaultName } from '../../../src/emulator/faults/faults.ts'
 import { makeCertificate } from '../../support/certificate.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../../support/receiving.ts'
 import { NOW_MS, outgoing, PATIENCE_MS, sending } from './playing.ts'
+import { titleWith } from '../../support/skipping.ts'
 
 vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 
 const certificate = makeCertificate()
 // Where tests must all run, a tool that is absent turns them red.
 const isSkipped = certificate === undefined && process.env['CI'] !== 'true'
-if (isSkipped) console.log('The tests over TLS are skipped: there is no openssl.')
+const missing = isSkipped ? 'no openssl' : undefined
 
 async function receivingSecurely() {
   const receiver = createReceiver({
@@ -33,7 +34,7 @@ async function receivingSecurely() {
   return { receiver, url: `https://127.0.0.1:${port}/` }
 }
 
-test.skipIf(isSkipped)('are taken where the certificate is trusted', async () => {
+test.skipIf(isSkipped)(titleWith(missing, 'are taken where the certificate is trusted'), async () => {
   const { receiver, url } = await receivingSecurely()
   const { sender } = sending({ ca: certificate?.cert })
   expect(await sender.send(outgoing(url, callback.smsDelivery()))).toMatchObject([
@@ -42,7 +43,7 @@ test.skipIf(isSkipped)('are taken where the certificate is trusted', async () =>
   expect(await receiver.stats()).toMatchObject({ taken: 1 })
 })
 
-test.skipIf(isSkipped)('are not sent where it is not', async () => {
+test.skipIf(isSkipped)(titleWith(missing, 'are not sent where it is not'), async () => {
   const { receiver, url } = await receivingSecurely()
   const { sender } = sending()
   const [delivery] = await sender.send(outgoing(url, callback.smsDelivery()))

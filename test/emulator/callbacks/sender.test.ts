@@ -15,7 +15,7 @@ const NOW_SECONDS = Math.floor(NOW_MS / 1_000)
 test('posts the payload with the authKey at top level and a signature over the exact bytes', async () => {
   const { url, seen } = await serving()
   const { sender, deliveries } = sending()
-  const payload = callback.chatApp({ note: 'Grüße 🎉' })
+  const payload = { ...callback.chatApp(), note: 'Grüße 🎉' }
   const sent = await sender.send(outgoing(`${url}callbacks/status?shop=1`, payload))
   expect(seen).toHaveLength(1)
   const [request] = seen

@@ -39,8 +39,8 @@ export interface InstanceAnswer {
   /** What `onError` heard, and `start: …` for what `start()` rejected with. */
   readonly codes?: readonly string[]
   readonly drained?: boolean
-  readonly unsettled?: number
-  readonly deadLetters?: number
+  readonly unsettled?: number | undefined
+  readonly deadLetters?: number | undefined
 }
 
 export interface Instance {

@@ -25,7 +25,6 @@ export function onEachEngine(
     const engine = ENGINES[name]
     const missing = engine.missing()
     if (missing !== undefined && process.env['CI'] !== 'true') {
-      console.warn(`Skipped, because ${missing}: ${title}`)
       test.skip(`${name}: ${title} (${missing})`)
       continue
     }

@@ -8,6 +8,7 @@ import { postgresPrograms, startPostgres, type PostgresServer } from '../../supp
 import { storeOf } from '../../support/servers/store-spec.ts'
 import { post, receiving } from '../../support/receiving.ts'
 import { temporaryFolder } from './cluster.ts'
+import { titleWith } from '../../support/skipping.ts'
 
 const PATIENT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
@@ -20,7 +21,6 @@ function whyNo(): string | undefined {
 }
 
 const reason = whyNo()
-if (reason !== undefined) console.warn(`Skipped, because ${reason}: Postgres over TLS`)
 
 const ending: (() => Promise<void>)[] = []
 let server: PostgresServer
@@ -50,24 +50,32 @@ const WORKING = [
   ['verify-full, with the certificate', () => `?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate)}`],
 ] as const
 
-test.skipIf(reason !== undefined).each(WORKING)('sslmode %s is taken', PATIENT, async (name, query) => {
-  const store = await storeOf({ engine: 'postgres', url: server.url({ query: query() }), name: 'tls' })
-  const { receiver, url, errors } = await receiving({ store })
-  const handled: string[] = []
-  receiver.on('message.delivered', ({ messageId }) => void handled.push(messageId))
-  await receiver.start()
-  expect((await post(url, callback.smsDelivery({ messageId: name }))).status).toBe(204)
-  await expect.poll(() => handled, POLL).toEqual([name])
-  expect(errors).toEqual([])
-})
+test.skipIf(reason !== undefined).each(WORKING)(
+  titleWith(reason, 'sslmode %s is taken'),
+  PATIENT,
+  async (name, query) => {
+    const store = await storeOf({ engine: 'postgres', url: server.url({ query: query() }), name: 'tls' })
+    const { receiver, url, errors } = await receiving({ store })
+    const handled: string[] = []
+    receiver.on('message.delivered', ({ messageId }) => void handled.push(messageId))
+    await receiver.start()
+    expect((await post(url, callback.smsDelivery({ messageId: name }))).status).toBe(204)
+    await expect.poll(() => handled, POLL).toEqual([name])
+    expect(errors).toEqual([])
+  },
+)
 
 const REFUSED = [
   ['disable, which the server refuses', '?sslmode=disable'],
   ['verify-full, for nobody vouches for the certificate', '?sslmode=verify-full'],
 ] as const
 
-test.skipIf(reason !== undefined).each(REFUSED)('sslmode %s, is refused', PATIENT, async (_, query) => {
-  const store = await storeOf({ engine: 'postgres', url: server.url({ query }), name: 'tls' })
-  const { receiver } = await receiving({ store })
-  await expect(receiver.start()).rejects.toMatchObject({ code: 'store_failed' })
-})
+test.skipIf(reason !== undefined).each(REFUSED)(
+  titleWith(reason, 'sslmode %s, is refused'),
+  PATIENT,
+  async (_, query) => {
+    const store = await storeOf({ engine: 'postgres', url: server.url({ query }), name: 'tls' })
+    const { receiver } = await receiving({ store })
+    await expect(receiver.start()).rejects.toMatchObject({ code: 'store_failed' })
+  },
+)

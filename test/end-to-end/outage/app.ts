@@ -29,7 +29,7 @@ export interface AppAnswer {
   readonly codes?: readonly string[]
   readonly longestLoopDelayMs?: number
   readonly drained?: boolean
-  readonly unsettled?: number
+  readonly unsettled?: number | undefined
 }
 
 export interface App {

@@ -20,7 +20,7 @@ test.each(['throws', 'hangs', 'is late'] as const)(
     })
     const answers = ledger()
     const load = startLoad(app.url, answers, { clients: 4 })
-    await expect.poll(() => answers.taken.size, { timeout: 10_000 }).toBeGreaterThan(100)
+    await expect.poll(() => answers.taken.size, { timeout: 30_000 }).toBeGreaterThan(100)
     await app.ask(fault)
     const before = answers.taken.size
     // Long enough for a first wait, and for looks at a store that is still away.

@@ -20,7 +20,7 @@ test(
     const app = await startApp({ database, log, storeTimeoutMs: STORE_TIMEOUT_MS })
     const answers = ledger()
     const load = startLoad(app.url, answers)
-    await expect.poll(() => answers.taken.size, { timeout: 10_000 }).toBeGreaterThan(100)
+    await expect.poll(() => answers.taken.size, { timeout: 30_000 }).toBeGreaterThan(100)
 
     const other = new DatabaseSync(database)
     other.exec('PRAGMA busy_timeout = 10000; BEGIN IMMEDIATE')

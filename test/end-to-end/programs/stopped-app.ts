@@ -13,6 +13,10 @@ export interface StoppedAppSettings {
   readonly options: Omit<CloseOnOptions, 'afterwards'>
   /** Holds the process, as an app's database pool does. */
   readonly heldOpen?: boolean
+  /** The log of an app whose losses are the test is nobody's business. */
+  readonly silent?: boolean
+  /** What the app has set `process.exitCode` to. */
+  readonly exitCode?: number
 }
 
 // The test writes it, and the type is the one that it writes.
@@ -21,6 +25,7 @@ const { folder, handlerMs } = settings
 const log = openSync(`${folder}/handlers.log`, 'a')
 const receiver = createReceiver({
   credentials: { authKey: settings.authKey },
+  ...(settings.silent === true ? { logger: false } : {}),
   store: settings.store === 'sqlite' ? sqliteStore(`${folder}/inbox.db`) : memoryStore(),
 })
 receiver.onAny(async (event) => {
@@ -35,6 +40,7 @@ const server = http.createServer((request, response) => {
 })
 const status = receiver.middleware('status')
 server.keepAliveTimeout = 75_000
+if (settings.exitCode !== undefined) process.exitCode = settings.exitCode
 if (settings.heldOpen === true) setInterval(() => {}, 60_000)
 receiver.closeOn(['SIGTERM', 'SIGINT'], server, {
   ...settings.options,

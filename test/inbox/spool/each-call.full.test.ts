@@ -11,6 +11,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { whyNoStrace } from '../../end-to-end/strace.ts'
 import { crashed, drainAll, event, nameOf, spooling } from './spooling.ts'
+import { titleWith } from '../../support/skipping.ts'
 
 const WHOLE = process.env['EVERY_CALL'] !== undefined
 const PATIENT = { timeout: WHOLE ? 1_800_000 : 180_000 }
@@ -70,7 +71,7 @@ async function deadFolder(): Promise<string> {
 async function threadOf(pid: number, name: string): Promise<string> {
   const tasks = `/proc/${pid}/task`
   const find = () => readdirSync(tasks).find((id) => readFileSync(join(tasks, id, 'comm'), 'utf8').trim() === name)
-  await expect.poll(find, { timeout: 10_000 }).toBeDefined()
+  await expect.poll(find, { timeout: 30_000 }).toBeDefined()
   return find() ?? ''
 }
 
@@ -161,15 +162,16 @@ const SAMPLE: readonly Fault[] = [
 ]
 
 const missing = process.env['CI'] === 'true' ? undefined : whyNoStrace()
-const title = `what was acknowledged is found${missing === undefined ? '' : ` (skipped: ${missing})`}`
 
-describe.skipIf(missing !== undefined)(title, () => {
-  test.skipIf(WHOLE)('where one call or another fails', PATIENT, async () => {
+function testSample(): void {
+  test('where one call or another fails', PATIENT, async () => {
     const model = await deadFolder()
     for (const fault of SAMPLE) expect(await holdsUnder(model, fault), `${JSON.stringify(fault)} was hit`).toBe(true)
   })
+}
 
-  test.skipIf(!WHOLE).each(Object.entries({ ...OF_FILES, ...OF_SOCKETS }))(
+function testEveryCall(): void {
+  test.each(Object.entries({ ...OF_FILES, ...OF_SOCKETS }))(
     'wherever %s fails, until there is no such call left',
     PATIENT,
     async (call, errors) => {
@@ -183,4 +185,9 @@ describe.skipIf(missing !== undefined)(title, () => {
       expect(runs).toBeGreaterThan(0)
     },
   )
-})
+}
+
+describe.skipIf(missing !== undefined)(
+  titleWith(missing, 'what was acknowledged is found'),
+  WHOLE ? testEveryCall : testSample,
+)

@@ -39,7 +39,6 @@ function onDisk(kind: Disk, name: string, work: (mountDisk: (bytes: number) => s
   const reason = whyNo(kind)
   if (reason === undefined) test(`${kind}: ${name}`, () => work((bytes) => mounted(kind, bytes)))
   else {
-    console.warn(`Skipped on ${kind}, because ${reason}: ${name}`)
     test.skip(`${kind}: ${name} (${reason})`)
   }
 }

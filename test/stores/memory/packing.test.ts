@@ -29,7 +29,7 @@ const FULL: Required<EventRecord> = {
     status: 'expired',
     statusCode: 17,
     scheduled: false,
-    failure: { kind: 'transient', resend: true, reason: 'weg für heute' },
+    failure: { kind: 'transient', resend: true, cause: 'expired', reason: 'weg für heute', code: '17' },
   },
 }
 const BARE: EventRecord = {

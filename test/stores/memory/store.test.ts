@@ -211,5 +211,5 @@ describe('bounds', () => {
 })
 
 test('what it says of itself is true', () => {
-  expect(memoryStore().capabilities).toEqual({ name: 'memory', durable: false, shared: false })
+  expect(memoryStore().capabilities).toEqual({ name: 'memory', durable: false, shared: false, listsEvents: true })
 })

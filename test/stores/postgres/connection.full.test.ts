@@ -304,9 +304,11 @@ test('without pg the error names the command that installs it', PATIENT, async (
 test('settings that cannot work are refused with a word', () => {
   const connectionString = 'postgres://127.0.0.1/test'
   expect(() => postgresStore({})).toThrow(/either `pool` or `connectionString`/)
-  expect(() => postgresStore({ connectionString: '' })).toThrow(/connectionString is empty/)
+  expect(() => postgresStore({ connectionString: '' })).toThrow(/connectionString is an empty text/)
   expect(() => postgresStore({ connectionString, schema: '' })).toThrow(/schema/)
   expect(() => postgresStore({ connectionString, schema: 'ü'.repeat(32) })).toThrow(/63 bytes/)
-  expect(() => postgresStore({ connectionString, retentionDays: 0 })).toThrow(/retentionDays is 0/)
+  expect(() => postgresStore({ connectionString, retentionDays: 0 })).toThrow(
+    /retentionDays is 0; expected a number of days above 0/,
+  )
   expect(() => postgresStore({ connectionString, maxConnections: Number.NaN })).toThrow(/maxConnections is NaN/)
 })

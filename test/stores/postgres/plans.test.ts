@@ -52,4 +52,36 @@ describePostgres('plans', () => {
     }
     expect(await readsOfOneRound()).toBeLessThan(2 * whenEmpty + 10 * BATCH)
   })
+
+  test('a page of events reads about as much as it shows, and not the table', PATIENT, async () => {
+    const schema = freshSchema()
+    const pool = new pg.Pool({ connectionString: POSTGRES_URL, max: 1 })
+    onTestFinished(() => pool.end())
+    const open = await postgresStore({ pool, schema }).open({ onWork() {}, claims: false })
+    onTestFinished(() => open.close())
+    for (let admitted = 0; admitted < BACKLOG; admitted += 100) {
+      const events = Array.from({ length: 100 }, (_, index) => eventOf(`backlog ${admitted + index}`))
+      await open.admit(events, Date.now())
+    }
+    // Half of them without their bytes, as after their retention.
+    await pool.query(`UPDATE "${schema}".events SET raw = NULL WHERE message % 2 = 0`)
+    await pool.query(`VACUUM ANALYZE "${schema}".events, "${schema}".waiting, "${schema}".dead_letters`)
+
+    async function reads(): Promise<number> {
+      await pool.query('SELECT pg_stat_force_next_flush()')
+      const { rows } = await pool.query<{ reads: string }>(
+        `SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) AS reads FROM pg_stat_user_tables WHERE schemaname = '${schema}'`,
+      )
+      return Number(rows[0]?.reads)
+    }
+
+    let after: string | undefined
+    for (let page = 0; page < 3; page += 1) {
+      const before = await reads()
+      const found = await open.events?.({ after, limit: 20 })
+      expect(found?.items).toHaveLength(20)
+      after = found?.next
+      expect((await reads()) - before).toBeLessThan(BACKLOG / 10)
+    }
+  })
 })

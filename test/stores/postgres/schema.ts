@@ -2,6 +2,7 @@
 import pg from 'pg'
 import { afterAll, describe, onTestFinished } from 'vitest'
 import { postgresPrograms, startPostgres } from '../../support/servers/postgres.ts'
+import { titleWith } from '../../support/skipping.ts'
 
 const USUAL_URL = 'postgres://postgres@127.0.0.1:5432/test'
 const PATIENCE_MS = 20_000
@@ -39,14 +40,16 @@ const { url, missing } = await findServer()
 if (missing !== undefined) {
   const said = `No Postgres server answers (${missing}): its tests cannot run. POSTGRES_URL may name one.`
   if (process.env['CI'] === 'true') throw new Error(said)
-  console.warn(said)
 }
 
 export const POSTGRES_URL = url
 
 /** Groups tests that need the server; skipped by name where it cannot be reached, and a failure with CI=true. */
 export function describePostgres(name: string, tests: () => void): void {
-  describe.skipIf(missing !== undefined)(missing === undefined ? name : `${name} (no Postgres server)`, tests)
+  describe.skipIf(missing !== undefined)(
+    titleWith(missing === undefined ? undefined : 'no Postgres server', name),
+    tests,
+  )
 }
 
 let schemas = 0

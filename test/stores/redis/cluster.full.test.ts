@@ -4,11 +4,11 @@ import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { describe, expect, test } from 'vitest'
 import { handOverAll, sample } from '../../../src/store-conformance/samples.ts'
 import { useCluster } from './own-cluster.ts'
-import { CLIENTS, clusterClientFor, freshPrefix, opened, skipsWithoutRedis, toldStore } from './own-redis.ts'
+import { CLIENTS, clusterClientFor, freshPrefix, opened, describeRedis, toldStore } from './own-redis.ts'
 
 const MANY = 300
 
-describe.skipIf(skipsWithoutRedis())('on a cluster', () => {
+describeRedis('on a cluster', () => {
   const nodes = useCluster()
 
   describe.each(CLIENTS)('with the client %s', (name) => {
@@ -24,7 +24,14 @@ describe.skipIf(skipsWithoutRedis())('on a cluster', () => {
         return { store: toldStore(client), dispose: end }
       },
       interleavings: 5,
-      capabilities: { name: 'redis', durable: true, shared: true, ownClock: true, admitsAndClaims: true },
+      capabilities: {
+        name: 'redis',
+        durable: true,
+        shared: true,
+        ownClock: true,
+        admitsAndClaims: true,
+        listsEvents: true,
+      },
     })
 
     test('spreads messages over all masters, and hands all of them over', { timeout: 120_000 }, async () => {

@@ -1,9 +1,9 @@
 /** The contract, on a real server, with either client. */
 import { storeConformance } from 'messaging-webhooks/store-conformance'
-import { describe, test } from 'vitest'
-import { CLIENTS, clientFor, freshPrefix, skipsWithoutRedis, toldStore, useRedis } from './own-redis.ts'
+import { test } from 'vitest'
+import { clientFor, freshPrefix, describeClients, toldStore, useRedis } from './own-redis.ts'
 
-describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) => {
+describeClients((name) => {
   const server = useRedis({ appendfsync: 'no' })
   storeConformance({
     test(title, run) {
@@ -17,6 +17,13 @@ describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) 
       return { store: toldStore(client.client, { prefix: freshPrefix() }), dispose: () => client.end() }
     },
     interleavings: 30,
-    capabilities: { name: 'redis', durable: true, shared: true, ownClock: true, admitsAndClaims: true },
+    capabilities: {
+      name: 'redis',
+      durable: true,
+      shared: true,
+      ownClock: true,
+      admitsAndClaims: true,
+      listsEvents: true,
+    },
   })
 })

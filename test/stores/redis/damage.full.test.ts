@@ -1,10 +1,10 @@
 /** What somebody else has spoilt: each key and field at each moment, in a server of its own. */
 import { Redis } from 'ioredis'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
-import { afterAll, describe, test } from 'vitest'
+import { afterAll, test } from 'vitest'
 import { START_MS } from '../../../src/store-conformance/samples.ts'
 import { damageRedis, REDIS_DAMAGES } from './damages.ts'
-import { CLIENTS, clientFor, freshPrefix, skipsWithoutRedis, toldStore, useRedis } from './own-redis.ts'
+import { CLIENTS, clientFor, freshPrefix, describeRedis, toldStore, useRedis } from './own-redis.ts'
 
 /** Each damage at one of the five moments in turn, so that each moment has its share; at every moment with DAMAGES=all. */
 const AT_ALL = process.env['DAMAGES'] === 'all'
@@ -12,7 +12,7 @@ const MOMENTS = 5
 /** The next damage starts at the next moment. */
 const STRIDE = MOMENTS + 1
 
-describe.skipIf(skipsWithoutRedis())('spoilt behind its back', () => {
+describeRedis('spoilt behind its back', () => {
   const server = useRedis({ appendonly: 'no' })
   let admin: Redis | undefined
   afterAll(() => admin?.disconnect())
@@ -42,6 +42,13 @@ describe.skipIf(skipsWithoutRedis())('spoilt behind its back', () => {
     },
     damages: REDIS_DAMAGES,
     interleavings: 1,
-    capabilities: { name: 'redis', durable: true, shared: true, ownClock: true, admitsAndClaims: true },
+    capabilities: {
+      name: 'redis',
+      durable: true,
+      shared: true,
+      ownClock: true,
+      admitsAndClaims: true,
+      listsEvents: true,
+    },
   })
 })

@@ -1,14 +1,14 @@
 /** Nothing grows for ever: what is settled runs out by itself, and dead letters are pruned. */
 import { Redis } from 'ioredis'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { claim, handOverAll, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
-import { clientFor, freshPrefix, opened, skipsWithoutRedis, useRedis } from './own-redis.ts'
+import { clientFor, freshPrefix, opened, describeRedis, useRedis } from './own-redis.ts'
 
 const DAY_MS = 86_400_000
 const PATIENT = { timeout: 120_000 }
 const RETENTION = { retentionMs: DAY_MS, deadLetterMs: 10 * DAY_MS, dedupeMs: 30 * DAY_MS }
 
-describe.skipIf(skipsWithoutRedis())('what is kept, and for how long', () => {
+describeRedis('what is kept, and for how long', () => {
   const server = useRedis({ appendfsync: 'no' })
 
   function direct(): Redis {

@@ -2,18 +2,18 @@
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { inspect } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { claim, handOverAll, LEASE_MS, namesOf, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { startRedis } from '../../support/servers/redis.ts'
-import { clientFor, CLIENTS, freshPrefix, opened, skipsWithoutRedis, useRedis } from './own-redis.ts'
+import { clientFor, freshPrefix, opened, describeClients, useRedis } from './own-redis.ts'
 
 const PATIENT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
 const SHORT_MS = 300
 const MANY = 2_000
 
-describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) => {
+describeClients((name) => {
   const server = useRedis({ appendfsync: 'no' })
 
   test('a server that forgets the scripts all the time is sent them again', PATIENT, async () => {

@@ -5,7 +5,7 @@ import { redisStore } from 'messaging-webhooks/redis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { claim, handOverAll, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { startRedis, type RedisServer } from '../../support/servers/redis.ts'
-import { clientFor, CLIENTS, opened, skipsWithoutRedis, type ClientName } from './own-redis.ts'
+import { clientFor, CLIENTS, opened, describeRedis, type ClientName } from './own-redis.ts'
 
 const PATIENT = { timeout: 120_000 }
 
@@ -32,7 +32,7 @@ async function reportedBy(name: ClientName, url: string): Promise<readonly Messa
   return errors
 }
 
-describe.skipIf(skipsWithoutRedis())('a server whose memory ends', () => {
+describeRedis('a server whose memory ends', () => {
   describe.each(CLIENTS)('asked by the client %s', (name) => {
     test('noeviction is what we need, and nothing is said', PATIENT, async () => {
       const server = await start({ 'maxmemory-policy': 'noeviction' })

@@ -1,10 +1,10 @@
 /** What an event costs in the server's memory: measured, printed, and bounded. The README's figures come from here. */
 import { Redis } from 'ioredis'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { callback } from 'messaging-webhooks/testing'
 import { claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
-import { clientFor, opened, skipsWithoutRedis, useRedis } from './own-redis.ts'
+import { clientFor, opened, describeRedis, useRedis } from './own-redis.ts'
 
 /** More with EVENTS=…; the figures hardly change. */
 const MESSAGES = Math.ceil(Number(process.env['EVENTS'] ?? 3_000) / 3)
@@ -25,7 +25,7 @@ function eventsOf(message: number): readonly NewEvent[] {
   })
 }
 
-describe.skipIf(skipsWithoutRedis())('memory per event', () => {
+describeRedis('memory per event', () => {
   const server = useRedis({ appendonly: 'no' })
 
   test.each([

@@ -1,14 +1,14 @@
 /** One server of a cluster is away: what the others have goes on, and its own when it is back. */
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { claim, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { useCluster } from './own-cluster.ts'
-import { CLIENTS, clusterClientFor, opened, skipsWithoutRedis } from './own-redis.ts'
+import { CLIENTS, clusterClientFor, opened, describeRedis } from './own-redis.ts'
 
 const PATIENT = { timeout: 180_000 }
 const POLL = { timeout: 90_000, interval: 100 }
 const MANY = 90
 
-describe.skipIf(skipsWithoutRedis())('one server of a cluster is away', () => {
+describeRedis('one server of a cluster is away', () => {
   const nodes = useCluster()
 
   test.each(CLIENTS)('with the client %s', PATIENT, async (name) => {

@@ -3,9 +3,9 @@ import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { callback } from 'messaging-webhooks/testing'
 import { inspect } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../../support/receiving.ts'
-import { CLIENTS, clientFor, freshPrefix, skipsWithoutRedis, useRedis } from './own-redis.ts'
+import { clientFor, freshPrefix, describeClients, useRedis } from './own-redis.ts'
 
 const PATIENT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
@@ -14,7 +14,7 @@ const SPOILT = 'message-150'
 const messages = (from: number, to: number): readonly string[] =>
   Array.from({ length: to - from }, (_, index) => `message-${from + index}`)
 
-describe.skipIf(skipsWithoutRedis()).each(CLIENTS)('with the client %s', (name) => {
+describeClients((name) => {
   const server = useRedis({ appendfsync: 'no' })
 
   test.each([

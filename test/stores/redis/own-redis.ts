@@ -2,20 +2,26 @@
 import { randomBytes } from 'node:crypto'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, onTestFinished } from 'vitest'
 import type { OpenStore, Store, StoreHost } from '../../../src/inbox/store.ts'
 import { adapterOf, type RedisClient } from '../../../src/stores/redis/clients/adapter-of.ts'
 import { openRedis, type RedisSettings } from '../../../src/stores/redis/open.ts'
 import { redisStore } from '../../../src/stores/redis/store.ts'
 import { hasRedis, startRedis, type RedisServer } from '../../support/servers/redis.ts'
+import { titleWith } from '../../support/skipping.ts'
 
-/** Says loudly why nothing runs; in CI that is a failure. */
-export function skipsWithoutRedis(): boolean {
-  if (hasRedis()) return false
-  if (process.env['CI'] === 'true')
-    throw new Error('There is no redis-server, and the Redis store must be tested in CI.')
-  console.warn('SKIPPED: the Redis store is not tested, for there is no redis-server on this machine.')
-  return true
+const missing = hasRedis() ? undefined : 'no redis-server'
+if (missing !== undefined && process.env['CI'] === 'true')
+  throw new Error('There is no redis-server, and the Redis store must be tested in CI.')
+
+/** Groups tests that need a server; skipped by name where there is none, and a failure with CI=true. */
+export function describeRedis(name: string, tests: () => void): void {
+  describe.skipIf(missing !== undefined)(titleWith(missing, name), tests)
+}
+
+/** The same tests with a client of each package. */
+export function describeClients(tests: (name: ClientName) => void): void {
+  for (const name of CLIENTS) describeRedis(`with the client ${name}`, () => tests(name))
 }
 
 interface TestClient {

@@ -3,11 +3,11 @@ import { Redis } from 'ioredis'
 import { callback } from 'messaging-webhooks/testing'
 import { redisStore } from 'messaging-webhooks/redis'
 import { createClient } from 'redis'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { sample, settlementOf } from '../../../src/store-conformance/samples.ts'
 import type { OpenStore, StoreHost } from '../../../src/inbox/store.ts'
 import { post, receiving } from '../../support/receiving.ts'
-import { CLIENTS, clientFor, freshPrefix, skipsWithoutRedis, useRedis, type ClientName } from './own-redis.ts'
+import { CLIENTS, clientFor, freshPrefix, describeRedis, useRedis, type ClientName } from './own-redis.ts'
 
 const PATIENT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
@@ -15,7 +15,7 @@ const AN_HOUR_MS = 3_600_000
 const SHORT_LEASE_MS = 50
 const MANY = 200
 
-describe.skipIf(skipsWithoutRedis())('several stores on one server', () => {
+describeRedis('several stores on one server', () => {
   const server = useRedis({ appendfsync: 'no' })
 
   /** By the server's clock, as users open it. */

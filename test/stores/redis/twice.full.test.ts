@@ -1,9 +1,9 @@
 /** The contract, with a client that sends every command twice and passes on the second answer, as after a cut connection. */
 import { storeConformance } from 'messaging-webhooks/store-conformance'
-import { describe, test } from 'vitest'
+import { test } from 'vitest'
 import type { Adapter } from '../../../src/stores/redis/clients/connection.ts'
 import { adapterOf } from '../../../src/stores/redis/clients/adapter-of.ts'
-import { clientFor, skipsWithoutRedis, toldStore, useRedis } from './own-redis.ts'
+import { clientFor, describeRedis, toldStore, useRedis } from './own-redis.ts'
 
 function sendingTwice(adapter: Adapter): Adapter {
   return {
@@ -15,7 +15,7 @@ function sendingTwice(adapter: Adapter): Adapter {
   }
 }
 
-describe.skipIf(skipsWithoutRedis())('every script may run twice', () => {
+describeRedis('every script may run twice', () => {
   const server = useRedis({ appendfsync: 'no' })
   storeConformance({
     test(title, run) {
@@ -29,6 +29,13 @@ describe.skipIf(skipsWithoutRedis())('every script may run twice', () => {
       return { store: toldStore(client, { client: sendingTwice(adapterOf(client, 'client')) }), dispose: end }
     },
     interleavings: 30,
-    capabilities: { name: 'redis', durable: true, shared: true, ownClock: true, admitsAndClaims: true },
+    capabilities: {
+      name: 'redis',
+      durable: true,
+      shared: true,
+      ownClock: true,
+      admitsAndClaims: true,
+      listsEvents: true,
+    },
   })
 })

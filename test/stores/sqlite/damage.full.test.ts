@@ -17,7 +17,7 @@ storeConformance({
     turn += 1
     if (FULL || name.endsWith(', while it waits') || turn % 6 === 0) test(name, { timeout: 120_000 }, run)
   },
-  // The other tests are those of conformance.test.ts, through the thread.
+  // The other tests are those of conformance.full.test.ts, through the thread.
   skip() {},
   makeStore() {
     const folder = mkdtempSync(join(tmpdir(), 'sqlite-damage-'))

@@ -11,7 +11,7 @@ import { post, receiving } from '../../support/receiving.ts'
 import { mayBeWritten, unprivileged } from '../../support/unprivileged.ts'
 
 const PATIENT = { timeout: 60_000 }
-const POLL = { timeout: 20_000 }
+const POLL = { timeout: 30_000 }
 
 function freshFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sqlite-restored-'))

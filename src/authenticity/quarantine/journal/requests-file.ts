@@ -79,8 +79,11 @@ export async function openRequestsFile(
     },
     close: () => file.close(),
     async remove() {
-      await fs.rm(path, { force: true })
-      await file.close()
+      try {
+        await fs.rm(path, { force: true })
+      } finally {
+        await file.close()
+      }
     },
   }
 }

@@ -27,7 +27,8 @@ BEGIN
     SELECT m.id, m.steps INTO known FROM {schema}.messages m WHERE m.key = s.key FOR UPDATE;
     is_held := FOUND AND s.token <> 0;
     IF is_held AND s.state = 0 THEN
-      UPDATE {schema}.waiting w SET due = now_ms + s.ahead, token = 0, turn = NULL, leased = false
+      -- The token stays until the next claim: one who did not hear the answer settles again.
+      UPDATE {schema}.waiting w SET due = now_ms + s.ahead, turn = NULL, leased = false
       WHERE w.message = known.id AND w.id = s.id AND w.token = s.token;
       is_held := FOUND;
     ELSIF is_held THEN

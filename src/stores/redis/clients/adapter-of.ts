@@ -8,9 +8,7 @@ import { isNodeRedis, nodeRedis, type NodeRedisClient, type NodeRedisCluster } f
 export type RedisClient = NodeRedisClient | NodeRedisCluster | IoredisClient | IoredisCluster
 
 /** Throws an `OptionsError` for what is neither. */
-export function adapterOf(client: RedisClient, option: string): Adapter {
-  // What JavaScript hands in may be anything.
-  const given: unknown = client
+export function adapterOf(given: unknown, option: string): Adapter {
   if (typeof given === 'object' && given !== null) {
     if (isNodeRedis(given)) return nodeRedis(given)
     if (isIoredis(given)) return ioredis(given)

@@ -3,5 +3,5 @@
  * index more to write (35 ms where 200,000 messages wait, measured).
  */
 export const HELD_MESSAGES = /* sql */ `
-SELECT rowid FROM messages INDEXED BY messages_due WHERE due IS NOT NULL AND lease_token <> 0 AND holder = :holder
+SELECT rowid, lower(hex(key)) AS key FROM messages INDEXED BY messages_due WHERE due IS NOT NULL AND lease_token <> 0 AND holder = :holder
 `

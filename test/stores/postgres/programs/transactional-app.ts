@@ -6,7 +6,9 @@ import { postgresStore, type PostgresContext } from '../../../../src/stores/post
 const LEASE_MS = 2_000
 const LONGEST_PAUSE_MS = 20
 
-const [connectionString = '', schema = ''] = process.argv.slice(2)
+const [connectionString = '', schema = '', how] = process.argv.slice(2)
+/** Its first handler writes and never ends. */
+let hangs = how === 'hangs'
 const postgres = postgresStore({
   connectionString,
   schema,
@@ -29,6 +31,11 @@ const receiver = createReceiver({
 })
 receiver.on('message.*', async (event, { transaction }) => {
   await transaction.query(`INSERT INTO "${schema}".handled (message) VALUES ($1)`, [event.messageId])
+  if (hangs) {
+    hangs = false
+    process.send?.('written')
+    await new Promise(() => {})
+  }
   // Between the row and the settlement, where a crash would hurt.
   await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_PAUSE_MS))
 })

@@ -1,0 +1,174 @@
+/** Checks what callers give, in the same words everywhere: what came, what was expected, and what was probably meant. */
+import { z } from 'zod'
+import { nearest } from './did-you-mean.ts'
+import { OptionsError } from './errors.ts'
+
+/** More names or mistakes than these are not listed: the README has them all. */
+const MOST_LISTED = 9
+/** Characters of a name that does not exist. */
+const MOST_SHOWN = 80
+
+/**
+ * The checked options, with the defaults of the schema. Throws an `OptionsError` that begins with `where`, the function that
+ * was called, and names each mistake; it shows numbers, and no other value, for that may be a secret.
+ */
+export function checkOptions<T extends z.ZodType>(schema: T, given: unknown, where?: string): z.output<T> {
+  const parsed = parse(schema, given === undefined ? {} : given)
+  if (typeof parsed !== 'string') return parsed.data
+  throw new OptionsError(where === undefined ? parsed : `${where}: ${parsed}`)
+}
+
+/** What is wrong with them, where something is. What a getter or a proxy of theirs throws may quote what it guards. */
+function parse<T extends z.ZodType>(schema: T, given: unknown): { readonly data: z.output<T> } | string {
+  try {
+    const parsed = schema.safeParse(given, { reportInput: true })
+    return parsed.success ? parsed : explainAll(schema, parsed.error.issues)
+  } catch {
+    return 'An option cannot be read: a getter of it, or a proxy, throws.'
+  }
+}
+
+function explainAll(schema: z.ZodType, issues: readonly z.core.$ZodIssue[]): string {
+  const told = issues.slice(0, MOST_LISTED).map((issue) => explain(schema, issue))
+  const more = issues.length - told.length
+  return more === 0 ? told.join(' ') : `${told.join(' ')} And ${more} more.`
+}
+
+function explain(schema: z.ZodType, issue: z.core.$ZodIssue): string {
+  const name = issue.path.join('.')
+  if (issue.code !== 'unrecognized_keys')
+    return `${name === '' ? 'The options object' : name} is ${describe(issue.input)}; ${expectationOf(schema, issue)}.`
+  const siblings = keysOf(issue.path.reduce<unknown>(step, schema))
+  return issue.keys.map((key) => unknownKey(key, name === '' ? '' : `${name}.`, siblings, pathsIn(schema))).join(' ')
+}
+
+function unknownKey(key: string, within: string, siblings: readonly string[], everywhere: readonly string[]): string {
+  const sibling = nearest(key, siblings)
+  const elsewhere = nearest(key, everywhere.map(lastOf))
+  const meant = sibling === undefined ? everywhere.find((path) => lastOf(path) === elsewhere) : `${within}${sibling}`
+  const what = `${within}${key} is no option`
+  if (meant !== undefined) return `${what} (did you mean ${meant}?).`
+  return siblings.length > MOST_LISTED ? `${what}.` : `${what}; there ${listed(siblings)}.`
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 1 ? `is only ${names.join()}` : `are ${names.join(', ')}`
+}
+
+/** What was given instead of a name that exists, and which was probably meant. Names are no secrets; long ones are cut. */
+export function unknownName(given: unknown, known: readonly string[]): string {
+  const got = `Got ${typeof given === 'string' ? JSON.stringify(given.slice(0, MOST_SHOWN)) : describe(given)}.`
+  const near = typeof given === 'string' ? nearest(given, known) : undefined
+  const meant = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
+  return near === undefined || known.length <= MOST_LISTED
+    ? `${got}${meant} There are: ${known.join(', ')}.`
+    : `${got}${meant}`
+}
+
+/** What came: a number is shown, and of all else its type, for a text in the wrong place may be a secret. */
+export function describe(value: unknown): string {
+  if (typeof value === 'number' || value === undefined || value === null) return String(value)
+  if (typeof value === 'string') return value === '' ? 'an empty text' : 'a text'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'an object'
+  return typeof value === 'boolean' ? String(value) : `a ${typeof value}`
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a text',
+  boolean: 'true or false',
+  array: 'a list',
+  tuple: 'a list',
+  record: 'an object',
+}
+
+/** Where a schema brings no words of its own, what zod expected tells them. */
+function expectationOf(schema: z.ZodType, issue: z.core.$ZodIssue): string {
+  if (issue.message.startsWith('expected ')) return issue.message
+  if (issue.code === 'invalid_value') return `expected one of ${issue.values.map(String).join(', ')}`
+  if (issue.code !== 'invalid_type') return issue.message
+  if (issue.expected !== 'object') return `expected ${TYPES[issue.expected] ?? issue.expected}`
+  const keys = keysOf(issue.path.reduce<unknown>(step, schema))
+  return keys.length > MOST_LISTED ? 'expected an object' : `expected an object such as { ${keys.join(', ')} }`
+}
+
+/** The schema of what is found there. */
+function step(schema: unknown, key: PropertyKey): unknown {
+  const inner = unwrapped(schema)
+  if (inner instanceof z.ZodObject) return inner.shape[String(key)]
+  return inner instanceof z.ZodArray ? inner.element : undefined
+}
+
+function unwrapped(schema: unknown): unknown {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault)
+    return unwrapped(schema.unwrap())
+  // What is made ready before it is checked, is checked at the pipe's end.
+  return schema instanceof z.ZodPipe ? unwrapped(schema.out) : schema
+}
+
+function keysOf(schema: unknown): readonly string[] {
+  const inner = unwrapped(schema)
+  return inner instanceof z.ZodObject ? Object.keys(inner.shape) : []
+}
+
+/** Every option in it, as in `retry.attempts`. */
+function pathsIn(schema: unknown, within = ''): readonly string[] {
+  return keysOf(schema).flatMap((key) => [`${within}${key}`, ...pathsIn(step(schema, key), `${within}${key}.`)])
+}
+
+function lastOf(path: string): string {
+  return path.slice(path.lastIndexOf('.') + 1)
+}
+
+/** A number in a range. `of` is its unit, as in `milliseconds`. */
+export function numberFrom(least: number, most: number, of?: string): z.ZodType<number, number> {
+  const range = most === Infinity ? `of at least ${written(least)}` : `from ${written(least)} to ${written(most)}`
+  return z.custom<number>(
+    (value) => typeof value === 'number' && value >= least && value <= most,
+    `expected ${of === undefined ? 'a number' : `a number of ${of}`} ${range}`,
+  )
+}
+
+/** A whole number in a range. */
+export function wholeNumberFrom(least: number, most: number): z.ZodType<number, number> {
+  return z.custom<number>(
+    (value) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
+    `expected a whole number from ${written(least)} to ${written(most)}`,
+  )
+}
+
+/** A number above nothing: at 0, or where a variable was not set, it would mean nothing. */
+export function numberAboveZero(most: number, of?: string): z.ZodType<number, number> {
+  const upTo = most === Infinity ? '' : ` and at most ${written(most)}`
+  return z.custom<number>(
+    (value) => typeof value === 'number' && value > 0 && value <= most,
+    `expected ${of === undefined ? 'a number' : `a number of ${of}`} above 0${upTo}`,
+  )
+}
+
+function written(value: number): string {
+  return value.toLocaleString('en')
+}
+
+/** A text that is not empty; `what` it stands for. */
+export function textOf(what: string): z.ZodType<string, string> {
+  return z.custom<string>((value) => typeof value === 'string' && value !== '', `expected ${what}`)
+}
+
+/** Something with these methods. */
+export function objectLike(what: string, ...methods: readonly string[]): z.ZodType<object, object> {
+  return z.custom<object>((value) => hasMethods(value, methods), `expected ${what}`)
+}
+
+/** Whether it is an object, or a function, that has all of these methods. */
+export function hasMethods(value: unknown, methods: readonly string[]): boolean {
+  return (
+    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+    methods.every((method) => typeof Reflect.get(value, method) === 'function')
+  )
+}
+
+export const functionLike = z.custom<(...input: never[]) => unknown>(
+  (value) => typeof value === 'function',
+  'expected a function',
+)

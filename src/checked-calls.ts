@@ -1,0 +1,115 @@
+/** Checks what the receiver's methods are given, before they do anything: a misspelt `proof` would weaken a URL in silence. */
+import { constants } from 'node:os'
+import type { Server } from 'node:net'
+import { z } from 'zod'
+import { PROOF_POLICIES } from './authenticity/proof-table.ts'
+import {
+  checkOptions,
+  describe,
+  functionLike,
+  hasMethods,
+  numberFrom,
+  textOf,
+  unknownName,
+  wholeNumberFrom,
+} from './check-options.ts'
+import { LONGEST_TIMER_MS } from './clock.ts'
+import { OptionsError } from './errors.ts'
+import { CALLBACK_KINDS, type Schemas } from './events.ts'
+import type { Receiver } from './surface.ts'
+
+const MOST_A_PAGE = 100_000
+
+const milliseconds = numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional()
+const flag = z.boolean().optional()
+
+const mountOptions = z.strictObject({ proof: z.enum(PROOF_POLICIES).optional() })
+const latestOptions = z.strictObject({ project: textOf('the display name of a project').optional() })
+const replayOptions = z.strictObject({ force: flag })
+const deadlineOptions = z.strictObject({ deadlineMs: milliseconds })
+const pageOptions = z.strictObject({
+  after: textOf('the `next` of a page').optional(),
+  limit: wholeNumberFrom(1, MOST_A_PAGE).optional(),
+})
+const closeOnOptions = z.strictObject({
+  deadlineMs: milliseconds,
+  listenMs: milliseconds,
+  idleMs: milliseconds,
+  afterwards: functionLike.optional(),
+})
+
+/** The receiver, whose methods throw an `OptionsError`, or reject with one, for what they cannot work with. */
+export function checkedCalls<S extends Schemas, X extends object>(receiver: Receiver<S, X>): Receiver<S, X> {
+  return {
+    ...receiver,
+    middleware(kind, options) {
+      checkKind(kind)
+      checkOptions(mountOptions, options, 'middleware')
+      return receiver.middleware(kind, options)
+    },
+    async latest(messageId, options) {
+      checkOptions(latestOptions, options, 'latest')
+      return receiver.latest(messageId, options)
+    },
+    async deadLetters(page) {
+      checkOptions(pageOptions, page, 'deadLetters')
+      return receiver.deadLetters(page)
+    },
+    async replay(id, options) {
+      checkOptions(replayOptions, options, 'replay')
+      return receiver.replay(id, options)
+    },
+    async drain(options) {
+      checkOptions(deadlineOptions, options, 'drain')
+      return receiver.drain(options)
+    },
+    async close(options) {
+      checkOptions(deadlineOptions, options, 'close')
+      return receiver.close(options)
+    },
+    closeOn(signals, servers, options) {
+      checkSignals([signals].flat())
+      checkServers([servers ?? []].flat())
+      checkOptions(closeOnOptions, options, 'closeOn')
+      return receiver.closeOn(signals, servers, options)
+    },
+  }
+}
+
+function checkKind(kind: unknown): void {
+  if (kind === undefined || CALLBACK_KINDS.some((known) => known === kind)) return
+  // Frameworks hand what is mounted a request, which has a method to write an answer to.
+  if (typeof kind === 'object' && kind !== null && 'method' in kind && 'headers' in kind)
+    throw new OptionsError(
+      'receiver.middleware itself was mounted and got a request; mount what it returns, with parentheses and the kind of ' +
+        "callback: app.use(path, receiver.middleware('status')).",
+    )
+  throw new OptionsError(`middleware: there is no such kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
+}
+
+/** Signals that other systems have: one that never comes here is no mistake. */
+const SIGNALS_ELSEWHERE = ['SIGBREAK', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2']
+/** No process hears of these. */
+const UNHEARD = ['SIGKILL', 'SIGSTOP']
+
+function checkSignals(signals: readonly unknown[]): void {
+  if (signals.length === 0)
+    throw new OptionsError("closeOn: no signal is named, so that nothing would close; expected one, such as 'SIGTERM'.")
+  const known = [...new Set([...Object.keys(constants.signals), ...SIGNALS_ELSEWHERE])]
+  for (const signal of signals) {
+    if (typeof signal !== 'string' || !known.includes(signal))
+      throw new OptionsError(`closeOn: there is no such signal. ${unknownName(signal, known)}`)
+    if (UNHEARD.includes(signal))
+      throw new OptionsError(
+        `closeOn: ${signal} ends a process that never hears of it; expected one such as 'SIGTERM'.`,
+      )
+  }
+}
+
+function checkServers(servers: readonly (Server | undefined)[]): void {
+  for (const server of servers)
+    if (!hasMethods(server, ['listen', 'close', 'once']))
+      throw new OptionsError(
+        `closeOn: a server is ${describe(server)}; expected what app.listen() or http.createServer() returned.`,
+      )
+}

@@ -1,0 +1,152 @@
+/** `events`: what came lately, one event, and one message's life, of any store. */
+import type { Command } from 'commander'
+import { systemClock } from '../clock.ts'
+import { messageKey } from '../inbox/identity.ts'
+import { latestState } from '../inbox/latest.ts'
+import type { EventsPage, OpenStore, Page, StoredEvent } from '../inbox/store.ts'
+import { wholeNumber } from './arguments.ts'
+import { CliError } from './exit-codes.ts'
+import { printDetails } from './event-details.ts'
+import { asJson, byOrder, isoTime, knownEvent, standingOf, type KnownEvent } from './known-event.ts'
+import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
+import { aligned, shown, type Terminal } from './terminal.ts'
+
+interface ListOptions extends StoreOption {
+  readonly limit: number
+  readonly after?: string
+  readonly json?: true
+}
+
+interface StateOptions extends StoreOption {
+  readonly project?: string
+  readonly json?: true
+}
+
+const MOST_A_PAGE = 10_000
+
+export function define(command: Command, terminal: Terminal): void {
+  command.addHelpText(
+    'after',
+    `\nThe id of an event is what \`list\` prints first; a message's is what the service calls it.`,
+  )
+  addStoreOptions(command.command('list'))
+    .description('print what came, the newest first')
+    .option('--limit <number>', 'at most so many', wholeNumber(1, MOST_A_PAGE), 50)
+    .option('--after <cursor>', 'go on where an earlier list ended')
+    .option('--json', 'print one JSON object a line')
+    .action((options: ListOptions) => inStore(options, terminal, (store) => list(store, options, terminal)))
+  addStoreOptions(command.command('show'))
+    .description('print one event with its payload and where it stands')
+    .argument('<id>', 'its id')
+    .option('--json', 'print it as one line of JSON')
+    .action((id: string, options: ListOptions) =>
+      inStore(options, terminal, (store) => show(store, id, options, terminal)),
+    )
+  addStoreOptions(command.command('state'))
+    .description("print one message's life: its latest state, and its reports in their order")
+    .argument('<message>', 'the message id, as the service gave it')
+    .option('--project <name>', 'the project of the message, for a receiver with the option `projects`')
+    .option('--json', 'print it as one line of JSON')
+    .action((messageId: string, options: StateOptions) =>
+      inStore(options, terminal, (store) => printState(store, messageId, options, terminal)),
+    )
+}
+
+async function eventsIn(store: OpenStore<object>, page: EventsPage): Promise<Page<StoredEvent>> {
+  if (store.events === undefined) throw new CliError('failed', 'This store keeps no list of events.')
+  return store.events(page)
+}
+
+async function list(store: OpenStore<object>, { limit, after, json }: ListOptions, terminal: Terminal): Promise<void> {
+  const { items, next } = await eventsIn(store, { after, limit })
+  const known = await Promise.all(items.map(knownEvent))
+  if (json) for (const each of known) terminal.print(JSON.stringify(asJson(each)), 'whole')
+  else for (const line of linesOf(known, terminal)) terminal.print(line)
+  if (items.length === 0) terminal.note('There are no events.')
+  if (next !== undefined) terminal.note(`There are more: --after ${next}`)
+}
+
+/** The id, when it came (or the last that is known of it), its type, what it is about, where it stands. */
+function linesOf(known: readonly KnownEvent[], { colours }: Terminal): readonly string[] {
+  const nowMs = systemClock().now()
+  return aligned(
+    known.map(({ stored, type, about }) => {
+      const atMs = stored.record?.receivedAtMs ?? stored.admittedAtMs ?? stored.atMs
+      const standing = standingOf(stored, nowMs)
+      return [
+        stored.id,
+        colours.dim(atMs === undefined ? '' : isoTime(atMs)),
+        type ?? colours.dim('no longer kept'),
+        about.map(shown).join('  '),
+        stored.state === 'dead' ? colours.red(standing) : colours.dim(standing),
+      ]
+    }),
+  )
+}
+
+async function show(store: OpenStore<object>, id: string, { json }: ListOptions, terminal: Terminal): Promise<void> {
+  const { items } = await eventsIn(store, { after: undefined, limit: 1, id })
+  const [stored] = items
+  if (stored === undefined)
+    throw new CliError('notFound', `There is no event ${shown(id)}.`, '`events list` prints those that there are.')
+  const known = await knownEvent(stored)
+  if (json) {
+    terminal.print(JSON.stringify(asJson(known)), 'whole')
+    return
+  }
+  const { record, admittedAtMs, error } = stored
+  const { type, about, event } = known
+  printDetails(
+    {
+      id,
+      type: type ?? 'no longer kept: only that it came, so that a repetition is known',
+      about: about.join('  '),
+      state: standingOf(stored, systemClock().now()),
+      happened: record && isoTime(record.timestamp * 1_000),
+      received: record && `${isoTime(record.receivedAtMs)}, proved by ${record.proof}`,
+      admitted: admittedAtMs === undefined ? undefined : isoTime(admittedAtMs),
+    },
+    { payload: event?.payload, error },
+    terminal,
+  )
+}
+
+async function printState(
+  store: OpenStore<object>,
+  messageId: string,
+  { project, json }: StateOptions,
+  terminal: Terminal,
+): Promise<void> {
+  const key = messageKey(project, messageId)
+  const stored = await store.latest(key)
+  const latest = stored && latestState(stored)
+  const events: StoredEvent[] = []
+  let after: string | undefined
+  do {
+    const page = await eventsIn(store, { after, limit: 100, messageKey: key })
+    events.push(...page.items)
+    after = page.next
+  } while (after !== undefined)
+  if (latest === undefined && events.length === 0)
+    throw new CliError(
+      'notFound',
+      `There is no message ${shown(messageId)}${project === undefined ? '' : ` of ${shown(project)}`}.`,
+      project === undefined
+        ? 'A receiver with `projects` keeps messages apart by project: name it with --project.'
+        : 'A receiver without `projects` keeps messages by their ids alone: leave --project out.',
+    )
+  const reports = byOrder(await Promise.all(events.map(knownEvent)))
+  if (json) {
+    terminal.print(JSON.stringify({ messageId, project, latest, reports: reports.map(asJson) }), 'whole')
+    return
+  }
+  const { bold } = terminal.colours
+  if (latest !== undefined) {
+    const { type, status, occurredAt, failure } = latest
+    const what = failure && `${failure.kind}, ${failure.resend ? 'send again' : 'do not send again'}`
+    const words = [type, shown(status), ...(what === undefined ? [] : [what]), `at ${occurredAt.toISOString()}`]
+    terminal.print(`${bold('latest')}  ${words.join('  ')}`)
+  }
+  terminal.print(bold('reports, in their order'))
+  for (const line of linesOf(reports, terminal)) terminal.print(`  ${line}`)
+}

@@ -1,0 +1,93 @@
+/** What a store knows of an event, in words: nothing is made up of what it does not keep any more. */
+import type { WebhookEvent } from '../events.ts'
+import type { EventRecord } from '../inbox/record.ts'
+import { orderKey, stageOf } from '../inbox/order.ts'
+import type { StoredEvent } from '../inbox/store.ts'
+import { aboutOf } from './event-line.ts'
+import { eventOf } from './kept-event.ts'
+
+/** An event of the list, as far as anything is known of it. */
+export interface KnownEvent {
+  readonly stored: StoredEvent
+  /** Undefined where only the identity is kept. */
+  readonly type: string | undefined
+  /** What it is about, in a few words. */
+  readonly about: readonly string[]
+  /** As handlers get it; undefined where its bytes are not kept. */
+  readonly event: WebhookEvent | undefined
+}
+
+export async function knownEvent(stored: StoredEvent): Promise<KnownEvent> {
+  const { id, record, raw } = stored
+  if (record === undefined) return { stored, type: raw && 'damaged', about: [], event: undefined }
+  if (raw === undefined) return { stored, ...ofRecord(record), event: undefined }
+  // As itself: whether it came too late is said beside it.
+  const event = await eventOf({ id, late: false, record, raw })
+  return { stored, type: event.type, about: aboutOf(event), event }
+}
+
+function ofRecord({ report, problem, kind, project }: EventRecord): Pick<KnownEvent, 'type' | 'about'> {
+  const of = project === undefined ? [] : [`[${project}]`]
+  if (report !== undefined)
+    return { type: report.type, about: [report.messageId, report.network ?? report.channel, report.status, ...of] }
+  return problem === undefined ? { type: kind, about: of } : { type: 'unrecognized', about: [problem, ...of] }
+}
+
+/** Where it stands, in a few words: “dead after 5 attempts”, “due again at …, after 1 attempt”. */
+export function standingOf({ state, attempts, dueMs, endedAtMs, late }: StoredEvent, nowMs: number): string {
+  const times = attempts === undefined ? '' : attempts === 1 ? '1 attempt' : `${attempts} attempts`
+  const words = {
+    due: () => (attempts === 0 ? `due${at(dueMs)}` : `due again${at(dueMs)}${times && `, after ${times}`}`),
+    leased: () =>
+      dueMs !== undefined && dueMs < nowMs
+        ? `leased till${at(dueMs)}, and not settled${times && `, after ${times}`}`
+        : `leased till${at(dueMs)}${times && `, for attempt ${attempts ?? ''}`}`,
+    settled: () => `settled${at(endedAtMs)}${times && `, after ${times}`}`,
+    dead: () => `dead${at(endedAtMs)}${times && `, after ${times}`}`,
+  }[state]()
+  return late === true ? `late, ${words}` : words
+}
+
+function at(ms: number | undefined): string {
+  return ms === undefined ? '' : ` ${isoTime(ms)}`
+}
+
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** For machines: times as ISO, and no field that is not known. */
+export function asJson({ stored, type, event }: KnownEvent): object {
+  const { id, state, late, attempts, admittedAtMs, dueMs, endedAtMs, error, record } = stored
+  const time = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : isoTime(ms))
+  return {
+    id,
+    state,
+    late,
+    attempts,
+    receivedAt: time(record?.receivedAtMs),
+    admittedAt: time(admittedAtMs),
+    dueAt: time(dueMs),
+    endedAt: time(endedAtMs),
+    error,
+    type,
+    event,
+  }
+}
+
+/** Reports of one message in the order in which they are handed over; what has no known place comes last. */
+export function byOrder(known: readonly KnownEvent[]): readonly KnownEvent[] {
+  return known.toSorted((a, b) => (orderOf(a.stored) < orderOf(b.stored) ? -1 : 1))
+}
+
+const NO_ORDER = '~'
+
+/** As it was written, or anew from the report, where the store keeps no order of a settled one. */
+function orderOf({ id, order, record }: StoredEvent): string {
+  if (order !== undefined) return order
+  if (record?.report === undefined) return NO_ORDER
+  const { timestamp, timestampSource, report } = record
+  // An SMS report has a time of its own, and a chat-app report has none.
+  const shape = timestampSource === 'payload' ? 'sms' : 'chat-app'
+  return orderKey({ shape, stage: stageOf(report.type, report.failure), timestamp, timestampSource, id })
+}

@@ -1,0 +1,74 @@
+/** A report in a shape that the contract does not show, as the user's own function reads it: `readReport`. */
+import { isRecord, payloadIn } from '../authenticity/body.ts'
+import type { CallbackKind } from '../events.ts'
+import { isPromiseLike, letReject } from '../promises.ts'
+import { isExactText } from './message-id.ts'
+import type { ReportPayload } from './read-report.ts'
+import { readTimestamp } from './timestamp.ts'
+
+/** What `readReport` returns of a payload that is a delivery report. */
+export interface UsersReport {
+  readonly messageId: string
+  /** The sender's word; may be missing where there is a `statusCode`. */
+  readonly status?: string | undefined
+  /** A code of the contract's table. */
+  readonly statusCode?: number | undefined
+  /** Unix seconds. Default: the signature's time, else the arrival. */
+  readonly timestamp?: number | undefined
+  readonly network?: string | undefined
+  /** Whose words they are: those of SMS, or of the chat-app. Default: of the chat-app where there are `statuses`. */
+  readonly shape?: 'sms' | 'chat-app' | undefined
+}
+
+export type ReadUsersReport = (
+  payload: Readonly<Record<string, unknown>>,
+  kind: CallbackKind | undefined,
+) => UsersReport | undefined
+
+interface Given {
+  /** The body's bytes, the authKey masked: what is read from them is a copy, and theirs to change. */
+  readonly masked: Buffer
+  readonly kind: CallbackKind | undefined
+  readonly nowMs: number
+}
+
+/** Undefined where it is none to them, or no object. Throws what they throw, and a `TypeError` where they return something else. */
+export function usersReport(read: ReadUsersReport, { masked, kind, nowMs }: Given): ReportPayload | undefined {
+  const payload = payloadIn(masked)
+  if (!isRecord(payload)) return undefined
+  const { channel } = payload
+  const shapeOf = Object.hasOwn(payload, 'statuses') ? 'chat-app' : 'sms'
+  const answer: unknown = read(payload, kind)
+  if (answer === undefined || answer === null) return undefined
+  if (isPromiseLike(answer)) {
+    letReject(answer)
+    throw new TypeError('readReport returned a promise; it must answer at once.')
+  }
+  if (typeof answer !== 'object') throw new TypeError(`readReport returned a ${typeof answer}.`)
+  // Each is read once, though a getter may say something else the next time.
+  const { messageId, status, statusCode, timestamp, network, shape = shapeOf } = answer as Record<string, unknown>
+  if (typeof messageId !== 'string' || messageId.trim() === '')
+    throw new TypeError('readReport returned no messageId that is a text.')
+  const hasCode = typeof statusCode === 'number' && Number.isInteger(statusCode)
+  const word = typeof status === 'string' ? status : ''
+  if (word === '' && !hasCode) throw new TypeError('readReport returned neither a status nor a statusCode.')
+  if (shape !== 'sms' && shape !== 'chat-app')
+    throw new TypeError("readReport returned a shape other than 'sms' and 'chat-app'.")
+  const { seconds, oddity } = readTimestamp(timestamp, nowMs)
+  return {
+    shape,
+    messageId,
+    channel: typeof channel === 'string' ? channel : '',
+    network: typeof network === 'string' ? network : undefined,
+    recipient: undefined,
+    status: word,
+    statusCode: hasCode ? statusCode : undefined,
+    reason: undefined,
+    reasonCode: undefined,
+    timestamp: seconds,
+    oddities: [
+      ...(oddity === undefined ? [] : [oddity]),
+      ...(isExactText(messageId) && isExactText(word) ? [] : (['inexact_id'] as const)),
+    ],
+  }
+}

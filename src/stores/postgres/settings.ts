@@ -1,0 +1,68 @@
+/** Checks the settings of a Postgres store and fills the defaults in. */
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../check-options.ts'
+import { OptionsError } from '../../errors.ts'
+import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
+import type { Place, Settings } from './open.ts'
+
+const LONGEST_NAME_BYTES = 63
+const FUNCTION_QUOTE = '$messaging_webhooks$'
+const MOST_CONNECTIONS = 10_000
+
+/** Postgres would cut a longer name, and two schemas would be one; the quote ends a function's text. */
+const schemaName = z
+  .custom<string>(
+    (value) =>
+      typeof value === 'string' &&
+      value !== '' &&
+      !value.includes('\0') &&
+      !value.includes(FUNCTION_QUOTE) &&
+      Buffer.byteLength(value) <= LONGEST_NAME_BYTES,
+    `expected a name of 1 to ${LONGEST_NAME_BYTES} bytes, without ${FUNCTION_QUOTE} in it`,
+  )
+  .default('messaging_webhooks')
+
+const settingsSchema = z.strictObject({
+  pool: z
+    .custom<Pool>((value) => hasMethods(value, ['connect', 'query', 'on']), 'expected a pool of the package pg')
+    .optional(),
+  connectionString: textOf('postgres://user:password@host:5432/database').optional(),
+  listenConnectionString: textOf('postgres://user:password@host:5432/database').optional(),
+  schema: schemaName,
+  transactional: z.boolean().default(false),
+  maxConnections: wholeNumberFrom(1, MOST_CONNECTIONS).default(10),
+  retentionDays: daysAboveZero.default(7),
+  deadLetterDays: daysAboveZero.default(30),
+  dedupeDays: daysAboveZero.default(30),
+  connectTimeoutMs: millisecondsAboveZero.default(5_000),
+  queryTimeoutMs: millisecondsAboveZero.default(10_000),
+  lockTimeoutMs: millisecondsAboveZero.default(3_000),
+  pollIntervalMs: millisecondsAboveZero.default(5_000),
+  probeIntervalMs: millisecondsAboveZero.default(60_000),
+  clock: z.enum(['server', 'caller']).default('server'),
+})
+
+/** Of the store, and of what only needs its place: one object serves both. `where` is the function that was called. */
+export function checkSettings(given: object, where: string): Settings {
+  const settings = checkOptions(settingsSchema, given, where)
+  const { pool, connectionString, listenConnectionString, schema, transactional, maxConnections } = settings
+  if ((pool === undefined) === (connectionString === undefined))
+    throw new OptionsError(`${where}: give either \`pool\` or \`connectionString\`.`)
+  const { retentionDays, deadLetterDays, dedupeDays, connectTimeoutMs, queryTimeoutMs, lockTimeoutMs } = settings
+  const { pollIntervalMs, probeIntervalMs, clock } = settings
+  const retention = { retentionDays, deadLetterDays, dedupeDays }
+  const limits = { connectTimeoutMs, queryTimeoutMs, lockTimeoutMs }
+  const place: Place = { pool, connectionString, listenConnectionString, maxConnections, limits }
+  return { ...place, schema, transactional, pollIntervalMs, probeIntervalMs, retention, clock }
+}
+
+const migrationsSchema = z.strictObject({
+  schema: schemaName,
+  from: wholeNumberFrom(0, Number.MAX_SAFE_INTEGER).default(0),
+})
+
+/** Of the text of the migrations. */
+export function checkMigrations(given: object): z.output<typeof migrationsSchema> {
+  return checkOptions(migrationsSchema, given, 'postgresMigrations')
+}

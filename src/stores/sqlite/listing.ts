@@ -1,0 +1,76 @@
+/** The list of events, as far as the file still has them. */
+import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
+import type { EventsPage, EventState, Page, StoredEvent } from '../../inbox/store.ts'
+import type { Database } from './database.ts'
+import { digestBytes } from './encoding.ts'
+import { prepare } from './prepare.ts'
+import { blob, text, type Row } from './row.ts'
+import { EVENT, EVENTS, EVENTS_OF_MESSAGE } from './statements/events.ts'
+
+/** Greater than any number of an event. */
+const BEFORE_NONE = 2n ** 63n - 1n
+
+interface Listing {
+  events(page: EventsPage): Page<StoredEvent>
+}
+
+export function createListing({ db }: Database): Listing {
+  const all = prepare(db, EVENTS)
+  const ofMessage = prepare(db, EVENTS_OF_MESSAGE)
+  const one = prepare(db, EVENT)
+
+  function rowsOf({ after, limit, messageKey, id }: EventsPage): readonly Row[] {
+    const place = { before: /^-?\d{1,19}$/.test(after ?? '') ? BigInt(after ?? '') : BEFORE_NONE, limit: limit + 1 }
+    if (id !== undefined) return one.all({ ...place, id: digestBytes(id) })
+    if (messageKey !== undefined) return ofMessage.all({ ...place, key: digestBytes(messageKey) })
+    return all.all(place)
+  }
+
+  return {
+    events(page) {
+      const rows = rowsOf(page)
+      const items = rows.slice(0, page.limit).map(readEvent)
+      const last = rows[page.limit - 1]
+      return rows.length > page.limit && last !== undefined ? { items, next: text(last, 'place') } : { items }
+    },
+  }
+}
+
+function readEvent(row: Row): StoredEvent {
+  const state = stateOf(row)
+  return {
+    id: text(row, 'id'),
+    state,
+    atMs: timeOrNone(row, 'admitted_at'),
+    late: row['late'] === 1,
+    attempts: numberOrNone(row, 'attempts'),
+    admittedAtMs: timeOrNone(row, 'admitted_at'),
+    dueMs: state === 'due' || state === 'leased' ? timeOrNone(row, 'due') : undefined,
+    endedAtMs: state === 'settled' || state === 'dead' ? timeOrNone(row, 'ended_at') : undefined,
+    error: state === 'dead' ? textOrNone(row, 'error') : undefined,
+    order: textOrNone(row, 'ord'),
+    record: readRecord(blob(row, 'record')),
+    raw: blob(row, 'raw'),
+  }
+}
+
+function stateOf({ state, held }: Row): EventState {
+  if (state === 1) return 'settled'
+  if (state === 2) return 'dead'
+  return held === 1 ? 'leased' : 'due'
+}
+
+function numberOrNone(row: Row, column: string): number | undefined {
+  const value = row[column]
+  return typeof value === 'number' ? value : undefined
+}
+
+function timeOrNone(row: Row, column: string): number | undefined {
+  const time = numberOrNone(row, column)
+  return time === undefined || time > LAST_TIME_MS ? undefined : time
+}
+
+function textOrNone(row: Row, column: string): string | undefined {
+  const value = row[column]
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,122 @@
+/** The fields of the callbacks that the contract shows. A misspelt one would leave the default in a test that then passes. */
+import { describe } from '../check-options.ts'
+import { nearestByEdits } from '../did-you-mean.ts'
+import { OptionsError } from '../errors.ts'
+
+/** What builders take inside: whatever the service may add one day. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** Contract, "SMS delivery callback". One that is undefined is left out of the body. */
+export interface SmsDeliveryFields {
+  readonly project?: string | undefined
+  readonly messageId?: string | undefined
+  readonly channel?: string | undefined
+  /** Carrier A: `success`, `network_failure`, ...; carrier B: what it says. */
+  readonly status?: string | undefined
+  /** A code of the service's table. */
+  readonly statusCode?: string | number | undefined
+  readonly network?: string | undefined
+  readonly type?: string | undefined
+  /** Unix seconds. */
+  readonly timestamp?: number | undefined
+  /** Carrier B’s reason of a failure. */
+  readonly description?: string | undefined
+  /** Carrier B’s reason of a failure, as a code. */
+  readonly status_code?: string | number | undefined
+  readonly authKey?: string | undefined
+}
+
+/** Contract, "Chat-app delivery callback". One that is undefined is left out of the body. */
+export interface ChatAppFields {
+  readonly project?: string | undefined
+  readonly channel?: string | undefined
+  /** The number that the project sends from. */
+  readonly phone_number?: string | undefined
+  readonly statuses?: ChatAppStatuses | undefined
+  /** Unix seconds. */
+  readonly timestamp?: number | undefined
+  /** A code of the service's table. */
+  readonly statusCode?: string | number | undefined
+  readonly authKey?: string | undefined
+}
+
+/** The report of a chat-app callback. */
+export interface ChatAppStatuses {
+  readonly recipient?: string | undefined
+  readonly message_id?: string | undefined
+  /** `sent`, `delivered`, `read` or `failed`. */
+  readonly status?: string | undefined
+  readonly type?: string | undefined
+  readonly conversation_id?: string | undefined
+  /** Unix seconds, as text. */
+  readonly expiration_timestamp?: string | undefined
+  readonly category?: string | undefined
+  /** Why it failed. */
+  readonly error?: string | undefined
+}
+
+type Names<T> = Readonly<Record<keyof T, true>>
+
+const SMS: Names<SmsDeliveryFields> = {
+  project: true,
+  messageId: true,
+  channel: true,
+  status: true,
+  statusCode: true,
+  network: true,
+  type: true,
+  timestamp: true,
+  description: true,
+  status_code: true,
+  authKey: true,
+}
+
+const CHAT_APP: Names<ChatAppFields> = {
+  project: true,
+  channel: true,
+  phone_number: true,
+  statuses: true,
+  timestamp: true,
+  statusCode: true,
+  authKey: true,
+}
+
+const STATUSES: Names<ChatAppStatuses> = {
+  recipient: true,
+  message_id: true,
+  status: true,
+  type: true,
+  conversation_id: true,
+  expiration_timestamp: true,
+  category: true,
+  error: true,
+}
+
+/** Throws an `OptionsError` for what looks like a misspelt field; other names that nobody documents are let through. */
+export function checkSmsFields(fields: object, where: string): void {
+  checkNames(fields, Object.keys(SMS), where, '')
+}
+
+/** The same for a chat-app callback; `also` is what is taken beside its fields. */
+export function checkChatAppFields(fields: object, where: string, also: readonly string[] = []): void {
+  checkNames(fields, [...Object.keys(CHAT_APP), ...also], where, '')
+  if ('statuses' in fields && fields.statuses !== undefined)
+    checkNames(fields.statuses, Object.keys(STATUSES), where, 'statuses.')
+}
+
+/** Throws an `OptionsError` where the fields are no object. */
+export function checkNames(fields: unknown, known: readonly string[], where: string, within: string): void {
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
+    throw new OptionsError(
+      `${where}: ${within === '' ? 'fields' : 'statuses'} is ${describe(fields)}; expected an object.`,
+    )
+  const missing = known.filter((field) => !(field in fields))
+  for (const name of Object.keys(fields)) {
+    const near = known.includes(name) ? undefined : nearestByEdits(name, missing)
+    if (near !== undefined)
+      throw new OptionsError(
+        `${where}: ${within}${name} is no field of this callback (did you mean ${within}${near}?); if it is meant so, add it ` +
+          'to what this returns.',
+      )
+  }
+}

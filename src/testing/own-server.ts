@@ -1,0 +1,60 @@
+/** What a callback is delivered to: a server that only this kit opens, so that the receiver warns of none of its settings. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Server as HttpsServer } from 'node:https'
+import { describe, hasMethods } from '../check-options.ts'
+import { OptionsError } from '../errors.ts'
+
+/** An Express or Connect app, a plain listener such as `receiver.middleware()`, or a server, listening or not. */
+export type App = ((request: IncomingMessage, response: ServerResponse) => unknown) | Server | HttpsServer
+
+/** A receiver warns of a server that ends idle connections soon; nobody's connection to one of a test is idle. */
+const KEEP_ALIVE_MS = 75_000
+
+/** Throws an `OptionsError` for what cannot be delivered to, a receiver before all. */
+export function checkApp(app: unknown): void {
+  if (hasMethods(app, ['middleware', 'onAny', 'start']))
+    throw new OptionsError(
+      "deliver: got a receiver; give your app, or what is mounted in it, such as receiver.middleware('status').",
+    )
+  if (typeof app !== 'function' && !hasMethods(app, ['listen', 'address', 'close']))
+    throw new OptionsError(`deliver: the app is ${describe(app)}; expected an app, a listener or a server.`)
+}
+
+/** Calls `work` with a server for the app. Rejects with what the app throws, which would end the process elsewhere. */
+export async function withServer<T>(app: App, work: (server: Server | HttpsServer) => Promise<T>): Promise<T> {
+  if (typeof app !== 'function') return app.listening ? work(app) : withBorrowed(app, () => work(app))
+  let thrown: { readonly error: unknown } | undefined
+  const server = createServer((request, response) => {
+    try {
+      app(request, response)
+    } catch (error) {
+      thrown = { error }
+      response.destroy()
+    }
+  })
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  try {
+    return await work(server)
+  } catch (error) {
+    throw thrown === undefined ? error : thrown.error
+  }
+}
+
+/** Servers of users that the kit has listen, by how many deliveries, with their own setting. */
+const borrowed = new WeakMap<Server | HttpsServer, { users: number; readonly keepAliveTimeout: number }>()
+
+async function withBorrowed<T>(server: Server | HttpsServer, work: () => Promise<T>): Promise<T> {
+  const loan = borrowed.get(server) ?? { users: 0, keepAliveTimeout: server.keepAliveTimeout }
+  borrowed.set(server, loan)
+  loan.users += 1
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  try {
+    return await work()
+  } finally {
+    loan.users -= 1
+    if (loan.users === 0) {
+      server.keepAliveTimeout = loan.keepAliveTimeout
+      borrowed.delete(server)
+    }
+  }
+}

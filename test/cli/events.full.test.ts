@@ -1,0 +1,183 @@
+/** `events` as a process: what came lately, one event, and one message's life, of each store. */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { createReceiver, type Store } from 'messaging-webhooks'
+import { postgresStore } from 'messaging-webhooks/postgres'
+import { redisStore } from 'messaging-webhooks/redis'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { callback, deliver } from 'messaging-webhooks/testing'
+import { createClient } from 'redis'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { describePostgres, freshSchema, POSTGRES_URL } from '../stores/postgres/schema.ts'
+import { describeRedis, freshPrefix, useRedis } from '../stores/redis/own-redis.ts'
+import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET, testFolder } from './cli.ts'
+
+const PATIENT = { timeout: 180_000 }
+const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
+const NOW_SECONDS = Math.floor(Date.now() / 1_000)
+const SMS = { project: 'My Shop', messageId: 'm-1' }
+
+/** A payment, and three reports of one message: the second comes first, so the first is late; the handler of the last fails. */
+async function play(store: Store, projects = false): Promise<void> {
+  const receiver = createReceiver({
+    ...(projects ? { projects: { 'My Shop': credentials } } : { credentials }),
+    store,
+    retry: { attempts: 2, initialDelayMs: 1 },
+    spool: false,
+    logger: false,
+  })
+  onTestFinished(() => receiver.close({ deadlineMs: 1_000 }))
+  receiver.on('message.failed', ({ status }) => {
+    if (status === 'delivery_impossible') throw new Error('no luck\u001b[2J')
+  })
+  const bodies = [
+    callback.payment({ id: 'pay-1', amount: 1250 }),
+    callback.smsDelivery({ ...SMS, status: 'success', timestamp: NOW_SECONDS - 20 }),
+    callback.smsDelivery({ ...SMS, status: 'network_failure', timestamp: NOW_SECONDS - 40 }),
+    callback.smsDelivery({ ...SMS, status: 'delivery_impossible', timestamp: NOW_SECONDS - 10 }),
+  ]
+  for (const [index, body] of bodies.entries()) {
+    const answer = await deliver(receiver.middleware(index === 0 ? 'payment' : 'status'), body, credentials)
+    expect(answer.status).toBe(204)
+    expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
+  }
+  await receiver.close()
+}
+
+type Run = (...args: readonly string[]) => ReturnType<typeof runCli>
+
+async function tellsAllOf(run: Run): Promise<void> {
+  const all: string[] = []
+  async function runWell(...args: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await run(...args)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    all.push(stdout)
+    return stdout
+  }
+
+  const listed = jsonLines(await runWell('list', '--json'))
+  expect(listed).toHaveLength(4)
+  const ofType = (type: string, status?: string) =>
+    listed.find((one) => one['type'] === type && (status === undefined || JSON.stringify(one).includes(`"${status}"`)))
+  expect(ofType('payment')).toMatchObject({ state: 'settled', event: { data: { id: 'pay-1', amount: 1250 } } })
+  const dead = ofType('message.failed', 'delivery_impossible')
+  expect(dead).toMatchObject({ state: 'dead', attempts: 2, event: { messageId: 'm-1' } })
+  expect(dead?.['error']).toContain('no luck')
+
+  const lines = await runWell('list')
+  expect(lines.trimEnd().split('\n')).toHaveLength(4)
+  expect(lines).toMatch(/^[0-9a-f]{32} {2}\S+Z {2}payment +pay-1 {2}1250 KES {2}completed {2}\[My Shop\] +settled/m)
+  expect(lines).toMatch(
+    /^[0-9a-f]{32} {2}\S+Z {2}message\.failed +m-1 .* do not send again .* dead \S+Z, after 2 attempts$/m,
+  )
+
+  const show = await runWell('show', String(dead?.['id']))
+  expect(show).toMatch(/^state +dead \S+Z, after 2 attempts$/m)
+  expect(show).toMatch(/^received +\S+Z, proved by both$/m)
+  expect(show).toContain('"messageId": "m-1"')
+  expect(show).toContain('Error: no luck\\u001b[2J')
+
+  const state = (await runWell('state', 'm-1')).trimEnd().split('\n')
+  expect(state[0]).toMatch(
+    /^latest {2}message\.failed {2}delivery_impossible {2}permanent, do not send again {2}at \S+Z$/,
+  )
+  expect(state.slice(2).map((line) => /network_failure|success|delivery_impossible/.exec(line)?.[0])).toEqual([
+    'network_failure',
+    'success',
+    'delivery_impossible',
+  ])
+  const [life] = jsonLines(await runWell('state', 'm-1', '--json'))
+  expect(life).toMatchObject({
+    messageId: 'm-1',
+    latest: { status: 'delivery_impossible', type: 'message.failed' },
+    reports: [{ type: 'message.failed' }, { type: 'message.delivered' }, { state: 'dead', type: 'message.failed' }],
+  })
+  expect(all.join('')).not.toContain(AUTH_KEY)
+}
+
+async function knowsNoOther(run: Run): Promise<void> {
+  const none = await run('state', 'm-2')
+  expect(none).toMatchObject({ code: EXIT_CODES.notFound.code, stdout: '' })
+  expect(none.stderr).toContain('error: There is no message m-2.\n')
+  expect(none.stderr).toContain('--project')
+  const nobody = await run('show', '0'.repeat(32))
+  expect(nobody).toMatchObject({ code: EXIT_CODES.notFound.code, stdout: '' })
+  expect(nobody.stderr).toContain(`error: There is no event ${'0'.repeat(32)}.\n`)
+}
+
+describe('events on an SQLite file', PATIENT, () => {
+  const newFile = (): string => join(testFolder(), 'inbox.db')
+  const runOn =
+    (path: string): Run =>
+    (...args) =>
+      runCli(['events', ...args, '--store', path])
+
+  test('list, show and state', async () => {
+    const path = newFile()
+    await play(sqliteStore(path))
+    await tellsAllOf(runOn(path))
+    await knowsNoOther(runOn(path))
+  })
+
+  test('the newest first, a page at a time; an empty store is no error', async () => {
+    const path = newFile()
+    const store = await sqliteStore(path).open({ onWork() {} })
+    await store.close()
+    expect(await runOn(path)('list')).toEqual({ code: 0, stdout: '', stderr: 'There are no events.\n' })
+    await play(sqliteStore(path))
+    const newest = await runOn(path)('list', '--limit', '1', '--json')
+    expect(jsonLines(newest.stdout)).toMatchObject([{ event: { status: 'delivery_impossible' } }])
+    const after = /^There are more: --after (\S+)\n$/.exec(newest.stderr)?.[1] ?? ''
+    const rest = await runOn(path)('list', '--after', after, '--json')
+    expect(jsonLines(rest.stdout).map((one) => one['late'])).toEqual([true, false, false])
+    expect(jsonLines(rest.stdout).at(-1)).toMatchObject({ type: 'payment' })
+  })
+
+  test('of what is no longer kept, or spoilt, it says just that', async () => {
+    const path = newFile()
+    await play(sqliteStore(path))
+    const db = new DatabaseSync(path)
+    db.exec(`UPDATE events SET record = NULL, raw = NULL WHERE seq = 1`)
+    db.exec(`UPDATE events SET record = CAST('{' AS BLOB), attempts = -3, ended_at = 9007199254740991 WHERE seq = 2`)
+    db.close()
+    const listed = jsonLines((await runOn(path)('list', '--json')).stdout)
+    expect(listed.map(({ type }) => type)).toEqual(['message.failed', 'message.failed', 'damaged', undefined])
+    expect(Object.keys(listed[3] ?? {})).toEqual(['id', 'state', 'late', 'attempts', 'admittedAt', 'endedAt'])
+    const { code, stdout } = await runOn(path)('show', String(listed[3]?.['id']))
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^type +no longer kept: only that it came, so that a repetition is known$/m)
+    expect(stdout).not.toContain('payload')
+    expect((await runOn(path)('state', 'm-1')).stdout).toContain('damaged')
+  })
+
+  test('a message of a receiver with projects is found by its project, and not without it', async () => {
+    const path = newFile()
+    await play(sqliteStore(path), true)
+    expect(await runOn(path)('state', 'm-1', '--project', 'My Shop')).toMatchObject({ code: 0, stderr: '' })
+    expect((await runOn(path)('state', 'm-1')).code).toBe(EXIT_CODES.notFound.code)
+  })
+})
+
+describePostgres('events on Postgres', () => {
+  test('list, show and state', PATIENT, async () => {
+    const schema = freshSchema()
+    await play(postgresStore({ connectionString: POSTGRES_URL, schema }))
+    const run: Run = (...args) => runCli(['events', ...args, '--schema', schema], { STORE_URL: POSTGRES_URL })
+    await tellsAllOf(run)
+    await knowsNoOther(run)
+  })
+})
+
+describeRedis('events on Redis', () => {
+  const server = useRedis()
+
+  test('list, show and state', PATIENT, async () => {
+    const url = server().url()
+    const prefix = freshPrefix()
+    await play(redisStore({ client: createClient({ url }), prefix, partitions: 3 }))
+    const run: Run = (...args) => runCli(['events', ...args, '--prefix', prefix], { STORE_URL: url })
+    await tellsAllOf(run)
+    await knowsNoOther(run)
+  })
+})

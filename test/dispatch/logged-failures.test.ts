@@ -1,0 +1,121 @@
+/** What a handler threw stands in the log, without keys, whatever it was. */
+import { HandlerError } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { afterEach, expect, test, vi } from 'vitest'
+import { THROWN } from '../support/hostile.ts'
+import { logging } from '../support/logging.ts'
+import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
+
+afterEach(() => void vi.restoreAllMocks())
+
+class DatabaseError extends Error {}
+
+/** A handler throws it once; what the log then says of `handler_failed`. */
+async function logged(thrown: unknown, body = callback.smsDelivery({ messageId: 'm-1' })) {
+  const { logger, of } = logging()
+  const { receiver, url, errors } = await receiving({ logger, retry: { attempts: 1 } })
+  receiver.onAny(() => {
+    throw thrown
+  })
+  expect((await post(url, body)).status).toBe(204)
+  await receiver.drain()
+  const { items } = await receiver.deadLetters()
+  const [line] = of('handler_failed')
+  const [death] = of('dead_letter')
+  if (line === undefined || death === undefined) throw new Error('Nothing was logged.')
+  return { line, death, errors, letter: items[0] }
+}
+
+test('the log says what was thrown, where, and about which event', async () => {
+  const { line, death, errors, letter } = await logged(new DatabaseError('the table is gone'))
+  const eventId = letter?.id ?? ''
+  expect(line).toMatchObject({
+    level: 'error',
+    fields: {
+      code: 'handler_failed',
+      eventId,
+      eventType: 'message.delivered',
+      messageId: 'm-1',
+      attempt: 1,
+      cause: 'DatabaseError: the table is gone',
+    },
+  })
+  expect(line.text).toContain(`message.delivered of message "m-1" (event ${eventId}), attempt 1.`)
+  expect(line.text).toContain('\n    DatabaseError: the table is gone\n        at ')
+  // The line in which the handler's author looks for the mistake.
+  expect(line.text).toContain('logged-failures.test.ts:')
+  expect(death.text).toContain('\n    DatabaseError: the table is gone\n        at ')
+  expect(errors.map((error) => error instanceof HandlerError && error.messageId)).toEqual(['m-1', 'm-1'])
+})
+
+test('an event that is about no message has no messageId', async () => {
+  const { line, errors } = await logged(new Error('down'), callback.received())
+  expect(line.fields).not.toHaveProperty('messageId')
+  expect(errors[0]).toHaveProperty('messageId', undefined)
+})
+
+test.each<readonly [what: string, thrown: () => unknown, says: string]>([
+  ['whose name was set afterwards', () => Object.assign(new Error('x'), { name: 'QuotaError' }), 'QuotaError: x'],
+  [
+    'whose text was changed afterwards',
+    () => Object.assign(new Error('x'), { message: 'for order 7' }),
+    'Error: for order 7',
+  ],
+  ['of the system', () => Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), 'connect (ECONNREFUSED)'],
+  ['with a cause', () => new Error('fetch failed', { cause: new Error('no route') }), 'Caused by: Error: no route'],
+  ['of several', () => new AggregateError([new Error('no IPv4'), new Error('no IPv6')]), 'Caused by: Error: no IPv6'],
+])('an error %s', async (_what, thrown, says) => {
+  const { line, letter } = await logged(thrown())
+  expect(line.text).toContain(says)
+  expect(line.fields['cause']).toContain(says)
+  expect(letter?.error).toContain(says)
+})
+
+test('an error that is its own cause comes to an end', async () => {
+  const error = new Error('round and round')
+  error.cause = error
+  expect((await logged(error)).line.fields['cause']).toMatch(/^Error: round and round( Caused by: \S+: [a-z ]+){3}$/)
+})
+
+test.each<readonly [what: string, thrown: () => unknown]>([
+  ...THROWN,
+  ['a long text of half addresses', () => '://a:'.repeat(100_000)],
+])('%s is logged, within bounds', async (_what, thrown) => {
+  const { line } = await logged(thrown())
+  expect(line.text.length).toBeLessThan(10 * 1024)
+  expect(line.fields['cause']).toMatch(/^.{1,510}$/)
+})
+
+test('no key, secret or password that an error quotes is in the log', async () => {
+  const quoted = `${AUTH_KEY} and ${SIGNING_SECRET} at postgres://app:hunter2@db.example/app, or ?password=hunter2`
+  const { line, death } = await logged(new Error(quoted, { cause: new Error(quoted) }))
+  for (const { text, fields } of [line, death])
+    for (const shown of [text, String(fields['cause'])]) {
+      expect(shown).toContain('[redacted] and [redacted] at postgres://app:[redacted]@db.example/app')
+      for (const secret of [AUTH_KEY, SIGNING_SECRET, 'hunter2']) expect(shown).not.toContain(secret)
+    }
+})
+
+test('an address that only has an @ further on is left as it is', async () => {
+  const text = 'GET http://localhost:8080/mail?to=someone@example.org failed'
+  expect((await logged(new Error(text))).line.fields['cause']).toContain(text)
+})
+
+test('a message id is shown as a text, and not at every length', async () => {
+  const { line } = await logged(new Error('down'), callback.smsDelivery({ messageId: `a"\n${'b'.repeat(10_000)}` }))
+  expect(line.text).toContain(String.raw`of message "a\"\n${'b'.repeat(97)}…" (event`)
+})
+
+test('on the console it is one line for us and its own lines behind it, which no terminal obeys', async () => {
+  const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+  vi.spyOn(console, 'warn').mockImplementation(() => {})
+  const { receiver, url } = await receiving({ logger: undefined, retry: { attempts: 1 } })
+  receiver.onAny(() => {
+    throw new Error('\u001b[2Jgone\nmessaging-webhooks: all is well')
+  })
+  await post(url, callback.smsDelivery({ messageId: 'm-1' }))
+  await receiver.drain()
+  const said = String(error.mock.calls[0]?.[0])
+  expect(said).toMatch(/^messaging-webhooks handler_failed: A handler threw; /)
+  expect(said).toContain('\n    Error: \uFFFD[2Jgone\n    messaging-webhooks: all is well\n        at ')
+})

@@ -1,0 +1,143 @@
+/** A store that was away says why it went, and when it is back: for how long it was away, and what the spool held. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { memoryStore } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { faultyStore, type Fault } from '../support/faulty-store.ts'
+import { logging } from '../support/logging.ts'
+import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
+
+const POLL = { timeout: 30_000 }
+
+afterEach(() => void vi.restoreAllMocks())
+
+function freshFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'store-back-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function withSpool(spool: string | false = freshFolder(), fault: Fault = 'none') {
+  const store = faultyStore(memoryStore())
+  store.fault = fault
+  const clock = fakeClock()
+  const { logger, lines, of } = logging()
+  const serving = await receiving({ store, clock, spool, logger })
+  serving.receiver.onAny(() => {})
+  await serving.receiver.start().catch(() => {})
+  const send = async (count: number): Promise<void> => {
+    for (let sent = 0; sent < count; sent += 1) await post(serving.url, callback.smsDelivery())
+  }
+  /** Files are written in their own time. */
+  const until = (code: string) =>
+    expect.poll(() => clock.advance(100).then(() => of(code).length), { ...POLL, interval: 1 }).toBe(1)
+  return { ...serving, store, clock, lines, of, send, until }
+}
+
+test('the end of an outage is logged, with its length and the events of the spool', async () => {
+  const { store, clock, of, send, until } = await withSpool()
+  store.fault = 'throws'
+  await send(3)
+  await clock.advance(60_000)
+  expect(of('store_back')).toEqual([])
+  store.fault = 'none'
+  await until('store_back')
+  const [line] = of('store_back')
+  expect(line).toMatchObject({ level: 'warn', fields: { fromSpool: 3 } })
+  expect(line?.fields['awayMs']).toBeGreaterThanOrEqual(60_000)
+  expect(line?.text).toMatch(
+    /^The store is back\. It was away for \d+\.\d s, and 3 events were taken from the spool\.$/,
+  )
+})
+
+test('so is that of one that only handlers met', async () => {
+  const { receiver, store, clock, of, send, until } = await withSpool()
+  let goOn = (): void => {}
+  let isRunning = false
+  receiver.onAny(() => {
+    isRunning = true
+    return new Promise<void>((resolve) => (goOn = resolve))
+  })
+  await send(1)
+  await expect.poll(() => isRunning, POLL).toBe(true)
+  store.fault = 'throws'
+  goOn()
+  await clock.advance(5_000)
+  expect(of('store_failed')).toHaveLength(1)
+  expect(of('store_back')).toEqual([])
+  store.fault = 'none'
+  await until('store_back')
+  expect(of('store_outage')).toEqual([])
+  expect(of('store_back')[0]?.text).toMatch(/It was away for [56]\.\d s, and no event had to wait in a spool\.$/)
+})
+
+test('without a spool, too', async () => {
+  const { url, store, clock, of, until } = await withSpool(false)
+  store.fault = 'throws'
+  expect((await post(url, callback.smsDelivery())).status).toBe(503)
+  await clock.advance(4_000)
+  store.fault = 'none'
+  expect((await post(url, callback.smsDelivery())).status).toBe(204)
+  await until('store_back')
+  expect(of('store_back')[0]?.text).toMatch(/It was away for [45]\.\d s, and no event had to wait in a spool\.$/)
+})
+
+test('why the store is away stands in the log in one line, without keys and passwords', async () => {
+  const { store, of, send } = await withSpool()
+  store.fault = 'throws'
+  store.says = `connect failed\n  at postgres://app:hunter2@db.example/app with ${AUTH_KEY}`
+  await send(1)
+  const [line] = of('store_outage')
+  const cause = 'Error: connect failed at postgres://app:[redacted]@db.example/app with [redacted]'
+  expect(line).toMatchObject({ level: 'error', fields: { cause } })
+  expect(line?.text.endsWith(`The cause: ${cause}`)).toBe(true)
+})
+
+async function leaveInSpool(folder: string, count: number): Promise<void> {
+  const { store, clock, server, receiver, send } = await withSpool(folder)
+  store.fault = 'throws'
+  await send(count)
+  server.closeAllConnections()
+  server.close()
+  const closed = receiver.close()
+  await clock.advance(10_000)
+  await closed
+}
+
+test('what an earlier process left in the spool is told of, and was no outage of this one', async () => {
+  const folder = freshFolder()
+  await leaveInSpool(folder, 2)
+  const { of, until } = await withSpool(folder)
+  await until('spool_drained')
+  expect(of('spool_drained')).toMatchObject([{ level: 'info', fields: { fromSpool: 2 } }])
+  expect(of('store_back')).toEqual([])
+})
+
+test('a store that is still away after a restart is reported again, though callbacks wait in the spool', async () => {
+  const folder = freshFolder()
+  await leaveInSpool(folder, 2)
+  const { store, clock, of, until, errors } = await withSpool(folder, 'will not open')
+  await clock.advance(5_000)
+  expect(errors.map(({ code }) => code)).toEqual(['store_outage'])
+  store.fault = 'none'
+  await until('store_back')
+  expect(of('store_back')).toMatchObject([{ fields: { fromSpool: 2 } }])
+})
+
+test('the default logger prints it', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  vi.spyOn(console, 'error').mockImplementation(() => {})
+  const store = faultyStore(memoryStore())
+  const { receiver, url } = await receiving({ store, spool: freshFolder(), logger: undefined })
+  receiver.onAny(() => {})
+  await receiver.start()
+  store.fault = 'throws'
+  await post(url, callback.smsDelivery())
+  store.fault = 'none'
+  await expect
+    .poll(() => warn.mock.calls.map(([line]) => String(line)), POLL)
+    .toContainEqual(expect.stringMatching(/^messaging-webhooks store_back: The store is back\. It was away for /))
+})

@@ -1,0 +1,77 @@
+/** `npm run build`, in a small project of its own: what is made is whole and of now, and what is made already is left alone. */
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../support/program.ts'
+
+const PATIENT = { timeout: 120_000 }
+
+function newProject() {
+  const folder = mkdtempSync(join(tmpdir(), 'messaging-webhooks-build-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  for (const file of ['build.ts', 'tsconfig.json', 'tsconfig.build.json', 'package.json'])
+    cpSync(file, join(folder, file))
+  symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'))
+  mkdirSync(join(folder, 'src'))
+  const at = (path: string): string => join(folder, path)
+  const write = (path: string, text: string): void => writeFileSync(at(path), text)
+  write('src/one.ts', 'export const one = 1\n')
+  write('src/two.ts', 'export const two = 2\n')
+  const build = () => runProgram(process.execPath, [at('build.ts')])
+  return { at, write, build, read: (path: string): string => readFileSync(at(path), 'utf8') }
+}
+
+test('builds what changed, says so, and is silent where nothing did', PATIENT, async () => {
+  const { at, write, build, read } = newProject()
+  expect(await build()).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: expect.stringMatching(/^Building dist, /) as string,
+  })
+  const made = statSync(at('dist/one.js')).mtimeMs
+  expect(await build()).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(statSync(at('dist/one.js')).mtimeMs).toBe(made)
+  write('src/one.ts', 'export const one = 11\n')
+  expect((await build()).stderr).toContain('Building dist')
+  expect(read('dist/one.js')).toContain('one = 11')
+})
+
+test('leaves nothing of a file that is gone, and mends what somebody changed or removed in dist', PATIENT, async () => {
+  const { at, write, build, read } = newProject()
+  await build()
+  rmSync(at('src/two.ts'))
+  await build()
+  expect(existsSync(at('dist/two.js'))).toBe(false)
+  write('dist/one.js', 'export const one = "spoilt"\n')
+  write('dist/three.js', '')
+  await build()
+  expect(read('dist/one.js')).toContain('one = 1')
+  expect(existsSync(at('dist/three.js'))).toBe(false)
+  rmSync(at('dist/one.d.ts'))
+  await build()
+  expect(existsSync(at('dist/one.d.ts'))).toBe(true)
+})
+
+test('what does not compile fails, each time, and is built once it does', PATIENT, async () => {
+  const { write, build, read } = newProject()
+  write('src/one.ts', 'export const one: string = 1\n')
+  for (let time = 0; time < 2; time += 1) {
+    const { code, stdout } = await build()
+    expect(code).toBe(1)
+    expect(stdout).toContain('TS2322')
+  }
+  write('src/one.ts', 'export const one = "1"\n')
+  expect((await build()).code).toBe(0)
+  expect(read('dist/one.js')).toContain('one = "1"')
+})

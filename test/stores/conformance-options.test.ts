@@ -1,0 +1,47 @@
+/** The suite for stores of your own is told what it can work with: a misspelt capability would skip tests in silence. */
+import { memoryStore, OptionsError } from 'messaging-webhooks'
+import { storeConformance } from 'messaging-webhooks/store-conformance'
+import { expect, test } from 'vitest'
+
+const { capabilities } = memoryStore()
+
+function options(registered: string[] = []) {
+  return {
+    test: (name: string) => void registered.push(name),
+    makeStore: () => ({ store: memoryStore() }),
+    capabilities,
+  }
+}
+
+test.each<readonly [given: object, says: string]>([
+  [{ interleaving: 5 }, 'storeConformance: interleaving is no option (did you mean interleavings?)'],
+  [{ interleavings: 0 }, 'interleavings is 0; expected a whole number from 1'],
+  [
+    { capabilities: { ...capabilities, ownclock: true } },
+    'capabilities.ownclock is no option (did you mean capabilities.ownClock?)',
+  ],
+  [{ capabilities: { name: 'mine', durable: true } }, 'capabilities.shared is undefined; expected true or false'],
+  [{ makeStore: memoryStore() }, 'makeStore is an object; expected a function'],
+  [
+    { damages: [{ name: 'a field', leaves: 'some' }] },
+    'damages.0.leaves is a text; expected one of whole, part, less, nothing, either',
+  ],
+  [
+    { damages: [{ name: 'a field', leaves: 'part', at: ['sometime'] }] },
+    'damages.0.at.0 is a text; expected one of while it waits',
+  ],
+])('%j', (given, says) => {
+  const registered: string[] = []
+  const call = () => void Reflect.apply(storeConformance, undefined, [{ ...options(registered), ...given }])
+  expect(call).toThrow(OptionsError)
+  expect(call).toThrow(says)
+  expect(registered).toEqual([])
+})
+
+test('what is right registers tests, and skips with a reason those that do not apply', () => {
+  const registered: string[] = []
+  const skipped: string[] = []
+  storeConformance({ ...options(registered), skip: (name) => void skipped.push(name), damages: undefined })
+  expect(registered).toContain('interleavings: every random sequence of steps agrees with the plain model')
+  expect(skipped).toContain('damage')
+})

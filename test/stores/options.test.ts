@@ -1,0 +1,77 @@
+/** The settings of each store are checked like the receiver's: by name, with range and unit, and what was probably meant. */
+import { memoryStore, OptionsError } from 'messaging-webhooks'
+import {
+  migratePostgres,
+  pendingPostgresMigrations,
+  postgresMigrations,
+  postgresStore,
+} from 'messaging-webhooks/postgres'
+import { redisStore } from 'messaging-webhooks/redis'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { createClient } from 'redis'
+import { expect, test } from 'vitest'
+
+const PASSWORD = 'PASSWORD-THAT-NO-TEXT-MAY-SHOW'
+const connectionString = `postgres://app:${PASSWORD}@127.0.0.1:1/app`
+const client = createClient()
+const path = 'never-opened.db'
+
+const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options: unknown, says: string])[] = [
+  [memoryStore, { maxEvent: 5 }, 'memoryStore: maxEvent is no option (did you mean maxEvents?)'],
+  [memoryStore, { colour: 5 }, 'there are maxEvents, maxBytes, maxDeadLetters, dedupeDays'],
+  [memoryStore, { dedupeDays: 'thirty' }, 'dedupeDays is a text; expected a number of days above 0'],
+  [memoryStore, 5, 'memoryStore: The options object is 5; expected an object such as { maxEvents'],
+  [sqliteStore, { path, dedupDays: 3 }, 'sqliteStore: dedupDays is no option (did you mean dedupeDays?)'],
+  [sqliteStore, { path, busyTimeout: 3 }, 'did you mean busyTimeoutMs?'],
+  [sqliteStore, { path, synchronous: 'full' }, 'synchronous is a text; expected one of FULL, NORMAL, OFF'],
+  [sqliteStore, { path, busyTimeoutMs: 2 ** 31 }, 'a number of milliseconds above 0 and at most 2,147,483,647'],
+  [sqliteStore, {}, 'sqliteStore: path is undefined; expected the path of a file'],
+  [sqliteStore, undefined, 'sqliteStore: path is undefined'],
+  [postgresStore, { connectionString, transactionl: true }, 'did you mean transactional?'],
+  [
+    postgresStore,
+    { conectionString: connectionString },
+    'conectionString is no option (did you mean connectionString?)',
+  ],
+  [postgresStore, { connectionString, pool: {} }, 'pool is an object; expected a pool of the package pg'],
+  [
+    postgresStore,
+    { connectionString, lockTimeoutMs: '3 s' },
+    'postgresStore: lockTimeoutMs is a text; expected a number of milliseconds',
+  ],
+  [postgresStore, { connectionString, transactional: 'yes' }, 'transactional is a text; expected true or false'],
+  [postgresStore, { connectionString, clock: Date.now }, 'clock is a function; expected one of server, caller'],
+  [migratePostgres, { connectionString, shema: 'x' }, 'migratePostgres: shema is no option (did you mean schema?)'],
+  [pendingPostgresMigrations, { connectionString, Schema: 'x' }, 'did you mean schema?'],
+  [postgresMigrations, { form: 1 }, 'postgresMigrations: form is no option (did you mean from?)'],
+  [postgresMigrations, { from: -1 }, 'from is -1; expected a whole number from 0'],
+  [redisStore, { client, prefx: 'x' }, 'redisStore: prefx is no option (did you mean prefix?)'],
+  [redisStore, { client, partition: 4 }, 'did you mean partitions?'],
+  [redisStore, { client, partitions: 1.5 }, 'partitions is 1.5; expected a whole number from 1 to 16,384'],
+  [redisStore, { client, prefix: `{${PASSWORD}}` }, 'prefix is a text; expected a text without braces'],
+]
+
+test.each(REFUSED)('%o refuses %o by name', async (make, options, says) => {
+  let thrown: unknown
+  try {
+    await Reflect.apply(make, undefined, [options])
+  } catch (error) {
+    thrown = error
+  }
+  expect(thrown).toBeInstanceOf(OptionsError)
+  expect(String(thrown)).toContain(says)
+  expect(String(thrown)).not.toContain(PASSWORD)
+})
+
+test('one object with the settings of the store serves the functions that migrate it', () => {
+  const settings = { connectionString, schema: 'of_mine', retentionDays: 3 }
+  expect(postgresStore(settings).capabilities.name).toBe('postgres')
+  expect(postgresMigrations({ schema: settings.schema })).toContain('of_mine')
+})
+
+test('what is left undefined has its default', () => {
+  expect(memoryStore({ maxEvents: undefined }).capabilities.name).toBe('memory')
+  expect(sqliteStore({ path, synchronous: undefined }).capabilities.name).toBe('sqlite')
+  expect(postgresStore({ connectionString, pool: undefined, schema: undefined }).capabilities.name).toBe('postgres')
+  expect(redisStore({ client, subscriber: undefined, partitions: undefined }).capabilities.name).toBe('redis')
+})

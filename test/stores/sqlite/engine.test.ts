@@ -1,0 +1,18 @@
+/** What the engine must do by itself; conformance.full.test.ts asks the same of the store, by way of its thread. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { storeConformance } from 'messaging-webhooks/store-conformance'
+import { test } from 'vitest'
+import { engineStore } from './engine-store.ts'
+
+storeConformance({
+  test,
+  // Of what only the thread adds, and what damage.full.test.ts spoils.
+  skip() {},
+  makeStore() {
+    const folder = mkdtempSync(join(tmpdir(), 'sqlite-engine-'))
+    return { store: engineStore(join(folder, 'inbox.db')), dispose: () => rmSync(folder, { recursive: true }) }
+  },
+  capabilities: engineStore('unused.db').capabilities,
+})
