@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { skippedSuites } from './test/skipped-suites.ts'
+import { unseenTests } from './test/unseen-tests.ts'
 
 const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
 
@@ -43,7 +43,7 @@ export default defineConfig({
         },
       },
     ],
-    reporters: ['default', skippedSuites, ...(RESULTS === undefined ? [] : ['json'])],
+    reporters: ['default', unseenTests, ...(RESULTS === undefined ? [] : ['json'])],
     ...(RESULTS === undefined ? {} : { outputFile: { json: RESULTS } }),
     // What a passing test makes the receiver say is no news.
     silent: 'passed-only',

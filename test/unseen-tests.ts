@@ -1,4 +1,4 @@
-/** Says in one line for each file and reason which tests did not run, so that nobody takes a green run for a whole one. */
+/** Says in one line for each file and reason which tests did not run or not end, so that nobody takes a run for a whole one. */
 import { relative } from 'node:path'
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 
@@ -17,10 +17,18 @@ function linesOf(module: TestModule, root: string): readonly string[] {
     counts.set(reason, (counts.get(reason) ?? 0) + 1)
   }
   const file = relative(root, module.moduleId)
-  return [...counts].map(([reason, count]) => `skipped: ${count} of ${file}: ${reason}`)
+  const skipped = [...counts].map(([reason, count]) => `skipped: ${count} of ${file}: ${reason}`)
+  return [...skipped, ...unended(module).map((name) => `did not end: ${file}${name}`)]
 }
 
-export const skippedSuites: Reporter = {
+/** What a process that died was running: the file, and which of its tests where it had got so far. */
+function unended(module: TestModule): readonly string[] {
+  if (!['pending', 'queued'].includes(module.state())) return []
+  const running = [...module.children.allTests('pending')].map(({ fullName }) => ` > ${fullName}`)
+  return running.length === 0 ? [''] : running
+}
+
+export const unseenTests: Reporter = {
   onTestRunEnd(modules) {
     // Whoever names a test to run has skipped the others.
     const chosen = modules.filter(({ project }) => project.config.testNamePattern === undefined)
