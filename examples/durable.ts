@@ -25,7 +25,7 @@ async function runApp(folder: string): Promise<void> {
     appendFileSync(join(folder, 'handled.txt'), `${messageId}\n`)
   })
   const server = createServer(receiver.middleware('status'))
-  receiver.closeOn(['SIGTERM', 'SIGINT'], server)
+  receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)
   server.keepAliveTimeout = 75_000
   await receiver.start()
   server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))

@@ -14,4 +14,4 @@ app.use('/webhooks/status', receiver.middleware('status')) // before express.jso
 await receiver.start()
 const server = app.listen(PORT)
 server.keepAliveTimeout = 75_000 // longer than the connections of whatever stands in front stay idle
-receiver.closeOn(['SIGTERM', 'SIGINT'], server)
+receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)

@@ -39,7 +39,7 @@ await send('My Bank', 'm-1', 'new-secret-of-the-bank') // the same message id in
 await send('My Bank', 'm-2', 'old-secret-of-the-bank')
 await send('My Bank', 'm-3', 'secret-of-the-shop') // one project cannot speak for another
 
-const latest = await receiver.latest('m-1', { project: 'My Bank' })
+const latest = await receiver.messageState('m-1', { project: 'My Bank' })
 console.log('latest of m-1 in My Bank:', latest?.status)
 server.close()
 await receiver.close()

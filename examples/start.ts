@@ -44,7 +44,7 @@ receiver.on(['message.queued', 'message.sent', 'message.delivered', 'message.rea
 receiver.on('message.failed', async ({ type, messageId, failure: { kind, resend, reason } }) => {
   screen.handled(type, await whom(messageId), `${kind}, ${resend ? 'send it again' : 'no resend'}`, reason)
 })
-receiver.on('late', async ({ type, late }) => {
+receiver.on('late', async ({ type, report: late }) => {
   screen.handled(type, await whom(late.messageId), `${late.type}, older than what you have`)
 })
 receiver.on('received', ({ type, data }) => screen.handled(type, data.from, data.text))

@@ -14,6 +14,7 @@ import {
   wholeNumberFrom,
 } from './check-options.ts'
 import { LONGEST_TIMER_MS } from './clock.ts'
+import type { DeadLetters } from './dispatch/dead-letters.ts'
 import { OptionsError } from './errors.ts'
 import { CALLBACK_KINDS, type Schemas } from './events.ts'
 import type { Receiver } from './surface.ts'
@@ -24,14 +25,14 @@ const milliseconds = numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional()
 const flag = z.boolean().optional()
 
 const mountOptions = z.strictObject({ proof: z.enum(PROOF_POLICIES).optional() })
-const latestOptions = z.strictObject({ project: textOf('the display name of a project').optional() })
+const messageStateOptions = z.strictObject({ project: textOf('the display name of a project').optional() })
 const replayOptions = z.strictObject({ force: flag })
 const deadlineOptions = z.strictObject({ deadlineMs: milliseconds })
 const pageOptions = z.strictObject({
   after: textOf('the `next` of a page').optional(),
   limit: wholeNumberFrom(1, MOST_A_PAGE).optional(),
 })
-const closeOnOptions = z.strictObject({
+const closeOnSignalOptions = z.strictObject({
   deadlineMs: milliseconds,
   listenMs: milliseconds,
   idleMs: milliseconds,
@@ -47,18 +48,11 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
       checkOptions(mountOptions, options, 'middleware')
       return receiver.middleware(kind, options)
     },
-    async latest(messageId, options) {
-      checkOptions(latestOptions, options, 'latest')
-      return receiver.latest(messageId, options)
+    async messageState(messageId, options) {
+      checkOptions(messageStateOptions, options, 'messageState')
+      return receiver.messageState(messageId, options)
     },
-    async deadLetters(page) {
-      checkOptions(pageOptions, page, 'deadLetters')
-      return receiver.deadLetters(page)
-    },
-    async replay(id, options) {
-      checkOptions(replayOptions, options, 'replay')
-      return receiver.replay(id, options)
-    },
+    deadLetters: checkedDeadLetters(receiver.deadLetters),
     async drain(options) {
       checkOptions(deadlineOptions, options, 'drain')
       return receiver.drain(options)
@@ -67,11 +61,25 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
       checkOptions(deadlineOptions, options, 'close')
       return receiver.close(options)
     },
-    closeOn(signals, servers, options) {
+    closeOnSignal(signals, servers, options) {
       checkSignals([signals].flat())
       checkServers([servers ?? []].flat())
-      checkOptions(closeOnOptions, options, 'closeOn')
-      return receiver.closeOn(signals, servers, options)
+      checkOptions(closeOnSignalOptions, options, 'closeOnSignal')
+      return receiver.closeOnSignal(signals, servers, options)
+    },
+  }
+}
+
+function checkedDeadLetters<S extends Schemas>(deadLetters: DeadLetters<S>): DeadLetters<S> {
+  return {
+    ...deadLetters,
+    async list(page) {
+      checkOptions(pageOptions, page, 'deadLetters.list')
+      return deadLetters.list(page)
+    },
+    async replay(id, options) {
+      checkOptions(replayOptions, options, 'deadLetters.replay')
+      return deadLetters.replay(id, options)
     },
   }
 }
@@ -94,14 +102,16 @@ const UNHEARD = ['SIGKILL', 'SIGSTOP']
 
 function checkSignals(signals: readonly unknown[]): void {
   if (signals.length === 0)
-    throw new OptionsError("closeOn: no signal is named, so that nothing would close; expected one, such as 'SIGTERM'.")
+    throw new OptionsError(
+      "closeOnSignal: no signal is named, so that nothing would close; expected one, such as 'SIGTERM'.",
+    )
   const known = [...new Set([...Object.keys(constants.signals), ...SIGNALS_ELSEWHERE])]
   for (const signal of signals) {
     if (typeof signal !== 'string' || !known.includes(signal))
-      throw new OptionsError(`closeOn: there is no such signal. ${unknownName(signal, known)}`)
+      throw new OptionsError(`closeOnSignal: there is no such signal. ${unknownName(signal, known)}`)
     if (UNHEARD.includes(signal))
       throw new OptionsError(
-        `closeOn: ${signal} ends a process that never hears of it; expected one such as 'SIGTERM'.`,
+        `closeOnSignal: ${signal} ends a process that never hears of it; expected one such as 'SIGTERM'.`,
       )
   }
 }
@@ -110,6 +120,6 @@ function checkServers(servers: readonly (Server | undefined)[]): void {
   for (const server of servers)
     if (!hasMethods(server, ['listen', 'close', 'once']))
       throw new OptionsError(
-        `closeOn: a server is ${describe(server)}; expected what app.listen() or http.createServer() returned.`,
+        `closeOnSignal: a server is ${describe(server)}; expected what app.listen() or http.createServer() returned.`,
       )
 }

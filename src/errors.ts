@@ -9,7 +9,10 @@ export const ERRORS = {
     'There is no such event type, or a handler is no function.',
     'Use a type or a family of the README’s table, or `onAny` for every event.',
   ],
-  project_required: ['`latest` was asked without a project.', 'Pass `{ project }`: a message id belongs to a project.'],
+  project_required: [
+    '`messageState` was asked without a project.',
+    'Pass `{ project }`: a message id belongs to a project.',
+  ],
   receiver_closed: [
     'The receiver is closed.',
     'Create a new one; on the way out, call `server.close()` before `receiver.close()`.',
@@ -163,14 +166,14 @@ export const ERRORS = {
   ],
   dead_letter: [
     'An event failed in every attempt and is now a dead letter.',
-    'Mend the handler, then `receiver.replay(id)`.',
+    'Mend the handler, then `receiver.deadLetters.replay(id)`.',
   ],
   read_report_failed: [
     '`readReport` threw, or returned what is no report; the callback was read without it.',
     'Return `{ messageId, status }`, or undefined for what is no report; `cause` says what it did.',
   ],
-  identify_failed: [
-    '`identify` threw or returned no string; the default identity was used.',
+  dedupe_key_failed: [
+    '`dedupeKey` threw or returned no string; the default identity was used.',
     'Return a string, or undefined to keep the default; `cause` is what it threw.',
   ],
   clock_failed: [
@@ -191,7 +194,7 @@ export const ERRORS = {
   ],
   event_damaged: [
     'What the store holds of an event cannot be read; it was set aside as a dead letter, and everything else goes on.',
-    'Look at what else writes to the store, and at its disk; `receiver.deadLetters()` shows what is left of it.',
+    'Look at what else writes to the store, and at its disk; `receiver.deadLetters.list()` shows what is left of it.',
   ],
   state_damaged: [
     'What the store holds of a message’s state cannot be read; it was made anew, as far as its events tell.',

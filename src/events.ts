@@ -198,7 +198,9 @@ export type ReportEvent = QueuedEvent | SentEvent | DeliveredEvent | ReadEvent |
 /** A report older than one already handed over, with `ordering.late: 'separate'`. */
 export interface LateEvent extends CommonFields {
   readonly type: 'late'
-  readonly late: ReportEvent
+  readonly messageId: string
+  /** The report as it would have come in time. */
+  readonly report: ReportEvent
 }
 
 export interface DataEvent<T extends EventType, D> extends CommonFields {

@@ -32,16 +32,16 @@ export type {
   ReverifyOptions,
 } from './authenticity/quarantine/surface.ts'
 export type { Clock } from './clock.ts'
-export type { CloseOnOptions } from './close-on.ts'
+export type { CloseOnSignalOptions as CloseOnOptions } from './close-on-signal.ts'
 export type { Logger } from './logger.ts'
 export type { Context } from './dispatch/handlers.ts'
 export type { DeadLetter } from './dispatch/dead-letters.ts'
 export type { ErrorHandler } from './report.ts'
 export type { Middleware } from './http/node.ts'
 export { ANSWERS, type AnswerName } from './http/replies.ts'
-export type { IdentifyInput } from './inbox/new-event.ts'
+export type { DedupeKeyInput as IdentifyInput } from './inbox/new-event.ts'
 export type { ReadUsersReport, UsersReport } from './payloads/users-report.ts'
-export type { LatestState, ReportState } from './inbox/latest.ts'
+export type { MessageState as LatestState, ReportState } from './inbox/latest.ts'
 export type { EventRecord, Report } from './inbox/record.ts'
 export type {
   Admission,

@@ -3,7 +3,7 @@ import type { ProofPolicy } from './authenticity/proof-table.ts'
 import type { CredentialsOption, ProjectsOption } from './authenticity/credentials.ts'
 import { LONGEST_TIMER_MS, type Clock } from './clock.ts'
 import type { Carrier, Schemas, SubscriptionWord } from './events.ts'
-import type { IdentifyInput } from './inbox/new-event.ts'
+import type { DedupeKeyInput } from './inbox/new-event.ts'
 import type { Store } from './inbox/store.ts'
 import type { Logger } from './logger.ts'
 import type { ReadUsersReport } from './payloads/users-report.ts'
@@ -42,7 +42,7 @@ export interface OtherOptions<S extends Schemas = {}> {
   readonly handlerTimeoutMs?: number | undefined
   readonly answer?: 'stored' | 'handled' | undefined
   readonly readReport?: ReadUsersReport | undefined
-  readonly identify?: ((callback: IdentifyInput) => string | undefined) | undefined
+  readonly dedupeKey?: ((callback: DedupeKeyInput) => string | undefined) | undefined
   readonly subscriptionType?: ((payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined) | undefined
   readonly schemas?: S | undefined
   readonly quarantine?: QuarantineOptions | false | undefined
@@ -233,7 +233,7 @@ export const OPTIONS = [
     what: 'Reads a delivery report of another shape, on any URL: returns `{ messageId, status, statusCode?, timestamp?, network?, shape? }`, or undefined for what is none.',
   },
   {
-    name: 'identify',
+    name: 'dedupeKey',
     type: '`(callback) => string \\| undefined`',
     default: 'see “Once”',
     what: 'Your own identity for a callback; undefined keeps the default one.',

@@ -5,9 +5,9 @@ import { createQuarantine, type GuardedQuarantine } from './authenticity/quarant
 import { quarantineFolder } from './authenticity/quarantine/folder.ts'
 import { checkedCalls } from './checked-calls.ts'
 import { guardClock, steadyClock, systemClock } from './clock.ts'
-import { closeOn } from './close-on.ts'
+import { closeOnSignal } from './close-on-signal.ts'
 import { createCounter } from './counts.ts'
-import { readDeadLetters } from './dispatch/dead-letters.ts'
+import { createDeadLetters, type DeadLetters } from './dispatch/dead-letters.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
 import { revive, type Kept, type ReviveOptions } from './dispatch/revive.ts'
@@ -20,7 +20,7 @@ import { createServers } from './http/servers.ts'
 import { createAbsence } from './inbox/absence.ts'
 import { messageKey } from './inbox/identity.ts'
 import { createInbox, type Inbox } from './inbox/inbox.ts'
-import { latestState } from './inbox/latest.ts'
+import { messageState } from './inbox/latest.ts'
 import type { ProvenCallback } from './inbox/new-event.ts'
 import { openSpools } from './inbox/spool/spools.ts'
 import type { NewEvent, Store } from './inbox/store.ts'
@@ -40,7 +40,6 @@ import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
 const handedOverChannel = channel(HANDED_OVER_CHANNEL)
 
 const DEADLINE_MS = 10_000
-const DEAD_LETTERS_A_PAGE = 100
 
 /**
  * Creates a receiver. Nothing is opened and no timer runs before `start()` or the first request.
@@ -50,7 +49,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   options: Options<S> & { readonly store?: Store<X> | undefined },
 ): Receiver<S, X> {
   const resolved = resolveOptions(options)
-  const { answer, handlerTimeoutMs, identify, readReport, networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
+  const { answer, handlerTimeoutMs, dedupeKey, readReport, networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
   const given = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
   const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
   const steady = steadyClock(clock)
@@ -151,16 +150,16 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     gapTimeoutMs,
     report,
     readReport: readReport && ((callback) => readTheirs(readReport, callback)),
-    identify(callback) {
-      if (identify === undefined) return undefined
+    dedupeKey(callback) {
+      if (dedupeKey === undefined) return undefined
       try {
         // A copy: what is stored is not theirs to change.
-        const chosen: unknown = identify({ ...callback, raw: Buffer.from(callback.raw) })
+        const chosen: unknown = dedupeKey({ ...callback, raw: Buffer.from(callback.raw) })
         if (chosen === undefined || (typeof chosen === 'string' && chosen !== '')) return chosen
         letReject(chosen)
-        report(new MessagingWebhooksError('identify_failed'))
+        report(new MessagingWebhooksError('dedupe_key_failed'))
       } catch (error) {
-        report(new MessagingWebhooksError('identify_failed', undefined, { cause: error }))
+        report(new MessagingWebhooksError('dedupe_key_failed', undefined, { cause: error }))
       }
       return undefined
     },
@@ -269,25 +268,19 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       })
     },
     start,
-    async latest(messageId, { project = credentials.onlyProject } = {}) {
+    async messageState(messageId, { project = credentials.onlyProject } = {}) {
       if (credentials.byProject && project === undefined) throw new MessagingWebhooksError('project_required')
       const opened = await inbox.open()
       const stored = await opened.latest(messageKey(credentials.byProject ? project : undefined, messageId))
-      return stored && latestState(stored)
+      return stored && messageState(stored)
     },
-    async deadLetters({ after, limit = DEAD_LETTERS_A_PAGE } = {}) {
-      return readDeadLetters(await inbox.open(), reviveKept, { after, limit })
-    },
-    async replay(id, { force = false } = {}) {
-      const opened = await inbox.open()
-      const found = await opened.resolve(id, force ? 'force' : 'replay', steady.now())
-      dispatcher.wake()
-      return found
-    },
-    async discard(id) {
-      const opened = await inbox.open()
-      return opened.resolve(id, 'discard', steady.now())
-    },
+    // Each event comes with the types of these schemas, which read it.
+    deadLetters: createDeadLetters({
+      open: inbox.open,
+      revive: reviveKept,
+      now: () => steady.now(),
+      wake: () => dispatcher.wake(),
+    }) as DeadLetters<S>,
     quarantine: quarantine.quarantine,
     async stats() {
       const stored = isClosed ? undefined : await inbox.known()
@@ -310,8 +303,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     async close(times) {
       await close(times)
     },
-    closeOn: (signals, given = [], times = {}) =>
-      closeOn([signals].flat(), [given].flat(), times, { clock, stopServers: servers.stop, close }),
+    closeOnSignal: (signals, given = [], times = {}) =>
+      closeOnSignal([signals].flat(), [given].flat(), times, { clock, stopServers: servers.stop, close }),
   })
   return receiver
 }

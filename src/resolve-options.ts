@@ -6,7 +6,7 @@ import { PROOF_POLICIES, type ProofPolicy } from './authenticity/proof-table.ts'
 import type { Clock } from './clock.ts'
 import { OptionsError } from './errors.ts'
 import type { Carrier, Schemas } from './events.ts'
-import type { IdentifyInput } from './inbox/new-event.ts'
+import type { DedupeKeyInput } from './inbox/new-event.ts'
 import type { Store } from './inbox/store.ts'
 import type { Logger } from './logger.ts'
 import { OPTIONS, type Options } from './options.ts'
@@ -33,7 +33,7 @@ interface ResolvedOptions<S extends Schemas> {
   readonly handlerTimeoutMs: number
   readonly answer: 'stored' | 'handled'
   readonly readReport: Options['readReport']
-  readonly identify: ((callback: IdentifyInput) => string | undefined) | undefined
+  readonly dedupeKey: ((callback: DedupeKeyInput) => string | undefined) | undefined
   readonly subscriptionType: Options['subscriptionType']
   readonly schemas: S | Schemas
   readonly quarantine:
@@ -103,7 +103,7 @@ const optionsSchema = z.strictObject({
   handlerTimeoutMs: numeric('handlerTimeoutMs'),
   answer: z.enum(['stored', 'handled']).default('stored'),
   readReport: functionLike.optional(),
-  identify: functionLike.optional(),
+  dedupeKey: functionLike.optional(),
   subscriptionType: functionLike.optional(),
   schemas: z
     .strictObject({
@@ -177,7 +177,7 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     store: options.store,
     spool: checked.spool,
     readReport: options.readReport,
-    identify: options.identify,
+    dedupeKey: options.dedupeKey,
     subscriptionType: options.subscriptionType,
     schemas: options.schemas ?? {},
     quarantine:

@@ -40,7 +40,7 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
       { code: 'server_still_open' },
       'close() was called while the server still listens. Callbacks are taken until half a second has passed without one; ' +
         'those that come later are answered 503 and lost. Call server.close() before, or let ' +
-        "receiver.closeOn('SIGTERM', server) do both.",
+        "receiver.closeOnSignal('SIGTERM', server) do both.",
     )
     return true
   }

@@ -2,14 +2,13 @@
 import type { Server } from 'node:net'
 import type { ProofPolicy } from './authenticity/proof-table.ts'
 import type { Quarantine } from './authenticity/quarantine/surface.ts'
-import type { CloseOnOptions } from './close-on.ts'
+import type { CloseOnSignalOptions } from './close-on-signal.ts'
 import type { Counts } from './counts.ts'
-import type { DeadLetter } from './dispatch/dead-letters.ts'
+import type { DeadLetters } from './dispatch/dead-letters.ts'
 import type { Context } from './dispatch/handlers.ts'
 import type { CallbackKind, EventMap, Pattern, Schemas, TypesOf, WebhookEvent } from './events.ts'
 import type { Middleware } from './http/node.ts'
-import type { LatestState } from './inbox/latest.ts'
-import type { Page } from './inbox/store.ts'
+import type { MessageState } from './inbox/latest.ts'
 import type { ErrorHandler } from './report.ts'
 
 /**
@@ -58,19 +57,12 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    * The newest state of a message, or undefined where nothing is known of it. With several projects, or a credentials
    * function, `project` is needed: throws a `MessagingWebhooksError` (`project_required`) without.
    */
-  latest(messageId: string, options?: { readonly project?: string | undefined }): Promise<LatestState | undefined>
-  /** Dead letters, oldest first, `limit` (100) a page; pass `next` of a page as `after` for the one that follows. */
-  deadLetters(page?: {
-    readonly after?: string | undefined
-    readonly limit?: number | undefined
-  }): Promise<Page<DeadLetter>>
-  /**
-   * Runs a dead letter's handlers again: as `late` where a later state of its message was handed over meanwhile, unless
-   * `force`. False where there is no such dead letter.
-   */
-  replay(id: string, options?: { readonly force?: boolean | undefined }): Promise<boolean>
-  /** Gives a dead letter up: it is not listed any more, and never run again. False where there is no such dead letter. */
-  discard(id: string): Promise<boolean>
+  messageState(
+    messageId: string,
+    options?: { readonly project?: string | undefined },
+  ): Promise<MessageState | undefined>
+  /** The events whose handlers failed in every attempt: listed, shown, replayed, discarded. */
+  readonly deadLetters: DeadLetters<S>
   /** The requests that were refused for want of a valid proof, kept so that the right key can still prove them. */
   readonly quarantine: Quarantine
   /** Counts, for metrics. It never rejects, and waits for the store for `storeTimeoutMs` at most. */
@@ -93,9 +85,9 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    * cut off, does what `close()` does, and ends the process, with exit code 0 unless `process.exitCode` is another: 1 where events were lost. At the
    * second the process ends at once, with 128 and the number of the signal. Returns the function that takes this off again.
    */
-  closeOn(
+  closeOnSignal(
     signals: NodeJS.Signals | readonly NodeJS.Signals[],
     servers?: Server | readonly Server[],
-    options?: CloseOnOptions,
+    options?: CloseOnSignalOptions,
   ): () => void
 }

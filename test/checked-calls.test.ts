@@ -54,25 +54,30 @@ const REFUSED: Calls = [
   ['a kind that is no text', (it) => it.middleware, [{ proof: SECRET }], 'Got an object'],
   [
     'a misspelt project',
-    (it) => it.latest,
+    (it) => it.messageState,
     ['m-1', { projct: 'x' }],
-    'latest: projct is no option (did you mean project?)',
+    'messageState: projct is no option (did you mean project?)',
   ],
-  ['a project alone', (it) => it.latest, ['m-1', SECRET], 'latest: The options object is a text; expected'],
+  ['a project alone', (it) => it.messageState, ['m-1', SECRET], 'messageState: The options object is a text; expected'],
   [
     'a page of nothing',
-    (it) => it.deadLetters,
+    (it) => it.deadLetters.list,
     [{ limit: 0 }],
-    'deadLetters: limit is 0; expected a whole number from 1',
+    'deadLetters.list: limit is 0; expected a whole number from 1',
   ],
-  ['a misspelt limit', (it) => it.deadLetters, [{ limits: 5 }], 'did you mean limit?'],
+  ['a misspelt limit', (it) => it.deadLetters.list, [{ limits: 5 }], 'did you mean limit?'],
   [
     'a misspelt force',
-    (it) => it.replay,
+    (it) => it.deadLetters.replay,
     ['id', { forced: true }],
     'replay: forced is no option (did you mean force?)',
   ],
-  ['a force that is no yes', (it) => it.replay, ['id', { force: 'no' }], 'force is a text; expected true or false'],
+  [
+    'a force that is no yes',
+    (it) => it.deadLetters.replay,
+    ['id', { force: 'no' }],
+    'force is a text; expected true or false',
+  ],
   [
     'a deadline without its unit',
     (it) => it.drain,
@@ -98,32 +103,32 @@ const REFUSED: Calls = [
     'close: deadlineMs is NaN',
   ],
   ['a signal, as a listener gets it', (it) => it.close, ['SIGTERM', 15], 'close: The options object is a text'],
-  ['a misspelt signal', (it) => it.closeOn, ['SIGTREM'], 'Got "SIGTREM". Did you mean "SIGTERM"?'],
-  ['one misspelt signal of two', (it) => it.closeOn, [['SIGINT', 'SIGTREM']], 'Did you mean "SIGTERM"?'],
-  ['no signal', (it) => it.closeOn, [[]], 'closeOn: no signal is named'],
-  ['a signal that nobody hears', (it) => it.closeOn, ['SIGKILL'], 'closeOn: SIGKILL ends a process'],
-  ['a signal by its number', (it) => it.closeOn, [15], 'Got 15.'],
+  ['a misspelt signal', (it) => it.closeOnSignal, ['SIGTREM'], 'Got "SIGTREM". Did you mean "SIGTERM"?'],
+  ['one misspelt signal of two', (it) => it.closeOnSignal, [['SIGINT', 'SIGTREM']], 'Did you mean "SIGTERM"?'],
+  ['no signal', (it) => it.closeOnSignal, [[]], 'closeOnSignal: no signal is named'],
+  ['a signal that nobody hears', (it) => it.closeOnSignal, ['SIGKILL'], 'closeOnSignal: SIGKILL ends a process'],
+  ['a signal by its number', (it) => it.closeOnSignal, [15], 'Got 15.'],
   [
     'an app for a server',
-    (it) => it.closeOn,
+    (it) => it.closeOnSignal,
     ['SIGTERM', { handle() {} }],
-    'closeOn: a server is an object; expected what app.listen()',
+    'closeOnSignal: a server is an object; expected what app.listen()',
   ],
   [
     'times that are misspelt',
-    (it) => it.closeOn,
+    (it) => it.closeOnSignal,
     ['SIGTERM', [], { idle: 5 }],
-    'closeOn: idle is no option (did you mean idleMs?)',
+    'closeOnSignal: idle is no option (did you mean idleMs?)',
   ],
   [
     'times that are none',
-    (it) => it.closeOn,
+    (it) => it.closeOnSignal,
     ['SIGTERM', [], { listenMs: -1 }],
-    'closeOn: listenMs is -1; expected a number of milliseconds',
+    'closeOnSignal: listenMs is -1; expected a number of milliseconds',
   ],
   [
     'what comes afterwards, called already',
-    (it) => it.closeOn,
+    (it) => it.closeOnSignal,
     ['SIGTERM', [], { afterwards: Promise.resolve() }],
     'afterwards is an object; expected a function',
   ],
@@ -189,14 +194,14 @@ test('what is left undefined is left out', async () => {
   const receiver = silent()
   expect(receiver.middleware('payment', { proof: undefined })).toBeTypeOf('function')
   expect(receiver.middleware(undefined, undefined)).toBeTypeOf('function')
-  expect(await receiver.latest('m-1', { project: undefined })).toBeUndefined()
-  receiver.closeOn('SIGUSR2', undefined, { idleMs: undefined, afterwards: undefined })()
+  expect(await receiver.messageState('m-1', { project: undefined })).toBeUndefined()
+  receiver.closeOnSignal('SIGUSR2', undefined, { idleMs: undefined, afterwards: undefined })()
   expect(await receiver.drain()).toBe(true)
   await receiver.close(undefined)
 })
 
 test('signals of other systems are no mistake', () => {
-  const takeOff = silent().closeOn(['SIGTERM', 'SIGBREAK'])
+  const takeOff = silent().closeOnSignal(['SIGTERM', 'SIGBREAK'])
   expect(process.listenerCount('SIGTERM')).toBeGreaterThan(0)
   takeOff()
 })

@@ -76,7 +76,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
   ],
   ['an unknown order', { credentials, ordering: { late: SECRET } }, ['ordering.late', 'separate', 'inline']],
   ['an unknown answer', { credentials, answer: SECRET }, ['answer', 'stored', 'handled']],
-  ['identify as a text', { credentials, identify: SECRET }, ['identify', 'expected a function']],
+  ['dedupeKey as a text', { credentials, dedupeKey: SECRET }, ['dedupeKey', 'expected a function']],
   [
     'subscriptionType as a text',
     { credentials, subscriptionType: SECRET },

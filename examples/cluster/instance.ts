@@ -21,13 +21,13 @@ receiver.on('message.*', async ({ messageId, type }) => {
   appendFileSync(join(FOLDER, 'handled.txt'), `${PLACE} ${messageId} ${type}\n`)
   await sleep(5) // its work
 })
-receiver.on('late', ({ late: { messageId, type } }) => {
+receiver.on('late', ({ report: { messageId, type } }) => {
   appendFileSync(join(FOLDER, 'handled.txt'), `${PLACE} ${messageId} ${type} late\n`)
 })
 
 const server = createServer(receiver.middleware('status'))
 server.keepAliveTimeout = 75_000
-receiver.closeOn(['SIGTERM', 'SIGINT'], server)
+receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)
 process.on('disconnect', () => process.exit()) // it ends with start.ts, however that ends
 await receiver.start()
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))

@@ -19,5 +19,5 @@ export const COMMANDS: Readonly<Record<string, CommandRow>> = {
   verify: { what: 'say step by step why a signature holds or not', load: () => import('./verify.ts') },
   migrate: { what: 'make the tables of a Postgres store, or print their SQL', load: () => import('./migrate.ts') },
   events: { what: 'list what came, show one event, or one message’s life', load: () => import('./events.ts') },
-  'dead-letters': { what: 'list, show, replay or remove dead letters', load: () => import('./dead-letters.ts') },
+  'dead-letters': { what: 'list, show, replay or discard dead letters', load: () => import('./dead-letters.ts') },
 }

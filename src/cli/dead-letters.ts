@@ -1,7 +1,7 @@
-/** `dead-letters`: lists, shows, replays and removes the events whose handlers failed in every attempt. */
+/** `dead-letters`: lists, shows, replays and discards the events whose handlers failed in every attempt. */
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
-import { readDeadLetters, type DeadLetter } from '../dispatch/dead-letters.ts'
+import { everyDeadLetter, findDeadLetter, readDeadLetters, type DeadLetter } from '../dispatch/dead-letters.ts'
 import type { OpenStore, Resolution } from '../inbox/store.ts'
 import { wholeNumber } from './arguments.ts'
 import { printDetails } from './event-details.ts'
@@ -46,7 +46,7 @@ export function define(command: Command, terminal: Terminal): void {
     .action((ids: string[], options: ResolveOptions) =>
       inStore(options, terminal, (store) => resolve(store, ids, options, options.force ? 'force' : 'replay', terminal)),
     )
-  addStoreOptions(command.command('remove'))
+  addStoreOptions(command.command('discard'))
     .description('give them up; they stay known as duplicates')
     .argument('[id...]', 'their ids')
     .option('--all', 'every one that there is now')
@@ -55,22 +55,8 @@ export function define(command: Command, terminal: Terminal): void {
     )
 }
 
-function pageOf(store: OpenStore<object>, page: { readonly after: string | undefined; readonly limit: number }) {
-  return readDeadLetters(store, eventOf, page)
-}
-
-/** All of them, a page at a time; what is settled meanwhile is not asked for again. */
-async function* everyLetter(store: OpenStore<object>): AsyncGenerator<DeadLetter> {
-  let after: string | undefined
-  do {
-    const { items, next } = await pageOf(store, { after, limit: 100 })
-    yield* items
-    after = next
-  } while (after !== undefined)
-}
-
 async function list(store: OpenStore<object>, { limit, after, json }: ListOptions, terminal: Terminal): Promise<void> {
-  const { items, next } = await pageOf(store, { after, limit })
+  const { items, next } = await readDeadLetters(store, eventOf, { after, limit })
   if (json) {
     for (const letter of items) terminal.print(JSON.stringify(letter), 'whole')
   } else {
@@ -90,29 +76,26 @@ async function list(store: OpenStore<object>, { limit, after, json }: ListOption
 }
 
 async function show(store: OpenStore<object>, id: string, { json }: ListOptions, terminal: Terminal): Promise<void> {
-  for await (const letter of everyLetter(store)) {
-    if (letter.id !== id) continue
-    if (json) {
-      terminal.print(JSON.stringify(letter), 'whole')
-      return
-    }
-    const { event, attempts, diedAt, error } = letter
-    printDetails(
-      {
-        id,
-        type: event.type,
-        about: subjectOf(letter),
-        project: event.project,
-        happened: event.occurredAt.toISOString(),
-        received: `${event.receivedAt.toISOString()}, proved by ${event.proof}`,
-        died: `${diedAt.toISOString()}, after ${attempts} attempts`,
-      },
-      { payload: event.payload ?? null, error },
-      terminal,
-    )
+  const letter = await findDeadLetter(store, eventOf, id)
+  if (letter === undefined) throw notFound(id)
+  if (json) {
+    terminal.print(JSON.stringify(letter), 'whole')
     return
   }
-  throw notFound(id)
+  const { event, attempts, diedAt, error } = letter
+  printDetails(
+    {
+      id,
+      type: event.type,
+      about: subjectOf(letter),
+      project: event.project,
+      happened: event.occurredAt.toISOString(),
+      received: `${event.receivedAt.toISOString()}, proved by ${event.proof}`,
+      died: `${diedAt.toISOString()}, after ${attempts} attempts`,
+    },
+    { payload: event.payload ?? null, error },
+    terminal,
+  )
 }
 
 async function resolve(
@@ -125,13 +108,13 @@ async function resolve(
   if (given.length === 0 && !all) throw new CliError('usage', 'No dead letter was named.', 'Give ids, or --all.')
   if (given.length > 0 && all) throw new CliError('usage', 'Ids and --all exclude each other.')
   const ids = [...given]
-  if (all) for await (const { id } of everyLetter(store)) ids.push(id)
+  if (all) for await (const { id } of everyDeadLetter(store, eventOf)) ids.push(id)
   // The store's own time may be ahead, where this machine's clock was set back.
   const nowMs = Math.max(systemClock().now(), store.latestNowMs ?? 0)
   const missing: string[] = []
   for (const id of ids) if (!(await store.resolve(id, resolution, nowMs))) missing.push(id)
   const done = ids.length - missing.length
-  const what = resolution === 'discard' ? 'removed' : 'due again'
+  const what = resolution === 'discard' ? 'discarded' : 'due again'
   if (done > 0 || ids.length === 0) terminal.print(`${done} ${done === 1 ? 'dead letter' : 'dead letters'} ${what}.`)
   if (done > 0 && resolution !== 'discard')
     terminal.note('Handlers run in the receiver that has this store open, or in the next one that opens it.')
@@ -148,7 +131,6 @@ function notFound(id: string): CliError {
 }
 
 function subjectOf({ event }: DeadLetter): string {
-  if (event.type === 'late') return event.late.messageId
   return 'messageId' in event ? event.messageId : (event.project ?? '')
 }
 

@@ -56,7 +56,7 @@ function wordsOf(event: WebhookEvent): readonly string[] {
       return [event.messageId, event.network ?? event.channel, event.status, what, reason ?? '']
     }
     case 'late':
-      return [...wordsOf(event.late), `${event.late.type} came too late`]
+      return [...wordsOf(event.report), `${event.report.type} came too late`]
     case 'unrecognized':
       return [event.problem]
     default:

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { messageKey } from '../inbox/identity.ts'
-import { latestState } from '../inbox/latest.ts'
+import { messageState } from '../inbox/latest.ts'
 import type { EventsPage, OpenStore, Page, StoredEvent } from '../inbox/store.ts'
 import { wholeNumber } from './arguments.ts'
 import { CliError } from './exit-codes.ts'
@@ -119,7 +119,7 @@ async function printState(
 ): Promise<void> {
   const key = messageKey(project, messageId)
   const stored = await store.latest(key)
-  const latest = stored && latestState(stored)
+  const latest = stored && messageState(stored)
   const events: StoredEvent[] = []
   let after: string | undefined
   do {

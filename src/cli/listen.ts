@@ -74,7 +74,7 @@ async function receive(
   await receiver.start()
   const { url } = await listen(server, options)
   print.listening(url)
-  receiver.closeOn(['SIGINT', 'SIGTERM'], server, { deadlineMs: 5_000, idleMs: 0 })
+  receiver.closeOnSignal(['SIGINT', 'SIGTERM'], server, { deadlineMs: 5_000, idleMs: 0 })
 }
 
 interface Printer {

@@ -50,7 +50,7 @@ export function revive(kept: Kept, options: ReviveOptions): Awaitable<WebhookEve
   if (record.report !== undefined) {
     const report = reportEvent(kept, payload, record.report)
     if (!kept.late || options.late === 'inline') return report
-    return withRaw({ ...commonFields('late', kept, payload), late: report }, kept.raw)
+    return withRaw({ ...commonFields('late', kept, payload), messageId: report.messageId, report }, kept.raw)
   }
   if (record.problem !== undefined || record.kind === undefined || record.kind === 'status' || !isRecord(payload))
     return unrecognized(kept, payload, record.problem ?? (payload === undefined ? 'not_json' : 'unknown_shape'))

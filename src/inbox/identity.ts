@@ -26,7 +26,7 @@ export function bodyIdentity(project: string | undefined, kind: CallbackKind | u
   return digest(['body', project, kind, bodyDigest.toString('hex')])
 }
 
-/** The identity that the user's `identify` chose. It never joins reports of two messages, whose states are kept apart. */
+/** The identity that the user's `dedupeKey` chose. It never joins reports of two messages, whose states are kept apart. */
 export function chosenIdentity(callback: {
   readonly project: string | undefined
   readonly kind: CallbackKind | undefined

@@ -57,14 +57,14 @@ export interface ReportState extends Report {
 }
 
 /** The newest state of a message. Contract, "Cross-channel mapping": keep the latest `statusCode` per `messageId`. */
-export interface LatestState extends ReportState {
+export interface MessageState extends ReportState {
   readonly project: string | undefined
   /** Every final report, in order: the parts of a long SMS share one id, and a success hides no failure. */
   readonly reports: readonly ReportState[]
 }
 
 /** What a store keeps, as users see it. */
-export function latestState(stored: StoredLatest): LatestState | undefined {
+export function messageState(stored: StoredLatest): MessageState | undefined {
   const newest = reportState(stored.record)
   if (newest === undefined) return undefined
   const reports = stored.finals.map(reportState).filter((state) => state !== undefined)

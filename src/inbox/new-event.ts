@@ -24,8 +24,8 @@ export interface ProvenCallback {
   readonly arrivedAtMs: number
 }
 
-/** What `identify` is shown. */
-export interface IdentifyInput {
+/** What `dedupeKey` is shown. */
+export interface DedupeKeyInput {
   readonly kind: CallbackKind | undefined
   readonly project: string | undefined
   readonly messageId: string | undefined
@@ -41,7 +41,7 @@ export interface NewEventOptions {
   readonly networks: ReadonlyMap<string, Carrier>
   readonly gapTimeoutMs: number
   /** The user's own identity; undefined for the default one. */
-  readonly identify: (input: IdentifyInput) => string | undefined
+  readonly dedupeKey: (input: DedupeKeyInput) => string | undefined
   /** The user's own reading of a report; undefined for the default one. Never throws. */
   readonly readReport?: ((callback: ProvenCallback) => ReportPayload | undefined) | undefined
 }
@@ -76,7 +76,7 @@ function reportEvent(
   const isExact = payload.oddities.length === 0 && isExactText(project ?? '')
   const { type, failure } = normalised
   const time = timeOf(callback, payload.timestamp)
-  const chosen = options.identify({ kind, project, messageId, status, timestamp: payload.timestamp, raw: masked })
+  const chosen = options.dedupeKey({ kind, project, messageId, status, timestamp: payload.timestamp, raw: masked })
   const id =
     chosen === undefined
       ? reportIdentity({
@@ -108,7 +108,7 @@ function reportEvent(
 function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: Problem | undefined): NewEvent {
   const { kind, body, scope, project, masked, arrivedAtMs } = callback
   const { seconds, oddity } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
-  const chosen = options.identify({
+  const chosen = options.dedupeKey({
     kind,
     project,
     messageId: undefined,

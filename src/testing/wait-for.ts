@@ -99,7 +99,6 @@ function isWanted(event: WebhookEvent, type: EventType, messageId: string | unde
 }
 
 function messageIdOf(event: WebhookEvent): string | undefined {
-  if (event.type === 'late') return event.late.messageId
   return 'messageId' in event ? event.messageId : undefined
 }
 

@@ -22,7 +22,7 @@ describe('a credentials function', () => {
     expect(await send(url, A, { project: undefined })).toBe(401)
     expect(asked).toEqual(['My Shop', 'Another', undefined])
     expect(errors.map(({ code }) => code)).toEqual(['project_unknown', 'project_unknown'])
-    expect(await receiver.latest('1', { project: 'My Shop' })).toMatchObject({ project: 'My Shop' })
+    expect(await receiver.messageState('1', { project: 'My Shop' })).toMatchObject({ project: 'My Shop' })
   })
 
   test('is not asked again at once for a name that it does not know', async () => {

@@ -46,7 +46,7 @@ describe('pairs', () => {
     await send(url, A, { messageId: '2', project: undefined })
     await receiver.drain()
     expect(projects).toEqual(['My Shop', undefined])
-    expect(await receiver.latest('1')).toMatchObject({ project: 'My Shop' })
+    expect(await receiver.messageState('1')).toMatchObject({ project: 'My Shop' })
   })
 })
 
@@ -89,15 +89,15 @@ describe('projects', () => {
     const { receiver, url } = await receiving({ projects })
     await send(url, A, { project: 'My Shop', messageId: '1', status: 'success' })
     await send(url, B, { project: 'Other Shop', messageId: '1', status: 'delivery_impossible' })
-    expect(await receiver.latest('1', { project: 'My Shop' })).toMatchObject({ status: 'success' })
-    expect(await receiver.latest('1', { project: 'Other Shop' })).toMatchObject({ status: 'delivery_impossible' })
-    await expect(receiver.latest('1')).rejects.toMatchObject({ code: 'project_required' })
+    expect(await receiver.messageState('1', { project: 'My Shop' })).toMatchObject({ status: 'success' })
+    expect(await receiver.messageState('1', { project: 'Other Shop' })).toMatchObject({ status: 'delivery_impossible' })
+    await expect(receiver.messageState('1')).rejects.toMatchObject({ code: 'project_required' })
   })
 
   test('the only project need not be named again', async () => {
     const { receiver, url } = await receiving({ projects: { 'My Shop': A } })
     await send(url, A, { messageId: '1' })
-    expect(await receiver.latest('1')).toMatchObject({ messageId: '1', project: 'My Shop' })
+    expect(await receiver.messageState('1')).toMatchObject({ messageId: '1', project: 'My Shop' })
   })
 })
 

@@ -98,6 +98,6 @@ test.each<readonly [string, (pair: { authKey?: unknown }) => unknown]>([
   const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY }))
   expect((await request(url, { body })).status).toBe(204)
   expect(await receiver.drain({ deadlineMs: 2_000 })).toBe(true)
-  const { items } = await receiver.deadLetters()
+  const { items } = await receiver.deadLetters.list()
   expect(items.map(({ error }) => error)).toEqual([expect.stringContaining('It said [redacted].')])
 })

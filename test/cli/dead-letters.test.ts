@@ -40,7 +40,7 @@ async function listed(path: string): Promise<readonly Record<string, unknown>[]>
 }
 
 describe('dead-letters', { timeout: 180_000 }, () => {
-  test('list, show, replay and remove', async () => {
+  test('list, show, replay and discard', async () => {
     const path = await fileWithDeadLetters('m-1', 'm-2', 'm-3')
     const store = ['--store', path]
     const list = await runCli(['dead-letters', 'list', ...store])
@@ -67,9 +67,9 @@ describe('dead-letters', { timeout: 180_000 }, () => {
     const rest = await runCli(['dead-letters', 'list', ...store, '--after', after, '--json'])
     expect(jsonLines(rest.stdout)).toMatchObject([{ id: third, attempts: 1, event: { messageId: 'm-3' } }])
 
-    expect(await runCli(['dead-letters', 'remove', first, ...store])).toEqual({
+    expect(await runCli(['dead-letters', 'discard', first, ...store])).toEqual({
       code: 0,
-      stdout: '1 dead letter removed.\n',
+      stdout: '1 dead letter discarded.\n',
       stderr: '',
     })
     const replay = await runCli(['dead-letters', 'replay', second, ...store])

@@ -33,7 +33,7 @@ function running(store: Store) {
   return receiver
 }
 
-/** Makes a dead letter for each id, replays one while a receiver runs that hands it over, and removes another. */
+/** Makes a dead letter for each id, replays one while a receiver runs that hands it over, and discards another. */
 async function worksOn({ store, url, flags, password }: Shared, env: Env = {}): Promise<void> {
   const receiver = running(store())
   const replayed: string[] = []
@@ -62,7 +62,7 @@ async function worksOn({ store, url, flags, password }: Shared, env: Env = {}): 
 
   expect((await run('replay', idOf('m-2'))).stdout).toBe('1 dead letter due again.\n')
   await expect.poll(() => replayed, PATIENCE).toEqual(['m-2'])
-  expect(await run('remove', idOf('m-1'))).toEqual({ code: 0, stdout: '1 dead letter removed.\n', stderr: '' })
+  expect(await run('discard', idOf('m-1'))).toEqual({ code: 0, stdout: '1 dead letter discarded.\n', stderr: '' })
   const rest = await run('list')
   expect(rest.stdout).toMatch(/^\w+ {2}\S+Z {2}message\.failed {2}m-3 {2}1 attempts {2}Error: no luck with m-3\n$/)
   expect((await run('show', idOf('m-1'))).code).toBe(EXIT_CODES.notFound.code)
@@ -70,7 +70,7 @@ async function worksOn({ store, url, flags, password }: Shared, env: Env = {}): 
 }
 
 describePostgres('dead-letters on Postgres', () => {
-  test('list, show, replay and remove', PATIENT, async () => {
+  test('list, show, replay and discard', PATIENT, async () => {
     const schema = freshSchema()
     const url = POSTGRES_URL.replace(/^postgres:/, 'postgresql:')
     const store = (): Store => postgresStore({ connectionString: POSTGRES_URL, schema })
@@ -104,7 +104,7 @@ describeRedis('dead-letters on Redis', () => {
     return { store, url, flags: ['--prefix', prefix], password: encodeURIComponent(server().password) }
   }
 
-  test('list, show, replay and remove, by the package redis', PATIENT, () => worksOn(shared(), without('ioredis')))
+  test('list, show, replay and discard, by the package redis', PATIENT, () => worksOn(shared(), without('ioredis')))
 
   test('and by the package ioredis', PATIENT, () => worksOn(shared(), without('redis')))
 

@@ -90,9 +90,9 @@ describe('a schema', () => {
     await post(url, body)
     await receiver.drain()
     accepts = true
-    const [letter] = (await receiver.deadLetters()).items
+    const [letter] = (await receiver.deadLetters.list()).items
     expect(letter?.event.type).toBe('payment')
-    await receiver.replay(letter?.id ?? '')
+    await receiver.deadLetters.replay(letter?.id ?? '')
     await receiver.drain()
     expect(types).toEqual(['unrecognized', 'payment'])
   })

@@ -13,7 +13,7 @@ async function failing() {
   receiver.onAny((event, { attempt, replay }) => {
     if (broken) throw new Error('the database is down')
     const { type } = event
-    const status = 'status' in event ? event.status : type === 'late' ? event.late.status : undefined
+    const status = 'status' in event ? event.status : type === 'late' ? event.report.status : undefined
     handled.push({ type, status, attempt, replay })
   })
   const mend = (): void => void (broken = false)
@@ -24,7 +24,7 @@ test('an event that failed in every attempt is kept with its error, and told to 
   const { receiver, url, clock, errors } = await failing()
   await post(url, callback.smsDelivery({ messageId: 'one' }))
   await clock.advance(0)
-  const { items, next } = await receiver.deadLetters()
+  const { items, next } = await receiver.deadLetters.list()
   expect(next).toBeUndefined()
   expect(items).toHaveLength(1)
   const [letter] = items
@@ -55,7 +55,7 @@ test('dead letters come in pages, oldest first, each once', async () => {
   const sizes: number[] = []
   let after: string | undefined
   do {
-    const { items, next } = await receiver.deadLetters(after === undefined ? { limit: 3 } : { after, limit: 3 })
+    const { items, next } = await receiver.deadLetters.list(after === undefined ? { limit: 3 } : { after, limit: 3 })
     sizes.push(items.length)
     for (const { event } of items) if (event.type === 'message.delivered') seen.push(event.messageId)
     after = next
@@ -64,28 +64,38 @@ test('dead letters come in pages, oldest first, each once', async () => {
   expect(sizes).toEqual([3, 3, 1])
 })
 
+test('one is found by its id, whatever page it would be on, and nothing is for an id that is none', async () => {
+  const { receiver, url, clock } = await failing()
+  for (let n = 0; n < 103; n += 1) await post(url, callback.smsDelivery({ messageId: `m-${n}` }))
+  await clock.advance(0)
+  const { items } = await receiver.deadLetters.list({ limit: 1_000 })
+  expect(items).toHaveLength(103)
+  expect(await receiver.deadLetters.get(items[102]?.id ?? '')).toEqual(items[102])
+  expect(await receiver.deadLetters.get('0'.repeat(32))).toBeUndefined()
+})
+
 describe('replay', () => {
   test('runs the handlers again, from the first attempt on, and takes the letter off the list', async () => {
     const { receiver, url, clock, handled, mend } = await failing()
     await post(url, callback.smsDelivery())
     await clock.advance(0)
-    const [letter] = (await receiver.deadLetters()).items
+    const [letter] = (await receiver.deadLetters.list()).items
     mend()
-    expect(await receiver.replay(letter?.id ?? '')).toBe(true)
+    expect(await receiver.deadLetters.replay(letter?.id ?? '')).toBe(true)
     await clock.advance(0)
     expect(handled).toEqual([{ type: 'message.delivered', status: 'success', attempt: 1, replay: true }])
     expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
-    expect(await receiver.replay(letter?.id ?? '')).toBe(false)
+    expect(await receiver.deadLetters.replay(letter?.id ?? '')).toBe(false)
   })
 
   test('that fails again makes a dead letter again', async () => {
     const { receiver, url, clock } = await failing()
     await post(url, callback.smsDelivery())
     await clock.advance(0)
-    const [letter] = (await receiver.deadLetters()).items
-    await receiver.replay(letter?.id ?? '')
+    const [letter] = (await receiver.deadLetters.list()).items
+    await receiver.deadLetters.replay(letter?.id ?? '')
     await clock.advance(0)
-    expect((await receiver.deadLetters()).items).toMatchObject([{ id: letter?.id, attempts: 1 }])
+    expect((await receiver.deadLetters.list()).items).toMatchObject([{ id: letter?.id, attempts: 1 }])
   })
 
   test.each([
@@ -99,8 +109,8 @@ describe('replay', () => {
     mend()
     await post(url, callback.smsDelivery({ messageId: 'one', status: 'success', timestamp }))
     await clock.advance(0)
-    const [letter] = (await receiver.deadLetters()).items
-    await receiver.replay(letter?.id ?? '', { force })
+    const [letter] = (await receiver.deadLetters.list()).items
+    await receiver.deadLetters.replay(letter?.id ?? '', { force })
     await clock.advance(0)
     expect(handled).toMatchObject([
       { type: 'message.delivered', status: 'success', replay: false },
@@ -115,8 +125,8 @@ describe('replay', () => {
     await clock.advance(0)
     mend()
     await post(url, callback.smsDelivery({ messageId: 'one', status: 'delivery_impossible', timestamp }))
-    const [letter] = (await receiver.deadLetters()).items
-    await receiver.replay(letter?.id ?? '')
+    const [letter] = (await receiver.deadLetters.list()).items
+    await receiver.deadLetters.replay(letter?.id ?? '')
     await clock.advance(0)
     expect(handled).toMatchObject([{ type: 'message.failed' }, { type: 'message.delivered', replay: true }])
   })
@@ -131,8 +141,8 @@ describe('replay', () => {
     receiver.on('message.delivered', () => new Promise<void>((resolve) => (finish = resolve)))
     await post(url, callback.smsDelivery({ messageId: 'one', status: 'success', timestamp }))
     await clock.advance(0)
-    const [letter] = (await receiver.deadLetters()).items
-    await receiver.replay(letter?.id ?? '')
+    const [letter] = (await receiver.deadLetters.list()).items
+    await receiver.deadLetters.replay(letter?.id ?? '')
     await clock.advance(0)
     expect(handled).toHaveLength(1)
     finish()
@@ -142,7 +152,7 @@ describe('replay', () => {
 
   test('of nothing that is a dead letter is false', async () => {
     const { receiver } = await failing()
-    expect(await receiver.replay('nothing')).toBe(false)
+    expect(await receiver.deadLetters.replay('nothing')).toBe(false)
   })
 })
 
@@ -163,12 +173,12 @@ test('a discarded dead letter is listed no more, and never runs again', async ()
   const report = callback.smsDelivery({ messageId: 'one' })
   await post(url, report)
   await clock.advance(0)
-  const [letter] = (await receiver.deadLetters()).items
+  const [letter] = (await receiver.deadLetters.list()).items
   mend()
-  expect(await receiver.discard(letter?.id ?? '')).toBe(true)
-  expect(await receiver.deadLetters()).toEqual({ items: [] })
-  expect(await receiver.replay(letter?.id ?? '')).toBe(false)
-  expect(await receiver.discard(letter?.id ?? '')).toBe(false)
+  expect(await receiver.deadLetters.discard(letter?.id ?? '')).toBe(true)
+  expect(await receiver.deadLetters.list()).toEqual({ items: [] })
+  expect(await receiver.deadLetters.replay(letter?.id ?? '')).toBe(false)
+  expect(await receiver.deadLetters.discard(letter?.id ?? '')).toBe(false)
   await post(url, report)
   await clock.advance(60_000)
   expect(handled).toEqual([])

@@ -19,7 +19,7 @@ async function logged(thrown: unknown, body = callback.smsDelivery({ messageId: 
   })
   expect((await post(url, body)).status).toBe(204)
   await receiver.drain()
-  const { items } = await receiver.deadLetters()
+  const { items } = await receiver.deadLetters.list()
   const [line] = of('handler_failed')
   const [death] = of('dead_letter')
   if (line === undefined || death === undefined) throw new Error('Nothing was logged.')

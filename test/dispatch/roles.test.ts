@@ -56,9 +56,9 @@ test('a receiver that only takes opens its store with the first request, and ask
   })
   await post(url, callback.smsDelivery({ messageId: 'm' }))
   expect(hosts).toEqual([false])
-  const id = (await receiver.deadLetters()).items[0]?.id ?? 'none'
-  expect(await receiver.replay(id)).toBe(false)
-  expect((await receiver.latest('m'))?.messageId).toBe('m')
+  const id = (await receiver.deadLetters.list()).items[0]?.id ?? 'none'
+  expect(await receiver.deadLetters.replay(id)).toBe(false)
+  expect((await receiver.messageState('m'))?.messageId).toBe('m')
   expect(claims).toBe(0)
 })
 

@@ -61,7 +61,7 @@ describe.each(['throws', 'rejects with'])('a handler that %s', (how) => {
     })
     expect((await post(url, callback.smsDelivery())).status).toBe(204)
     await receiver.drain()
-    const { items } = await receiver.deadLetters()
+    const { items } = await receiver.deadLetters.list()
     expect(items).toHaveLength(1)
     expect(items[0]?.error).toContain(says)
     expect(items[0]?.error.length).toBeLessThan(8 * 1024 + 10)
@@ -85,7 +85,7 @@ test('a handler that returns what only looks like a promise is waited for, or fa
   receiver.onAny(() => thenables[index++])
   for (const _ of thenables) await post(url, callback.smsDelivery())
   await receiver.drain()
-  const { items } = await receiver.deadLetters()
+  const { items } = await receiver.deadLetters.list()
   expect(items.map(({ error }) => error)).toEqual([expect.stringContaining('no promise')])
 })
 
@@ -109,7 +109,7 @@ test.each([
   secret = SIGNING_SECRET
   await post(url, callback.smsDelivery())
   await receiver.drain()
-  const { items } = await receiver.deadLetters()
+  const { items } = await receiver.deadLetters.list()
   expect(items).toHaveLength(2)
   for (const { error } of items)
     for (const known of [AUTH_KEY, SIGNING_SECRET]) expect(error).not.toContain(known.slice(0, 8))
@@ -124,7 +124,7 @@ test('of two secrets of which one begins as the other, nothing is left', async (
   const body = JSON.stringify(callback.smsDelivery({ authKey: 'the-key' }))
   await fetch(url, { method: 'POST', body })
   await receiver.drain()
-  expect((await receiver.deadLetters()).items[0]?.error).toContain('Error: It said [redacted].')
+  expect((await receiver.deadLetters.list()).items[0]?.error).toContain('Error: It said [redacted].')
 })
 
 test('nothing that a handler does becomes an unhandled rejection', async () => {
@@ -145,5 +145,5 @@ test('nothing that a handler does becomes an unhandled rejection', async () => {
   expect(await receiver.drain()).toBe(true)
   await new Promise((resolve) => setTimeout(resolve, 20))
   expect(unhandled).toEqual([])
-  expect((await receiver.deadLetters()).items[0]?.error).toContain('after its time')
+  expect((await receiver.deadLetters.list()).items[0]?.error).toContain('after its time')
 })

@@ -90,13 +90,13 @@ async function untilItWorks<T>(work: () => Promise<T>): Promise<T> {
 /** Finds the dead letter of that message, and replays it until its handler has had it. */
 async function replay({ receiver, handled }: Running, messageId: string): Promise<void> {
   const find = async (): Promise<string | undefined> =>
-    (await untilItWorks(() => receiver.deadLetters())).items.find(
+    (await untilItWorks(() => receiver.deadLetters.list())).items.find(
       ({ event }) => 'messageId' in event && event.messageId === messageId,
     )?.id
   await expect.poll(find, BACK).toBeDefined()
   const id = (await find()) ?? ''
   handled.areBroken = false
-  await untilItWorks(() => receiver.replay(id))
+  await untilItWorks(() => receiver.deadLetters.replay(id))
   await expect.poll(() => handled.times.has(`${messageId} delivered`), BACK).toBe(true)
   handled.areBroken = true
 }
@@ -118,7 +118,7 @@ async function use(running: Running, nth: number) {
   }
   const isMissing = (name: string): boolean => name.startsWith('m') && !handled.times.has(name)
   await expect.poll(() => answered.filter(isMissing), BACK).toEqual([])
-  await receiver.latest(`m${nth}`).catch(() => {})
+  await receiver.messageState(`m${nth}`).catch(() => {})
   await receiver.stats().catch(() => {})
   if (answered.includes(`broken${nth} delivered`)) await replay(running, `broken${nth}`)
   return { answered, statuses, lagMs: performance.now() - begunMs }

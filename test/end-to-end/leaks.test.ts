@@ -103,8 +103,9 @@ async function everythingShown(
     })
     shown.push(shownOf([...response.headers]), await response.text())
     await receiver.drain()
-    shown.push(...errors.map(shownOf), shownOf(await receiver.deadLetters()), shownOf(await receiver.stats()))
-    for (const event of events) if ('messageId' in event) shown.push(shownOf(await receiver.latest(event.messageId)))
+    shown.push(...errors.map(shownOf), shownOf(await receiver.deadLetters.list()), shownOf(await receiver.stats()))
+    for (const event of events)
+      if ('messageId' in event) shown.push(shownOf(await receiver.messageState(event.messageId)))
   }
   shown.push(...events.map(shownOf))
   return { shown: shown.join('\n'), events }
@@ -189,7 +190,7 @@ test('a handler’s error that quotes the secrets is kept and logged without the
   const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY }))
   await fetch(url, { method: 'POST', body })
   await receiver.drain()
-  const { items } = await receiver.deadLetters()
+  const { items } = await receiver.deadLetters.list()
   expect(items[0]?.error).toContain('POST failed: [redacted]')
   expectNoSecret([shownOf(items), ...shown].join('\n'))
 })

@@ -323,7 +323,7 @@ describe('close()', () => {
   test('of a receiver that never began is quick, and nothing can be asked of it afterwards', async () => {
     const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
     await receiver.close()
-    for (const asked of [receiver.start(), receiver.latest('1'), receiver.deadLetters(), receiver.drain()])
+    for (const asked of [receiver.start(), receiver.messageState('1'), receiver.deadLetters.list(), receiver.drain()])
       await expect(asked).rejects.toMatchObject({ code: 'receiver_closed' })
   })
 })
@@ -337,7 +337,7 @@ test('two receivers in one process share nothing', async () => {
   const body = callback.smsDelivery({ messageId: 'the same' })
   await post(one.url, body)
   await one.receiver.drain()
-  expect(await other.receiver.latest('the same')).toBeUndefined()
+  expect(await other.receiver.messageState('the same')).toBeUndefined()
   await post(other.url, body)
   await other.receiver.drain()
   expect(handled).toEqual(['one', 'other'])

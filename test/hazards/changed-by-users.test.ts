@@ -48,27 +48,27 @@ describe.each(onEachStore)('with %s', (_name, makeStore) => {
       { code: 'dead_letter', ...about },
     ])
 
-    const [letter] = (await receiver.deadLetters()).items
+    const [letter] = (await receiver.deadLetters.list()).items
     const before = JSON.stringify(letter?.event)
     spoil(letter?.event)
-    expect(JSON.stringify((await receiver.deadLetters()).items[0]?.event)).toBe(before)
-    const latest = await receiver.latest('m-1')
+    expect(JSON.stringify((await receiver.deadLetters.list()).items[0]?.event)).toBe(before)
+    const latest = await receiver.messageState('m-1')
     expect(latest).toMatchObject({ type: 'message.failed', failure: { resend: false } })
     spoil(latest)
-    expect(await receiver.latest('m-1')).toMatchObject({ type: 'message.failed', failure: { resend: false } })
-    expect(await receiver.replay(letter?.id ?? '')).toBe(true)
+    expect(await receiver.messageState('m-1')).toMatchObject({ type: 'message.failed', failure: { resend: false } })
+    expect(await receiver.deadLetters.replay(letter?.id ?? '')).toBe(true)
     await expect.poll(() => shown.length, { timeout: 30_000 }).toBe(6)
     expect(new Set(shown).size).toBe(1)
     await untilHeard()
     expect(nobodyHeard).toEqual([])
   })
 
-  test('identify may spoil what it is shown, then and later', async () => {
+  test('dedupeKey may spoil what it is shown, then and later', async () => {
     const seen: { readonly raw: Buffer }[] = []
     const { receiver, url } = await receiving({
       store: makeStore(),
       retry: { attempts: 2, initialDelayMs: 0 },
-      identify(input) {
+      dedupeKey(input) {
         seen.push(input)
         input.raw.fill(0)
         return undefined
@@ -117,7 +117,9 @@ test('a handler of onError may spoil the error, and the others of the same event
   expect((await post(url, failedReport)).status).toBe(204)
   await expect.poll(async () => (await receiver.stats()).deadLetters, { timeout: 30_000 }).toBe(1)
   expect(codes).toEqual(['handler_failed', 'dead_letter'])
-  expect((await receiver.deadLetters()).items).toMatchObject([{ error: expect.any(String) as string, attempts: 1 }])
+  expect((await receiver.deadLetters.list()).items).toMatchObject([
+    { error: expect.any(String) as string, attempts: 1 },
+  ])
   await untilHeard()
   expect(nobodyHeard).toEqual([])
 })

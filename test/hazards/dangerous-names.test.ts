@@ -27,7 +27,7 @@ hazards([
     inserted(`#46 ${name}: an object`, `"${name}":{"status":"network_failure","polluted":true}`, DELIVERED),
     inserted(`#46 ${name} as the id`, `"id":1`, taken({ messageId: name }), {
       send: ({ url }) => postSigned(url, reportText({ messageId: name })),
-      also: async ({ receiver }) => expect(await receiver.latest(name)).toMatchObject({ messageId: name }),
+      also: async ({ receiver }) => expect(await receiver.messageState(name)).toMatchObject({ messageId: name }),
     }),
   ]),
   inserted('#46 a report that stands in __proto__ only is none', '', unreadable('no_message_id'), {

@@ -114,7 +114,7 @@ hazards([
   ),
   report('#51 an id of 200 kB', { messageId: 'x'.repeat(200_000) }, taken({ messageId: 'x'.repeat(200_000) }), {
     also: async ({ receiver }) =>
-      expect(await receiver.latest('x'.repeat(200_000))).toMatchObject({ type: 'message.delivered' }),
+      expect(await receiver.messageState('x'.repeat(200_000))).toMatchObject({ type: 'message.delivered' }),
   }),
   several(
     '#51 fields that would be one text if they were joined',

@@ -23,10 +23,10 @@ const logging = (act: () => unknown) => ({ debug: act, info: act, warn: act, err
 
 const HOOKS: readonly Hook[] = [
   {
-    name: 'identify',
-    options: (act) => ({ identify: () => act() as string }),
+    name: 'dedupeKey',
+    options: (act) => ({ dedupeKey: () => act() as string }),
     status: 204,
-    codes: ['identify_failed'],
+    codes: ['dedupe_key_failed'],
     type: 'subscription.consent',
   },
   {
@@ -73,9 +73,9 @@ const HOOKS: readonly Hook[] = [
   {
     name: 'logger',
     // Whatever the reason to log: here a signature that does not hold beside an authKey that does.
-    options: (act) => ({ logger: logging(act), identify: () => 7 as unknown as string }),
+    options: (act) => ({ logger: logging(act), dedupeKey: () => 7 as unknown as string }),
     status: 204,
-    codes: ['identify_failed'],
+    codes: ['dedupe_key_failed'],
     type: 'subscription.consent',
   },
   {

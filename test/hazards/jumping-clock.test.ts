@@ -178,7 +178,7 @@ test('that jumps a year ahead makes nothing old enough to be forgotten', async (
   await clock.advance(61_000)
   aheadMs = 0
   for (let minute = 0; minute < 5; minute += 1) await clock.advance(61_000)
-  expect((await receiver.deadLetters()).items).toHaveLength(1)
+  expect((await receiver.deadLetters.list()).items).toHaveLength(1)
   const later = Math.floor(clock.now() / 1_000)
   expect((await post(url, done, { timestamp: later })).status).toBe(204)
   expect(await receiver.stats()).toMatchObject({ deadLetters: 1, duplicates: 1 })

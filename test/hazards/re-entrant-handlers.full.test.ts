@@ -15,13 +15,13 @@ const second = (): object => callback.smsDelivery({ messageId: 'second' })
 const CALLS: readonly (readonly [what: string, call: (receiver: Receiver, id: string) => unknown, hears: unknown])[] = [
   [
     'latest() of its own message',
-    (receiver) => receiver.latest('first'),
+    (receiver) => receiver.messageState('first'),
     expect.objectContaining({ type: 'message.delivered' }),
   ],
-  ['replay() of itself', (receiver, id) => receiver.replay(id), false],
-  ['discard() of itself', (receiver, id) => receiver.discard(id), false],
-  ['replay() of what is unknown', (receiver) => receiver.replay('0'.repeat(32)), false],
-  ['deadLetters()', (receiver) => receiver.deadLetters(), { items: [] }],
+  ['replay() of itself', (receiver, id) => receiver.deadLetters.replay(id), false],
+  ['discard() of itself', (receiver, id) => receiver.deadLetters.discard(id), false],
+  ['replay() of what is unknown', (receiver) => receiver.deadLetters.replay('0'.repeat(32)), false],
+  ['deadLetters()', (receiver) => receiver.deadLetters.list(), { items: [] }],
   ['stats()', (receiver) => receiver.stats(), expect.objectContaining({ running: 1, unsettled: 1 })],
   ['start()', (receiver) => receiver.start(), undefined],
   ['drain(), which waits for this very handler', (receiver) => receiver.drain({ deadlineMs: 100 }), false],
@@ -119,16 +119,16 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     receiver.on('message.delivered', async ({ messageId }) => {
       given.push(messageId)
       if (!cured) throw new Error('not yet')
-      const { items } = await receiver.deadLetters()
+      const { items } = await receiver.deadLetters.list()
       for (const [index, { id }] of items.entries())
-        expect(await (index === 0 ? receiver.replay(id) : receiver.discard(id))).toBe(true)
+        expect(await (index === 0 ? receiver.deadLetters.replay(id) : receiver.deadLetters.discard(id))).toBe(true)
     })
     for (const messageId of ['a', 'b', 'c']) {
       expect((await post(url, callback.smsDelivery({ messageId }))).status).toBe(204)
       await expect.poll(async () => (await receiver.stats()).unsettled, POLL).toBe(0)
     }
     cured = true
-    expect(await receiver.replay((await receiver.deadLetters()).items[1]?.id ?? '')).toBe(true)
+    expect(await receiver.deadLetters.replay((await receiver.deadLetters.list()).items[1]?.id ?? '')).toBe(true)
     expect(await receiver.drain()).toBe(true)
     expect(given).toEqual(['a', 'b', 'c', 'b', 'a'])
     expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
@@ -216,7 +216,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
   ['drain()', (receiver) => receiver.drain({ deadlineMs: 300 })],
   ['quarantine.reverify()', (receiver) => receiver.quarantine.reverify()],
   ['stats()', (receiver) => receiver.stats()],
-  ['latest()', (receiver) => receiver.latest('first', { project: 'My Shop' })],
+  ['latest()', (receiver) => receiver.messageState('first', { project: 'My Shop' })],
 ])('%s', (_what, call) => {
   test('that a credentials function waits for holds the request up, no longer than a look-up may take', async () => {
     const nobodyHeard = unheard()
@@ -234,7 +234,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
     expect(nobodyHeard).toEqual([])
   })
 
-  test('that a logger, a clock, identify and a schema call harms nobody', async () => {
+  test('that a logger, a clock, dedupeKey and a schema call harms nobody', async () => {
     const nobodyHeard = unheard()
     let isBusy = false
     /** Not from within itself: that would be the user's own circle. */
@@ -247,7 +247,7 @@ describe.each<readonly [string, (receiver: Receiver) => unknown]>([
     const { receiver, url } = await receiving(
       {
         logger: { debug: once, info: once, warn: once, error: once },
-        identify() {
+        dedupeKey() {
           once()
           return undefined
         },

@@ -73,7 +73,8 @@ hazards([
     ],
     taken({ type: 'message.failed' }, { type: 'message.delivered' }),
     {
-      also: async ({ receiver }) => expect(await receiver.latest('m-1')).toMatchObject({ type: 'message.delivered' }),
+      also: async ({ receiver }) =>
+        expect(await receiver.messageState('m-1')).toMatchObject({ type: 'message.delivered' }),
     },
   ),
   several(

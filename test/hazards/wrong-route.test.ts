@@ -133,14 +133,14 @@ hazards([
     outcome: taken({ type: 'subscription.activate' }),
   },
   {
-    name: 'identify throws',
+    name: 'dedupeKey throws',
     options: {
-      identify({ messageId }) {
+      dedupeKey({ messageId }) {
         if (messageId === 'm-1') throw new Error('no')
         return undefined
       },
     },
     send: ({ url }) => postSigned(url, reportText()),
-    outcome: { ...taken({ type: 'message.delivered' }), codes: ['identify_failed'] },
+    outcome: { ...taken({ type: 'message.delivered' }), codes: ['dedupe_key_failed'] },
   },
 ])

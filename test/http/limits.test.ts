@@ -131,7 +131,7 @@ test('a callback whose client has gone after its last byte is taken', async () =
   const body = JSON.stringify(callback.smsDelivery({ messageId: 'left', authKey: AUTH_KEY }))
   const socket = net.connect(Number(port), '127.0.0.1')
   socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
-  const latest = async (): Promise<string | undefined> => (await receiver.latest('left'))?.type
+  const latest = async (): Promise<string | undefined> => (await receiver.messageState('left'))?.type
   await expect.poll(latest, { timeout: 10_000 }).toBe('message.delivered')
 })
 

@@ -146,7 +146,7 @@ test('a server that is closed in the same breath is no mistake', async () => {
   expect(lines()).toEqual([])
 })
 
-test('a server that stops for closeOn is waited for, however quiet it is', async () => {
+test('a server that stops for closeOnSignal is waited for, however quiet it is', async () => {
   const clock = fakeClock()
   const servers = createServers({ clock, logger: silentLogger })
   const server = http.createServer(() => {})

@@ -46,7 +46,7 @@ test('a success hides no failure of another part, and a part that was never know
   const timestamp = Math.floor(Date.now() / 1_000)
   await post(url, callback.smsDelivery({ messageId: 'long', status: 'delivery_impossible', timestamp }))
   await post(url, callback.smsDelivery({ messageId: 'long', status: 'success', timestamp: timestamp + 1 }))
-  const latest = await receiver.latest('long')
+  const latest = await receiver.messageState('long')
   expect(latest).toMatchObject({
     type: 'message.delivered',
     status: 'success',
@@ -56,16 +56,16 @@ test('a success hides no failure of another part, and a part that was never know
     { type: 'message.failed', failure: { kind: 'permanent', resend: false }, timestamp },
     { type: 'message.delivered', timestamp: timestamp + 1 },
   ])
-  expect(await receiver.latest('another')).toBeUndefined()
+  expect(await receiver.messageState('another')).toBeUndefined()
 })
 
 test('the latest statusCode of a message is kept', async () => {
   const { receiver, url } = await receiving()
   const timestamp = Math.floor(Date.now() / 1_000)
   await post(url, callback.smsDelivery({ messageId: '1', status: undefined, statusCode: '13', timestamp }))
-  expect(await receiver.latest('1')).toMatchObject({ type: 'message.queued', statusCode: 13, status: '' })
+  expect(await receiver.messageState('1')).toMatchObject({ type: 'message.queued', statusCode: 13, status: '' })
   await post(url, callback.smsDelivery({ messageId: '1', status: undefined, statusCode: 17, timestamp: timestamp + 5 }))
-  expect(await receiver.latest('1')).toMatchObject({
+  expect(await receiver.messageState('1')).toMatchObject({
     type: 'message.failed',
     statusCode: 17,
     failure: { resend: true },

@@ -12,7 +12,10 @@ test('any permutation with any duplication of a chat-app message arrives in the 
   receiver.on('message.*', ({ messageId, status }) => {
     handed.set(messageId, [...(handed.get(messageId) ?? []), status])
   })
-  receiver.on('late', ({ late }) => void handed.set(late.messageId, [...(handed.get(late.messageId) ?? []), 'late']))
+  receiver.on(
+    'late',
+    ({ report: late }) => void handed.set(late.messageId, [...(handed.get(late.messageId) ?? []), 'late']),
+  )
   let messages = 0
   const arrivals = fc
     .array(fc.constantFrom(...CHAIN), { maxLength: 4 })

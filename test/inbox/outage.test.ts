@@ -21,7 +21,7 @@ function freshFolder(): string {
 function handedOver(receiver: Receiver): string[] {
   const seen: string[] = []
   receiver.on('message.*', ({ messageId, status }) => void seen.push(`${messageId} ${status}`))
-  receiver.on('late', ({ late }) => void seen.push(`${late.messageId} late`))
+  receiver.on('late', ({ report: late }) => void seen.push(`${late.messageId} late`))
   return seen
 }
 

@@ -63,7 +63,7 @@ async function player() {
     if (!succeeded) throw new Error('not yet')
   }
   receiver.on('message.*', (event, { attempt }) => run(event, attempt, false))
-  receiver.on('late', ({ late }, { attempt }) => run(late, attempt, true))
+  receiver.on('late', ({ report: late }, { attempt }) => run(late, attempt, true))
 
   return async (messageId: string, played: Scenario, arrivals: readonly Arrival[]): Promise<unknown> => {
     const startMs = clock.now()
@@ -87,7 +87,7 @@ async function player() {
     const succeeded = runs.filter((each) => each.succeeded).map(({ state }) => state.name)
     expect(succeeded.sort()).toEqual(states.map(({ name }) => name).sort())
     expectForwards(hasTimes)
-    const latest = await receiver.latest(messageId)
+    const latest = await receiver.messageState(messageId)
     const newest = states.filter((state) => !states.some((other) => isBefore(state, other, hasTimes)))
     expect(newest.map(({ word }) => word)).toContain(latest && wordOf(latest))
     expect(latest?.reports.length).toBe(states.filter(({ stage }) => stage === FINAL).length)

@@ -33,7 +33,7 @@ test('they are normalised, put in order, and count for the latest state', async 
     { type: 'message.delivered', messageId: 'm-1', status: 'success', carrier: 'carrierA', timestamp: START + 5 },
     { type: 'late', late: { type: 'message.queued', messageId: 'm-1' } },
   ])
-  expect(await receiver.latest('m-1')).toMatchObject({ type: 'message.delivered' })
+  expect(await receiver.messageState('m-1')).toMatchObject({ type: 'message.delivered' })
 })
 
 test('their network, code and shape count', async () => {

@@ -61,7 +61,7 @@ export function eventOf(callback: Callback, arrivedAtMs: number, gapTimeoutMs: n
       signedAt: undefined,
       arrivedAtMs,
     },
-    { networks: NETWORKS, gapTimeoutMs, identify: () => undefined },
+    { networks: NETWORKS, gapTimeoutMs, dedupeKey: () => undefined },
   )
 }
 

@@ -68,7 +68,10 @@ test('a late report, by the id of its message', async () => {
   await post('status', callback.smsDelivery({ messageId: 'm-1', timestamp }))
   await waitFor(receiver, 'message.delivered', 'm-1', ENOUGH)
   await post('status', callbackFor('message.queued', { messageId: 'm-1', timestamp: timestamp - 60 }))
-  expect(await waitFor(receiver, 'late', 'm-1', ENOUGH)).toMatchObject({ late: { type: 'message.queued' } })
+  expect(await waitFor(receiver, 'late', 'm-1', ENOUGH)).toMatchObject({
+    messageId: 'm-1',
+    report: { type: 'message.queued' },
+  })
 })
 
 test('a receiver whose clock stands still', async () => {

@@ -34,8 +34,8 @@ test('each event type has its own fields', () => {
   })
   receiver.on('late', (event) => {
     expectTypeOf(event).toEqualTypeOf<LateEvent>()
-    expectTypeOf(event.late).toEqualTypeOf<ReportEvent>()
-    expectTypeOf(event).not.toHaveProperty('messageId')
+    expectTypeOf(event.report).toEqualTypeOf<ReportEvent>()
+    expectTypeOf(event.messageId).toEqualTypeOf<string>()
   })
   receiver.on('unrecognized', (event) => {
     expectTypeOf(event).toEqualTypeOf<UnrecognizedEvent>()

@@ -184,22 +184,27 @@ test('with several projects, schemas and the store type the handlers all the sam
 
 test('what is asked of a receiver is typed', () => {
   const receiver = createReceiver({ credentials })
-  expectTypeOf(receiver.latest).returns.resolves.toEqualTypeOf<LatestState | undefined>()
-  expectTypeOf(receiver.replay).returns.resolves.toBeBoolean()
+  expectTypeOf(receiver.messageState).returns.resolves.toEqualTypeOf<LatestState | undefined>()
+  expectTypeOf(receiver.deadLetters.replay).returns.resolves.toBeBoolean()
   expectTypeOf(receiver.drain).returns.resolves.toBeBoolean()
 })
 
-test('closeOn takes a signal or several, and whatever listens', () => {
+test('closeOnSignal takes a signal or several, and whatever listens', () => {
   expectTypeOf((receiver: Receiver, server: http.Server, secure: https.Server) => {
-    expectTypeOf(receiver.closeOn('SIGTERM')).toEqualTypeOf<() => void>()
-    receiver.closeOn(['SIGTERM', 'SIGINT'], server)
-    receiver.closeOn('SIGTERM', [server, secure], { deadlineMs: 1, listenMs: 2, idleMs: 3, afterwards: async () => {} })
-    receiver.closeOn('SIGTERM', undefined, { idleMs: undefined })
+    expectTypeOf(receiver.closeOnSignal('SIGTERM')).toEqualTypeOf<() => void>()
+    receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)
+    receiver.closeOnSignal('SIGTERM', [server, secure], {
+      deadlineMs: 1,
+      listenMs: 2,
+      idleMs: 3,
+      afterwards: async () => {},
+    })
+    receiver.closeOnSignal('SIGTERM', undefined, { idleMs: undefined })
     // @ts-expect-error -- no such signal
-    receiver.closeOn('SIGTREM')
+    receiver.closeOnSignal('SIGTREM')
     // @ts-expect-error -- not deadline
-    receiver.closeOn('SIGTERM', server, { deadline: 1 })
+    receiver.closeOnSignal('SIGTERM', server, { deadline: 1 })
     // @ts-expect-error -- a receiver is no server
-    receiver.closeOn('SIGTERM', receiver)
+    receiver.closeOnSignal('SIGTERM', receiver)
   }).toBeFunction()
 })

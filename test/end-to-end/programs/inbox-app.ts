@@ -43,7 +43,7 @@ const receiver = createReceiver({
   ...(options.gapTimeoutMs === undefined ? {} : { ordering: { gapTimeoutMs: options.gapTimeoutMs } }),
 })
 receiver.on(['message.*', 'late'], async (event, { attempt, replay }) => {
-  const { messageId, status } = event.type === 'late' ? event.late : event
+  const { messageId, status } = event.type === 'late' ? event.report : event
   if (leaks) leaked.push(event)
   if (log !== undefined) writeSync(log, `${messageId} ${status} ${event.type} ${attempt} ${replay}\n`)
   if (held || (settings.holds === true && messageId.startsWith('held'))) await released
@@ -90,11 +90,11 @@ async function answer(question: Question): Promise<unknown> {
     case 'drain':
       return receiver.drain({ deadlineMs: question.deadlineMs })
     case 'deadLetters': {
-      const { items, next } = await receiver.deadLetters(question.page)
+      const { items, next } = await receiver.deadLetters.list(question.page)
       return { items: items.map(({ id, attempts, error }) => ({ id, attempts, error })), next }
     }
     case 'replay':
-      return receiver.replay(question.id, { force: question.force })
+      return receiver.deadLetters.replay(question.id, { force: question.force })
     case 'behave':
       held = question.held ?? held
       slowMs = question.slowMs ?? slowMs

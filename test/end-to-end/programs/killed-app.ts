@@ -1,7 +1,7 @@
 /**
  * An app that is killed while it works: a receiver on an SQLite file that writes down what it does, each line in one write
  * to a file of its own, so that a kill cannot take a line back. Where its plan names a point, it kills itself there, by
- * what every app can put into a receiver: a credentials function, `identify`, a handler, a store around the store.
+ * what every app can put into a receiver: a credentials function, `dedupeKey`, a handler, a store around the store.
  */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
@@ -83,7 +83,7 @@ const receiver = createReceiver({
     pass('after-read')
     return pair
   },
-  identify() {
+  dedupeKey() {
     pass('after-verify')
     return undefined
   },
@@ -94,7 +94,7 @@ const receiver = createReceiver({
 })
 receiver.on(['message.*', 'late'], async (event) => {
   const { id } = event
-  const { messageId, status } = event.type === 'late' ? event.late : event
+  const { messageId, status } = event.type === 'late' ? event.report : event
   const line = `${id} ${messageId} ${event.type === 'late' ? 'late' : status}`
   write(`begin ${line}`)
   await new Promise((resolve) => setTimeout(resolve, Math.random() * 4))

@@ -1,4 +1,4 @@
-/** An app that is told to end while it works: `closeOn` on one server; its handlers write down what they do. */
+/** An app that is told to end while it works: `closeOnSignal` on one server; its handlers write down what they do. */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
 import { createReceiver, memoryStore, type CloseOnOptions } from '../../../src/index.ts'
@@ -42,7 +42,7 @@ const status = receiver.middleware('status')
 server.keepAliveTimeout = 75_000
 if (settings.exitCode !== undefined) process.exitCode = settings.exitCode
 if (settings.heldOpen === true) setInterval(() => {}, 60_000)
-receiver.closeOn(['SIGTERM', 'SIGINT'], server, {
+receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server, {
   ...settings.options,
   afterwards: () => void writeSync(log, 'closed\n'),
 })

@@ -51,7 +51,7 @@ export function nameOf(payload: unknown): string {
 
 export function handedOver(event: WebhookEvent): Handed {
   const { payload } = event
-  const report = event.type === 'late' ? event.late : event
+  const report = event.type === 'late' ? event.report : event
   const isReport = 'messageId' in report
   return {
     name: nameOf(payload),

@@ -50,11 +50,11 @@ describePostgres('a spoilt row', () => {
         expect(errors.map(({ code }) => code)).toEqual(['event_damaged'])
         expect(errors[0]?.message).toContain(id)
         expect(String(errors[0]?.stack)).not.toContain(MARKER)
-        const { items } = await receiver.deadLetters()
+        const { items } = await receiver.deadLetters.list()
         expect(items.map((letter) => [letter.id, letter.event.type])).toEqual([[id, 'unrecognized']])
         expect(items[0]?.event.raw.length).toBeGreaterThan(0)
         // It is what it is: tried again, it is as dead as before.
-        expect(await receiver.replay(id ?? '')).toBe(true)
+        expect(await receiver.deadLetters.replay(id ?? '')).toBe(true)
         await expect.poll(() => errors.length, POLL).toBe(2)
         expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 1 })
       },

@@ -61,7 +61,7 @@ describeClients((name) => {
     const others = messages(0, 300).filter((messageId) => messageId !== SPOILT)
     await expect.poll(() => handled.toSorted(), POLL).toEqual(others.toSorted())
     await expect.poll(() => receiver.stats(), POLL).toMatchObject({ unsettled: 0, deadLetters: 1 })
-    const { items } = await receiver.deadLetters()
+    const { items } = await receiver.deadLetters.list()
     expect(items.map(({ event }) => event)).toMatchObject([{ type: 'unrecognized', problem: 'damaged' }])
     expect(errors.map(({ code }) => code)).toEqual(['event_damaged'])
     expect(errors[0]?.message).toContain(items[0]?.id)

@@ -174,7 +174,7 @@ describeRedis('several stores on one server', () => {
     expect(answers.map(({ status }) => status)).toEqual(messageIds.map(() => 204))
     await expect.poll(() => handled.toSorted(), POLL).toEqual(messageIds.toSorted())
     await expect.poll(async () => (await web.receiver.stats()).unsettled, POLL).toBe(0)
-    expect((await web.receiver.latest('{m}-3'))?.type).toBe('message.delivered')
+    expect((await web.receiver.messageState('{m}-3'))?.type).toBe('message.delivered')
     expect([...web.errors, ...worker.errors]).toEqual([])
   })
 })

@@ -46,7 +46,7 @@ test('of 200 due one row is overwritten: 199 are handled, and 100 that come afte
   expect(said).toHaveLength(1)
   expect(said[0]?.message).toContain(spoilt?.['id'])
   expect(said[0]?.message).not.toContain('secret')
-  const { items } = await receiver.deadLetters()
+  const { items } = await receiver.deadLetters.list()
   expect(items).toMatchObject([{ id: spoilt?.['id'], event: { type: 'unrecognized', problem: 'damaged' } }])
   expect(items[0]?.event.raw.toString()).toContain('m76')
 })

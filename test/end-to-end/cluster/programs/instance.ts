@@ -61,7 +61,7 @@ const receiver = createReceiver({
 })
 receiver.onError((error) => void codes.push(said(error)))
 receiver.on(['message.*', 'late'], async (event, { attempt, signal }) => {
-  const { messageId, status } = event.type === 'late' ? event.late : event
+  const { messageId, status } = event.type === 'late' ? event.report : event
   write(`begin ${event.id} ${messageId} ${status} ${event.type === 'late' ? 'late' : 'itself'} ${attempt}`)
   await held
   await new Promise((resolve) => setTimeout(resolve, settings.handlerMs ?? Math.random() * 4))

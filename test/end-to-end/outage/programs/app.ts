@@ -29,8 +29,8 @@ const receiver = createReceiver({
 })
 receiver.onError(({ code }) => void codes.push(code))
 receiver.onAny((event, { attempt }) => {
-  const message = 'messageId' in event ? `${event.messageId} ${event.status}` : event.type
-  const name = event.type === 'late' ? `${event.late.messageId} ${event.late.status}` : message
+  const report = event.type === 'late' ? event.report : event
+  const name = 'messageId' in report ? `${report.messageId} ${report.status}` : report.type
   const problem = event.type === 'unrecognized' ? event.problem : ''
   writeSync(log, `${JSON.stringify({ id: event.id, name, attempt, late: event.type === 'late', problem })}\n`)
 })

@@ -4,8 +4,8 @@ import type { Clock } from './clock.ts'
 import type { StopTimes } from './http/stop-server.ts'
 import type { Closed } from './shut-down.ts'
 
-/** How `closeOn` takes its time. */
-export interface CloseOnOptions {
+/** How `closeOnSignal` takes its time. */
+export interface CloseOnSignalOptions {
   /** All must be over then, as with `close()`. Default 10,000. */
   readonly deadlineMs?: number | undefined
   /**
@@ -28,10 +28,10 @@ interface CloseOnParts {
 /** A process that nothing holds ends by itself, so that its loggers can write what they have; any other is ended. */
 const END_BY_ITSELF_MS = 500
 
-export function closeOn(
+export function closeOnSignal(
   signals: readonly NodeJS.Signals[],
   servers: readonly Server[],
-  { deadlineMs = 10_000, listenMs = 0, idleMs = 2_000, afterwards }: CloseOnOptions,
+  { deadlineMs = 10_000, listenMs = 0, idleMs = 2_000, afterwards }: CloseOnSignalOptions,
   { clock, stopServers, close }: CloseOnParts,
 ): () => void {
   let closing = false

@@ -3,8 +3,8 @@ import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 
-async function handedOver(identify: NonNullable<Options['identify']>, bodies: readonly object[]) {
-  const { receiver, url, errors } = await receiving({ identify })
+async function handedOver(dedupeKey: NonNullable<Options['dedupeKey']>, bodies: readonly object[]) {
+  const { receiver, url, errors } = await receiving({ dedupeKey })
   const ids: string[] = []
   receiver.onAny(({ id }) => void ids.push(id))
   for (const body of bodies) expect((await post(url, body)).status).toBe(204)
@@ -15,13 +15,13 @@ async function handedOver(identify: NonNullable<Options['identify']>, bodies: re
 const one = callback.smsDelivery({ messageId: 'one', type: 'first', timestamp: 1_700_000_000 })
 const again = callback.smsDelivery({ messageId: 'one', type: 'second', timestamp: 1_700_000_001 })
 
-test('two callbacks that identify alike are one event', async () => {
+test('two callbacks with the same key are one event', async () => {
   const { ids, errors } = await handedOver(() => 'the same', [one, again])
   expect(ids).toHaveLength(1)
   expect(errors).toEqual([])
 })
 
-test('two callbacks that identify apart are two, though all else is equal', async () => {
+test('two callbacks with two keys are two, though all else is equal', async () => {
   let calls = 0
   const { ids } = await handedOver(() => String((calls += 1)), [one, one])
   expect(new Set(ids).size).toBe(2)
@@ -46,10 +46,10 @@ test.each([
   ],
   ['returns a number', () => 7 as unknown as string],
   ['returns null', () => null as unknown as string],
-])('where it %s the default identity is used, and onError hears of it', async (_what, identify) => {
-  const { ids, errors } = await handedOver(identify, [one, one, again])
+])('where it %s the default identity is used, and onError hears of it', async (_what, dedupeKey) => {
+  const { ids, errors } = await handedOver(dedupeKey, [one, one, again])
   expect(ids).toHaveLength(2)
-  expect(errors.map(({ code }) => code)).toEqual(['identify_failed', 'identify_failed', 'identify_failed'])
+  expect(errors.map(({ code }) => code)).toEqual(['dedupe_key_failed', 'dedupe_key_failed', 'dedupe_key_failed'])
 })
 
 test('it is shown what is known of the callback, the authKey masked', async () => {
