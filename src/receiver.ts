@@ -7,7 +7,7 @@ import { checkedCalls } from './checked-calls.ts'
 import { guardClock, steadyClock, systemClock } from './clock.ts'
 import { closeOnSignal } from './close-on-signal.ts'
 import { createCounter } from './counts.ts'
-import { createDeadLetters, type DeadLetters } from './dispatch/dead-letters.ts'
+import { createDeadLetters } from './dispatch/dead-letters.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
 import { revive, type Kept, type ReviveOptions } from './dispatch/revive.ts'
@@ -274,13 +274,12 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       const stored = await opened.latest(messageKey(credentials.byProject ? project : undefined, messageId))
       return stored && messageState(stored)
     },
-    // Each event comes with the types of these schemas, which read it.
     deadLetters: createDeadLetters({
       open: inbox.open,
       revive: reviveKept,
       now: () => steady.now(),
       wake: () => dispatcher.wake(),
-    }) as DeadLetters<S>,
+    }),
     quarantine: quarantine.quarantine,
     async stats() {
       const stored = isClosed ? undefined : await inbox.known()
