@@ -1,4 +1,5 @@
 /** Delivery: claims what is due, runs its handlers, settles it. At least once, one event of a message at a time. */
+import { withDeadline } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { Absence } from '../inbox/absence.ts'
 import type { Awaitable, OpenStore, StoreCounts } from '../inbox/store.ts'
@@ -20,6 +21,9 @@ import { createRun } from './run.ts'
 import { createSettler } from './settle.ts'
 import { createSlots } from './slots.ts'
 import { createStoreAway } from './store-away.ts'
+
+/** How long a receiver that closes waits, after its deadline, until the store has taken back what was not begun. */
+const GIVE_BACK_MS = 500
 
 interface DispatchOptions extends AttemptOptions {
   /** Messages whose handlers run at once. */
@@ -68,7 +72,19 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     },
     rested: changes.tell,
   })
-  const run = createRun({ ...options, life, lease, watch, leased, slots, room, backlog, loop, nextAttempt, storeAway })
+  const { run, giveBack } = createRun({
+    ...options,
+    life,
+    lease,
+    watch,
+    leased,
+    slots,
+    room,
+    backlog,
+    loop,
+    nextAttempt,
+    storeAway,
+  })
   const claimDue = createClaims({ clock, concurrency, storeTimeoutMs, life, leased, room, backlog, storeAway, run })
 
   function isLeased(id: string): boolean {
@@ -103,9 +119,12 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       while ((leased.atWork > 0 || loop.claiming || room.isHeld) && clock.now() < untilMs)
         await changes.next(untilMs - clock.now())
       life.over = true
-      // What still waits for a slot comes again when its lease is over.
       slots.forget()
-      for (const { controller } of leased.works()) controller.abort(new MessagingWebhooksError('receiver_closed'))
+      const works = leased.works()
+      for (const { controller } of works) controller.abort(new MessagingWebhooksError('receiver_closed'))
+      const unbegun = Promise.all(works.filter(({ isBegun }) => !isBegun).map(giveBack))
+      // A store that does not answer lets their leases run out.
+      await withDeadline(clock, GIVE_BACK_MS, unbegun, () => [])
     },
     get running() {
       return leased.atWork

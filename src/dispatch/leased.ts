@@ -8,6 +8,8 @@ export interface Work {
   readonly from: Opened
   readonly leaseUntilMs: number
   readonly controller: AbortController
+  /** It has its slot, and waits for none any more. */
+  isBegun: boolean
   /** A handler of it has run past its time and has not settled. */
   isHung: boolean
   /** Something of its message was admitted here since, and has to wait for it. */
@@ -82,6 +84,7 @@ export function createLeased(): Leased {
         from,
         leaseUntilMs,
         controller,
+        isBegun: false,
         isHung: false,
         isFollowed: false,
         isLost: false,

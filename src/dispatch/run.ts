@@ -33,7 +33,13 @@ interface RunOptions extends AttemptOptions {
  */
 export type Run = (how: 'enter' | 'soon', claims: readonly Claim[], from: Opened, leaseUntilMs: number) => void
 
-export function createRun(options: RunOptions): Run {
+interface Runs {
+  readonly run: Run
+  /** Of what still waits for a slot no handler is begun here: somebody else may have it. Never rejects. */
+  giveBack(work: Work): Promise<void>
+}
+
+export function createRun(options: RunOptions): Runs {
   const { clock, life, lease, watch, leased, slots, room, backlog, loop, nextAttempt, storeAway, report } = options
   const attempts = createAttempts(options)
 
@@ -46,15 +52,29 @@ export function createRun(options: RunOptions): Run {
     if (lease.isLongEnough(work.leaseUntilMs)) {
       void run(work)
     } else {
-      // Handlers have become slow all at once. Another could take it while they run: it comes again when the lease is over.
+      // Handlers have become slow all at once: another process could take it while they run. It comes again under a new lease.
+      void giveBack(work)
+    }
+  }
+
+  async function giveBack(work: Work): Promise<void> {
+    const { claim, from, leaseUntilMs } = work
+    const { id, messageKey, token } = claim
+    try {
+      await from.settle({ id, messageKey, token, outcome: 'unbegun', dueMs: clock.now() })
       end(work)
-      loop.wakeBy(work.leaseUntilMs)
+      loop.wake()
+    } catch (error) {
+      if (!life.stopped) storeAway.failed(error)
+      end(work)
+      loop.wakeBy(leaseUntilMs)
     }
   }
 
   async function run(work: Work): Promise<void> {
     const { claim, controller, from } = work
     const leave = slots.take()
+    work.isBegun = true
     const startedAtMs = clock.now()
     /** Its handlers may run on, but nobody waits for them. */
     const giveUp = (): void => {
@@ -134,11 +154,14 @@ export function createRun(options: RunOptions): Run {
     return admitAndClaim !== undefined && backlog.isNone
   }
 
-  return (how, claims, from, leaseUntilMs) => {
-    for (const claim of claims) {
-      const work = leased.begin(claim, from, leaseUntilMs)
-      slots[how](() => begin(work))
-    }
+  return {
+    run(how, claims, from, leaseUntilMs) {
+      for (const claim of claims) {
+        const work = leased.begin(claim, from, leaseUntilMs)
+        slots[how](() => begin(work))
+      }
+    },
+    giveBack,
   }
 }
 

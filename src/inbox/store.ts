@@ -98,6 +98,8 @@ export type Settlement = {
 } & (
   | { readonly outcome: 'done' }
   | { readonly outcome: 'retry'; readonly dueMs: number; readonly error: string }
+  /** None of its handlers was begun, so the attempt does not count. */
+  | { readonly outcome: 'unbegun'; readonly dueMs: number }
   | { readonly outcome: 'dead'; readonly error: string }
 )
 
@@ -227,6 +229,7 @@ export interface OpenStore<X extends object = {}> {
    * the context could not be made lasting and was undone; the event is to be settled anew, as one whose handler failed.
    *
    * Who did not hear the answer settles again. A `retry` is answered as before then, until somebody claims the event anew.
+   * Whoever gives an event back as `unbegun` has no part in it any more.
    *
    * `lazily`: nobody waits for the answer. A store may put it off by some milliseconds, to write it with what it is asked next.
    */

@@ -101,6 +101,8 @@ export function createModel(): Model {
       const found = events.find(({ event, state }) => event.id === id && state === 'waiting')
       if (found?.token !== token || token === 0) return false
       if (settlement.outcome === 'retry') found.dueMs = settlement.dueMs
+      else if (settlement.outcome === 'unbegun')
+        Object.assign(found, { dueMs: settlement.dueMs, attempts: found.attempts - 1, token: 0 })
       else found.state = settlement.outcome === 'dead' ? 'dead' : 'settled'
       if (leases.get(settlement.messageKey)?.token === token) leases.delete(settlement.messageKey)
       assert.ok(nowMs > 0)

@@ -89,6 +89,7 @@ export function namesOf(claims: readonly Claim[]): readonly (string | undefined)
 type Outcome =
   | { readonly outcome: 'done' }
   | { readonly outcome: 'retry'; readonly dueMs: number; readonly error: string }
+  | { readonly outcome: 'unbegun'; readonly dueMs: number }
   | { readonly outcome: 'dead'; readonly error: string }
 
 export function settlementOf({ id, messageKey, token }: Claim, outcome: Outcome): Settlement {

@@ -1,6 +1,6 @@
 /** Settling: done, to be tried again, or dead; and what may be done with the dead. */
 import assert from 'node:assert/strict'
-import { admit, claim, handOverAll, namesOf, sample, settlementOf, START_MS } from './samples.ts'
+import { admit, claim, handOverAll, LEASE_MS, namesOf, sample, settlementOf, START_MS } from './samples.ts'
 import type { ConformanceCase, Fixture } from './suite.ts'
 
 /** Claims the only due event and buries it. */
@@ -24,6 +24,26 @@ export const SETTLING: readonly ConformanceCase[] = [
       const [again] = (await claim(open, { nowMs: dueMs })).claims
       assert.equal(again?.attempt, 2)
       assert.equal(again.record.report?.status, 'm-1')
+    },
+  },
+  {
+    name: 'what was not begun is given back: due when it was said to be, in its turn, and that attempt does not count',
+    async run({ open }) {
+      await admit(open, [sample({ at: 1 }), sample({ at: 2 })])
+      const dueMs = START_MS + 500
+      const [failing] = (await claim(open)).claims
+      assert.ok(failing)
+      await open.settle([settlementOf(failing, { outcome: 'retry', dueMs: START_MS, error: 'no' })], START_MS)
+      const [unbegun] = (await claim(open)).claims
+      assert.ok(unbegun)
+      assert.equal(unbegun.attempt, 2)
+      const back = settlementOf(unbegun, { outcome: 'unbegun', dueMs })
+      assert.deepEqual(await open.settle([back], START_MS), [true])
+      assert.deepEqual((await claim(open, { nowMs: dueMs - 1 })).claims, [])
+      const [again] = (await claim(open, { nowMs: dueMs })).claims
+      assert.deepEqual([again?.attempt, again?.record.report?.status], [2, 'm-1'])
+      assert.deepEqual(await open.settle([back], dueMs), [false])
+      assert.deepEqual(await handOverAll(open, dueMs + LEASE_MS), ['m-1', 'm-2'])
     },
   },
   {

@@ -170,6 +170,10 @@ function openMemoryStore({
     if (message === undefined || pending?.token !== settlement.token) return false
     if (settlement.outcome === 'retry') {
       pending.dueMs = settlement.dueMs
+    } else if (settlement.outcome === 'unbegun') {
+      pending.dueMs = settlement.dueMs
+      pending.attempts -= 1
+      pending.token = 0
     } else {
       const { id, raw, record } = pending.event
       settle(message, pending)

@@ -9,7 +9,7 @@ import { LOCK_DEAD } from './statements/lock-dead.ts'
 import { RESOLVE } from './statements/resolve.ts'
 import { SETTLE } from './statements/settle.ts'
 
-const STATES = { retry: 0, done: 1, dead: 2 } as const
+const STATES = { retry: 0, done: 1, dead: 2, unbegun: 3 } as const
 
 interface Settling {
   settle(settlements: readonly Settlement[], nowMs: number): Promise<readonly boolean[]>
@@ -35,8 +35,8 @@ export function createSettling(engine: Engine, slackMs: number): Settling {
       ids: settlements.map(({ id }) => id),
       tokens: settlements.map(({ token }) => token),
       states: settlements.map(({ outcome }) => STATES[outcome]),
-      aheads: settlements.map((given) => (given.outcome === 'retry' ? given.dueMs - nowMs : 0)),
-      errors: settlements.map((given) => (given.outcome === 'done' ? '' : hexOf(given.error))),
+      aheads: settlements.map((given) => ('dueMs' in given ? given.dueMs - nowMs : 0)),
+      errors: settlements.map((given) => ('error' in given ? hexOf(given.error) : '')),
     })
   }
 

@@ -120,7 +120,7 @@ export function createTransactions(options: {
         // Nobody has seen them; where this fails too, their leases run out.
         const { nowMs } = request
         const back = others.map(({ id, messageKey, token }): Settlement => {
-          return { id, messageKey, token, outcome: 'retry', dueMs: nowMs + RUN_AGAIN_MS, error: '' }
+          return { id, messageKey, token, outcome: 'unbegun', dueMs: nowMs + RUN_AGAIN_MS }
         })
         await settling.settle(back, nowMs).catch(() => [])
         return { claims: ready, nextDueMs: others.length === 0 ? nextDueMs : nowMs + RUN_AGAIN_MS }

@@ -23,8 +23,8 @@ export function createSettling(engine: Engine): Settling {
     const args = [timeFor(nowMs), name, retentionMs, dedupeMs, deadLetterMs]
     const fields = members.flatMap(({ item, key }) => {
       const { messageKey, id, token, outcome } = item
-      const delayMs = outcome === 'retry' ? Math.round(item.dueMs - nowMs) : 0
-      return [key, messageKey, id, token, outcome, delayMs, outcome === 'done' ? '' : item.error]
+      const delayMs = 'dueMs' in item ? Math.round(item.dueMs - nowMs) : 0
+      return [key, messageKey, id, token, outcome, delayMs, 'error' in item ? item.error : '']
     })
     const [answers, notes] = list(await redis.run(settleScript, keys, [...args, ...fields]))
     damage.tell(notes)

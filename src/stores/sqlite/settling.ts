@@ -14,6 +14,7 @@ import { REPLAY_EVENT } from './statements/replay-event.ts'
 import { RETRY_EVENT } from './statements/retry-event.ts'
 import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
 import { SETTLE_EVENT } from './statements/settle-event.ts'
+import { GIVE_BACK } from './statements/take-back.ts'
 
 const NO_MESSAGE: Row = { handed: '', handed_open: '', held: 0 }
 
@@ -26,6 +27,7 @@ export function createSettling({ db, transaction }: Database): Settling {
   const findEvent = prepare(db, FIND_EVENT)
   const messageOfEvent = prepare(db, MESSAGE_OF_EVENT)
   const retryEvent = prepare(db, RETRY_EVENT)
+  const giveBack = prepare(db, GIVE_BACK)
   const endEvent = prepare(db, SETTLE_EVENT)
   const endLease = prepare(db, END_LEASE)
   const discardEvent = prepare(db, DISCARD_EVENT)
@@ -36,6 +38,7 @@ export function createSettling({ db, transaction }: Database): Settling {
     const { token, outcome } = settlement
     const id = digestBytes(settlement.id)
     if (outcome === 'retry') return retryEvent.get({ id, token, due: settlement.dueMs, error: settlement.error })
+    if (outcome === 'unbegun') return giveBack.get({ id, token, due: settlement.dueMs })
     if (outcome === 'done') return endEvent.get({ id, token, state: SETTLED, error: null, now: nowMs })
     return endEvent.get({ id, token, state: DEAD, error: settlement.error, now: nowMs })
   }

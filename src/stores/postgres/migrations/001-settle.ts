@@ -1,7 +1,7 @@
 /**
  * Settles what is still held, and says when each message is due next. Arrays of one entry a settlement, sorted by key so
- * that two calls lock in one order: keys and ids (hex), tokens, states (0 to be tried again, 1 settled, 2 dead), aheads (of
- * a retry, from now), errors (hex). `slack`: so much later than its admission an event may be settled while its retention
+ * that two calls lock in one order: keys and ids (hex), tokens, states (0 to be tried again, 1 settled, 2 dead,
+ * 3 not begun), aheads (of what is due again, from now), errors (hex). `slack`: so much later than its admission an event may be settled while its retention
  * counts from that. Returns, for each, whether it was held.
  */
 export const SETTLE = /* sql */ `
@@ -31,6 +31,11 @@ BEGIN
       UPDATE {schema}.waiting w SET due = now_ms + s.ahead, turn = NULL, leased = false
       WHERE w.message = known.id AND w.id = s.id AND w.token = s.token;
       is_held := FOUND;
+    ELSIF is_held AND s.state = 3 THEN
+      UPDATE {schema}.waiting w
+      SET due = now_ms + s.ahead, turn = NULL, leased = false, attempts = w.attempts - 1, token = 0
+      WHERE w.message = known.id AND w.id = s.id AND w.token = s.token;
+      is_held := FOUND;
     ELSIF is_held THEN
       -- It is one, unless somebody has copied the row; with INTO, two would be an error.
       WITH gone AS (
@@ -54,7 +59,7 @@ BEGIN
     SELECT bool_or(w.leased AND num_nonnulls(w.turn) = 1) AS is_leased, bool_or(w.id = s.id) AS is_twice INTO others
     FROM {schema}.waiting w WHERE w.message = known.id;
     CONTINUE WHEN others.is_leased;
-    IF others.is_twice AND s.state <> 0 THEN
+    IF others.is_twice AND s.state IN (1, 2) THEN
       DELETE FROM {schema}.waiting w WHERE w.message = known.id AND w.id = s.id;
       SELECT w.* INTO head FROM {schema}.waiting w WHERE w.message = known.id ORDER BY w.ord, w.id LIMIT 1;
       CONTINUE WHEN NOT FOUND;

@@ -1,5 +1,5 @@
 /**
- * Ends attempts: done, to be tried again, or dead. ARGV: now, call, retention, dedupe and dead letters (ms); then for each:
+ * Ends attempts: done, to be tried again, dead, or not begun. ARGV: now, call, retention, dedupe and dead letters (ms); then for each:
  * place of its key in KEYS, message, id, token, outcome, delay (ms from now), error. Returns for each 1, or 0 where the lease
  * did not hold and nothing changed, or a text that says what is wrong; 1 again to the same call. The first write is one that
  * is allowed where memory is full.
@@ -46,8 +46,9 @@ local function settle(at, again)
 
   redis.call('ZREM', due, mk)
   if not state.u or state.t == token then state.u, state.i = nil, nil end
-  if outcome == 'retry' then
+  if outcome == 'retry' or outcome == 'unbegun' then
     event.D, event.c = now + tonumber(ARGV[at + 5]), call
+    if outcome == 'unbegun' then event.a, event.k = event.a - 1, nil end
     known = cmsgpack.pack(event)
   else
     known = math.max(1, math.floor(now / 1000)) .. ' ' .. call
