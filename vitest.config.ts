@@ -14,6 +14,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^messaging-webhooks$/, replacement: source('index.ts') },
+      { find: /^messaging-webhooks\/store$/, replacement: source('store.ts') },
       { find: /^messaging-webhooks\/store-conformance$/, replacement: source('store-conformance/index.ts') },
       { find: /^messaging-webhooks\/postgres$/, replacement: source('stores/postgres/store.ts') },
       { find: /^messaging-webhooks\/redis$/, replacement: source('stores/redis/store.ts') },

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import pg from 'pg'
-import type { NewEvent, OpenStore } from 'messaging-webhooks'
+import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
 import { postgresStore } from 'messaging-webhooks/postgres'
 
 const URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'

@@ -69,10 +69,12 @@ export type Proof = 'authKey' | 'signature' | 'both'
 export type TimestampSource = 'payload' | 'signature' | 'arrival'
 
 /** The two SMS carriers of the contract. Contract, "SMS delivery callback". */
-export type Carrier = 'carrierA' | 'carrierB'
+export const CARRIERS = ['carrierA', 'carrierB'] as const
+export type Carrier = (typeof CARRIERS)[number]
 
 /** The numeric codes of the contract; 20 is not assigned. Contract, "States and transitions". */
-export type StatusCode = 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 21 | 22 | 23
+export const CODES = [11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 23] as const
+export type StatusCode = (typeof CODES)[number]
 
 /**
  * The contract's own words for a failure: those of the code table, of carrier A, and `failed` of carrier B and the chat-app.

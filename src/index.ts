@@ -1,17 +1,7 @@
 /** The public surface of `messaging-webhooks`. */
 export { createReceiver } from './receiver.ts'
 export type { Handler, Receiver, Stats } from './surface.ts'
-export {
-  OPTIONS,
-  type Options,
-  type OptionsOfOneProject,
-  type OptionsOfProjects,
-  type OptionRow,
-  type OrderingOptions,
-  type OtherOptions,
-  type QuarantineOptions,
-  type RetryOptions,
-} from './options.ts'
+export type { Options, OrderingOptions, QuarantineOptions, RetryOptions } from './options.ts'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory/store.ts'
 export type { CredentialPair } from './authenticity/pair.ts'
 export type {
@@ -20,8 +10,8 @@ export type {
   CredentialsOption,
   ProjectsOption,
 } from './authenticity/credentials.ts'
-export { PROOF_POLICIES, type ProofPolicy } from './authenticity/proof-table.ts'
-export { QUARANTINE_CLASSES, type QuarantineClass } from './authenticity/quarantine/request.ts'
+export type { ProofPolicy } from './authenticity/proof-table.ts'
+export type { QuarantineClass } from './authenticity/quarantine/request.ts'
 export type { QuarantinedRequest } from './authenticity/quarantine/shown.ts'
 export type {
   ListOptions,
@@ -32,44 +22,21 @@ export type {
   ReverifyOptions,
 } from './authenticity/quarantine/surface.ts'
 export type { Clock } from './clock.ts'
-export type { CloseOnSignalOptions as CloseOnOptions } from './close-on-signal.ts'
+export type { CloseOnSignalOptions } from './close-on-signal.ts'
 export type { Logger } from './logger.ts'
 export type { Context } from './dispatch/handlers.ts'
-export type { DeadLetter } from './dispatch/dead-letters.ts'
+export type { DeadLetter, DeadLetters, DeadLettersPage } from './dispatch/dead-letters.ts'
 export type { ErrorHandler } from './report.ts'
 export type { Middleware } from './http/node.ts'
-export { ANSWERS, type AnswerName } from './http/replies.ts'
-export type { DedupeKeyInput as IdentifyInput } from './inbox/new-event.ts'
+export type { DedupeKeyInput } from './inbox/new-event.ts'
 export type { ReadUsersReport, UsersReport } from './payloads/users-report.ts'
-export type { MessageState as LatestState, ReportState } from './inbox/latest.ts'
-export type { EventRecord, Report } from './inbox/record.ts'
-export type {
-  Admission,
-  AdmittedAndClaimed,
-  Awaitable,
-  Claim,
-  ClaimRequest,
-  ClaimResult,
-  NewEvent,
-  OpenStore,
-  Page,
-  SettleFailed,
-  Settlement,
-  Store,
-  StoreCapabilities,
-  StoreCounts,
-  StoredDeadLetter,
-  StoredLatest,
-  StoreHost,
-} from './inbox/store.ts'
+export type { MessageState, ReportState } from './inbox/latest.ts'
+export type { Page, Store } from './inbox/store.ts'
 export { ERRORS, HandlerError, MessagingWebhooksError, OptionsError, RefusedError, type ErrorCode } from './errors.ts'
 export {
   CALLBACK_KINDS,
-  EVENT_FAMILIES,
   EVENT_TYPES,
   PROBLEMS,
-  REPORT_TYPES,
-  SUBSCRIPTION_WORDS,
   type CallbackKind,
   type Carrier,
   type CommonFields,
@@ -78,7 +45,6 @@ export {
   type EventMap,
   type EventType,
   type FailedEvent,
-  FAILURE_CAUSES,
   type Failure,
   type FailureCause,
   type LateEvent,
@@ -97,12 +63,10 @@ export {
   type StatusCode,
   type SubscriptionWord,
   type TimestampSource,
-  type TypesOf,
   type UnrecognizedEvent,
   type WebhookEvent,
 } from './events.ts'
 export { carrierAStatus, CARRIER_A_CODES, type CarrierAStatus } from './statuses/carrier-a.ts'
-export { CONCEPTS, CROSS_CHANNEL_MAP, type Concept, type CrossChannelRow } from './statuses/cross-channel.ts'
+export { CROSS_CHANNEL_MAP, type CrossChannelRow } from './statuses/cross-channel.ts'
 export { normaliseStatus, type NormalisedStatus, type StatusInput } from './statuses/normalise.ts'
-export type { Meaning } from './statuses/meaning.ts'
-export { STATUS_CODES, type CodeChannel, type StatusCodeRow } from './statuses/status-codes.ts'
+export { STATUS_CODES, type StatusCodeRow } from './statuses/status-codes.ts'

@@ -5,7 +5,7 @@ import type { CredentialsOption, ProjectsOption } from './authenticity/credentia
 import { PROOF_POLICIES, type ProofPolicy } from './authenticity/proof-table.ts'
 import type { Clock } from './clock.ts'
 import { OptionsError } from './errors.ts'
-import type { Carrier, Schemas } from './events.ts'
+import { CARRIERS, type Carrier, type Schemas } from './events.ts'
 import type { DedupeKeyInput } from './inbox/new-event.ts'
 import type { Store } from './inbox/store.ts'
 import type { Logger } from './logger.ts'
@@ -75,7 +75,7 @@ const optionsSchema = z.strictObject({
       'expected an object of pairs by project',
     )
     .optional(),
-  networks: z.record(z.string(), z.enum(['carrierA', 'carrierB'])).default({}),
+  networks: z.record(z.string(), z.enum(CARRIERS)).default({}),
   store: objectLike('a store, such as memoryStore()', 'open').optional(),
   spool: folder.optional(),
   proof: z.enum(PROOF_POLICIES).default('either'),

@@ -1,5 +1,6 @@
-import { createReceiver, memoryStore, OPTIONS, OptionsError } from 'messaging-webhooks'
+import { createReceiver, memoryStore, OptionsError } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
+import { OPTIONS } from '../src/options.ts'
 
 const credentials = { authKey: 'key-of-the-tests', signingSecret: 'secret-of-the-tests' }
 

@@ -1,5 +1,6 @@
 /** A store that knows many messages before the first callback comes, all of them settled. */
-import type { OpenStore, Store } from 'messaging-webhooks'
+import type { Store } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
 import { AT_ONCE, newEvents } from './new-events.ts'
 import type { Made } from './stores.ts'
 

@@ -1,5 +1,6 @@
 /** A receiver without a middleware, in a process of its own: hands over a backlog, as often as it is asked. */
-import { createReceiver, type OpenStore } from 'messaging-webhooks'
+import { createReceiver } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
 import { AT_ONCE, newEvents } from '../contenders/new-events.ts'
 import { STORES, type StoreName } from '../contenders/stores.ts'
 import { answerQuestions } from '../processes/asking.ts'

@@ -1,6 +1,7 @@
 /** What is kept of an event beside its bytes: small, plain, and safe to write as JSON. Stores read it back with `readRecord`. */
 import {
   CALLBACK_KINDS,
+  CARRIERS,
   FAILURE_CAUSES,
   PROBLEMS,
   REPORT_TYPES,
@@ -76,7 +77,6 @@ export function damagedRecord(json: Uint8Array | undefined, sinceMs: number): Ev
 const NOTHING: Readonly<Record<string, unknown>> = {}
 const PROOFS: readonly Proof[] = ['authKey', 'signature', 'both']
 const TIMESTAMP_SOURCES: readonly TimestampSource[] = ['payload', 'signature', 'arrival']
-const CARRIERS: readonly Carrier[] = ['carrierA', 'carrierB']
 const FAILURES: readonly Failure['kind'][] = ['transient', 'permanent', 'unreachable']
 /** What a `Date` can hold. */
 export const LAST_TIME_MS = 8.64e15

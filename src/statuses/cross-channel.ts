@@ -5,8 +5,8 @@ import { CHAT_APP } from './chat-app.ts'
 import type { Meaning } from './meaning.ts'
 
 /** The concepts that every channel's words are mapped to. */
-export const CONCEPTS = ['delivered', 'read', 'sent', 'transient failure', 'permanent failure', 'unreachable'] as const
-export type Concept = (typeof CONCEPTS)[number]
+const CONCEPTS = ['delivered', 'read', 'sent', 'transient failure', 'permanent failure', 'unreachable'] as const
+type Concept = (typeof CONCEPTS)[number]
 
 /** The words for a concept on each channel; none where a list is empty. */
 export interface CrossChannelRow {

@@ -1,9 +1,9 @@
 /** The numeric codes and their words. Contract, "States and transitions". Code 20 is not assigned. */
-import type { StatusCode } from '../events.ts'
+import { CODES, type StatusCode } from '../events.ts'
 import { permanent, type Meaning } from './meaning.ts'
 
 /** Over what a code comes, as the contract's table has it. */
-export type CodeChannel = 'sms' | 'chat-app' | 'premium' | 'airtime'
+type CodeChannel = 'sms' | 'chat-app' | 'premium' | 'airtime'
 
 export interface StatusCodeRow extends Meaning {
   readonly code: StatusCode
@@ -13,10 +13,9 @@ export interface StatusCodeRow extends Meaning {
   readonly meaning: string
 }
 
-/** One row a code. Re-sending is recommended for `expired` alone. */
-export const STATUS_CODES: readonly StatusCodeRow[] = [
-  {
-    code: 11,
+/** A row for every code; the compiler sees to that. Re-sending is recommended for `expired` alone. */
+const ROWS: Readonly<Record<StatusCode, Omit<StatusCodeRow, 'code'>>> = {
+  11: {
     word: 'accepted',
     stage: 'sync accept',
     channels: ['sms', 'chat-app', 'premium', 'airtime'],
@@ -24,16 +23,14 @@ export const STATUS_CODES: readonly StatusCodeRow[] = [
     scheduled: false,
     meaning: 'Received and queued for processing.',
   },
-  {
-    code: 12,
+  12: {
     word: 'unsupported_number',
     stage: 'sync fail',
     channels: ['sms'],
     ...permanent('unsupported_number'),
     meaning: 'The number cannot be reached over this channel.',
   },
-  {
-    code: 13,
+  13: {
     word: 'queued',
     stage: 'sync accept and delivery report',
     channels: ['chat-app'],
@@ -41,8 +38,7 @@ export const STATUS_CODES: readonly StatusCodeRow[] = [
     scheduled: false,
     meaning: 'Queued at the carrier, not delivered yet.',
   },
-  {
-    code: 14,
+  14: {
     word: 'scheduled',
     stage: 'sync accept',
     channels: ['sms'],
@@ -50,24 +46,21 @@ export const STATUS_CODES: readonly StatusCodeRow[] = [
     scheduled: true,
     meaning: 'Planned for a later time.',
   },
-  {
-    code: 15,
+  15: {
     word: 'device_ack',
     stage: 'delivery report only',
     channels: ['sms'],
     type: 'message.delivered',
     meaning: 'The recipient’s device acknowledged it.',
   },
-  {
-    code: 16,
+  16: {
     word: 'read',
     stage: 'delivery report only',
     channels: ['chat-app'],
     type: 'message.read',
     meaning: 'The recipient read it.',
   },
-  {
-    code: 17,
+  17: {
     word: 'expired',
     stage: 'delivery report only',
     channels: ['sms'],
@@ -75,47 +68,45 @@ export const STATUS_CODES: readonly StatusCodeRow[] = [
     failure: { kind: 'transient', resend: true, cause: 'expired' },
     meaning: 'Not delivered within its validity.',
   },
-  {
-    code: 18,
+  18: {
     word: 'stopped_by_user',
     stage: 'delivery report only',
     channels: ['sms'],
     ...permanent('stopped_by_user'),
     meaning: 'The recipient opted out.',
   },
-  {
-    code: 19,
+  19: {
     word: 'stopped_by_admin',
     stage: 'delivery report only',
     channels: ['sms'],
     ...permanent('stopped_by_admin'),
     meaning: 'Blocked by the policy of a carrier or of the platform.',
   },
-  {
-    code: 21,
+  21: {
     word: 'delivery_failure',
     stage: 'delivery report only',
     channels: ['sms'],
     ...permanent('delivery_failure'),
     meaning: 'The carrier reported a failure.',
   },
-  {
-    code: 22,
+  22: {
     word: 'insufficient_balance',
     stage: 'sync fail',
     channels: ['sms'],
     ...permanent('insufficient_balance'),
     meaning: 'The project has too few credits; not sent.',
   },
-  {
-    code: 23,
+  23: {
     word: 'volume_limit',
     stage: 'sync fail',
     channels: ['sms'],
     ...permanent('volume_limit'),
     meaning: 'The project’s volume limit is exceeded; not sent.',
   },
-]
+}
+
+/** The numeric codes, one row each. Contract, "States and transitions". */
+export const STATUS_CODES: readonly StatusCodeRow[] = CODES.map((code) => ({ code, ...ROWS[code] }))
 
 const byCode: ReadonlyMap<number, StatusCodeRow> = new Map(STATUS_CODES.map((row) => [row.code, row]))
 const byWord: ReadonlyMap<string, StatusCodeRow> = new Map(STATUS_CODES.map((row) => [row.word, row]))

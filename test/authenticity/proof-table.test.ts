@@ -1,5 +1,6 @@
 import express from 'express'
-import { PROOF_POLICIES, type ProofPolicy } from 'messaging-webhooks'
+import type { ProofPolicy } from 'messaging-webhooks'
+import { PROOF_POLICIES } from '../../src/authenticity/proof-table.ts'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'

@@ -13,13 +13,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  memoryStore,
-  type CredentialPair,
-  type OptionsOfOneProject,
-  type OtherOptions,
-  type WebhookEvent,
-} from 'messaging-webhooks'
+import { memoryStore, type CredentialPair, type WebhookEvent } from 'messaging-webhooks'
+import type { OptionsOfOneProject, OtherOptions } from '../../src/options.ts'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { fakeClock, isFakeClock } from '../support/fake-clock.ts'

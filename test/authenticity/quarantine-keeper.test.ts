@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { QUARANTINE_CLASSES, type QuarantineClass } from 'messaging-webhooks'
+import type { QuarantineClass } from 'messaging-webhooks'
+import { QUARANTINE_CLASSES } from '../../src/authenticity/quarantine/request.ts'
 import { expect, test } from 'vitest'
 import { memoryKeeper } from '../../src/authenticity/quarantine/keeper.ts'
 import type { ExactCallback, Standing } from '../../src/authenticity/quarantine/request.ts'

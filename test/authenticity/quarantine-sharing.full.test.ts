@@ -1,6 +1,7 @@
 /** How requests share the room of their class: whoever floods it, what a few, or one of a kind, can take is bounded. */
 import fc from 'fast-check'
-import { QUARANTINE_CLASSES, type QuarantineClass } from 'messaging-webhooks'
+import type { QuarantineClass } from 'messaging-webhooks'
+import { QUARANTINE_CLASSES } from '../../src/authenticity/quarantine/request.ts'
 import { describe, expect, test } from 'vitest'
 import { memoryKeeper } from '../../src/authenticity/quarantine/keeper.ts'
 import { networkOf } from '../../src/authenticity/quarantine/network.ts'

@@ -7,11 +7,10 @@ import {
   memoryStore,
   type Clock,
   type CredentialPair,
-  type OptionsOfOneProject,
-  type OtherOptions,
   type Logger,
   type WebhookEvent,
 } from 'messaging-webhooks'
+import type { OptionsOfOneProject, OtherOptions } from '../../src/options.ts'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'

@@ -1,5 +1,6 @@
 /** A process stood still for longer than its leases: it finds out before it does anything else. */
-import { memoryStore, type Clock, type Claim, type OpenStore, type Settlement, type Store } from 'messaging-webhooks'
+import { memoryStore, type Clock, type Store } from 'messaging-webhooks'
+import type { Claim, OpenStore, Settlement } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'

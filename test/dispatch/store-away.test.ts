@@ -1,5 +1,5 @@
 /** A store that goes while handlers are at work: whoever listens is told once, until it has answered again. */
-import type { OpenStore } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'

@@ -1,7 +1,8 @@
 /** A receiver from its start to its end: backlog, stores that fail, draining, closing, and none beside another. */
 import { spawn } from 'node:child_process'
 import http from 'node:http'
-import { createReceiver, memoryStore, MessagingWebhooksError, type OpenStore, type Store } from 'messaging-webhooks'
+import { createReceiver, memoryStore, MessagingWebhooksError, type Store } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'

@@ -1,5 +1,6 @@
 /** Options that are no plain values: they work, or are refused in our own words, and nothing they throw is quoted. */
-import { createReceiver, memoryStore, OPTIONS, OptionsError } from 'messaging-webhooks'
+import { createReceiver, memoryStore, OptionsError } from 'messaging-webhooks'
+import { OPTIONS } from '../../src/options.ts'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { hostileProxy } from '../support/hostile.ts'

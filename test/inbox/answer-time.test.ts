@@ -1,5 +1,6 @@
 /** How long an answer waits for the store: `storeTimeoutMs` in all, however it fails and whoever was asked before. */
-import { memoryStore, type NewEvent, type Store } from 'messaging-webhooks'
+import { memoryStore, type Store } from 'messaging-webhooks'
+import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { steadyClock } from '../../src/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'

@@ -1,4 +1,4 @@
-import type { IdentifyInput, Options } from 'messaging-webhooks'
+import type { DedupeKeyInput, Options } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
@@ -53,7 +53,7 @@ test.each([
 })
 
 test('it is shown what is known of the callback, the authKey masked', async () => {
-  const shown: IdentifyInput[] = []
+  const shown: DedupeKeyInput[] = []
   await handedOver((input) => void shown.push(input), [one, callback.payment({ timestamp: 1_700_000_000 })])
   expect(shown).toMatchObject([
     { kind: undefined, project: 'My Shop', messageId: 'one', status: 'success', timestamp: 1_700_000_000 },

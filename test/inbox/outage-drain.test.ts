@@ -1,4 +1,5 @@
-import type { MessagingWebhooksError, NewEvent } from 'messaging-webhooks'
+import type { MessagingWebhooksError } from 'messaging-webhooks'
+import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { createOutage } from '../../src/inbox/outage.ts'
 import { sample } from '../../src/store-conformance/samples.ts'

@@ -3,7 +3,8 @@
  * load and stays so. Time and disk are played, so what happens depends on no machine's speed.
  */
 import fc from 'fast-check'
-import { memoryStore, type MessagingWebhooksError, type NewEvent, type Store } from 'messaging-webhooks'
+import { memoryStore, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
+import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { steadyClock } from '../../src/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { LatestState, ReportEvent } from 'messaging-webhooks'
+import type { MessageState, ReportEvent } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { arrivalsOf, isBefore, messageStates, type Arrival, type State } from '../support/message-states.ts'
@@ -113,7 +113,7 @@ function wordOf({ status, statusCode }: { readonly status: string; readonly stat
 }
 
 /** Without a signature and a time of its own, a report's time is its arrival, which is no part of the state. */
-function withoutTimes(latest: LatestState | undefined): unknown {
+function withoutTimes(latest: MessageState | undefined): unknown {
   return JSON.parse(
     JSON.stringify(latest, (name, value: unknown) =>
       name === 'occurredAt' || name === 'timestamp' ? undefined : value,

@@ -1,4 +1,5 @@
-import { MessagingWebhooksError, type Admission, type NewEvent } from 'messaging-webhooks'
+import { MessagingWebhooksError } from 'messaging-webhooks'
+import type { Admission, NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { admitAroundPoison } from '../../src/inbox/poison.ts'
 import { sample } from '../../src/store-conformance/samples.ts'

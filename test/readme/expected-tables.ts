@@ -1,18 +1,17 @@
 /** The README's tables as the code's own constants make them. */
 import {
-  ANSWERS,
   CARRIER_A_CODES,
   carrierAStatus,
   CROSS_CHANNEL_MAP,
   ERRORS,
   EVENT_TYPES,
   normaliseStatus,
-  OPTIONS,
   PROBLEMS,
   STATUS_CODES,
   type EventType,
-  type OptionRow,
 } from 'messaging-webhooks'
+import { ANSWERS } from '../../src/http/replies.ts'
+import { OPTIONS, type OptionRow } from '../../src/options.ts'
 import { EMULATOR_TABLES } from './emulator-tables.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { ENVIRONMENT } from '../../src/cli/environment.ts'

@@ -1,6 +1,7 @@
 /** Every table of the README says what the code's constants say, row by row and word by word. */
 import { readdirSync } from 'node:fs'
-import { EVENT_TYPES, memoryStore, OPTIONS } from 'messaging-webhooks'
+import { EVENT_TYPES, memoryStore } from 'messaging-webhooks'
+import { OPTIONS } from '../../src/options.ts'
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { redisStore } from 'messaging-webhooks/redis'
 import { sqliteStore } from 'messaging-webhooks/sqlite'

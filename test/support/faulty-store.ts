@@ -2,7 +2,8 @@
  * A store in front of a real one that can be taken away: it throws, hangs, hangs and does what it was asked when it is
  * back, refuses what is poison, or cannot be opened.
  */
-import type { NewEvent, OpenStore, Store } from 'messaging-webhooks'
+import type { Store } from 'messaging-webhooks'
+import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
 
 export type Fault = 'none' | 'throws' | 'hangs' | 'is late' | 'will not open'
 

@@ -5,13 +5,11 @@ import {
   createReceiver,
   type CallbackKind,
   type MessagingWebhooksError,
-  type OptionsOfOneProject,
-  type OptionsOfProjects,
-  type OtherOptions,
   type ProofPolicy,
   type Schemas,
   type Store,
 } from 'messaging-webhooks'
+import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/options.ts'
 import { signCallback } from 'messaging-webhooks/testing'
 import { onTestFinished } from 'vitest'
 import { isFakeClock, letTimePass } from './fake-clock.ts'

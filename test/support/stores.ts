@@ -1,5 +1,6 @@
 /** Stores that outlive a receiver, or fail when a test says so. */
-import { memoryStore, type Awaitable, type NewEvent, type OpenStore, type Store } from 'messaging-webhooks'
+import { memoryStore, type Store } from 'messaging-webhooks'
+import type { Awaitable, NewEvent, OpenStore } from 'messaging-webhooks/store'
 
 /** What a test decides and learns about a `leasingStore`. */
 interface Leasing {

@@ -4,14 +4,12 @@ import {
   createReceiver,
   memoryStore,
   type Context,
-  type LatestState,
+  type MessageState,
   type Options,
-  type OptionsOfOneProject,
-  type OptionsOfProjects,
-  type OtherOptions,
   type Receiver,
   type Store,
 } from 'messaging-webhooks'
+import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/options.ts'
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
@@ -184,7 +182,7 @@ test('with several projects, schemas and the store type the handlers all the sam
 
 test('what is asked of a receiver is typed', () => {
   const receiver = createReceiver({ credentials })
-  expectTypeOf(receiver.messageState).returns.resolves.toEqualTypeOf<LatestState | undefined>()
+  expectTypeOf(receiver.messageState).returns.resolves.toEqualTypeOf<MessageState | undefined>()
   expectTypeOf(receiver.deadLetters.replay).returns.resolves.toBeBoolean()
   expectTypeOf(receiver.drain).returns.resolves.toBeBoolean()
 })

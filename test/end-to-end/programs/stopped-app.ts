@@ -1,7 +1,7 @@
 /** An app that is told to end while it works: `closeOnSignal` on one server; its handlers write down what they do. */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
-import { createReceiver, memoryStore, type CloseOnOptions } from '../../../src/index.ts'
+import { createReceiver, memoryStore, type CloseOnSignalOptions } from '../../../src/index.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/store.ts'
 
 /** What the test asks of the app. */
@@ -10,7 +10,7 @@ export interface StoppedAppSettings {
   readonly store: 'sqlite' | 'memory'
   readonly authKey: string
   readonly handlerMs: number
-  readonly options: Omit<CloseOnOptions, 'afterwards'>
+  readonly options: Omit<CloseOnSignalOptions, 'afterwards'>
   /** Holds the process, as an app's database pool does. */
   readonly heldOpen?: boolean
   /** The log of an app whose losses are the test is nobody's business. */

@@ -1,4 +1,4 @@
-import type { EventRecord } from 'messaging-webhooks'
+import type { EventRecord } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { newMessage, type Message } from '../../../src/stores/memory/message.ts'
 import {

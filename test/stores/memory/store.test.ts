@@ -1,4 +1,5 @@
-import { memoryStore, type Claim, type MemoryStoreOptions, type NewEvent, type Settlement } from 'messaging-webhooks'
+import { memoryStore, type MemoryStoreOptions } from 'messaging-webhooks'
+import type { Claim, NewEvent, Settlement } from 'messaging-webhooks/store'
 import { describe, expect, test } from 'vitest'
 
 const NOBODY: ReadonlySet<string> = new Set()

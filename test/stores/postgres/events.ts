@@ -1,6 +1,6 @@
 /** Events to admit, and requests to claim them. */
 import { createHash } from 'node:crypto'
-import type { Claim, ClaimRequest, NewEvent, OpenStore, Settlement } from 'messaging-webhooks'
+import type { Claim, ClaimRequest, NewEvent, OpenStore, Settlement } from 'messaging-webhooks/store'
 
 const LEASE_MS = 60_000
 

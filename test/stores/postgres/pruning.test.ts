@@ -1,5 +1,6 @@
 /** What is forgotten, when, and what is kept. */
-import type { MessagingWebhooksError, OpenStore } from 'messaging-webhooks'
+import type { MessagingWebhooksError } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, done, eventOf, namesOf } from './events.ts'

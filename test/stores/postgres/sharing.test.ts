@@ -1,5 +1,5 @@
 /** Several stores on one schema: a message in the hands of one at a time, and taken over by the server's clock. */
-import type { OpenStore } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
 import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,5 +1,6 @@
 /** The SQLite store without its thread: for tests that open hundreds, where starting a thread takes longer than all the rest. */
-import type { OpenStore, Store } from 'messaging-webhooks'
+import type { Store } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { openDatabase } from '../../../src/stores/sqlite/database.ts'
 import { createEngine } from '../../../src/stores/sqlite/engine.ts'

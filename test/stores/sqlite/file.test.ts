@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, w
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { OpenStore } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore, type SqliteStoreOptions } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'

@@ -2,7 +2,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
-import type { Claim } from 'messaging-webhooks'
+import type { Claim } from 'messaging-webhooks/store'
 
 /** Much longer than any test runs: what comes again before has not come because its lease ran out. */
 export const LONG_LEASE_MS = 600_000

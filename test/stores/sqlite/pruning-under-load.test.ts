@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Claim, NewEvent, Settlement } from 'messaging-webhooks'
+import type { Claim, NewEvent, Settlement } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { sample, START_MS } from '../../../src/store-conformance/samples.ts'

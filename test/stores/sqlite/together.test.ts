@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { NewEvent, OpenStore } from 'messaging-webhooks'
+import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { admit, claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
