@@ -1,5 +1,5 @@
-/** The channels, and the envelopes in which each is answered. Contract, "Errors", "Error envelope per channel". */
-import { CHANNELS, type Channel } from './not-shown.ts'
+/** The envelopes in which each channel is answered. Contract, "Errors", "Error envelope per channel". */
+import type { Channel } from './not-shown.ts'
 
 /** What a refusal is about; the channels put these into envelopes of different forms. */
 export type RefusalTopic = 'fields' | 'balance' | 'other'
@@ -18,12 +18,6 @@ type Body = Readonly<Record<string, unknown>>
 /** Contract: the wrapper of airtime answers is `data` instead of `messageData`. */
 function wrapper(channel: Channel): 'data' | 'messageData' {
   return channel === 'airtime' ? 'data' : 'messageData'
-}
-
-/** The channel that a request names; without one it is SMS, and undefined where there is none of that name. */
-export function channelOf(value: unknown): Channel | undefined {
-  if (value === undefined || value === '') return 'sms'
-  return CHANNELS.find((name) => name === value)
 }
 
 /** Contract, "Send a message", "Response". */

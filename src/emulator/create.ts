@@ -30,7 +30,7 @@ import { TRIGGERS, triggerPayload } from './triggers.ts'
  * listens until `listen`. Throws an `OptionsError` for an option that cannot work.
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
-  const { seed, clock, network, faults, keep, ca, ...resolved } = resolveEmulatorOptions(options)
+  const { seed, clock, channels, network, faults, keep, ca, ...resolved } = resolveEmulatorOptions(options)
   const projects = createProjects(resolved.projects, { seed, nowMs: () => clock.now() })
   const journal = createJournal({ seed, keep })
   const otpLog = createOtpLog(keep)
@@ -76,6 +76,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const app = createEndpoint({
     clock,
     projects,
+    channels,
     accept: createAccept({ seed, clock, network, lifecycle, otpLog }),
     record(send) {
       journal.addSend(send)
@@ -111,6 +112,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     sends: () => journal.sends(),
     deliveries: () => journal.deliveries(),
     otpLog: () => otpLog.list(),
+    channels: () => channels.all(),
     projects: () => projects.all().map((project) => project.state()),
     keys: (of) => projects.get(checkOf(of, 'keys')).keys(),
     configure: (patch, of) => projects.get(checkOf(of, 'configure')).configure(checkPatch(patch)),

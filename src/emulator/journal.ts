@@ -23,6 +23,7 @@ export interface SendRecord {
   readonly method: string
   /** The project that was proved; undefined for a request that did not get so far. */
   readonly project: string | undefined
+  /** As the send named it; `sms` where it named none, or one that there is not. */
   readonly channel: string
   readonly httpStatus: number
   /** Why it was refused as a whole, in the service's words. */

@@ -6,7 +6,8 @@
 export const NOT_SHOWN: readonly { readonly what: string; readonly choice: string }[] = [
   {
     what: 'Names of the channels but `sms`',
-    choice: '`chat-app`, `premium` (on demand), `premium-subscription`, `airtime`; a send without `channel` is SMS.',
+    choice:
+      '`chat-app`, `premium` (on demand), `premium-subscription`, `airtime`, or what `channels` calls them; a send without `channel` is SMS.',
   },
   {
     what: 'Required fields of a send',
@@ -89,7 +90,7 @@ export const NOT_SHOWN: readonly { readonly what: string; readonly choice: strin
   { what: 'Names of the carriers', choice: '`carrier-a` and `carrier-b` (`network.names`).' },
 ]
 
-/** The channels as a request names them. The contract gives the name `sms` alone. */
+/** The channels, by the names that they have where the option `channels` gives no others. The contract gives `sms` alone. */
 export const CHANNELS = ['sms', 'chat-app', 'premium', 'premium-subscription', 'airtime'] as const
 /** A channel of the send endpoint. */
 export type Channel = (typeof CHANNELS)[number]

@@ -12,6 +12,7 @@ import {
 import { LONGEST_TIMER_MS, systemClock, type Clock } from '../clock.ts'
 import { OptionsError } from '../errors.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../events.ts'
+import { channelNamesSchema, resolveChannelNames, type NamedChannels } from './channel-names.ts'
 import type { Seed } from './faults/draws.ts'
 import { readFaultRates, type FaultRates } from './faults/rates.ts'
 import { DEFAULT_NETWORK, type NetworkProfile } from './network.ts'
@@ -22,6 +23,7 @@ import { TRIGGER_NAMES, type TriggerName } from './triggers.ts'
 
 interface ResolvedOptions {
   readonly projects: readonly ProjectOptions[]
+  readonly channels: NamedChannels
   readonly network: NetworkProfile
   readonly faults: FaultRates
   readonly clock: Clock
@@ -95,6 +97,7 @@ const optionsSchema = z.strictObject({
       'two have the same name, and expected are names of their own',
     )
     .optional(),
+  channels: channelNamesSchema.optional(),
   network: networkSchema.optional(),
   faults: z.unknown().optional(),
   clock: z
@@ -118,6 +121,7 @@ export function resolveEmulatorOptions(options: EmulatorOptions): ResolvedOption
     throw new OptionsError('network: the shares of failures are more than 1 together.')
   return {
     projects: checked.projects ?? [{ name: PROJECT_DEFAULTS.name }],
+    channels: resolveChannelNames(checked.channels),
     network,
     faults: readFaultRates(checked.faults),
     clock: clockOf(options.clock),

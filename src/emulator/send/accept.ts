@@ -80,6 +80,7 @@ export function createAccept({ seed, clock, network, lifecycle, otpLog }: Accept
         id,
         project: name,
         channel: send.channel,
+        channelName: send.channelName,
         from,
         to,
         type: send.type,

@@ -8,6 +8,8 @@ import { connect } from '../../support/wire.ts'
 import { API_KEY, AT_ONCE, call, emulating, postJson, sendFrom, SHOP } from '../emulating.ts'
 
 const DELIVERED = '999100000000'
+const NO_CHANNEL =
+  'The channel field names no channel; there are sms, chat-app, premium, premium-subscription, airtime.'
 const NO_CREDITS = 'Error. Insufficient balance. Top up and try again.'
 
 describe('a send that is accepted', () => {
@@ -213,8 +215,8 @@ describe('a request with a bad field', () => {
     [{ to: Array.from({ length: 1_001 }, () => DELIVERED) }, 'The to field may have at most 1000 recipients.'],
     [{ message: 'x'.repeat(10_001) }, 'The message field may have at most 10000 characters.'],
     [{ scheduledFor: 'tomorrow' }, 'The scheduledFor field must be a number of at least 0.'],
-    [{ channel: 'pigeon' }, 'The channel field names no channel.'],
-    [{ channel: ['sms'] }, 'The channel field names no channel.'],
+    [{ channel: 'pigeon' }, NO_CHANNEL],
+    [{ channel: ['sms'] }, NO_CHANNEL],
   ])('%j is answered 400 in the SMS envelope', async (fields, text) => {
     const { endpoint } = await emulating()
     expect(await sendFrom(endpoint, { to: DELIVERED, ...fields })).toEqual({
