@@ -1,4 +1,6 @@
-/** The envelopes in which each channel is answered. Contract, "Errors", "Error envelope per channel". */
+/** Which codes each channel has, and the envelopes in which it is answered. Contract, "States and transitions", "Errors". */
+import type { StatusCode } from '../events.ts'
+import { statusCodeRow } from '../statuses/status-codes.ts'
 import type { Channel } from './not-shown.ts'
 
 /** What a refusal is about; the channels put these into envelopes of different forms. */
@@ -6,7 +8,7 @@ export type RefusalTopic = 'fields' | 'balance' | 'other'
 
 export interface Refusal {
   readonly topic: RefusalTopic
-  /** One word for it, where an envelope has a place for one: a status word, or `invalid_request`. */
+  /** One word for it, where an envelope has a place for one. */
   readonly word: string
   readonly text: string
   /** For `fields`: what is wrong with each. */
@@ -14,6 +16,12 @@ export interface Refusal {
 }
 
 type Body = Readonly<Record<string, unknown>>
+
+/** Whether the contract's table lists the code for the channel. Its `Premium` is both of ours. */
+export function isListed(code: StatusCode, channel: Channel): boolean {
+  const listed = channel === 'premium-subscription' ? 'premium' : channel
+  return statusCodeRow(code)?.channels.includes(listed) === true
+}
 
 /** Contract: the wrapper of airtime answers is `data` instead of `messageData`. */
 function wrapper(channel: Channel): 'data' | 'messageData' {

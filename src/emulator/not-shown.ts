@@ -26,6 +26,19 @@ export const NOT_SHOWN: readonly { readonly what: string; readonly choice: strin
     choice: '200 where at least one recipient was accepted, else 400 with the error envelope; `recipients` in both.',
   },
   {
+    what: 'Refusals on other channels than SMS',
+    choice:
+      'The table lists 12, 22 and 23 for SMS alone, so there is no code and no `recipients` there: a send with a number that is not supported, or beyond the balance or the volume limit, is refused as a whole, 400 with the error envelope.',
+  },
+  {
+    what: 'Sends for a future time on other channels',
+    choice: 'The table lists 14 for SMS alone, so `scheduledFor` is a bad field there.',
+  },
+  {
+    what: '`status` of the error envelopes of premium and airtime',
+    choice: '`invalid_request` for bad fields, else `refused`: the words of the codes are those of SMS.',
+  },
+  {
     what: 'Which form of an error envelope is used when',
     choice:
       'Chat-app: `message` and `errors` for bad fields, `MessageData.Error` for the balance, else `error`. Airtime: `data.message` for the balance, else `status` and `errorMessage`.',
@@ -104,6 +117,8 @@ export const NUMBER_FORM = /^\+?\d{7,15}$/
 
 /** The HTTP status of a send of which nothing was accepted. */
 export const NOTHING_ACCEPTED_STATUS = 400
+/** The `status` of an error envelope that has one. */
+export const REFUSAL_WORDS = { fields: 'invalid_request', other: 'refused' } as const
 /** That of a send with a bad field, or with a body that cannot be read. */
 export const BAD_REQUEST_STATUS = 400
 

@@ -1,11 +1,10 @@
 /** The send endpoint. Contract, "Send a message" and "Errors". */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../clock.ts'
-import { statusCodeRow } from '../../statuses/status-codes.ts'
 import { SMS, type NamedChannel, type NamedChannels } from '../channel-names.ts'
 import { authenticationBody, refusalBody, successBody, type Refusal } from '../channels.ts'
 import type { RecipientEntry, SendRecord } from '../journal.ts'
-import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS } from '../not-shown.ts'
+import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, REFUSAL_WORDS, TEXTS } from '../not-shown.ts'
 import type { Projects } from '../projects.ts'
 import { reply } from '../reply.ts'
 import type { EmulatorApp } from '../surface.ts'
@@ -67,9 +66,10 @@ export function createEndpoint({ clock, projects, channels, accept, record, isCl
         recipients,
       }
     const refusal = refusalOf(refusedWith)
+    const envelope = refusalBody(channel, refusal)
     return {
       status: NOTHING_ACCEPTED_STATUS,
-      body: { ...refusalBody(channel, refusal), recipients },
+      body: recipients.length === 0 ? envelope : { ...envelope, recipients },
       channel: channelName,
       project: name,
       recipients,
@@ -132,7 +132,7 @@ function invalid(
 ): Answer {
   const first = Object.values(fields)[0]?.[0] ?? ''
   const text = `${TEXTS.invalid} ${first}`.trim()
-  const body = refusalBody(channel, { topic: 'fields', word: 'invalid_request', text, fields })
+  const body = refusalBody(channel, { topic: 'fields', word: REFUSAL_WORDS.fields, text, fields })
   return { status: BAD_REQUEST_STATUS, body, channel: name, project, refusal: text }
 }
 
@@ -140,14 +140,14 @@ function invalid(
 function unread(status: number, text: string): Answer {
   return {
     status,
-    body: refusalBody('sms', { topic: 'other', word: 'unreadable', text }),
+    body: refusalBody('sms', { topic: 'other', word: REFUSAL_WORDS.fields, text }),
     channel: 'sms',
     refusal: text,
   }
 }
 
 function refusalOf(code: 12 | 22 | 23): Refusal {
-  const word = statusCodeRow(code)?.word ?? ''
+  const word = REFUSAL_WORDS.other
   if (code === 22) return { topic: 'balance', word, text: INSUFFICIENT_BALANCE }
   return { topic: 'other', word, text: code === 23 ? TEXTS.volume_limit : TEXTS.unsupported_number }
 }

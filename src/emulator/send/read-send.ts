@@ -1,4 +1,5 @@
 /** The fields of a send, checked. Which are required is not shown in the contract; see not-shown.ts. */
+import { isListed } from '../channels.ts'
 import type { NamedChannel } from '../channel-names.ts'
 import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from '../not-shown.ts'
 import type { Fields } from './read-request.ts'
@@ -49,6 +50,8 @@ export function readSend({ channel, name }: NamedChannel, fields: Fields): Send 
   const message = text('message', undefined)
   const amount = number('amount')
   const seconds = number('scheduledFor')
+  if (seconds !== undefined && !isListed(14, channel))
+    complain('scheduledFor', 'The scheduledFor field is for SMS alone.')
   if (channel === 'airtime' && amount === undefined && !errors.has('amount'))
     complain('amount', 'The amount field is required.')
   if (channel !== 'airtime' && message === undefined && !errors.has('message'))
