@@ -68,8 +68,15 @@ async function trigger(
       'No signing secret was given to sign with.',
       'Set SIGNING_SECRET, or name a file with --signing-secret-file.',
     )
+  const givenKey = readSecret(command.opts(), AUTH_KEY)
+  if (givenKey === undefined && (faults.noSignature ?? 0) > 0)
+    throw new CliError(
+      'usage',
+      'Without a signature the Auth Key is the only proof, and none was given.',
+      'Set AUTH_KEY, or name a file with --auth-key-file.',
+    )
   // The service always sends one; a made-up one proves nothing, and the signature does.
-  const authKey = readSecret(command.opts(), AUTH_KEY) ?? randomBytes(16).toString('hex')
+  const authKey = givenKey ?? randomBytes(16).toString('hex')
   const to = options.to
   const outgoing = (nth: number): Outgoing => {
     const payload = CALLBACKS[event].build(fields)
@@ -80,6 +87,7 @@ async function trigger(
       project: typeof project === 'string' ? project : '',
       authKey,
       signingSecret,
+      proof: 'both',
       payload,
       key: String(nth),
     }

@@ -30,7 +30,7 @@ import { TRIGGERS, triggerPayload } from './triggers.ts'
  * listens until `listen`. Throws an `OptionsError` for an option that cannot work.
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
-  const { seed, clock, channels, network, faults, keep, ca, ...resolved } = resolveEmulatorOptions(options)
+  const { seed, clock, channels, network, faults, proofOf, keep, ca, ...resolved } = resolveEmulatorOptions(options)
   const projects = createProjects(resolved.projects, { seed, nowMs: () => clock.now() })
   const journal = createJournal({ seed, keep })
   const otpLog = createOtpLog(keep)
@@ -63,7 +63,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     onDelivery: record,
     ca,
   })
-  const outbox = createOutbox({ sender, clock, record, recordWithoutUrl: () => journal.addWithoutUrl() })
+  const outbox = createOutbox({ sender, clock, proofOf, record, recordWithoutUrl: () => journal.addWithoutUrl() })
   const lifecycle = createLifecycle({
     seed,
     clock,

@@ -100,6 +100,11 @@ export const NOT_SHOWN: readonly { readonly what: string; readonly choice: strin
     choice:
       '`project`, `event`, `phone`, `shortcode`, `keyword`, `timestamp`; a delivery report also `messageId` and `status`.',
   },
+  {
+    what: 'Whether a callback has an authKey where its fields list none, as of the chat-app',
+    choice:
+      'It has, and a signature: the service says that every callback carries both. `proof` is for one that does otherwise.',
+  },
   { what: 'Names of the carriers', choice: '`carrier-a` and `carrier-b` (`network.names`).' },
 ]
 

@@ -12,6 +12,7 @@ import {
 import { LONGEST_TIMER_MS, systemClock, type Clock } from '../clock.ts'
 import { OptionsError } from '../errors.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../events.ts'
+import { readCallbackProof, type ProofOf } from './callback-proof.ts'
 import { channelNamesSchema, resolveChannelNames, type NamedChannels } from './channel-names.ts'
 import type { Seed } from './faults/draws.ts'
 import { readFaultRates, type FaultRates } from './faults/rates.ts'
@@ -26,6 +27,7 @@ interface ResolvedOptions {
   readonly channels: NamedChannels
   readonly network: NetworkProfile
   readonly faults: FaultRates
+  readonly proofOf: ProofOf
   readonly clock: Clock
   readonly seed: Seed
   readonly controlToken: string | undefined
@@ -100,6 +102,7 @@ const optionsSchema = z.strictObject({
   channels: channelNamesSchema.optional(),
   network: networkSchema.optional(),
   faults: z.unknown().optional(),
+  proof: z.unknown().optional(),
   clock: z
     .union(
       [functionLike, objectLike('a clock', 'now', 'setTimer')],
@@ -124,6 +127,7 @@ export function resolveEmulatorOptions(options: EmulatorOptions): ResolvedOption
     channels: resolveChannelNames(checked.channels),
     network,
     faults: readFaultRates(checked.faults),
+    proofOf: readCallbackProof(checked.proof),
     clock: clockOf(options.clock),
     seed: checked.seed ?? 1,
     controlToken: checked.controlToken,

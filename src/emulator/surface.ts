@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { CallbackKind } from '../events.ts'
 import type { Delivery } from './callbacks/outgoing.ts'
+import type { CallbackProof } from './callback-proof.ts'
 import type { ChannelNames } from './channel-names.ts'
 import type { Seed } from './faults/draws.ts'
 import type { FaultRates } from './faults/rates.ts'
@@ -27,6 +28,12 @@ export interface EmulatorOptions {
   readonly network?: Partial<NetworkProfile> | undefined
   /** How often each of `FAULTS` happens to a callback, from 0 to 1. Default: never. */
   readonly faults?: FaultRates | undefined
+  /**
+   * Which proof callbacks carry: `both`, `authKey` or `signature`, for all, or for some of `sms`, `chat-app` (the two forms of
+   * the Message Status callback), `received`, `payment` and `subscription`, as in `{ 'chat-app': 'signature' }`. Default:
+   * `both`, for the service says that of each. Contract, "Callback authenticity".
+   */
+  readonly proof?: CallbackProof | undefined
   /** A function that returns milliseconds, or a clock with timers too. Default: the machine's. */
   readonly clock?: Clock | (() => number) | undefined
   /** All that is left to chance follows from it, so that a run with the same seed and sends repeats. Default 1. */

@@ -181,6 +181,24 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(stderr).toContain('error: No signing secret was given to sign with.\n')
   })
 
+  test.each([
+    ['noAuthKey', 'signature'],
+    ['noSignature', 'authKey'],
+  ])('with --fault %s the %s is the only proof', async (fault, proof) => {
+    const { url, receiver, events } = await receivingEvents()
+    const args = ['trigger', 'message.delivered', '--to', url, '--fault', fault]
+    expect(await runCli(args, ENV)).toMatchObject({ code: 0, stderr: '' })
+    await receiver.drain({ deadlineMs: 60_000 })
+    expect(events).toMatchObject([{ type: 'message.delivered', proof }])
+  })
+
+  test('the signature is not left out where no Auth Key was given', async () => {
+    const args = ['trigger', 'payment', '--to', 'http://localhost', '--fault', 'noSignature=0.5']
+    const { code, stderr } = await runCli(args, { SIGNING_SECRET: RECEIVING_SECRET })
+    expect(code).toBe(EXIT_CODES.usage.code)
+    expect(stderr).toContain('error: Without a signature the Auth Key is the only proof, and none was given.\n')
+  })
+
   test('--list prints every event and every fault', async () => {
     const { code, stdout, stderr } = await runCli(['trigger', '--list'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
