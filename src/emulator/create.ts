@@ -15,6 +15,7 @@ import {
   checkTrigger,
   resolveEmulatorOptions,
 } from './options.ts'
+import type { Channel } from './not-shown.ts'
 import { createOtpLog } from './otp-log.ts'
 import { createOutbox } from './outbox.ts'
 import { createProjects } from './projects.ts'
@@ -129,6 +130,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const key = nextKey()
       const about = {
         project: of.state(),
+        nameOf: (channel: Channel) => channels.nameOf(channel),
         id: drawUuid(seed, 'trigger', key),
         timestamp: Math.floor(clock.now() / 1_000),
       }

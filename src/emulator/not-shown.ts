@@ -84,21 +84,27 @@ export const NOT_SHOWN: readonly { readonly what: string; readonly choice: strin
   },
   {
     what: 'Reports of airtime and premium sends',
-    choice:
-      'Airtime: the SMS delivery callback with `channel` `airtime`. Premium: a `delivery` on the subscription URL.',
+    choice: 'Airtime: the SMS delivery callback with its own `channel`. Premium: a `delivery` on the subscription URL.',
   },
   {
     what: 'Payload of a received message',
-    choice: '`project`, `id`, `channel`, `from`, `to`, `text`, `timestamp`.',
+    choice:
+      '`project`, `id`, `channel`, `from`, `to`, `text`, `timestamp`; `to` is the shortcode, or the project’s chat-app number.',
   },
   {
     what: 'Payload of a payment',
-    choice: '`project`, `id`, `type`, `amount`, `currency`, `phone`, `reference`, `status`, `timestamp`.',
+    choice:
+      '`project`, `id`, `type` (`push`, `c2b`, `paybill`), `amount`, `currency`, `phone`, `reference`, `status` (`completed`, `failed`), `timestamp`; no reason of a failure.',
   },
   {
     what: 'Payload of a premium event',
     choice:
-      '`project`, `event`, `phone`, `shortcode`, `keyword`, `timestamp`; a delivery report also `messageId` and `status`.',
+      '`project`, `event`, `phone`, `shortcode`, `timestamp`, and `keyword` but in the report on a send; a delivery report also `messageId` and `status`, a bill `amount` and `currency`.',
+  },
+  {
+    what: '`event` of a premium event',
+    choice:
+      'The documented types; `billed`, as the documentation says of a customer, and `renewal_reminder` for a word that it does not have.',
   },
   {
     what: 'Whether a callback has an authKey where its fields list none, as of the chat-app',
