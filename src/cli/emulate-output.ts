@@ -13,7 +13,7 @@ interface ShownProject extends ProjectState {
 }
 
 interface EmulatorPrinter {
-  listening(url: string, projects: readonly ShownProject[]): void
+  listening(url: string, projects: readonly ShownProject[], channels: Readonly<Record<string, readonly string[]>>): void
   activity(activity: Activity): void
   report(report: EmulatorReport): void
 }
@@ -25,7 +25,7 @@ export function emulatorPrinter(terminal: Terminal, isJson: boolean): EmulatorPr
 function jsonPrinter({ print }: Terminal): EmulatorPrinter {
   const line = (value: object): void => print(JSON.stringify(value), 'whole')
   return {
-    listening: (url, projects) => line({ type: 'listening', url, projects }),
+    listening: (url, projects, channels) => line({ type: 'listening', url, projects, channels }),
     activity: (activity) => line(activity),
     report: (report) => line({ type: 'report', report }),
   }
@@ -66,7 +66,7 @@ function linePrinter({ print, colours }: Terminal): EmulatorPrinter {
   }
 
   return {
-    listening(url, projects) {
+    listening(url, projects, channels) {
       print(`The service is at ${bold(`${url}/api/v1/messaging`)}, its control API at ${bold(`${url}/control`)}`)
       for (const { name, keys, callbackUrls } of projects) {
         print(bold(shown(name)))
@@ -77,6 +77,7 @@ function linePrinter({ print, colours }: Terminal): EmulatorPrinter {
         for (const line of aligned(rows)) print(line)
         if (Object.keys(callbackUrls).length === 0) print('  no callback URLs: --callbacks <url> sets them')
       }
+      print(`Channels: ${Object.values(channels).flat().map(shown).join(', ')}`)
       print(dim('Ctrl+C ends it.'))
     },
     activity: (activity) => print(activity.type === 'send' ? sendLine(activity.send) : deliveryLine(activity.delivery)),

@@ -61,6 +61,7 @@ async function emulate(options: EmulateOptions, controlToken: string | undefined
       // Whoever gave a key has it; those that the emulator made up are of no use to anybody else.
       keys: madeUpKeys(emulator.keys({ project: project.name }), settings.projects ?? [], project.name),
     })),
+    emulator.channels(),
   )
   await untilSignal()
   await emulator.close()

@@ -1,12 +1,10 @@
 /** What `trigger` prints. */
 import type { Delivery } from '../emulator/callbacks/outgoing.ts'
 import { FAULT_NAMES, faultRow } from '../emulator/faults/faults.ts'
-import { CALLBACKS, type CallbackEvent } from '../testing/callback-for.ts'
 import { answerOf, judge, type Summary } from './answers.ts'
+import type { MisspeltField } from './misspelt-fields.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
-
-/** `Object.keys` of a constant gives its keys and no others. */
-export const EVENTS = Object.keys(CALLBACKS) as readonly CallbackEvent[]
+import type { Triggered } from './trigger-events.ts'
 
 /** A line of JSON about one answer. */
 export function deliveryAsJson({ payload: _, ...delivery }: Delivery): string {
@@ -49,8 +47,19 @@ export function printSummary(summary: Summary, { print, colours }: Terminal): vo
   for (const line of aligned(rows)) print(line)
 }
 
-export function printList(json: boolean, { print, colours }: Terminal): void {
-  const events = EVENTS.map((event) => ({ event, kind: CALLBACKS[event].kind, what: CALLBACKS[event].what }))
+export function noteMisspelt(
+  fields: readonly MisspeltField[],
+  event: string,
+  { note, noteColours }: Pick<Terminal, 'note' | 'noteColours'>,
+): void {
+  for (const { name, meant } of fields)
+    note(
+      `${noteColours.yellow('note:')} ${shown(name)} is no known field of ${event} (did you mean ${meant}?); it is sent all the same.`,
+    )
+}
+
+export function printList(triggered: readonly Triggered[], json: boolean, { print, colours }: Terminal): void {
+  const events = triggered.map(({ name, kind, what }) => ({ event: name, kind, what }))
   const faults = FAULT_NAMES.map((fault) => ({ fault, what: faultRow(fault).what }))
   if (json) {
     for (const row of [...events, ...faults]) print(JSON.stringify(row), 'whole')

@@ -1,17 +1,19 @@
 /** `trigger`: signs callbacks, sends them, and shows the answers. */
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
+import { systemClock } from '../clock.ts'
 import type { Outgoing } from '../emulator/callbacks/outgoing.ts'
-import { CALLBACKS, type CallbackEvent } from '../testing/callback-for.ts'
 import { exitOf } from './answers.ts'
 import { collected, positiveNumber, readFaults, wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
 import { readFields } from './fields.ts'
+import { misspeltFields } from './misspelt-fields.ts'
 import { addSecretOption, AUTH_KEY, readSecret, SIGNING_SECRET } from './secrets.ts'
 import { sendAll } from './send-all.ts'
 import { checkTarget } from './target.ts'
-import { shown, type Terminal } from './terminal.ts'
-import { EVENTS, printList, printSummary } from './trigger-output.ts'
+import type { Terminal } from './terminal.ts'
+import { findTriggered, triggeredEvents } from './trigger-events.ts'
+import { noteMisspelt, printList, printSummary } from './trigger-output.ts'
 
 interface TriggerOptions {
   readonly to?: string
@@ -29,7 +31,7 @@ interface TriggerOptions {
 const MOST_CALLBACKS = 1_000_000
 const LONGEST_TIMEOUT_MS = 600_000
 export function define(command: Command, terminal: Terminal): void {
-  command.argument('[event]', 'what the receiver shall make of it; see --list').option('--to <url>', 'where to')
+  command.argument('[event]', 'what to send; see --list').option('--to <url>', 'where to')
   addSecretOption(addSecretOption(command, SIGNING_SECRET), AUTH_KEY)
     .option('--set <field=value>', 'a field of the callback (a.b=text, a:=JSON); may be repeated', collected)
     .option('--count <number>', 'how many', wholeNumber(1, MOST_CALLBACKS), 1)
@@ -45,7 +47,7 @@ export function define(command: Command, terminal: Terminal): void {
       `\nExample:\n  SIGNING_SECRET=… messaging-webhooks trigger message.failed --to http://localhost:3000/status --set messageId=m-1`,
     )
     .action(async (event: string | undefined, options: TriggerOptions) => {
-      if (options.list) printList(options.json ?? false, terminal)
+      if (options.list) printList(triggeredEvents(systemClock()), options.json ?? false, terminal)
       else await trigger(event, options, command, terminal)
     })
 }
@@ -56,11 +58,13 @@ async function trigger(
   command: Command,
   terminal: Terminal,
 ): Promise<void> {
-  const event = eventOf(given)
+  const { name, kind, build, known } = findTriggered(given, triggeredEvents(systemClock()))
   if (options.to === undefined) throw new CliError('usage', 'No receiver was named.', 'Give its URL with --to.')
   checkTarget(options.to, options.allowRemote ?? false)
   const faults = readFaults(options.fault ?? [])
-  const fields = readFields(options.set ?? [], CALLBACKS[event].build({}))
+  const fields = readFields(options.set ?? [], build({}))
+  if (Object.hasOwn(fields, 'authKey'))
+    throw new CliError('usage', '--set cannot set the authKey.', 'Set AUTH_KEY, or name a file with --auth-key-file.')
   const signingSecret = readSecret(command.opts(), SIGNING_SECRET)
   if (signingSecret === undefined)
     throw new CliError(
@@ -68,18 +72,27 @@ async function trigger(
       'No signing secret was given to sign with.',
       'Set SIGNING_SECRET, or name a file with --signing-secret-file.',
     )
+  const givenKey = readSecret(command.opts(), AUTH_KEY)
+  if (givenKey === undefined && (faults.noSignature ?? 0) > 0)
+    throw new CliError(
+      'usage',
+      'Without a signature the Auth Key is the only proof, and none was given.',
+      'Set AUTH_KEY, or name a file with --auth-key-file.',
+    )
   // The service always sends one; a made-up one proves nothing, and the signature does.
-  const authKey = readSecret(command.opts(), AUTH_KEY) ?? randomBytes(16).toString('hex')
+  const authKey = givenKey ?? randomBytes(16).toString('hex')
+  noteMisspelt(misspeltFields(fields, known), name, terminal)
   const to = options.to
   const outgoing = (nth: number): Outgoing => {
-    const payload = CALLBACKS[event].build(fields)
+    const payload = build(fields)
     const { project } = payload
     return {
       url: to,
-      kind: CALLBACKS[event].kind,
+      kind,
       project: typeof project === 'string' ? project : '',
       authKey,
       signingSecret,
+      proof: 'both',
       payload,
       key: String(nth),
     }
@@ -88,12 +101,4 @@ async function trigger(
   if (options.json) terminal.print(JSON.stringify({ type: 'summary', ...summary }), 'whole')
   else if (options.count > 1) printSummary(summary, terminal)
   process.exitCode = EXIT_CODES[interrupted ? 'interrupted' : exitOf(summary)].code
-}
-
-function eventOf(given: string | undefined): CallbackEvent {
-  const event = EVENTS.find((name) => name === given)
-  if (event !== undefined) return event
-  const what = given === undefined ? 'No event was named.' : `There is no event ${shown(given)}.`
-  const family = EVENTS.filter((name) => given !== undefined && name.includes(given))
-  throw new CliError('usage', what, family.length > 0 ? `Did you mean ${family.join(' or ')}?` : '--list prints all.')
 }

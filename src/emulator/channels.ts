@@ -1,12 +1,14 @@
-/** The channels, and the envelopes in which each is answered. Contract, "Errors", "Error envelope per channel". */
-import { CHANNELS, type Channel } from './not-shown.ts'
+/** Which codes each channel has, and the envelopes in which it is answered. Contract, "States and transitions", "Errors". */
+import type { StatusCode } from '../events.ts'
+import { statusCodeRow } from '../statuses/status-codes.ts'
+import type { Channel } from './not-shown.ts'
 
 /** What a refusal is about; the channels put these into envelopes of different forms. */
 export type RefusalTopic = 'fields' | 'balance' | 'other'
 
 export interface Refusal {
   readonly topic: RefusalTopic
-  /** One word for it, where an envelope has a place for one: a status word, or `invalid_request`. */
+  /** One word for it, where an envelope has a place for one. */
   readonly word: string
   readonly text: string
   /** For `fields`: what is wrong with each. */
@@ -15,15 +17,15 @@ export interface Refusal {
 
 type Body = Readonly<Record<string, unknown>>
 
+/** Whether the contract's table lists the code for the channel. Its `Premium` is both of ours. */
+export function isListed(code: StatusCode, channel: Channel): boolean {
+  const listed = channel === 'premium-subscription' ? 'premium' : channel
+  return statusCodeRow(code)?.channels.includes(listed) === true
+}
+
 /** Contract: the wrapper of airtime answers is `data` instead of `messageData`. */
 function wrapper(channel: Channel): 'data' | 'messageData' {
   return channel === 'airtime' ? 'data' : 'messageData'
-}
-
-/** The channel that a request names; without one it is SMS, and undefined where there is none of that name. */
-export function channelOf(value: unknown): Channel | undefined {
-  if (value === undefined || value === '') return 'sms'
-  return CHANNELS.find((name) => name === value)
 }
 
 /** Contract, "Send a message", "Response". */

@@ -15,6 +15,7 @@ import {
   checkTrigger,
   resolveEmulatorOptions,
 } from './options.ts'
+import type { Channel } from './not-shown.ts'
 import { createOtpLog } from './otp-log.ts'
 import { createOutbox } from './outbox.ts'
 import { createProjects } from './projects.ts'
@@ -30,7 +31,7 @@ import { TRIGGERS, triggerPayload } from './triggers.ts'
  * listens until `listen`. Throws an `OptionsError` for an option that cannot work.
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
-  const { seed, clock, network, faults, keep, ca, ...resolved } = resolveEmulatorOptions(options)
+  const { seed, clock, channels, network, faults, proofOf, keep, ca, ...resolved } = resolveEmulatorOptions(options)
   const projects = createProjects(resolved.projects, { seed, nowMs: () => clock.now() })
   const journal = createJournal({ seed, keep })
   const otpLog = createOtpLog(keep)
@@ -63,7 +64,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     onDelivery: record,
     ca,
   })
-  const outbox = createOutbox({ sender, clock, record, recordWithoutUrl: () => journal.addWithoutUrl() })
+  const outbox = createOutbox({ sender, clock, proofOf, record, recordWithoutUrl: () => journal.addWithoutUrl() })
   const lifecycle = createLifecycle({
     seed,
     clock,
@@ -76,6 +77,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const app = createEndpoint({
     clock,
     projects,
+    channels,
     accept: createAccept({ seed, clock, network, lifecycle, otpLog }),
     record(send) {
       journal.addSend(send)
@@ -111,6 +113,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     sends: () => journal.sends(),
     deliveries: () => journal.deliveries(),
     otpLog: () => otpLog.list(),
+    channels: () => channels.all(),
     projects: () => projects.all().map((project) => project.state()),
     keys: (of) => projects.get(checkOf(of, 'keys')).keys(),
     configure: (patch, of) => projects.get(checkOf(of, 'configure')).configure(checkPatch(patch)),
@@ -127,6 +130,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const key = nextKey()
       const about = {
         project: of.state(),
+        nameOf: (channel: Channel) => channels.nameOf(channel),
         id: drawUuid(seed, 'trigger', key),
         timestamp: Math.floor(clock.now() / 1_000),
       }

@@ -1,6 +1,8 @@
 /** The public surface of `messaging-webhooks/emulator`: the sending service, to run locally. */
 export { createEmulator } from './create.ts'
 export type { Activity, Emulator, EmulatorApp, EmulatorOptions, OfProject } from './surface.ts'
+export type { CallbackProof } from './callback-proof.ts'
+export type { ChannelNames } from './channel-names.ts'
 export type { Delivery } from './callbacks/outgoing.ts'
 export { CONTROL_ROUTES, type Controlled, type ControlRoute } from './control/routes.ts'
 export type { Seed } from './faults/draws.ts'

@@ -23,6 +23,7 @@ export interface SendRecord {
   readonly method: string
   /** The project that was proved; undefined for a request that did not get so far. */
   readonly project: string | undefined
+  /** As the send named it; `sms` where it named none, or one that there is not. */
   readonly channel: string
   readonly httpStatus: number
   /** Why it was refused as a whole, in the service's words. */
@@ -61,7 +62,8 @@ export interface EmulatorReport {
     readonly intact: number
     /**
      * Of these intact ones, answered otherwise than 2xx: what a receiver lost, for the service sends nothing twice. Not what
-     * came with its signature header twice: a URL that asks for a signature refuses that, and is right.
+     * a fault left with one proof, or with its signature header twice: a URL that asks for the other one refuses that, and is
+     * right.
      */
     readonly lost: number
     /** Of those sent and not intact, answered 2xx: what a receiver should have refused. */

@@ -6,6 +6,8 @@ export interface Message {
   /** The project's display name. */
   readonly project: string
   readonly channel: Channel
+  /** As the send named it. */
+  readonly channelName: string
   readonly from: string
   readonly to: string
   /** `bulk`, `transactional`, or whatever the send said. */

@@ -6,7 +6,8 @@
 export const NOT_SHOWN: readonly { readonly what: string; readonly choice: string }[] = [
   {
     what: 'Names of the channels but `sms`',
-    choice: '`chat-app`, `premium` (on demand), `premium-subscription`, `airtime`; a send without `channel` is SMS.',
+    choice:
+      '`chat-app`, `premium` (on demand), `premium-subscription`, `airtime`, or what `channels` calls them; a send without `channel` is SMS.',
   },
   {
     what: 'Required fields of a send',
@@ -23,6 +24,19 @@ export const NOT_SHOWN: readonly { readonly what: string; readonly choice: strin
   {
     what: 'HTTP status of codes 12, 22 and 23',
     choice: '200 where at least one recipient was accepted, else 400 with the error envelope; `recipients` in both.',
+  },
+  {
+    what: 'Refusals on other channels than SMS',
+    choice:
+      'The table lists 12, 22 and 23 for SMS alone, so there is no code and no `recipients` there: a send with a number that is not supported, or beyond the balance or the volume limit, is refused as a whole, 400 with the error envelope.',
+  },
+  {
+    what: 'Sends for a future time on other channels',
+    choice: 'The table lists 14 for SMS alone, so `scheduledFor` is a bad field there.',
+  },
+  {
+    what: '`status` of the error envelopes of premium and airtime',
+    choice: '`invalid_request` for bad fields, else `refused`: the words of the codes are those of SMS.',
   },
   {
     what: 'Which form of an error envelope is used when',
@@ -70,26 +84,37 @@ export const NOT_SHOWN: readonly { readonly what: string; readonly choice: strin
   },
   {
     what: 'Reports of airtime and premium sends',
-    choice:
-      'Airtime: the SMS delivery callback with `channel` `airtime`. Premium: a `delivery` on the subscription URL.',
+    choice: 'Airtime: the SMS delivery callback with its own `channel`. Premium: a `delivery` on the subscription URL.',
   },
   {
     what: 'Payload of a received message',
-    choice: '`project`, `id`, `channel`, `from`, `to`, `text`, `timestamp`.',
+    choice:
+      '`project`, `id`, `channel`, `from`, `to`, `text`, `timestamp`; `to` is the shortcode, or the project’s chat-app number.',
   },
   {
     what: 'Payload of a payment',
-    choice: '`project`, `id`, `type`, `amount`, `currency`, `phone`, `reference`, `status`, `timestamp`.',
+    choice:
+      '`project`, `id`, `type` (`push`, `c2b`, `paybill`), `amount`, `currency`, `phone`, `reference`, `status` (`completed`, `failed`), `timestamp`; no reason of a failure.',
   },
   {
     what: 'Payload of a premium event',
     choice:
-      '`project`, `event`, `phone`, `shortcode`, `keyword`, `timestamp`; a delivery report also `messageId` and `status`.',
+      '`project`, `event`, `phone`, `shortcode`, `timestamp`, and `keyword` but in the report on a send; a delivery report also `messageId` and `status`, a bill `amount` and `currency`.',
+  },
+  {
+    what: '`event` of a premium event',
+    choice:
+      'The documented types; `billed`, as the documentation says of a customer, and `renewal_reminder` for a word that it does not have.',
+  },
+  {
+    what: 'Whether a callback has an authKey where its fields list none, as of the chat-app',
+    choice:
+      'It has, and a signature: the service says that every callback carries both. `proof` is for one that does otherwise.',
   },
   { what: 'Names of the carriers', choice: '`carrier-a` and `carrier-b` (`network.names`).' },
 ]
 
-/** The channels as a request names them. The contract gives the name `sms` alone. */
+/** The channels, by the names that they have where the option `channels` gives no others. The contract gives `sms` alone. */
 export const CHANNELS = ['sms', 'chat-app', 'premium', 'premium-subscription', 'airtime'] as const
 /** A channel of the send endpoint. */
 export type Channel = (typeof CHANNELS)[number]
@@ -103,6 +128,8 @@ export const NUMBER_FORM = /^\+?\d{7,15}$/
 
 /** The HTTP status of a send of which nothing was accepted. */
 export const NOTHING_ACCEPTED_STATUS = 400
+/** The `status` of an error envelope that has one. */
+export const REFUSAL_WORDS = { fields: 'invalid_request', other: 'refused' } as const
 /** That of a send with a bad field, or with a body that cannot be read. */
 export const BAD_REQUEST_STATUS = 400
 

@@ -12,6 +12,8 @@ import {
 import { LONGEST_TIMER_MS, systemClock, type Clock } from '../clock.ts'
 import { OptionsError } from '../errors.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../events.ts'
+import { readCallbackProof, type ProofOf } from './callback-proof.ts'
+import { channelNamesSchema, resolveChannelNames, type NamedChannels } from './channel-names.ts'
 import type { Seed } from './faults/draws.ts'
 import { readFaultRates, type FaultRates } from './faults/rates.ts'
 import { DEFAULT_NETWORK, type NetworkProfile } from './network.ts'
@@ -22,8 +24,10 @@ import { TRIGGER_NAMES, type TriggerName } from './triggers.ts'
 
 interface ResolvedOptions {
   readonly projects: readonly ProjectOptions[]
+  readonly channels: NamedChannels
   readonly network: NetworkProfile
   readonly faults: FaultRates
+  readonly proofOf: ProofOf
   readonly clock: Clock
   readonly seed: Seed
   readonly controlToken: string | undefined
@@ -95,8 +99,10 @@ const optionsSchema = z.strictObject({
       'two have the same name, and expected are names of their own',
     )
     .optional(),
+  channels: channelNamesSchema.optional(),
   network: networkSchema.optional(),
   faults: z.unknown().optional(),
+  proof: z.unknown().optional(),
   clock: z
     .union(
       [functionLike, objectLike('a clock', 'now', 'setTimer')],
@@ -118,8 +124,10 @@ export function resolveEmulatorOptions(options: EmulatorOptions): ResolvedOption
     throw new OptionsError('network: the shares of failures are more than 1 together.')
   return {
     projects: checked.projects ?? [{ name: PROJECT_DEFAULTS.name }],
+    channels: resolveChannelNames(checked.channels),
     network,
     faults: readFaultRates(checked.faults),
+    proofOf: readCallbackProof(checked.proof),
     clock: clockOf(options.clock),
     seed: checked.seed ?? 1,
     controlToken: checked.controlToken,

@@ -1,6 +1,7 @@
 /** From a callback that is due to the requests that were made for it. Contract, "Delivery rules": nothing is retried. */
 import type { Clock } from '../clock.ts'
 import type { CallbackKind } from '../events.ts'
+import type { ProofOf } from './callback-proof.ts'
 import type { Delivery, Sender } from './callbacks/outgoing.ts'
 import type { Project } from './projects.ts'
 
@@ -16,12 +17,13 @@ interface Outbox {
 interface OutboxParts {
   readonly sender: Sender
   readonly clock: Pick<Clock, 'now'>
+  readonly proofOf: ProofOf
   readonly record: (delivery: Delivery) => void
   /** A callback for which the project has no URL. */
   readonly recordWithoutUrl: () => void
 }
 
-export function createOutbox({ sender, clock, record, recordWithoutUrl }: OutboxParts): Outbox {
+export function createOutbox({ sender, clock, proofOf, record, recordWithoutUrl }: OutboxParts): Outbox {
   async function post(project: Project, kind: CallbackKind, payload: Fields, key: string) {
     const { name, callbackUrls, enforceHttps } = project.state()
     const url = callbackUrls[kind]
@@ -42,6 +44,7 @@ export function createOutbox({ sender, clock, record, recordWithoutUrl }: Outbox
       project: name,
       authKey,
       signingSecret,
+      proof: proofOf(kind, payload),
       ...(previous === undefined
         ? undefined
         : { previousAuthKey: previous.authKey, previousSigningSecret: previous.signingSecret }),

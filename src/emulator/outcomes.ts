@@ -80,8 +80,9 @@ function byCode(code: 15 | 17 | 18 | 19 | 21, word: string, what: string): Outco
   return { number: `9994000000${code}`, channels: SMS, answer: 11, carrier: 'carrierA', reports: [word], what }
 }
 
+/** By SMS alone, for which the contract lists these codes. */
 function refused(code: 12 | 22 | 23, what: string): Outcome {
-  return { number: `9994000000${code}`, channels: ALL, answer: code, reports: [], what }
+  return { number: `9994000000${code}`, channels: SMS, answer: code, reports: [], what }
 }
 
 /** Every documented number. */

@@ -35,7 +35,7 @@ function smsDelivery({ network, message, outcome, project, word, timestamp }: Pa
   return {
     project: project.name,
     messageId: message.id,
-    channel: message.channel,
+    channel: message.channelName,
     status: word,
     ...(row === undefined ? undefined : { statusCode: String(row.code) }),
     ...(outcome.carrier === 'carrierB' && word !== 'delivered' ? carrierBReason(outcome) : undefined),
@@ -58,7 +58,7 @@ function chatAppDelivery({ seed, message, outcome, project, word, timestamp }: P
   }
   return {
     project: project.name,
-    channel: message.channel,
+    channel: message.channelName,
     phone_number: project.phoneNumber,
     statuses: {
       recipient: message.to,

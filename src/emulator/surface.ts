@@ -3,10 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { CallbackKind } from '../events.ts'
 import type { Delivery } from './callbacks/outgoing.ts'
+import type { CallbackProof } from './callback-proof.ts'
+import type { ChannelNames } from './channel-names.ts'
 import type { Seed } from './faults/draws.ts'
 import type { FaultRates } from './faults/rates.ts'
 import type { EmulatorReport, SendRecord } from './journal.ts'
 import type { NetworkProfile } from './network.ts'
+import type { Channel } from './not-shown.ts'
 import type { OtpEntry } from './otp-log.ts'
 import type { KeyPair, ProjectKeys, ProjectOptions, ProjectPatch, ProjectState } from './projects.ts'
 import type { TriggerName } from './triggers.ts'
@@ -15,10 +18,22 @@ import type { TriggerName } from './triggers.ts'
 export interface EmulatorOptions {
   /** At least one. Default: one project, `My Shop`, with keys that the seed makes. */
   readonly projects?: readonly ProjectOptions[] | undefined
+  /**
+   * How your service calls its channels, as in `{ 'chat-app': 'telegraph' }`: that name replaces the emulator's own in sends,
+   * callbacks, triggers and records. A list is for several of a kind, such as two chat-apps; triggers use the first.
+   * `sms` stays. Default: `chat-app`, `premium`, `premium-subscription` and `airtime`.
+   */
+  readonly channels?: ChannelNames | undefined
   /** What becomes of messages to numbers that `OUTCOMES` does not name; each field has a default. */
   readonly network?: Partial<NetworkProfile> | undefined
   /** How often each of `FAULTS` happens to a callback, from 0 to 1. Default: never. */
   readonly faults?: FaultRates | undefined
+  /**
+   * Which proof callbacks carry: `both`, `authKey` or `signature`, for all, or for some of `sms`, `chat-app` (the two forms of
+   * the Message Status callback), `received`, `payment` and `subscription`, as in `{ 'chat-app': 'signature' }`. Default:
+   * `both`, for the service says that of each. Contract, "Callback authenticity".
+   */
+  readonly proof?: CallbackProof | undefined
   /** A function that returns milliseconds, or a clock with timers too. Default: the machine's. */
   readonly clock?: Clock | (() => number) | undefined
   /** All that is left to chance follows from it, so that a run with the same seed and sends repeats. Default 1. */
@@ -72,6 +87,8 @@ export interface Emulator {
   deliveries(): readonly Delivery[]
   /** Every `transactional` send and what became of it, oldest first. Contract, "What the service does". */
   otpLog(): readonly OtpEntry[]
+  /** What the channels are called: all names of each. */
+  channels(): Readonly<Record<Channel, readonly string[]>>
   /** What the projects are now, without their keys. */
   projects(): readonly ProjectState[]
   /** The live keys of a project. Throws `emulator_project_unknown`, as every call with a project does. */

@@ -92,6 +92,13 @@ const STATUSES: Names<ChatAppStatuses> = {
   error: true,
 }
 
+/** The names by where they stand, for whoever asks what is known. `Object.keys` of a constant gives its keys and no others. */
+export const FIELD_NAMES = {
+  sms: Object.keys(SMS),
+  chatApp: Object.keys(CHAT_APP),
+  statuses: Object.keys(STATUSES),
+} as const
+
 /** Throws an `OptionsError` for what looks like a misspelt field; other names that nobody documents are let through. */
 export function checkSmsFields(fields: object, where: string): void {
   checkNames(fields, Object.keys(SMS), where, '')

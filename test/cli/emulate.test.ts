@@ -77,6 +77,19 @@ describe('emulate', { timeout: 120_000 }, () => {
     for (const secret of ['given-api-key', AUTH_KEY, SIGNING_SECRET, 'hidden']) expect(stdout).not.toContain(secret)
   })
 
+  test('says what its channels are called, and speaks of them so', async () => {
+    const { url: status, receiver } = await receiving()
+    const path = join(testFolder(), 'emulator.json')
+    const keys = { apiKey: 'given-api-key', authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+    const project = { name: 'My Shop', ...keys, callbackUrls: { status } }
+    writeFileSync(path, JSON.stringify({ projects: [project], channels: { 'chat-app': 'telegraph' } }))
+    const { url, printed } = await startListening(['emulate', '--config', path])
+    await expect.poll(() => printed.stdout, PATIENCE).toContain('Channels: sms, telegraph, premium, ')
+    await send(url, 'given-api-key', { to: '999300000004', channel: 'telegraph' })
+    await expect.poll(() => printed.stdout, PATIENCE).toContain('POST 200  telegraph  1 accepted  ')
+    await expect.poll(async () => (await receiver.stats()).taken, PATIENCE).toBe(1)
+  })
+
   test.each([
     ['a file that is not there', undefined, 'error: The configuration cannot be read (ENOENT).', 'failed'],
     [
@@ -89,6 +102,12 @@ describe('emulate', { timeout: 120_000 }, () => {
       'an option that does not exist',
       '{ "project": [] }',
       'error: The emulator cannot be set up: project is no option (did you mean projects?).',
+      'usage',
+    ],
+    [
+      'a channel that cannot be renamed',
+      '{ "channels": { "sms": "text" } }',
+      'error: The emulator cannot be set up: channels.sms is a text; expected to be left out',
       'usage',
     ],
     [

@@ -76,9 +76,8 @@ describe('widths', () => {
     const status = 'http://127.0.0.1:3000/a/path/that/is/longer/than/the/terminal/webhooks/status'
     const project = { name: 'My Shop', balance: 1, callbackUrls: { status }, senderId: 'S', phoneNumber: '1' }
     const keys = { apiKey: 'a', authKey: 'b', signingSecret: 'c' }
-    printer.listening('http://127.0.0.1:4000', [
-      { ...project, shortcode: '1', volumeLimit: null, sentToday: 0, enforceHttps: false, keys },
-    ])
+    const shop = { ...project, shortcode: '1', volumeLimit: null, sentToday: 0, enforceHttps: false, keys }
+    printer.listening('http://127.0.0.1:4000', [shop], { sms: ['sms'] })
     const printed = stripVTControlCharacters(written())
     expect(printed).toContain(' http://127.0.0.1:4000/api/v1/messaging,')
     expect(printed).toContain(' http://127.0.0.1:4000/control\n')

@@ -4,6 +4,7 @@ import { EVENT_TYPES, type WebhookEvent } from 'messaging-webhooks'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { FAULT_NAMES } from '../../src/emulator/faults/faults.ts'
+import { TRIGGER_NAMES } from '../../src/emulator/triggers.ts'
 import {
   listen,
   receiving,
@@ -58,6 +59,51 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(events).toMatchObject([
       { proof: 'signature', timestamp: 1_700_000_000, payload: { timestamp: 1_700_000_000 } },
     ])
+  })
+
+  test('sends what the emulator triggers, with its fields', async () => {
+    const { url, receiver } = await receiving({}, { kind: 'payment' })
+    const events: WebhookEvent[] = []
+    receiver.onAny((event) => void events.push(event))
+    const args = ['trigger', 'payment.push.failed', '--to', url, '--set', 'amount=250', '--set', 'reason=cancelled']
+    expect(await runCli(args, ENV)).toMatchObject({ code: 0, stderr: '' })
+    await receiver.drain({ deadlineMs: 60_000 })
+    const payload = { type: 'push', status: 'failed', amount: 250, reason: 'cancelled' }
+    expect(events).toMatchObject([{ type: 'payment', payload }])
+  })
+
+  test.each([
+    ['message.failed', 'stauts=x', 'stauts', 'status'],
+    ['message.read', 'statuses.stauts=x', 'statuses.stauts', 'statuses.status'],
+    ['message.read', 'status=read', 'status', 'statuses.status'],
+    ['message.delivered', 'messageID=m-1', 'messageID', 'messageId'],
+    ['payment', 'ammount=5', 'ammount', 'amount'],
+  ])('%s --set %s is sent as it is, with a note of what was probably meant', async (event, set, name, meant) => {
+    const { url, receiver } = await receivingEvents()
+    const { code, stdout, stderr } = await runCli(['trigger', event, '--to', url, '--set', set], ENV)
+    expect(stderr).toBe(
+      `note: ${name} is no known field of ${event} (did you mean ${meant}?); it is sent all the same.\n`,
+    )
+    expect(stdout).toMatch(/^204 /)
+    expect(code).toBe(0)
+    expect((await receiver.stats()).taken).toBe(1)
+  })
+
+  test.each([
+    ['message.failed', 'description=why', 'status_code=503', 'authorised_by=nobody'],
+    ['message.read', 'messageId=m-1', 'statuses.error=none', 'deep.stauts=1'],
+    ['received', 'text=STOP', 'channel=telegraph', 'attachment.url=http://localhost'],
+  ])('%s --set %s, %s, %s are fields that are known, or like none', async (event, ...fields) => {
+    const { url } = await receivingEvents()
+    const set = fields.flatMap((field) => ['--set', field])
+    expect(await runCli(['trigger', event, '--to', url, ...set], ENV)).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('the authKey is no field that can be set', async () => {
+    const args = ['trigger', 'payment', '--to', 'http://localhost', '--set', 'authKey=hidden']
+    const { code, stderr } = await runCli(args, ENV)
+    expect(code).toBe(EXIT_CODES.usage.code)
+    expect(stderr).toBe('error: --set cannot set the authKey.\nSet AUTH_KEY, or name a file with --auth-key-file.\n')
   })
 
   test('sends many, with faults that a seed repeats, and sums up', async () => {
@@ -166,6 +212,11 @@ describe('trigger', { timeout: 120_000 }, () => {
       ['read', '--to', 'http://localhost'],
       'error: There is no event read.\nDid you mean message.read?\n',
     ],
+    [
+      'a misspelt event',
+      ['recieved', '--to', 'http://localhost'],
+      'error: There is no event recieved.\nDid you mean received?\n',
+    ],
     ['no URL', ['payment'], 'error: No receiver was named.\nGive its URL with --to.\n'],
   ])('a mistake, %s', async (_, args, message) => {
     expect(await runCli(['trigger', ...args], KEYS)).toEqual({
@@ -181,11 +232,32 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(stderr).toContain('error: No signing secret was given to sign with.\n')
   })
 
+  test.each([
+    ['noAuthKey', 'signature'],
+    ['noSignature', 'authKey'],
+  ])('with --fault %s the %s is the only proof', async (fault, proof) => {
+    const { url, receiver, events } = await receivingEvents()
+    const args = ['trigger', 'message.delivered', '--to', url, '--fault', fault]
+    expect(await runCli(args, ENV)).toMatchObject({ code: 0, stderr: '' })
+    await receiver.drain({ deadlineMs: 60_000 })
+    expect(events).toMatchObject([{ type: 'message.delivered', proof }])
+  })
+
+  test('the signature is not left out where no Auth Key was given', async () => {
+    const args = ['trigger', 'payment', '--to', 'http://localhost', '--fault', 'noSignature=0.5']
+    const { code, stderr } = await runCli(args, { SIGNING_SECRET: RECEIVING_SECRET })
+    expect(code).toBe(EXIT_CODES.usage.code)
+    expect(stderr).toContain('error: Without a signature the Auth Key is the only proof, and none was given.\n')
+  })
+
   test('--list prints every event and every fault', async () => {
     const { code, stdout, stderr } = await runCli(['trigger', '--list'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const names = stdout.split('\n').flatMap((line) => /^ {2}(\S+)/.exec(line)?.[1] ?? [])
-    expect(names).toEqual([...EVENT_TYPES.filter((type) => type !== 'late'), ...FAULT_NAMES])
+    const types = EVENT_TYPES.filter((type) => type !== 'late')
+    expect(names.toSorted()).toEqual([...new Set([...types, ...TRIGGER_NAMES]), ...FAULT_NAMES].toSorted())
+    expect(stdout).toMatch(/^ {2}payment\.paybill\.failed +payment +A paybill transaction fails\.$/m)
+    for (const line of stdout.split('\n').filter((text) => text.startsWith('  '))) expect(line).toMatch(/ [A-Z].*\.$/)
     const lines = jsonLines((await runCli(['trigger', '--list', '--json'])).stdout)
     expect(lines.map(({ event, fault }) => event ?? fault)).toEqual(names)
   })

@@ -1,13 +1,13 @@
 /** Callbacks that no send leads to, against a real receiver with the default options. */
 import { createReceiver, CALLBACK_KINDS, type WebhookEvent } from 'messaging-webhooks'
-import { TRIGGER_NAMES, TRIGGERS } from 'messaging-webhooks/emulator'
+import { NOT_SHOWN, TRIGGER_NAMES, TRIGGERS, type EmulatorOptions, type TriggerName } from 'messaging-webhooks/emulator'
 import express from 'express'
 import http from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { listen } from '../support/receiving.ts'
 import { AUTH_KEY, collecting, emulating, SHOP, SIGNING_SECRET } from './emulating.ts'
 
-async function received() {
+async function received(options: Omit<EmulatorOptions, 'projects'> = {}) {
   const receiver = createReceiver({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }, logger: false })
   const events: WebhookEvent[] = []
   receiver.onAny((event) => void events.push(event))
@@ -21,29 +21,87 @@ async function received() {
     await receiver.close({ deadlineMs: 100 })
   })
   const callbackUrls = Object.fromEntries(CALLBACK_KINDS.map((kind) => [kind, url + kind]))
-  const { emulator } = await emulating({ callbackUrls, shortcode: '40400' }, { clock: () => Date.now() })
+  const { emulator } = await emulating({ callbackUrls, shortcode: '40400' }, { clock: () => Date.now(), ...options })
   return { emulator, events, receiver }
 }
 
-test('each trigger comes to a receiver as the event of its name', async () => {
+/** By hand: the event type that a receiver makes of it. */
+const EVENTS: Readonly<Record<TriggerName, string>> = {
+  received: 'received',
+  'received.sms': 'received',
+  'received.chat-app': 'received',
+  payment: 'payment',
+  'payment.push.completed': 'payment',
+  'payment.push.failed': 'payment',
+  'payment.c2b.completed': 'payment',
+  'payment.c2b.failed': 'payment',
+  'payment.paybill.completed': 'payment',
+  'payment.paybill.failed': 'payment',
+  'subscription.activate': 'subscription.activate',
+  'subscription.deactivate': 'subscription.deactivate',
+  'subscription.consent': 'subscription.consent',
+  'subscription.delivery': 'subscription.delivery',
+  'subscription.billing': 'subscription.billing',
+  'subscription.other': 'subscription.other',
+}
+
+test('each trigger comes to a receiver as the event that its name begins with', async () => {
   const { emulator, events, receiver } = await received()
   for (const name of TRIGGER_NAMES)
     expect(await emulator.trigger(name)).toMatchObject([{ kind: TRIGGERS[name].kind, status: 204, intact: true }])
   expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
-  expect(events.map(({ type }) => type).toSorted()).toEqual([...TRIGGER_NAMES].toSorted())
+  expect(events.map(({ type }) => type).toSorted()).toEqual(Object.values(EVENTS).toSorted())
   expect(events.map(({ proof }) => proof)).toEqual(events.map(() => 'both'))
 })
 
 test('there is one for each event that the contract names', () => {
-  expect(TRIGGER_NAMES).toEqual([
-    'received',
-    'payment',
-    'subscription.activate',
-    'subscription.deactivate',
-    'subscription.consent',
-    'subscription.billing',
-    'subscription.delivery',
+  expect(TRIGGER_NAMES).toEqual(Object.keys(EVENTS))
+  for (const name of TRIGGER_NAMES) expect(TRIGGERS[name].what).toMatch(/^[A-Z].*\.$/)
+})
+
+test('a payment says which transaction it is and how it ended', async () => {
+  const { collected, callbackUrls } = await collecting()
+  const { emulator } = await emulating({ callbackUrls })
+  for (const type of ['push', 'c2b', 'paybill'] as const)
+    for (const status of ['completed', 'failed'] as const) await emulator.trigger(`payment.${type}.${status}`)
+  expect(collected.map(({ path, body: { type, status } }) => [path, type, status])).toEqual([
+    ['/payment', 'push', 'completed'],
+    ['/payment', 'push', 'failed'],
+    ['/payment', 'c2b', 'completed'],
+    ['/payment', 'c2b', 'failed'],
+    ['/payment', 'paybill', 'completed'],
+    ['/payment', 'paybill', 'failed'],
   ])
+})
+
+test('a message from a customer comes over the chat-app, by its name, or by SMS', async () => {
+  const { emulator, events, receiver } = await received({ channels: { 'chat-app': ['telegraph', 'chat-app'] } })
+  emulator.configure({ phoneNumber: '999300001234' })
+  await emulator.trigger('received.chat-app')
+  await emulator.trigger('received.sms')
+  expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
+  expect(events.map(({ payload }) => payload)).toMatchObject([
+    { channel: 'telegraph', to: '999300001234' },
+    { channel: 'sms', to: '40400' },
+  ])
+})
+
+test('every field of a payload stands among what the service does not show', async () => {
+  const { collected, callbackUrls } = await collecting()
+  const { emulator } = await emulating({ callbackUrls })
+  for (const name of TRIGGER_NAMES) {
+    collected.length = 0
+    const [delivery] = await emulator.trigger(name)
+    const of = { received: 'a received message', payment: 'a payment', subscription: 'a premium event', status: '' }
+    const { choice = '' } = NOT_SHOWN.find(({ what }) => what === `Payload of ${of[delivery?.kind ?? 'status']}`) ?? {}
+    const shown = new Set(Array.from(choice.matchAll(/`([^`]+)`/g), ([, field]) => field))
+    const fields = Object.keys(collected[0]?.body ?? {}).filter((field) => field !== 'authKey')
+    expect(fields.length).toBeGreaterThan(0)
+    expect(
+      fields.filter((field) => !shown.has(field)),
+      name,
+    ).toEqual([])
+  }
 })
 
 test('two triggers are two events; the same fields twice are one', async () => {

@@ -1,5 +1,5 @@
 /** What the emulator hands to its sender of callbacks, and what it hears back. */
-import type { CallbackKind } from '../../events.ts'
+import type { CallbackKind, Proof } from '../../events.ts'
 
 /** One callback that is to be made: where to, on whose behalf, and what it says. */
 export interface Outgoing {
@@ -11,6 +11,8 @@ export interface Outgoing {
   /** The live pair: it goes into the body, and keys the signature. Contract, "Webhook security pair". */
   readonly authKey: string
   readonly signingSecret: string
+  /** Which of the two it carries. */
+  readonly proof: Proof
   /** The pair before the last rotation, for the faults that use an old key; absent where none was rotated. */
   readonly previousAuthKey?: string
   readonly previousSigningSecret?: string

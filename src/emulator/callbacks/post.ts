@@ -49,7 +49,7 @@ export function post(
       headers: {
         'content-type': 'application/json',
         accept: 'application/json',
-        'x-service-signature': signatures.length === 1 ? signatures[0] : [...signatures],
+        ...(signatures.length === 0 ? {} : { 'x-service-signature': [...signatures] }),
         ...(faults.has('chunkedBody') ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(body.length) }),
       },
       ...(secure && ca !== undefined ? { ca } : {}),

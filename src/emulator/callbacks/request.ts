@@ -8,7 +8,7 @@ import type { Outgoing } from './outgoing.ts'
 
 export interface BuiltRequest {
   readonly body: Buffer
-  /** The values of the signature header: one, or by a fault two. */
+  /** The values of the signature header: one, by a fault two, or none. */
   readonly signatures: readonly string[]
 }
 
@@ -24,23 +24,27 @@ export function buildRequest(
   { nowMs, seed }: { readonly nowMs: number; readonly seed: Seed },
 ): BuiltRequest {
   const { authKey, signingSecret } = faults.has('oldKey') ? pairBefore(outgoing, seed) : outgoing
+  const hasKey = outgoing.proof !== 'signature' && !faults.has('noAuthKey')
+  const isSigned = outgoing.proof !== 'authKey' && !faults.has('noSignature')
   const spoilt = spoilText(outgoing.payload, text, `not-utf8-${uniqueText(shared)}`)
   const write = (fields: Readonly<Record<string, unknown>>): Buffer => {
     const written = Buffer.from(JSON.stringify(fields), 'utf8')
     return spoilt.marker === undefined ? written : replaceOnce(written, spoilt.marker)
   }
   const timestamp = Math.floor(nowMs / 1_000) - offsetSeconds(faults, draw)
+  const sign = (signed: Buffer): readonly string[] =>
+    isSigned ? [signCallback(signed, signingSecret, { timestamp })] : []
+  // A field of this name in the payload is none of the service's.
+  const body = write({ ...spoilt.fields, authKey: hasKey ? authKey : undefined })
   if (faults.has('tamperedByte')) {
-    const signed = write({ ...spoilt.fields, authKey })
-    const tampered = draw('tamper the key') < 0.5 ? withOtherKey(signed, authKey, draw) : undefined
-    if (tampered !== undefined)
-      return { body: tampered, signatures: [signCallback(signed, signingSecret, { timestamp })] }
+    const isOfTheKey = hasKey && (!isSigned || draw('tamper the key') < 0.5)
+    const tampered = isOfTheKey ? withOtherKey(body, authKey, draw) : undefined
+    if (tampered !== undefined) return { body: tampered, signatures: sign(body) }
     const keyless = write({ ...spoilt.fields, authKey: undefined })
-    return { body: withOtherByte(keyless, draw), signatures: [signCallback(keyless, signingSecret, { timestamp })] }
+    return { body: withOtherByte(keyless, draw), signatures: sign(keyless) }
   }
-  const body = write({ ...spoilt.fields, authKey })
-  const signature = signCallback(body, signingSecret, { timestamp })
-  return { body, signatures: faults.has('headerTwice') ? [signature, signature] : [signature] }
+  const signatures = sign(body)
+  return { body, signatures: faults.has('headerTwice') ? [...signatures, ...signatures] : signatures }
 }
 
 function uniqueText(draw: Draw): string {

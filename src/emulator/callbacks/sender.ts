@@ -1,6 +1,7 @@
 /** Posts callbacks as the service does, with the faults that the seed has in store for them. Contract, "Delivery rules". */
 import { setMaxListeners } from 'node:events'
 import { systemClock } from '../../clock.ts'
+import type { Proof } from '../../events.ts'
 import type { Seed } from '../faults/draws.ts'
 import { isJudgedByTheSecond, isToBeTaken } from '../faults/faults.ts'
 import { createFaultPlan, type PlannedCallback, type PlannedRequest } from '../faults/plan.ts'
@@ -68,7 +69,12 @@ export function createSender(options: SenderOptions): Sender {
         ...base,
         sentAtMs,
         tookMs: Math.max(0, endedAtMs - sentAtMs),
-        intact: isIntact(request, posted, Math.floor(endedAtMs / 1_000) !== Math.floor(sentAtMs / 1_000)),
+        intact: isIntact(
+          request,
+          outgoing.proof,
+          posted,
+          Math.floor(endedAtMs / 1_000) !== Math.floor(sentAtMs / 1_000),
+        ),
         sent: posted.connected,
         ...(posted.status === undefined ? undefined : { status: posted.status }),
         ...(posted.error === undefined ? undefined : { error: posted.error }),
@@ -96,7 +102,7 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   async function deliverAll(outgoing: Outgoing): Promise<Delivery[]> {
-    const planned = plan.of(outgoing.key)
+    const planned = plan.of(outgoing.key, outgoing.proof)
     const place: Place = { message: messageOf(outgoing.payload), nth: made }
     made += 1
     return Promise.all(
@@ -131,10 +137,10 @@ export function createSender(options: SenderOptions): Sender {
 }
 
 /** Where the second turned while the request was under way, either answer is right; so the answer says which it was. */
-function isIntact({ faults }: PlannedRequest, { whole, status }: Posted, secondTurned: boolean): boolean {
+function isIntact({ faults }: PlannedRequest, proof: Proof, { whole, status }: Posted, secondTurned: boolean): boolean {
   if (!whole) return false
   if (secondTurned && isJudgedByTheSecond(faults)) return status !== undefined && status >= 200 && status < 300
-  return isToBeTaken(faults)
+  return isToBeTaken(faults, proof)
 }
 
 /** Contract, "Delivery rules": match by `messageId`; the chat-app has it in `statuses.message_id`. */

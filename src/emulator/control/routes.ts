@@ -1,7 +1,7 @@
 /** The control API: one row a route, from which requests are answered and the README's table is made. */
 import { z } from 'zod'
 import { CALLBACK_KINDS } from '../../events.ts'
-import { OUTCOMES } from '../outcomes.ts'
+import { OUTCOMES, type Outcome } from '../outcomes.ts'
 import type { Emulator } from '../surface.ts'
 import { TRIGGER_NAMES, TRIGGERS } from '../triggers.ts'
 
@@ -69,7 +69,18 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
     what: 'The `transactional` sends, likewise.',
     run: (it, { query }) => pageOf(it.otpLog(), query),
   },
-  { method: 'GET', path: '/control/outcomes', what: 'The documented numbers.', run: () => OUTCOMES.map(shown) },
+  {
+    method: 'GET',
+    path: '/control/channels',
+    what: 'What the channels are called.',
+    run: (it) => it.channels(),
+  },
+  {
+    method: 'GET',
+    path: '/control/outcomes',
+    what: 'The documented numbers.',
+    run: (it) => OUTCOMES.map((outcome) => shown(outcome, it.channels())),
+  },
   {
     method: 'GET',
     path: '/control/triggers',
@@ -136,10 +147,11 @@ function pageOf<T>(list: readonly T[], query: URLSearchParams): { items: readonl
   return { items: list.slice(page.after, end), next: end < list.length ? end : null }
 }
 
-/** Infinity is no JSON. */
-function shown(outcome: (typeof OUTCOMES)[number]): object {
+/** With the channels by their names here. Infinity is no JSON. */
+function shown(outcome: Outcome, names: ReturnType<Controlled['channels']>): object {
   const { transientFailures } = outcome
-  return transientFailures === Infinity ? { ...outcome, transientFailures: 'always' } : outcome
+  const channels = outcome.channels.flatMap((channel) => names[channel])
+  return { ...outcome, channels, ...(transientFailures === Infinity ? { transientFailures: 'always' } : undefined) }
 }
 
 /** Without the fields that are undefined. */

@@ -1,14 +1,17 @@
 /** What can go wrong with a callback on its way, one row a fault. Types, checks and the README's table come from here. */
 
+import type { Proof } from '../../events.ts'
+
 /**
  * What a receiver can make of the request, where it knows the live pair only and its clock is the emulator's:
  *
  * - `yes`: both proofs hold over the whole body, so it is to be taken whatever proof the URL asks for.
- * - `by its authKey`: the signature does not count; to be taken where the authKey suffices.
+ * - `by its authKey`: the signature does not count, or is not there; to be taken where the authKey suffices.
+ * - `by its signature`: it has no authKey; to be taken where the signature suffices.
  * - `no`: to be refused, whatever proof the URL asks for.
  * - `does not arrive`: there is no whole request to judge.
  */
-type Taken = 'yes' | 'by its authKey' | 'no' | 'does not arrive'
+type Taken = 'yes' | 'by its authKey' | 'by its signature' | 'no' | 'does not arrive'
 
 /** A request has at most one fault of a slot, so that what must become of it is never in doubt. */
 type Slot = 'moment' | 'proof' | 'way'
@@ -17,6 +20,8 @@ interface FaultRow {
   readonly what: string
   readonly taken: Taken
   readonly slot?: Slot
+  /** The proofs without which it changes nothing, or would leave none; such a callback does not meet it. */
+  readonly needs?: 'signature' | 'both'
 }
 
 /** Every fault, in the order in which they are listed. Contract, "Delivery rules" and "Callback authenticity". */
@@ -46,12 +51,17 @@ export const FAULTS = {
   },
   chunkedBody: { what: 'The body comes in chunks, without a length.', taken: 'yes' },
   slowBody: { what: 'The body comes in pieces, over up to 1 s.', taken: 'yes' },
-  clockSkew: { what: 'It is signed by a clock that is up to 240 s off, either way.', taken: 'yes', slot: 'proof' },
-  behind300: { what: 'It is signed 300 s ago.', taken: 'yes', slot: 'proof' },
-  ahead300: { what: 'It is signed 300 s in the future.', taken: 'yes', slot: 'proof' },
-  behind301: { what: 'It is signed 301 s ago.', taken: 'no', slot: 'proof' },
-  ahead301: { what: 'It is signed 301 s in the future.', taken: 'no', slot: 'proof' },
-  staleSignature: { what: 'It is signed ten minutes to a day ago.', taken: 'no', slot: 'proof' },
+  clockSkew: {
+    what: 'It is signed by a clock that is up to 240 s off, either way.',
+    taken: 'yes',
+    slot: 'proof',
+    needs: 'signature',
+  },
+  behind300: { what: 'It is signed 300 s ago.', taken: 'yes', slot: 'proof', needs: 'signature' },
+  ahead300: { what: 'It is signed 300 s in the future.', taken: 'yes', slot: 'proof', needs: 'signature' },
+  behind301: { what: 'It is signed 301 s ago.', taken: 'no', slot: 'proof', needs: 'signature' },
+  ahead301: { what: 'It is signed 301 s in the future.', taken: 'no', slot: 'proof', needs: 'signature' },
+  staleSignature: { what: 'It is signed ten minutes to a day ago.', taken: 'no', slot: 'proof', needs: 'signature' },
   tamperedByte: {
     what: 'One byte is changed after signing: of the authKey, or anywhere in a body that has no authKey.',
     taken: 'no',
@@ -62,7 +72,24 @@ export const FAULTS = {
     taken: 'no',
     slot: 'proof',
   },
-  headerTwice: { what: 'The signature header is sent twice.', taken: 'by its authKey', slot: 'proof' },
+  headerTwice: {
+    what: 'The signature header is sent twice.',
+    taken: 'by its authKey',
+    slot: 'proof',
+    needs: 'signature',
+  },
+  noSignature: {
+    what: 'It has no signature header; the authKey is its only proof.',
+    taken: 'by its authKey',
+    slot: 'proof',
+    needs: 'both',
+  },
+  noAuthKey: {
+    what: 'It has no authKey; the signature is its only proof.',
+    taken: 'by its signature',
+    slot: 'proof',
+    needs: 'both',
+  },
   nulText: { what: 'A free text holds a NUL character.', taken: 'yes' },
   badUtf8: { what: 'A free text holds bytes that are not UTF-8.', taken: 'yes' },
 } as const satisfies Readonly<Record<string, FaultRow>>
@@ -77,9 +104,19 @@ export function faultRow(name: FaultName): FaultRow {
   return FAULTS[name]
 }
 
-/** Whether the receiver's policy decides: it may take such a request by its authKey, or ask for a signature and refuse it. */
+/** Whether the receiver's policy decides: it may take such a request by the one proof, or ask for the other and refuse it. */
 export function isForPolicy(faults: readonly string[]): boolean {
-  return FAULT_NAMES.some((name) => FAULTS[name].taken === 'by its authKey' && faults.includes(name))
+  return FAULT_NAMES.some((name) => isByOneProof(name) && faults.includes(name))
+}
+
+function isByOneProof(name: FaultName): boolean {
+  return FAULTS[name].taken === 'by its authKey' || FAULTS[name].taken === 'by its signature'
+}
+
+/** Whether a callback that carries these proofs can meet the fault. */
+export function canMeet(name: FaultName, proof: Proof): boolean {
+  const { needs } = faultRow(name)
+  return needs === undefined || proof === 'both' || proof === needs
 }
 
 /** Those that must be judged by the second in which they arrive. */
@@ -91,6 +128,11 @@ export function isJudgedByTheSecond(faults: ReadonlySet<FaultName>): boolean {
 }
 
 /** Whether a right receiver takes a request with these faults, where either proof suffices as in the contract. */
-export function isToBeTaken(faults: ReadonlySet<FaultName>): boolean {
-  return [...faults].every((name) => FAULTS[name].taken === 'yes' || FAULTS[name].taken === 'by its authKey')
+export function isToBeTaken(faults: ReadonlySet<FaultName>, proof: Proof): boolean {
+  return [...faults].every(
+    (name) =>
+      FAULTS[name].taken === 'yes' ||
+      (FAULTS[name].taken === 'by its authKey' && proof !== 'signature') ||
+      (FAULTS[name].taken === 'by its signature' && proof !== 'authKey'),
+  )
 }

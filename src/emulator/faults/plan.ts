@@ -1,6 +1,7 @@
 /** Which faults a callback meets: decided by the seed and by the callback's own name, whatever was made before it. */
 import { drawsOf, type Draw, type Seed } from './draws.ts'
-import { FAULT_NAMES, faultRow, isJudgedByTheSecond, type FaultName } from './faults.ts'
+import type { Proof } from '../../events.ts'
+import { canMeet, FAULT_NAMES, faultRow, isJudgedByTheSecond, type FaultName } from './faults.ts'
 import type { FaultRates } from './rates.ts'
 
 /** One request that is to be made. */
@@ -20,33 +21,48 @@ export interface PlannedCallback {
   readonly requests: readonly PlannedRequest[]
 }
 
-const OF_THE_CALLBACK = ['duplicate', 'nulText', 'badUtf8'] as const
+/** Drawn once for all requests: another body would be another event. */
+const OF_THE_CALLBACK = ['duplicate', 'noAuthKey', 'nulText', 'badUtf8'] as const
 const OF_A_REQUEST = FAULT_NAMES.filter((name) => !OF_THE_CALLBACK.some((other) => other === name))
 
-/** The plan of a run. `key` names one callback in it. */
+/** The plan of a run. `key` names one callback in it, `proof` says what it carries. */
 export function createFaultPlan({ rates, seed }: { readonly rates: FaultRates; readonly seed: Seed }): {
-  of(key: string): PlannedCallback
+  of(key: string, proof: Proof): PlannedCallback
 } {
-  function isDrawn(name: FaultName, draw: Draw): boolean {
-    const rate = rates[name] ?? 0
-    return rate > 0 && draw(name) < rate
-  }
-
   return {
-    of(key) {
+    of(key, proof) {
+      function isDrawn(name: FaultName, draw: Draw): boolean {
+        const rate = rates[name] ?? 0
+        return rate > 0 && canMeet(name, proof) && draw(name) < rate
+      }
+
       const draw = drawsOf(seed, 'callback', key)
       const shared = OF_THE_CALLBACK.filter((name) => isDrawn(name, draw))
-      const copies = shared.includes('duplicate') ? 2 : 1
-      const requests = Array.from({ length: copies }, (_, copy): PlannedRequest => {
+      const copies = Array.from({ length: shared.includes('duplicate') ? 2 : 1 }, (_, copy) => {
         const own = drawsOf(seed, 'request', key, copy)
-        const drawn = OF_A_REQUEST.filter((name) => isDrawn(name, own))
-        // The second one is the repetition, so that a count of them is one of callbacks that were repeated.
-        const ofThis = shared.filter((name) => name !== 'duplicate' || copy > 0)
-        return { faults: effective([...ofThis, ...onePerSlot(drawn, own)]), draw: own }
+        return { draw: own, drawn: OF_A_REQUEST.filter((name) => isDrawn(name, own)) }
       })
-      return { text: new Set(shared.filter((name) => name !== 'duplicate')), draw, requests }
+      // Against the rivals of the first request, so that it is left out of all or of none.
+      const isKeyless =
+        shared.includes('noAuthKey') &&
+        onePerSlot([...(copies[0]?.drawn ?? []), 'noAuthKey'], draw).includes('noAuthKey')
+      const requests = copies.map(({ draw: own, drawn }, copy): PlannedRequest => {
+        // The second one is the repetition, so that a count of them is one of callbacks that were repeated.
+        const ofThis = shared.filter((name) => (name === 'duplicate' ? copy > 0 : name !== 'noAuthKey' || isKeyless))
+        const rest = isKeyless ? drawn.filter((name) => !isOfSameSlot(name, 'noAuthKey')) : drawn
+        return { faults: effective([...ofThis, ...onePerSlot(rest, own)]), draw: own }
+      })
+      return { text: new Set(shared.filter(isOfText)), draw, requests }
     },
   }
+}
+
+function isOfSameSlot(name: FaultName, other: FaultName): boolean {
+  return faultRow(name).slot === faultRow(other).slot
+}
+
+function isOfText(name: FaultName): name is 'nulText' | 'badUtf8' {
+  return name === 'nulText' || name === 'badUtf8'
 }
 
 /** Of several faults of one slot, each drawn for itself, every one has the same chance to stay. */

@@ -2,6 +2,7 @@
 import type { Clock } from '../../clock.ts'
 import { statusCodeRow } from '../../statuses/status-codes.ts'
 import type { StatusCode } from '../../events.ts'
+import { isListed } from '../channels.ts'
 import type { Seed } from '../faults/draws.ts'
 import type { RecipientEntry } from '../journal.ts'
 import type { Lifecycle } from '../lifecycle.ts'
@@ -17,6 +18,10 @@ import type { Send } from './read-send.ts'
 /** The codes of an answer; those from 15 to 21 never are. Contract, "States and transitions", rule 1. */
 type SyncCode = Extract<StatusCode, 11 | 12 | 13 | 14 | 22 | 23>
 
+/** Those with which a recipient is refused. */
+const REFUSAL_CODES = [12, 22, 23] as const
+type RefusalCode = (typeof REFUSAL_CODES)[number]
+
 interface AcceptParts {
   readonly seed: Seed
   readonly clock: Pick<Clock, 'now'>
@@ -29,8 +34,8 @@ export interface Accepted {
   readonly recipients: readonly RecipientEntry[]
   /** How many of them were accepted, be it for later. */
   readonly messages: number
-  /** The code of the first that was not. */
-  readonly refusedWith: 12 | 22 | 23 | undefined
+  /** The code of the first that was not. Of a send that was refused as a whole, why: it has no recipients. */
+  readonly refusedWith: RefusalCode | undefined
 }
 
 /** Returns the function that takes a send. Message ids follow from the seed, the recipient and the sends to it before. */
@@ -44,25 +49,34 @@ export function createAccept({ seed, clock, network, lifecycle, otpLog }: Accept
     return drawUuid(seed, 'message', project, to, nth)
   }
 
-  function decide(project: Project, send: Send, outcome: Outcome, parts: number): SyncCode {
-    if (outcome.answer === 12 || outcome.answer === 22 || outcome.answer === 23) return outcome.answer
+  /** Why these cannot be accepted; where they can, their credits are spent. */
+  function refusalOf(project: Project, send: Send, to: readonly string[], parts: number): RefusalCode | undefined {
+    if (!to.every((number) => NUMBER_FORM.test(number))) return 12
+    const documented = to.map((number) => documentedOutcome(number, send.channel)?.answer ?? 11).find(isRefusal)
+    if (documented !== undefined) return documented
     const cost = send.channel === 'airtime' ? send.amount : parts * CREDITS_A_PART
-    const shortage = project.spend(cost, parts)
-    if (shortage !== undefined) return shortage === 'volume_limit' ? 23 : 22
-    if (send.scheduledForMs !== undefined && send.scheduledForMs > clock.now()) return 14
-    return outcome.answer
+    const shortage = project.spend(cost * to.length, parts * to.length)
+    if (shortage === undefined) return undefined
+    return shortage === 'volume_limit' ? 23 : 22
   }
 
-  function acceptOne(project: Project, send: Send, given: string): readonly RecipientEntry[] {
+  function acceptedAs({ scheduledForMs }: Send, { answer }: Outcome): SyncCode {
+    return scheduledForMs !== undefined && scheduledForMs > clock.now() ? 14 : answer
+  }
+
+  function acceptOne(
+    project: Project,
+    send: Send,
+    given: string,
+    { parts, refusal }: { readonly parts: number; readonly refusal: RefusalCode | undefined },
+  ): readonly RecipientEntry[] {
     const to = given.replace(/^\+/, '')
     const { name, senderId } = project.state()
     const id = nextId(name, to)
-    const isSupported = NUMBER_FORM.test(given)
     const outcome =
       documentedOutcome(to, send.channel) ??
       chanceOutcome(network, seed, { number: to, channel: send.channel, messageId: id })
-    const parts = partsOf(send.message)
-    const code = isSupported ? decide(project, send, outcome, parts) : 12
+    const code = refusal ?? acceptedAs(send, outcome)
     const status = statusCodeRow(code)?.word ?? ''
     const entry = { messageId: id, to: given, status, statusCode: String(code), type: send.type }
     if (isRefusal(code)) return [{ ...entry, messagePart: 1 }]
@@ -80,6 +94,7 @@ export function createAccept({ seed, clock, network, lifecycle, otpLog }: Accept
         id,
         project: name,
         channel: send.channel,
+        channelName: send.channelName,
         from,
         to,
         type: send.type,
@@ -92,12 +107,20 @@ export function createAccept({ seed, clock, network, lifecycle, otpLog }: Accept
   }
 
   return (project: Project, send: Send): Accepted => {
-    const recipients = send.to.flatMap((given) => acceptOne(project, send, given))
+    const parts = partsOf(send.message)
+    // Contract, "States and transitions": without a code for a recipient's refusal there is only one for the whole send.
+    const isByRecipient = REFUSAL_CODES.every((code) => isListed(code, send.channel))
+    const whole = isByRecipient ? undefined : refusalOf(project, send, send.to, parts)
+    if (whole !== undefined) return { recipients: [], messages: 0, refusedWith: whole }
+    const recipients = send.to.flatMap((given) => {
+      const refusal = isByRecipient ? refusalOf(project, send, [given], parts) : undefined
+      return acceptOne(project, send, given, { parts, refusal })
+    })
     const refused = recipients.map(({ statusCode }) => Number(statusCode)).filter(isRefusal)
     return { recipients, messages: recipients.length - refused.length, refusedWith: refused[0] }
   }
 }
 
-function isRefusal(code: number): code is 12 | 22 | 23 {
-  return code === 12 || code === 22 || code === 23
+function isRefusal(code: number): code is RefusalCode {
+  return REFUSAL_CODES.some((refusal) => refusal === code)
 }

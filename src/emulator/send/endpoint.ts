@@ -1,10 +1,10 @@
 /** The send endpoint. Contract, "Send a message" and "Errors". */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../clock.ts'
-import { statusCodeRow } from '../../statuses/status-codes.ts'
-import { authenticationBody, channelOf, refusalBody, successBody, type Refusal } from '../channels.ts'
+import { SMS, type NamedChannel, type NamedChannels } from '../channel-names.ts'
+import { authenticationBody, refusalBody, successBody, type Refusal } from '../channels.ts'
 import type { RecipientEntry, SendRecord } from '../journal.ts'
-import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS, type Channel } from '../not-shown.ts'
+import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, REFUSAL_WORDS, TEXTS } from '../not-shown.ts'
 import type { Projects } from '../projects.ts'
 import { reply } from '../reply.ts'
 import type { EmulatorApp } from '../surface.ts'
@@ -23,6 +23,7 @@ const INSUFFICIENT_BALANCE = 'Error. Insufficient balance. Top up and try again.
 interface EndpointParts {
   readonly clock: Pick<Clock, 'now'>
   readonly projects: Projects
+  readonly channels: NamedChannels
   readonly accept: (project: Project, send: Send) => Accepted
   readonly record: (send: SendRecord) => void
   readonly isClosed: () => boolean
@@ -32,40 +33,52 @@ interface EndpointParts {
 interface Answer {
   readonly status: number
   readonly body: object
-  readonly channel: Channel
+  /** By its name. */
+  readonly channel: string
   readonly project?: string
   readonly refusal?: string
   readonly recipients?: readonly RecipientEntry[]
 }
 
-export function createEndpoint({ clock, projects, accept, record, isClosed }: EndpointParts): EmulatorApp {
+export function createEndpoint({ clock, projects, channels, accept, record, isClosed }: EndpointParts): EmulatorApp {
   function answerTo(fields: Fields, apiKey: string | undefined): Answer {
-    const named = channelOf(fields['channel'])
+    const named = channels.find(fields['channel'])
     // An authentication error needs an envelope before the channel is known to be one.
-    const channel = named ?? 'sms'
+    const { channel, name: channelName } = named ?? SMS
     const project = authenticate(fields, apiKey, projects)
     if (typeof project === 'string') {
       const { status, message } = AUTHENTICATION_ERRORS[project]
       const body = project === 'unauthenticated' ? { message } : authenticationBody(channel, message)
-      return { status, body, channel, refusal: message }
+      return { status, body, channel: channelName, refusal: message }
     }
     const { name } = project.state()
-    if (named === undefined) return invalid('sms', name, { channel: ['The channel field names no channel.'] })
-    const send = readSend(channel, fields)
-    if ('errors' in send) return invalid(channel, name, send.errors)
+    if (named === undefined) return invalid(SMS, name, { channel: [noSuchChannel()] })
+    const send = readSend(named, fields)
+    if ('errors' in send) return invalid(named, name, send.errors)
     const accepted = accept(project, send)
     const { recipients, messages, refusedWith } = accepted
     if (messages > 0 || refusedWith === undefined)
-      return { status: 200, body: successBody(channel, messages, recipients), channel, project: name, recipients }
+      return {
+        status: 200,
+        body: successBody(channel, messages, recipients),
+        channel: channelName,
+        project: name,
+        recipients,
+      }
     const refusal = refusalOf(refusedWith)
+    const envelope = refusalBody(channel, refusal)
     return {
       status: NOTHING_ACCEPTED_STATUS,
-      body: { ...refusalBody(channel, refusal), recipients },
-      channel,
+      body: recipients.length === 0 ? envelope : { ...envelope, recipients },
+      channel: channelName,
       project: name,
       recipients,
       refusal: refusal.text,
     }
+  }
+
+  function noSuchChannel(): string {
+    return `The channel field names no channel; there are ${Object.values(channels.all()).flat().join(', ')}.`
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -112,25 +125,29 @@ export function createEndpoint({ clock, projects, accept, record, isClosed }: En
   }
 }
 
-function invalid(channel: Channel, project: string, fields: Readonly<Record<string, readonly string[]>>): Answer {
+function invalid(
+  { channel, name }: NamedChannel,
+  project: string,
+  fields: Readonly<Record<string, readonly string[]>>,
+): Answer {
   const first = Object.values(fields)[0]?.[0] ?? ''
   const text = `${TEXTS.invalid} ${first}`.trim()
-  const body = refusalBody(channel, { topic: 'fields', word: 'invalid_request', text, fields })
-  return { status: BAD_REQUEST_STATUS, body, channel, project, refusal: text }
+  const body = refusalBody(channel, { topic: 'fields', word: REFUSAL_WORDS.fields, text, fields })
+  return { status: BAD_REQUEST_STATUS, body, channel: name, project, refusal: text }
 }
 
 /** A request whose channel nobody can know is answered as SMS. */
 function unread(status: number, text: string): Answer {
   return {
     status,
-    body: refusalBody('sms', { topic: 'other', word: 'unreadable', text }),
+    body: refusalBody('sms', { topic: 'other', word: REFUSAL_WORDS.fields, text }),
     channel: 'sms',
     refusal: text,
   }
 }
 
 function refusalOf(code: 12 | 22 | 23): Refusal {
-  const word = statusCodeRow(code)?.word ?? ''
+  const word = REFUSAL_WORDS.other
   if (code === 22) return { topic: 'balance', word, text: INSUFFICIENT_BALANCE }
   return { topic: 'other', word, text: code === 23 ? TEXTS.volume_limit : TEXTS.unsupported_number }
 }

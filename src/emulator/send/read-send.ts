@@ -1,10 +1,14 @@
 /** The fields of a send, checked. Which are required is not shown in the contract; see not-shown.ts. */
+import { isListed } from '../channels.ts'
+import type { NamedChannel } from '../channel-names.ts'
 import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from '../not-shown.ts'
 import type { Fields } from './read-request.ts'
 
 /** What is to be sent. */
 export interface Send {
   readonly channel: Channel
+  /** As it was named. */
+  readonly channelName: string
   readonly from: string | undefined
   readonly to: readonly string[]
   readonly message: string
@@ -17,7 +21,7 @@ export interface Send {
 /** What is wrong, by field. */
 type FieldErrors = Readonly<Record<string, readonly string[]>>
 
-export function readSend(channel: Channel, fields: Fields): Send | { readonly errors: FieldErrors } {
+export function readSend({ channel, name }: NamedChannel, fields: Fields): Send | { readonly errors: FieldErrors } {
   const errors = new Map<string, string[]>()
   const complain = (field: string, text: string): void => void errors.set(field, [...(errors.get(field) ?? []), text])
   const valueOf = (field: string): unknown => (Object.hasOwn(fields, field) ? fields[field] : undefined)
@@ -46,6 +50,8 @@ export function readSend(channel: Channel, fields: Fields): Send | { readonly er
   const message = text('message', undefined)
   const amount = number('amount')
   const seconds = number('scheduledFor')
+  if (seconds !== undefined && !isListed(14, channel))
+    complain('scheduledFor', 'The scheduledFor field is for SMS alone.')
   if (channel === 'airtime' && amount === undefined && !errors.has('amount'))
     complain('amount', 'The amount field is required.')
   if (channel !== 'airtime' && message === undefined && !errors.has('message'))
@@ -59,6 +65,7 @@ export function readSend(channel: Channel, fields: Fields): Send | { readonly er
   if (errors.size > 0) return { errors: Object.fromEntries(errors) }
   return {
     channel,
+    channelName: name,
     from,
     to: to ?? [],
     message: message ?? '',

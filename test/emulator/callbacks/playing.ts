@@ -98,6 +98,7 @@ export function outgoing(url: string, payload: Outgoing['payload'], fields: Part
     project: 'My Shop',
     authKey: AUTH_KEY,
     signingSecret: SIGNING_SECRET,
+    proof: 'both',
     payload,
     key: JSON.stringify([payload['messageId'], payload['status'], payload['id']]),
     ...fields,

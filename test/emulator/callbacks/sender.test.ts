@@ -205,7 +205,7 @@ test('what is to be reordered arrives behind the next one of its message, and no
   const faults = { reorder: 0.5 }
   const plan = createFaultPlan({ rates: faults, seed: 1 })
   const keys = Array.from({ length: 100 }, (_, nth) => `key ${nth}`)
-  const isHeld = (key: string): boolean => plan.of(key).requests[0]?.faults.has('reorder') === true
+  const isHeld = (key: string): boolean => plan.of(key, 'both').requests[0]?.faults.has('reorder') === true
   const [held = '', otherHeld = ''] = keys.filter(isHeld)
   const [other = '', next = ''] = keys.filter((key) => !isHeld(key))
   const { url, seen } = await serving()

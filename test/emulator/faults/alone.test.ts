@@ -99,6 +99,16 @@ const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
   headerTwice({ seen }) {
     for (const { signatures } of seen) expect(signatures).toHaveLength(2)
   },
+  noSignature({ seen, handed }) {
+    for (const { headers } of seen) expect(headers).not.toHaveProperty('x-service-signature')
+    for (const { chunks } of seen) expect(Buffer.concat(chunks).toString()).toContain(AUTH_KEY)
+    for (const { proof } of handed) expect(proof).toBe('authKey')
+  },
+  noAuthKey({ seen, handed }) {
+    for (const { chunks } of seen) expect(Buffer.concat(chunks).toString()).not.toContain('authKey')
+    for (const { signatures } of seen) expect(signatures).toHaveLength(1)
+    for (const { proof } of handed) expect(proof).toBe('signature')
+  },
   nulText({ seen, handed }) {
     for (const { chunks } of seen) expect(Buffer.concat(chunks).includes(String.raw`\u0000`)).toBe(true)
     for (const event of handed) expect(event.payload).toMatchObject({ description: 'Free text \u0000' })
@@ -133,7 +143,7 @@ describe.each(FAULT_NAMES)('%s', (name) => {
     const requests = name === 'duplicate' ? 2 * CALLBACKS : CALLBACKS
     expect(sent).toHaveLength(requests)
     expect(deliveries).toHaveLength(requests)
-    const isTaken = taken === 'yes' || taken === 'by its authKey'
+    const isTaken = taken === 'yes' || taken === 'by its authKey' || taken === 'by its signature'
     // Of two, the repetition has it.
     expect(sent.filter(({ faults }) => faults.includes(name))).toHaveLength(CALLBACKS)
     for (const delivery of sent) {
@@ -165,7 +175,27 @@ describe.each(FAULT_NAMES)('%s', (name) => {
     })
 })
 
-test('a header sent twice is refused where a signature is asked for', async () => {
-  const { sent } = await play('headerTwice', 'signature', 3)
+test.each([
+  ['headerTwice', 'signature'],
+  ['headerTwice', 'both'],
+  ['noSignature', 'signature'],
+  ['noSignature', 'both'],
+  ['noAuthKey', 'authKey'],
+  ['noAuthKey', 'both'],
+] as const)('%s is refused where %s is asked for', async (name, proof) => {
+  const { sent } = await play(name, proof, 3)
   expect(sent.map(({ status }) => status)).toEqual([401, 401, 401])
+})
+
+test('a callback without an authKey has none in its repetition either: it is the same event', async () => {
+  const { sender, url, seen, receiver, handed } = await playing({ faults: { noAuthKey: 0.5, duplicate: 1 } })
+  const payloads = Array.from({ length: 20 }, (_, nth) => callback.payment({ id: `p-${nth}` }))
+  await Promise.all(payloads.map((payload) => sender.send(outgoing(url, payload, { kind: 'payment' }))))
+  expect(await receiver.drain({ deadlineMs: PATIENCE_MS })).toBe(true)
+  const bodies = seen.map(({ chunks }) => Buffer.concat(chunks).toString())
+  expect(bodies).toHaveLength(40)
+  expect(new Set(bodies).size).toBe(20)
+  const keyless = bodies.filter((body) => !body.includes(AUTH_KEY)).length
+  expect([keyless > 0, keyless < 40]).toEqual([true, true])
+  expect(handed).toHaveLength(20)
 })

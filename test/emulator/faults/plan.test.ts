@@ -14,7 +14,7 @@ const anySeed = fc.oneof(fc.integer(), fc.string())
 function firstOf(rates: FaultRates, seed: number | string, count: number) {
   const plan = createFaultPlan({ rates, seed })
   return Array.from({ length: count }, (_, nth) => {
-    const { text, requests, draw } = plan.of(`m-${nth} delivered`)
+    const { text, requests, draw } = plan.of(`m-${nth} delivered`, 'both')
     return {
       text: [...text],
       shared: draw('anything'),
@@ -36,7 +36,7 @@ test('repeats whatever the order in which callbacks are made', () => {
     fc.property(anyRates, anySeed, fc.array(fc.string()), (rates, seed, keys) => {
       const shown = (order: readonly string[]) => {
         const plan = createFaultPlan({ rates, seed })
-        return new Map(order.map((key) => [key, plan.of(key).requests.map(({ faults }) => [...faults])]))
+        return new Map(order.map((key) => [key, plan.of(key, 'both').requests.map(({ faults }) => [...faults])]))
       }
       expect(shown(keys)).toEqual(shown(keys.toReversed()))
     }),
@@ -69,7 +69,7 @@ test('what must become of a request is never in doubt', () => {
           expect(new Set(slots).size).toBe(slots.length)
           if (faults.includes('drop')) expect(faults.filter((name) => name !== 'duplicate')).toEqual(['drop'])
           // Either the proof or the arrival, so that a refusal has one reason.
-          expect(faults.filter((name) => !isToBeTaken(new Set([name]))).length).toBeLessThanOrEqual(1)
+          expect(faults.filter((name) => !isToBeTaken(new Set([name]), 'both')).length).toBeLessThanOrEqual(1)
         }
     }),
   )

@@ -7,6 +7,7 @@ test('every fault that a callback is known to meet has a row', () => {
     [
       ...['duplicate', 'reorder', 'delay', 'clockSkew', 'drop', 'tamperedByte', 'staleSignature', 'oldKey', 'burst'],
       ...['chunkedBody', 'slowBody', 'connectionReset', 'halfClose', 'headerTwice', 'nulText', 'badUtf8'],
+      ...['noSignature', 'noAuthKey'],
       ...['behind300', 'ahead300', 'behind301', 'ahead301'],
     ].sort(),
   )
@@ -20,5 +21,6 @@ test('what is refused is refused for its proof, and what does not arrive is lost
   const of = (taken: string) => FAULT_NAMES.filter((name) => FAULTS[name].taken === taken)
   expect(of('no')).toEqual(['behind301', 'ahead301', 'staleSignature', 'tamperedByte', 'oldKey'])
   expect(of('does not arrive')).toEqual(['drop', 'connectionReset'])
-  expect(of('by its authKey')).toEqual(['headerTwice'])
+  expect(of('by its authKey')).toEqual(['headerTwice', 'noSignature'])
+  expect(of('by its signature')).toEqual(['noAuthKey'])
 })

@@ -14,7 +14,9 @@ function takenBy(policy: ProofPolicy, { faults }: Delivery): boolean {
   return faults.every((fault) => {
     const name = FAULT_NAMES.find((other) => other === fault)
     const taken = name === undefined ? 'no' : FAULTS[name].taken
-    return taken === 'yes' || (taken === 'by its authKey' && (policy === 'either' || policy === 'authKey'))
+    if (taken === 'by its authKey') return policy === 'either' || policy === 'authKey'
+    if (taken === 'by its signature') return policy === 'either' || policy === 'signature'
+    return taken === 'yes'
   })
 }
 

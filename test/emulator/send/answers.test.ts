@@ -1,13 +1,15 @@
 /** Contract, "Send a message", "States and transitions" and "Error envelope per channel". */
 import express from 'express'
 import http from 'node:http'
-import { createEmulator } from 'messaging-webhooks/emulator'
+import { createEmulator, OUTCOMES } from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { listen } from '../../support/receiving.ts'
 import { connect } from '../../support/wire.ts'
 import { API_KEY, AT_ONCE, call, emulating, postJson, sendFrom, SHOP } from '../emulating.ts'
 
 const DELIVERED = '999100000000'
+const NO_CHANNEL =
+  'The channel field names no channel; there are sms, chat-app, premium, premium-subscription, airtime.'
 const NO_CREDITS = 'Error. Insufficient balance. Top up and try again.'
 
 describe('a send that is accepted', () => {
@@ -122,7 +124,7 @@ describe('a send of which nothing is accepted', () => {
     number: { shop: {}, code: '12', status: 'unsupported_number' },
   }
   const text = { balance: NO_CREDITS, volume: 'Error. Volume limit exceeded.', number: 'Error. Number not supported.' }
-  const premium = (key: keyof typeof text) => ({ status: FAILURES[key].status, description: text[key] })
+  const premium = (key: keyof typeof text) => ({ status: 'refused', description: text[key] })
   /** By hand from the contract's table of envelopes; which of several forms is used is ours. */
   const ENVELOPES: Readonly<Record<string, (key: keyof typeof text) => object>> = {
     sms: (key) => ({ messageData: { message: text[key] } }),
@@ -130,33 +132,55 @@ describe('a send of which nothing is accepted', () => {
     premium,
     'premium-subscription': premium,
     airtime: (key) =>
-      key === 'balance' ? { data: { message: text[key] } } : { status: FAILURES[key].status, errorMessage: text[key] },
+      key === 'balance' ? { data: { message: text[key] } } : { status: 'refused', errorMessage: text[key] },
   }
   const ROWS = Object.keys(ENVELOPES).flatMap((channel) =>
     (['balance', 'volume', 'number'] as const).map((failure) => ({ channel, failure })),
   )
 
-  test.each(ROWS)('$channel, $failure: its envelope, and the code of each recipient', async ({ channel, failure }) => {
+  test.each(ROWS)('$channel, $failure: its envelope, and by SMS the code', async ({ channel, failure }) => {
     const { shop, code, status } = FAILURES[failure]
     const { endpoint, emulator } = await emulating(shop)
     const to = failure === 'number' ? '12' : DELIVERED
     const answer = await sendFrom(endpoint, { to, channel, amount: 5 })
     expect(answer.status).toBe(400)
-    const { recipients, ...envelope } = answer.body as { recipients: object[] }
+    const { recipients, ...envelope } = answer.body as { recipients?: object[] }
     expect(envelope).toEqual(ENVELOPES[channel]?.(failure))
-    expect(recipients).toMatchObject([{ to, status, statusCode: code }])
+    // The contract lists the codes for SMS alone.
+    if (channel === 'sms') expect(recipients).toMatchObject([{ to, status, statusCode: code }])
+    else expect(recipients).toBeUndefined()
     expect(emulator.projects()).toMatchObject([{ sentToday: 0 }])
+  })
+
+  const OTHERS = Object.keys(ENVELOPES).filter((channel) => channel !== 'sms')
+
+  test.each(OTHERS)('by %s all recipients are refused with the one that cannot be accepted', async (channel) => {
+    const { endpoint, emulator, idle } = await emulating({ balance: 2, volumeLimit: 4 })
+    const send = (to: readonly string[]) => sendFrom(endpoint, { to, channel, amount: 1 })
+    expect(await send([DELIVERED, '12'])).toEqual({ status: 400, body: ENVELOPES[channel]?.('number') })
+    expect(await send([DELIVERED, DELIVERED, DELIVERED])).toEqual({
+      status: 400,
+      body: ENVELOPES[channel]?.('balance'),
+    })
+    expect(emulator.projects()).toMatchObject([{ balance: 2, sentToday: 0 }])
+    expect((await send([DELIVERED, DELIVERED])).status).toBe(200)
+    emulator.configure({ balance: 100 })
+    expect(await send([DELIVERED, DELIVERED, DELIVERED])).toEqual({ status: 400, body: ENVELOPES[channel]?.('volume') })
+    expect(emulator.projects()).toMatchObject([{ balance: 100, sentToday: 2 }])
+    await idle()
+    expect(emulator.report().sends.recipients).toEqual({ accepted: 2 })
   })
 
   test.each([
     ['999400000012', '12'],
     ['999400000022', '22'],
     ['999400000023', '23'],
-  ])('%s is refused with %s on every channel', async (to, statusCode) => {
+  ])('%s is refused with %s by SMS', async (to, statusCode) => {
     const { endpoint } = await emulating()
-    for (const channel of Object.keys(ENVELOPES))
+    expect((await sendFrom(endpoint, { to })).body).toMatchObject({ recipients: [{ statusCode }] })
+    for (const channel of OTHERS)
       expect((await sendFrom(endpoint, { to, channel, amount: 1 })).body).toMatchObject({
-        recipients: [{ statusCode }],
+        recipients: [{ statusCode: '11' }],
       })
   })
 
@@ -191,15 +215,41 @@ describe('a send of which nothing is accepted', () => {
   })
 })
 
-test('no answer ever has a code from 15 to 21', async () => {
-  const { endpoint } = await emulating()
-  const { OUTCOMES } = await import('messaging-webhooks/emulator')
-  const to = OUTCOMES.map(({ number }) => number)
-  for (const channel of ['sms', 'chat-app', 'premium', 'airtime']) {
-    const { body } = await sendFrom(endpoint, { to, channel, amount: 1 })
-    for (const { statusCode } of (body as { recipients: { statusCode: string }[] }).recipients)
-      expect(['11', '12', '13', '14', '22', '23']).toContain(statusCode)
+/** By hand from the contract's table of codes: those that an answer may have on each channel. */
+const CODES: Readonly<Record<string, readonly string[]>> = {
+  sms: ['11', '12', '14', '22', '23'],
+  'chat-app': ['11', '13'],
+  premium: ['11'],
+  'premium-subscription': ['11'],
+  airtime: ['11'],
+}
+
+test.each(Object.entries(CODES))('by %s the codes of answers are %j and no others', async (channel, listed) => {
+  const { endpoint, emulator } = await emulating({}, { clock: () => 1_700_000_000_000 })
+  const codes = new Set<string>()
+  const send = async (fields: object) => {
+    const { body } = await sendFrom(endpoint, { channel, amount: 1, ...fields })
+    const { recipients = [] } = body as { recipients?: { statusCode: string }[] }
+    for (const { statusCode } of recipients) codes.add(statusCode)
   }
+  await send({ to: OUTCOMES.map(({ number }) => number) })
+  await send({ to: [DELIVERED, '12'] })
+  await send({ to: DELIVERED, scheduledFor: 1_700_000_060 })
+  emulator.configure({ volumeLimit: 0 })
+  await send({ to: DELIVERED })
+  emulator.configure({ balance: 0 })
+  await send({ to: DELIVERED })
+  expect([...codes].toSorted()).toEqual(listed)
+})
+
+test.each(Object.keys(CODES).filter((channel) => channel !== 'sms'))('by %s nothing is scheduled', async (channel) => {
+  const { endpoint, emulator } = await emulating()
+  expect((await sendFrom(endpoint, { to: DELIVERED, channel, amount: 1, scheduledFor: 4_000_000_000 })).status).toBe(
+    400,
+  )
+  expect(emulator.sends()).toMatchObject([
+    { refusal: expect.stringContaining('scheduledFor field is for SMS') as string },
+  ])
 })
 
 describe('a request with a bad field', () => {
@@ -213,8 +263,8 @@ describe('a request with a bad field', () => {
     [{ to: Array.from({ length: 1_001 }, () => DELIVERED) }, 'The to field may have at most 1000 recipients.'],
     [{ message: 'x'.repeat(10_001) }, 'The message field may have at most 10000 characters.'],
     [{ scheduledFor: 'tomorrow' }, 'The scheduledFor field must be a number of at least 0.'],
-    [{ channel: 'pigeon' }, 'The channel field names no channel.'],
-    [{ channel: ['sms'] }, 'The channel field names no channel.'],
+    [{ channel: 'pigeon' }, NO_CHANNEL],
+    [{ channel: ['sms'] }, NO_CHANNEL],
   ])('%j is answered 400 in the SMS envelope', async (fields, text) => {
     const { endpoint } = await emulating()
     expect(await sendFrom(endpoint, { to: DELIVERED, ...fields })).toEqual({

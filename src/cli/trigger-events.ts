@@ -1,0 +1,79 @@
+/** What `trigger` can send: a callback for each event type, and all that the emulator triggers. */
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import { nearest } from '../did-you-mean.ts'
+import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
+import { TRIGGER_NAMES, triggerPayload, TRIGGERS, type TriggerName } from '../emulator/triggers.ts'
+import type { CallbackKind } from '../events.ts'
+import { FIELD_NAMES } from '../testing/callback-fields.ts'
+import { CALLBACKS, type CallbackEvent } from '../testing/callback-for.ts'
+import { CliError } from './exit-codes.ts'
+import { shown } from './terminal.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The names of the fields that are known of a callback, by where they stand: `''` for its top. */
+export type KnownFields = Readonly<Record<string, readonly string[]>>
+
+export interface Triggered {
+  readonly name: string
+  readonly kind: CallbackKind
+  /** In a sentence. */
+  readonly what: string
+  /** The payload of one callback, as of now, with these fields replaced and added. */
+  readonly build: (fields: Fields) => Fields
+  readonly known: KnownFields
+}
+
+/** All of them. What the emulator makes goes before what is for tests alone, so that both commands send the same. */
+export function triggeredEvents(clock: Pick<Clock, 'now'>): readonly Triggered[] {
+  // `Object.keys` of a constant gives its keys and no others.
+  const types = Object.keys(CALLBACKS) as readonly CallbackEvent[]
+  return types.flatMap((type) => {
+    const ofType = TRIGGER_NAMES.filter((name) => name === type || name.startsWith(`${type}.`))
+    return ofType.length === 0 ? [ofTests(type)] : ofType.map((name) => ofEmulator(name, clock))
+  })
+}
+
+function ofTests(name: CallbackEvent): Triggered {
+  const row = CALLBACKS[name]
+  return {
+    name,
+    kind: row.kind,
+    what: `${row.what.charAt(0).toUpperCase()}${row.what.slice(1)}.`,
+    build: row.build,
+    known: knownOf('shape' in row ? row.shape : undefined, row.build({})),
+  }
+}
+
+function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
+  const build = (fields: Fields): Fields => {
+    const timestamp = Math.floor(clock.now() / 1_000)
+    const about = { project: PROJECT_DEFAULTS, nameOf: String, id: randomUUID(), timestamp }
+    return triggerPayload(name, about, fields)
+  }
+  const { kind, what } = TRIGGERS[name]
+  return { name, kind, what: what.replaceAll('`', ''), build, known: knownOf(undefined, build({})) }
+}
+
+function knownOf(shape: 'sms' | 'chat-app' | undefined, payload: Fields): KnownFields {
+  if (shape === 'sms') return { '': FIELD_NAMES.sms }
+  // The id may stand at the top: it is put where the shape has it.
+  if (shape === 'chat-app') return { '': [...FIELD_NAMES.chatApp, 'messageId'], statuses: FIELD_NAMES.statuses }
+  return { '': Object.keys(payload) }
+}
+
+/** The one that was named. Throws a `CliError` where none was, or there is none of that name. */
+export function findTriggered(given: string | undefined, events: readonly Triggered[]): Triggered {
+  const event = events.find(({ name }) => name === given)
+  if (event !== undefined) return event
+  if (given === undefined) throw new CliError('usage', 'No event was named.', '--list prints all.')
+  const names = events.map(({ name }) => name)
+  const family = names.filter((name) => name.includes(given))
+  const meant = family.length > 0 ? family.join(' or ') : nearest(given, names)
+  throw new CliError(
+    'usage',
+    `There is no event ${shown(given)}.`,
+    meant === undefined ? '--list prints all.' : `Did you mean ${meant}?`,
+  )
+}

@@ -1,0 +1,97 @@
+/**
+ * What the channels are called. Contract, "Send request fields" and "Chat-app delivery callback": `channel` is `sms`, or the
+ * lowercase name of the chat-app, which only whoever runs the emulator knows; the other names are not shown.
+ */
+import { z } from 'zod'
+import { OptionsError } from '../errors.ts'
+import { CHANNELS, type Channel } from './not-shown.ts'
+
+/** The channels that can be called otherwise: the contract gives the name `sms`. */
+type RenamedChannel = Exclude<Channel, 'sms'>
+
+/** A name for a channel in place of the emulator's own, or several for several of its kind, such as two chat-apps. */
+export type ChannelNames = Readonly<Partial<Record<RenamedChannel, string | readonly string[] | undefined>>>
+
+/** A channel under one of its names. */
+export interface NamedChannel {
+  readonly channel: Channel
+  /** As sends, callbacks and records say it. */
+  readonly name: string
+}
+
+/** The names that an emulator goes by. */
+export interface NamedChannels {
+  /** The channel that a request names; without a name it is SMS, and undefined where there is none of that name. */
+  find(name: unknown): NamedChannel | undefined
+  /** What a callback says that no send leads to: the first of the channel's names. */
+  nameOf(channel: Channel): string
+  /** All names of each channel. */
+  all(): Readonly<Record<Channel, readonly string[]>>
+}
+
+/** What a send without a channel goes by. */
+export const SMS: NamedChannel = { channel: 'sms', name: 'sms' }
+
+const LONGEST_SHOWN = 80
+
+/** Words with single spaces between them, without control characters. */
+const NAME = /^[^\s\p{C}]+( [^\s\p{C}]+)*$/u
+
+function names(what: string, isRight: (name: string) => boolean) {
+  return z
+    .custom<string | readonly string[]>(
+      (value) => (Array.isArray(value) ? value.length > 0 && value.every(isName) : isName(value)),
+      `expected ${what}, or a list of such names`,
+    )
+    .optional()
+
+  function isName(value: unknown): boolean {
+    return typeof value === 'string' && NAME.test(value) && isRight(value)
+  }
+}
+
+const anyName = names('a name without spaces around it', () => true)
+
+/** The option as it may be written. */
+export const channelNamesSchema = z.strictObject({
+  sms: z.undefined('expected to be left out: `sms` is the service’s own name for it').optional(),
+  'chat-app': names('the chat-app’s name in lowercase', (name) => name === name.toLowerCase()),
+  premium: anyName,
+  'premium-subscription': anyName,
+  airtime: anyName,
+})
+
+/** Throws an `OptionsError` where a name stands for two channels. */
+export function resolveChannelNames(given: ChannelNames = {}): NamedChannels {
+  const own: Record<Channel, readonly string[]> = {
+    sms: ['sms'],
+    'chat-app': namesOf('chat-app', given),
+    premium: namesOf('premium', given),
+    'premium-subscription': namesOf('premium-subscription', given),
+    airtime: namesOf('airtime', given),
+  }
+  const byName = new Map<string, NamedChannel>()
+  for (const channel of CHANNELS)
+    for (const name of own[channel]) {
+      const other = byName.get(name)?.channel
+      if (other !== undefined) throw new OptionsError(twice(name, other, channel))
+      byName.set(name, { channel, name })
+    }
+  return {
+    find: (name) => (name === undefined || name === '' ? SMS : typeof name === 'string' ? byName.get(name) : undefined),
+    nameOf: (channel) => own[channel][0] ?? channel,
+    all: () => own,
+  }
+}
+
+function namesOf(channel: RenamedChannel, given: ChannelNames): readonly string[] {
+  const names = given[channel] ?? channel
+  return typeof names === 'string' ? [names] : names
+}
+
+function twice(name: string, one: Channel, other: Channel): string {
+  const shown = JSON.stringify(name.slice(0, LONGEST_SHOWN))
+  return one === other
+    ? `channels.${one} has ${shown} twice; expected each name once.`
+    : `channels: ${shown} is the name of ${one} and of ${other}; expected a name of its own for each.`
+}

@@ -1,0 +1,98 @@
+/** The option `proof`: which of the two proofs callbacks carry, and what becomes of faults that need the other one. */
+import type { Proof, ProofPolicy, WebhookEvent } from 'messaging-webhooks'
+import { createEmulator, type EmulatorOptions } from 'messaging-webhooks/emulator'
+import { describe, expect, test } from 'vitest'
+import { receiving } from '../support/receiving.ts'
+import { AUTH_KEY, emulating, sendFrom, SIGNING_SECRET } from './emulating.ts'
+
+const CREDENTIALS = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+const SENT = '999300000004'
+const DELIVERED = '999100000000'
+
+async function playing(options: Omit<EmulatorOptions, 'projects'>, policy: ProofPolicy = 'either') {
+  const status = await receiving({ credentials: CREDENTIALS }, { kind: 'status', proof: policy })
+  const received = await receiving({ credentials: CREDENTIALS }, { kind: 'received', proof: policy })
+  const proofs = new Map<string, Proof>()
+  const hear = (event: WebhookEvent): void =>
+    void proofs.set('channel' in event ? event.channel : event.type, event.proof)
+  for (const { receiver } of [status, received]) receiver.onAny(hear)
+  const emulating_ = await emulating({ callbackUrls: { status: status.url, received: received.url } }, options)
+  return {
+    ...emulating_,
+    async play() {
+      const { emulator, endpoint, idle } = emulating_
+      await sendFrom(endpoint, { to: SENT, channel: 'chat-app' })
+      await sendFrom(endpoint, { to: DELIVERED })
+      await emulator.trigger('received')
+      await idle()
+      for (const { receiver } of [status, received]) expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
+      return Object.fromEntries(proofs)
+    },
+  }
+}
+
+test('by default every callback carries both, that of the chat-app too', async () => {
+  const { play } = await playing({}, 'both')
+  expect(await play()).toEqual({ 'chat-app': 'both', sms: 'both', received: 'both' })
+})
+
+test('for the chat-app alone', async () => {
+  const { play, emulator } = await playing({ proof: { 'chat-app': 'signature' } })
+  expect(await play()).toEqual({ 'chat-app': 'signature', sms: 'both', received: 'both' })
+  expect(emulator.report().callbacks).toMatchObject({ sent: 3, intact: 3, taken: 3, lost: 0 })
+})
+
+test.each(['authKey', 'signature'] as const)('for all of them: %s', async (proof) => {
+  const { play } = await playing({ proof })
+  expect(await play()).toEqual({ 'chat-app': proof, sms: proof, received: proof })
+})
+
+test('a receiver that asks for the other one loses what such a service sends', async () => {
+  const { play, emulator } = await playing({ proof: { sms: 'authKey', 'chat-app': 'signature' } }, 'signature')
+  expect(await play()).toEqual({ 'chat-app': 'signature', received: 'both' })
+  expect(emulator.report().callbacks).toMatchObject({ sent: 3, intact: 3, lost: 1, rightlyRefused: 0 })
+})
+
+describe('a fault', () => {
+  const ofSignatures = ['clockSkew', 'behind301', 'ahead301', 'staleSignature', 'headerTwice'] as const
+
+  test.each([...ofSignatures, 'noSignature', 'noAuthKey'] as const)(
+    '%s does not happen to what has no signature anyway',
+    async (name) => {
+      const { play, emulator } = await playing({ proof: 'authKey', faults: { [name]: 1 } }, 'authKey')
+      expect(Object.keys(await play())).toHaveLength(3)
+      expect(emulator.report()).toMatchObject({ faults: {}, callbacks: { intact: 3, taken: 3 } })
+    },
+  )
+
+  test.each(['noSignature', 'noAuthKey'] as const)('%s never takes the only proof', async (name) => {
+    const { play, emulator } = await playing({ proof: 'signature', faults: { [name]: 1 } })
+    expect(Object.values(await play())).toEqual(['signature', 'signature', 'signature'])
+    expect(emulator.report()).toMatchObject({ faults: {}, callbacks: { intact: 3, taken: 3 } })
+  })
+
+  test.each([
+    ['signature', 'headerTwice'],
+    ['signature', 'tamperedByte'],
+    ['signature', 'oldKey'],
+    ['signature', 'behind301'],
+    ['authKey', 'tamperedByte'],
+    ['authKey', 'oldKey'],
+  ] as const)('of the only proof, %s, makes it none: %s', async (proof, name) => {
+    const { play, emulator } = await playing({ proof, faults: { [name]: 1 } })
+    expect(await play()).toEqual({})
+    expect(emulator.report().callbacks).toMatchObject({ sent: 3, intact: 0, refused: 3, rightlyRefused: 3, lost: 0 })
+  })
+})
+
+test.each([
+  ['a proof that is none', 'bth', 'proof: there is no such proof. Got "bth". Did you mean "both"?'],
+  ['no text', 5, 'proof: there is no such proof. Got 5. There are: both, authKey, signature.'],
+  ['a callback that is none', { chatapp: 'both' }, 'proof: chatapp is no option (did you mean chat-app?)'],
+  ['a proof of one that is none', { sms: 'none' }, 'proof: sms is a text; expected one of both, authKey, signature'],
+] as const)('%s is refused at once', (_, proof, says) => {
+  const options = { proof } as unknown as EmulatorOptions
+  expect(() => createEmulator(options)).toThrow(
+    expect.objectContaining({ code: 'options_invalid', message: expect.stringContaining(says) as string }) as Error,
+  )
+})

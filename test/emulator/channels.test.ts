@@ -1,0 +1,118 @@
+/** The option `channels`: what the emulator calls its channels, wherever it says one, and what cannot be a name. */
+import type { WebhookEvent } from 'messaging-webhooks'
+import { createEmulator, type EmulatorOptions } from 'messaging-webhooks/emulator'
+import { describe, expect, test } from 'vitest'
+import { receiving } from '../support/receiving.ts'
+import { AUTH_KEY, call, collecting, emulating, sendFrom, SIGNING_SECRET } from './emulating.ts'
+
+const READ = '999300000001'
+const DELIVERED = '999100000000'
+
+describe('a chat-app by its real name', () => {
+  const channels = { 'chat-app': 'telegraph' }
+
+  test('is what a receiver hears in every report', async () => {
+    const { url, receiver } = await receiving({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } })
+    const events: WebhookEvent[] = []
+    receiver.onAny((event) => void events.push(event))
+    const { endpoint, idle } = await emulating({ callbackUrls: { status: url } }, { channels })
+    const answer = await sendFrom(endpoint, { to: READ, channel: 'telegraph' })
+    expect(answer).toMatchObject({ status: 200, body: { messageData: { messages: 1 } } })
+    await idle()
+    expect(await receiver.drain({ deadlineMs: 60_000 })).toBe(true)
+    expect(events).toMatchObject([
+      { type: 'message.sent', channel: 'telegraph' },
+      { type: 'message.delivered', channel: 'telegraph' },
+      { type: 'message.read', channel: 'telegraph' },
+    ])
+  })
+
+  test('replaces the emulator’s own, and a send by that one is told which there are', async () => {
+    const { endpoint, emulator } = await emulating({}, { channels })
+    const text =
+      'Error. Invalid request. The channel field names no channel; there are sms, telegraph, premium, premium-subscription, airtime.'
+    expect(await sendFrom(endpoint, { to: READ, channel: 'chat-app' })).toEqual({
+      status: 400,
+      body: { messageData: { message: text } },
+    })
+    await sendFrom(endpoint, { to: READ, channel: 'telegraph' })
+    expect(emulator.sends().map(({ channel }) => channel)).toEqual(['sms', 'telegraph'])
+  })
+
+  test('is answered in the envelopes of a chat-app', async () => {
+    const { endpoint } = await emulating({ balance: 0 }, { channels })
+    const { status, body } = await sendFrom(endpoint, { to: READ, channel: 'telegraph' })
+    expect(status).toBe(400)
+    expect(body).toMatchObject({ MessageData: { Error: expect.any(String) as string } })
+  })
+
+  test('stands in the lists of the control API', async () => {
+    const { url, emulator } = await emulating({}, { channels })
+    expect((await call(`${url}/control/channels`)).body).toEqual(emulator.channels())
+    expect(emulator.channels()).toMatchObject({ sms: ['sms'], 'chat-app': ['telegraph'] })
+    const { body } = await call(`${url}/control/outcomes`)
+    expect(body).toContainEqual(expect.objectContaining({ number: READ, channels: ['telegraph'] }))
+    expect(JSON.stringify(body)).not.toContain('"chat-app"')
+  })
+})
+
+test('several names are several channels of the kind', async () => {
+  const { collected, callbackUrls } = await collecting()
+  const { endpoint, idle, emulator } = await emulating(
+    { callbackUrls },
+    { channels: { 'chat-app': ['chat-app', 'telegraph'] } },
+  )
+  for (const channel of ['chat-app', 'telegraph']) await sendFrom(endpoint, { to: '999300000004', channel })
+  await idle()
+  expect(collected.map(({ body }) => body['channel']).toSorted()).toEqual(['chat-app', 'telegraph'])
+  expect(emulator.sends().map(({ channel }) => channel)).toEqual(['chat-app', 'telegraph'])
+})
+
+test('the other channels can be renamed too, even to each other’s names', async () => {
+  const { collected, callbackUrls } = await collecting()
+  const channels = { premium: 'airtime', airtime: 'top up', 'premium-subscription': 'Club' }
+  const { endpoint, idle } = await emulating({ callbackUrls }, { channels })
+  await sendFrom(endpoint, { to: DELIVERED, channel: 'airtime' })
+  await sendFrom(endpoint, { to: DELIVERED, channel: 'Club' })
+  const { body } = await sendFrom(endpoint, { to: DELIVERED, channel: 'top up', amount: 5 })
+  expect(body).toMatchObject({ data: { messages: 1 } })
+  await idle()
+  const heard = collected.map(({ path, body: sent }) => [path, sent['channel']])
+  expect(heard.toSorted()).toEqual([
+    ['/status', 'top up'],
+    ['/subscription', undefined],
+    ['/subscription', undefined],
+  ])
+})
+
+describe('a mistake in the option is told at once', () => {
+  const chatApp = 'channels.chat-app is a text; expected the chat-app’s name in lowercase, or a list of such names'
+  const MISTAKES: readonly (readonly [what: string, channels: unknown, says: string])[] = [
+    ['a misspelt channel', { chatapp: 'telegraph' }, 'channels.chatapp is no option (did you mean channels.chat-app?)'],
+    ['a channel that is none', { telegraph: 'chat-app' }, 'channels.telegraph is no option; there are '],
+    ['a name for SMS', { sms: 'text' }, 'channels.sms is a text; expected to be left out'],
+    ['capital letters', { 'chat-app': 'Telegraph' }, chatApp],
+    ['an empty name', { 'chat-app': '' }, 'channels.chat-app is an empty text; expected'],
+    [
+      'spaces around it',
+      { airtime: ' airtime' },
+      'channels.airtime is a text; expected a name without spaces around it',
+    ],
+    ['a control character', { 'chat-app': 'tele\u0000graph' }, chatApp],
+    ['no text', { 'chat-app': 5 }, 'channels.chat-app is 5; expected'],
+    ['an empty list', { 'chat-app': [] }, 'channels.chat-app is a list; expected'],
+    ['a list with no text in it', { 'chat-app': ['telegraph', 5] }, 'channels.chat-app is a list; expected'],
+    ['a list instead of an object', ['telegraph'], 'channels is a list; expected an object'],
+    ['one name for two', { 'chat-app': 'x', airtime: 'x' }, '"x" is the name of chat-app and of airtime; expected'],
+    ['a name that SMS has', { 'chat-app': 'sms' }, '"sms" is the name of sms and of chat-app'],
+    ['a name that another channel still has', { 'chat-app': 'premium' }, 'is the name of chat-app and of premium'],
+    ['a name twice', { 'chat-app': ['x', 'x'] }, 'channels.chat-app has "x" twice; expected each name once'],
+  ]
+
+  test.each(MISTAKES)('%s', (_, channels, says) => {
+    const options = { channels } as EmulatorOptions
+    expect(() => createEmulator(options)).toThrow(
+      expect.objectContaining({ code: 'options_invalid', message: expect.stringContaining(says) as string }) as Error,
+    )
+  })
+})
