@@ -121,7 +121,10 @@ export const ERRORS = {
     'Handlers are slower than arrivals, or keep failing: mend them, or raise the bounds of the store.',
   ],
   spool_failed: ['Neither the store nor the spool could take the callback.', 'Look at the disk of the spool.'],
-  store_unsupported: ['This Node has no `node:sqlite`.', 'Use Node 22.13 or later, or another store.'],
+  store_unsupported: [
+    'This Node has no `node:sqlite`.',
+    'Use Node 22.13 or later, built with SQLite, or another store.',
+  ],
   store_foreign: [
     'The database file, schema or Redis prefix is not one of this package; it was left as it is.',
     'Give the store a file, a schema or a prefix of its own.',

@@ -7,7 +7,7 @@ export const EXIT_CODES = {
   refused: { code: 4, when: '`trigger`: an answer is not the one that a right receiver gives.' },
   unanswered: { code: 5, when: '`trigger`: there was no answer where there should be one.' },
   notFound: { code: 6, when: '`events`, `dead-letters`: there is none of that id.' },
-  unsupported: { code: 7, when: 'This Node.js is too old for it: SQLite needs 22.13 or later.' },
+  unsupported: { code: 7, when: 'This Node.js has no SQLite.' },
   interrupted: { code: 130, when: '`trigger`: Ctrl+C came before the end.' },
 } as const satisfies Readonly<Record<string, { readonly code: number; readonly when: string }>>
 

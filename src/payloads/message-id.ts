@@ -8,7 +8,7 @@ export interface ReadId {
 
 /**
  * Text stays as it is, and a number becomes its digits. Beyond 2^53 a parsed number has lost some of them: there the text
- * of the body is asked, as far as this Node tells (22 and later). `name` is the field's name in the body.
+ * of the body is asked. `name` is the field's name in the body.
  */
 export function readId(id: string | number, name: string, bodyText: () => string): ReadId {
   if (typeof id === 'string') return { messageId: id, exact: isExactText(id) }

@@ -56,13 +56,6 @@ function several(
   }
 }
 
-/** What becomes of a number beyond 2^53: its digits, where this Node tells them (22 and later), else what is left of them. */
-function asRead(digits: string): string {
-  let source: string | undefined
-  JSON.parse('1', (_key: string, _value: unknown, context?: { readonly source?: string }) => (source = context?.source))
-  return source === undefined ? String(Number(digits)) : digits
-}
-
 /** The same message id as text that JSON writes as it stands. */
 function withId(json: string, more = ''): string {
   return `{"messageId":${json},"status":"success","timestamp":1760000000${more}}`
@@ -70,12 +63,12 @@ function withId(json: string, more = ''): string {
 
 hazards([
   written('#49 an id beyond 2^53', 'messageId', '12345678901234567890', {
-    ...taken({ type: 'message.delivered', messageId: asRead('12345678901234567890') }),
+    ...taken({ type: 'message.delivered', messageId: '12345678901234567890' }),
   }),
   several(
     '#49 two ids beyond 2^53 that are equal as numbers',
     [withId('12345678901234567890'), withId('12345678901234567891')],
-    taken({ messageId: asRead('12345678901234567890') }, { messageId: asRead('12345678901234567891') }),
+    taken({ messageId: '12345678901234567890' }, { messageId: '12345678901234567891' }),
   ),
   several(
     '#49 an id beyond 2^53 and a smaller one of the same name further in',
@@ -83,7 +76,7 @@ hazards([
       withId('12345678901234567890', ',"part":{"messageId":7}'),
       withId('12345678901234567891', ',"part":{"messageId":7}'),
     ],
-    taken({ messageId: asRead('12345678901234567890') }, { messageId: asRead('12345678901234567891') }),
+    taken({ messageId: '12345678901234567890' }, { messageId: '12345678901234567891' }),
   ),
   several(
     '#49 an id beyond 2^53 and, further in, one that is equal as a number',
@@ -96,7 +89,7 @@ hazards([
   {
     name: '#49 a chat-app id beyond 2^53',
     send: ({ url }) => postSigned(url, '{"channel":"chat","statuses":{"message_id":9007199254740993,"status":"sent"}}'),
-    outcome: taken({ type: 'message.sent', messageId: asRead('9007199254740993') }),
+    outcome: taken({ type: 'message.sent', messageId: '9007199254740993' }),
   },
   written('#50 an id that is a number', 'messageId', '42', taken({ messageId: '42' })),
   written('#50 an id that is -1', 'messageId', '-1', taken({ messageId: '-1' })),

@@ -13,8 +13,8 @@ let oldestNode: string
 
 beforeAll(async () => {
   project = await emptyProject()
-  await project.install(await pack(project.folder), 'zod@4', 'fast-check@4', '@types/node@24', 'node20@npm:node@20.19')
-  oldestNode = join(project.folder, 'node_modules/node20/bin/node')
+  await project.install(await pack(project.folder), 'zod@4', 'fast-check@4', '@types/node@24', 'node22@npm:node@22.13')
+  oldestNode = join(project.folder, 'node_modules/node22/bin/node')
 }, 240_000)
 
 afterAll(() => project.remove())
@@ -51,7 +51,7 @@ describe('TypeScript, strict and with the libraries checked', { timeout: 90_000 
     expect(output).toBe('true true sqlite function\n')
   })
 
-  test('the emulator under nodenext, which runs on Node 20.19 too', async () => {
+  test('the emulator under nodenext, which runs on Node 22.13 too', async () => {
     await compile('emulator.mts', '--outDir', 'out-emulator', '--module', 'nodenext')
     for (const node of [process.execPath, oldestNode])
       expect(await mustRun(node, ['out-emulator/emulator.mjs'], project.folder)).toBe('200 message.delivered 1\n')
@@ -73,8 +73,8 @@ describe.each([
     expect(await mustRun(process.execPath, [file], project.folder)).toBe('204 message.delivered m-1\n')
   })
 
-  test('on Node 20.19', async () => {
-    expect(await mustRun(oldestNode, ['--version'])).toMatch(/^v20\.19\./)
+  test('on Node 22.13', async () => {
+    expect(await mustRun(oldestNode, ['--version'])).toMatch(/^v22\.13\./)
     expect(await mustRun(oldestNode, [file], project.folder)).toBe('204 message.delivered m-1\n')
   })
 })
@@ -87,8 +87,16 @@ describe.each([
     expect(await mustRun(process.execPath, [file], project.folder)).toBe('sqlite true started\n')
   })
 
-  test('can be imported on Node 20.19, and start() says that it cannot be opened', async () => {
-    expect(await mustRun(oldestNode, [file], project.folder)).toBe('sqlite true store_unsupported\n')
+  test('opens on Node 22.13', async () => {
+    const options = ['--disable-warning=ExperimentalWarning', file]
+    expect(await mustRun(oldestNode, options, project.folder)).toBe('sqlite true started\n')
+  })
+
+  test('can be imported by a Node without SQLite, and start() says that it cannot be opened', async () => {
+    for (const node of [process.execPath, oldestNode])
+      expect(await mustRun(node, ['--no-experimental-sqlite', file], project.folder)).toBe(
+        'sqlite true store_unsupported\n',
+      )
   })
 })
 
@@ -101,20 +109,20 @@ describe('the command line', { timeout: 90_000 }, () => {
     )
   })
 
-  test('runs on Node 20.19, each of its commands', async () => {
+  test('runs on Node 22.13, each of its commands', async () => {
     for (const command of ['emulate', 'listen', 'trigger', 'verify', 'dead-letters'])
       expect(await mustRun(oldestNode, [bin(), command, '--help'], project.folder)).toContain(
         `Usage: messaging-webhooks ${command} `,
       )
   })
 
-  test('says on Node 20.19 that SQLite needs a later one', async () => {
+  test('says of a Node without SQLite that the store needs one that has it', async () => {
     await writeFile(join(project.folder, 'some.db'), '')
-    const args = [bin(), 'dead-letters', 'list', '--store', 'some.db']
+    const args = ['--no-experimental-sqlite', bin(), 'dead-letters', 'list', '--store', 'some.db']
     const { code, stdout, stderr } = await runProgram(oldestNode, args, { cwd: project.folder })
     expect({ code, stdout }).toEqual({ code: 7, stdout: '' })
     expect(stderr).toMatch(
-      /^error: This Node has no `node:sqlite`\. This is Node 20\.19\.\d+\. Use Node 22\.13 or later/,
+      /^error: This Node has no `node:sqlite`\. This is Node 22\.13\.\d+\. Use Node 22\.13 or later, built with SQLite/,
     )
   })
 })
@@ -126,12 +134,12 @@ await deliver(() => {}, {}).catch((error) => console.log(error.code, error.messa
     expect(await mustRun(node, ['--input-type=module', '-e', program], project.folder)).toBe('peer_missing true\n')
 })
 
-test.each(['postgres.mjs', 'postgres.cjs'])('without pg, %s is told to install it, on Node 20.19 too', async (file) => {
+test.each(['postgres.mjs', 'postgres.cjs'])('without pg, %s is told to install it, on Node 22.13 too', async (file) => {
   for (const node of [process.execPath, oldestNode])
     expect(await mustRun(node, [file], project.folder)).toBe('postgres peer_missing npm install pg\n')
 })
 
-test('the store conformance suite can be required, on Node 20.19 too', async () => {
+test('the store conformance suite can be required, on Node 22.13 too', async () => {
   const program = "console.log(typeof require('messaging-webhooks/store-conformance').storeConformance)"
   for (const node of [process.execPath, oldestNode])
     expect(await mustRun(node, ['-e', program], project.folder)).toBe('function\n')

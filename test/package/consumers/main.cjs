@@ -1,4 +1,4 @@
-// A CommonJS project in JavaScript: Node 20.19 and later can require ES modules that have no top-level await.
+// A CommonJS project in JavaScript: Node 22.13 and later can require ES modules that have no top-level await.
 const { createServer } = require('node:http')
 const { createReceiver } = require('messaging-webhooks')
 const { callback, signCallback } = require('messaging-webhooks/testing')
