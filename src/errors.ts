@@ -146,7 +146,7 @@ export const ERRORS = {
     'The folder of the spool, or a file in it, cannot be used.',
     'Name a folder on a local disk that this process may write to; `cause` says what failed.',
   ],
-  spool_full: ['The spool can take no more.', 'Bring the store back, so that the spool is drained; free the disk.'],
+  spool_full: ['The spool can take no more.', 'Bring the store back, so that the spool is emptied; free the disk.'],
   spool_damaged: [
     'A part of the spool could not be read and was skipped; what stands before and behind it was kept.',
     'Look at the disk: a callback that had been answered 204 may be lost.',

@@ -9,9 +9,13 @@
  * - gap: an earlier chat-app state that has not arrived while a later one has.
  * - late: a report older than one of the same message that was already handed over.
  * - handed over: given to handlers for the first time.
- * - settled: done with for good: every handler succeeded, or the event became a dead letter.
+ * - settled: done with for good: every handler succeeded, or the event became a dead letter. To settle is to tell the store
+ *   what became of an attempt.
  * - dead letter: an event whose handlers failed in every attempt; kept with its error.
  * - lease: the right to run one message's handlers until a moment in time.
+ * - release: to give back what one holds: a lease, a lock, a connection, room.
+ * - drain: to wait until nothing is left to hand over. A spool is emptied.
+ * - journal: what the emulator keeps of all that it was sent and has sent. What a process appends to on a disk is a log.
  *
  * Names and types only; no logic.
  */

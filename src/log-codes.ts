@@ -4,7 +4,7 @@ export const LOG_CODES = {
     'warn',
     'The store was away and is back: for how long (`awayMs`), and how many events came out of the spool (`fromSpool`).',
   ],
-  spool_drained: ['info', 'What an earlier process had left in the spool is in the store (`fromSpool`).'],
+  spool_emptied: ['info', 'What an earlier process had left in the spool is in the store (`fromSpool`).'],
   unrecognized_unhandled: [
     'warn',
     'A callback came that could not be read, and no handler listens to `unrecognized`: its `problem`, id and likely cause.',

@@ -9,7 +9,7 @@ import type { Logger } from '../logger.ts'
 import { nodeFs } from '../process-folder/node-fs.ts'
 import { readSentBody, type ReadBody } from './body.ts'
 import { checkList, checkReverify } from './quarantine/checked-options.ts'
-import { createJournal } from './quarantine/journal/journal.ts'
+import { createDiskLog } from './quarantine/disk-log/disk-log.ts'
 import { memoryKeeper } from './quarantine/keeper.ts'
 import { createNames } from './quarantine/names.ts'
 import { createRecheck } from './quarantine/recheck.ts'
@@ -56,9 +56,9 @@ const CLOSE_MS = 3_000
 
 export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E>): GuardedQuarantine {
   const { clock, report, logger, secrets, limits, folder } = options
-  const journal =
-    limits === undefined || folder === undefined ? undefined : createJournal({ fs: nodeFs, clock, folder, report })
-  const keeper = memoryKeeper(limits ?? { maxBytes: 0, maxAgeMs: 0 }, journal?.changes)
+  const diskLog =
+    limits === undefined || folder === undefined ? undefined : createDiskLog({ fs: nodeFs, clock, folder, report })
+  const keeper = memoryKeeper(limits ?? { maxBytes: 0, maxAgeMs: 0 }, diskLog?.changes)
   const stopping = new AbortController()
   /** One run at a time. */
   const turns = inTurn()
@@ -86,8 +86,8 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
   }
 
   async function open(): Promise<void> {
-    if (journal === undefined || stopping.signal.aborted) return
-    await journal.open((remembered) => keeper.restore(remembered, clock.now()))
+    if (diskLog === undefined || stopping.signal.aborted) return
+    await diskLog.open((remembered) => keeper.restore(remembered, clock.now()))
     expire()
     if (keeper.count('unchecked') > 0) recheck.schedule()
   }
@@ -184,8 +184,8 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       cancelExpiry?.()
     },
     async close() {
-      await journal?.close(CLOSE_MS)
-      const lost = (journal?.unwritten() ?? keeper.all()).filter((request) => request.class !== 'rest').length
+      await diskLog?.close(CLOSE_MS)
+      const lost = (diskLog?.unwritten() ?? keeper.all()).filter((request) => request.class !== 'rest').length
       if (lost === 0) return
       logger.warn(
         { code: 'quarantine_lost' },

@@ -19,7 +19,7 @@ export function createTimers(clock: Pick<Clock, 'now' | 'setTimer'>): Timers {
   const idle: (() => void)[] = []
   let closed = false
 
-  function settle(): void {
+  function tellIdle(): void {
     if (waiting.size === 0) for (const resolve of idle.splice(0)) resolve()
   }
 
@@ -30,7 +30,7 @@ export function createTimers(clock: Pick<Clock, 'now' | 'setTimer'>): Timers {
         waiting.delete(cancel)
         // What it starts waits before anybody hears that nothing does.
         run()
-        settle()
+        tellIdle()
       },
       delayMs,
       true,
@@ -52,7 +52,7 @@ export function createTimers(clock: Pick<Clock, 'now' | 'setTimer'>): Timers {
       closed = true
       for (const cancel of waiting) cancel()
       waiting.clear()
-      settle()
+      tellIdle()
     },
   }
 }

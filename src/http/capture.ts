@@ -56,13 +56,13 @@ function readStream(
     const pieces = createPieces()
     let length = 0
     const reader = inflight.enter(request, announced, () =>
-      settle(tooSlow('others waited for its room (`maxInflightBytes`)')),
+      finish(tooSlow('others waited for its room (`maxInflightBytes`)')),
     )
     let cancelDeadline = clock.setTimer(onDeadline, bodyTimeoutMs)
     function onDeadline(): void {
       const waitedMs = inflight.waitedMs(reader)
       if (waitedMs > 0) cancelDeadline = clock.setTimer(onDeadline, waitedMs)
-      else settle(tooSlow(`\`bodyTimeoutMs\` is ${bodyTimeoutMs}`))
+      else finish(tooSlow(`\`bodyTimeoutMs\` is ${bodyTimeoutMs}`))
     }
     function tooSlow(why: string): Captured {
       return { kind: 'failed', reason: 'body_too_slow', detail: `${arrived(length, announced)}, and ${why}.` }
@@ -71,23 +71,23 @@ function readStream(
       length += piece.length
       if (length > maxBodyBytes) {
         const detail = `${length} bytes had arrived, and more may come${limitOf({ maxBodyBytes })}`
-        settle({ kind: 'failed', reason: 'body_too_large', detail })
+        finish({ kind: 'failed', reason: 'body_too_large', detail })
         return
       }
       pieces.add(piece)
       inflight.add(reader, piece.length)
     }
     function onEnd(): void {
-      if (announced !== undefined && announced !== length) settle(incomplete(length, announced))
-      else settle(exact(pieces.whole()))
+      if (announced !== undefined && announced !== length) finish(incomplete(length, announced))
+      else finish(exact(pieces.whole()))
     }
     function onGone(): void {
       // A client that left after its last byte has sent a whole callback.
       const rest = unreadRest(request, pieces)
-      settle(rest === undefined || rest.length > maxBodyBytes ? incomplete(length, announced) : exact(rest))
+      finish(rest === undefined || rest.length > maxBodyBytes ? incomplete(length, announced) : exact(rest))
     }
     /** May be called again by whatever ends later; the first call decides. */
-    function settle(captured: Captured): void {
+    function finish(captured: Captured): void {
       cancelDeadline()
       request.off('data', onData)
       request.off('end', onEnd)

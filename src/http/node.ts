@@ -48,7 +48,7 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
     const given = received instanceof Promise ? await received : received
     if (captured.kind === 'failed' && captured.reason === 'body_too_large') {
       write(response, given, true, false)
-      drainThenEnd(request, response)
+      discardThenEnd(request, response)
     } else {
       // Before the body's end the connection is of no more use: Node would read the rest for ever.
       write(response, given, isClosing(request) || !request.readableEnded)
@@ -56,8 +56,8 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
   }
 
   /** A client that is reset while it sends never reads the answer, so a bounded rest is read and thrown away. */
-  function drainThenEnd(request: IncomingMessage, response: ServerResponse): void {
-    let drained = 0
+  function discardThenEnd(request: IncomingMessage, response: ServerResponse): void {
+    let discarded = 0
     const cancel = clock.setTimer(end, options.bodyTimeoutMs)
     function end(): void {
       cancel()
@@ -65,8 +65,8 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
       response.end()
     }
     function count(chunk: Buffer): void {
-      drained += chunk.length
-      if (drained > LINGER_BYTES) end()
+      discarded += chunk.length
+      if (discarded > LINGER_BYTES) end()
     }
     request.once('end', end)
     request.once('close', end)

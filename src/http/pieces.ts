@@ -13,19 +13,19 @@ const NOT_SMALL_BYTES = 16 * 1024
 
 export function createPieces(): Pieces {
   /** What was joined is at most half as long as what stands before it, so that no byte is copied often. */
-  const settled: Buffer[] = []
+  const joined: Buffer[] = []
   let loose: Buffer[] = []
 
-  function settle(): void {
+  function join(): void {
     let length = lengthOf(loose)
-    if (length > NOT_SMALL_BYTES) settled.push(...loose)
+    if (length > NOT_SMALL_BYTES) joined.push(...loose)
     else {
-      let first = settled.length
-      for (let last = settled.at(-1); last !== undefined && last.length < 2 * length; last = settled[first - 1]) {
+      let first = joined.length
+      for (let last = joined.at(-1); last !== undefined && last.length < 2 * length; last = joined[first - 1]) {
         length += last.length
         first -= 1
       }
-      settled.push(Buffer.concat([...settled.splice(first), ...loose], length))
+      joined.push(Buffer.concat([...joined.splice(first), ...loose], length))
     }
     loose = []
   }
@@ -33,13 +33,13 @@ export function createPieces(): Pieces {
   return {
     add(piece) {
       loose.push(piece)
-      if (loose.length === LOOSE) settle()
+      if (loose.length === LOOSE) join()
     },
     whole() {
       const [only] = loose
-      return only !== undefined && loose.length === 1 && settled.length === 0
+      return only !== undefined && loose.length === 1 && joined.length === 0
         ? only
-        : Buffer.concat([...settled, ...loose])
+        : Buffer.concat([...joined, ...loose])
     },
   }
 }

@@ -26,7 +26,7 @@ export function createAbsence({ clock, logger }: { readonly clock: Clock; readon
       if (askers.size === 0) {
         if (fromSpool > 0)
           logger.info(
-            { code: 'spool_drained', fromSpool },
+            { code: 'spool_emptied', fromSpool },
             `${count(fromSpool)} that an earlier process had left in the spool: taken from there into the store.`,
           )
         return

@@ -30,7 +30,7 @@ interface InboxOptions {
   /** False where nothing is claimed here. */
   readonly claims: boolean
   readonly local: LocalDispatch
-  /** Opens the journals for what the store cannot take; undefined for none. */
+  /** Opens the logs for what the store cannot take; undefined for none. */
   readonly openSpools: (() => Promise<Spools>) | undefined
 }
 
@@ -70,7 +70,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     // Once a start, by way of the other spool: what the store refuses still comes back here. Where that one is full, the rest
     // stays for the next start, and keeps nobody from what is to be taken now.
     await spools.aside
-      .drain((events) => spools.outage.append(events))
+      .empty((events) => spools.outage.append(events))
       .catch((error: unknown) => report(asOurs(error, 'spool_unusable')))
     aside = spools.aside
     const waitMs = storeTimeoutMs * PART_FOR_WAITING
@@ -78,7 +78,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       clock,
       spool: spools.outage,
       waitMs,
-      drainInto: takeFromSpool,
+      takeFromSpool,
       admit: async (event) => admit(event, storeTimeoutMs - waitMs),
       report,
       onAway: () => absence.begin('admission'),

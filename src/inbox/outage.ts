@@ -1,5 +1,5 @@
 /**
- * While the store is away: events go into the spool and are drained into the store, in order, when it is back. As long as
+ * While the store is away: events go into the spool and go from there into the store, in order, when it is back. As long as
  * the spool holds anything, nothing new overtakes it.
  *
  * Under load the spool would never be empty, so its end is a barrier: once little is left of it, what comes waits in
@@ -42,11 +42,11 @@ interface Waiting {
 
 export function createOutage(options: {
   readonly clock: Clock
-  readonly spool: Pick<Spool, 'append' | 'drain' | 'size'>
+  readonly spool: Pick<Spool, 'append' | 'empty' | 'size'>
   /** How long an event may wait in memory for the rest of the spool. */
   readonly waitMs: number
   /** Puts what was spooled into the store; rejects while the store is away. */
-  readonly drainInto: (events: readonly NewEvent[]) => Promise<void>
+  readonly takeFromSpool: (events: readonly NewEvent[]) => Promise<void>
   /** The usual way, for what has waited for up to `waitMs`. Comes back here where the store fails. */
   readonly admit: (event: NewEvent) => Promise<Admission>
   readonly report: (error: MessagingWebhooksError) => void
@@ -55,7 +55,7 @@ export function createOutage(options: {
   /** Everything is in the store again, and so many events came out of the spool. */
   readonly onOver: (fromSpool: number) => void
 }): Outage {
-  const { clock, spool, waitMs, drainInto, admit, report, onAway, onOver } = options
+  const { clock, spool, waitMs, takeFromSpool, admit, report, onAway, onOver } = options
   let active = spool.size > 0
   /** Also where an earlier process has left something in the spool, and the store turns out to be away. */
   let isReported = false
@@ -84,7 +84,7 @@ export function createOutage(options: {
 
   function look(): void {
     if (stopped) return
-    cancelLook = clock.setTimer(() => void drain(), lookMs)
+    cancelLook = clock.setTimer(() => void emptySpool(), lookMs)
   }
 
   async function append(event: NewEvent): Promise<Admission> {
@@ -117,7 +117,7 @@ export function createOutage(options: {
 
   async function intoStore(events: readonly NewEvent[]): Promise<void> {
     try {
-      await drainInto(events)
+      await takeFromSpool(events)
     } catch (error) {
       if (!stopped) begin(error)
       throw error
@@ -125,18 +125,18 @@ export function createOutage(options: {
     fromSpool += events.length
   }
 
-  async function drain(): Promise<void> {
+  async function emptySpool(): Promise<void> {
     try {
       let hasAnswered = false
       do {
-        await spool.drain(async (events) => {
+        await spool.empty(async (events) => {
           await intoStore(events)
           hasAnswered = true
           lookMs = FIRST_LOOK_MS
           // Those events are still counted.
           if (spool.size - events.length <= NEARLY_EMPTY) beginWaiting()
         })
-        // With nothing to drain the store has not been asked yet, and it may still refuse to open.
+        // With nothing in the spool the store has not been asked yet, and it may still refuse to open.
         if (!hasAnswered) await intoStore([])
         hasAnswered = true
         beginWaiting()

@@ -1,4 +1,4 @@
-/** The folder of one process inside a shared one, so that two processes never write or drain the same file. */
+/** The folder of one process inside a shared one, so that two processes never write or empty the same file. */
 import { randomBytes } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import { FOLDER_MODE, syncFolder, systemCode, type FileSystem } from './files.ts'

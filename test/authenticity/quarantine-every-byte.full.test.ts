@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { expect, onTestFinished, test } from 'vitest'
-import { encodeFrame, MAGIC } from '../../src/authenticity/quarantine/journal/frame.ts'
-import { createJournal } from '../../src/authenticity/quarantine/journal/journal.ts'
+import { encodeFrame, MAGIC } from '../../src/authenticity/quarantine/disk-log/frame.ts'
+import { createDiskLog } from '../../src/authenticity/quarantine/disk-log/disk-log.ts'
 import { memoryKeeper } from '../../src/authenticity/quarantine/keeper.ts'
 import type { KeptRequest } from '../../src/authenticity/quarantine/request.ts'
 import type { FileSystem } from '../../src/process-folder/files.ts'
@@ -70,15 +70,15 @@ function emptyFolder(): string {
   return folder
 }
 
-/** Opens the journal of a folder, writes down again what it found, and closes it. */
+/** Opens the log of a folder, writes down again what it found, and closes it. */
 async function loaded(folder: string, fs: FileSystem = nodeFs): Promise<Outcome> {
   const clock = fakeClock(ARRIVED_MS + 1_000)
   const errors: MessagingWebhooksError[] = []
-  const journal = createJournal({ fs, clock, folder, report: (error) => void errors.push(error) })
-  const keeper = memoryKeeper({ maxBytes: 16_777_216, maxAgeMs: 3_600_000 }, journal.changes)
-  await journal.open((remembered) => keeper.restore(remembered, clock.now()))
+  const diskLog = createDiskLog({ fs, clock, folder, report: (error) => void errors.push(error) })
+  const keeper = memoryKeeper({ maxBytes: 16_777_216, maxAgeMs: 3_600_000 }, diskLog.changes)
+  await diskLog.open((remembered) => keeper.restore(remembered, clock.now()))
   const found = keeper.all().map(({ callback }) => BODIES.findIndex((body) => body.equals(callback.captured.bytes)))
-  await journal.close(60_000)
+  await diskLog.close(60_000)
   expect(errors.map((error) => `${error.message} ${String(error.cause)}`).join()).not.toContain(MARKER)
   return { found, codes: errors.map(({ code }) => code) }
 }

@@ -55,7 +55,7 @@ function slowSpool(clock: FakeClock): Spool & { readonly appended: number; isFul
       beingWritten -= events.length
       held.push(...events)
     },
-    async drain(take) {
+    async empty(take) {
       while (this.size > 0) {
         const batch = held.slice(0, BATCH)
         if (batch.length === 0) {

@@ -111,8 +111,8 @@ test('what an earlier process left in the spool is told of, and was no outage of
   const folder = freshFolder()
   await leaveInSpool(folder, 2)
   const { of, until } = await withSpool(folder)
-  await until('spool_drained')
-  expect(of('spool_drained')).toMatchObject([{ level: 'info', fields: { fromSpool: 2 } }])
+  await until('spool_emptied')
+  expect(of('spool_emptied')).toMatchObject([{ level: 'info', fields: { fromSpool: 2 } }])
   expect(of('store_back')).toEqual([])
 })
 

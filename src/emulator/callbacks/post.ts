@@ -56,7 +56,7 @@ export function post(
     })
 
     /** The first call decides. */
-    function settle(result: { readonly status: number } | { readonly error: string }): void {
+    function finish(result: { readonly status: number } | { readonly error: string }): void {
       cancelTimer()
       cancelWriting()
       signal.removeEventListener('abort', onAbort)
@@ -64,7 +64,7 @@ export function post(
       request.destroy()
     }
     function onAbort(): void {
-      settle({ error: 'the sender was closed' })
+      finish({ error: 'the sender was closed' })
     }
 
     request.once('socket', (socket) => void socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true)))
@@ -77,15 +77,15 @@ export function post(
       let read = 0
       response.on('data', (chunk: Buffer) => {
         read += chunk.length
-        if (read > LONGEST_ANSWER_BYTES) settle({ status })
+        if (read > LONGEST_ANSWER_BYTES) finish({ status })
       })
       // An answer that breaks off has told its status.
-      response.once('close', () => settle({ status }))
+      response.once('close', () => finish({ status }))
     })
-    request.on('error', (error) => settle({ error: isCut ? 'reset, as planned' : wordsFor(error) }))
-    request.once('close', () => settle({ error: 'closed without an answer' }))
+    request.on('error', (error) => finish({ error: isCut ? 'reset, as planned' : wordsFor(error) }))
+    request.once('close', () => finish({ error: 'closed without an answer' }))
     cancelTimer = clock.setTimer(
-      () => settle({ error: `no answer within ${timeoutMs} ms` }),
+      () => finish({ error: `no answer within ${timeoutMs} ms` }),
       timeoutMs + slowMsOf(planned),
       true,
     )

@@ -1,22 +1,22 @@
 /**
- * What the store could not take: a journal of this process on the local disk, in files that are only appended to.
+ * What the store could not take: a log of this process on the local disk, in files that are only appended to.
  *
  * The spool's folder has a folder a process (home.ts), in it numbered segments (segment.ts) of framed records (frame.ts),
  * and a reserve of room (reserve.ts). A segment is removed when all its records were handed over. After a crash the
- * records of the segment that was being drained are handed over again: events have identities, so the store knows them.
+ * records of the segment that was being emptied are handed over again: events have identities, so the store knows them.
  */
 import { randomBytes } from 'node:crypto'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { NewEvent } from '../store.ts'
 import { adoptDead, shaveReserve } from './adopt.ts'
-import { drainSegment } from './drain.ts'
+import { emptySegment } from './empty.ts'
 import { isFull, systemCode, type FileSystem } from '../../process-folder/files.ts'
 import { encodeFrame } from './frame.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { makeHome, type Home } from '../../process-folder/home.ts'
 import { nodeFs } from '../../process-folder/node-fs.ts'
 import { inTurn } from '../../in-turn.ts'
-import { createJournal } from './journal.ts'
+import { createDiskLog } from './disk-log.ts'
 import { createReserve } from './reserve.ts'
 import { findSegment, type Segment, type SegmentName } from './segment.ts'
 
@@ -33,7 +33,7 @@ export interface Spool {
    * held. A batch is forgotten when `take` has resolved; where it rejects, so does this, and the batch stays. One at a
    * time; a spool that is closed meanwhile ends it with `receiver_closed`, without waiting for `take`.
    */
-  drain(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void>
+  empty(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void>
   /** Records that are held, those included that are being written. While there are any, new events go through here. */
   readonly size: number
   /** What the files take, but for the reserve. */
@@ -96,11 +96,11 @@ async function openAt(home: Home, options: SpoolOptions & { readonly fs: FileSys
   await reserve.restore()
   const salt = randomBytes(4).readUInt32LE()
   const lastNumber = names.length
-  const journal = createJournal({ fs, folder, reserve, segments, lastNumber, salt, segmentBytes, report })
+  const diskLog = createDiskLog({ fs, folder, reserve, segments, lastNumber, salt, segmentBytes, report })
   // Writes, and what else changes files, one at a time.
   const turns = inTurn()
-  const commits = createGroupCommit(journal, turns)
-  let draining = false
+  const commits = createGroupCommit(diskLog, turns)
+  let isEmptying = false
   let closing: Promise<void> | undefined
 
   function checkOpen(): void {
@@ -115,15 +115,15 @@ async function openAt(home: Home, options: SpoolOptions & { readonly fs: FileSys
     }
   }
 
-  async function drainAll(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void> {
+  async function emptyAll(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void> {
     for (let restored = false; ;) {
       checkOpen()
-      const segment = journal.first
+      const segment = diskLog.first
       if (segment !== undefined) {
-        if (segment.read < segment.end) await drainSegment(segment, { fs, take, report, checkOpen })
+        if (segment.read < segment.end) await emptySegment(segment, { fs, take, report, checkOpen })
         // Another process may have the file by now.
         checkOpen()
-        await turns(() => journal.retire(segment))
+        await turns(() => diskLog.retire(segment))
       } else if (commits.records > 0) {
         // The next turn comes when the write has ended that is under way.
         await turns(() => Promise.resolve())
@@ -137,7 +137,7 @@ async function openAt(home: Home, options: SpoolOptions & { readonly fs: FileSys
 
   async function closeAll(): Promise<void> {
     await commits.idle()
-    await turns(() => journal.close())
+    await turns(() => diskLog.close())
     await home.leave()
   }
 
@@ -146,24 +146,24 @@ async function openAt(home: Home, options: SpoolOptions & { readonly fs: FileSys
       checkOpen()
       if (events.length === 0) return
       const bytes = Buffer.concat(events.map((event) => encodeFrame(event, salt)))
-      if (journal.bytes + commits.bytes + bytes.length > maxBytes)
+      if (diskLog.bytes + commits.bytes + bytes.length > maxBytes)
         throw new MessagingWebhooksError('spool_full', `It may take ${maxBytes} bytes.`)
       await commits.append(bytes, events.length)
     },
-    async drain(take) {
-      if (draining) throw new Error('The spool is being drained already.')
-      draining = true
+    async empty(take) {
+      if (isEmptying) throw new Error('The spool is being emptied already.')
+      isEmptying = true
       try {
-        await drainAll(take)
+        await emptyAll(take)
       } finally {
-        draining = false
+        isEmptying = false
       }
     },
     get size() {
-      return journal.held + commits.records
+      return diskLog.held + commits.records
     },
     get bytes() {
-      return journal.bytes
+      return diskLog.bytes
     },
     close() {
       closing ??= closeAll()
@@ -184,7 +184,7 @@ async function findSegments(left: {
     try {
       const segment = await findSegment(fs, folder, name)
       if (segment.held === 0 && segment.unreadable) throw new Error('The disk gives nothing of it.')
-      // What has no record is gone through at once, for damage and then away: nobody drains a spool of size 0.
+      // What has no record is gone through at once, for damage and then away: nobody empties a spool of size 0.
       if (segment.held === 0) await discard(segment)
       else segments.push(segment)
     } catch (error) {
@@ -193,7 +193,7 @@ async function findSegments(left: {
   return segments
 
   async function discard(segment: Segment): Promise<void> {
-    await drainSegment(segment, { fs, take: () => Promise.resolve(), report, checkOpen: () => {} })
+    await emptySegment(segment, { fs, take: () => Promise.resolve(), report, checkOpen: () => {} })
     if (!segment.unreadable) await fs.rm(segment.path, { force: true })
   }
 }

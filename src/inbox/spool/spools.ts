@@ -1,10 +1,10 @@
-/** The two journals of a receiver: what came while the store was away, and what the store refused although it was there. */
+/** The two logs of a receiver: what came while the store was away, and what the store refused although it was there. */
 import { join } from 'node:path'
 import type { MessagingWebhooksError } from '../../errors.ts'
 import { openSpool, type Spool, type SpoolOptions } from './spool.ts'
 
 export interface Spools {
-  /** Drained as soon as the store is back. */
+  /** Emptied as soon as the store is back. */
   readonly outage: Spool
   /** Tried again at each start, so that it stops nobody meanwhile. */
   readonly aside: Spool

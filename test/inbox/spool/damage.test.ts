@@ -6,8 +6,8 @@ import { HEADER_BYTES } from '../../../src/process-folder/frame.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import {
   crashed,
-  drainAll,
-  drainedNames,
+  emptyAll,
+  emptiedNames,
   event,
   events,
   faultyFs,
@@ -49,7 +49,7 @@ test.each([...Object.entries(PLACES), ['payload', 60] as const])(
     const { folder, path, starts } = await tenRecords()
     flip(path, (starts[offset < 0 ? 5 : 4] ?? 0) + offset)
     const { spool, errors } = await spooling({ folder })
-    expect(await drainedNames(spool)).toEqual(withoutFifth)
+    expect(await emptiedNames(spool)).toEqual(withoutFifth)
     expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
     expect(spool.size).toBe(0)
     expect(segmentFiles(folder)).toEqual([])
@@ -60,7 +60,7 @@ test('a flipped byte in the last record is damage: it was answered for', async (
   const { folder, path, starts } = await tenRecords()
   flip(path, (starts[9] ?? 0) + 40)
   const { spool, errors } = await spooling({ folder })
-  expect(await drainedNames(spool)).toEqual(events('e', 9).map(nameOf))
+  expect(await emptiedNames(spool)).toEqual(events('e', 9).map(nameOf))
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
 })
 
@@ -89,7 +89,7 @@ test('a write that a crash tore is no damage, wherever it was torn', async () =>
       truncateSync(path, cut - 1)
       appendFileSync(path, Buffer.alloc(zeros))
       const { spool, errors } = await spooling({ folder: await crashed(folder) })
-      expect(await drainedNames(spool)).toEqual(events('e', 9).map(nameOf))
+      expect(await emptiedNames(spool)).toEqual(events('e', 9).map(nameOf))
       expect(errors).toEqual([])
     }
   }
@@ -101,7 +101,7 @@ test('nothing is appended behind a torn record', async () => {
   const { spool, errors } = await spooling({ folder })
   await spool.append(events('f', 3))
   const again = await spooling({ folder: await crashed(folder) })
-  expect(await drainedNames(again.spool)).toEqual([...events('e', 9), ...events('f', 3)].map(nameOf))
+  expect(await emptiedNames(again.spool)).toEqual([...events('e', 9), ...events('f', 3)].map(nameOf))
   expect([...errors, ...again.errors]).toEqual([])
 })
 
@@ -111,7 +111,7 @@ test('the way back to the records is found across the borders of what is read at
   flip(path, 1)
   flip(path, (starts[2] ?? 0) + 1)
   const { spool, errors } = await spooling({ folder })
-  expect(await drainedNames(spool)).toEqual(['b', 'd', 'e'])
+  expect(await emptiedNames(spool)).toEqual(['b', 'd', 'e'])
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged', 'spool_damaged'])
 })
 
@@ -120,7 +120,7 @@ test('a body with a record in it is not read as one, even where its own record i
   const { folder, path } = await tenRecords([event('a', forged), event('b', forged), event('c')])
   flip(path, 2)
   const { spool } = await spooling({ folder })
-  expect(await drainedNames(spool)).toEqual(['b', 'c'])
+  expect(await emptiedNames(spool)).toEqual(['b', 'c'])
 })
 
 test('a batch that is read again is not reported again', async () => {
@@ -128,8 +128,8 @@ test('a batch that is read again is not reported again', async () => {
   flip(path, (starts[4] ?? 0) + 60)
   const { spool, errors } = await spooling({ folder })
   for (let attempt = 0; attempt < 3; attempt += 1)
-    await expect(spool.drain(() => Promise.reject(new Error('away')))).rejects.toThrow('away')
-  expect(await drainedNames(spool)).toEqual(withoutFifth)
+    await expect(spool.empty(() => Promise.reject(new Error('away')))).rejects.toThrow('away')
+  expect(await emptiedNames(spool)).toEqual(withoutFifth)
   expect(errors.length).toBe(1)
 })
 
@@ -137,7 +137,7 @@ test('a file that is gone is reported, and stands in nobody’s way', async () =
   const { spool, folder, errors } = await spooling({ segmentBytes: 1 })
   for (const one of events('e', 3)) await spool.append([one])
   rmSync(segmentFiles(folder)[1] ?? '')
-  expect(await drainedNames(spool)).toEqual(['e1', 'e3'])
+  expect(await emptiedNames(spool)).toEqual(['e1', 'e3'])
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
   expect(spool.size).toBe(0)
 })
@@ -146,7 +146,7 @@ test('a file that was cut short behind our back is reported', async () => {
   const { spool, folder, errors } = await spooling()
   await spool.append(events('e', 10))
   truncateSync(segmentFiles(folder)[0] ?? '', 2_000)
-  expect((await drainedNames(spool)).length).toBeLessThan(10)
+  expect((await emptiedNames(spool)).length).toBeLessThan(10)
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
 })
 
@@ -161,7 +161,7 @@ test('a page that the disk cannot read costs the records on it', async () => {
   }))
   const { spool, errors } = await spooling({ folder, fs })
   expect(spool.size).toBe(10)
-  expect(await drainedNames(spool)).toEqual(withoutFifth)
+  expect(await emptiedNames(spool)).toEqual(withoutFifth)
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
 })
 
@@ -174,7 +174,7 @@ test('what a disk does not give for a while is not thrown away: the next process
   const { spool, errors } = await spooling({ folder, fs })
   await spool.append(events('f', 2))
   const taken: string[] = []
-  await spool.drain(async (batch) => {
+  await spool.empty(async (batch) => {
     taken.push(...batch.map(nameOf))
     failing = true
   })
@@ -182,7 +182,7 @@ test('what a disk does not give for a while is not thrown away: the next process
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
   expect(taken).toEqual(Array.from({ length: 10 }, (_, at) => `e${at + 1}`))
   const next = await spooling({ folder })
-  expect(await drainedNames(next.spool)).toEqual(['f1', 'f2'])
+  expect(await emptiedNames(next.spool)).toEqual(['f1', 'f2'])
   expect(next.errors).toEqual([])
   expect(segmentFiles(folder)).not.toContain(path)
 })
@@ -194,11 +194,11 @@ test('what a disk does not give while the spool is opened stays for the next pro
     read: (...args) => ((fails += 1) <= 3 ? Promise.reject(systemError('EIO')) : real.read(...args)),
   }))
   const { spool, errors } = await spooling({ folder, fs })
-  expect(await drainedNames(spool)).toEqual([])
+  expect(await emptiedNames(spool)).toEqual([])
   expect(errors.map(({ code }) => code)).toEqual(['spool_unusable'])
   await spool.close()
   const next = await spooling({ folder })
-  expect(await drainedNames(next.spool)).toEqual(events('e', 10).map(nameOf))
+  expect(await emptiedNames(next.spool)).toEqual(events('e', 10).map(nameOf))
 })
 
 test('what a later version wrote, and what is not ours, stays as it is', async () => {
@@ -208,6 +208,6 @@ test('what a later version wrote, and what is not ours, stays as it is', async (
   mkdirSync(join(folder, 'v2-0123456789ab'))
   for (const path of foreign) writeFileSync(path, 'kept')
   const again = await spooling({ folder })
-  expect(await drainAll(again.spool)).toEqual([])
+  expect(await emptyAll(again.spool)).toEqual([])
   expect(filesIn(folder)).toEqual(expect.arrayContaining(foreign))
 })

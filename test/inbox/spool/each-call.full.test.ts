@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { whyNoStrace } from '../../end-to-end/strace.ts'
-import { crashed, drainAll, event, nameOf, spooling } from './spooling.ts'
+import { crashed, emptyAll, event, nameOf, spooling } from './spooling.ts'
 import { titleWith } from '../../support/skipping.ts'
 
 const WHOLE = process.env['EVERY_CALL'] !== undefined
@@ -121,7 +121,7 @@ async function holdsUnder(model: string, fault: Fault): Promise<boolean> {
       expect(errorCode, where).toMatch(/^(spool_\w+|disk_full)$/)
   const taken = named('taken')
   const { spool, errors } = await spooling({ folder, reserveBytes: 0 })
-  const found = (await drainAll(spool)).map(nameOf)
+  const found = (await emptyAll(spool)).map(nameOf)
   // Taken twice perhaps, but in order, and nothing that was acknowledged is missing.
   const kept = [...OLD, ...named('kept')]
   expect(

@@ -10,7 +10,7 @@ import { encodeFrame, MAGIC } from '../../../src/inbox/spool/frame.ts'
 import { openSpool } from '../../../src/inbox/spool/spool.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import { HEADER_BYTES } from '../../../src/process-folder/frame.ts'
-import { drainAll, event, filesIn, nameOf, segmentFiles, temporaryFolder } from './spooling.ts'
+import { emptyAll, event, filesIn, nameOf, segmentFiles, temporaryFolder } from './spooling.ts'
 
 const WHOLE = process.env['EVERY_BYTE'] !== undefined
 const PATIENT = { timeout: WHOLE ? 900_000 : 120_000 }
@@ -53,7 +53,7 @@ async function outcomeOf(files: Files): Promise<Outcome> {
   const errors: MessagingWebhooksError[] = []
   const open = () => openSpool({ folder, reserveBytes: 0, report: (error) => void errors.push(error) })
   const spool = await open()
-  const taken = await drainAll(spool)
+  const taken = await emptyAll(spool)
   for (const one of taken) expect(one).toEqual(SENT.find((sent) => sent.id === one.id))
   expect(spool.size).toBe(0)
   expect(segmentFiles(folder)).toEqual([])
@@ -62,7 +62,7 @@ async function outcomeOf(files: Files): Promise<Outcome> {
   await spool.append([event('next')])
   await spool.close()
   const next = await open()
-  expect((await drainAll(next)).map(nameOf)).toEqual(['next'])
+  expect((await emptyAll(next)).map(nameOf)).toEqual(['next'])
   await next.close()
   expect(errors.length).toBe(codes.length)
   rmSync(folder, { recursive: true })
@@ -199,7 +199,7 @@ test('what is only nearly named like ours is left alone, and keeps nobody from w
   for (const [index, frame] of FRAMES.entries()) writeFileSync(join(home, fileName(index + 1)), frame)
   const errors: MessagingWebhooksError[] = []
   const spool = await openSpool({ folder, reserveBytes: 0, report: (error) => void errors.push(error) })
-  expect((await drainAll(spool)).map(nameOf)).toEqual(NAMES)
+  expect((await emptyAll(spool)).map(nameOf)).toEqual(NAMES)
   expect(errors).toEqual([])
   expect(filesIn(folder).map((path) => basename(path))).toEqual(expect.arrayContaining([...strange, 'v1-dddddddddddd']))
   await spool.close()

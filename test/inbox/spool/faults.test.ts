@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
   crashed,
-  drainedNames,
+  emptiedNames,
   event,
   events,
   faultyFs,
@@ -75,8 +75,8 @@ test('a failed fsync is not tried again on the same file: the records are writte
   const names = [...events('a', 2), ...events('b', 2), ...events('c', 2)].map(nameOf)
   // After a crash the file that failed may have them too: a repetition, which the store knows by its identity.
   const again = await spooling({ folder: await crashed(folder) })
-  expect([...new Set(await drainedNames(again.spool))]).toEqual(names)
-  expect(await drainedNames(spool)).toEqual(names)
+  expect([...new Set(await emptiedNames(again.spool))]).toEqual(names)
+  expect(await emptiedNames(spool)).toEqual(names)
 })
 
 test('where the second file fails too, the append is rejected, and the next one is tried', async () => {
@@ -86,7 +86,7 @@ test('where the second file fails too, the append is rejected, and the next one 
   expect(spool.size).toBe(0)
   await spool.append(events('b', 2))
   expect(spool.size).toBe(2)
-  expect(await drainedNames(spool)).toEqual(['b1', 'b2'])
+  expect(await emptiedNames(spool)).toEqual(['b1', 'b2'])
   expect(segmentFiles(folder)).toEqual([])
 })
 
@@ -97,9 +97,9 @@ test('a write that fails half way leaves nothing in the way of the next', async 
   await spool.append(events('b', 2))
   const names = ['a1', 'a2', 'b1', 'b2']
   const again = await spooling({ folder: await crashed(folder) })
-  expect(await drainedNames(again.spool)).toEqual(names)
+  expect(await emptiedNames(again.spool)).toEqual(names)
   expect(again.errors).toEqual([])
-  expect(await drainedNames(spool)).toEqual(names)
+  expect(await emptiedNames(spool)).toEqual(names)
 })
 
 test('a file that cannot be cut back is left, and what it had is kept', async () => {
@@ -110,7 +110,7 @@ test('a file that cannot be cut back is left, and what it had is kept', async ()
   await expect(spool.append(events('b', 2))).rejects.toMatchObject({ code: 'spool_full' })
   await spool.append(events('c', 2))
   expect(segmentFiles(folder).length).toBe(2)
-  expect(await drainedNames(spool)).toEqual(['a1', 'a2', 'c1', 'c2'])
+  expect(await emptiedNames(spool)).toEqual(['a1', 'a2', 'c1', 'c2'])
 })
 
 test('the reserve is used when the disk is full, once, and set aside anew when there is room', async () => {
@@ -125,13 +125,13 @@ test('the reserve is used when the disk is full, once, and set aside anew when t
   expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
   const names = ['a1', 'a2', 'b1', 'b2', 'c1', 'c2']
   const again = await spooling({ folder: await crashed(folder) })
-  expect(await drainedNames(again.spool)).toEqual(names)
+  expect(await emptiedNames(again.spool)).toEqual(names)
   expect(again.errors).toEqual([])
   // The disk stays full: cutting back gives the rest of the reserve to file systems that copy on write, then it is over.
   faults.arm('write', 'ENOSPC', 'ENOSPC')
   await expect(spool.append(events('d', 2))).rejects.toMatchObject({ code: 'spool_full' })
   expect(spool.size).toBe(6)
-  expect(await drainedNames(spool)).toEqual(names)
+  expect(await emptiedNames(spool)).toEqual(names)
   expect(reserve()).toBe(1)
 })
 
@@ -146,7 +146,7 @@ test('the end of a write that a crash tore in the reserve is no damage', async (
   bytes.fill(0, spool.bytes - 300)
   writeFileSync(path, bytes)
   const again = await spooling({ folder: copy })
-  expect(await drainedNames(again.spool)).toEqual(['a1', 'a2'])
+  expect(await emptiedNames(again.spool)).toEqual(['a1', 'a2'])
   expect(again.errors).toEqual([])
 })
 
@@ -168,7 +168,7 @@ test('one that does not fit does not turn away those that came with it', async (
     ...Array<boolean>(5).fill(true),
   ])
   expect(spool.size).toBe(10)
-  expect(await drainedNames(spool)).toEqual([...events('a', 5), ...events('b', 5)].map(nameOf))
+  expect(await emptiedNames(spool)).toEqual([...events('a', 5), ...events('b', 5)].map(nameOf))
 })
 
 test('a file that is removed while it is written to takes no record any more', async () => {
@@ -177,7 +177,7 @@ test('a file that is removed while it is written to takes no record any more', a
   rmSync(segmentFiles(folder)[0] ?? '')
   await spool.append(events('b', 1))
   expect(segmentFiles(folder).length).toBe(1)
-  expect(await drainedNames(spool)).toEqual(['b1'])
+  expect(await emptiedNames(spool)).toEqual(['b1'])
 })
 
 test('new files are looked for after a power failure: folders are synced when files come and go', async () => {
@@ -197,7 +197,7 @@ test('new files are looked for after a power failure: folders are synced when fi
   expect(synced.length).toBe(home + 1)
   await spool.append(events('b', 1))
   expect(synced.length).toBe(home + 1)
-  await drainedNames(spool)
+  await emptiedNames(spool)
   expect(synced.length).toBe(home + 2)
   expect(synced.at(-1)).toContain('v1-')
 })
@@ -250,13 +250,13 @@ test('a folder that cannot be synced is told of; what was drained is drained, an
   const { spool, errors } = await spooling({ fs })
   await spool.append(events('e', 3))
   broken = true
-  expect(await drainedNames(spool)).toEqual(['e1', 'e2', 'e3'])
+  expect(await emptiedNames(spool)).toEqual(['e1', 'e2', 'e3'])
   expect(errors.map(({ code }) => code)).toEqual(['spool_unusable'])
   // Nor can a new file be made sure of.
   await expect(spool.append(events('f', 1))).rejects.toMatchObject({ code: 'spool_unusable' })
   broken = false
   await spool.append(events('g', 1))
-  expect(await drainedNames(spool)).toEqual(['g1'])
+  expect(await emptiedNames(spool)).toEqual(['g1'])
 })
 
 test('a file that cannot be opened now stops the drain, and is drained later', async () => {
@@ -270,10 +270,10 @@ test('a file that cannot be opened now stops the drain, and is drained later', a
     },
   })
   await spool.append(events('e', 3))
-  await expect(drainedNames(spool)).rejects.toThrow('EMFILE')
+  await expect(emptiedNames(spool)).rejects.toThrow('EMFILE')
   expect(spool.size).toBe(3)
   broken = false
-  expect(await drainedNames(spool)).toEqual(['e1', 'e2', 'e3'])
+  expect(await emptiedNames(spool)).toEqual(['e1', 'e2', 'e3'])
 })
 
 test('a read that fails for another reason than a bad page costs nothing', async () => {
@@ -288,9 +288,9 @@ test('a read that fails for another reason than a bad page costs nothing', async
   }))
   const { spool, errors } = await spooling({ fs })
   await spool.append(events('e', 3))
-  await expect(drainedNames(spool)).rejects.toThrow('ENOMEM')
-  await expect(drainedNames(spool)).rejects.toThrow('ENOMEM')
-  expect(await drainedNames(spool)).toEqual(['e1', 'e2', 'e3'])
+  await expect(emptiedNames(spool)).rejects.toThrow('ENOMEM')
+  await expect(emptiedNames(spool)).rejects.toThrow('ENOMEM')
+  expect(await emptiedNames(spool)).toEqual(['e1', 'e2', 'e3'])
   expect(errors).toEqual([])
 })
 
@@ -309,7 +309,7 @@ test('what is too large for any file is refused, and a file that takes no byte i
   const other = await spooling({ fs })
   await other.spool.append(events('b', 2))
   expect(segmentFiles(other.folder).length).toBe(1)
-  expect(await drainedNames(other.spool)).toEqual(['b1', 'b2'])
+  expect(await emptiedNames(other.spool)).toEqual(['b1', 'b2'])
 })
 
 test('more than one write can take at once goes into several, in the order of the appends', async () => {
@@ -317,7 +317,7 @@ test('more than one write can take at once goes into several, in the order of th
   const names = Array.from({ length: 12 }, (_, at) => `e${at}`)
   await Promise.all(names.map((name) => spool.append([event(name, Buffer.alloc(1_000_000))])))
   expect(faults.seen.filter((call) => call.startsWith('datasync')).length).toBe(3)
-  expect(await drainedNames(spool)).toEqual(names)
+  expect(await emptiedNames(spool)).toEqual(names)
 })
 
 test('a reserve that cannot be set aside anew is told of', async () => {
@@ -334,6 +334,6 @@ test('a reserve that cannot be set aside anew is told of', async () => {
   isFull = true
   isBroken = true
   await spool.append(events('e', 1))
-  expect(await drainedNames(spool)).toEqual(['e1'])
+  expect(await emptiedNames(spool)).toEqual(['e1'])
   expect(errors.map(({ code }) => code)).toEqual(['disk_full', 'spool_unusable'])
 })

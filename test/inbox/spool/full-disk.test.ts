@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../support/program.ts'
-import { crashed, drainedNames, largeEvent, segmentFiles, spooling, temporaryFolder } from './spooling.ts'
+import { crashed, emptiedNames, largeEvent, segmentFiles, spooling, temporaryFolder } from './spooling.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -79,11 +79,11 @@ onDisk(
     expect(spool.bytes).toBeGreaterThan(3.7 * MIB)
     expect(statfsSync(disk).bavail * statfsSync(disk).bsize).toBeLessThan(100 * KIB)
     const again = await spooling({ folder: await crashed(folder) })
-    expect(await drainedNames(again.spool)).toEqual(kept)
+    expect(await emptiedNames(again.spool)).toEqual(kept)
     expect(again.errors).toEqual([])
-    expect(await drainedNames(spool)).toEqual(kept)
+    expect(await emptiedNames(spool)).toEqual(kept)
     await spool.append(events.slice(0, 5))
-    expect(await drainedNames(spool)).toEqual(['e0', 'e1', 'e2', 'e3', 'e4'])
+    expect(await emptiedNames(spool)).toEqual(['e0', 'e1', 'e2', 'e3', 'e4'])
   },
 )
 
@@ -101,7 +101,7 @@ onDisk('tmpfs', 'others that fill the disk do not get the reserve', async (mount
     expect(() => writeFileSync(join(disk, 'more'), Buffer.alloc(4 * KIB))).toThrow('ENOSPC')
   }
   expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
-  expect(await drainedNames(spool)).toEqual(names)
+  expect(await emptiedNames(spool)).toEqual(names)
 })
 
 onDisk(
@@ -120,7 +120,7 @@ onDisk(
     await spool.close()
     const after = await spooling({ folder, reserveBytes: MIB })
     expect(after.errors.map(({ code }) => code)).toEqual(['disk_full'])
-    expect(await drainedNames(after.spool)).toEqual(['e'])
+    expect(await emptiedNames(after.spool)).toEqual(['e'])
     rmSync(filler)
   },
 )
@@ -134,7 +134,7 @@ onDisk('tmpfs', 'a short write on a full disk is cut off', async (mountDisk) => 
   await spool.append([largeEvent('c', 100 * KIB)])
   expect(segmentFiles(folder).length).toBe(1)
   const again = await spooling({ folder: await crashed(folder) })
-  expect(await drainedNames(again.spool)).toEqual(['a', 'c'])
+  expect(await emptiedNames(again.spool)).toEqual(['a', 'c'])
   expect(again.errors).toEqual([])
 })
 
@@ -164,7 +164,7 @@ onDisk('ext4', 'a restart on a disk without a single free block finds the reserv
   const names = Array.from({ length: 19 }, (_, at) => `e${at}`)
   for (const name of names) await spool.append([largeEvent(name, 100 * KIB)])
   expect(errors.map(({ code }) => code)).toEqual(['disk_full'])
-  expect(await drainedNames(spool)).toEqual(names)
+  expect(await emptiedNames(spool)).toEqual(names)
   await spool.close()
 })
 
@@ -181,6 +181,6 @@ test('a limit on the size of files ends a file, not the spool', async () => {
   expect(codes).toEqual(['spool_full'])
   expect(segmentFiles(folder).length).toBeGreaterThan(1)
   const { spool, errors } = await spooling({ folder })
-  expect(await drainedNames(spool)).toEqual(kept)
+  expect(await emptiedNames(spool)).toEqual(kept)
   expect(errors).toEqual([])
 })

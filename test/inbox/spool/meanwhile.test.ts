@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openSpools } from '../../../src/inbox/spool/spools.ts'
-import { drainedNames, event, events, faultyFs, nameOf, spooling, temporaryFolder } from './spooling.ts'
+import { emptiedNames, event, events, faultyFs, nameOf, spooling, temporaryFolder } from './spooling.ts'
 
 test('a drain waits for the append that is under way, and hands it over', async () => {
   let reachDisk = (): void => {}
@@ -16,7 +16,7 @@ test('a drain waits for the append that is under way, and hands it over', async 
   }))
   const { spool } = await spooling({ fs })
   const appended = spool.append(events('e', 3))
-  const drained = drainedNames(spool)
+  const drained = emptiedNames(spool)
   expect(spool.size).toBe(3)
   reachDisk()
   await appended

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { runProgram } from '../../support/program.ts'
 import { temporaryFolder } from './spooling.ts'
 
-const PROGRAM = join(import.meta.dirname, 'programs', 'drain-many.ts')
+const PROGRAM = join(import.meta.dirname, 'programs', 'empty-many.ts')
 const RECORDS = 200_000
 
 test('200,000 records are written, counted and drained in bounded memory', { timeout: 120_000 }, async () => {

@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import {
   crashed,
-  drainAll,
-  drainedNames,
+  emptyAll,
+  emptiedNames,
   events,
   filesIn,
   nameOf,
@@ -72,7 +72,7 @@ test('kill -9 twenty times in the middle of appends: what was acknowledged is th
   }
   const { spool, errors } = await spooling({ folder })
   const { size } = spool
-  const taken = await drainAll(spool)
+  const taken = await emptyAll(spool)
   const names = taken.map(nameOf)
   const there = new Set(names)
   console.log(`20 kills: ${acknowledged.length} acknowledged, ${names.length} drained`)
@@ -107,10 +107,10 @@ test('two processes on one folder do not meet, and a stopped one is not taken fo
   await first.spool.append(events('ours', 10))
   const second = await spooling({ folder })
   expect(second.spool.size).toBe(0)
-  expect(await drainedNames(first.spool)).toEqual(events('ours', 10).map(nameOf))
+  expect(await emptiedNames(first.spool)).toEqual(events('ours', 10).map(nameOf))
   await other.kill()
   const third = await spooling({ folder })
-  expect(new Set(await drainedNames(third.spool))).toEqual(new Set(other.acknowledged))
+  expect(new Set(await emptiedNames(third.spool))).toEqual(new Set(other.acknowledged))
 })
 
 test('what a dead process left goes to one of several that open at once, whole', async () => {
@@ -121,7 +121,7 @@ test('what a dead process left goes to one of several that open at once, whole',
   const opened = await Promise.all(Array.from({ length: 5 }, () => spooling({ folder })))
   const sizes = opened.map(({ spool }) => spool.size).toSorted((a, b) => b - a)
   expect(sizes).toEqual([dead.acknowledged.length, 0, 0, 0, 0])
-  const drained = await Promise.all(opened.map(({ spool }) => drainedNames(spool)))
+  const drained = await Promise.all(opened.map(({ spool }) => emptiedNames(spool)))
   expect(new Set(drained.flat())).toEqual(new Set(dead.acknowledged))
   expect(opened.flatMap(({ errors }) => errors)).toEqual([])
 })
@@ -136,7 +136,7 @@ test('a process that ended while it adopted another leaves all of it, in its ord
   for (const path of segmentFiles(copy).slice(0, 2)) renameSync(path, join(adopter, basename(path)))
   renameSync(join(copy, home), join(adopter, home))
   const again = await spooling({ folder: copy })
-  expect(await drainedNames(again.spool)).toEqual(events('e', 4).map(nameOf))
+  expect(await emptiedNames(again.spool)).toEqual(events('e', 4).map(nameOf))
   expect(again.errors).toEqual([])
   expect(readdirSync(copy).length).toBe(1)
 })
@@ -154,7 +154,7 @@ test('what cannot be adopted is told of and stays', async () => {
   expect(again.errors.map(({ code }) => code)).toEqual(['spool_unusable'])
   expect(again.spool.size).toBe(0)
   await again.spool.append(events('f', 1))
-  expect(await drainedNames(again.spool)).toEqual(['f1'])
+  expect(await emptiedNames(again.spool)).toEqual(['f1'])
   expect(filesIn(copy).some((kept) => kept.includes(home) && kept.endsWith('.kept'))).toBe(true)
 })
 
@@ -173,7 +173,7 @@ test('what somebody put beside our files lies no deeper after any number of star
   }
   expect(filesIn(folder).filter((path) => path.endsWith('notes.txt'))).toEqual([join(folder, home, 'notes.txt')])
   const last = await spooling({ folder })
-  expect(await drainedNames(last.spool)).toEqual(['e1', 's0-1', 's1-1', 's2-1', 's3-1', 's4-1'])
+  expect(await emptiedNames(last.spool)).toEqual(['e1', 's0-1', 's1-1', 's2-1', 's3-1', 's4-1'])
 })
 
 test('a folder whose path is too long for a socket works on Linux', async () => {
@@ -186,5 +186,5 @@ test('a folder whose path is too long for a socket works on Linux', async () => 
   expect(alive.spool.size).toBe(0)
   await child.kill()
   const { spool } = await spooling({ folder })
-  expect((await drainedNames(spool)).length).toBe(child.acknowledged.length)
+  expect((await emptiedNames(spool)).length).toBe(child.acknowledged.length)
 })

@@ -2,7 +2,7 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { crashed, drainAll, event, nameOf, segmentFiles, spooling } from './spooling.ts'
+import { crashed, emptyAll, event, nameOf, segmentFiles, spooling } from './spooling.ts'
 
 type Step =
   | { readonly kind: 'append'; readonly sizes: readonly number[] }
@@ -90,14 +90,14 @@ async function play(sequence: readonly Step[], segmentBytes: number): Promise<vo
     else if (step.kind === 'appendTogether')
       await Promise.all(step.sizes.map((length) => spool.append([makeEvent(length)])))
     else if (step.kind === 'drain') {
-      take((await drainAll(spool)).map((one) => ({ name: nameOf(one), raw: one.raw })))
+      take((await emptyAll(spool)).map((one) => ({ name: nameOf(one), raw: one.raw })))
       expect(spool.size).toBe(0)
       expect(segmentFiles(folder)).toEqual([])
       before = appended.length
     } else if (step.kind === 'drainInPart') {
       let batches = 0
       await spool
-        .drain(async (batch) => {
+        .empty(async (batch) => {
           if (batches === step.batches) throw new Error('away')
           batches += 1
           take(batch.map((one) => ({ name: nameOf(one), raw: one.raw })))
@@ -127,7 +127,7 @@ async function play(sequence: readonly Step[], segmentBytes: number): Promise<vo
       }
     }
   }
-  take((await drainAll(open.spool)).map((one) => ({ name: nameOf(one), raw: one.raw })))
+  take((await emptyAll(open.spool)).map((one) => ({ name: nameOf(one), raw: one.raw })))
   reports.push(...open.errors.map(({ code }) => code))
   expect(new Set(reports).size).toBeLessThanOrEqual(1)
   if (damages === 0) expect(reports).toEqual([])

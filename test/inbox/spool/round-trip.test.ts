@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import {
-  drainAll,
-  drainedNames,
+  emptyAll,
+  emptiedNames,
   event,
   events,
   filesIn,
@@ -30,7 +30,7 @@ test('what comes out is what went in, whatever bytes and characters it has', asy
   for (const one of odd) await spool.append([one])
   await spool.append(odd)
   expect(spool.size).toBe(14)
-  const taken = await drainAll(spool)
+  const taken = await emptyAll(spool)
   expect(taken.map(asText)).toEqual([...odd, ...odd].map(asText))
   expect(spool.size).toBe(0)
   expect(spool.bytes).toBe(0)
@@ -41,7 +41,7 @@ test('appends at the same time keep the order of the calls', async () => {
   const { spool } = await spooling()
   const sent = events('e', 500)
   await Promise.all(sent.map((one) => spool.append([one])))
-  expect(await drainedNames(spool)).toEqual(sent.map(nameOf))
+  expect(await emptiedNames(spool)).toEqual(sent.map(nameOf))
 })
 
 test('a record counts from the moment of its append, so that nothing overtakes it', async () => {
@@ -65,7 +65,7 @@ test('a restart keeps the order and the count, over several restarts and files',
   expect(third.spool.size).toBe(40)
   await third.spool.append(events('c', 1))
   const names = [...events('a', 20), ...events('b', 20), ...events('c', 1)].map(nameOf)
-  expect(await drainedNames(third.spool)).toEqual(names)
+  expect(await emptiedNames(third.spool)).toEqual(names)
   expect(third.errors).toEqual([])
   expect(segmentFiles(folder)).toEqual([])
 })
@@ -76,7 +76,7 @@ test('files are removed as soon as they are drained', async () => {
   const most = segmentFiles(folder).length
   expect(most).toBeGreaterThan(5)
   const left: number[] = []
-  await spool.drain(async () => void left.push(segmentFiles(folder).length))
+  await spool.empty(async () => void left.push(segmentFiles(folder).length))
   expect(left.at(0)).toBe(most)
   expect(left.at(-1)).toBe(1)
 })
@@ -87,14 +87,14 @@ test('a batch that is not taken stays, and all behind it', async () => {
   await spool.append(sent)
   const taken: NewEvent[] = []
   const away = new Error('The store is away.')
-  const drained = spool.drain(async (batch) => {
+  const drained = spool.empty(async (batch) => {
     if (taken.length > 0) throw away
     taken.push(...batch)
   })
   await expect(drained).rejects.toBe(away)
   expect(taken.length).toBeLessThan(1_000)
   expect(spool.size).toBe(1_000 - taken.length)
-  const rest = await drainedNames(spool)
+  const rest = await emptiedNames(spool)
   expect([...taken.map(nameOf), ...rest]).toEqual(sent.map(nameOf))
   expect(segmentFiles(folder)).toEqual([])
 })
@@ -104,14 +104,14 @@ test('after a restart in the middle of a drain nothing is missing, and what come
   const sent = events('e', 1_000)
   for (const one of sent) await first.spool.append([one])
   let batches = 0
-  const drained = first.spool.drain(async () => {
+  const drained = first.spool.empty(async () => {
     batches += 1
     if (batches === 5) throw new Error('The store is away.')
   })
   await expect(drained).rejects.toThrow('away')
   await first.spool.close()
   const second = await spooling({ folder: first.folder })
-  const names = await drainedNames(second.spool)
+  const names = await emptiedNames(second.spool)
   expect(names.length).toBeGreaterThan(1_000 - 5 * 256)
   expect(names).toEqual(sent.slice(-names.length).map(nameOf))
 })
@@ -121,7 +121,7 @@ test('what is appended during a drain is drained too', async () => {
   await spool.append(events('a', 10))
   const names: string[] = []
   const appends: Promise<void>[] = []
-  await spool.drain(async (batch) => {
+  await spool.empty(async (batch) => {
     names.push(...batch.map(nameOf))
     // One that is on the disk when the batch is done, one that is not.
     if (appends.length < 20) {
@@ -135,13 +135,13 @@ test('what is appended during a drain is drained too', async () => {
   expect(names).toEqual([...events('a', 10).map(nameOf), ...Array.from({ length: 20 }, (_, at) => `during ${at}`)])
 })
 
-test('one drain at a time', async () => {
+test('one emptying at a time', async () => {
   const { spool } = await spooling()
   await spool.append(events('e', 1))
-  const first = spool.drain(async () => {})
-  await expect(spool.drain(async () => {})).rejects.toThrow('drained already')
+  const first = spool.empty(async () => {})
+  await expect(spool.empty(async () => {})).rejects.toThrow('emptied already')
   await first
-  await spool.drain(async () => {})
+  await spool.empty(async () => {})
 })
 
 test('it takes no more than it may, and says so', async () => {
@@ -151,7 +151,7 @@ test('it takes no more than it may, and says so', async () => {
   const both = [spool.append([largeEvent('c', 2 * KIB)]), spool.append([largeEvent('d', 2 * KIB)])]
   expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
   expect(spool.size).toBe(2)
-  expect(await drainedNames(spool)).toEqual(['a', 'c'])
+  expect(await emptiedNames(spool)).toEqual(['a', 'c'])
   await spool.append([largeEvent('e', 6 * KIB)])
 })
 
@@ -161,9 +161,9 @@ test('closed, it takes nothing and hands nothing over, and what was being writte
   await spool.close()
   await appended
   await expect(spool.append(events('f', 1))).rejects.toMatchObject({ code: 'receiver_closed' })
-  await expect(spool.drain(async () => {})).rejects.toMatchObject({ code: 'receiver_closed' })
+  await expect(spool.empty(async () => {})).rejects.toMatchObject({ code: 'receiver_closed' })
   const again = await spooling({ folder })
-  expect((await drainedNames(again.spool)).length).toBe(10)
+  expect((await emptiedNames(again.spool)).length).toBe(10)
 })
 
 test('files and folders are for nobody else', async () => {

@@ -52,14 +52,14 @@ export function nameOf({ record }: NewEvent): string {
   return record.report?.status ?? ''
 }
 
-export async function drainAll(spool: Spool): Promise<readonly NewEvent[]> {
+export async function emptyAll(spool: Spool): Promise<readonly NewEvent[]> {
   const taken: NewEvent[] = []
-  await spool.drain(async (batch) => void taken.push(...batch))
+  await spool.empty(async (batch) => void taken.push(...batch))
   return taken
 }
 
-export async function drainedNames(spool: Spool): Promise<readonly string[]> {
-  return (await drainAll(spool)).map(nameOf)
+export async function emptiedNames(spool: Spool): Promise<readonly string[]> {
+  return (await emptyAll(spool)).map(nameOf)
 }
 
 /** The segments of all processes, in their order. */

@@ -59,9 +59,9 @@ async function use(spool: Spool): Promise<void> {
   await append(spool, 100)
   await append(spool, 3_000, 2)
   await Promise.all([100, 9_000, 30_000, 10].map((bytes) => append(spool, bytes)))
-  await tried('drain', () => spool.drain(takeInto(1)))
+  await tried('drain', () => spool.empty(takeInto(1)))
   await append(spool, 500)
-  await tried('drain', () => spool.drain(takeInto(Infinity)))
+  await tried('drain', () => spool.empty(takeInto(Infinity)))
   for (let appended = 0; appended < 3; appended += 1) await append(spool, 15_000)
 }
 

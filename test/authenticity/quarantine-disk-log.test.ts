@@ -1,4 +1,4 @@
-/** The quarantine's journal by itself: disks that fail, hang or are slow, deaths at any moment, and how large it grows. */
+/** The quarantine's log on the disk by itself: disks that fail, hang or are slow, deaths at any moment, and how large it grows. */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import type { MessagingWebhooksError, QuarantineClass } from 'messaging-webhooks'
 import { QUARANTINE_CLASSES } from '../../src/authenticity/quarantine/request.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createJournal } from '../../src/authenticity/quarantine/journal/journal.ts'
+import { createDiskLog } from '../../src/authenticity/quarantine/disk-log/disk-log.ts'
 import { memoryKeeper } from '../../src/authenticity/quarantine/keeper.ts'
 import type { ExactCallback, Standing } from '../../src/authenticity/quarantine/request.ts'
 import type { FileSystem, OpenedFile } from '../../src/process-folder/files.ts'
@@ -32,7 +32,7 @@ function faultyFs(replace: (file: OpenedFile) => Partial<OpenedFile>): FileSyste
     ...nodeFs,
     async open(path, flags, mode) {
       const file = await nodeFs.open(path, flags, mode)
-      // A journal that waits for a disk to come back closes nothing.
+      // A log that waits for a disk to come back closes nothing.
       ending.push(() => file.close())
       if (!path.endsWith('.requests')) return file
       const plain: OpenedFile = {
@@ -52,23 +52,23 @@ function faultyFs(replace: (file: OpenedFile) => Partial<OpenedFile>): FileSyste
 async function keeping(folder: string, { fs = nodeFs, maxBytes = 16 * MIB } = {}) {
   const clock = fakeClock()
   const errors: MessagingWebhooksError[] = []
-  const journal = createJournal({ fs, clock, folder, report: (error) => void errors.push(error) })
-  const keeper = memoryKeeper({ maxBytes, maxAgeMs: HOUR_MS }, journal.changes)
-  const opened = journal.open((remembered) => keeper.restore(remembered, clock.now()))
+  const diskLog = createDiskLog({ fs, clock, folder, report: (error) => void errors.push(error) })
+  const keeper = memoryKeeper({ maxBytes, maxAgeMs: HOUR_MS }, diskLog.changes)
+  const opened = diskLog.open((remembered) => keeper.restore(remembered, clock.now()))
   await opened
   onTestFinished(async () => {
-    const closed = journal.close(0)
+    const closed = diskLog.close(0)
     await clock.advance(1)
     await closed
   })
   return {
     clock,
     errors,
-    journal,
+    diskLog,
     keeper,
     keep: (text: string, name: QuarantineClass = 'looksLikeOurs', bytes = 0) =>
       keeper.keep(arrived(text, bytes), standing(name)),
-    written: () => until(() => expect(journal.unwritten()).toEqual([])),
+    written: () => until(() => expect(diskLog.unwritten()).toEqual([])),
     texts: () => keeper.all().map(({ callback }) => callback.captured.bytes.toString().trim()),
   }
 }
@@ -118,7 +118,7 @@ test('a disk that is full for a while takes a part, and later all; nothing is th
       throw Object.assign(new Error('full'), { code: 'ENOSPC' })
     },
   }))
-  const { keep, written, journal, errors, clock, texts } = await keeping(folder, { fs })
+  const { keep, written, diskLog, errors, clock, texts } = await keeping(folder, { fs })
   keep('before')
   await written()
   isFull = true
@@ -126,13 +126,13 @@ test('a disk that is full for a while takes a part, and later all; nothing is th
   await until(() => expect(errors).toMatchObject([{ code: 'quarantine_unwritten' }]))
   for (let second = 0; second < 10; second += 1) await clock.advance(1_000)
   expect(errors).toHaveLength(1)
-  expect(journal.unwritten()).toHaveLength(10)
+  expect(diskLog.unwritten()).toHaveLength(10)
   expect((await keeping(killed(folder))).texts()).toContain('before')
   isFull = false
   keep('after')
   await until(async () => {
     await clock.advance(60_000)
-    expect(journal.unwritten()).toEqual([])
+    expect(diskLog.unwritten()).toEqual([])
   })
   const next = await keeping(killed(folder))
   expect(next.texts()).toEqual(texts())
@@ -175,22 +175,22 @@ test('a disk that takes no more, cuts nothing back and blots nothing out costs w
 test('a disk that hangs holds nothing up, not even the end', async () => {
   const folder = emptyFolder()
   const fs = faultyFs(() => ({ write: () => new Promise(() => {}) }))
-  const { keep, clock, journal, texts } = await keeping(folder, { fs })
+  const { keep, clock, diskLog, texts } = await keeping(folder, { fs })
   for (let nth = 0; nth < 100; nth += 1) expect(keep(`${nth}`)).toBe('kept')
   await until(() => expect(filesIn(folder)).toHaveLength(1))
   expect(texts()).toHaveLength(100)
-  const closed = journal.close(3_000)
+  const closed = diskLog.close(3_000)
   await clock.advance(3_000)
   await closed
-  expect(journal.unwritten()).toHaveLength(100)
+  expect(diskLog.unwritten()).toHaveLength(100)
 })
 
 test('no more than 8 MiB a second is written, and the best first', async () => {
   const folder = emptyFolder()
-  const { keep, clock, journal } = await keeping(folder, { maxBytes: 64 * MIB })
+  const { keep, clock, diskLog } = await keeping(folder, { maxBytes: 64 * MIB })
   for (let nth = 0; nth < 200; nth += 1) keep(`ours ${nth}`, 'looksLikeOurs', 100_000)
   for (let nth = 0; nth < 50; nth += 1) keep(`stale ${nth}`, 'provedButStale', 100_000)
-  const unwritten = (name: QuarantineClass): number => journal.unwritten().filter((each) => each.class === name).length
+  const unwritten = (name: QuarantineClass): number => diskLog.unwritten().filter((each) => each.class === name).length
   await until(() => expect(bytesIn(folder)).toBeGreaterThan(8 * MIB))
   await clock.advance(0)
   expect(bytesIn(folder)).toBeLessThan(9 * MIB)
@@ -198,7 +198,7 @@ test('no more than 8 MiB a second is written, and the best first', async () => {
   expect(unwritten('looksLikeOurs')).toBeGreaterThan(150)
   await until(async () => {
     await clock.advance(1_000)
-    expect(journal.unwritten()).toEqual([])
+    expect(diskLog.unwritten()).toEqual([])
   })
 })
 
@@ -297,7 +297,7 @@ test('whatever happens, the next process has what the last one had', { timeout: 
           else now.keeper.reclass(request, standing(each.name))
         } else {
           const before = shown(now)
-          if (each.do === 'restart') await now.journal.close(1_000)
+          if (each.do === 'restart') await now.diskLog.close(1_000)
           else {
             await now.written()
             folder = killed(folder)
@@ -309,7 +309,7 @@ test('whatever happens, the next process has what the last one had', { timeout: 
           else expect(shown(now).map(({ id }) => id)).toEqual(expect.arrayContaining(before.map(({ id }) => id)))
         }
       }
-      await now.journal.close(1_000)
+      await now.diskLog.close(1_000)
     }),
     { numRuns: 40 },
   )

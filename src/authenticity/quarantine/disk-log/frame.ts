@@ -1,4 +1,4 @@
-/** A kept request as a record of the journal: see process-folder/frame.ts. Its bytes are the body as it came. */
+/** A kept request as a record of the disk log: see process-folder/frame.ts. Its bytes are the body as it came. */
 import { decode, encode, readFrameHeader, type FrameHeader } from '../../../process-folder/frame.ts'
 import type { KeptRequest } from '../request.ts'
 

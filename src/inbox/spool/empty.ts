@@ -6,16 +6,16 @@ import { readBatch } from './scan.ts'
 import type { Segment } from './segment.ts'
 import { windowOver } from './window.ts'
 
-interface DrainOptions {
+interface EmptyOptions {
   readonly fs: FileSystem
   readonly take: (events: readonly NewEvent[]) => Promise<void>
   readonly report: (error: MessagingWebhooksError) => void
-  /** Throws where the draining is to stop. */
+  /** Throws where the emptying is to stop. */
   readonly checkOpen: () => void
 }
 
 /** Hands over, batch by batch, what the segment holds now. Where `take` rejects, its batch and what follows stays. */
-export async function drainSegment(segment: Segment, options: DrainOptions): Promise<void> {
+export async function emptySegment(segment: Segment, options: EmptyOptions): Promise<void> {
   const { fs, report } = options
   let file: OpenedFile
   try {
@@ -29,13 +29,13 @@ export async function drainSegment(segment: Segment, options: DrainOptions): Pro
     return
   }
   try {
-    await drainFile(file, segment, options)
+    await emptyFile(file, segment, options)
   } finally {
     await file.close()
   }
 }
 
-async function drainFile(file: OpenedFile, segment: Segment, { take, report, checkOpen }: DrainOptions): Promise<void> {
+async function emptyFile(file: OpenedFile, segment: Segment, { take, report, checkOpen }: EmptyOptions): Promise<void> {
   const { end, salt } = segment
   const window = windowOver(file, end, () => (segment.unreadable = true))
   segment.unreadable = segment.unreadable && segment.read > 0

@@ -5,7 +5,7 @@ import { makeHome, type Home } from '../../../process-folder/home.ts'
 import { adoptLeft, findDead } from './left.ts'
 import { openRequestsFile, type RequestsFile } from './requests-file.ts'
 
-interface JournalFolder {
+interface LogFolder {
   /** The files that dead processes left, the oldest first. */
   adopt(): Promise<readonly RequestsFile[]>
   create(): Promise<RequestsFile>
@@ -13,7 +13,7 @@ interface JournalFolder {
   leave(): Promise<void>
 }
 
-export function journalFolder(fs: FileSystem, parent: string, failed: (error: unknown) => void): JournalFolder {
+export function logFolder(fs: FileSystem, parent: string, failed: (error: unknown) => void): LogFolder {
   let home: Home | undefined
   let lastNumber = 0
 

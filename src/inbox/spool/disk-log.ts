@@ -5,7 +5,7 @@ import { isFull, syncFolder, systemCode, type FileSystem } from '../../process-f
 import type { Reserve } from './reserve.ts'
 import { createSegment, overwriteSegment, segmentName, type Segment, type SegmentWriter } from './segment.ts'
 
-export interface Journal {
+export interface DiskLog {
   /** The oldest segment. */
   readonly first: Segment | undefined
   /** Records that are held. */
@@ -19,7 +19,7 @@ export interface Journal {
   close(): Promise<void>
 }
 
-export function createJournal(options: {
+export function createDiskLog(options: {
   readonly fs: FileSystem
   readonly folder: string
   readonly reserve: Reserve
@@ -31,7 +31,7 @@ export function createJournal(options: {
   /** A file that is as long is not appended to. */
   readonly segmentBytes: number
   readonly report: (error: MessagingWebhooksError) => void
-}): Journal {
+}): DiskLog {
   const { fs, folder, reserve, salt, segmentBytes, report } = options
   const segments = [...options.segments]
   let { lastNumber } = options

@@ -14,20 +14,20 @@ import type { KeeperChanges } from '../changes.ts'
 import type { KeptRequest } from '../request.ts'
 import { createBudget } from './budget.ts'
 import { encodeFrame, type Remembered } from './frame.ts'
-import { journalFolder } from './journal-folder.ts'
+import { logFolder } from './log-folder.ts'
 import type { RequestsFile } from './requests-file.ts'
 import { loadLeft } from './load.ts'
 import { createPump } from './pump.ts'
 import { createUnwritten } from './unwritten.ts'
 
-interface JournalOptions {
+interface DiskLogOptions {
   readonly fs: FileSystem
   readonly clock: Clock
   readonly folder: string
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-interface Journal {
+interface DiskLog {
   readonly changes: KeeperChanges
   /** Loads what dead processes left; `restore` says what is kept of it. Never rejects; later calls wait for the first. */
   open(restore: (remembered: Remembered) => KeptRequest | undefined): Promise<void>
@@ -51,8 +51,8 @@ const BYTES_A_SECOND = 8 * 1024 * 1024
 /** A file this small is not worth moving. */
 const SMALL_BYTES = 64 * 1024
 
-export function createJournal({ fs, clock, folder, report }: JournalOptions): Journal {
-  const ownFolder = journalFolder(fs, folder, failed)
+export function createDiskLog({ fs, clock, folder, report }: DiskLogOptions): DiskLog {
+  const ownFolder = logFolder(fs, folder, failed)
   const pump = createPump({ clock, ready: () => opened, step, failed })
   const budget = createBudget(clock, BYTES_A_SECOND)
   const files = new Set<RequestsFile>()

@@ -16,7 +16,7 @@ function memorySpool(held: NewEvent[] = []) {
       if (spool.fails) throw new Error('no room')
       held.push(...events)
     },
-    async drain(take: (events: readonly NewEvent[]) => Promise<void>) {
+    async empty(take: (events: readonly NewEvent[]) => Promise<void>) {
       await take(held)
       held.length = 0
     },
@@ -33,7 +33,7 @@ function outageOver(held: NewEvent[]) {
     clock,
     spool,
     waitMs: 1_000,
-    async drainInto() {
+    async takeFromSpool() {
       state.looks += 1
       if (state.away) throw new Error('away')
     },
