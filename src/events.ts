@@ -16,6 +16,7 @@
  * Names and types only; no logic.
  */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { ChatAppReportPayload, SmsReportPayload } from './report-payloads.ts'
 
 /** The callback types of the contract, as `receiver.middleware(kind)` takes them. Contract, "Events". */
 export const CALLBACK_KINDS = ['status', 'received', 'payment', 'subscription'] as const
@@ -160,8 +161,8 @@ export interface CommonFields {
   readonly oddities?: readonly Oddity[]
 }
 
-/** What every report has beside the common fields. Contract, "SMS delivery callback", "Chat-app delivery callback". */
-export interface ReportFields extends CommonFields {
+/** What the reports of both shapes have beside the common fields. */
+interface FieldsOfBothShapes extends CommonFields {
   /** The id that the send response gave. */
   readonly messageId: string
   /** The channel as the callback names it: `sms`, the chat-app's name, ... */
@@ -175,24 +176,32 @@ export interface ReportFields extends CommonFields {
   readonly statusCode?: StatusCode
 }
 
-export interface QueuedEvent extends ReportFields {
+/** A report with its fields at the top of the body. Contract, "SMS delivery callback". */
+export interface SmsReportFields extends FieldsOfBothShapes {
+  readonly shape: 'sms'
+  /** The parsed body without its authKey, as sent; an empty object where the kept bytes were damaged. */
+  readonly payload: SmsReportPayload
+}
+
+/** A report in the one object `statuses`. Contract, "Chat-app delivery callback". */
+export interface ChatAppReportFields extends FieldsOfBothShapes {
+  readonly shape: 'chat-app'
+  /** The parsed body without its authKey, as sent; an empty object where the kept bytes were damaged. */
+  readonly payload: ChatAppReportPayload
+}
+
+/** What every report has beside the common fields; `shape` tells the type of `payload`. */
+export type ReportFields = SmsReportFields | ChatAppReportFields
+
+export type QueuedEvent = ReportFields & {
   readonly type: 'message.queued'
   /** True for code 14: delivery is planned for later. */
   readonly scheduled: boolean
 }
-export interface SentEvent extends ReportFields {
-  readonly type: 'message.sent'
-}
-export interface DeliveredEvent extends ReportFields {
-  readonly type: 'message.delivered'
-}
-export interface ReadEvent extends ReportFields {
-  readonly type: 'message.read'
-}
-export interface FailedEvent extends ReportFields {
-  readonly type: 'message.failed'
-  readonly failure: Failure
-}
+export type SentEvent = ReportFields & { readonly type: 'message.sent' }
+export type DeliveredEvent = ReportFields & { readonly type: 'message.delivered' }
+export type ReadEvent = ReportFields & { readonly type: 'message.read' }
+export type FailedEvent = ReportFields & { readonly type: 'message.failed'; readonly failure: Failure }
 export type ReportEvent = QueuedEvent | SentEvent | DeliveredEvent | ReadEvent | FailedEvent
 
 /** A report older than one already handed over, with `ordering.late: 'separate'`. */

@@ -72,6 +72,7 @@ export {
   SUBSCRIPTION_WORDS,
   type CallbackKind,
   type Carrier,
+  type ChatAppReportFields,
   type CommonFields,
   type DataEvent,
   type DeliveredEvent,
@@ -94,6 +95,7 @@ export {
   type ReportType,
   type Schemas,
   type SentEvent,
+  type SmsReportFields,
   type StatusCode,
   type SubscriptionWord,
   type TimestampSource,
@@ -101,6 +103,13 @@ export {
   type UnrecognizedEvent,
   type WebhookEvent,
 } from './events.ts'
+export {
+  REPORT_SHAPES,
+  type ChatAppReportPayload,
+  type ChatAppStatuses,
+  type ReportShape,
+  type SmsReportPayload,
+} from './report-payloads.ts'
 export { carrierAStatus, CARRIER_A_CODES, type CarrierAStatus } from './statuses/carrier-a.ts'
 export { CONCEPTS, CROSS_CHANNEL_MAP, type Concept, type CrossChannelRow } from './statuses/cross-channel.ts'
 export { normaliseStatus, type NormalisedStatus, type StatusInput } from './statuses/normalise.ts'

@@ -87,7 +87,5 @@ function orderOf({ id, order, record }: StoredEvent): string {
   if (order !== undefined) return order
   if (record?.report === undefined) return NO_ORDER
   const { timestamp, timestampSource, report } = record
-  // An SMS report has a time of its own, and a chat-app report has none.
-  const shape = timestampSource === 'payload' ? 'sms' : 'chat-app'
-  return orderKey({ shape, stage: stageOf(report.type, report.failure), timestamp, timestampSource, id })
+  return orderKey({ shape: report.shape, stage: stageOf(report.type, report.failure), timestamp, timestampSource, id })
 }

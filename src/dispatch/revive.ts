@@ -5,6 +5,7 @@ import {
   SUBSCRIPTION_WORDS,
   type CommonFields,
   type EventType,
+  type Failure,
   type Problem,
   type ReportEvent,
   type ReportFields,
@@ -50,7 +51,7 @@ export function revive(kept: Kept, options: ReviveOptions): Awaitable<WebhookEve
   if (record.report !== undefined) {
     const report = reportEvent(kept, payload, record.report)
     if (!kept.late || options.late === 'inline') return report
-    return withRaw({ ...commonFields('late', kept, payload), messageId: report.messageId, report }, kept.raw)
+    return withRaw({ ...commonFields('late', kept, report.payload), messageId: report.messageId, report }, kept.raw)
   }
   if (record.problem !== undefined || record.kind === undefined || record.kind === 'status' || !isRecord(payload))
     return unrecognized(kept, payload, record.problem ?? (payload === undefined ? 'not_json' : 'unknown_shape'))
@@ -161,34 +162,28 @@ function commonFields<T extends string>(type: T, { id, record }: Kept, payload: 
 }
 
 function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent {
-  const { raw } = kept
+  const fields = reportFields(kept, payload, report)
   const { type, scheduled, failure } = report
-  switch (type) {
-    case 'message.queued':
-      return withRaw({ ...reportFields(type, kept, payload, report), scheduled: scheduled ?? false }, raw)
-    case 'message.failed':
-      return withRaw(
-        {
-          ...reportFields(type, kept, payload, report),
-          // What is kept is not theirs to change.
-          failure:
-            failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure },
-        },
-        raw,
-      )
-    default:
-      return withRaw(reportFields(type, kept, payload, report), raw)
-  }
+  if (type === 'message.queued') fields.scheduled = scheduled ?? false
+  if (type === 'message.failed')
+    // What is kept is not theirs to change.
+    fields.failure =
+      failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
+  // Each type has its own fields by now; what `shape` says of the payload is the sender's word, as its type says.
+  return withRaw(fields, kept.raw) as ReportEvent
 }
 
-function reportFields<T extends ReportType>(
-  type: T,
+type UncheckedReport = Common<ReportType> &
+  Omit<ReportFields, 'raw' | 'payload'> & { readonly scheduled?: boolean; readonly failure?: Failure }
+
+function reportFields(
   kept: Kept,
   payload: unknown,
-  { messageId, channel, network, carrier, recipient, status, statusCode }: Report,
-): Common<T> & Omit<ReportFields, 'raw'> {
-  const fields: InTheMaking<Common<T> & Omit<ReportFields, 'raw'>> = {
-    ...commonFields(type, kept, payload),
+  { type, shape, messageId, channel, network, carrier, recipient, status, statusCode }: Report,
+): InTheMaking<UncheckedReport> {
+  const fields: InTheMaking<UncheckedReport> = {
+    ...commonFields(type, kept, isRecord(payload) ? payload : {}),
+    shape,
     messageId,
     channel,
     status,

@@ -167,9 +167,10 @@ function recordOf(callback: ProvenCallback, time: EventTime, odd: readonly Oddit
 }
 
 function reportOf(payload: ReportPayload, normalised: NormalisedStatus): Report {
-  const { messageId, channel, network, recipient, status } = payload
+  const { shape, messageId, channel, network, recipient, status } = payload
   return {
     ...normalised,
+    shape,
     messageId,
     channel,
     ...(network === undefined ? undefined : { network }),

@@ -14,10 +14,12 @@ import {
   type StatusCode,
   type TimestampSource,
 } from '../events.ts'
+import { REPORT_SHAPES, type ReportShape } from '../report-payloads.ts'
 
 /** A delivery report in the one vocabulary. */
 export interface Report {
   readonly type: ReportType
+  readonly shape: ReportShape
   readonly messageId: string
   readonly channel: string
   readonly network?: string
@@ -114,9 +116,10 @@ export function isEventRecord(value: unknown): value is EventRecord {
 
 function isReport(value: unknown): value is Report {
   if (!isObject(value)) return false
-  const { type, messageId, channel, network, carrier, recipient, status, statusCode, scheduled, failure } = value
+  const { type, shape, messageId, channel, network, carrier, recipient, status, statusCode, scheduled, failure } = value
   return (
     isOneOf(REPORT_TYPES, type) &&
+    isOneOf(REPORT_SHAPES, shape) &&
     typeof messageId === 'string' &&
     typeof channel === 'string' &&
     isTextOrNone(network) &&
