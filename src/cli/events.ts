@@ -142,9 +142,11 @@ async function printState(
   }
   const { bold } = terminal.colours
   if (latest !== undefined) {
-    const { type, status, occurredAt, failure } = latest
-    const what = failure && `${failure.kind}, ${failure.resend ? 'send again' : 'do not send again'}`
-    const words = [type, shown(status), ...(what === undefined ? [] : [what]), `at ${occurredAt.toISOString()}`]
+    const { type, status, occurredAt } = latest
+    const words = [type, shown(status)]
+    if (latest.type === 'message.failed')
+      words.push(`${latest.failure.kind}, ${latest.failure.resend ? 'send again' : 'do not send again'}`)
+    words.push(`at ${occurredAt.toISOString()}`)
     terminal.print(`${bold('latest')}  ${words.join('  ')}`)
   }
   terminal.print(bold('reports, in their order'))

@@ -15,7 +15,7 @@ import {
   type UnrecognizedEvent,
   type WebhookEvent,
 } from '../events.ts'
-import type { EventRecord, Report } from '../inbox/record.ts'
+import { failureOf, type EventRecord, type Report } from '../inbox/record.ts'
 import type { Awaitable } from '../inbox/store.ts'
 import { readSubscription, type ReadSubscription } from '../payloads/subscription.ts'
 import { isPromiseLike, letReject } from '../promises.ts'
@@ -163,12 +163,8 @@ function commonFields<T extends string>(type: T, { id, record }: Kept, payload: 
 
 function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent {
   const fields = reportFields(kept, payload, report)
-  const { type, scheduled, failure } = report
-  if (type === 'message.queued') fields.scheduled = scheduled ?? false
-  if (type === 'message.failed')
-    // What is kept is not theirs to change.
-    fields.failure =
-      failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
+  if (report.type === 'message.queued') fields.scheduled = report.scheduled ?? false
+  if (report.type === 'message.failed') fields.failure = failureOf(report)
   // Each type has its own fields by now; what `shape` says of the payload is the sender's word, as its type says.
   return withRaw(fields, kept.raw) as ReportEvent
 }

@@ -31,6 +31,11 @@ export interface Report {
   readonly failure?: Failure
 }
 
+/** Why it failed: a copy, for what is kept is not a user's to change. A record that others wrote may not say why. */
+export function failureOf({ failure }: Report): Failure {
+  return failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
+}
+
 export interface EventRecord {
   readonly project: string | undefined
   /** The kind that the middleware was mounted with. */

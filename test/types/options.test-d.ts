@@ -4,12 +4,14 @@ import {
   createReceiver,
   memoryStore,
   type Context,
+  type Failure,
   type LatestState,
   type Options,
   type OptionsOfOneProject,
   type OptionsOfProjects,
   type OtherOptions,
   type Receiver,
+  type ReportType,
   type Store,
 } from 'messaging-webhooks'
 import * as v from 'valibot'
@@ -187,6 +189,21 @@ test('what is asked of a receiver is typed', () => {
   expectTypeOf(receiver.messageState).returns.resolves.toEqualTypeOf<LatestState | undefined>()
   expectTypeOf(receiver.deadLetters.replay).returns.resolves.toBeBoolean()
   expectTypeOf(receiver.drain).returns.resolves.toBeBoolean()
+})
+
+test('the state of a message, and each of its reports, is told by its type', async () => {
+  const state = await createReceiver({ credentials }).messageState('m-1')
+  if (state === undefined) return
+  for (const each of [state, ...state.reports]) {
+    expectTypeOf(each.type).toEqualTypeOf<ReportType>()
+    if (each.type === 'message.failed') expectTypeOf(each.failure).toEqualTypeOf<Failure>()
+    if (each.type === 'message.queued') expectTypeOf(each.scheduled).toEqualTypeOf<boolean>()
+    // @ts-expect-error -- only what was queued may be scheduled
+    if (each.type === 'message.delivered') expectTypeOf(each.scheduled).toBeAny()
+    // @ts-expect-error -- not every state is a failure
+    expectTypeOf(each.failure).toBeAny()
+  }
+  expectTypeOf(state.project).toEqualTypeOf<string | undefined>()
 })
 
 test('closeOnSignal takes a signal or several, and whatever listens', () => {
