@@ -66,7 +66,7 @@ export type TypesOf<P extends Pattern> = P extends `${infer F}.*`
 /** Which proofs held. */
 export type Proof = 'authKey' | 'signature' | 'both'
 
-/** Where an event's time comes from: the payload's own timestamp, the signature's `t`, or the arrival. */
+/** What tells an event's time: the payload's own timestamp, the signature's `t`, or the callback's arrival alone. */
 export type TimestampSource = 'payload' | 'signature' | 'arrival'
 
 /** The two SMS carriers of the contract. Contract, "SMS delivery callback". */
@@ -145,10 +145,10 @@ export interface CommonFields {
   readonly id: string
   /** The project that was proved; with one unnamed pair of credentials, the one that the body names. */
   readonly project: string | undefined
-  /** When it happened, as far as the callback tells; see `timestampSource`. */
-  readonly occurredAt: Date
+  /** When it happened; undefined where nothing tells, so that `timestampSource` is `arrival`. */
+  readonly occurredAt: Date | undefined
   /** The same in Unix seconds. */
-  readonly timestamp: number
+  readonly timestamp: number | undefined
   readonly timestampSource: TimestampSource
   /** When the callback reached this process. */
   readonly receivedAt: Date

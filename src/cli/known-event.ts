@@ -56,6 +56,11 @@ export function isoTime(ms: number): string {
   return new Date(ms).toISOString()
 }
 
+/** When an event happened, for people; Unix seconds. */
+export function timeText(seconds: number | undefined): string {
+  return seconds === undefined ? 'not known' : isoTime(seconds * 1_000)
+}
+
 /** For machines: times as ISO, and no field that is not known. */
 export function asJson({ stored, type, event }: KnownEvent): object {
   const { id, state, late, attempts, admittedAtMs, dueMs, endedAtMs, error, record } = stored

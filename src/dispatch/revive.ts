@@ -15,7 +15,7 @@ import {
   type UnrecognizedEvent,
   type WebhookEvent,
 } from '../events.ts'
-import { failureOf, type EventRecord, type Report } from '../inbox/record.ts'
+import { failureOf, knownTime, type EventRecord, type Report } from '../inbox/record.ts'
 import type { Awaitable } from '../inbox/store.ts'
 import { readSubscription, type ReadSubscription } from '../payloads/subscription.ts'
 import { isPromiseLike, letReject } from '../promises.ts'
@@ -145,12 +145,13 @@ function payloadOf({ record, raw }: Kept): unknown {
 }
 
 function commonFields<T extends string>(type: T, { id, record }: Kept, payload: unknown): Common<T> {
-  const { project, timestamp, timestampSource, receivedAtMs, proof, oddities } = record
+  const { project, timestampSource, receivedAtMs, proof, oddities } = record
+  const timestamp = knownTime(record)
   const common: InTheMaking<Common<T>> = {
     type,
     id,
     project,
-    occurredAt: new Date(timestamp * 1_000),
+    occurredAt: timestamp === undefined ? undefined : new Date(timestamp * 1_000),
     timestamp,
     timestampSource,
     receivedAt: new Date(receivedAtMs),

@@ -1,6 +1,6 @@
 /** The newest state of a message: a merge that never goes back, whatever the order of arrival. */
-import type { Failure } from '../events.ts'
-import { failureOf, isEventRecord, isObject, type EventRecord, type Report } from './record.ts'
+import type { Failure, TimestampSource } from '../events.ts'
+import { failureOf, isEventRecord, isObject, knownTime, type EventRecord, type Report } from './record.ts'
 import type { StoredLatest } from './store.ts'
 
 /** More final reports than this are not kept for one message; the newest stay. */
@@ -52,9 +52,13 @@ function withFinal(known: readonly FinalReport[], report: FinalReport): readonly
 
 /** What the states of all types have: the fields of the report's event, but for its identity, payload and bytes. */
 interface StateFields extends Omit<Report, 'type' | 'scheduled' | 'failure'> {
-  readonly occurredAt: Date
-  /** Unix seconds. */
-  readonly timestamp: number
+  /** When it happened; undefined where nothing tells, so that `timestampSource` is `arrival`. */
+  readonly occurredAt: Date | undefined
+  /** The same in Unix seconds. */
+  readonly timestamp: number | undefined
+  readonly timestampSource: TimestampSource
+  /** When its callback came. */
+  readonly receivedAt: Date
 }
 
 /** One report, as `messageState` shows it; `type` tells what else it has, as that of an event does. */
@@ -84,10 +88,13 @@ export function messageState(stored: StoredLatest): MessageState | undefined {
   return { ...newest, project: stored.record.project, reports }
 }
 
-function reportState({ report, timestamp }: EventRecord): ReportState | undefined {
+function reportState(record: EventRecord): ReportState | undefined {
+  const { report, timestampSource, receivedAtMs } = record
   if (report === undefined) return undefined
   const { type, scheduled, failure: _, ...same } = report
-  const state = { ...same, occurredAt: new Date(timestamp * 1_000), timestamp }
+  const timestamp = knownTime(record)
+  const occurredAt = timestamp === undefined ? undefined : new Date(timestamp * 1_000)
+  const state = { ...same, occurredAt, timestamp, timestampSource, receivedAt: new Date(receivedAtMs) }
   switch (type) {
     case 'message.queued':
       return { type, ...state, scheduled: scheduled ?? false }

@@ -31,6 +31,11 @@ export interface Report {
   readonly failure?: Failure
 }
 
+/** When the event happened, in Unix seconds; undefined where only its arrival is known. */
+export function knownTime({ timestamp, timestampSource }: EventRecord): number | undefined {
+  return timestampSource === 'arrival' ? undefined : timestamp
+}
+
 /** Why it failed: a copy, for what is kept is not a user's to change. A record that others wrote may not say why. */
 export function failureOf({ failure }: Report): Failure {
   return failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
@@ -40,7 +45,7 @@ export interface EventRecord {
   readonly project: string | undefined
   /** The kind that the middleware was mounted with. */
   readonly kind: CallbackKind | undefined
-  /** Unix seconds. */
+  /** Unix seconds; by `arrival` it serves the order, and is no time of the event: see `knownTime`. */
   readonly timestamp: number
   readonly timestampSource: TimestampSource
   readonly receivedAtMs: number
