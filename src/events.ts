@@ -165,14 +165,14 @@ export interface CommonFields {
 interface FieldsOfBothShapes extends CommonFields {
   /** The id that the send response gave. */
   readonly messageId: string
-  /** The channel as the callback names it: `sms`, the chat-app's name, ... */
-  readonly channel: string
+  /** The channel as the callback names it: `sms`, the chat-app's name, ...; absent where it names none. */
+  readonly channel?: string
   /** The network as the callback names it. */
   readonly network?: string
   readonly carrier?: Carrier
   readonly recipient?: string
-  /** The sender's own word; empty where it gave only a code. */
-  readonly status: string
+  /** The sender's own word; absent where it gave only a code. */
+  readonly status?: string
   readonly statusCode?: StatusCode
 }
 

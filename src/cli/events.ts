@@ -143,8 +143,10 @@ async function printState(
   }
   const { bold } = terminal.colours
   if (latest !== undefined) {
-    const { type, status, occurredAt, receivedAt } = latest
-    const words = [type, shown(status)]
+    const { type, status, statusCode, occurredAt, receivedAt } = latest
+    const words: string[] = [type]
+    if (status !== undefined) words.push(shown(status))
+    else if (statusCode !== undefined) words.push(`code ${statusCode}`)
     if (latest.type === 'message.failed')
       words.push(`${latest.failure.kind}, ${latest.failure.resend ? 'send again' : 'do not send again'}`)
     words.push(occurredAt === undefined ? `received ${receivedAt.toISOString()}` : `at ${occurredAt.toISOString()}`)

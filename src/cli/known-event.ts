@@ -3,7 +3,7 @@ import type { WebhookEvent } from '../events.ts'
 import type { EventRecord } from '../inbox/record.ts'
 import { orderKey, stageOf } from '../inbox/order.ts'
 import type { StoredEvent } from '../inbox/store.ts'
-import { aboutOf } from './event-line.ts'
+import { aboutOf, reportWords } from './event-line.ts'
 import { eventOf } from './kept-event.ts'
 
 /** An event of the list, as far as anything is known of it. */
@@ -28,8 +28,7 @@ export async function knownEvent(stored: StoredEvent): Promise<KnownEvent> {
 
 function ofRecord({ report, problem, kind, project }: EventRecord): Pick<KnownEvent, 'type' | 'about'> {
   const of = project === undefined ? [] : [`[${project}]`]
-  if (report !== undefined)
-    return { type: report.type, about: [report.messageId, report.network ?? report.channel, report.status, ...of] }
+  if (report !== undefined) return { type: report.type, about: [...reportWords(report), ...of] }
   return problem === undefined ? { type: kind, about: of } : { type: 'unrecognized', about: [problem, ...of] }
 }
 

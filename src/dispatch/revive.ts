@@ -182,12 +182,12 @@ function reportFields(
     ...commonFields(type, kept, isRecord(payload) ? payload : {}),
     shape,
     messageId,
-    channel,
-    status,
   }
+  if (channel !== undefined) fields.channel = channel
   if (network !== undefined) fields.network = network
   if (carrier !== undefined) fields.carrier = carrier
   if (recipient !== undefined) fields.recipient = recipient
+  if (status !== undefined) fields.status = status
   if (statusCode !== undefined) fields.statusCode = statusCode
   return fields
 }

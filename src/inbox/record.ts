@@ -16,16 +16,16 @@ import {
 } from '../events.ts'
 import { REPORT_SHAPES, type ReportShape } from '../report-payloads.ts'
 
-/** A delivery report in the one vocabulary. */
+/** A delivery report in the one vocabulary. What the callback leaves empty is absent here; `newEvent` sees to that. */
 export interface Report {
   readonly type: ReportType
   readonly shape: ReportShape
   readonly messageId: string
-  readonly channel: string
+  readonly channel?: string
   readonly network?: string
   readonly carrier?: Carrier
   readonly recipient?: string
-  readonly status: string
+  readonly status?: string
   readonly statusCode?: StatusCode
   readonly scheduled?: boolean
   readonly failure?: Failure
@@ -131,11 +131,11 @@ function isReport(value: unknown): value is Report {
     isOneOf(REPORT_TYPES, type) &&
     isOneOf(REPORT_SHAPES, shape) &&
     typeof messageId === 'string' &&
-    typeof channel === 'string' &&
+    isTextOrNone(channel) &&
     isTextOrNone(network) &&
     isOneOfOrNone(CARRIERS, carrier) &&
     isTextOrNone(recipient) &&
-    typeof status === 'string' &&
+    isTextOrNone(status) &&
     (statusCode === undefined || Number.isSafeInteger(statusCode)) &&
     (scheduled === undefined || typeof scheduled === 'boolean') &&
     (failure === undefined || isFailure(failure))

@@ -87,7 +87,9 @@ function meaningOfUnknown(shape: ReportShape, word: string, carrier: Carrier | u
 }
 
 function explained(failure: Failure, { status, reason, reasonCode }: StatusInput): Failure {
-  const said = reason ?? reasonCode ?? (failure.cause === 'carrier_word' ? status : undefined)
+  const code = reasonCode === '' ? undefined : reasonCode
+  const words = reason === '' ? undefined : reason
+  const said = words ?? code ?? (failure.cause === 'carrier_word' ? status : undefined)
   if (said === undefined) return failure
-  return { ...failure, reason: said, ...(reasonCode === undefined ? undefined : { code: reasonCode }) }
+  return { ...failure, reason: said, ...(code === undefined ? undefined : { code }) }
 }

@@ -110,8 +110,8 @@ async function player() {
   }
 }
 
-function wordOf({ status, statusCode }: { readonly status: string; readonly statusCode?: number }): string {
-  return status === '' ? String(statusCode) : status
+function wordOf({ status, statusCode }: { readonly status?: string; readonly statusCode?: number }): string {
+  return status ?? String(statusCode)
 }
 
 /** Of what came in any order, only when it came may differ. */
