@@ -207,7 +207,11 @@ export type ReportEvent = QueuedEvent | SentEvent | DeliveredEvent | ReadEvent |
 /** A report older than one already handed over, with `ordering.late: 'separate'`. */
 export interface LateEvent extends CommonFields {
   readonly type: 'late'
+  /** The id that the send response gave, and the channel as the callback names it: those of the report. */
   readonly messageId: string
+  readonly channel?: string
+  /** That of the report; `report.shape` tells its fields. */
+  readonly payload: SmsReportPayload | ChatAppReportPayload
   /** The report as it would have come in time. */
   readonly report: ReportEvent
 }

@@ -6,6 +6,7 @@ import {
   type CommonFields,
   type EventType,
   type Failure,
+  type LateEvent,
   type Problem,
   type ReportEvent,
   type ReportFields,
@@ -51,7 +52,7 @@ export function revive(kept: Kept, options: ReviveOptions): Awaitable<WebhookEve
   if (record.report !== undefined) {
     const report = reportEvent(kept, payload, record.report)
     if (!kept.late || options.late === 'inline') return report
-    return withRaw({ ...commonFields('late', kept, report.payload), messageId: report.messageId, report }, kept.raw)
+    return lateEvent(kept, report)
   }
   if (record.problem !== undefined || record.kind === undefined || record.kind === 'status' || !isRecord(payload))
     return unrecognized(kept, payload, record.problem ?? (payload === undefined ? 'not_json' : 'unknown_shape'))
@@ -144,10 +145,14 @@ function payloadOf({ record, raw }: Kept): unknown {
   return NOT_PARSED.has(record.problem) ? undefined : payloadIn(raw)
 }
 
-function commonFields<T extends string>(type: T, { id, record }: Kept, payload: unknown): Common<T> {
+function commonFields<T extends string, P>(
+  type: T,
+  { id, record }: Kept,
+  payload: P,
+): Common<T> & { readonly payload: P } {
   const { project, timestampSource, receivedAtMs, proof, oddities } = record
   const timestamp = knownTime(record)
-  const common: InTheMaking<Common<T>> = {
+  const common: InTheMaking<Common<T> & { readonly payload: P }> = {
     type,
     id,
     project,
@@ -168,6 +173,17 @@ function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent 
   if (report.type === 'message.failed') fields.failure = failureOf(report)
   // Each type has its own fields by now; what `shape` says of the payload is the sender's word, as its type says.
   return withRaw(fields, kept.raw) as ReportEvent
+}
+
+function lateEvent(kept: Kept, report: ReportEvent): LateEvent {
+  const { messageId, channel, payload } = report
+  const fields: InTheMaking<Omit<LateEvent, 'raw'>> = {
+    ...commonFields('late', kept, payload),
+    messageId,
+    report,
+  }
+  if (channel !== undefined) fields.channel = channel
+  return withRaw(fields, kept.raw)
 }
 
 type UncheckedReport = Common<ReportType> &

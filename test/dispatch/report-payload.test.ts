@@ -1,5 +1,5 @@
 /** The shape of a report and its payload: what `shape` says of the payload's fields is so, also of what was damaged. */
-import { memoryStore, type ReportEvent, type ReportShape, type Store } from 'messaging-webhooks'
+import { memoryStore, type LateEvent, type ReportEvent, type ReportShape, type Store } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { post, receiving, type SomeOptions } from '../support/receiving.ts'
@@ -45,6 +45,22 @@ test('a report that a user reads has the shape of its fields, unless the user sa
   })
   const events = await reportsOf({ id: 'm-1' }, { id: 'm-2', statuses: {} }, { id: 'm-3' })
   expect(events.map(({ shape }) => shape)).toEqual(['sms', 'chat-app', 'chat-app'])
+})
+
+test('a late event says which message it is about, over what, and has the report', async () => {
+  const { receiver, url } = await receiving({}, { kind: 'status' })
+  const late: LateEvent[] = []
+  receiver.on('late', (event) => void late.push(event))
+  const report = (status: string, timestamp: number) =>
+    callback.smsDelivery({ messageId: 'm-1', channel: 'sms', status, timestamp })
+  await post(url, report('success', 1_700_000_005))
+  await receiver.drain()
+  await post(url, report('queued', 1_700_000_000))
+  expect(await receiver.drain()).toBe(true)
+  const [event] = late
+  expect(event).toMatchObject({ type: 'late', messageId: 'm-1', channel: 'sms', timestamp: 1_700_000_000 })
+  expect(event?.report).toMatchObject({ type: 'message.queued', messageId: 'm-1', status: 'queued', shape: 'sms' })
+  expect(event?.payload).toEqual(event?.report.payload)
 })
 
 /** What is kept of an event reads as something else by the time it is handed over. */

@@ -31,7 +31,7 @@ test('they are normalised, put in order, and count for the latest state', async 
   await send(premium('m-1', 'success', 5), premium('m-1', 'queued', 1), premium('m-1', 'success', 5))
   expect(events).toMatchObject([
     { type: 'message.delivered', messageId: 'm-1', status: 'success', carrier: 'carrierA', timestamp: START + 5 },
-    { type: 'late', late: { type: 'message.queued', messageId: 'm-1' } },
+    { type: 'late', messageId: 'm-1', report: { type: 'message.queued', messageId: 'm-1' } },
   ])
   expect(await receiver.messageState('m-1')).toMatchObject({ type: 'message.delivered' })
 })

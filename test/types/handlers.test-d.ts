@@ -39,6 +39,8 @@ test('each event type has its own fields', () => {
     expectTypeOf(event).toEqualTypeOf<LateEvent>()
     expectTypeOf(event.report).toEqualTypeOf<ReportEvent>()
     expectTypeOf(event.messageId).toEqualTypeOf<string>()
+    expectTypeOf(event.channel).toEqualTypeOf<string | undefined>()
+    expectTypeOf(event.payload).toEqualTypeOf<SmsReportPayload | ChatAppReportPayload>()
   })
   receiver.on('unrecognized', (event) => {
     expectTypeOf(event).toEqualTypeOf<UnrecognizedEvent>()
