@@ -286,11 +286,11 @@ export type WebhookEvent<S extends Schemas = {}> = EventMap<S>[EventType]
 /** The `node:diagnostics_channel` on which a receiver says what it handed over; it costs nothing while nobody listens. */
 export const HANDED_OVER_CHANNEL = 'messaging-webhooks:handed-over'
 
-/** What is published there when an attempt at an event is over. */
-export interface HandedOver {
+/** What is published there when an attempt at an event is over; `S` are the schemas of the receiver, which type the event. */
+export interface HandedOver<S extends Schemas = {}> {
   /** What `createReceiver` returned. */
   readonly receiver: object
-  readonly event: WebhookEvent
+  readonly event: WebhookEvent<S>
   /** Every handler has succeeded, in this attempt or before. */
   readonly succeeded: boolean
 }

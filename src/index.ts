@@ -82,6 +82,8 @@ export {
   FAILURE_CAUSES,
   type Failure,
   type FailureCause,
+  HANDED_OVER_CHANNEL,
+  type HandedOver,
   type LateEvent,
   type Oddity,
   type OtherSubscriptionEvent,

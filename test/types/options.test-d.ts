@@ -5,6 +5,7 @@ import {
   memoryStore,
   type Context,
   type Failure,
+  type HandedOver,
   type LatestState,
   type Options,
   type OptionsOfOneProject,
@@ -12,11 +13,16 @@ import {
   type OtherOptions,
   type Receiver,
   type ReportType,
+  type Schemas,
   type Store,
+  type WebhookEvent,
 } from 'messaging-webhooks'
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
+
+/** As somebody subscribed would get it. */
+declare function publishedBy<S extends Schemas>(receiver: Receiver<S>, schemas: S): HandedOver<S>
 
 const credentials = { authKey: 'key', signingSecret: 'secret' }
 
@@ -72,6 +78,19 @@ test('without a schema, data is a record of unknowns', () => {
     expectTypeOf(event.data).toEqualTypeOf<Record<string, unknown>>()
     expectTypeOf(event.data['amount']).toBeUnknown()
   })
+})
+
+test('schemas type dead letters and what is published on the channel, too', async () => {
+  const schemas = { payment: z.object({ amount: z.number() }) }
+  const receiver = createReceiver({ credentials, schemas })
+  const { items } = await receiver.deadLetters.list()
+  const letter = await receiver.deadLetters.get('an id')
+  const message = publishedBy(receiver, schemas)
+  for (const event of [...items.map((item) => item.event), ...(letter === undefined ? [] : [letter.event])])
+    if (event.type === 'payment') expectTypeOf(event.data).toEqualTypeOf<{ amount: number }>()
+  if (message.event.type === 'payment') expectTypeOf(message.event.data).toEqualTypeOf<{ amount: number }>()
+  if (message.event.type === 'received') expectTypeOf(message.event.data).toEqualTypeOf<Record<string, unknown>>()
+  expectTypeOf<HandedOver['event']>().toEqualTypeOf<WebhookEvent>()
 })
 
 test('what a store adds to the context reaches the handlers', () => {
