@@ -1,7 +1,7 @@
 // The pipeline's direction: a stage imports leaves and stages to its left, and there are no circles.
 const stages = ['http', 'authenticity', 'payloads', 'statuses', 'inbox', 'dispatch']
 const leaves =
-  '^src/((events|report-payloads|errors|clock|logger|in-turn|promises|did-you-mean|check-options)\\.ts$|process-folder/)'
+  '^src/((events|report-payloads|error-table|errors|clock|logger|in-turn|promises|did-you-mean|check-options)\\.ts$|process-folder/)'
 
 /** What stands to the right of a stage may not be imported by it. */
 const onlyLeftwards = stages.map((stage, index) => ({
@@ -28,7 +28,7 @@ module.exports = {
       from: { path: leaves },
       to: {
         path: '^src/',
-        pathNot: '^src/((clock|promises|errors|did-you-mean|report-payloads)\\.ts$|process-folder/)',
+        pathNot: '^src/((clock|promises|error-table|errors|did-you-mean|report-payloads)\\.ts$|process-folder/)',
       },
     },
     ...onlyLeftwards,

@@ -62,7 +62,8 @@ export type {
   StoredLatest,
   StoreHost,
 } from './inbox/store.ts'
-export { ERRORS, HandlerError, MessagingWebhooksError, OptionsError, RefusedError, type ErrorCode } from './errors.ts'
+export { ERRORS, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './error-table.ts'
+export { HandlerError, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
 export {
   CALLBACK_KINDS,
   EVENT_FAMILIES,
