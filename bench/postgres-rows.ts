@@ -46,7 +46,7 @@ function event(): NewEvent {
       timestampSource: 'payload',
       receivedAtMs,
       proof: 'both',
-      report: { type: 'message.delivered', messageId: name, channel: 'sms', status: 'delivered' },
+      report: { type: 'message.delivered', shape: 'sms', messageId: name, channel: 'sms', status: 'delivered' },
     },
     raw: Buffer.from(JSON.stringify({ messageId: name, status: 'delivered', filler: 'x'.repeat(200) })),
   }

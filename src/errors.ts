@@ -1,246 +1,5 @@
-/**
- * Every error that a user can meet, in one table: what happened and what to do. Codes are stable; the README's table is
- * compared with this one by a test. No text here quotes a body, a key, a secret or an expected digest.
- */
-export const ERRORS = {
-  // Thrown at the caller.
-  options_invalid: ['An option or an argument cannot work.', 'Nothing was done; the README says what each one takes.'],
-  pattern_unknown: [
-    'There is no such event type, or a handler is no function.',
-    'Use a type or a family of the README’s table, or `onAny` for every event.',
-  ],
-  project_required: [
-    '`messageState` was asked without a project.',
-    'Pass `{ project }`: a message id belongs to a project.',
-  ],
-  receiver_closed: [
-    'The receiver is closed.',
-    'Create a new one; on the way out, call `server.close()` before `receiver.close()`.',
-  ],
-  wait_timed_out: [
-    '`waitFor` did not see the event in time.',
-    'Check that the callback was answered 204 (`onError` hears why one is refused) and that no handler of it failed.',
-  ],
-  peer_missing: ['An optional package cannot be loaded.', 'Install it; `cause` says what failed.'],
-  emulator_project_unknown: ['The emulator has no project of that name.', 'Names are compared exactly.'],
-  emulator_listening: ['The emulator is listening already.', 'Close it first, or create another one.'],
-  emulator_port: [
-    'The emulator cannot listen on the port.',
-    'Take 0, which picks a free one; `cause` says what failed.',
-  ],
-  emulator_closed: ['The emulator is closed.', 'Create a new one.'],
-
-  // A request was refused, with the status that ANSWERS has for it; handed to `onError`, but for 405.
-  signature_missing: [
-    'There is no signature header, and no authKey that would do instead.',
-    'Check who posts to this URL, and that no proxy takes `X-Service-Signature` off.',
-  ],
-  signature_malformed: [
-    'The signature header does not have the form `t=<unix seconds>,v1=<64 lowercase hex digits>`, or came twice.',
-    'Look for a proxy that folds, repeats or rewrites headers.',
-  ],
-  signature_milliseconds: [
-    'The `t` of the signature header has more than 12 digits.',
-    'It must be in seconds; this one looks like milliseconds.',
-  ],
-  signature_mismatch: [
-    'The signature matches none of the live secrets.',
-    'Compare the signing secret (rotated? a line end behind it?); mount the receiver where the body is still unread.',
-  ],
-  signature_stale: [
-    'The `t` of the signature header is further from this clock than `toleranceSeconds`; no other proof counts then.',
-    'If the digest is right, it is a replay or a wrong clock: compare this machine with NTP.',
-  ],
-  auth_key_malformed: ['The `authKey` of the body is empty, or no string.', 'Check who posts to this URL.'],
-  auth_key_mismatch: ['The `authKey` matches none of the live keys.', 'Compare the Auth Key; was it rotated?'],
-  auth_key_missing: ['The policy asks for an authKey, and the body has none.', 'Check `proof` for this URL.'],
-  signature_required: [
-    'The authKey holds, but the policy asks for a signature that holds too.',
-    'Check `proof` for this URL, and that no proxy takes `X-Service-Signature` off.',
-  ],
-  project_unknown: [
-    'There are no credentials for the project that the body names, or for a body that names none.',
-    'Add the project; names are compared exactly, case and white space included.',
-  ],
-  project_ambiguous: [
-    'The body names no project, and the proof holds for several.',
-    'Give each project a pair of credentials of its own.',
-  ],
-  project_name_too_long: ['The body names a project of more than 256 characters.', 'Check who posts to this URL.'],
-  project_name_malformed: [
-    'The name of the project in the body has a NUL or half a surrogate pair in it.',
-    'Check who posts to this URL: the credentials function is not asked for such text.',
-  ],
-  body_already_parsed: [
-    'A body parser ran before the receiver, so the signature cannot be checked over the exact bytes.',
-    'Mount the receiver before express.json(), or keep the bytes in `req.rawBody`.',
-  ],
-  body_already_read: [
-    'Something read the request before the receiver and left nothing of it.',
-    'Mount the receiver before whatever reads the body.',
-  ],
-  content_encoding: [
-    'The body is compressed, and no proof holds over it.',
-    'Look for a proxy that compresses requests on the way.',
-  ],
-  body_too_large: ['The body is larger than `maxBodyBytes`.', 'Raise it if the service sends such bodies.'],
-  body_too_slow: [
-    'The body did not arrive within `bodyTimeoutMs`, or all but stood still while others waited for room.',
-    'Look at the network and the proxies in front of this server.',
-  ],
-  body_incomplete: [
-    'The body ended before its announced length.',
-    'Look at the network and the proxies in front of this server.',
-  ],
-  method_not_allowed: [
-    'The request is no POST.',
-    'Callbacks are always POSTed: look for a redirect, method-override, or a health check on this URL.',
-  ],
-
-  // Answered 503; handed to `onError`.
-  credentials_failed: [
-    'The credentials function threw.',
-    '`cause` is what it threw; the callback is kept in quarantine, and verified again by itself.',
-  ],
-  credentials_slow: [
-    'The credentials function took longer than `lookupTimeoutMs`.',
-    'Cache what it looks up; the callback is kept in quarantine, and verified again by itself.',
-  ],
-  credentials_invalid: [
-    'The credentials function returned something that is no pair of non-empty strings.',
-    'Return `{ authKey, signingSecret }`, a list of them, or undefined for an unknown project.',
-  ],
-  credentials_busy: [
-    'Too many credentials look-ups are under way.',
-    'Cache what the function looks up; the callback is kept in quarantine, and verified again by itself.',
-  ],
-  store_failed: ['The store threw.', '`cause` is what it threw; a callback that came meanwhile was not taken.'],
-  store_slow: ['The store did not answer within `storeTimeoutMs`.', 'Look at the store; it may have taken it later.'],
-  store_full: [
-    'The store holds as many unsettled events as it may.',
-    'Handlers are slower than arrivals, or keep failing: mend them, or raise the bounds of the store.',
-  ],
-  spool_failed: ['Neither the store nor the spool could take the callback.', 'Look at the disk of the spool.'],
-  store_unsupported: [
-    'This Node has no `node:sqlite`.',
-    'Use Node 22.13 or later, built with SQLite, or another store.',
-  ],
-  store_foreign: [
-    'The database file, schema or Redis prefix is not one of this package; it was left as it is.',
-    'Give the store a file, a schema or a prefix of its own.',
-  ],
-  store_newer: [
-    'The database file, schema or Redis prefix was made by a newer version of this package; it was left as it is.',
-    'Update this package.',
-  ],
-  store_locked: ['Another process holds the database file.', 'Stop it, or give each process a file of its own.'],
-  store_unmigrated: [
-    'The tables are missing or old, and this role may not make them.',
-    'Run `npx messaging-webhooks migrate` with a role that may; the README’s section “Postgres” says more.',
-  ],
-  store_replaced: [
-    'The database file was removed or replaced while it was open.',
-    'Restart the process; put nothing else in the place of the file while it runs.',
-  ],
-  spool_unusable: [
-    'The folder of the spool, or a file in it, cannot be used.',
-    'Name a folder on a local disk that this process may write to; `cause` says what failed.',
-  ],
-  spool_full: ['The spool can take no more.', 'Bring the store back, so that the spool is emptied; free the disk.'],
-  spool_damaged: [
-    'A part of the spool could not be read and was skipped; what stands before and behind it was kept.',
-    'Look at the disk: a callback that had been answered 204 may be lost.',
-  ],
-  disk_full: ['The disk of the spool is full; callbacks are still taken while its reserve lasts.', 'Free the disk.'],
-  internal: ['The receiver met an error of its own.', 'Please report it, with `cause`.'],
-
-  // Reported only; the callback was taken.
-  signature_ignored: [
-    'A callback was taken by its authKey, though its signature did not hold.',
-    'Compare the signing secret; with `proof: "signature"` or `"both"` it would have been refused.',
-  ],
-  handler_failed: [
-    'A handler threw; the event is tried again while `retry.attempts` lasts.',
-    'Mend what it threw: `cause`, with which the line in the log ends.',
-  ],
-  handler_timeout: [
-    'A handler ran past `handlerTimeoutMs`; its signal was aborted, and its message waits until it ends.',
-    'Pass `context.signal` on to whatever the handler waits for.',
-  ],
-  dead_letter: [
-    'An event failed in every attempt and is now a dead letter.',
-    'Mend the handler, then `receiver.deadLetters.replay(id)`.',
-  ],
-  read_report_failed: [
-    '`readReport` threw, or returned what is no report; the callback was read without it.',
-    'Return `{ messageId, status }`, or undefined for what is no report; `cause` says what it did.',
-  ],
-  dedupe_key_failed: [
-    '`dedupeKey` threw or returned no string; the default identity was used.',
-    'Return a string, or undefined to keep the default; `cause` is what it threw.',
-  ],
-  clock_failed: [
-    'The `clock` threw or told no time; this machine’s own is used where it does. It is said once.',
-    'Return milliseconds since 1970, as a number; `cause` is what it threw.',
-  ],
-  store_outage: [
-    'The store is away; callbacks are kept in the spool until it is back.',
-    'Look at the store: `cause` says what failed. When it is back, the log says so (`store_back`).',
-  ],
-  events_lost: [
-    'The receiver was closed before all events were settled, and its store keeps nothing.',
-    'Give `close()` more time (`deadlineMs`), or use a store that outlives the process.',
-  ],
-  event_refused: [
-    'The store refuses an event in every form; it is set aside in the spool and tried again at the next start.',
-    'Please report it, with `cause`.',
-  ],
-  event_damaged: [
-    'What the store holds of an event cannot be read; it was set aside as a dead letter, and everything else goes on.',
-    'Look at what else writes to the store, and at its disk; `receiver.deadLetters.list()` shows what is left of it.',
-  ],
-  state_damaged: [
-    'What the store holds of a message’s state cannot be read; it was made anew, as far as its events tell.',
-    'Look at what else writes to the store, and at its disk.',
-  ],
-  transaction_failed: [
-    'What handlers wrote through `context.transaction` could not be committed and was undone; the event is tried again.',
-    '`cause` is what the database said. Throw what a failed statement throws: a transaction does not survive it.',
-  ],
-  store_evicts: [
-    'The Redis server may throw away events that it has taken, or nobody can say.',
-    'Set `maxmemory-policy noeviction`: then a full server refuses new events and loses none.',
-  ],
-  store_deaf: [
-    'The store is not told of new work by the other processes, and looks for it every second instead.',
-    'Look at the connection that listens; through PgBouncer it needs an address of its own (`listenConnectionString`).',
-  ],
-  lease_lost: [
-    'The lease of an event ran out while its handlers ran, so that another holder may have it.',
-    'It runs again, so handlers must bear a repetition; look for what stops the process or blocks its event loop.',
-  ],
-
-  // Of the quarantine; handed to `onError`.
-  clock_wrong: [
-    'Several callbacks in a row are rightly signed and off by the same time, so most likely this clock is wrong.',
-    'Set it right (NTP), then call `receiver.quarantine.reverify({ clockOffsetSeconds })`.',
-  ],
-  quarantine_full: [
-    'The quarantine is full: requests that look like callbacks are refused and no longer kept. It is said once.',
-    'Mend what they are refused for and call `receiver.quarantine.reverify()`; raise `quarantine.maxBytes` if they are real.',
-  ],
-  quarantine_unwritten: [
-    'The file of the quarantine cannot be written or read: requests are kept in memory, until the process ends.',
-    'Look at the disk, or name another folder with `quarantine.folder`; `cause` says what failed. It is tried again.',
-  ],
-  quarantine_damaged: [
-    'A part of what an earlier process had in quarantine could not be read and was skipped; the rest was kept.',
-    'Look at the disk: refused requests may be lost.',
-  ],
-} as const satisfies Record<string, readonly [happened: string, todo: string]>
-
-/** A stable name for what went wrong; the README's table explains each. */
-export type ErrorCode = keyof typeof ERRORS
+/** The errors themselves, each with a code of the table. */
+import { ERRORS, REFUSED, UNAVAILABLE, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './error-table.ts'
 
 /** What every error of this package is. Its message says what happened and what to do; never a secret or a body. */
 export class MessagingWebhooksError extends Error {
@@ -277,6 +36,7 @@ export function asOurs(error: unknown, code: ErrorCode): MessagingWebhooksError 
 /** Thrown, or rejected with, for an option or an argument that cannot work. `code` is `options_invalid`. */
 export class OptionsError extends MessagingWebhooksError {
   override readonly name = 'OptionsError'
+  declare readonly code: 'options_invalid'
 
   constructor(detail: string) {
     super('options_invalid', detail)
@@ -286,13 +46,29 @@ export class OptionsError extends MessagingWebhooksError {
 /** A request was refused, and the service does not send it again. Handed to `onError`. */
 export class RefusedError extends MessagingWebhooksError {
   override readonly name = 'RefusedError'
+  declare readonly code: RefusalCode
   /** The HTTP status of the answer. */
   readonly status: number
 
-  constructor(code: ErrorCode, status: number, detail?: string, options?: ErrorOptions) {
+  constructor(code: RefusalCode, status: number, detail?: string, options?: ErrorOptions) {
     super(code, detail, options)
     this.status = status
   }
+}
+
+/** Why a request is refused that met with this. A store may throw an error of ours, too, whose code is about no request. */
+export function asRefusal(error: unknown): {
+  readonly code: RefusalCode
+  readonly detail: string | undefined
+  readonly cause: unknown
+} {
+  const ours = asOurs(error, 'internal')
+  const { code, detail, cause } = ours
+  return isRefusal(code) ? { code, detail, cause } : { code: 'store_failed', detail: undefined, cause: ours }
+}
+
+function isRefusal(code: ErrorCode): code is RefusalCode {
+  return Object.hasOwn(REFUSED, code) || Object.hasOwn(UNAVAILABLE, code)
 }
 
 /** What an event is called in errors. */
@@ -305,6 +81,7 @@ export interface NamedEvent {
 /** A handler failed, ran too long, or gave up for good. Handed to `onError`; `cause` is what the handler threw. */
 export class HandlerError extends MessagingWebhooksError {
   override readonly name = 'HandlerError'
+  declare readonly code: HandlerErrorCode
   /** The identity of the event. */
   readonly eventId: string
   readonly eventType: string
@@ -313,13 +90,7 @@ export class HandlerError extends MessagingWebhooksError {
   /** 1 for the first attempt. */
   readonly attempt: number
 
-  constructor(
-    code: 'handler_failed' | 'handler_timeout' | 'dead_letter' | 'lease_lost' | 'transaction_failed',
-    event: NamedEvent,
-    attempt: number,
-    detail?: string,
-    options?: ErrorOptions,
-  ) {
+  constructor(code: HandlerErrorCode, event: NamedEvent, attempt: number, detail?: string, options?: ErrorOptions) {
     const { id, type, messageId } = event
     const about = messageId === undefined ? '' : ` of message ${quoted(messageId)}`
     const which = `${type}${about} (event ${id}), attempt ${attempt}.`

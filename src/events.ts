@@ -20,6 +20,7 @@
  * Names and types only; no logic.
  */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { ChatAppReportPayload, SmsReportPayload } from './report-payloads.ts'
 
 /** The callback types of the contract, as `receiver.middleware(kind)` takes them. Contract, "Events". */
 export const CALLBACK_KINDS = ['status', 'received', 'payment', 'subscription'] as const
@@ -69,7 +70,7 @@ export type TypesOf<P extends Pattern> = P extends `${infer F}.*`
 /** Which proofs held. */
 export type Proof = 'authKey' | 'signature' | 'both'
 
-/** Where an event's time comes from: the payload's own timestamp, the signature's `t`, or the arrival. */
+/** What tells an event's time: the payload's own timestamp, the signature's `t`, or the callback's arrival alone. */
 export type TimestampSource = 'payload' | 'signature' | 'arrival'
 
 /** The two SMS carriers of the contract. Contract, "SMS delivery callback". */
@@ -150,10 +151,10 @@ export interface CommonFields {
   readonly id: string
   /** The project that was proved; with one unnamed pair of credentials, the one that the body names. */
   readonly project: string | undefined
-  /** When it happened, as far as the callback tells; see `timestampSource`. */
-  readonly occurredAt: Date
+  /** When it happened; undefined where nothing tells, so that `timestampSource` is `arrival`. */
+  readonly occurredAt: Date | undefined
   /** The same in Unix seconds. */
-  readonly timestamp: number
+  readonly timestamp: number | undefined
   readonly timestampSource: TimestampSource
   /** When the callback reached this process. */
   readonly receivedAt: Date
@@ -166,45 +167,57 @@ export interface CommonFields {
   readonly oddities?: readonly Oddity[]
 }
 
-/** What every report has beside the common fields. Contract, "SMS delivery callback", "Chat-app delivery callback". */
-export interface ReportFields extends CommonFields {
+/** What the reports of both shapes have beside the common fields. */
+interface FieldsOfBothShapes extends CommonFields {
   /** The id that the send response gave. */
   readonly messageId: string
-  /** The channel as the callback names it: `sms`, the chat-app's name, ... */
-  readonly channel: string
+  /** The channel as the callback names it: `sms`, the chat-app's name, ...; absent where it names none. */
+  readonly channel?: string
   /** The network as the callback names it. */
   readonly network?: string
   readonly carrier?: Carrier
   readonly recipient?: string
-  /** The sender's own word; empty where it gave only a code. */
-  readonly status: string
+  /** The sender's own word; absent where it gave only a code. */
+  readonly status?: string
   readonly statusCode?: StatusCode
 }
 
-export interface QueuedEvent extends ReportFields {
+/** A report with its fields at the top of the body. Contract, "SMS delivery callback". */
+export interface SmsReportFields extends FieldsOfBothShapes {
+  readonly shape: 'sms'
+  /** The parsed body without its authKey, as sent; an empty object where the kept bytes were damaged. */
+  readonly payload: SmsReportPayload
+}
+
+/** A report in the one object `statuses`. Contract, "Chat-app delivery callback". */
+export interface ChatAppReportFields extends FieldsOfBothShapes {
+  readonly shape: 'chat-app'
+  /** The parsed body without its authKey, as sent; an empty object where the kept bytes were damaged. */
+  readonly payload: ChatAppReportPayload
+}
+
+/** What every report has beside the common fields; `shape` tells the type of `payload`. */
+export type ReportFields = SmsReportFields | ChatAppReportFields
+
+export type QueuedEvent = ReportFields & {
   readonly type: 'message.queued'
   /** True for code 14: delivery is planned for later. */
   readonly scheduled: boolean
 }
-export interface SentEvent extends ReportFields {
-  readonly type: 'message.sent'
-}
-export interface DeliveredEvent extends ReportFields {
-  readonly type: 'message.delivered'
-}
-export interface ReadEvent extends ReportFields {
-  readonly type: 'message.read'
-}
-export interface FailedEvent extends ReportFields {
-  readonly type: 'message.failed'
-  readonly failure: Failure
-}
+export type SentEvent = ReportFields & { readonly type: 'message.sent' }
+export type DeliveredEvent = ReportFields & { readonly type: 'message.delivered' }
+export type ReadEvent = ReportFields & { readonly type: 'message.read' }
+export type FailedEvent = ReportFields & { readonly type: 'message.failed'; readonly failure: Failure }
 export type ReportEvent = QueuedEvent | SentEvent | DeliveredEvent | ReadEvent | FailedEvent
 
 /** A report older than one already handed over, with `ordering.late: 'separate'`. */
 export interface LateEvent extends CommonFields {
   readonly type: 'late'
+  /** The id that the send response gave, and the channel as the callback names it: those of the report. */
   readonly messageId: string
+  readonly channel?: string
+  /** That of the report; `report.shape` tells its fields. */
+  readonly payload: SmsReportPayload | ChatAppReportPayload
   /** The report as it would have come in time. */
   readonly report: ReportEvent
 }
@@ -279,11 +292,11 @@ export type WebhookEvent<S extends Schemas = {}> = EventMap<S>[EventType]
 /** The `node:diagnostics_channel` on which a receiver says what it handed over; it costs nothing while nobody listens. */
 export const HANDED_OVER_CHANNEL = 'messaging-webhooks:handed-over'
 
-/** What is published there when an attempt at an event is over. */
-export interface HandedOver {
+/** What is published there when an attempt at an event is over; `S` are the schemas of the receiver, which type the event. */
+export interface HandedOver<S extends Schemas = {}> {
   /** What `createReceiver` returned. */
   readonly receiver: object
-  readonly event: WebhookEvent
+  readonly event: WebhookEvent<S>
   /** Every handler has succeeded, in this attempt or before. */
   readonly succeeded: boolean
 }

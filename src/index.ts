@@ -32,13 +32,15 @@ export type { DedupeKeyInput } from './inbox/new-event.ts'
 export type { ReadUsersReport, UsersReport } from './payloads/users-report.ts'
 export type { MessageState, ReportState } from './inbox/latest.ts'
 export type { Page, Store } from './inbox/store.ts'
-export { ERRORS, HandlerError, MessagingWebhooksError, OptionsError, RefusedError, type ErrorCode } from './errors.ts'
+export { ERRORS, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './error-table.ts'
+export { HandlerError, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
 export {
   CALLBACK_KINDS,
   EVENT_TYPES,
   PROBLEMS,
   type CallbackKind,
   type Carrier,
+  type ChatAppReportFields,
   type CommonFields,
   type DataEvent,
   type DeliveredEvent,
@@ -47,6 +49,8 @@ export {
   type FailedEvent,
   type Failure,
   type FailureCause,
+  HANDED_OVER_CHANNEL,
+  type HandedOver,
   type LateEvent,
   type Oddity,
   type OtherSubscriptionEvent,
@@ -60,12 +64,14 @@ export {
   type ReportType,
   type Schemas,
   type SentEvent,
+  type SmsReportFields,
   type StatusCode,
   type SubscriptionWord,
   type TimestampSource,
   type UnrecognizedEvent,
   type WebhookEvent,
 } from './events.ts'
+export type { ChatAppReportPayload, ChatAppStatuses, ReportShape, SmsReportPayload } from './report-payloads.ts'
 export { carrierAStatus, CARRIER_A_CODES, type CarrierAStatus } from './statuses/carrier-a.ts'
 export { CROSS_CHANNEL_MAP, type CrossChannelRow } from './statuses/cross-channel.ts'
 export { normaliseStatus, type NormalisedStatus, type StatusInput } from './statuses/normalise.ts'

@@ -1,4 +1,7 @@
-/** The options, in one table: the README's table, the defaults and the checks all come from here. */
+/**
+ * The options, in one table: the README's table, the defaults and the checks all come from here. An editor shows the
+ * comments of the interfaces; a test compares them with the table.
+ */
 import type { ProofPolicy } from './authenticity/proof-table.ts'
 import type { CredentialsOption, ProjectsOption } from './authenticity/credentials.ts'
 import { LONGEST_TIMER_MS, type Clock } from './clock.ts'
@@ -13,65 +16,152 @@ export type Options<S extends Schemas = {}> = OtherOptions<S> & (OptionsOfProjec
 
 /** The pairs of one project, or a function that looks them up. */
 export interface OptionsOfOneProject {
+  /**
+   * The webhook security pair: `authKey`, `signingSecret`, and `notAfter` for one that is being rotated out; at most 16
+   * pairs. Either this or `projects` is needed. Default: none.
+   */
   readonly credentials: CredentialsOption
   readonly projects?: undefined
 }
 
 /** The pairs of several projects, by name. */
 export interface OptionsOfProjects {
+  /**
+   * The webhook security pairs of several projects, by display name, exactly as the service spells it; at most 16 pairs
+   * each. Default: none.
+   */
   readonly projects: ProjectsOption
   readonly credentials?: undefined
 }
 
 /** The options beside the credentials. */
 export interface OtherOptions<S extends Schemas = {}> {
+  /**
+   * Which carrier each `network` of a callback is. A network that is not named is known by its words; carrier B’s own
+   * words may also stand in other tables. Default: by their words.
+   */
   readonly networks?: Readonly<Record<string, Carrier>> | undefined
+  /** Where events wait until they are settled, and what remembers that they were seen. Default: `memoryStore()`. */
   readonly store?: Store | undefined
+  /**
+   * A folder on a local disk for what the store cannot take, until it is back. `false`: such callbacks are answered
+   * 503. Default: beside an SQLite file; else none.
+   */
   readonly spool?: string | false | undefined
+  /** Which proofs a callback needs; `middleware(kind, { proof })` says it for one URL. Default: `"either"`. */
   readonly proof?: ProofPolicy | undefined
+  /** How far the signature’s `t` may be from this clock, in both directions. Seconds, 0 to 86,400. Default: 300. */
   readonly toleranceSeconds?: number | undefined
+  /** A larger body is answered 413. Bytes, 1 to 67,108,864. Default: 262,144. */
   readonly maxBodyBytes?: number | undefined
+  /**
+   * How long a whole body may take, from first byte to last; then 408. Milliseconds, 1 to 2,147,483,647. Default:
+   * 10,000.
+   */
   readonly bodyTimeoutMs?: number | undefined
+  /**
+   * Bytes of bodies that are read at once; near it large ones wait, and those that all but stand still are answered
+   * 408. Bytes, 1 to 9,007,199,254,740,991. Default: 67,108,864.
+   */
   readonly maxInflightBytes?: number | undefined
+  /** How long an answer waits for the store; then 503. Milliseconds, 1 to 2,147,483,647. Default: 5,000. */
   readonly storeTimeoutMs?: number | undefined
+  /**
+   * How long an answer waits for a credentials function; then 503. Milliseconds, 1 to 2,147,483,647. Default: 2,000.
+   */
   readonly lookupTimeoutMs?: number | undefined
+  /** How the reports of one message are put in order. */
   readonly ordering?: OrderingOptions | undefined
+  /** How often, and how long, an event is tried whose handlers fail. */
   readonly retry?: RetryOptions | undefined
+  /** `false` only takes callbacks: another receiver on the same shared store runs the handlers. Default: `true`. */
   readonly dispatch?: boolean | undefined
+  /** Messages whose handlers run at once. Count, 1 to 100,000. Default: 16. */
   readonly concurrency?: number | undefined
+  /**
+   * After this a handler’s `signal` is aborted and its slot freed. An asynchronous schema has as long, and so has the
+   * answer with `answer: "handled"`. Milliseconds, 1 to 2,147,483,647. Default: 60,000.
+   */
   readonly handlerTimeoutMs?: number | undefined
+  /**
+   * `"handled"` answers after the first attempt of the handlers, for platforms that freeze a process once it has
+   * answered. Default: `"stored"`.
+   */
   readonly answer?: 'stored' | 'handled' | undefined
+  /**
+   * Reads a delivery report of another shape, on any URL: returns `{ messageId, status, statusCode?, timestamp?,
+   * network?, shape? }`, or undefined for what is none. Default: the shapes that the service documents.
+   */
   readonly readReport?: ReadUsersReport | undefined
+  /**
+   * Your own identity for a callback; undefined keeps the default one. Default: by message, status and time; else by
+   * the body.
+   */
   readonly dedupeKey?: ((callback: DedupeKeyInput) => string | undefined) | undefined
+  /**
+   * Which of `activate`, `deactivate`, `consent`, `delivery`, `billing` and `other` a premium callback is; undefined
+   * keeps the default. Default: by `event`, `type`, `action` or `status`; else the one top-level string that is such a
+   * word.
+   */
   readonly subscriptionType?: ((payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined) | undefined
+  /**
+   * Any Standard Schema (zod, valibot, arktype); types and checks `event.data`. One for a type of premium callback goes
+   * before that for all. Default: none.
+   */
   readonly schemas?: S | undefined
+  /**
+   * Requests without a valid proof are kept for `receiver.quarantine.reverify()`; `false` keeps none. Default: `{}`.
+   */
   readonly quarantine?: QuarantineOptions | false | undefined
+  /** Where the time comes from; `fakeClock()` for tests. Default: `Date.now`. */
   readonly clock?: (() => number) | Clock | undefined
+  /**
+   * By default at most ten lines a minute for each code; `false` silences. Default: warnings and errors, on the
+   * console.
+   */
   readonly logger?: Logger | false | undefined
 }
 
+/** How the reports of one message are put in order. */
 export interface OrderingOptions {
-  /** How long a chat-app state waits for the one before it. Milliseconds, default 1,000. */
+  /**
+   * How long a chat-app `delivered` waits for `sent`, and `read` for `delivered`. Milliseconds, 0 to 2,147,483,647.
+   * Default: 1,000.
+   */
   readonly gapTimeoutMs?: number | undefined
-  /** Whether a late report comes as `late` or as itself. Default `separate`. */
+  /** Whether a late report comes as a `late` event or as itself. Default: `"separate"`. */
   readonly late?: 'separate' | 'inline' | undefined
 }
 
+/** How often, and how long, an event is tried whose handlers fail. */
 export interface RetryOptions {
-  /** Attempts in all, the first included. Default 15. */
+  /** Attempts in all, the first included; then the event is a dead letter. Count, 1 to 1,000. Default: 15. */
   readonly attempts?: number | undefined
-  /** The ceiling of the first delay; doubled for each further one. Default 1,000. */
+  /** Ceiling of the first delay; it doubles, with full jitter. Milliseconds, 0 to 2,147,483,647. Default: 1,000. */
   readonly initialDelayMs?: number | undefined
-  /** The ceiling of all delays. Default 3,600,000. */
+  /**
+   * Ceiling of all delays. With the defaults the last attempt comes an hour and a half after the first on average, and
+   * at most three and a quarter hours. Milliseconds, 0 to 2,147,483,647. Default: 3,600,000.
+   */
   readonly maxDelayMs?: number | undefined
 }
 
+/** How much is kept of requests without a valid proof, how long, and where. */
 export interface QuarantineOptions {
-  /** Bytes of the requests that are kept. Default 16 MiB. */
+  /**
+   * What the kept requests may take in all; what looks least like a callback goes first, and of one class what is
+   * largest. Bytes, 1 to 9,007,199,254,740,991. Default: 16,777,216.
+   */
   readonly maxBytes?: number | undefined
-  /** How long a request is kept. Hours, default 72. */
+  /**
+   * How long a request is kept. Not longer than the store knows that an event was seen (`dedupeDays`), or it may come
+   * twice. Hours, 0 to 720. Default: 72.
+   */
   readonly maxAgeHours?: number | undefined
-  /** Where it is written down, to outlive the process; `false` for memory only. Default: in the folder of the spool. */
+  /**
+   * A folder on a local disk where it outlives the process, exact bodies with their keys; `false`: in memory only.
+   * Default: in the spool’s, or beside an SQLite file; else none.
+   */
   readonly folder?: string | false | undefined
 }
 
@@ -98,7 +188,7 @@ export const OPTIONS = [
     name: 'projects',
     type: '`{ [project]: pair(s) }`',
     default: 'none',
-    what: 'The same for several projects, by display name, exactly as the service spells it; at most 16 pairs each.',
+    what: 'The webhook security pairs of several projects, by display name, exactly as the service spells it; at most 16 pairs each.',
   },
   {
     name: 'networks',
@@ -235,7 +325,7 @@ export const OPTIONS = [
   {
     name: 'dedupeKey',
     type: '`(callback) => string \\| undefined`',
-    default: 'see “Once”',
+    default: 'by message, status and time; else by the body',
     what: 'Your own identity for a callback; undefined keeps the default one.',
   },
   {

@@ -8,7 +8,7 @@ import type { NotProved } from './authenticity/explain.ts'
 import type { QuarantineIntake } from './authenticity/quarantine.ts'
 import type { ExactCallback } from './authenticity/quarantine/request.ts'
 import { readSignatureHeader } from './authenticity/signature.ts'
-import { asOurs, MessagingWebhooksError, RefusedError } from './errors.ts'
+import { asRefusal, MessagingWebhooksError, RefusedError } from './errors.ts'
 import type { ArrivedCallback } from './http/arrived.ts'
 import type { Captured } from './http/capture.ts'
 import { answerOf, type Answer, type AnswerName } from './http/replies.ts'
@@ -64,7 +64,7 @@ export function createReceive(options: ReceiveOptions): Receive {
 
   /** For one that arrives: whatever holds its proof up, it is not lost, for nobody sends it again. */
   function keepUnchecked(callback: ArrivedCallback, body: ReadBody, error: unknown): never {
-    quarantine.keep(callback, body, { proved: false, code: asOurs(error, 'internal').code, unchecked: true })
+    quarantine.keep(callback, body, { proved: false, code: asRefusal(error).code, unchecked: true })
     throw error
   }
 
@@ -126,7 +126,7 @@ export function createReceive(options: ReceiveOptions): Receive {
   }
 
   function failed(error: unknown): Answer {
-    const { code, cause, detail } = asOurs(error, 'internal')
+    const { code, cause, detail } = asRefusal(error)
     return refuse('unavailable', { code, detail }, cause)
   }
 

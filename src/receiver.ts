@@ -113,7 +113,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     report,
     absence,
     handedOver(event, succeeded) {
-      const message: HandedOver = { receiver, event, succeeded }
+      // The receiver's own schemas made its data.
+      const message: HandedOver<S> = { receiver, event, succeeded }
       if (handedOverChannel.hasSubscribers) handedOverChannel.publish(message)
     },
     unhandled: unhandled.see,

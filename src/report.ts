@@ -1,6 +1,7 @@
 /** Where errors go that nobody waits for: the logger and the handlers of `onError`. */
 import { failureLine, failureText } from './dispatch/failure-text.ts'
-import { HandlerError, RefusedError, type ErrorCode, type MessagingWebhooksError } from './errors.ts'
+import type { ErrorCode } from './error-table.ts'
+import { HandlerError, RefusedError, type MessagingWebhooksError } from './errors.ts'
 import { silentLogger, type Logger } from './logger.ts'
 
 export type ErrorHandler = (error: MessagingWebhooksError) => unknown

@@ -40,6 +40,7 @@ export function newEvents(count: number, nowMs: number): readonly NewEvent[] {
         proof: 'both',
         report: {
           type: 'message.delivered',
+          shape: 'sms',
           carrier: 'carrierA',
           messageId,
           channel: 'sms',

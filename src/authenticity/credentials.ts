@@ -1,7 +1,8 @@
 /** The webhook security pairs, as users give them and as the verifier needs them. Contract, "Webhook security pair". */
 import { LRUCache } from 'lru-cache'
 import { withDeadline, type Clock } from '../clock.ts'
-import { isOurs, MessagingWebhooksError, OptionsError, type ErrorCode } from '../errors.ts'
+import type { RefusalCode } from '../error-table.ts'
+import { isOurs, MessagingWebhooksError, OptionsError } from '../errors.ts'
 import { isMadeOf, misspeltField, preparePair, unknownField, type CredentialPair, type LivePair } from './pair.ts'
 
 /** What a credentials function may return: the pairs of a project, or nothing for a project that it does not know. */
@@ -21,7 +22,7 @@ export interface CredentialsSource {
   /** The only project there is, if there is only one. */
   readonly onlyProject: string | undefined
   /** Why no callback of a project with such a name is looked up: what the sender's text alone makes fail is no outage. */
-  refusedName(project: string): ErrorCode | undefined
+  refusedName(project: string): RefusalCode | undefined
   /** The pairs that may prove a callback of this project. Throws a `MessagingWebhooksError` where they cannot be had. */
   pairsFor(project: string | undefined): readonly LivePair[] | Promise<readonly LivePair[]>
   /** Every key and secret that is known now, to be taken out of texts that are not ours. */
@@ -151,7 +152,7 @@ function credentialsLookup(
 }
 
 /** Databases and drivers refuse such text, or make another of it. */
-function unfitToLookUp(project: string): ErrorCode | undefined {
+function unfitToLookUp(project: string): RefusalCode | undefined {
   if (project.length > LONGEST_LOOKED_UP) return 'project_name_too_long'
   return project.includes('\0') || !project.isWellFormed() ? 'project_name_malformed' : undefined
 }

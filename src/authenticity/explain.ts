@@ -1,11 +1,11 @@
 /** Why a proof failed, for the log and the person who reads it. The client hears none of this. */
-import type { ErrorCode } from '../errors.ts'
+import type { RefusalCode } from '../error-table.ts'
 import type { ProofPolicy } from './proof-table.ts'
 import type { SignatureHeader } from './signature.ts'
 
 export interface NotProved {
   readonly proved: false
-  readonly code: ErrorCode
+  readonly code: RefusalCode
   readonly detail?: string | undefined
   /** How far the header's time is behind our clock, where the digest is right and only that is not. */
   readonly offsetSeconds?: number | undefined

@@ -7,6 +7,7 @@ import { wholeNumber } from './arguments.ts'
 import { printDetails } from './event-details.ts'
 import { CliError } from './exit-codes.ts'
 import { eventOf } from './kept-event.ts'
+import { timeText } from './known-event.ts'
 import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
 
@@ -89,7 +90,7 @@ async function show(store: OpenStore<object>, id: string, { json }: ListOptions,
       type: event.type,
       about: subjectOf(letter),
       project: event.project,
-      happened: event.occurredAt.toISOString(),
+      happened: timeText(event.timestamp),
       received: `${event.receivedAt.toISOString()}, proved by ${event.proof}`,
       died: `${diedAt.toISOString()}, after ${attempts} attempts`,
     },

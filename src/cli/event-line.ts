@@ -1,5 +1,6 @@
 /** One event in one line. Everything from outside is made harmless. */
 import type { WebhookEvent } from '../events.ts'
+import type { Report } from '../inbox/record.ts'
 import { timeOfDay } from './line-time.ts'
 import { shown, type Colours } from './terminal.ts'
 
@@ -43,17 +44,23 @@ export function aboutOf(event: WebhookEvent): readonly string[] {
   return [...wordsOf(event), project].filter((part) => part !== '')
 }
 
+/** Which message it is about, over what, and the word; of a report that has only a code, that one. */
+export function reportWords({ messageId, network, channel, status, statusCode }: Report): readonly string[] {
+  const code = statusCode === undefined ? undefined : `code ${statusCode}`
+  return [messageId, network ?? channel, status ?? code].filter((word) => word !== undefined)
+}
+
 function wordsOf(event: WebhookEvent): readonly string[] {
   switch (event.type) {
     case 'message.queued':
     case 'message.sent':
     case 'message.delivered':
     case 'message.read':
-      return [event.messageId, event.network ?? event.channel, event.status]
+      return reportWords(event)
     case 'message.failed': {
       const { kind, resend, reason } = event.failure
       const what = `${kind}, ${resend ? 'send again' : 'do not send again'}`
-      return [event.messageId, event.network ?? event.channel, event.status, what, reason ?? '']
+      return [...reportWords(event), what, reason ?? '']
     }
     case 'late':
       return [...wordsOf(event.report), `${event.report.type} came too late`]

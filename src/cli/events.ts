@@ -3,11 +3,12 @@ import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { messageKey } from '../inbox/identity.ts'
 import { messageState } from '../inbox/latest.ts'
+import { knownTime } from '../inbox/record.ts'
 import type { EventsPage, OpenStore, Page, StoredEvent } from '../inbox/store.ts'
 import { wholeNumber } from './arguments.ts'
 import { CliError } from './exit-codes.ts'
 import { printDetails } from './event-details.ts'
-import { asJson, byOrder, isoTime, knownEvent, standingOf, type KnownEvent } from './known-event.ts'
+import { asJson, byOrder, isoTime, knownEvent, standingOf, timeText, type KnownEvent } from './known-event.ts'
 import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
 
@@ -102,7 +103,7 @@ async function show(store: OpenStore<object>, id: string, { json }: ListOptions,
       type: type ?? 'no longer kept: only that it came, so that a repetition is known',
       about: about.join('  '),
       state: standingOf(stored, systemClock().now()),
-      happened: record && isoTime(record.timestamp * 1_000),
+      happened: record && timeText(knownTime(record)),
       received: record && `${isoTime(record.receivedAtMs)}, proved by ${record.proof}`,
       admitted: admittedAtMs === undefined ? undefined : isoTime(admittedAtMs),
     },
@@ -142,9 +143,13 @@ async function printState(
   }
   const { bold } = terminal.colours
   if (latest !== undefined) {
-    const { type, status, occurredAt, failure } = latest
-    const what = failure && `${failure.kind}, ${failure.resend ? 'send again' : 'do not send again'}`
-    const words = [type, shown(status), ...(what === undefined ? [] : [what]), `at ${occurredAt.toISOString()}`]
+    const { type, status, statusCode, occurredAt, receivedAt } = latest
+    const words: string[] = [type]
+    if (status !== undefined) words.push(shown(status))
+    else if (statusCode !== undefined) words.push(`code ${statusCode}`)
+    if (latest.type === 'message.failed')
+      words.push(`${latest.failure.kind}, ${latest.failure.resend ? 'send again' : 'do not send again'}`)
+    words.push(occurredAt === undefined ? `received ${receivedAt.toISOString()}` : `at ${occurredAt.toISOString()}`)
     terminal.print(`${bold('latest')}  ${words.join('  ')}`)
   }
   terminal.print(bold('reports, in their order'))

@@ -3,7 +3,7 @@ import type { WebhookEvent } from '../events.ts'
 import type { EventRecord } from '../inbox/record.ts'
 import { orderKey, stageOf } from '../inbox/order.ts'
 import type { StoredEvent } from '../inbox/store.ts'
-import { aboutOf } from './event-line.ts'
+import { aboutOf, reportWords } from './event-line.ts'
 import { eventOf } from './kept-event.ts'
 
 /** An event of the list, as far as anything is known of it. */
@@ -28,8 +28,7 @@ export async function knownEvent(stored: StoredEvent): Promise<KnownEvent> {
 
 function ofRecord({ report, problem, kind, project }: EventRecord): Pick<KnownEvent, 'type' | 'about'> {
   const of = project === undefined ? [] : [`[${project}]`]
-  if (report !== undefined)
-    return { type: report.type, about: [report.messageId, report.network ?? report.channel, report.status, ...of] }
+  if (report !== undefined) return { type: report.type, about: [...reportWords(report), ...of] }
   return problem === undefined ? { type: kind, about: of } : { type: 'unrecognized', about: [problem, ...of] }
 }
 
@@ -54,6 +53,11 @@ function at(ms: number | undefined): string {
 
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString()
+}
+
+/** When an event happened, for people; Unix seconds. */
+export function timeText(seconds: number | undefined): string {
+  return seconds === undefined ? 'not known' : isoTime(seconds * 1_000)
 }
 
 /** For machines: times as ISO, and no field that is not known. */
@@ -87,7 +91,5 @@ function orderOf({ id, order, record }: StoredEvent): string {
   if (order !== undefined) return order
   if (record?.report === undefined) return NO_ORDER
   const { timestamp, timestampSource, report } = record
-  // An SMS report has a time of its own, and a chat-app report has none.
-  const shape = timestampSource === 'payload' ? 'sms' : 'chat-app'
-  return orderKey({ shape, stage: stageOf(report.type, report.failure), timestamp, timestampSource, id })
+  return orderKey({ shape: report.shape, stage: stageOf(report.type, report.failure), timestamp, timestampSource, id })
 }

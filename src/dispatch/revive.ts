@@ -5,6 +5,8 @@ import {
   SUBSCRIPTION_WORDS,
   type CommonFields,
   type EventType,
+  type Failure,
+  type LateEvent,
   type Problem,
   type ReportEvent,
   type ReportFields,
@@ -14,7 +16,7 @@ import {
   type UnrecognizedEvent,
   type WebhookEvent,
 } from '../events.ts'
-import type { EventRecord, Report } from '../inbox/record.ts'
+import { failureOf, knownTime, type EventRecord, type Report } from '../inbox/record.ts'
 import type { Awaitable } from '../inbox/store.ts'
 import { readSubscription, type ReadSubscription } from '../payloads/subscription.ts'
 import { isPromiseLike, letReject } from '../promises.ts'
@@ -50,7 +52,7 @@ export function revive(kept: Kept, options: ReviveOptions): Awaitable<WebhookEve
   if (record.report !== undefined) {
     const report = reportEvent(kept, payload, record.report)
     if (!kept.late || options.late === 'inline') return report
-    return withRaw({ ...commonFields('late', kept, payload), messageId: report.messageId, report }, kept.raw)
+    return lateEvent(kept, report)
   }
   if (record.problem !== undefined || record.kind === undefined || record.kind === 'status' || !isRecord(payload))
     return unrecognized(kept, payload, record.problem ?? (payload === undefined ? 'not_json' : 'unknown_shape'))
@@ -143,13 +145,18 @@ function payloadOf({ record, raw }: Kept): unknown {
   return NOT_PARSED.has(record.problem) ? undefined : payloadIn(raw)
 }
 
-function commonFields<T extends string>(type: T, { id, record }: Kept, payload: unknown): Common<T> {
-  const { project, timestamp, timestampSource, receivedAtMs, proof, oddities } = record
-  const common: InTheMaking<Common<T>> = {
+function commonFields<T extends string, P>(
+  type: T,
+  { id, record }: Kept,
+  payload: P,
+): Common<T> & { readonly payload: P } {
+  const { project, timestampSource, receivedAtMs, proof, oddities } = record
+  const timestamp = knownTime(record)
+  const common: InTheMaking<Common<T> & { readonly payload: P }> = {
     type,
     id,
     project,
-    occurredAt: new Date(timestamp * 1_000),
+    occurredAt: timestamp === undefined ? undefined : new Date(timestamp * 1_000),
     timestamp,
     timestampSource,
     receivedAt: new Date(receivedAtMs),
@@ -161,41 +168,42 @@ function commonFields<T extends string>(type: T, { id, record }: Kept, payload: 
 }
 
 function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent {
-  const { raw } = kept
-  const { type, scheduled, failure } = report
-  switch (type) {
-    case 'message.queued':
-      return withRaw({ ...reportFields(type, kept, payload, report), scheduled: scheduled ?? false }, raw)
-    case 'message.failed':
-      return withRaw(
-        {
-          ...reportFields(type, kept, payload, report),
-          // What is kept is not theirs to change.
-          failure:
-            failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure },
-        },
-        raw,
-      )
-    default:
-      return withRaw(reportFields(type, kept, payload, report), raw)
-  }
+  const fields = reportFields(kept, payload, report)
+  if (report.type === 'message.queued') fields.scheduled = report.scheduled ?? false
+  if (report.type === 'message.failed') fields.failure = failureOf(report)
+  // Each type has its own fields by now; what `shape` says of the payload is the sender's word, as its type says.
+  return withRaw(fields, kept.raw) as ReportEvent
 }
 
-function reportFields<T extends ReportType>(
-  type: T,
+function lateEvent(kept: Kept, report: ReportEvent): LateEvent {
+  const { messageId, channel, payload } = report
+  const fields: InTheMaking<Omit<LateEvent, 'raw'>> = {
+    ...commonFields('late', kept, payload),
+    messageId,
+    report,
+  }
+  if (channel !== undefined) fields.channel = channel
+  return withRaw(fields, kept.raw)
+}
+
+type UncheckedReport = Common<ReportType> &
+  Omit<ReportFields, 'raw' | 'payload'> & { readonly scheduled?: boolean; readonly failure?: Failure }
+
+function reportFields(
   kept: Kept,
   payload: unknown,
-  { messageId, channel, network, carrier, recipient, status, statusCode }: Report,
-): Common<T> & Omit<ReportFields, 'raw'> {
-  const fields: InTheMaking<Common<T> & Omit<ReportFields, 'raw'>> = {
-    ...commonFields(type, kept, payload),
+  { type, shape, messageId, channel, network, carrier, recipient, status, statusCode }: Report,
+): InTheMaking<UncheckedReport> {
+  const fields: InTheMaking<UncheckedReport> = {
+    ...commonFields(type, kept, isRecord(payload) ? payload : {}),
+    shape,
     messageId,
-    channel,
-    status,
   }
+  if (channel !== undefined) fields.channel = channel
   if (network !== undefined) fields.network = network
   if (carrier !== undefined) fields.carrier = carrier
   if (recipient !== undefined) fields.recipient = recipient
+  if (status !== undefined) fields.status = status
   if (statusCode !== undefined) fields.statusCode = statusCode
   return fields
 }

@@ -1,5 +1,6 @@
 /** The newest state of a message: a merge that never goes back, whatever the order of arrival. */
-import { isEventRecord, isObject, type EventRecord, type Report } from './record.ts'
+import type { Failure, TimestampSource } from '../events.ts'
+import { failureOf, isEventRecord, isObject, knownTime, type EventRecord, type Report } from './record.ts'
 import type { StoredLatest } from './store.ts'
 
 /** More final reports than this are not kept for one message; the newest stay. */
@@ -49,15 +50,31 @@ function withFinal(known: readonly FinalReport[], report: FinalReport): readonly
   return finals.length > MOST_FINALS ? finals.slice(-MOST_FINALS) : finals
 }
 
-/** One report, as `latest` shows it. */
-export interface ReportState extends Report {
-  readonly occurredAt: Date
-  /** Unix seconds. */
-  readonly timestamp: number
+/** What the states of all types have: the fields of the report's event, but for its identity, payload and bytes. */
+interface StateFields extends Omit<Report, 'type' | 'scheduled' | 'failure'> {
+  /** When it happened; undefined where nothing tells, so that `timestampSource` is `arrival`. */
+  readonly occurredAt: Date | undefined
+  /** The same in Unix seconds. */
+  readonly timestamp: number | undefined
+  readonly timestampSource: TimestampSource
+  /** When its callback came. */
+  readonly receivedAt: Date
 }
 
+/** One report, as `messageState` shows it; `type` tells what else it has, as that of an event does. */
+export type ReportState = StateFields &
+  (
+    | { readonly type: 'message.sent' | 'message.delivered' | 'message.read' }
+    | {
+        readonly type: 'message.queued'
+        /** True for code 14: delivery is planned for later. */
+        readonly scheduled: boolean
+      }
+    | { readonly type: 'message.failed'; readonly failure: Failure }
+  )
+
 /** The newest state of a message. Contract, "Cross-channel mapping": keep the latest `statusCode` per `messageId`. */
-export interface MessageState extends ReportState {
+export type MessageState = ReportState & {
   readonly project: string | undefined
   /** Every final report, in order: the parts of a long SMS share one id, and a success hides no failure. */
   readonly reports: readonly ReportState[]
@@ -71,9 +88,19 @@ export function messageState(stored: StoredLatest): MessageState | undefined {
   return { ...newest, project: stored.record.project, reports }
 }
 
-function reportState({ report, timestamp }: EventRecord): ReportState | undefined {
+function reportState(record: EventRecord): ReportState | undefined {
+  const { report, timestampSource, receivedAtMs } = record
   if (report === undefined) return undefined
-  const state = { ...report, occurredAt: new Date(timestamp * 1_000), timestamp }
-  // What the store keeps is not theirs to change.
-  return report.failure === undefined ? state : { ...state, failure: { ...report.failure } }
+  const { type, scheduled, failure: _, ...same } = report
+  const timestamp = knownTime(record)
+  const occurredAt = timestamp === undefined ? undefined : new Date(timestamp * 1_000)
+  const state = { ...same, occurredAt, timestamp, timestampSource, receivedAt: new Date(receivedAtMs) }
+  switch (type) {
+    case 'message.queued':
+      return { type, ...state, scheduled: scheduled ?? false }
+    case 'message.failed':
+      return { type, ...state, failure: failureOf(report) }
+    default:
+      return { type, ...state }
+  }
 }

@@ -76,7 +76,14 @@ function reportEvent(
   const isExact = payload.oddities.length === 0 && isExactText(project ?? '')
   const { type, failure } = normalised
   const time = timeOf(callback, payload.timestamp)
-  const chosen = options.dedupeKey({ kind, project, messageId, status, timestamp: payload.timestamp, raw: masked })
+  const chosen = options.dedupeKey({
+    kind,
+    project,
+    messageId,
+    status: status === '' ? undefined : status,
+    timestamp: payload.timestamp,
+    raw: masked,
+  })
   const id =
     chosen === undefined
       ? reportIdentity({
@@ -166,14 +173,13 @@ function recordOf(callback: ProvenCallback, time: EventTime, odd: readonly Oddit
   }
 }
 
+/** Put in one by one, and none that is empty: nobody shall have to tell an empty text from none. */
 function reportOf(payload: ReportPayload, normalised: NormalisedStatus): Report {
-  const { messageId, channel, network, recipient, status } = payload
-  return {
-    ...normalised,
-    messageId,
-    channel,
-    ...(network === undefined ? undefined : { network }),
-    ...(recipient === undefined ? undefined : { recipient }),
-    status,
-  }
+  const { shape, messageId, channel, network, recipient, status } = payload
+  const report: { -readonly [K in keyof Report]: Report[K] } = { ...normalised, shape, messageId }
+  if (channel !== '') report.channel = channel
+  if (network !== undefined && network !== '') report.network = network
+  if (recipient !== undefined && recipient !== '') report.recipient = recipient
+  if (status !== '') report.status = status
+  return report
 }

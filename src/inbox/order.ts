@@ -5,6 +5,7 @@
  * Chat-app callbacks carry no time of the event, so for them the lifecycle comes first.
  */
 import type { Failure, ReportType, TimestampSource } from '../events.ts'
+import type { ReportShape } from '../report-payloads.ts'
 
 /** A message's life, as far as the order knows it. */
 export const STAGES = { queued: 0, sent: 1, failedForNow: 2, final: 3, read: 4 } as const
@@ -27,7 +28,7 @@ export function stageOf(type: ReportType, failure: Failure | undefined): number 
 
 /** A text that sorts as the reports of one message do, byte by byte, in any language and database. */
 export function orderKey(report: {
-  readonly shape: 'sms' | 'chat-app'
+  readonly shape: ReportShape
   readonly stage: number
   readonly timestamp: number
   readonly timestampSource: TimestampSource
@@ -51,10 +52,7 @@ function padded(seconds: number): string {
 const CHAIN = { sent: 1, delivered: 2, read: 4 } as const
 
 /** The step of the chain that a report is, and the one that it waits for; 0 for neither. */
-export function chainOf(
-  shape: 'sms' | 'chat-app',
-  type: ReportType,
-): { readonly step: number; readonly awaits: number } {
+export function chainOf(shape: ReportShape, type: ReportType): { readonly step: number; readonly awaits: number } {
   if (shape === 'chat-app') {
     if (type === 'message.sent') return { step: CHAIN.sent, awaits: 0 }
     if (type === 'message.delivered') return { step: CHAIN.delivered, awaits: CHAIN.sent }

@@ -15,26 +15,38 @@ import {
   type StatusCode,
   type TimestampSource,
 } from '../events.ts'
+import { REPORT_SHAPES, type ReportShape } from '../report-payloads.ts'
 
-/** A delivery report in the one vocabulary. */
+/** A delivery report in the one vocabulary. What the callback leaves empty is absent here; `newEvent` sees to that. */
 export interface Report {
   readonly type: ReportType
+  readonly shape: ReportShape
   readonly messageId: string
-  readonly channel: string
+  readonly channel?: string
   readonly network?: string
   readonly carrier?: Carrier
   readonly recipient?: string
-  readonly status: string
+  readonly status?: string
   readonly statusCode?: StatusCode
   readonly scheduled?: boolean
   readonly failure?: Failure
+}
+
+/** When the event happened, in Unix seconds; undefined where only its arrival is known. */
+export function knownTime({ timestamp, timestampSource }: EventRecord): number | undefined {
+  return timestampSource === 'arrival' ? undefined : timestamp
+}
+
+/** Why it failed: a copy, for what is kept is not a user's to change. A record that others wrote may not say why. */
+export function failureOf({ failure }: Report): Failure {
+  return failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
 }
 
 export interface EventRecord {
   readonly project: string | undefined
   /** The kind that the middleware was mounted with. */
   readonly kind: CallbackKind | undefined
-  /** Unix seconds. */
+  /** Unix seconds; by `arrival` it serves the order, and is no time of the event: see `knownTime`. */
   readonly timestamp: number
   readonly timestampSource: TimestampSource
   readonly receivedAtMs: number
@@ -114,15 +126,16 @@ export function isEventRecord(value: unknown): value is EventRecord {
 
 function isReport(value: unknown): value is Report {
   if (!isObject(value)) return false
-  const { type, messageId, channel, network, carrier, recipient, status, statusCode, scheduled, failure } = value
+  const { type, shape, messageId, channel, network, carrier, recipient, status, statusCode, scheduled, failure } = value
   return (
     isOneOf(REPORT_TYPES, type) &&
+    isOneOf(REPORT_SHAPES, shape) &&
     typeof messageId === 'string' &&
-    typeof channel === 'string' &&
+    isTextOrNone(channel) &&
     isTextOrNone(network) &&
     isOneOfOrNone(CARRIERS, carrier) &&
     isTextOrNone(recipient) &&
-    typeof status === 'string' &&
+    isTextOrNone(status) &&
     (statusCode === undefined || Number.isSafeInteger(statusCode)) &&
     (scheduled === undefined || typeof scheduled === 'boolean') &&
     (failure === undefined || isFailure(failure))

@@ -1,5 +1,6 @@
 /** From a parsed body to the fields of a delivery report, whatever its shape. */
 import type { CallbackKind, Oddity, Problem } from '../events.ts'
+import type { ReportShape } from '../report-payloads.ts'
 import { chatAppDeliverySchema } from './chat-app-delivery.ts'
 import { isExactText, readId, type ReadId } from './message-id.ts'
 import { smsDeliverySchema } from './sms-delivery.ts'
@@ -7,7 +8,7 @@ import { readTimestamp } from './timestamp.ts'
 
 /** A report in the sender's own words. */
 export interface ReportPayload {
-  readonly shape: 'sms' | 'chat-app'
+  readonly shape: ReportShape
   readonly messageId: string
   readonly channel: string
   readonly network: string | undefined

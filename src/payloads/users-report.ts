@@ -2,6 +2,7 @@
 import { isRecord, payloadIn } from '../authenticity/body.ts'
 import type { CallbackKind } from '../events.ts'
 import { isPromiseLike, letReject } from '../promises.ts'
+import type { ReportShape } from '../report-payloads.ts'
 import { isExactText } from './message-id.ts'
 import type { ReportPayload } from './read-report.ts'
 import { readTimestamp } from './timestamp.ts'
@@ -17,7 +18,7 @@ export interface UsersReport {
   readonly timestamp?: number | undefined
   readonly network?: string | undefined
   /** Whose words they are: those of SMS, or of the chat-app. Default: of the chat-app where there are `statuses`. */
-  readonly shape?: 'sms' | 'chat-app' | undefined
+  readonly shape?: ReportShape | undefined
 }
 
 export type ReadUsersReport = (

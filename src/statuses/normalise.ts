@@ -1,5 +1,6 @@
 /** From a sender's word or code to one meaning, on any channel. Contract, "Events" and "Cross-channel mapping". */
 import type { Carrier, Failure, ReportType, StatusCode } from '../events.ts'
+import type { ReportShape } from '../report-payloads.ts'
 import { CARRIER_A, carrierAStatus } from './carrier-a.ts'
 import { CARRIER_B, CARRIER_WORD } from './carrier-b.ts'
 import { CHAT_APP } from './chat-app.ts'
@@ -9,7 +10,7 @@ import { statusCodeRow, statusWordRow } from './status-codes.ts'
 /** What is known of a status before it is translated. */
 export interface StatusInput {
   /** `chat-app` for the callback with a `statuses` object, else `sms`: the words differ. Default: `sms`. */
-  readonly shape?: 'sms' | 'chat-app'
+  readonly shape?: ReportShape
   /** The sender's word; may be missing where there is a code. */
   readonly status?: string | undefined
   /** A code of the contract's table; anything else is passed over. */
@@ -60,7 +61,7 @@ export function normaliseStatus(input: StatusInput): NormalisedStatus | undefine
   }
 }
 
-function meaningOfWord(shape: 'sms' | 'chat-app', word: string, carrier: Carrier | undefined): Meaning | undefined {
+function meaningOfWord(shape: ReportShape, word: string, carrier: Carrier | undefined): Meaning | undefined {
   if (shape === 'chat-app') return CHAT_APP.get(word) ?? statusWordRow(word)
   // Carrier B's list is open, so its words are looked up in its own table alone.
   if (carrier === 'carrierB') return CARRIER_B.get(word)
@@ -80,13 +81,15 @@ function isCode(word: string): boolean {
 }
 
 /** Carrier A and the chat-app list all their words; whoever else says something new is a carrier with words of its own. */
-function meaningOfUnknown(shape: 'sms' | 'chat-app', word: string, carrier: Carrier | undefined): Meaning | undefined {
+function meaningOfUnknown(shape: ReportShape, word: string, carrier: Carrier | undefined): Meaning | undefined {
   if (shape === 'chat-app' || carrier === 'carrierA' || word === '') return undefined
   return carrier === undefined && word.trim() === '' ? undefined : CARRIER_WORD
 }
 
 function explained(failure: Failure, { status, reason, reasonCode }: StatusInput): Failure {
-  const said = reason ?? reasonCode ?? (failure.cause === 'carrier_word' ? status : undefined)
+  const code = reasonCode === '' ? undefined : reasonCode
+  const words = reason === '' ? undefined : reason
+  const said = words ?? code ?? (failure.cause === 'carrier_word' ? status : undefined)
   if (said === undefined) return failure
-  return { ...failure, reason: said, ...(reasonCode === undefined ? undefined : { code: reasonCode }) }
+  return { ...failure, reason: said, ...(code === undefined ? undefined : { code }) }
 }

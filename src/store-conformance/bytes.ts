@@ -1,5 +1,6 @@
 /** One event never harms another: a store holds any proven bytes. */
 import assert from 'node:assert/strict'
+import type { Report } from '../inbox/record.ts'
 import type { NewEvent } from '../inbox/store.ts'
 import { admit, claim, digestOf, sample, settlementOf, START_MS } from './samples.ts'
 import type { ConformanceCase } from './suite.ts'
@@ -54,7 +55,14 @@ const AWKWARD_BYTES: readonly Buffer[] = [
 function awkwardEvents(): readonly NewEvent[] {
   const texts = AWKWARD_TEXTS.map((text, index) => {
     const event = sample({ message: `awkward text ${index}` })
-    const report = { type: 'message.failed' as const, messageId: text, channel: text, status: text, recipient: text }
+    const report: Report = {
+      type: 'message.failed',
+      shape: 'chat-app',
+      messageId: text,
+      channel: text,
+      status: text,
+      recipient: text,
+    }
     return { ...event, record: { ...event.record, project: text, report }, raw: Buffer.from(text) }
   })
   return [...texts, ...AWKWARD_BYTES.map((raw, index) => sample({ message: `awkward bytes ${index}`, raw }))]

@@ -57,7 +57,7 @@ export const LATEST: readonly ConformanceCase[] = [
                 order: `${event.order.slice(0, 25)}${name}`,
                 record: {
                   ...event.record,
-                  report: { type: 'message.sent', messageId: 'm', channel: 'sms', status: name },
+                  report: { type: 'message.sent', shape: 'sms', messageId: 'm', channel: 'sms', status: name },
                 },
               }
             })

@@ -44,7 +44,7 @@ export function sample({ message = 'm', at = 1, name = `${message}-${at}`, ...re
       timestampSource: 'payload',
       receivedAtMs: START_MS,
       proof: 'both',
-      report: { type: 'message.delivered', messageId: message, channel: 'sms', status: name },
+      report: { type: 'message.delivered', shape: 'sms', messageId: message, channel: 'sms', status: name },
     },
     raw: rest.raw ?? Buffer.from(JSON.stringify({ messageId: message, status: name })),
   }

@@ -2,6 +2,7 @@
 import { unknownName } from '../check-options.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { CallbackKind, EventType } from '../events.ts'
+import type { ReportShape } from '../report-payloads.ts'
 import {
   checkChatAppFields,
   checkNames,
@@ -17,7 +18,7 @@ interface CallbackRow {
   readonly kind: CallbackKind
   readonly what: string
   /** Whose fields it has; of the others the contract shows none. */
-  readonly shape?: 'sms' | 'chat-app'
+  readonly shape?: ReportShape
   /** With whatever fields. */
   readonly build: (fields: Fields) => Record<string, unknown>
 }

@@ -8,7 +8,7 @@ import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { storeOf } from '../../src/cli/stores.ts'
-import { ERRORS } from '../../src/errors.ts'
+import { ERRORS } from '../../src/error-table.ts'
 import { AUTH_KEY, jsonLines, PATIENCE, runCli, SIGNING_SECRET, testFolder } from './cli.ts'
 
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }

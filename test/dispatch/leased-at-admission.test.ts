@@ -52,7 +52,7 @@ test('an event that waits for a step comes as soon as the step was handled', asy
   const { receiver, url, clock } = await leasingReceiver()
   const chatApp = (status: string) => callback.chatApp({ statuses: { message_id: 'a', status, conversation_id: 'c' } })
   const timestamp = Math.floor(clock.now() / 1_000)
-  const handled: string[] = []
+  const handled: (string | undefined)[] = []
   receiver.on('message.*', ({ status }) => void handled.push(status))
   await post(url, chatApp('delivered'), { timestamp })
   await atRest()

@@ -84,7 +84,7 @@ test('set back while a gap is waited for: it is still waited for, and not for lo
   const clock = fakeClock()
   let offsetMs = 0
   const { receiver, url } = await receiving({ clock: { ...clock, now: () => clock.now() + offsetMs } })
-  const given: string[] = []
+  const given: (string | undefined)[] = []
   receiver.on('message.*', ({ status }) => void given.push(status))
   const timestamp = (): { timestamp: number } => ({ timestamp: Math.floor((clock.now() + offsetMs) / 1_000) })
   await post(url, callback.smsDelivery(), timestamp())

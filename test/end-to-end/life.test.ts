@@ -248,7 +248,7 @@ test('what arrives while a write is under way goes into the next one', async () 
 describe('drain()', () => {
   test('waits for gaps and retries, and is true', async () => {
     const { receiver, url } = await receiving({ ordering: { gapTimeoutMs: 50 }, retry: { initialDelayMs: 20 } })
-    const handled: string[] = []
+    const handled: (string | undefined)[] = []
     receiver.on('message.*', ({ status }, { attempt }) => {
       if (attempt === 1) throw new Error('not yet')
       handled.push(status)

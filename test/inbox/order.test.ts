@@ -8,7 +8,7 @@ const CHAIN = ['sent', 'delivered', 'read'] as const
 
 test('any permutation with any duplication of a chat-app message arrives in the canonical sequence, once each', async () => {
   const { receiver, url } = await receiving({ ordering: { gapTimeoutMs: 5_000 } })
-  const handed = new Map<string, string[]>()
+  const handed = new Map<string, (string | undefined)[]>()
   receiver.on('message.*', ({ messageId, status }) => {
     handed.set(messageId, [...(handed.get(messageId) ?? []), status])
   })

@@ -72,7 +72,9 @@ async function player() {
     const hasTimes = signed || states.every(({ name, word }) => name !== word)
     scenario = played
     nameOf = (report) =>
-      `${wordOf(report)}${report.timestampSource === 'payload' ? ` at ${report.timestamp - start}` : ''}`
+      report.timestampSource === 'payload' && report.timestamp !== undefined
+        ? `${wordOf(report)} at ${report.timestamp - start}`
+        : wordOf(report)
     runs.length = 0
     for (const { state, delayMs } of arrivals) {
       await clock.advance(delayMs)
@@ -91,7 +93,7 @@ async function player() {
     const newest = states.filter((state) => !states.some((other) => isBefore(state, other, hasTimes)))
     expect(newest.map(({ word }) => word)).toContain(latest && wordOf(latest))
     expect(latest?.reports.length).toBe(states.filter(({ stage }) => stage === FINAL).length)
-    return hasTimes ? latest : withoutTimes(latest)
+    return withoutArrival(latest)
   }
 
   /** What runs as itself is older than nothing that ran before, and what is late is; two final reports are never late. */
@@ -108,15 +110,11 @@ async function player() {
   }
 }
 
-function wordOf({ status, statusCode }: { readonly status: string; readonly statusCode?: number }): string {
-  return status === '' ? String(statusCode) : status
+function wordOf({ status, statusCode }: { readonly status?: string; readonly statusCode?: number }): string {
+  return status ?? String(statusCode)
 }
 
-/** Without a signature and a time of its own, a report's time is its arrival, which is no part of the state. */
-function withoutTimes(latest: MessageState | undefined): unknown {
-  return JSON.parse(
-    JSON.stringify(latest, (name, value: unknown) =>
-      name === 'occurredAt' || name === 'timestamp' ? undefined : value,
-    ),
-  )
+/** Of what came in any order, only when it came may differ. */
+function withoutArrival(latest: MessageState | undefined): unknown {
+  return JSON.parse(JSON.stringify(latest, (name, value: unknown) => (name === 'receivedAt' ? undefined : value)))
 }

@@ -31,7 +31,7 @@ test('they are normalised, put in order, and count for the latest state', async 
   await send(premium('m-1', 'success', 5), premium('m-1', 'queued', 1), premium('m-1', 'success', 5))
   expect(events).toMatchObject([
     { type: 'message.delivered', messageId: 'm-1', status: 'success', carrier: 'carrierA', timestamp: START + 5 },
-    { type: 'late', report: { type: 'message.queued', messageId: 'm-1' } },
+    { type: 'late', messageId: 'm-1', report: { type: 'message.queued', messageId: 'm-1' } },
   ])
   expect(await receiver.messageState('m-1')).toMatchObject({ type: 'message.delivered' })
 })
@@ -52,7 +52,7 @@ test('their network, code and shape count', async () => {
   )
   expect(inOrder).toMatchObject([
     { type: 'message.failed', carrier: 'carrierB', failure: { cause: 'carrier_word' }, timestampSource: 'signature' },
-    { type: 'message.delivered', statusCode: 15, status: '' },
+    { type: 'message.delivered', statusCode: 15 },
     { type: 'message.read', status: 'read' },
     { type: 'message.failed', oddities: ['unknown_word'] },
   ])

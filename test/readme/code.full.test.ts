@@ -123,7 +123,8 @@ test('the block that sends through the emulator passes when it is run', { timeou
 function typesOfTables(): string {
   const lines = [
     `import type { CommonFields, EventMap, EventType, Oddity, Proof, Receiver, TimestampSource } from 'messaging-webhooks'`,
-    `import type { Carrier, ReportFields, ReportType, StatusCode } from 'messaging-webhooks'`,
+    `import type { Carrier, ChatAppReportPayload, ReportFields, ReportShape } from 'messaging-webhooks'`,
+    `import type { ReportType, SmsReportPayload, StatusCode } from 'messaging-webhooks'`,
     `import type { Emulator, EmulatorOptions, NetworkProfile, ProjectOptions } from 'messaging-webhooks/emulator'`,
     EQUAL,
   ]
@@ -150,10 +151,14 @@ function typesOfTables(): string {
     .map((table) => table.slice(1).map(([name = '', type = '']) => ({ name: bare(name), type: bare(type) })))
   const named = (fields: typeof common): string => union(fields.map(({ name }) => name.replace('?', '')))
   lines.push(`same<Equal<keyof CommonFields | 'type', ${named(common)}>>()`)
-  lines.push(`same<Equal<Exclude<keyof ReportFields, keyof CommonFields>, ${named(report)}>>()`)
-  for (const { name, type } of [...common, ...report]) {
+  // Of the common fields a report narrows the payload.
+  lines.push(`same<Equal<Exclude<keyof ReportFields, keyof CommonFields> | 'payload', ${named(report)}>>()`)
+  const fields = [
+    ...common.map((field) => ({ ...field, whole: field.name === 'type' ? 'EventMap[EventType]' : 'CommonFields' })),
+    ...report.map((field) => ({ ...field, whole: 'ReportFields' })),
+  ]
+  for (const { name, type, whole } of fields) {
     const field = name.replace('?', '')
-    const whole = field === 'type' ? `EventMap[EventType]` : 'ReportFields'
     lines.push(`same<Equal<Required<${whole}>['${field}'], ${type.replaceAll('\\|', '|')}>>()`)
     const isOptional = name.endsWith('?')
     lines.push(`same<Equal<{} extends Pick<${whole}, '${field}'> ? true : false, ${String(isOptional)}>>()`)

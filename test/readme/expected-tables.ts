@@ -3,7 +3,6 @@ import {
   CARRIER_A_CODES,
   carrierAStatus,
   CROSS_CHANNEL_MAP,
-  ERRORS,
   EVENT_TYPES,
   normaliseStatus,
   PROBLEMS,
@@ -16,6 +15,7 @@ import { EMULATOR_TABLES } from './emulator-tables.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { ENVIRONMENT } from '../../src/cli/environment.ts'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { OF_HANDLERS, OF_QUARANTINE, REFUSED, REPORTED, THROWN, UNAVAILABLE } from '../../src/error-table.ts'
 import { LOG_CODES } from '../../src/log-codes.ts'
 import { readProjectFile } from './markdown.ts'
 
@@ -140,22 +140,19 @@ function carrierACodes(): string[][] {
   return [...rows, [code(carrierAStatus(Number.NaN)), 'any other']]
 }
 
-/** The table of codes is one constant; the comments inside it part it into the README's four. */
 function errorTables(): ExpectedTable[] {
-  const source = readProjectFile('src/errors.ts')
-  const table = source.slice(source.indexOf('export const ERRORS = {'), source.indexOf('} as const'))
-  const groups = table
-    .split(/^ {2}\/\/ .+$/m)
-    .slice(1)
-    .map((group) => [...group.matchAll(/^ {2}(\w+): \[/gm)].map(([, name = '']) => name))
-  const texts = new Map<string, readonly [string, string]>(Object.entries(ERRORS))
-  return ['thrown-at-you', 'refused', 'answered-503', 'reported-and-taken', 'of-the-quarantine'].map(
-    (under, index) => ({
-      under,
-      header: ['Code', 'What happened', 'What to do'],
-      rows: (groups[index] ?? []).map((name) => [code(name), ...(texts.get(name) ?? [])]),
-    }),
-  )
+  return Object.entries({
+    'thrown-at-you': THROWN,
+    refused: REFUSED,
+    'answered-503': UNAVAILABLE,
+    'of-handlers': OF_HANDLERS,
+    'reported-and-taken': REPORTED,
+    'of-the-quarantine': OF_QUARANTINE,
+  }).map(([under, codes]) => ({
+    under,
+    header: ['Code', 'What happened', 'What to do'],
+    rows: Object.entries<readonly string[]>(codes).map(([name, texts]) => [code(name), ...texts]),
+  }))
 }
 
 function list(words: readonly string[]): string {

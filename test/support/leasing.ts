@@ -20,7 +20,7 @@ export async function leasingReceiver(options: Parameters<typeof receiving>[0] =
 /** Handles every report, and the first one not before it is let go. */
 export function holdFirst({ on }: Pick<Receiver, 'on'>) {
   const { open, opened } = gate()
-  const handled: string[] = []
+  const handled: (string | undefined)[] = []
   on('message.*', async ({ status }) => {
     if (handled.push(status) === 1) await opened
   })

@@ -1,5 +1,6 @@
 import {
   createReceiver,
+  type ChatAppReportPayload,
   type Context,
   type DeliveredEvent,
   type EventMap,
@@ -9,7 +10,9 @@ import {
   type LateEvent,
   type ReadEvent,
   type ReportEvent,
+  type ReportShape,
   type SentEvent,
+  type SmsReportPayload,
   type UnrecognizedEvent,
   type WebhookEvent,
 } from 'messaging-webhooks'
@@ -36,6 +39,8 @@ test('each event type has its own fields', () => {
     expectTypeOf(event).toEqualTypeOf<LateEvent>()
     expectTypeOf(event.report).toEqualTypeOf<ReportEvent>()
     expectTypeOf(event.messageId).toEqualTypeOf<string>()
+    expectTypeOf(event.channel).toEqualTypeOf<string | undefined>()
+    expectTypeOf(event.payload).toEqualTypeOf<SmsReportPayload | ChatAppReportPayload>()
   })
   receiver.on('unrecognized', (event) => {
     expectTypeOf(event).toEqualTypeOf<UnrecognizedEvent>()
@@ -84,7 +89,31 @@ test('onAny is every event, narrowed by `type`', () => {
 test('the map of events has one event for each type, and none is any', () => {
   expectTypeOf<keyof EventMap>().toEqualTypeOf<EventType>()
   expectTypeOf<{ [T in EventType]: EventMap[T]['type'] }>().toEqualTypeOf<{ [T in EventType]: T }>()
-  expectTypeOf<EventMap['message.sent']['payload']>().toBeUnknown()
+  expectTypeOf<EventMap['received']['payload']>().toBeUnknown()
+})
+
+test('the shape of a report tells the fields of its payload', () => {
+  receiver.on('message.*', (event) => {
+    expectTypeOf(event.shape).toEqualTypeOf<ReportShape>()
+    expectTypeOf(event.payload.project).toEqualTypeOf<string | undefined>()
+    // @ts-expect-error -- only one of the two shapes has it
+    expectTypeOf(event.payload.statuses?.category).toBeAny()
+    if (event.shape === 'sms') {
+      expectTypeOf(event.payload).toEqualTypeOf<SmsReportPayload>()
+      expectTypeOf(event.payload.timestamp).toEqualTypeOf<number | undefined>()
+      expectTypeOf(event.payload['campaign']).toBeUnknown()
+    } else {
+      expectTypeOf(event.payload).toEqualTypeOf<ChatAppReportPayload>()
+      expectTypeOf(event.payload.statuses?.category).toEqualTypeOf<string | undefined>()
+      expectTypeOf(event.payload.statuses?.['pricing']).toBeUnknown()
+    }
+  })
+  receiver.onAny((event) => {
+    if (event.type === 'message.failed' && event.shape === 'chat-app') {
+      expectTypeOf(event.failure).toEqualTypeOf<Failure>()
+      expectTypeOf(event.payload.statuses?.error).toEqualTypeOf<string | undefined>()
+    }
+  })
 })
 
 test('handlers get a context, may be asynchronous, and `on` returns what takes them off', () => {

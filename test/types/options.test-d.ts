@@ -4,15 +4,23 @@ import {
   createReceiver,
   memoryStore,
   type Context,
+  type Failure,
+  type HandedOver,
   type MessageState,
   type Options,
   type Receiver,
+  type ReportType,
+  type Schemas,
   type Store,
+  type WebhookEvent,
 } from 'messaging-webhooks'
 import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/options.ts'
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
+
+/** As somebody subscribed would get it. */
+declare function publishedBy<S extends Schemas>(receiver: Receiver<S>, schemas: S): HandedOver<S>
 
 const credentials = { authKey: 'key', signingSecret: 'secret' }
 
@@ -68,6 +76,19 @@ test('without a schema, data is a record of unknowns', () => {
     expectTypeOf(event.data).toEqualTypeOf<Record<string, unknown>>()
     expectTypeOf(event.data['amount']).toBeUnknown()
   })
+})
+
+test('schemas type dead letters and what is published on the channel, too', async () => {
+  const schemas = { payment: z.object({ amount: z.number() }) }
+  const receiver = createReceiver({ credentials, schemas })
+  const { items } = await receiver.deadLetters.list()
+  const letter = await receiver.deadLetters.get('an id')
+  const message = publishedBy(receiver, schemas)
+  for (const event of [...items.map((item) => item.event), ...(letter === undefined ? [] : [letter.event])])
+    if (event.type === 'payment') expectTypeOf(event.data).toEqualTypeOf<{ amount: number }>()
+  if (message.event.type === 'payment') expectTypeOf(message.event.data).toEqualTypeOf<{ amount: number }>()
+  if (message.event.type === 'received') expectTypeOf(message.event.data).toEqualTypeOf<Record<string, unknown>>()
+  expectTypeOf<HandedOver['event']>().toEqualTypeOf<WebhookEvent>()
 })
 
 test('what a store adds to the context reaches the handlers', () => {
@@ -185,6 +206,21 @@ test('what is asked of a receiver is typed', () => {
   expectTypeOf(receiver.messageState).returns.resolves.toEqualTypeOf<MessageState | undefined>()
   expectTypeOf(receiver.deadLetters.replay).returns.resolves.toBeBoolean()
   expectTypeOf(receiver.drain).returns.resolves.toBeBoolean()
+})
+
+test('the state of a message, and each of its reports, is told by its type', async () => {
+  const state = await createReceiver({ credentials }).messageState('m-1')
+  if (state === undefined) return
+  for (const each of [state, ...state.reports]) {
+    expectTypeOf(each.type).toEqualTypeOf<ReportType>()
+    if (each.type === 'message.failed') expectTypeOf(each.failure).toEqualTypeOf<Failure>()
+    if (each.type === 'message.queued') expectTypeOf(each.scheduled).toEqualTypeOf<boolean>()
+    // @ts-expect-error -- only what was queued may be scheduled
+    if (each.type === 'message.delivered') expectTypeOf(each.scheduled).toBeAny()
+    // @ts-expect-error -- not every state is a failure
+    expectTypeOf(each.failure).toBeAny()
+  }
+  expectTypeOf(state.project).toEqualTypeOf<string | undefined>()
 })
 
 test('closeOnSignal takes a signal or several, and whatever listens', () => {

@@ -1,5 +1,5 @@
 /** What the quarantine keeps of a request, and what each is worth: forged requests must not push real ones out. */
-import type { ErrorCode } from '../../errors.ts'
+import type { RefusalCode } from '../../error-table.ts'
 import type { CallbackKind } from '../../events.ts'
 import type { ArrivedCallback } from '../../http/arrived.ts'
 import type { Captured } from '../../http/capture.ts'
@@ -38,7 +38,7 @@ export interface Standing {
   /** True where no proof was tried yet, because the credentials could not be looked up. */
   readonly unchecked: boolean
   /** Why it was refused. */
-  readonly code: ErrorCode
+  readonly code: RefusalCode
   /** How far its signature's time is behind our clock, where its digest is right. */
   readonly offsetSeconds: number | undefined
   /** The project that the body names, unless the name is longer than any that is looked up. */

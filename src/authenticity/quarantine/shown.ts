@@ -1,5 +1,5 @@
 /** How a kept request is shown: without what proves it, and with every key masked by its name. */
-import type { ErrorCode } from '../../errors.ts'
+import type { RefusalCode } from '../../error-table.ts'
 import type { CallbackKind } from '../../events.ts'
 import { isRecord, maskSecrets, readSentBody, textOf } from '../body.ts'
 import type { ProofPolicy } from '../proof-table.ts'
@@ -15,7 +15,7 @@ export interface QuarantinedRequest {
   readonly kind: CallbackKind | undefined
   readonly policy: ProofPolicy
   /** Why it was refused; the README's table of codes explains it. */
-  readonly code: ErrorCode
+  readonly code: RefusalCode
   /**
    * How far its signature's time is behind this clock, in seconds (negative: ahead), where its digest is right. What
    * `reverify({ clockOffsetSeconds })` takes.

@@ -21,6 +21,7 @@ const RECORD_FIELDS = fieldsOf<WithoutReport>({
 })
 const REPORT_FIELDS = fieldsOf<Report>({
   type: true,
+  shape: true,
   messageId: true,
   channel: true,
   network: true,

@@ -1,5 +1,5 @@
 /** What the two threads say to each other. */
-import type { ErrorCode } from '../../errors.ts'
+import type { ErrorCode } from '../../error-table.ts'
 import type { Admission } from '../../inbox/store.ts'
 import type { DatabaseOptions } from './database.ts'
 import type { Retention } from './pruning.ts'

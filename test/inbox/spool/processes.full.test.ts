@@ -82,8 +82,9 @@ test('kill -9 twenty times in the middle of appends: what was acknowledged is th
   expect(size).toBe(names.length)
   expect(names).toEqual(names.toSorted(byRoundAndNumber))
   for (const { raw, record } of taken) {
-    const number = Number(record.report?.status.split('-')[1])
-    expect(raw.equals(Buffer.alloc(number % 5_000, record.report?.status))).toBe(true)
+    const name = record.report?.status ?? ''
+    const number = Number(name.split('-')[1])
+    expect(raw.equals(Buffer.alloc(number % 5_000, name))).toBe(true)
   }
   expect(errors).toEqual([])
   expect(segmentFiles(folder)).toEqual([])

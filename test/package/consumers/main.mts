@@ -14,8 +14,8 @@ const receiver = createReceiver({
   toleranceSeconds,
 })
 const handled: string[] = []
-receiver.on('message.delivered', ({ messageId, occurredAt }) => {
-  const year: number = occurredAt.getUTCFullYear()
+receiver.on('message.delivered', ({ messageId, occurredAt, receivedAt }) => {
+  const year: number = (occurredAt ?? receivedAt).getUTCFullYear()
   handled.push(`message.delivered ${messageId} ${year > 2000}`)
 })
 receiver.on('message.failed', (event: FailedEvent) => void (event.failure.resend satisfies boolean))

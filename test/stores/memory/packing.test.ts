@@ -21,6 +21,7 @@ const FULL: Required<EventRecord> = {
   problem: 'not_json',
   report: {
     type: 'message.failed',
+    shape: 'sms',
     messageId: 'a "quoted"\n\0 one, \ud83d, [half] of a pair',
     channel: 'sms',
     network: 'carrier-b',

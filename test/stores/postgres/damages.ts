@@ -24,7 +24,7 @@ const NEWER_RECORD = JSON.stringify({
   timestampSource: 'carrier',
   receivedAtMs: 0,
   proof: 'both',
-  report: { type: 'message.resent', messageId: 'spoilt', channel: 'sms', status: 'spoilt-1' },
+  report: { type: 'message.resent', shape: 'sms', messageId: 'spoilt', channel: 'sms', status: 'spoilt-1' },
 })
 
 type At = Pick<Damage, 'at'>

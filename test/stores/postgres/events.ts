@@ -27,7 +27,7 @@ export function eventOf(message: string, at = 1, raw = Buffer.from('{}')): NewEv
       timestampSource: 'payload',
       receivedAtMs: Date.now(),
       proof: 'both',
-      report: { type: 'message.delivered', messageId: message, channel: 'sms', status: 'delivered' },
+      report: { type: 'message.delivered', shape: 'sms', messageId: message, channel: 'sms', status: 'delivered' },
     },
     raw,
   }

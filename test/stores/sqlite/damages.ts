@@ -16,7 +16,7 @@ const NEWER_RECORD = JSON.stringify({
   timestampSource: 'carrier',
   receivedAtMs: 0,
   proof: 'both',
-  report: { type: 'message.resent', messageId: 'spoilt', channel: 'sms', status: 'spoilt-1' },
+  report: { type: 'message.resent', shape: 'sms', messageId: 'spoilt', channel: 'sms', status: 'spoilt-1' },
 })
 
 const event = (column: string, how: string, value: string, leaves: Damage['leaves']): SqlDamage => ({
