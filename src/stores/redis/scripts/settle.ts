@@ -38,8 +38,8 @@ local function settle(at, again)
     return by == call and 1 or 0
   end
   soundEvent(event)
-  if event.k ~= token then return 0 end
   if event.c == call then return 1 end
+  if event.k ~= token then return 0 end
   local state = sound(stateIn(packed))
   -- Also where none waits: a message that went to rest would leave them behind.
   if not state.f or redis.call('ZCARD', waitingOf(mk)) ~= (state.w or 0) then error('damaged') end
