@@ -2,7 +2,7 @@
 import { constants } from 'node:os'
 import type { Server } from 'node:net'
 import { z } from 'zod'
-import { PROOF_POLICIES } from './authenticity/proof-table.ts'
+import { PROOF_POLICIES } from './callback.ts'
 import {
   checkOptions,
   describe,
@@ -17,6 +17,7 @@ import { LONGEST_TIMER_MS } from './clock.ts'
 import type { DeadLetters } from './dispatch/dead-letters.ts'
 import { OptionsError } from './errors.ts'
 import { CALLBACK_KINDS, type Schemas } from './events.ts'
+import type { CallbackRequest } from './http/request.ts'
 import type { Receiver } from './surface.ts'
 
 const MOST_A_PAGE = 100_000
@@ -47,6 +48,10 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
       checkKind(kind)
       checkOptions(mountOptions, options, 'middleware')
       return receiver.middleware(kind, options)
+    },
+    async receive(request) {
+      checkRequest(request)
+      return receiver.receive(request)
     },
     async messageState(messageId, options) {
       checkOptions(messageStateOptions, options, 'messageState')
@@ -93,6 +98,39 @@ function checkKind(kind: unknown): void {
         "callback: app.use(path, receiver.middleware('status')).",
     )
   throw new OptionsError(`middleware: there is no such kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
+}
+
+const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'remoteAddress']
+
+/** By hand, for it runs for every request. A misspelt `proof` would weaken a URL in silence here, too. */
+function checkRequest(request: unknown): asserts request is CallbackRequest {
+  if (!isObject(request)) throw new OptionsError(`receive: the request is ${describe(request)}; ${EXPECTED_REQUEST}`)
+  for (const key of Object.keys(request))
+    if (!REQUEST_KEYS.includes(key))
+      throw new OptionsError(`receive: there is no such part of a request. ${unknownName(key, REQUEST_KEYS)}`)
+  const { kind, proof, method, headers, body } = request
+  if (kind !== undefined && !CALLBACK_KINDS.some((known) => known === kind))
+    throw new OptionsError(`receive: there is no such kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
+  if (proof !== undefined && !PROOF_POLICIES.some((known) => known === proof))
+    throw new OptionsError(`receive: there is no such policy of proofs. ${unknownName(proof, PROOF_POLICIES)}`)
+  if (typeof method !== 'string')
+    throw new OptionsError(`receive: method is ${describe(method)}; expected that of the request, such as 'POST'.`)
+  if (!isObject(headers))
+    throw new OptionsError(`receive: headers is ${describe(headers)}; expected a record, or pairs such as Headers.`)
+  if (!isBody(body)) throw new OptionsError(`receive: body is ${describe(body)}; ${EXPECTED_BODY}`)
+}
+
+const EXPECTED_REQUEST = 'expected an object such as { kind, method, headers, body }.'
+/** Text and objects are what parsers make: the bytes that were signed cannot be had from them. */
+const EXPECTED_BODY = 'expected its bytes (a Uint8Array, or a stream of them), or { parsed } where a parser left no bytes.'
+
+function isBody(body: unknown): boolean {
+  if (body === undefined || body === null || body instanceof Uint8Array) return true
+  return isObject(body) && (Symbol.asyncIterator in body || 'parsed' in body)
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
 }
 
 /** Signals that other systems have: one that never comes here is no mistake. */

@@ -10,7 +10,7 @@ export type {
   CredentialsOption,
   ProjectsOption,
 } from './authenticity/credentials.ts'
-export type { ProofPolicy } from './authenticity/proof-table.ts'
+export type { ProofPolicy } from './callback.ts'
 export type { QuarantineClass } from './authenticity/quarantine/request.ts'
 export type { QuarantinedRequest } from './authenticity/quarantine/shown.ts'
 export type {
@@ -28,6 +28,7 @@ export type { Context } from './dispatch/handlers.ts'
 export type { DeadLetter, DeadLetters, DeadLettersPage } from './dispatch/dead-letters.ts'
 export type { ErrorHandler } from './report.ts'
 export type { Middleware } from './http/node.ts'
+export type { CallbackAnswer, CallbackRequest, RequestBody, RequestHeaders } from './http/request.ts'
 export type { DedupeKeyInput } from './inbox/new-event.ts'
 export type { ReadUsersReport, UsersReport } from './payloads/users-report.ts'
 export type { MessageState, ReportState } from './inbox/latest.ts'

@@ -2,7 +2,7 @@
  * The options, in one table: the README's table, the defaults and the checks all come from here. An editor shows the
  * comments of the interfaces; a test compares them with the table.
  */
-import type { ProofPolicy } from './authenticity/proof-table.ts'
+import type { ProofPolicy } from './callback.ts'
 import type { CredentialsOption, ProjectsOption } from './authenticity/credentials.ts'
 import { LONGEST_TIMER_MS, type Clock } from './clock.ts'
 import type { Carrier, Schemas, SubscriptionWord } from './events.ts'

@@ -3,6 +3,7 @@ import { channel } from 'node:diagnostics_channel'
 import { credentialsSource } from './authenticity/credentials.ts'
 import { createQuarantine, type GuardedQuarantine } from './authenticity/quarantine.ts'
 import { quarantineFolder } from './authenticity/quarantine/folder.ts'
+import type { ArrivedCallback } from './callback.ts'
 import { checkedCalls } from './checked-calls.ts'
 import { guardClock, steadyClock, systemClock } from './clock.ts'
 import { closeOnSignal } from './close-on-signal.ts'
@@ -16,6 +17,7 @@ import { asOurs, MessagingWebhooksError, OptionsError, RefusedError } from './er
 import { HANDED_OVER_CHANNEL, type HandedOver, type Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
+import { receiveRequest } from './http/request.ts'
 import { createServers } from './http/servers.ts'
 import { createAbsence } from './inbox/absence.ts'
 import { messageKey } from './inbox/identity.ts'
@@ -237,36 +239,49 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   warnOfOptions(logger, { secrets: credentials.secrets(), hasStore: options.store !== undefined })
 
+  /** `close()` waits for what is counted. */
+  function counted<T>(work: Promise<T>): Promise<T> {
+    underWay += 1
+    return work.finally(() => {
+      underWay -= 1
+    })
+  }
+
+  /** What every way in has in common. */
+  const intake = {
+    policy: proof,
+    clock,
+    inflight,
+    maxBodyBytes: resolved.maxBodyBytes,
+    bodyTimeoutMs: resolved.bodyTimeoutMs,
+    failed: (error: unknown) => report(asOurs(error, 'internal')),
+    receive(callback: ArrivedCallback) {
+      const answer = receive(callback)
+      return answer instanceof Promise ? counted(answer) : answer
+    },
+  }
+
   const receiver: Receiver<S, X> = checkedCalls({
     // The registry hands each handler only events of its own types, with the context of this store.
     on: (pattern, handler) => handlers.add(pattern, handler as AnyHandler),
     onAny: (handler) => handlers.add(undefined, handler as AnyHandler),
     onError: reporter.add,
     middleware(kind, mount = {}) {
-      const policy = mount.proof ?? proof
       return nodeMiddleware({
+        ...intake,
         kind,
-        policy,
-        clock,
-        inflight,
-        maxBodyBytes: resolved.maxBodyBytes,
-        bodyTimeoutMs: resolved.bodyTimeoutMs,
+        policy: mount.proof ?? proof,
         seen(request) {
           servers.see(request)
           startUnasked()
         },
         answered: servers.answered,
-        failed: (error) => report(asOurs(error, 'internal')),
         isClosing: (request) => closing !== undefined || servers.isStopping(request),
-        receive(callback) {
-          const answer = receive(callback)
-          if (!(answer instanceof Promise)) return answer
-          underWay += 1
-          return answer.finally(() => {
-            underWay -= 1
-          })
-        },
       })
+    },
+    receive(request) {
+      startUnasked()
+      return counted(receiveRequest(request, intake))
     },
     start,
     async messageState(messageId, { project = credentials.onlyProject } = {}) {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { checkOptions, functionLike, numberFrom, objectLike, textOf, wholeNumberFrom } from './check-options.ts'
 import type { CredentialsOption, ProjectsOption } from './authenticity/credentials.ts'
-import { PROOF_POLICIES, type ProofPolicy } from './authenticity/proof-table.ts'
+import { PROOF_POLICIES, type ProofPolicy } from './callback.ts'
 import type { Clock } from './clock.ts'
 import { OptionsError } from './errors.ts'
 import { CARRIERS, type Carrier, type Schemas } from './events.ts'

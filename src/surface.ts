@@ -1,6 +1,6 @@
 /** The public surface: what users hold in their hands. Types only. */
 import type { Server } from 'node:net'
-import type { ProofPolicy } from './authenticity/proof-table.ts'
+import type { ProofPolicy } from './callback.ts'
 import type { Quarantine } from './authenticity/quarantine/surface.ts'
 import type { CloseOnSignalOptions } from './close-on-signal.ts'
 import type { Counts } from './counts.ts'
@@ -8,6 +8,7 @@ import type { DeadLetters } from './dispatch/dead-letters.ts'
 import type { Context } from './dispatch/handlers.ts'
 import type { CallbackKind, EventMap, Pattern, Schemas, TypesOf, WebhookEvent } from './events.ts'
 import type { Middleware } from './http/node.ts'
+import type { CallbackAnswer, CallbackRequest } from './http/request.ts'
 import type { MessageState } from './inbox/latest.ts'
 import type { ErrorHandler } from './report.ts'
 
@@ -51,6 +52,12 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    * Throws an `OptionsError` for a kind, a policy or an option that does not exist; all methods do, or reject. Contract, "Callback receiver".
    */
   middleware(kind?: CallbackKind, options?: { readonly proof?: ProofPolicy | undefined }): Middleware
+  /**
+   * The same for a framework of any kind: takes a request in plain parts, reads its body within the same bounds, and
+   * resolves to what to answer. It never rejects for a callback; it rejects with an `OptionsError` for a request that is
+   * not described as it must be. Contract, "Callback receiver".
+   */
+  receive(request: CallbackRequest): Promise<CallbackAnswer>
   /** Opens and checks the store and begins to hand over, the backlog first. Without it, the first request does. */
   start(): Promise<void>
   /**

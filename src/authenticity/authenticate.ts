@@ -1,11 +1,12 @@
 /** Did the service send this? The proof table, and who is proved by it. Contract, "Callback authenticity". */
+import type { ProofPolicy } from '../callback.ts'
 import type { Proof } from '../events.ts'
 import { authKeyHolds, digestCandidate } from './auth-key.ts'
 import type { ReadBody } from './body.ts'
 import { MOST_PAIRS } from './credentials.ts'
 import type { LivePair } from './pair.ts'
 import { explainRefusal, type NotProved } from './explain.ts'
-import { isAccepted, type ProofPolicy, type SignatureState } from './proof-table.ts'
+import { isAccepted, type SignatureState } from './proof-table.ts'
 import { clockOffsetSeconds, isStale, signatureHolds, type SignatureHeader } from './signature.ts'
 
 interface ProofInput {

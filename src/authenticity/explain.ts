@@ -1,6 +1,6 @@
 /** Why a proof failed, for the log and the person who reads it. The client hears none of this. */
 import type { RefusalCode } from '../error-table.ts'
-import type { ProofPolicy } from './proof-table.ts'
+import type { ProofPolicy } from '../callback.ts'
 import type { SignatureHeader } from './signature.ts'
 
 export interface NotProved {

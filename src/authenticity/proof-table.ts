@@ -1,8 +1,5 @@
 /** Which proofs are enough for whom. Contract, "Callback authenticity": either is sufficient, a stale `t` never is. */
-
-/** Which proofs a URL asks for. The contract says that either is sufficient; payments deserve `signature` or `both`. */
-export const PROOF_POLICIES = ['either', 'signature', 'authKey', 'both'] as const
-export type ProofPolicy = (typeof PROOF_POLICIES)[number]
+import type { ProofPolicy } from '../callback.ts'
 
 /** What the signature header is worth. */
 export type SignatureState = 'holds' | 'absent' | 'wrong' | 'stale'

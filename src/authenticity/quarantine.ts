@@ -3,7 +3,7 @@
  * a bad deploy or a wrong clock would otherwise lose real callbacks for good.
  */
 import { asOurs, MessagingWebhooksError } from '../errors.ts'
-import type { ArrivedCallback } from '../http/arrived.ts'
+import type { ArrivedCallback } from '../callback.ts'
 import { inTurn } from '../in-turn.ts'
 import type { Logger } from '../logger.ts'
 import { nodeFs } from '../process-folder/node-fs.ts'

@@ -4,8 +4,6 @@
  */
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 
-export const SIGNATURE_HEADER = 'x-service-signature'
-
 /** A longer header is no signature; the service's own has about 80 characters. */
 const LONGEST_HEADER = 4_096
 /** More digests than this are not looked at, so that a header cannot ask for more work. */

@@ -1,7 +1,7 @@
 /** `listen`: a receiver that prints what comes, and says why a request was refused. */
 import { createServer } from 'node:http'
 import { Option, type Command } from 'commander'
-import { PROOF_POLICIES, type ProofPolicy } from '../authenticity/proof-table.ts'
+import { PROOF_POLICIES, type ProofPolicy } from '../callback.ts'
 import { systemClock } from '../clock.ts'
 import { RefusedError, type MessagingWebhooksError } from '../errors.ts'
 import { CALLBACK_KINDS, type WebhookEvent } from '../events.ts'

@@ -3,26 +3,11 @@
  * signature is made over the raw body, so it is read before anything parses it.
  */
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '../clock.ts'
-import type { Inflight } from './inflight.ts'
+import { Socket } from 'node:net'
+import type { CaptureFailure, Captured } from '../callback.ts'
+import type { Flow } from './inflight.ts'
 import { createPieces, type Pieces } from './pieces.ts'
-
-export type Captured =
-  /** The bytes as they were sent; `decoded` where a parser before us may have taken a content encoding off. */
-  | { readonly kind: 'exact'; readonly bytes: Buffer; readonly decoded: boolean }
-  /** A parser ran before us, and only what it made is left. */
-  | { readonly kind: 'parsed'; readonly value: unknown }
-  | { readonly kind: 'failed'; readonly reason: CaptureFailure; readonly detail?: string }
-
-export type CaptureFailure = 'body_too_large' | 'body_too_slow' | 'body_incomplete' | 'body_already_read'
-
-export interface CaptureOptions {
-  readonly maxBodyBytes: number
-  /** For the whole body, not between its parts. */
-  readonly bodyTimeoutMs: number
-  readonly inflight: Inflight
-  readonly clock: Clock
-}
+import { beginReading, exact, tooLarge, type ReadingOptions } from './reading.ts'
 
 /** Where frameworks leave what they made of a body. */
 interface PreParsed {
@@ -31,10 +16,10 @@ interface PreParsed {
 }
 
 /** Reads the body of a request, or takes what a parser before us left of it. Never rejects. */
-export function captureBody(request: IncomingMessage & PreParsed, options: CaptureOptions): Promise<Captured> {
+export function captureBody(request: IncomingMessage & PreParsed, options: ReadingOptions): Promise<Captured> {
   const announced = announcedLength(request)
   if (announced !== undefined && announced > options.maxBodyBytes)
-    return failed('body_too_large', `${announced} bytes were announced${limitOf(options)}`)
+    return Promise.resolve(tooLarge(`${announced} bytes were announced`, options))
   // The state of the stream decides, not `body`: Express 4's parser sets `{}` and leaves the stream unread.
   if (request.readableDidRead || request.readableEnded) return Promise.resolve(leftBefore(request, announced, options))
   if (request.readableEncoding !== null) return failed('body_already_read')
@@ -50,72 +35,61 @@ export function captureBody(request: IncomingMessage & PreParsed, options: Captu
 function readStream(
   request: IncomingMessage,
   announced: number | undefined,
-  { maxBodyBytes, bodyTimeoutMs, inflight, clock }: CaptureOptions,
+  options: ReadingOptions,
 ): Promise<Captured> {
   return new Promise((resolve) => {
-    const pieces = createPieces()
-    let length = 0
-    const reader = inflight.enter(request, announced, () =>
-      finish(tooSlow('others waited for its room (`maxInflightBytes`)')),
-    )
-    let cancelDeadline = clock.setTimer(onDeadline, bodyTimeoutMs)
-    function onDeadline(): void {
-      const waitedMs = inflight.waitedMs(reader)
-      if (waitedMs > 0) cancelDeadline = clock.setTimer(onDeadline, waitedMs)
-      else finish(tooSlow(`\`bodyTimeoutMs\` is ${bodyTimeoutMs}`))
-    }
-    function tooSlow(why: string): Captured {
-      return { kind: 'failed', reason: 'body_too_slow', detail: `${arrived(length, announced)}, and ${why}.` }
-    }
-    function onData(piece: Buffer): void {
-      length += piece.length
-      if (length > maxBodyBytes) {
-        const detail = `${length} bytes had arrived, and more may come${limitOf({ maxBodyBytes })}`
-        finish({ kind: 'failed', reason: 'body_too_large', detail })
-        return
-      }
-      pieces.add(piece)
-      inflight.add(reader, piece.length)
-    }
-    function onEnd(): void {
-      if (announced !== undefined && announced !== length) finish(incomplete(length, announced))
-      else finish(exact(pieces.whole()))
-    }
-    function onGone(): void {
-      // A client that left after its last byte has sent a whole callback.
-      const rest = unreadRest(request, pieces)
-      finish(rest === undefined || rest.length > maxBodyBytes ? incomplete(length, announced) : exact(rest))
-    }
-    /** May be called again by whatever ends later; the first call decides. */
-    function finish(captured: Captured): void {
-      cancelDeadline()
-      request.off('data', onData)
-      request.off('end', onEnd)
+    const reading = beginReading(new NodeFlow(request), announced, options, (captured) => {
+      request.off('data', reading.add)
+      request.off('end', reading.end)
       request.off('error', onGone)
       request.off('close', onGone)
-      inflight.release(reader)
       resolve(captured)
+    })
+    function onGone(): void {
+      // A client that left after its last byte has sent a whole callback.
+      const rest = unreadRest(request, reading.pieces)
+      if (rest === undefined || rest.length > options.maxBodyBytes) reading.gone()
+      else reading.finish(exact(rest))
     }
-    request.on('end', onEnd)
+    request.on('end', reading.end)
     request.on('error', onGone)
     request.on('close', onGone)
-    request.on('data', onData)
+    request.on('data', reading.add)
     // Somebody before us may have paused it to look something up.
     request.resume()
   })
 }
 
+/** A paused request reads on from its connection, up to the stream's own bound, so that is paused, too. */
+class NodeFlow implements Flow {
+  readonly #request: IncomingMessage
+
+  constructor(request: IncomingMessage) {
+    this.#request = request
+  }
+
+  pause(): void {
+    this.#request.pause()
+    socketOf(this.#request)?.pause()
+  }
+
+  resume(): void {
+    this.#request.resume()
+    socketOf(this.#request)?.resume()
+  }
+}
+
+/** Undefined where it is not this request's own. */
+function socketOf({ httpVersionMajor, socket }: IncomingMessage): Socket | undefined {
+  return httpVersionMajor === 1 && socket instanceof Socket ? socket : undefined
+}
+
 /** Whatever a parser before us left, if its bytes are those that were announced. */
-function leftBefore(request: PreParsed, announced: number | undefined, options: CaptureOptions): Captured {
+function leftBefore(request: PreParsed, announced: number | undefined, options: ReadingOptions): Captured {
   for (const candidate of [request.rawBody, request.body]) {
     const bytes = typeof candidate === 'string' ? Buffer.from(candidate) : candidate
     if (!(bytes instanceof Uint8Array)) continue
-    if (bytes.length > options.maxBodyBytes)
-      return {
-        kind: 'failed',
-        reason: 'body_too_large',
-        detail: `${bytes.length} bytes had been read${limitOf(options)}`,
-      }
+    if (bytes.length > options.maxBodyBytes) return tooLarge(`${bytes.length} bytes had been read`, options)
     // Text was decoded, and perhaps not to the same bytes; a Buffer is only ever inflated, and the proof will tell.
     if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
     return exact(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), true)
@@ -149,22 +123,6 @@ function announcedLength(request: IncomingMessage): number | undefined {
   return text === undefined ? undefined : Number(text)
 }
 
-function failed(reason: CaptureFailure, detail?: string): Promise<Captured> {
-  return Promise.resolve(detail === undefined ? { kind: 'failed', reason } : { kind: 'failed', reason, detail })
-}
-
-function limitOf({ maxBodyBytes }: Pick<CaptureOptions, 'maxBodyBytes'>): string {
-  return `; \`maxBodyBytes\` is ${maxBodyBytes}.`
-}
-
-function incomplete(length: number, announced: number | undefined): Captured {
-  return { kind: 'failed', reason: 'body_incomplete', detail: `${arrived(length, announced)}.` }
-}
-
-function arrived(length: number, announced: number | undefined): string {
-  return announced === undefined ? `${length} bytes had arrived` : `${length} of ${announced} bytes had arrived`
-}
-
-function exact(bytes: Buffer, decoded = false): Captured {
-  return { kind: 'exact', bytes, decoded }
+function failed(reason: CaptureFailure): Promise<Captured> {
+  return Promise.resolve({ kind: 'failed', reason })
 }

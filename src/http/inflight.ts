@@ -2,13 +2,18 @@
  * A bound on the bytes of bodies that are being read, over all requests. Small bodies never wait. Near the bound, large ones
  * wait for their turn; when that is not enough, those go that hold room and send next to nothing for it.
  */
-import type { IncomingMessage } from 'node:http'
-import { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
+
+/** Where the bytes of a body come from. */
+export interface Flow {
+  /** Nothing more is to come for now, as far as that can be said. */
+  pause(): void
+  resume(): void
+}
 
 export interface Inflight {
   /** `tooSlow` is called when this one has to go; it calls `release`, as everybody does when the bytes are gone. */
-  enter(request: IncomingMessage, announced: number | undefined, tooSlow: () => void): Reader
+  enter(flow: Flow, announced: number | undefined, tooSlow: () => void): Reader
   /** Counts what a request has delivered, and perhaps lets it wait. */
   add(reader: Reader, bytes: number): void
   release(reader: Reader): void
@@ -17,7 +22,7 @@ export interface Inflight {
 }
 
 export interface Reader {
-  readonly request: IncomingMessage
+  readonly flow: Flow
   readonly tooSlow: () => void
   /** What it comes to at most. */
   readonly expected: number
@@ -108,9 +113,7 @@ export function createInflight({
     else append(waiting, reader)
     // What Node has read already comes first, so that nothing gathers in the stream, where nobody counts or joins it.
     queueMicrotask(() => {
-      if (!reader.isPaused) return
-      reader.request.pause()
-      socketOf(reader.request)?.pause()
+      if (reader.isPaused) reader.flow.pause()
     })
   }
 
@@ -118,8 +121,7 @@ export function createInflight({
     reader.isPaused = false
     reader.waitedTicks += ticks - reader.since + 1
     reader.since = ticks
-    reader.request.resume()
-    socketOf(reader.request)?.resume()
+    reader.flow.resume()
   }
 
   function serve(): void {
@@ -179,10 +181,10 @@ export function createInflight({
   }
 
   return {
-    enter(request, announced, tooSlow) {
+    enter(flow, announced, tooSlow) {
       const isLarge = announced !== undefined && announced > smallBytes
       const reader: Reader = {
-        request,
+        flow,
         tooSlow,
         expected: announced ?? maxBodyBytes,
         isLarge,
@@ -244,11 +246,6 @@ export function createInflight({
 
 function needOf(reader: Reader): number {
   return reader.expected - reader.held
-}
-
-/** Undefined where it is not this request's own. */
-function socketOf({ httpVersionMajor, socket }: IncomingMessage): Socket | undefined {
-  return httpVersionMajor === 1 && socket instanceof Socket ? socket : undefined
 }
 
 /**

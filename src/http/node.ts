@@ -1,16 +1,15 @@
 /** Express, Connect and node:http: capture the body, call the receive that was handed in, write its answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ProofPolicy } from '../authenticity/proof-table.ts'
-import { SIGNATURE_HEADER } from '../authenticity/signature.ts'
 import type { CallbackKind } from '../events.ts'
-import type { ArrivedCallback } from './arrived.ts'
-import { captureBody, type CaptureOptions } from './capture.ts'
+import { SIGNATURE_HEADER, type ArrivedCallback, type ProofPolicy } from '../callback.ts'
+import { captureBody } from './capture.ts'
+import type { ReadingOptions } from './reading.ts'
 import { answerOf, type Answer } from './replies.ts'
 
 /** What is mounted: `app.use(path, it)`, `app.post(path, it)`, a Router, Connect, or a `node:http` listener. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
 
-interface NodeOptions extends CaptureOptions {
+interface NodeOptions extends ReadingOptions {
   readonly kind: CallbackKind | undefined
   readonly policy: ProofPolicy
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>

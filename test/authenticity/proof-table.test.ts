@@ -1,6 +1,6 @@
 import express from 'express'
 import type { ProofPolicy } from 'messaging-webhooks'
-import { PROOF_POLICIES } from '../../src/authenticity/proof-table.ts'
+import { PROOF_POLICIES } from '../../src/callback.ts'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import supertest from 'supertest'
 import { describe, expect, test } from 'vitest'

@@ -1,8 +1,7 @@
 /** What the quarantine keeps of a request, and what each is worth: forged requests must not push real ones out. */
 import type { RefusalCode } from '../../error-table.ts'
 import type { CallbackKind } from '../../events.ts'
-import type { ArrivedCallback } from '../../http/arrived.ts'
-import type { Captured } from '../../http/capture.ts'
+import type { ArrivedCallback, Captured } from '../../callback.ts'
 import { namedProject } from '../authenticate.ts'
 import { isRecord, type ReadBody } from '../body.ts'
 import { LONGEST_LOOKED_UP } from '../credentials.ts'

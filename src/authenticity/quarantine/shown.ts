@@ -2,7 +2,7 @@
 import type { RefusalCode } from '../../error-table.ts'
 import type { CallbackKind } from '../../events.ts'
 import { isRecord, maskSecrets, readSentBody, textOf } from '../body.ts'
-import type { ProofPolicy } from '../proof-table.ts'
+import type { ProofPolicy } from '../../callback.ts'
 import type { KeptRequest, QuarantineClass } from './request.ts'
 
 /** A request without a valid proof, as `quarantine.list()` shows it. */

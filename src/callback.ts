@@ -1,0 +1,31 @@
+/** What a callback is when it has arrived, whatever framework it came through: one POST, as the stages take it. */
+import type { CallbackKind } from './events.ts'
+
+/** Carries the signature. Contract, "Callback authenticity". */
+export const SIGNATURE_HEADER = 'x-service-signature'
+
+/** Which proofs a URL asks for. The contract says that either is sufficient; payments deserve `signature` or `both`. */
+export const PROOF_POLICIES = ['either', 'signature', 'authKey', 'both'] as const
+export type ProofPolicy = (typeof PROOF_POLICIES)[number]
+
+export interface ArrivedCallback {
+  readonly kind: CallbackKind | undefined
+  readonly policy: ProofPolicy
+  /** The values of the signature header: more than one where it was sent twice. */
+  readonly signatures: readonly string[]
+  readonly contentEncoding: string | undefined
+  readonly captured: Captured
+  readonly arrivedAtMs: number
+  /** Who is at the other end of the connection, perhaps a proxy; undefined where nobody can say. */
+  readonly remoteAddress: string | undefined
+}
+
+/** What was read of its body. */
+export type Captured =
+  /** The bytes as they were sent; `decoded` where a parser before us may have taken a content encoding off. */
+  | { readonly kind: 'exact'; readonly bytes: Buffer; readonly decoded: boolean }
+  /** A parser ran before us, and only what it made is left. */
+  | { readonly kind: 'parsed'; readonly value: unknown }
+  | { readonly kind: 'failed'; readonly reason: CaptureFailure; readonly detail?: string }
+
+export type CaptureFailure = 'body_too_large' | 'body_too_slow' | 'body_incomplete' | 'body_already_read'

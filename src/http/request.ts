@@ -1,0 +1,193 @@
+/** A request of any framework, in plain parts: what `receiver.receive` takes, and how its headers and body are read. */
+import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../callback.ts'
+import type { CallbackKind } from '../events.ts'
+import type { Flow } from './inflight.ts'
+import { beginReading, exact, tooLarge, type ReadingOptions } from './reading.ts'
+import { answerOf, type Answer } from './replies.ts'
+
+/** One POST of the messaging service, whatever framework it came through. Contract, "Callback receiver". */
+export interface CallbackRequest {
+  /** The callback type registered for this URL; without one, delivery reports are recognised by their shape. */
+  readonly kind?: CallbackKind | undefined
+  /** Which proofs this URL needs; the option `proof` by default. */
+  readonly proof?: ProofPolicy | undefined
+  readonly method: string
+  /** A plain record, whose values may be lists, or anything that gives pairs: `Headers`, a `Map`, a list of pairs. */
+  readonly headers: RequestHeaders
+  /**
+   * The bytes as they were sent, whole or as they come (a web stream, a Node stream), or `{ parsed }` where a parser left
+   * nothing else: then a signature cannot be checked. None is an empty body.
+   */
+  readonly body?: RequestBody | null | undefined
+  /** The address of whoever sent it, which helps the quarantine to keep what forgers would crowd out. */
+  readonly remoteAddress?: string | undefined
+}
+
+export type RequestHeaders =
+  Readonly<Record<string, string | readonly string[] | undefined>> | Iterable<readonly [name: string, value: string]>
+
+export type RequestBody = Uint8Array | AsyncIterable<Uint8Array> | { readonly parsed: unknown }
+
+/** What to answer, as it stands. */
+export interface CallbackAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Absent where the answer has none. */
+  readonly body: string | undefined
+}
+
+interface RequestOptions extends ReadingOptions {
+  /** Where the request does not say which proofs it needs. */
+  readonly policy: ProofPolicy
+  readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
+  /** Something threw that never should; the request is answered all the same. */
+  readonly failed: (error: unknown) => void
+}
+
+/** Never rejects: every request has its answer. */
+export async function receiveRequest(request: CallbackRequest, options: RequestOptions): Promise<CallbackAnswer> {
+  try {
+    const { status, headers, body } = await answerTo(request, options)
+    return { status, headers: { ...headers }, body }
+  } catch (error) {
+    options.failed(error)
+    return answerOf('unavailable')
+  }
+}
+
+async function answerTo(request: CallbackRequest, options: RequestOptions): Promise<Answer> {
+  if (request.method.toUpperCase() !== 'POST') return answerOf('method_not_allowed')
+  const arrivedAtMs = options.clock.now()
+  const { signatures, contentEncoding, announced } = describeHeaders(request.headers)
+  const captured = await readBody(request.body, announced, options)
+  const { kind, proof: policy = options.policy, remoteAddress } = request
+  return options.receive({ kind, policy, signatures, contentEncoding, captured, arrivedAtMs, remoteAddress })
+}
+
+/** The headers that count, read once. */
+interface Described {
+  readonly signatures: readonly string[]
+  readonly contentEncoding: string | undefined
+  readonly announced: number | undefined
+}
+
+/** Names count without regard to case; a header that comes twice is seen twice. */
+function describeHeaders(headers: RequestHeaders): Described {
+  const signatures: string[] = []
+  let contentEncoding: string | undefined
+  let announced: number | undefined
+  function see(name: string, value: string): void {
+    switch (name.toLowerCase()) {
+      case SIGNATURE_HEADER:
+        signatures.push(value)
+        break
+      case 'content-encoding':
+        contentEncoding = value.trim().toLowerCase()
+        break
+      case 'content-length':
+        announced = Number(value)
+    }
+  }
+  if (isIterable(headers)) for (const [name, value] of headers) see(name, value)
+  else
+    for (const [name, value] of Object.entries(headers)) {
+      if (typeof value === 'string') see(name, value)
+      else for (const each of value ?? []) see(name, each)
+    }
+  return { signatures, contentEncoding, announced }
+}
+
+/** Reads the body within the bounds; resolves to why not where it breaks one. Never rejects. */
+function readBody(
+  body: CallbackRequest['body'],
+  announced: number | undefined,
+  options: ReadingOptions,
+): Promise<Captured> | Captured {
+  if (body === undefined || body === null) return exact(Buffer.alloc(0))
+  if (body instanceof Uint8Array) {
+    if (body.length > options.maxBodyBytes) return tooLarge(`${body.length} bytes were given`, options)
+    return exact(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
+  }
+  if (!(Symbol.asyncIterator in body)) return { kind: 'parsed', value: body.parsed }
+  if (announced !== undefined && announced > options.maxBodyBytes)
+    return tooLarge(`${announced} bytes were announced`, options)
+  return readPieces(body, announced, options)
+}
+
+function readPieces(
+  body: AsyncIterable<Uint8Array>,
+  announced: number | undefined,
+  options: ReadingOptions,
+): Promise<Captured> {
+  return new Promise((resolve) => {
+    const pieces = body[Symbol.asyncIterator]()
+    const gate = createGate()
+    let isFinished = false
+    const reading = beginReading(gate, announced, options, (captured) => {
+      isFinished = true
+      gate.resume()
+      // Whoever still sends is told that nobody reads.
+      if (captured.kind === 'failed') letGo(pieces)
+      resolve(captured)
+    })
+    async function read(): Promise<void> {
+      try {
+        for (;;) {
+          await gate.opened
+          const next = await pieces.next()
+          if (isFinished) return
+          if (next.done === true) {
+            reading.end()
+            return
+          }
+          const { value } = next
+          if (!(value instanceof Uint8Array)) {
+            reading.finish({ kind: 'failed', reason: 'body_already_read' })
+            return
+          }
+          reading.add(Buffer.from(value.buffer, value.byteOffset, value.byteLength))
+        }
+      } catch {
+        // A client that left, mostly; what was read so far proves nothing.
+        reading.gone()
+      }
+    }
+    void read()
+  })
+}
+
+interface Gate extends Flow {
+  /** Undefined while it is open. */
+  readonly opened: Promise<void> | undefined
+}
+
+/** Whoever is not asked for more sends no more: that is all that is known of an iterable. */
+function createGate(): Gate {
+  let opened: Promise<void> | undefined
+  let open = (): void => {}
+  return {
+    get opened() {
+      return opened
+    },
+    pause() {
+      opened ??= new Promise((resolve) => (open = resolve))
+    },
+    resume() {
+      opened = undefined
+      open()
+    },
+  }
+}
+
+/** An iterator may be without `return`, and what it returns may reject. */
+function letGo(pieces: AsyncIterator<Uint8Array>): void {
+  try {
+    void pieces.return?.().catch(() => {})
+  } catch {
+    // Nothing is left to do with it.
+  }
+}
+
+function isIterable(headers: RequestHeaders): headers is Iterable<readonly [string, string]> {
+  return typeof Reflect.get(headers, Symbol.iterator) === 'function'
+}

@@ -1,0 +1,265 @@
+/** `receiver.receive`: the same receiver for a framework of any kind. What it answers is what the middleware answers. */
+import { Readable } from 'node:stream'
+import {
+  createReceiver,
+  type CallbackRequest,
+  type MessagingWebhooksError,
+  type RequestHeaders,
+} from 'messaging-webhooks'
+import { callback, signCallback } from 'messaging-webhooks/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { AUTH_KEY, SIGNING_SECRET, withCredentials, type SomeOptions } from '../support/receiving.ts'
+
+const BYTES = Buffer.from(JSON.stringify(callback.smsDelivery({ messageId: 'm-1' })))
+const KEYED = { ...callback.smsDelivery({ messageId: 'm-1' }), authKey: AUTH_KEY }
+
+/** A receiver that is mounted nowhere. */
+function unmounted(options: SomeOptions = {}) {
+  const receiver = createReceiver({ logger: false, ...withCredentials(options) })
+  const errors: MessagingWebhooksError[] = []
+  const ids: string[] = []
+  receiver.onError((error) => void errors.push(error))
+  receiver.on('message.*', ({ messageId }) => void ids.push(messageId))
+  onTestFinished(() => receiver.close({ deadlineMs: 0 }))
+  const receive = (request: Partial<CallbackRequest>) =>
+    receiver.receive({ kind: 'status', method: 'POST', headers: signed(BYTES), body: BYTES, ...request })
+  return { receiver, receive, errors, ids, codes: () => errors.map(({ code }) => code) }
+}
+
+function signed(bytes: Uint8Array): Record<string, string> {
+  return { 'content-type': 'application/json', 'x-service-signature': signCallback(bytes, SIGNING_SECRET) }
+}
+
+async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) {
+    await new Promise(setImmediate)
+    yield bytes.subarray(at, at + size)
+  }
+}
+
+describe('a body is taken', () => {
+  test.each<[string, () => CallbackRequest['body']]>([
+    ['whole', () => BYTES],
+    [
+      'as a part of a larger buffer',
+      () => new Uint8Array(Buffer.concat([Buffer.from('x'), BYTES, Buffer.from('y')])).subarray(1, -1),
+    ],
+    ['as a web stream', () => new Response(BYTES).body],
+    ['as a Node stream', () => Readable.from([BYTES.subarray(0, 7), BYTES.subarray(7)])],
+    ['byte for byte', () => pieces(BYTES, 1)],
+  ])('%s', async (_, body) => {
+    const { receiver, receive, ids } = unmounted()
+    expect(await receive({ body: body() })).toEqual({ status: 204, headers: {}, body: undefined })
+    expect(await receiver.drain()).toBe(true)
+    expect(ids).toEqual(['m-1'])
+  })
+
+  test('as a parser left it, by its authKey alone, and onError hears of the parser', async () => {
+    const { receive, codes } = unmounted()
+    expect(await receive({ body: { parsed: KEYED } })).toMatchObject({ status: 204 })
+    expect(await receive({ body: { parsed: callback.smsDelivery() } })).toMatchObject({ status: 401 })
+    expect(codes()).toEqual(['body_already_parsed', 'body_already_parsed'])
+  })
+
+  test('as none, which no proof can be about', async () => {
+    const { receive } = unmounted()
+    for (const body of [undefined, null]) expect(await receive({ body, headers: {} })).toMatchObject({ status: 401 })
+  })
+})
+
+describe('headers are taken', () => {
+  const value = (): string => signCallback(BYTES, SIGNING_SECRET)
+  test.each<[string, () => RequestHeaders]>([
+    ['from a record', () => ({ 'x-service-signature': value() })],
+    ['in any case', () => ({ 'X-Service-Signature': value() })],
+    ['from lists', () => ({ 'x-service-signature': [value()], accept: ['a', 'b'], missing: undefined })],
+    ['from Headers', () => new Headers({ 'x-service-signature': value() })],
+    ['from a Map', () => new Map([['x-service-signature', value()]])],
+    ['from pairs', () => [['X-Service-Signature', value()]]],
+  ])('%s', async (_, headers) => {
+    expect(await unmounted().receive({ headers: headers() })).toMatchObject({ status: 204 })
+  })
+
+  test.each<[string, () => RequestHeaders]>([
+    ['a list', () => ({ 'x-service-signature': [value(), value()] })],
+    [
+      'pairs',
+      () => [
+        ['x-service-signature', value()],
+        ['X-Service-Signature', value()],
+      ],
+    ],
+    [
+      'joined',
+      () =>
+        new Headers([
+          ['x-service-signature', value()],
+          ['x-service-signature', value()],
+        ]),
+    ],
+  ])('and a signature that comes twice is refused: %s', async (_, headers) => {
+    const { receive, codes } = unmounted()
+    expect(await receive({ headers: headers() })).toMatchObject({ status: 401 })
+    expect(codes()).toEqual(['signature_malformed'])
+  })
+
+  test('and a compressed body is told from one that is not', async () => {
+    const { receive } = unmounted()
+    expect(await receive({ headers: { 'Content-Encoding': 'GZIP' }, body: Buffer.from('1f8b', 'hex') })).toMatchObject({
+      status: 415,
+    })
+  })
+})
+
+describe('refusals', () => {
+  test('say what to answer, whole, and tell nothing of what was expected', async () => {
+    const { receiver, receive, codes } = unmounted()
+    const { status, headers, body } = await receive({ body: Buffer.concat([BYTES, Buffer.from(' ')]) })
+    expect({ status, type: headers['content-type'] }).toEqual({ status: 401, type: 'application/json; charset=utf-8' })
+    expect(JSON.parse(body ?? '')).toEqual({
+      error: { code: 'not_authentic', message: 'The request is not authentic.' },
+    })
+    expect(headers['content-length']).toBe(String(body?.length))
+    expect(codes()).toEqual(['signature_mismatch'])
+    expect(receiver.quarantine.size).toBe(1)
+    expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 1 })
+  })
+
+  test('their headers are a copy: who changes one changes no other answer', async () => {
+    const { receive } = unmounted()
+    const first = await receive({ method: 'GET' })
+    Object.assign(first.headers, { allow: 'everything' })
+    expect(await receive({ method: 'GET' })).toMatchObject({ status: 405, headers: { allow: 'POST' } })
+  })
+
+  test.each<[string, Partial<CallbackRequest>]>([
+    ['given whole', { body: new Uint8Array(101) }],
+    ['announced', { headers: { 'content-length': '101' }, body: pieces(new Uint8Array(101), 50) }],
+    ['that comes and comes', { headers: {}, body: pieces(new Uint8Array(1_000_000), 50) }],
+  ])('of a body that is too large, %s', async (_, request) => {
+    const { receive, codes } = unmounted({ maxBodyBytes: 100 })
+    expect(await receive(request)).toMatchObject({ status: 413 })
+    expect(codes()).toEqual(['body_too_large'])
+  })
+
+  test('let go of whoever still sends', async () => {
+    const { receive } = unmounted({ maxBodyBytes: 100 })
+    let isLetGo = false
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      try {
+        for (;;) yield await Promise.resolve(new Uint8Array(60))
+      } finally {
+        isLetGo = true
+      }
+    }
+    expect(await receive({ headers: {}, body: endless() })).toMatchObject({ status: 413 })
+    await expect.poll(() => isLetGo).toBe(true)
+  })
+
+  test.each<[string, Partial<CallbackRequest>]>([
+    [
+      'ends before its announced length',
+      { headers: { ...signed(BYTES), 'content-length': String(BYTES.length + 1) }, body: pieces(BYTES, 9) },
+    ],
+    [
+      'breaks off',
+      {
+        body: Readable.from(
+          (function* () {
+            yield BYTES.subarray(0, 9)
+            throw new Error('gone')
+          })(),
+        ),
+      },
+    ],
+  ])('of a body that %s', async (_, request) => {
+    const { receive, codes } = unmounted()
+    expect(await receive(request)).toMatchObject({ status: 400 })
+    expect(codes()).toEqual(['body_incomplete'])
+  })
+
+  test('of a body that comes as text, which is not what was sent', async () => {
+    const { receive, codes } = unmounted()
+    const body: AsyncIterable<unknown> = Readable.from([BYTES], { encoding: 'utf8' })
+    expect(await receive({ body: body as AsyncIterable<Uint8Array> })).toMatchObject({ status: 401 })
+    expect(codes()).toEqual(['body_already_read'])
+  })
+
+  test('of a body that stands still', async () => {
+    const clock = fakeClock()
+    const { receive, codes } = unmounted({ clock, bodyTimeoutMs: 1_000 })
+    const answer = receive({ body: new ReadableStream({ start: (to) => to.enqueue(BYTES.subarray(0, 9)) }) })
+    await new Promise(setImmediate)
+    await clock.advance(1_000)
+    expect(await answer).toMatchObject({ status: 408 })
+    expect(codes()).toEqual(['body_too_slow'])
+  })
+})
+
+test('many large bodies at once wait for their turn, and all are taken', async () => {
+  const { receiver, ids, errors } = unmounted({ maxInflightBytes: 256 * 1_024, networks: {} })
+  const bodies = Array.from({ length: 30 }, (_, nth) =>
+    Buffer.from(JSON.stringify({ ...callback.smsDelivery({ messageId: `m-${nth}` }), padding: 'x'.repeat(50_000) })),
+  )
+  const answers = await Promise.all(
+    bodies.map((bytes) =>
+      receiver.receive({ kind: 'status', method: 'POST', headers: signed(bytes), body: pieces(bytes, 5_000) }),
+    ),
+  )
+  expect(answers.map(({ status }) => status)).toEqual(bodies.map(() => 204))
+  expect(await receiver.drain()).toBe(true)
+  expect(ids).toHaveLength(30)
+  expect(errors).toEqual([])
+})
+
+test('close() waits for one that is being read', async () => {
+  const { receiver, receive } = unmounted()
+  await receiver.start()
+  let send = (_: Uint8Array): void => {}
+  let end = (): void => {}
+  const body = new ReadableStream<Uint8Array>({
+    start(to) {
+      send = (bytes) => to.enqueue(bytes)
+      end = () => to.close()
+    },
+  })
+  const order: string[] = []
+  const answer = receive({ body }).then(({ status }) => void order.push(`answered ${status}`))
+  send(BYTES.subarray(0, 9))
+  await new Promise(setImmediate)
+  const closed = receiver.close().then(() => void order.push('closed'))
+  send(BYTES.subarray(9))
+  end()
+  await Promise.all([answer, closed])
+  expect(order).toEqual(['answered 204', 'closed'])
+})
+
+test('after close() it is answered 503', async () => {
+  const { receiver, receive } = unmounted()
+  await receiver.close()
+  expect(await receive({})).toMatchObject({ status: 503 })
+})
+
+test('a policy of its own goes before the option', async () => {
+  const { receive } = unmounted({ proof: 'authKey' })
+  expect(await receive({})).toMatchObject({ status: 401 })
+  expect(await receive({ proof: 'signature' })).toMatchObject({ status: 204 })
+})
+
+test.each<[string, object, string]>([
+  ['a misspelt policy', { prof: 'signature' }, 'there is no such part of a request. Got "prof". Did you mean "proof"?'],
+  ['a policy that does not exist', { proof: 'signatur' }, 'Did you mean "signature"?'],
+  ['a kind that does not exist', { kind: 'state' }, 'There are: status, received, payment, subscription.'],
+  ['no method', { method: undefined }, 'method is undefined'],
+  ['headers as text', { headers: 'a: b' }, 'headers is a text'],
+  ['a body as text', { body: 'the body' }, 'body is a text; expected its bytes'],
+  ['a body as its object', { body: { messageId: 'm-1' } }, 'body is an object; expected its bytes'],
+  ['a body as an ArrayBuffer', { body: new ArrayBuffer(8) }, 'body is an object; expected its bytes'],
+])('%s is refused, and taken for no callback', async (_, wrong, says) => {
+  const { receive, receiver } = unmounted()
+  const refused = receive(wrong)
+  await expect(refused).rejects.toThrow(says)
+  await expect(refused).rejects.toMatchObject({ code: 'options_invalid' })
+  expect(await receiver.stats()).toMatchObject({ taken: 0, refused: 0 })
+})
