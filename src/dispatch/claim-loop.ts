@@ -1,5 +1,9 @@
-/** When the store is asked for work: soon after a wake-up or when something comes due, and never twice at once. */
+/** Asks the store for what is due: when, how much, and what its answers tell of what else waits there. */
 import type { Clock } from '../clock.ts'
+import { inStoreTime } from '../inbox/in-store-time.ts'
+import type { Awaitable, ClaimRequest, ClaimResult } from '../inbox/store.ts'
+import type { Leased, Capacity, Run } from './capacity.ts'
+import type { Life, Opened, StoreAway } from './settle.ts'
 
 /** How long to leave a store alone that threw. */
 const STORE_PAUSE_MS = 1_000
@@ -29,6 +33,7 @@ export interface ClaimLoop {
   stop(): void
 }
 
+/** Soon after a wake-up or when something comes due, and never twice at once. */
 export function createClaimLoop({ clock, claim, failed, rested }: ClaimLoopOptions): ClaimLoop {
   let asked = false
   let claiming = false
@@ -118,6 +123,112 @@ export function createClaimLoop({ clock, claim, failed, rested }: ClaimLoopOptio
       stopped = true
       cancelTimer()
       notLater()
+    },
+  }
+}
+
+interface ClaimsOptions {
+  readonly clock: Clock
+  readonly concurrency: number
+  readonly storeTimeoutMs: number
+  readonly life: Readonly<Life>
+  readonly leased: Leased
+  readonly capacity: Capacity
+  readonly backlog: Backlog
+  readonly storeAway: StoreAway
+  readonly run: Run
+}
+
+/** Makes one claim; resolves to when something will be due next, where the store says so. */
+type ClaimDue = () => Promise<number | undefined>
+
+/** As much as there is room for, and runs what the store gives. */
+export function createClaims(options: ClaimsOptions): ClaimDue {
+  const { clock, concurrency, storeTimeoutMs, life, leased, capacity, backlog, storeAway, run } = options
+
+  function claim(request: ClaimRequest, from: Opened): Awaitable<ClaimResult> {
+    const result = from.store.claim(request)
+    if (!(result instanceof Promise)) return result
+    capacity.hold(request)
+    return inTime(result, request, from).finally(() => capacity.giveBack(request))
+  }
+
+  /** What comes too late is ours all the same: left alone, it would wait for its lease to run out. */
+  function inTime(result: Promise<ClaimResult>, { leaseUntilMs }: ClaimRequest, from: Opened): Promise<ClaimResult> {
+    return inStoreTime(clock, storeTimeoutMs, result, () => {
+      result.then(
+        ({ claims }) => {
+          if (!life.stopped && clock.now() < leaseUntilMs) run('enter', claims, from, leaseUntilMs)
+        },
+        // It was reported as slow.
+        () => {},
+      )
+    })
+  }
+
+  return async () => {
+    const { opened, stopped } = life
+    if (stopped || opened === undefined) return undefined
+    // As long as there is no backlog, room is left for what comes.
+    const request = capacity.ask(opened.store, backlog.goesFirst ? Infinity : concurrency, leased.messages())
+    if (request === undefined) {
+      // Whoever makes room wakes us.
+      backlog.unknown()
+      return undefined
+    }
+    const result = claim(request, opened)
+    const { claims, nextDueMs } = result instanceof Promise ? await result : result
+    storeAway.answered()
+    backlog.claimed(claims.length, request.limit)
+    run('enter', claims, opened, request.leaseUntilMs)
+    return nextDueMs
+  }
+}
+
+/** So many full claims in a row are a backlog; a single one is a burst. */
+const BACKLOG = 2
+
+export interface Backlog {
+  /** Older events wait, or nobody knows: they go before what comes. */
+  readonly goesFirst: boolean
+  /** The last claim brought all that it asked for, so that more may be due. */
+  readonly mayBe: boolean
+  /** The last claim found nothing, and nothing that was admitted here waits for a step of its message. */
+  readonly isNone: boolean
+  /** A claim of at most `limit` events brought so many. */
+  claimed(count: number, limit: number): void
+  /** A claim failed, or could not be made: nobody knows what waits. */
+  unknown(): void
+  /** An event that was admitted here may wait for a step of its message until then. */
+  gap(untilMs: number): void
+}
+
+/** What the last claims told of the store: whether more is due there than was asked for. */
+export function createBacklog(clock: Clock): Backlog {
+  /** In a row; at first nothing is known. */
+  let fullClaims = BACKLOG
+  let foundLast = true
+  let gapUntilMs = -Infinity
+
+  return {
+    get goesFirst() {
+      return fullClaims >= BACKLOG
+    },
+    get mayBe() {
+      return fullClaims > 0
+    },
+    get isNone() {
+      return fullClaims === 0 && !foundLast && clock.now() >= gapUntilMs
+    },
+    claimed(count, limit) {
+      fullClaims = count < limit ? 0 : fullClaims + 1
+      foundLast = count > 0
+    },
+    unknown() {
+      fullClaims = BACKLOG
+    },
+    gap(untilMs) {
+      gapUntilMs = Math.max(gapUntilMs, untilMs)
     },
   }
 }

@@ -1,26 +1,16 @@
 /** Delivery: claims what is due, runs its handlers, settles it. At least once, one event of a message at a time. */
-import { withDeadline } from '../clock.ts'
+import { type Clock, withDeadline } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { Absence } from '../inbox/absence.ts'
-import type { Awaitable, OpenStore, StoreCounts } from '../inbox/store.ts'
+import type { Admission, Awaitable, Claim, NewEvent, OpenStore, StoreCounts } from '../inbox/store.ts'
 import type { LocalDispatch } from '../inbox/write.ts'
 import type { AttemptOptions } from './attempt.ts'
-import { createBacklog } from './backlog.ts'
-import { createChanges } from './changes.ts'
-import { createClaimLoop } from './claim-loop.ts'
-import { createClaims } from './claims.ts'
-import { createDrain, type Drain } from './drain.ts'
-import { createLease } from './lease.ts'
-import { createLeaseWatch } from './lease-watch.ts'
-import { createLeased } from './leased.ts'
-import type { Life } from './life.ts'
-import { createLocalDispatch } from './local.ts'
-import { createNextAttempt } from './next-attempt.ts'
-import { createRoom } from './room.ts'
+import { type Leased, type Capacity, type Run, createLeased, createCapacity, createSemaphore } from './capacity.ts'
+import { type Backlog, type ClaimLoop, createBacklog, createClaimLoop, createClaims } from './claim-loop.ts'
+import { type Notifier, type Drain, createNotifier, createDrain, createNextAttempt } from './drain.ts'
+import { createLease, createLeaseWatch } from './lease.ts'
 import { createRun } from './run.ts'
-import { createSettler } from './settle.ts'
-import { createSlots } from './slots.ts'
-import { createStoreAway } from './store-away.ts'
+import { type Life, createSettler, createStoreAway } from './settle.ts'
 
 /** How long a receiver that closes waits, after its deadline, until the store has taken back what was not begun. */
 const GIVE_BACK_MS = 500
@@ -54,15 +44,15 @@ interface Dispatcher extends LocalDispatch {
 export function createDispatcher(options: DispatchOptions): Dispatcher {
   const { clock, concurrency, storeTimeoutMs, shared, report, counts } = options
   const life: Life = { opened: undefined, stopped: false, over: false }
-  const changes = createChanges(clock)
-  const nextAttempt = createNextAttempt(clock, changes)
+  const notifier = createNotifier(clock)
+  const nextAttempt = createNextAttempt(clock, notifier)
   const storeAway = createStoreAway(report, options.absence)
   const backlog = createBacklog(clock)
   const leased = createLeased()
   const lease = createLease(options)
   const watch = createLeaseWatch({ clock, shared, life, leased, report })
-  const slots = createSlots(concurrency, clock)
-  const room = createRoom({ clock, concurrency, slots, leased, lease })
+  const semaphore = createSemaphore(concurrency, clock)
+  const capacity = createCapacity({ clock, concurrency, semaphore, leased, leaseUntilMs: lease.untilMs })
   const loop = createClaimLoop({
     clock,
     claim: () => claimDue(),
@@ -70,7 +60,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       backlog.unknown()
       storeAway.failed(error)
     },
-    rested: changes.tell,
+    rested: notifier.tell,
   })
   const { run, giveBack } = createRun({
     ...options,
@@ -78,14 +68,14 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     lease,
     watch,
     leased,
-    slots,
-    room,
+    semaphore,
+    capacity,
     backlog,
     loop,
     nextAttempt,
     storeAway,
   })
-  const claimDue = createClaims({ clock, concurrency, storeTimeoutMs, life, leased, room, backlog, storeAway, run })
+  const claimDue = createClaims({ clock, concurrency, storeTimeoutMs, life, leased, capacity, backlog, storeAway, run })
 
   function isLeased(id: string): boolean {
     return leased.works().some(({ claim }) => claim.id === id)
@@ -96,7 +86,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
   }
 
   return {
-    ...createLocalDispatch({ clock, life, leased, room, backlog, loop, changes, run }),
+    ...createLocalDispatch({ clock, life, leased, capacity, backlog, loop, notifier, run }),
     async start() {
       const store = await options.openStore()
       const settler = createSettler(store, { clock, storeTimeoutMs, isStopped: () => life.stopped })
@@ -108,7 +98,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       if (life.stopped && !isLeased(id)) return Promise.resolve()
       return nextAttempt.of(id, timeoutMs)
     },
-    drain: createDrain({ clock, leased, loop, changes, counts }),
+    drain: createDrain({ clock, leased, loop, notifier, counts }),
     async stop(deadlineMs) {
       life.stopped = true
       loop.stop()
@@ -116,10 +106,10 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       nextAttempt.noneBut(isLeased)
       const untilMs = clock.now() + deadlineMs
       // What a claim or an admission under way brings is leased already, so it runs.
-      while ((leased.atWork > 0 || loop.claiming || room.isHeld) && clock.now() < untilMs)
-        await changes.next(untilMs - clock.now())
+      while ((leased.atWork > 0 || loop.claiming || capacity.isHeld) && clock.now() < untilMs)
+        await notifier.next(untilMs - clock.now())
       life.over = true
-      slots.forget()
+      semaphore.forget()
       const works = leased.works()
       for (const { controller } of works) controller.abort(new MessagingWebhooksError('receiver_closed'))
       const unbegun = Promise.all(works.filter(({ isBegun }) => !isBegun).map(giveBack))
@@ -130,4 +120,77 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       return leased.atWork
     },
   }
+}
+
+interface LocalOptions {
+  readonly clock: Clock
+  readonly life: Readonly<Life>
+  readonly leased: Leased
+  readonly capacity: Capacity
+  readonly backlog: Backlog
+  readonly loop: ClaimLoop
+  readonly notifier: Notifier
+  readonly run: Run
+}
+
+/** What is admitted here and may run here: where there is room, under a lease of its own admission, else by a claim. */
+function createLocalDispatch(options: LocalOptions): LocalDispatch {
+  const { clock, life, leased, capacity, backlog, loop, notifier, run } = options
+
+  /** A claim may have been turned away for the room that a request held. */
+  function roomAgain(): void {
+    if (backlog.mayBe) loop.wake()
+  }
+
+  /** What was admitted here without a lease is claimed at once, or when what runs of its message is over. */
+  function claimRest(events: readonly NewEvent[], admissions: readonly Admission[], claims: readonly Claim[]): void {
+    if (admissions.filter(isKept).length === claims.length) return
+    const claimed = new Set(claims.map(({ id }) => id))
+    for (const [index, event] of events.entries()) {
+      if (!isKept(admissions[index]) || claimed.has(event.id) || follows(event)) continue
+      if (event.awaits !== 0) backlog.gap(event.gapUntilMs)
+      loop.wake()
+    }
+  }
+
+  /** It has to wait for what is in our hands of its message. */
+  function follows({ messageKey }: NewEvent): boolean {
+    const work = leased.of(messageKey)
+    if (work !== undefined) work.isFollowed = true
+    return work !== undefined
+  }
+
+  return {
+    room(events) {
+      const { opened, stopped } = life
+      // What waits goes before what comes.
+      if (stopped || opened === undefined || backlog.goesFirst) return undefined
+      const request = capacity.ask(opened.store, events.length, leased.messages(events))
+      if (request !== undefined) capacity.hold(request)
+      return request
+    },
+    release(request) {
+      capacity.giveBack(request)
+      // Its answer may be lost, and its leases held all the same.
+      loop.wakeBy(request.leaseUntilMs)
+      roomAgain()
+      notifier.tell()
+    },
+    take(events, { admissions, claims }, request) {
+      const { opened, stopped, over } = life
+      if (opened === undefined) return
+      if (request !== undefined) {
+        // What comes too late is ours all the same, as with a claim.
+        const isOurs = capacity.giveBack(request) ? !over : !stopped && clock.now() < request.leaseUntilMs
+        if (isOurs) run('soon', claims, opened, request.leaseUntilMs)
+        if (stopped) notifier.tell()
+      }
+      claimRest(events, admissions, claims)
+      if (request !== undefined) roomAgain()
+    },
+  }
+}
+
+function isKept(admission: Admission | undefined): boolean {
+  return admission === 'new' || admission === 'late'
 }

@@ -3,35 +3,24 @@ import { HandlerError } from '../errors.ts'
 import { asStoreError } from '../inbox/store-error.ts'
 import type { Claim, OpenStore, Settlement } from '../inbox/store.ts'
 import { createAttempts, nameOf, type AttemptOptions } from './attempt.ts'
-import type { Backlog } from './backlog.ts'
-import type { ClaimLoop } from './claim-loop.ts'
-import type { Lease } from './lease.ts'
-import type { LeaseWatch } from './lease-watch.ts'
-import type { Leased, Work } from './leased.ts'
-import type { Life, Opened } from './life.ts'
-import type { NextAttempt } from './next-attempt.ts'
-import type { Room } from './room.ts'
-import type { Slots } from './slots.ts'
-import type { StoreAway } from './store-away.ts'
+import type { Backlog, ClaimLoop } from './claim-loop.ts'
+import type { Lease, LeaseWatch } from './lease.ts'
+import type { Leased, Work, Capacity, Semaphore, Run } from './capacity.ts'
+import type { Life, StoreAway } from './settle.ts'
+import type { NextAttempt } from './drain.ts'
 
 interface RunOptions extends AttemptOptions {
   readonly life: Readonly<Life>
   readonly lease: Lease
   readonly watch: LeaseWatch
   readonly leased: Leased
-  readonly slots: Slots
-  readonly room: Room
+  readonly semaphore: Semaphore
+  readonly capacity: Capacity
   readonly backlog: Backlog
   readonly loop: ClaimLoop
   readonly nextAttempt: NextAttempt
   readonly storeAway: StoreAway
 }
-
-/**
- * Runs what was leased until then. It enters its slot at once where there is one, or `soon`: what came with its own
- * admission, which is answered first.
- */
-export type Run = (how: 'enter' | 'soon', claims: readonly Claim[], from: Opened, leaseUntilMs: number) => void
 
 interface Runs {
   readonly run: Run
@@ -40,7 +29,8 @@ interface Runs {
 }
 
 export function createRun(options: RunOptions): Runs {
-  const { clock, life, lease, watch, leased, slots, room, backlog, loop, nextAttempt, storeAway, report } = options
+  const { clock, life, lease, watch, leased, semaphore, capacity, backlog, loop, nextAttempt, storeAway, report } =
+    options
   const attempts = createAttempts(options)
 
   function end(work: Work): void {
@@ -73,7 +63,7 @@ export function createRun(options: RunOptions): Runs {
 
   async function run(work: Work): Promise<void> {
     const { claim, controller, from } = work
-    const leave = slots.take()
+    const leave = semaphore.take()
     work.isBegun = true
     const startedAtMs = clock.now()
     /** Its handlers may run on, but nobody waits for them. */
@@ -84,7 +74,7 @@ export function createRun(options: RunOptions): Runs {
       loop.wake()
     }
     const onHung = (): void => {
-      room.took(clock.now() - startedAtMs)
+      capacity.took(clock.now() - startedAtMs)
       giveUp()
     }
     const isLost = (look?: 'look'): boolean => (look === undefined ? work.isLost : watch.isLost(work))
@@ -99,7 +89,7 @@ export function createRun(options: RunOptions): Runs {
         if (extras !== undefined) await settle(work, retryOf(claim, clock.now()), 'settle')
         return
       }
-      room.took(clock.now() - startedAtMs)
+      capacity.took(clock.now() - startedAtMs)
       // What the store gave to the handlers, a connection of a pool perhaps, is in use until they are settled.
       if (extras === undefined) leave()
       if (backlog.mayBe) loop.wake()
@@ -158,7 +148,7 @@ export function createRun(options: RunOptions): Runs {
     run(how, claims, from, leaseUntilMs) {
       for (const claim of claims) {
         const work = leased.begin(claim, from, leaseUntilMs)
-        slots[how](() => begin(work))
+        semaphore[how](() => begin(work))
       }
     },
     giveBack,

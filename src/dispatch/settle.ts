@@ -1,7 +1,10 @@
-/** Tells the store what became of the attempts: many at once, in time, and where the store is away, later. */
+/** The open store: telling it what became of attempts, many at once, in time, and where it is away, later. */
 import type { Clock } from '../clock.ts'
+import type { MessagingWebhooksError } from '../errors.ts'
+import type { Absence } from '../inbox/absence.ts'
 import { inBatches } from '../inbox/batch.ts'
-import { createPatience, type Patience } from '../inbox/in-store-time.ts'
+import { type Patience, createPatience } from '../inbox/in-store-time.ts'
+import { asStoreError } from '../inbox/store-error.ts'
 import type { Awaitable, OpenStore, SettleFailed, Settlement } from '../inbox/store.ts'
 
 /** How long to wait before a settlement is tried again. */
@@ -14,7 +17,7 @@ interface SettleOptions {
   readonly isStopped: () => boolean
 }
 
-export interface Settler {
+interface Settler {
   settle(settlement: Settlement): Awaitable<boolean | SettleFailed>
   /** The same where nobody waits for it. */
   settleLazily(settlement: Settlement): Awaitable<boolean | SettleFailed>
@@ -22,6 +25,7 @@ export interface Settler {
   settleLater(settlement: Settlement, leaseUntilMs: number): Promise<void>
 }
 
+/** Many at once, in time, and where the store is away, later. */
 export function createSettler(store: OpenStore<object>, options: SettleOptions): Settler {
   const { clock, storeTimeoutMs, isStopped } = options
 
@@ -55,6 +59,44 @@ export function createSettler(store: OpenStore<object>, options: SettleOptions):
           // The same outage.
         }
       }
+    },
+  }
+}
+
+/** An open store, and who settles in it. */
+export interface Opened extends Settler {
+  readonly store: OpenStore<object>
+}
+
+/** Where the dispatcher is in its life: the one state that all its parts look at, and that only dispatcher.ts changes. */
+export interface Life {
+  /** Undefined until the store is open: nothing is leased before. */
+  opened: Opened | undefined
+  /** Nothing more is asked for. What is leased already, or will be by what is under way, still runs. */
+  stopped: boolean
+  /** Stopped, and what ran then was waited for. */
+  over: boolean
+}
+
+export interface StoreAway {
+  failed(error: unknown): void
+  answered(): void
+}
+
+/** An outage of the store is said once, not at each try: until it has answered, failures are the same outage. */
+export function createStoreAway(report: (error: MessagingWebhooksError) => void, absence: Absence): StoreAway {
+  let isAway = false
+  return {
+    failed(error) {
+      if (isAway) return
+      isAway = true
+      report(asStoreError(error))
+      absence.begin('dispatch')
+    },
+    answered() {
+      if (!isAway) return
+      isAway = false
+      absence.end('dispatch')
     },
   }
 }

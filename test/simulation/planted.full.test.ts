@@ -28,7 +28,7 @@ async function play(
 afterEach(() => {
   vi.doUnmock('../../src/inbox/poison.ts')
   vi.doUnmock('../../src/inbox/order.ts')
-  vi.doUnmock('../../src/dispatch/leased.ts')
+  vi.doUnmock('../../src/dispatch/capacity.ts')
   vi.doUnmock('../../src/dispatch/attempt.ts')
   vi.doUnmock('../../src/stores/sqlite/statements/settle-event.ts')
   vi.resetModules()
@@ -66,11 +66,12 @@ test('inbox: what could not be admitted in a batch is thrown away', async () => 
 })
 
 test('dispatch: what is in hand is not kept out of the next claim', async () => {
-  vi.doMock('../../src/dispatch/leased.ts', async (original) => {
-    const { createLeased } = await original<typeof import('../../src/dispatch/leased.ts')>()
+  vi.doMock('../../src/dispatch/capacity.ts', async (original) => {
+    const capacity = await original<typeof import('../../src/dispatch/capacity.ts')>()
     return {
+      ...capacity,
       createLeased() {
-        const leased = createLeased()
+        const leased = capacity.createLeased()
         return Object.defineProperties({ ...leased, messages: () => new Set() }, getters(leased, ['atWork', 'all']))
       },
     }
