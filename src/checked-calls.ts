@@ -122,7 +122,8 @@ function checkRequest(request: unknown): asserts request is CallbackRequest {
 
 const EXPECTED_REQUEST = 'expected an object such as { kind, method, headers, body }.'
 /** Text and objects are what parsers make: the bytes that were signed cannot be had from them. */
-const EXPECTED_BODY = 'expected its bytes (a Uint8Array, or a stream of them), or { parsed } where a parser left no bytes.'
+const EXPECTED_BODY =
+  'expected its bytes (a Uint8Array, or a stream of them), or { parsed } where a parser left no bytes.'
 
 function isBody(body: unknown): boolean {
   if (body === undefined || body === null || body instanceof Uint8Array) return true
