@@ -98,8 +98,9 @@ export type InboxApp = Awaited<ReturnType<typeof startInboxApp>>
 
 /** What handlers were given, in the order in which they were. */
 export function handedOver(folder: string) {
-  const lines = readFileSync(join(folder, 'handlers.log'), 'utf8').trim().split('\n')
-  return lines.map((line) => {
+  const lines = readFileSync(join(folder, 'handlers.log'), 'utf8').split('\n')
+  // A file with nothing in it yet is no line, and so is what follows the last line's end.
+  return lines.filter(Boolean).map((line) => {
     const [messageId = '', status = '', type = '', attempt = '', replay = ''] = line.split(' ')
     return { messageId, status, type, attempt: Number(attempt), replay: replay === 'true' }
   })
