@@ -53,6 +53,9 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000, interval: 20 } },
     maxWorkers: 2,
+    // Each of SQLite's threads has its TypeScript stripped by WebAssembly, which V8 shares between threads; it crashed now and
+    // then as it freed code of it (SIGSEGV in `FreeDeadCode`). The published package is JavaScript and needs none of this.
+    execArgv: ['--no-wasm-code-gc', '--no-wasm-native-module-cache'],
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],

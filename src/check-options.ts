@@ -29,24 +29,29 @@ function parse<T extends z.ZodType>(schema: T, given: unknown): { readonly data:
 }
 
 function explainAll(schema: z.ZodType, issues: readonly z.core.$ZodIssue[]): string {
-  const told = issues.slice(0, MOST_LISTED).map((issue) => explain(schema, issue))
-  const more = issues.length - told.length
-  return more === 0 ? told.join(' ') : `${told.join(' ')} And ${more} more.`
+  const mistakes = issues.flatMap((issue) => explain(schema, issue))
+  const told = mistakes.slice(0, MOST_LISTED).join(' ')
+  const more = mistakes.length - MOST_LISTED
+  return more > 0 ? `${told} And ${more} more.` : told
 }
 
-function explain(schema: z.ZodType, issue: z.core.$ZodIssue): string {
+/** What is wrong there: one mistake, but of names that do not exist as many as there are. */
+function explain(schema: z.ZodType, issue: z.core.$ZodIssue): readonly string[] {
   const name = issue.path.join('.')
   if (issue.code !== 'unrecognized_keys')
-    return `${name === '' ? 'The options object' : name} is ${describe(issue.input)}; ${expectationOf(schema, issue)}.`
+    return [
+      `${name === '' ? 'The options object' : name} is ${describe(issue.input)}; ${expectationOf(schema, issue)}.`,
+    ]
   const siblings = keysOf(issue.path.reduce<unknown>(step, schema))
-  return issue.keys.map((key) => unknownKey(key, name === '' ? '' : `${name}.`, siblings, pathsIn(schema))).join(' ')
+  const everywhere = pathsIn(schema)
+  return issue.keys.map((key) => unknownKey(key, name === '' ? '' : `${name}.`, siblings, everywhere))
 }
 
 function unknownKey(key: string, within: string, siblings: readonly string[], everywhere: readonly string[]): string {
   const sibling = nearest(key, siblings)
   const elsewhere = nearest(key, everywhere.map(lastOf))
   const meant = sibling === undefined ? everywhere.find((path) => lastOf(path) === elsewhere) : `${within}${sibling}`
-  const what = `${within}${key} is no option`
+  const what = `${within}${key.slice(0, MOST_SHOWN)} is no option`
   if (meant !== undefined) return `${what} (did you mean ${meant}?).`
   return siblings.length > MOST_LISTED ? `${what}.` : `${what}; there ${listed(siblings)}.`
 }
@@ -65,7 +70,7 @@ export function unknownName(given: unknown, known: readonly string[]): string {
     : `${got}${meant}`
 }
 
-/** What came: a number is shown, and of all else its type, for a text in the wrong place may be a secret. */
+/** What came: numbers, `true` and `false` are shown, and of all else the type, for a text in the wrong place may be a secret. */
 export function describe(value: unknown): string {
   if (typeof value === 'number' || value === undefined || value === null) return String(value)
   if (typeof value === 'string') return value === '' ? 'an empty text' : 'a text'
@@ -136,6 +141,9 @@ export function wholeNumberFrom(least: number, most: number): z.ZodType<number, 
     `expected a whole number from ${written(least)} to ${written(most)}`,
   )
 }
+
+/** How many items a page may have. */
+export const pageLimit = wholeNumberFrom(1, 100_000)
 
 /** A number above nothing: at 0, or where a variable was not set, it would mean nothing. */
 export function numberAboveZero(most: number, of?: string): z.ZodType<number, number> {

@@ -9,9 +9,9 @@ import {
   functionLike,
   hasMethods,
   numberFrom,
+  pageLimit,
   textOf,
   unknownName,
-  wholeNumberFrom,
 } from './check-options.ts'
 import { LONGEST_TIMER_MS } from './clock.ts'
 import type { DeadLetters } from './dispatch/dead-letters.ts'
@@ -19,8 +19,6 @@ import { OptionsError } from './errors.ts'
 import { CALLBACK_KINDS, type Schemas } from './events.ts'
 import type { CallbackRequest } from './http/request.ts'
 import type { Receiver } from './surface.ts'
-
-const MOST_A_PAGE = 100_000
 
 const milliseconds = numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional()
 const flag = z.boolean().optional()
@@ -31,7 +29,7 @@ const replayOptions = z.strictObject({ force: flag })
 const deadlineOptions = z.strictObject({ deadlineMs: milliseconds })
 const pageOptions = z.strictObject({
   after: textOf('the `next` of a page').optional(),
-  limit: wholeNumberFrom(1, MOST_A_PAGE).optional(),
+  limit: pageLimit.optional(),
 })
 const closeOnSignalOptions = z.strictObject({
   deadlineMs: milliseconds,

@@ -1,4 +1,7 @@
-/** What a receiver has counted since it was created. Each count is a plain increment, for it is on every callback's way. */
+/**
+ * What a receiver has counted since it was created. It is on every callback's way, so each count is a plain increment; the
+ * body is read again for a premium callback alone, since nothing else tells its type.
+ */
 import { typeOf, type ReviveOptions } from './dispatch/revive.ts'
 import { EVENT_TYPES, type EventType } from './events.ts'
 import type { Admission, NewEvent } from './inbox/store.ts'

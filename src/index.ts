@@ -11,16 +11,16 @@ export type {
   ProjectsOption,
 } from './authenticity/credentials.ts'
 export type { ProofPolicy } from './callback.ts'
-export type { QuarantineClass } from './authenticity/quarantine/request.ts'
-export type { QuarantinedRequest } from './authenticity/quarantine/shown.ts'
+export type { QuarantineClass } from './quarantine/request.ts'
 export type {
   ListOptions,
   Quarantine,
   QuarantineCounts,
   QuarantinePage,
+  QuarantinedRequest,
   ReverifyCounts,
   ReverifyOptions,
-} from './authenticity/quarantine/surface.ts'
+} from './quarantine/surface.ts'
 export type { Clock } from './clock.ts'
 export type { CloseOnSignalOptions } from './close-on-signal.ts'
 export type { Logger } from './logger.ts'

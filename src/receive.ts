@@ -5,8 +5,8 @@ import { createClockWatch } from './authenticity/clock-watch.ts'
 import type { CredentialsSource } from './authenticity/credentials.ts'
 import type { LivePair } from './authenticity/pair.ts'
 import type { NotProved } from './authenticity/explain.ts'
-import type { QuarantineIntake } from './authenticity/quarantine.ts'
-import type { ExactCallback } from './authenticity/quarantine/request.ts'
+import type { QuarantineIntake } from './quarantine/quarantine.ts'
+import type { ExactCallback } from './quarantine/request.ts'
 import { readSignatureHeader } from './authenticity/signature.ts'
 import { asRefusal, MessagingWebhooksError, RefusedError } from './errors.ts'
 import type { ArrivedCallback, Captured } from './callback.ts'
@@ -83,6 +83,7 @@ export function createReceive(options: ReceiveOptions): Receive {
         kind,
         body: masked.body,
         masked: masked.bytes,
+        payload: masked.payload,
         proof: proof.proof,
         scope: credentials.byProject ? proof.project : undefined,
         project: proof.project,

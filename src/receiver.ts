@@ -1,8 +1,7 @@
 /** Wires the stages together; nothing else. The object that it makes is described in surface.ts. */
 import { channel } from 'node:diagnostics_channel'
 import { credentialsSource } from './authenticity/credentials.ts'
-import { createQuarantine, type GuardedQuarantine } from './authenticity/quarantine.ts'
-import { quarantineFolder } from './authenticity/quarantine/folder.ts'
+import { createQuarantine, quarantineFolder, type GuardedQuarantine } from './quarantine/quarantine.ts'
 import type { ArrivedCallback } from './callback.ts'
 import { checkedCalls } from './checked-calls.ts'
 import { guardClock, steadyClock, systemClock } from './clock.ts'
@@ -18,13 +17,14 @@ import { HANDED_OVER_CHANNEL, type HandedOver, type Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
 import { receiveRequest } from './http/request.ts'
+import { createBodies } from './http/reading.ts'
 import { createServers } from './http/servers.ts'
 import { createAbsence } from './inbox/absence.ts'
 import { messageKey } from './inbox/identity.ts'
 import { createInbox, type Inbox } from './inbox/inbox.ts'
 import { messageState } from './inbox/latest.ts'
 import type { ProvenCallback } from './inbox/new-event.ts'
-import { openSpools } from './inbox/spool/spools.ts'
+import { openSpools } from './inbox/spool/spool.ts'
 import type { NewEvent, Store } from './inbox/store.ts'
 import { consoleLogger, guardLogger, silentLogger } from './logger.ts'
 import type { Options } from './options.ts'
@@ -63,7 +63,9 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   secrets = credentials.secrets
   const handlers = createHandlerRegistry()
   const servers = createServers({ clock: steady, logger })
-  const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes: resolved.maxBodyBytes, clock })
+  const { maxBodyBytes, bodyTimeoutMs } = resolved
+  const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes, clock })
+  const bodies = createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock })
   let starting: Promise<void> | undefined
   let closing: Promise<Closed> | undefined
   let isClosed = false
@@ -101,7 +103,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     late: resolved.late,
     schemaTimeoutMs: handlerTimeoutMs,
   }
-  const reviveKept = (kept: Kept) => revive(kept, reviving)
+  const reviveKept = (kept: Kept, payload?: unknown) => revive(kept, reviving, payload)
   const unhandled = createUnhandled(logger)
   const counter = createCounter(reviving)
   const dispatcher = createDispatcher({
@@ -250,10 +252,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   /** What every way in has in common. */
   const intake = {
     policy: proof,
-    clock,
-    inflight,
-    maxBodyBytes: resolved.maxBodyBytes,
-    bodyTimeoutMs: resolved.bodyTimeoutMs,
+    bodies,
     failed: (error: unknown) => report(asOurs(error, 'internal')),
     receive(callback: ArrivedCallback) {
       const answer = receive(callback)
@@ -294,7 +293,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       open: inbox.open,
       revive: reviveKept,
       now: () => steady.now(),
-      wake: () => dispatcher.wake(),
+      wake: () => dispatcher.wakeAfterReplay(),
     }),
     quarantine: quarantine.quarantine,
     async stats() {

@@ -116,7 +116,7 @@ const optionsSchema = z.strictObject({
       'subscription.delivery': standardSchema.optional(),
       'subscription.billing': standardSchema.optional(),
       'subscription.other': standardSchema.optional(),
-    })
+    } satisfies Record<keyof Schemas, z.ZodType>)
     .prefault({}),
   quarantine: z.preprocess(
     (value) => (value === false ? undefined : value),

@@ -1,7 +1,7 @@
 /** The public surface: what users hold in their hands. Types only. */
 import type { Server } from 'node:net'
 import type { ProofPolicy } from './callback.ts'
-import type { Quarantine } from './authenticity/quarantine/surface.ts'
+import type { Quarantine } from './quarantine/surface.ts'
 import type { CloseOnSignalOptions } from './close-on-signal.ts'
 import type { Counts } from './counts.ts'
 import type { DeadLetters } from './dispatch/dead-letters.ts'

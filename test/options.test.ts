@@ -122,6 +122,14 @@ test.each(REFUSED)('%s: the error says what was expected, and shows no value', (
   expect(text).not.toContain(SECRET)
 })
 
+test('of many names that do not exist, and of a long one, not all is shown', () => {
+  const variables = Object.fromEntries(Array.from({ length: 40 }, (_, nth) => [`VARIABLE_${nth}`, SECRET]))
+  const text = refusalOf({ credentials, ...variables })
+  expect(text).toContain('VARIABLE_8 is no option. And 31 more.')
+  expect(text).not.toContain('VARIABLE_9')
+  expect(refusalOf({ credentials, [`${'x'.repeat(80)}${SECRET}`]: 1 })).not.toContain(SECRET)
+})
+
 test('nothing that is undefined is an option', () => {
   const nothing = Object.fromEntries(OPTIONS.map(({ name }) => [name.split('.')[0] ?? '', undefined]))
   expect(() => createReceiver({ ...nothing, credentials })).not.toThrow()

@@ -13,18 +13,22 @@ const reportSchema = z.object({
   timestamp: z.int(),
 })
 
+export type VerifiedReport = z.infer<typeof reportSchema>
+
 const HEADER = /^t=(\d+),v1=([0-9a-f]{64})$/
 const TOLERANCE_SECONDS = 300
 
 /** The report, or undefined where it is not authentic. Throws for what is no report. */
-export function verifyByHand(
-  body: Buffer,
-  header: string | readonly string[] | undefined,
-): z.infer<typeof reportSchema> | undefined {
+export function verifyByHand(body: Buffer, header: string | readonly string[] | undefined): VerifiedReport | undefined {
   const [, t, digest] = HEADER.exec(typeof header === 'string' ? header : '') ?? []
   if (t === undefined || digest === undefined) return undefined
   if (Math.abs(Date.now() / 1_000 - Number(t)) > TOLERANCE_SECONDS) return undefined
   const expected = createHmac('sha256', SIGNING_SECRET).update(`${t}.`).update(body).digest()
   if (!timingSafeEqual(expected, Buffer.from(digest, 'hex'))) return undefined
   return reportSchema.parse(JSON.parse(body.toString('utf8')))
+}
+
+/** The same for every repetition of a report. It has no colon, which BullMQ's ids may not have. */
+export function identityOf({ messageId, status, timestamp }: VerifiedReport): string {
+  return `${messageId}/${status}/${timestamp}`
 }

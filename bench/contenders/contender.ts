@@ -37,8 +37,12 @@ export interface Contender {
   /** The status of the answer to a callback that is taken. */
   readonly answers: number
   readonly does: Does
-  /** Of ours: where it keeps events. */
+  /** Where it keeps events, if it does: which server must be there, and whose CPU time counts. */
   readonly store?: StoreName
+  /** Of a library that can be set up in many ways: how it is. */
+  readonly settings?: string
+  /** Our own receiver. */
+  readonly ours?: true
   readonly start: (options: StartOptions) => Promise<Running>
 }
 

@@ -26,12 +26,14 @@ export interface StoreEntry {
   readonly make: (place?: string) => Promise<Made>
   /** The server that must be running for it, which several processes can share. */
   readonly server?: string
+  /** How what it answers for is kept, as the server that is there tells it. */
+  readonly durability?: () => Promise<string>
   /** Of that server. */
   readonly cpu?: () => Promise<DatabaseCpu | undefined>
 }
 
-const POSTGRES_URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
-const REDIS_URL = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379'
+export const POSTGRES_URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
+export const REDIS_URL = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379'
 
 /** More than any round sends: what is measured is a store that knows all of it. */
 const KNOWN_EVENTS = 20_000_000
@@ -45,6 +47,7 @@ export const STORES = {
   sqlite: {
     label: 'SQLite, synchronous=FULL',
     durable: true,
+    durability: () => Promise.resolve('SQLite: journal_mode=WAL, synchronous=FULL, an fsync for every commit'),
     async make(place = newPlace()) {
       const { sqliteStore } = await import('messaging-webhooks/sqlite')
       const folder = join(tmpdir(), `bench-sqlite-${place}`)
@@ -61,27 +64,24 @@ export const STORES = {
     label: 'Postgres',
     durable: true,
     server: POSTGRES_URL,
+    async durability() {
+      const names = ['fsync', 'synchronous_commit', 'wal_sync_method']
+      const rows = await onPostgres(`SELECT name, setting FROM pg_settings WHERE name IN ('${names.join("', '")}')`)
+      return `Postgres: ${rows.map(({ name, setting }) => `${String(name)}=${String(setting)}`).join(', ')}`
+    },
     cpu: () => postgresCpu(POSTGRES_URL),
     async make(place = newPlace()) {
-      const [{ Pool }, { postgresStore }] = await Promise.all([import('pg'), import('messaging-webhooks/postgres')])
+      const { postgresStore } = await import('messaging-webhooks/postgres')
       const schema = `bench_${place}`
-      async function run(statement: string): Promise<readonly Record<string, unknown>[]> {
-        const pool = new Pool({ connectionString: POSTGRES_URL })
-        try {
-          return (await pool.query<Record<string, unknown>>(statement)).rows
-        } finally {
-          await pool.end()
-        }
-      }
       return {
         store: postgresStore({ connectionString: POSTGRES_URL, schema }),
         // Autovacuum looks once a minute, and until then every claim passes by what is settled.
         async tidy() {
-          const tables = await run(`SELECT tablename AS name FROM pg_tables WHERE schemaname = '${schema}'`)
-          for (const { name } of tables) await run(`VACUUM (ANALYZE) ${schema}.${String(name)}`)
+          const tables = await onPostgres(`SELECT tablename AS name FROM pg_tables WHERE schemaname = '${schema}'`)
+          for (const { name } of tables) await onPostgres(`VACUUM (ANALYZE) ${schema}.${String(name)}`)
         },
         async close({ remove }) {
-          if (remove) await run(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+          if (remove) await removeSchema(schema)
         },
       }
     },
@@ -90,6 +90,19 @@ export const STORES = {
     label: 'Redis, as its appendfsync is',
     durable: false,
     server: REDIS_URL,
+    async durability() {
+      const { createClient } = await import('redis')
+      const client = createClient({ url: REDIS_URL })
+      await client.connect()
+      try {
+        const found = await client.configGet(['appendonly', 'appendfsync', 'maxmemory-policy'])
+        return `Redis: ${Object.entries(found)
+          .map(([name, value]) => `${name} ${value}`)
+          .join(', ')}`
+      } finally {
+        await client.close()
+      }
+    },
     cpu: () => redisCpu(REDIS_URL),
     async make(place = newPlace()) {
       const [{ createClient }, { redisStore }] = await Promise.all([
@@ -112,6 +125,22 @@ export const STORES = {
 } as const satisfies Readonly<Record<string, StoreEntry>>
 
 export type StoreName = keyof typeof STORES
+
+/** One statement on a connection of its own. */
+async function onPostgres(statement: string): Promise<readonly Record<string, unknown>[]> {
+  const { Client } = await import('pg')
+  const client = new Client({ connectionString: POSTGRES_URL })
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(statement)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+export async function removeSchema(schema: string): Promise<void> {
+  await onPostgres(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
+}
 
 /** A name for a place that nobody has yet. */
 export function newPlace(): string {

@@ -13,6 +13,8 @@ const NOTHING: Does = {
   stores: false,
 }
 const VERIFIES: Does = { ...NOTHING, verifies: true }
+/** A queue behind a route that proves a report by hand. */
+const QUEUES: Does = { ...VERIFIES, reads: true, dispatches: true, dedupes: true, retries: true, stores: true }
 
 function ours(mount: MountName, store: StoreName): Contender {
   return {
@@ -20,6 +22,7 @@ function ours(mount: MountName, store: StoreName): Contender {
     scheme: 'service',
     answers: 204,
     store,
+    ours: true,
     does: {
       verifies: true,
       reads: true,
@@ -96,6 +99,45 @@ export const CONTENDERS = {
     answers: 204,
     does: VERIFIES,
     start: async () => (await import('./line-in-express.ts')).start(),
+  },
+  bullmq: {
+    label: 'BullMQ in Express, Redis',
+    scheme: 'service',
+    answers: 204,
+    store: 'redis',
+    settings:
+      'jobId; a Worker of concurrency 50; removeOnComplete by age, for an id is known only while its job is kept',
+    does: { ...QUEUES, stores: STORES.redis.durable },
+    start: async (options) => (await import('./bullmq-in-express.ts')).start(options),
+  },
+  'pg-boss': {
+    label: 'pg-boss in Express, Postgres',
+    scheme: 'service',
+    answers: 204,
+    store: 'postgres',
+    settings:
+      'id; work in batches of 100, pollingIntervalSeconds 0.5, burstWhenBatchFull; the pool of 10 that is its default',
+    does: QUEUES,
+    start: async (options) => (await import('./pg-boss-in-express.ts')).start(options),
+  },
+  'graphile-worker': {
+    label: 'graphile-worker in Express, Postgres',
+    scheme: 'service',
+    answers: 204,
+    store: 'postgres',
+    settings:
+      'jobKey; 24 concurrent jobs, a localQueue and a pool of 25, completeJobBatchDelay 250; a key is forgotten when its job is done',
+    does: { ...QUEUES, dedupes: false },
+    start: async (options) => (await import('./graphile-worker-in-express.ts')).start(options),
+  },
+  'sqlite-by-hand': {
+    label: 'node:sqlite by hand in Express',
+    scheme: 'service',
+    answers: 204,
+    store: 'sqlite',
+    settings: 'INSERT OR IGNORE for each request, UPDATE when it is done, each prepared once and a commit of its own',
+    does: { ...QUEUES, dispatches: false, retries: false },
+    start: async (options) => (await import('./sqlite-by-hand.ts')).start(options),
   },
   'node-http-memory': ours('node-http', 'memory'),
   'node-http-sqlite': ours('node-http', 'sqlite'),

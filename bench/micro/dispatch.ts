@@ -25,6 +25,8 @@ export const dispatch: Step = {
       handedOver: () => {},
       unhandled: () => {},
       secrets: () => [],
+      onHung: () => {},
+      isLost: () => false,
     })
     const next = freshEvents()
     return async () => {
@@ -32,7 +34,7 @@ export const dispatch: Step = {
       const before = handled
       const claim = { id, messageKey, record, raw, token: 1, attempt: 1, late: false, replay: false }
       const controller = new AbortController()
-      const given = { claim, controller, extras: undefined, onHung: () => {}, isLost: () => false }
+      const given = { claim, controller, payload: undefined, extras: undefined, isLost: false }
       const settlement = await attempts.make(given)
       if (settlement?.outcome !== 'done' || handled !== before + 1) throw new Error('The handler did not run.')
     }

@@ -1,10 +1,12 @@
 /** What does it cost to take a callback, beside what others ask for less work, and beside the least that can be done? */
+import type { Contender } from '../contenders/contender.ts'
 import { CONTENDERS, contenderNames, contendersHere, type ContenderName } from '../contenders/table.ts'
 import { ratioOf, type Spread } from '../measure/ratios.ts'
 import { runRounds, type Measured } from '../measure/rounds.ts'
 import { DATABASE_NOTE, FIGURES_NOTE, figuresFor, ratio } from '../report/format.ts'
 import type { Report, Table } from '../report/report.ts'
 import type { Settings } from '../settings.ts'
+import { doesTable } from './does.ts'
 import { describeRounds, roundsOf } from './program.ts'
 
 const LIMIT: ContenderName = 'node-http-verified'
@@ -56,17 +58,6 @@ function ratesTable(rows: readonly (Measured & { readonly rate: Spread; readonly
   }
 }
 
-function doesTable(measured: readonly Measured[]): Table {
-  const columns = ['verifies', 'reads', 'dispatches', 'dedupes', 'orders', 'retries', 'stores'] as const
-  return {
-    head: ['does', ...columns],
-    rows: measured.map(({ lane }) => {
-      const { label, does } = CONTENDERS[lane.contender]
-      return [label, ...columns.map((column) => (does[column] ? 'yes' : '-'))]
-    }),
-  }
-}
-
 /** Each of ours beside each of the others: a ratio of two medians would be no paired one. */
 function pairsTable(measured: readonly Measured[]): Table {
   const ours = measured.filter(({ lane }) => isOurs(lane.contender))
@@ -81,5 +72,6 @@ function pairsTable(measured: readonly Measured[]): Table {
 }
 
 function isOurs(contender: ContenderName): boolean {
-  return CONTENDERS[contender].does.dedupes
+  const { ours }: Contender = CONTENDERS[contender]
+  return ours === true
 }

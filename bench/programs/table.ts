@@ -11,10 +11,12 @@ import { runKnown } from './known.ts'
 import { runMicro } from './micro.ts'
 import { runPeers } from './peers.ts'
 import { runProcesses } from './processes.ts'
+import { runSameWork } from './same-work.ts'
 import { runSlow } from './slow.ts'
 import type { Program } from './program.ts'
 
 export const PROGRAMS = {
+  'same-work': { what: 'Beside what else keeps, hands over and marks done, in each store.', run: runSameWork },
   peers: { what: 'Every contender beside the least that verified work costs.', run: runPeers },
   duplicates: { what: 'Callbacks that come twice, in every store.', run: runDuplicates },
   forged: { what: 'Bad digests, bad keys and garbage; 256 KiB of them too.', run: runForged },

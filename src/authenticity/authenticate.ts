@@ -1,7 +1,7 @@
 /** Did the service send this? The proof table, and who is proved by it. Contract, "Callback authenticity". */
+import { timingSafeEqual } from 'node:crypto'
 import type { ProofPolicy } from '../callback.ts'
 import type { Proof } from '../events.ts'
-import { authKeyHolds, digestCandidate } from './auth-key.ts'
 import type { ReadBody } from './body.ts'
 import { MOST_PAIRS } from './credentials.ts'
 import type { LivePair } from './pair.ts'
@@ -25,8 +25,8 @@ export interface Proved {
   readonly project: string | undefined
   /** The signature's `t`, where the signature holds: the time that chat-app callbacks do not carry themselves. */
   readonly signedAt: number | undefined
-  /** The authKeys that must not go further. */
-  readonly secrets: readonly string[]
+  /** The authKeys that must not go further, in UTF-8. */
+  readonly secrets: readonly Buffer[]
   /** A header stood there and did not hold; the authKey did. */
   readonly ignored: string | undefined
 }
@@ -50,22 +50,23 @@ export function prove(input: ProofInput, pairs: readonly LivePair[], project: st
   if (pairs.length === 0) return { proved: false, code: 'project_unknown' }
 
   const candidate = body.fields?.['authKey']
-  const candidateDigest = digestCandidate(candidate)
+  const candidateKey = readCandidate(candidate)
   const parsed = typeof header === 'object' ? header : undefined
   const stale = parsed !== undefined && isStale(parsed, nowMs, input.toleranceSeconds)
-  const secrets: string[] = []
+  const secrets: Buffer[] = []
   const byProject: Found[] = []
   let found: Found | undefined
   let untried = mostPairs(body.bytes.length)
-  for (const { project: owner, secretKey, authKey, authKeyDigest, notAfterMs } of pairs) {
+  for (const { project: owner, secretKey, authKey, notAfterMs } of pairs) {
     if (nowMs > notAfterMs) continue
     if (untried === 0) break
     untried -= 1
     if (found === undefined || found.owner !== owner) byProject.push((found = { owner, signed: false, keyed: false }))
     if (parsed !== undefined && inexact === undefined && secretKey !== undefined && !found.signed)
       found.signed = signatureHolds(parsed, secretKey, body.bytes)
-    if (authKeyDigest !== undefined && !found.keyed) found.keyed = authKeyHolds(candidateDigest, authKeyDigest)
-    if (authKey !== undefined) secrets.push(authKey)
+    if (authKey === undefined) continue
+    if (!found.keyed) found.keyed = authKeyHolds(candidateKey, authKey)
+    secrets.push(authKey)
   }
 
   let first: Found | undefined
@@ -94,6 +95,16 @@ export function prove(input: ProofInput, pairs: readonly LivePair[], project: st
     secrets,
     ignored: !signed && header !== undefined && inexact === undefined ? describeIgnored(header) : undefined,
   }
+}
+
+/** The bytes of what the body has for a key. Only a non-empty string can be one: nothing is coerced. */
+function readCandidate(candidate: unknown): Buffer | undefined {
+  return typeof candidate === 'string' && candidate !== '' ? Buffer.from(candidate) : undefined
+}
+
+/** Whether that is the key; in constant time, but for its length. Contract, "Webhook security pair". */
+function authKeyHolds(candidate: Buffer | undefined, authKey: Buffer): boolean {
+  return candidate?.length === authKey.length && timingSafeEqual(candidate, authKey)
 }
 
 function stateOf(header: SignatureHeader, stale: boolean, signed: boolean): SignatureState {

@@ -79,22 +79,34 @@ interface MaskedBody {
   readonly bytes: Buffer
   /** What may be read of it: the fields as they were parsed, or as they are behind a mask that stands elsewhere. */
   readonly body: ReadBody
+  /** What `payloadIn` would make of these bytes, where it is there already. */
+  readonly payload: Record<string, unknown> | undefined
 }
 
-/** Keys are found by name; the live `secrets` also by value, wherever they stand. */
-export function maskSecrets(body: ReadBody, secrets: readonly string[]): MaskedBody {
+/** Keys are found by name; the live `secrets`, as text or in UTF-8, also by value, wherever they stand. */
+export function maskSecrets(body: ReadBody, secrets: readonly (string | Buffer)[]): MaskedBody {
   const bytes = Buffer.from(body.bytes)
   for (const span of body.authKeys) maskValue(bytes, span)
   let found = false
   for (const secret of secrets) {
-    if (maskByValue(bytes, Buffer.from(secret, 'utf8'))) found = true
+    if (maskByValue(bytes, typeof secret === 'string' ? Buffer.from(secret) : secret)) found = true
     // A body that is no JSON may be in another encoding, which no name was found in.
-    if (body.fields === undefined) for (const wide of inWiderEncodings(secret)) maskByValue(bytes, wide)
+    if (body.fields === undefined) for (const wide of inWiderEncodings(secret.toString())) maskByValue(bytes, wide)
   }
-  if (!found) return { bytes, body }
+  if (!found) return { bytes, body, payload: payloadOf(body) }
   // Quoted in another field, it must not come back through that one; digests are still made over what was sent.
   const { fields, problem } = readBody(bytes)
-  return { bytes, body: { ...body, fields, problem: body.problem ?? problem } }
+  return { bytes, body: { ...body, fields, problem: body.problem ?? problem }, payload: undefined }
+}
+
+/** Undefined, too, where another authKey than that of the object itself is masked in the bytes. */
+function payloadOf({ fields, authKeys }: ReadBody): Record<string, unknown> | undefined {
+  if (fields === undefined || authKeys.length !== (Object.hasOwn(fields, 'authKey') ? 1 : 0)) return undefined
+  return withoutAuthKey(fields)
+}
+
+function withoutAuthKey({ authKey: _, ...payload }: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return payload
 }
 
 /** SHA-256 of the body without its authKeys, so that a rotation does not make a second event of the same callback. */
@@ -128,9 +140,7 @@ export function payloadIn(masked: Buffer): unknown {
   } catch {
     return undefined
   }
-  if (!isRecord(value)) return value
-  const { authKey: _, ...payload } = value
-  return payload
+  return isRecord(value) ? withoutAuthKey(value) : value
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -2,7 +2,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { nearest, nearestByEdits } from '../did-you-mean.ts'
 import { OptionsError } from '../errors.ts'
-import { digestAuthKey } from './auth-key.ts'
 
 /** One webhook security pair of a project. At least one of the two is needed; leave a property out to do without it. */
 export interface CredentialPair {
@@ -18,8 +17,8 @@ export interface CredentialPair {
 export interface LivePair {
   /** The project that this pair proves; undefined where the user did not say. */
   readonly project: string | undefined
-  readonly authKey: string | undefined
-  readonly authKeyDigest: Buffer | undefined
+  /** In UTF-8. */
+  readonly authKey: Buffer | undefined
   readonly secretKey: KeyObject | undefined
   readonly notAfterMs: number
   /** The key and the secret, as they were when the pair was made ready. */
@@ -77,8 +76,7 @@ export function preparePair(
     throw new OptionsError(`${where} has a notAfter that is no date; expected a Date, or milliseconds since the epoch.`)
   return {
     project,
-    authKey,
-    authKeyDigest: authKey === undefined ? undefined : digestAuthKey(authKey),
+    authKey: authKey === undefined ? undefined : Buffer.from(authKey),
     secretKey: signingSecret === undefined ? undefined : createSecretKey(Buffer.from(signingSecret, 'utf8')),
     notAfterMs,
     secrets: [authKey, signingSecret].filter((secret) => secret !== undefined),
@@ -120,5 +118,5 @@ function isPlain(value: object): boolean {
 export function isMadeOf(live: LivePair, pair: CredentialPair): boolean {
   const secret = live.secretKey?.export().toString('utf8')
   const notAfterMs = pair.notAfter === undefined ? Infinity : Number(pair.notAfter)
-  return live.authKey === pair.authKey && secret === pair.signingSecret && live.notAfterMs === notAfterMs
+  return live.authKey?.toString() === pair.authKey && secret === pair.signingSecret && live.notAfterMs === notAfterMs
 }

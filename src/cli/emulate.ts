@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { withoutCredentials } from '../emulator/callbacks/web-url.ts'
 import { createEmulator } from '../emulator/create.ts'
 import type { FaultRates } from '../emulator/faults/rates.ts'
 import type { ProjectOptions } from '../emulator/projects.ts'
@@ -13,7 +14,6 @@ import { emulatorPrinter } from './emulate-output.ts'
 import { CliError } from './exit-codes.ts'
 import { addSecretOption, codeOf, CONTROL_TOKEN, readSecret } from './secrets.ts'
 import { portError, untilSignal } from './serve.ts'
-import { withoutCredentials } from './target.ts'
 import type { Terminal } from './terminal.ts'
 
 interface EmulateOptions {

@@ -1,5 +1,5 @@
 /** One event in one line. Everything from outside is made harmless. */
-import type { WebhookEvent } from '../events.ts'
+import type { Failure, WebhookEvent } from '../events.ts'
 import type { Report } from '../inbox/record.ts'
 import { timeOfDay } from './line-time.ts'
 import { shown, type Colours } from './terminal.ts'
@@ -50,6 +50,11 @@ export function reportWords({ messageId, network, channel, status, statusCode }:
   return [messageId, network ?? channel, status ?? code].filter((word) => word !== undefined)
 }
 
+/** What a failure is, and what to do about it. */
+export function failureWords({ kind, resend }: Pick<Failure, 'kind' | 'resend'>): string {
+  return `${kind}, ${resend ? 'send again' : 'do not send again'}`
+}
+
 function wordsOf(event: WebhookEvent): readonly string[] {
   switch (event.type) {
     case 'message.queued':
@@ -57,11 +62,8 @@ function wordsOf(event: WebhookEvent): readonly string[] {
     case 'message.delivered':
     case 'message.read':
       return reportWords(event)
-    case 'message.failed': {
-      const { kind, resend, reason } = event.failure
-      const what = `${kind}, ${resend ? 'send again' : 'do not send again'}`
-      return [...reportWords(event), what, reason ?? '']
-    }
+    case 'message.failed':
+      return [...reportWords(event), failureWords(event.failure), event.failure.reason ?? '']
     case 'late':
       return [...wordsOf(event.report), `${event.report.type} came too late`]
     case 'unrecognized':

@@ -8,6 +8,7 @@ import type { EventsPage, OpenStore, Page, StoredEvent } from '../inbox/store.ts
 import { wholeNumber } from './arguments.ts'
 import { CliError } from './exit-codes.ts'
 import { printDetails } from './event-details.ts'
+import { failureWords } from './event-line.ts'
 import { asJson, byOrder, isoTime, knownEvent, standingOf, timeText, type KnownEvent } from './known-event.ts'
 import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
@@ -147,8 +148,7 @@ async function printState(
     const words: string[] = [type]
     if (status !== undefined) words.push(shown(status))
     else if (statusCode !== undefined) words.push(`code ${statusCode}`)
-    if (latest.type === 'message.failed')
-      words.push(`${latest.failure.kind}, ${latest.failure.resend ? 'send again' : 'do not send again'}`)
+    if (latest.type === 'message.failed') words.push(failureWords(latest.failure))
     words.push(occurredAt === undefined ? `received ${receivedAt.toISOString()}` : `at ${occurredAt.toISOString()}`)
     terminal.print(`${bold('latest')}  ${words.join('  ')}`)
   }

@@ -7,7 +7,7 @@ export function hearDuplicates(store: Store, onDuplicate: (event: NewEvent) => A
     // Without `admitAndClaim` all comes by `admit`.
     capabilities: { ...store.capabilities, admitsAndClaims: false },
     async open(host) {
-      const opened = await store.open(host)
+      const { admitAndClaim: _, ...opened } = await store.open(host)
       return {
         ...opened,
         async admit(events, nowMs) {

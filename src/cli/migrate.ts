@@ -36,10 +36,11 @@ async function migrate(options: MigrateOptions, terminal: Terminal): Promise<voi
       return
     }
     const place = { connectionString, schema }
-    const { from, to } = await (print ? pendingPostgresMigrations(place) : migratePostgres(place))
+    const { from, to, functionsOnly } = await (print ? pendingPostgresMigrations(place) : migratePostgres(place))
     const name = `The schema ${shown(schema)}`
-    if (from === to) terminal.note(`${name} has version ${to}; nothing is missing.`)
+    if (from === to && functionsOnly === undefined) terminal.note(`${name} has version ${to}; nothing is missing.`)
     else if (print) terminal.print(postgresMigrations({ schema, from }).trimEnd(), 'whole')
+    else if (from === to) terminal.print(`${name} has version ${to}, and the functions of this package now.`)
     else terminal.print(`${name} has version ${to} now; applied: ${numbersAfter(from, to)}.`)
   })
 }

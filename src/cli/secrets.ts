@@ -35,28 +35,28 @@ export function addSecretOption(command: Command, { flag, variable, what }: Secr
   return command.option(`--${flag} <path>`, `a file with ${what}; default: the variable ${variable}`)
 }
 
-/** What was given, or undefined. Throws a `CliError` for a file that cannot be read, and for an empty secret. */
+/** What was given, or undefined. Throws a `CliError` for a file that cannot be read, and for an empty one. */
 export function readSecret(
   options: Readonly<Record<string, unknown>>,
   { flag, variable, what }: SecretOption,
 ): string | undefined {
   const file = options[camelCase(flag)]
-  if (typeof file === 'string') return notEmpty(readSecretFile(file, what), what)
-  return readVariable(variable)
+  return typeof file === 'string' ? readSecretFile(file, what) : readVariable(variable)
 }
 
 /** A file's last line end is not part of the secret: editors put it there. */
 function readSecretFile(path: string, what: string): string {
+  const secret = contentOf(path, what).replace(/\r?\n$/, '')
+  if (secret === '') throw new CliError('usage', `${capital(what)} is empty.`, `Look at ${path}.`)
+  return secret
+}
+
+function contentOf(path: string, what: string): string {
   try {
-    return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
+    return readFileSync(path, 'utf8')
   } catch (error) {
     throw new CliError('failed', `The file of ${what} cannot be read (${codeOf(error)}).`, `Look at ${path}.`)
   }
-}
-
-function notEmpty(secret: string, what: string): string {
-  if (secret === '') throw new CliError('usage', `${capital(what)} is empty.`, 'Is the variable or the file filled?')
-  return secret
 }
 
 /** The system's name for what went wrong with a file. */

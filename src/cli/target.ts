@@ -1,10 +1,11 @@
 /** Where callbacks may be sent to: this machine, unless somebody says otherwise. */
+import { webUrl } from '../emulator/callbacks/web-url.ts'
 import { CliError } from './exit-codes.ts'
 
 /** Checks a URL that is posted to. Throws a `CliError` for one that is no http or https URL, or not of this machine. */
 export function checkTarget(url: string, allowRemote: boolean): void {
-  const target = URL.canParse(url) ? new URL(url) : undefined
-  if (target === undefined || !/^https?:$/.test(target.protocol))
+  const target = webUrl(url)
+  if (target === undefined)
     throw new CliError(
       'usage',
       '--to is no http or https URL.',
@@ -25,13 +26,4 @@ function isLoopback(hostname: string): boolean {
     hostname === '[::1]' ||
     /^127(\.\d+){3}$/.test(hostname)
   )
-}
-
-/** A URL without its user and password, which are nobody else's business. */
-export function withoutCredentials(url: string): string {
-  const plain = URL.canParse(url) ? new URL(url) : undefined
-  if (plain === undefined || !/^https?:$/.test(plain.protocol)) return '(no http or https URL)'
-  plain.username = ''
-  plain.password = ''
-  return plain.href
 }

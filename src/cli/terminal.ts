@@ -8,7 +8,7 @@ export type Colours = ReturnType<typeof pc.createColors>
 
 /**
  * What becomes of a line that is longer than the terminal is wide: it goes on in the next one, between two words, or it is
- * cut, as the rows of a list are; `whole` leaves it to the terminal, as for JSON. In a pipe every line is one line.
+ * cut, as a row that ends with an error is; `whole` leaves it to the terminal, as for JSON. In a pipe every line is one line.
  */
 type Fit = 'wrap' | 'cut' | 'whole'
 

@@ -5,6 +5,7 @@ import { nearest } from '../did-you-mean.ts'
 import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
 import { TRIGGER_NAMES, triggerPayload, TRIGGERS, type TriggerName } from '../emulator/triggers.ts'
 import type { CallbackKind } from '../events.ts'
+import type { ReportShape } from '../report-payloads.ts'
 import { FIELD_NAMES } from '../testing/callback-fields.ts'
 import { CALLBACKS, type CallbackEvent } from '../testing/callback-for.ts'
 import { CliError } from './exit-codes.ts'
@@ -25,25 +26,34 @@ export interface Triggered {
   readonly known: KnownFields
 }
 
+/** What the emulator does not trigger, for it comes of sends, in a sentence; `callbackFor` makes it for tests. */
+const REPORTS = {
+  'message.queued': 'SMS, queued (13).',
+  'message.sent': 'Chat-app, sent.',
+  'message.delivered': 'SMS over carrier A, success.',
+  'message.read': 'Chat-app, read.',
+  'message.failed': 'SMS over carrier A, delivery_impossible.',
+  unrecognized: 'A report without a message id.',
+} as const satisfies Readonly<Record<Exclude<CallbackEvent, TriggerName>, string>>
+
 /** All of them. What the emulator makes goes before what is for tests alone, so that both commands send the same. */
 export function triggeredEvents(clock: Pick<Clock, 'now'>): readonly Triggered[] {
   // `Object.keys` of a constant gives its keys and no others.
   const types = Object.keys(CALLBACKS) as readonly CallbackEvent[]
   return types.flatMap((type) => {
+    if (isReport(type)) return [ofTests(type)]
     const ofType = TRIGGER_NAMES.filter((name) => name === type || name.startsWith(`${type}.`))
-    return ofType.length === 0 ? [ofTests(type)] : ofType.map((name) => ofEmulator(name, clock))
+    return ofType.map((name) => ofEmulator(name, clock))
   })
 }
 
-function ofTests(name: CallbackEvent): Triggered {
-  const row = CALLBACKS[name]
-  return {
-    name,
-    kind: row.kind,
-    what: `${row.what.charAt(0).toUpperCase()}${row.what.slice(1)}.`,
-    build: row.build,
-    known: knownOf('shape' in row ? row.shape : undefined, row.build({})),
-  }
+function isReport(type: CallbackEvent): type is keyof typeof REPORTS {
+  return Object.hasOwn(REPORTS, type)
+}
+
+function ofTests(name: keyof typeof REPORTS): Triggered {
+  const { kind, shape, build } = CALLBACKS[name]
+  return { name, kind, what: REPORTS[name], build, known: knownOf(shape) }
 }
 
 function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
@@ -53,14 +63,13 @@ function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
     return triggerPayload(name, about, fields)
   }
   const { kind, what } = TRIGGERS[name]
-  return { name, kind, what: what.replaceAll('`', ''), build, known: knownOf(undefined, build({})) }
+  return { name, kind, what: what.replaceAll('`', ''), build, known: { '': Object.keys(build({})) } }
 }
 
-function knownOf(shape: 'sms' | 'chat-app' | undefined, payload: Fields): KnownFields {
+function knownOf(shape: ReportShape): KnownFields {
   if (shape === 'sms') return { '': FIELD_NAMES.sms }
   // The id may stand at the top: it is put where the shape has it.
-  if (shape === 'chat-app') return { '': [...FIELD_NAMES.chatApp, 'messageId'], statuses: FIELD_NAMES.statuses }
-  return { '': Object.keys(payload) }
+  return { '': [...FIELD_NAMES.chatApp, 'messageId'], statuses: FIELD_NAMES.statuses }
 }
 
 /** The one that was named. Throws a `CliError` where none was, or there is none of that name. */

@@ -7,6 +7,7 @@ import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
 import { isPromiseLike } from '../promises.ts'
 import { retryDelayMs, type RetryPolicy } from './backoff.ts'
 import { failureText } from './failure-text.ts'
+import type { Work } from './capacity.ts'
 import type { HandlerRegistry, Registration } from './handlers.ts'
 
 export interface AttemptOptions {
@@ -14,7 +15,8 @@ export interface AttemptOptions {
   readonly handlers: HandlerRegistry
   readonly retry: RetryPolicy
   readonly handlerTimeoutMs: number
-  readonly revive: (claim: Claim) => Awaitable<WebhookEvent>
+  /** `payload`: what the claim's bytes are as JSON, where that is known. */
+  readonly revive: (claim: Claim, payload?: unknown) => Awaitable<WebhookEvent>
   readonly report: (error: MessagingWebhooksError) => void
   /** An attempt is over; `succeeded` where no handler is left to run. */
   readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
@@ -24,16 +26,15 @@ export interface AttemptOptions {
   readonly secrets: () => readonly string[]
 }
 
-interface Attempt {
-  readonly claim: Claim
-  readonly controller: AbortController
-  /** What the store adds to the context. */
-  readonly extras: object | undefined
-  /** Called when a handler runs past its time: it gives up its slot, and its message waits for it. */
-  readonly onHung: () => void
-  /** Whether its lease ran out, as far as that was noticed; `look` notices it. */
-  readonly isLost: (look?: 'look') => boolean
+interface Hooks<W> {
+  /** A handler runs past its time: it gives up its slot, and its message waits for it. */
+  readonly onHung: (work: W) => void
+  /** Looks whether its lease ran out; `isLost` says what was noticed before. */
+  readonly isLost: (work: W) => boolean
 }
+
+/** What an attempt is made at. */
+type Attempt = Pick<Work, 'claim' | 'controller' | 'payload' | 'extras' | 'isLost'>
 
 /** Events between two attempts whose succeeded handlers are remembered; after a restart all of them run. */
 const PARTLY_DONE_KEPT = 10_000
@@ -42,47 +43,55 @@ const NONE_DONE: readonly Registration[] = []
 
 const TIMED_OUT = Symbol('timed out')
 
-interface Attempts {
+interface Attempts<W> {
   /**
-   * Makes an attempt and says how to settle it; undefined where its lease ran out meanwhile, for then it counts for
-   * nothing. It never rejects for what a handler does.
+   * Makes an attempt and says how to settle it, at once where no handler has to be waited for; undefined where its lease ran
+   * out meanwhile, for then it counts for nothing. It neither throws nor rejects for what a handler does.
    */
-  make(attempt: Attempt): Promise<Settlement | undefined>
+  make(work: W): Awaitable<Settlement | undefined>
   /** How to settle one whose handlers succeeded, but what they did through the store was undone. */
   undone(claim: Claim, error: MessagingWebhooksError): Settlement
 }
 
-export function createAttempts(options: AttemptOptions): Attempts {
-  const { clock, handlers, handlerTimeoutMs, retry, report } = options
+/** An attempt under way. */
+interface Progress<W> {
+  readonly work: W
+  readonly event: WebhookEvent
+  /** Handlers may do to the event what they like. */
+  readonly named: NamedEvent
+  readonly registrations: readonly Registration[]
+  /** Succeeded in an earlier attempt. */
+  readonly before: readonly Registration[]
+  readonly done: Registration[]
+  readonly thrown: unknown[]
+}
+
+export function createAttempts<W extends Attempt>(options: AttemptOptions & Hooks<W>): Attempts<W> {
+  const { clock, handlers, handlerTimeoutMs, retry, report, onHung, isLost } = options
   const succeeded = new LRUCache<string, readonly Registration[]>({ max: PARTLY_DONE_KEPT })
 
   /** Undefined where the handler has ended already, so that a plain function costs no promise. */
-  function callHandler(
-    attempt: Attempt,
-    { handler }: Registration,
-    event: WebhookEvent,
-    named: NamedEvent,
-  ): Promise<boolean> | undefined {
-    const { claim, controller, extras } = attempt
+  function callHandler({ work, event, named }: Progress<W>, { handler }: Registration): Promise<boolean> | undefined {
+    const { claim, controller, extras } = work
     const context = { attempt: claim.attempt, signal: controller.signal, replay: claim.replay, ...extras }
     const result: unknown = handler(event, context)
     // Asked for its result once: some only begin to work then, and would do it again.
-    return isPromiseLike(result) ? waitFor(attempt, named, Promise.resolve(result)) : undefined
+    return isPromiseLike(result) ? waitFor(work, named, Promise.resolve(result)) : undefined
   }
 
   /** Resolves to whether the handler ran past its time. */
-  async function waitFor(attempt: Attempt, named: NamedEvent, result: Promise<unknown>): Promise<boolean> {
+  async function waitFor(work: W, named: NamedEvent, result: Promise<unknown>): Promise<boolean> {
     const first = await withDeadline<unknown>(clock, handlerTimeoutMs, result, () => TIMED_OUT)
     if (first !== TIMED_OUT) return false
-    if (attempt.isLost('look')) {
+    if (isLost(work)) {
       await result
       return true
     }
     const detail = `It ran past ${handlerTimeoutMs} ms.`
-    const error = new HandlerError('handler_timeout', named, attempt.claim.attempt, detail)
-    attempt.controller.abort(error)
+    const error = new HandlerError('handler_timeout', named, work.claim.attempt, detail)
+    work.controller.abort(error)
     report(error)
-    attempt.onHung()
+    onHung(work)
     await result
     return true
   }
@@ -99,53 +108,80 @@ export function createAttempts(options: AttemptOptions): Attempts {
     return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(claim.attempt, retry), error }
   }
 
-  async function make(attempt: Attempt): Promise<Settlement | undefined> {
-    const { claim } = attempt
-    // What they did through the store goes with the attempt that failed, so all of them run again.
-    const remember = attempt.extras === undefined
-    const { id, messageKey, token } = claim
-    const revived = options.revive(claim)
-    const event = revived instanceof Promise ? await revived : revived
-    // Handlers may do to the event what they like.
-    const named = { ...nameOf(claim), type: event.type }
+  function begin(work: W, event: WebhookEvent): Awaitable<Settlement | undefined> {
     const registrations = handlers.for(event.type)
     if (registrations.length === 0) options.unhandled(event)
-    const before = succeeded.get(id) ?? NONE_DONE
-    const done = [...before]
-    const thrown: unknown[] = []
-    for (const registration of registrations) {
-      if (before.includes(registration)) continue
-      if (attempt.isLost('look')) return undefined
+    const named = { ...nameOf(work.claim), type: event.type }
+    const before = succeeded.get(work.claim.id) ?? NONE_DONE
+    return callFrom({ work, event, named, registrations, before, done: [...before], thrown: [] }, 0)
+  }
+
+  /** Calls the handlers from this one on; a promise once one of them has to be waited for. */
+  function callFrom(progress: Progress<W>, first: number): Awaitable<Settlement | undefined> {
+    const { work, registrations, before, done } = progress
+    for (let place = first; place < registrations.length; place += 1) {
+      const registration = registrations[place]
+      if (registration === undefined || before.includes(registration)) continue
+      if (isLost(work)) return undefined
       // Once a handler has hung there is no slot to run another in; the next attempt does.
-      let hung = attempt.controller.signal.aborted
-      if (hung) break
+      if (work.controller.signal.aborted) break
       try {
-        const running = callHandler(attempt, registration, event, named)
-        hung = running === undefined ? false : await running
+        const running = callHandler(progress, registration)
+        if (running !== undefined) return waitAndGoOn(progress, place, registration, running)
         done.push(registration)
       } catch (error) {
-        // Thrown for the signal, or for the time that was lost.
-        if (attempt.isLost('look')) return undefined
-        thrown.push(error)
-        report(new HandlerError('handler_failed', named, claim.attempt, undefined, { cause: error }))
+        if (hasThrown(progress, error) === 'lost') return undefined
       }
-      if (hung) break
     }
+    return conclude(progress)
+  }
+
+  async function waitAndGoOn(
+    progress: Progress<W>,
+    place: number,
+    registration: Registration,
+    running: Promise<boolean>,
+  ): Promise<Settlement | undefined> {
+    let hung = false
+    try {
+      hung = await running
+      progress.done.push(registration)
+    } catch (error) {
+      if (hasThrown(progress, error) === 'lost') return undefined
+    }
+    return hung ? conclude(progress) : callFrom(progress, place + 1)
+  }
+
+  function hasThrown({ work, named, thrown }: Progress<W>, error: unknown): 'lost' | 'failed' {
+    // Thrown for the signal, or for the time that was lost.
+    if (isLost(work)) return 'lost'
+    thrown.push(error)
+    report(new HandlerError('handler_failed', named, work.claim.attempt, undefined, { cause: error }))
+    return 'failed'
+  }
+
+  function conclude(progress: Progress<W>): Settlement | undefined {
+    const { work, event, named, registrations, done, thrown } = progress
+    const { id, messageKey, token } = work.claim
     const isDone = registrations.every((registration) => done.includes(registration))
     // What is done is done: unless somebody was told to stop, the store may still take it.
-    if (attempt.isLost(isDone ? undefined : 'look')) return undefined
+    if (isDone ? work.isLost : isLost(work)) return undefined
     options.handedOver(event, isDone)
     if (isDone) {
       succeeded.delete(id)
       return { id, messageKey, token, outcome: 'done' }
     }
-    if (remember) succeeded.set(id, done)
-    if (thrown.length > 0) return failed(claim, named, thrown[0])
+    // What they did through the store goes with the attempt that failed, so all of them run again.
+    if (work.extras === undefined) succeeded.set(id, done)
+    if (thrown.length > 0) return failed(work.claim, named, thrown[0])
     return { id, messageKey, token, outcome: 'retry', dueMs: clock.now(), error: '' }
   }
 
   return {
-    make,
+    make(work) {
+      const event = options.revive(work.claim, work.payload)
+      return event instanceof Promise ? event.then((revived) => begin(work, revived)) : begin(work, event)
+    },
     undone(claim, error) {
       report(new HandlerError('transaction_failed', nameOf(claim), claim.attempt, undefined, { cause: error.cause }))
       return failed(claim, nameOf(claim), error.cause)

@@ -1,6 +1,6 @@
 /** What this process has in hand, and how much more it may take: events under lease, slots for their handlers, and some ahead. */
 import type { Clock } from '../clock.ts'
-import type { Claim, ClaimRequest, OpenStore } from '../inbox/store.ts'
+import type { Claim, ClaimRequest, NewEvent, OpenStore, PAYLOAD } from '../inbox/store.ts'
 import type { Opened } from './settle.ts'
 
 /** An event in our hands. Nothing else of its message is, even where a lease has run out. */
@@ -9,8 +9,14 @@ export interface Work {
   readonly from: Opened
   readonly leaseUntilMs: number
   readonly controller: AbortController
+  /** What its bytes are as JSON, where that is known; the attempt makes it the event's own. */
+  readonly payload: NewEvent[typeof PAYLOAD]
+  /** What the store adds to the handlers' context. */
+  extras: object | undefined
   /** It has its slot, and waits for none any more. */
   isBegun: boolean
+  begunAtMs: number
+  hasSlot: boolean
   /** A handler of it has run past its time and has not settled. */
   isHung: boolean
   /** Something of its message was admitted here since, and has to wait for it. */
@@ -18,14 +24,20 @@ export interface Work {
   /** Its lease ran out while its handlers ran. */
   isLost: boolean
   /** Whom to tell of that; undefined as long as none of its handlers runs. */
-  onLost: (() => void) | undefined
+  onLost: ((work: Work) => void) | undefined
 }
 
 /**
- * Runs what was leased until then. It enters its slot at once where there is one, or `soon`: what came with its own
- * admission, which is answered first.
+ * Runs what was leased until then. It enters its slot at once where there is one; or `soon`, what came with its own
+ * admission, which is answered first: `events` are those that were admitted.
  */
-export type Run = (how: 'enter' | 'soon', claims: readonly Claim[], from: Opened, leaseUntilMs: number) => void
+export type Run = (
+  how: 'enter' | 'soon',
+  claims: readonly Claim[],
+  from: Opened,
+  leaseUntilMs: number,
+  events?: readonly NewEvent[],
+) => void
 
 export interface Leased {
   /** How many there are, the hung ones apart. */
@@ -37,7 +49,7 @@ export interface Leased {
   of(messageKey: string): Work | undefined
   /** Of what is in our hands all messages, or those of these events: nothing else of them runs here. */
   messages(among?: readonly { readonly messageKey: string }[]): ReadonlySet<string>
-  begin(claim: Claim, from: Opened, leaseUntilMs: number): Work
+  begin(claim: Claim, from: Opened, leaseUntilMs: number, payload: NewEvent[typeof PAYLOAD]): Work
   /** Nobody waits for it any more, but its message is not free. */
   hang(work: Work): void
   /** Of it nothing is left to do here. */
@@ -50,8 +62,9 @@ const NO_MESSAGES: ReadonlySet<string> = new Set()
 const BUCKETS = 256
 
 /**
- * What is in our hands, whether it runs, hangs or waits for a slot: by message, in lists. No Map: where members come and go all the time, V8 makes a table after the other, and once one is
- * old, it keeps the next, and so every event that went through, until the whole heap is collected.
+ * What is in our hands, whether it runs, hangs or waits for a slot: by message, in lists. No Map: where members come and
+ * go all the time, V8 makes a table after the other, and once one is old, it keeps the next, and so every event that went
+ * through, until the whole heap is collected.
  */
 export function createLeased(): Leased {
   const buckets: Work[][] = []
@@ -84,14 +97,18 @@ export function createLeased(): Leased {
       const inHand = among.filter(({ messageKey }) => of(messageKey) !== undefined)
       return inHand.length === 0 ? NO_MESSAGES : new Set(inHand.map(({ messageKey }) => messageKey))
     },
-    begin(claim, from, leaseUntilMs) {
+    begin(claim, from, leaseUntilMs, payload) {
       const controller = new AbortController()
       const work: Work = {
         claim,
         from,
         leaseUntilMs,
         controller,
+        payload,
+        extras: undefined,
         isBegun: false,
+        begunAtMs: 0,
+        hasSlot: false,
         isHung: false,
         isFollowed: false,
         isLost: false,
@@ -118,11 +135,17 @@ export function createLeased(): Leased {
   }
 }
 
+/** Whoever has a slot, or will have one. */
+interface Holder {
+  hasSlot: boolean
+}
+
 export interface Semaphore {
   /** Slots that nobody uses or waits for; below 0 where more wait than there are. */
   readonly free: number
-  /** Takes a slot; returns what gives it back, once. */
-  take(): () => void
+  take(holder: Holder): void
+  /** Gives its slot back, where it has one. */
+  leave(holder: Holder): void
   /** Calls `begin`, which takes a slot, at once where there is one, else when there is. */
   enter(begin: () => void): void
   /** The same, but not before the I/O under way. */
@@ -137,12 +160,16 @@ export function createSemaphore(concurrency: number, clock: Clock): Semaphore {
   let waiting: (() => void)[] = []
   let asked = false
 
+  /** Who gives a slot back at once gives it to the next one here. */
   function beginWaiting(): void {
-    asked = false
-    while (used < concurrency) {
-      const begin = waiting.shift()
-      if (begin === undefined) return
-      begin()
+    try {
+      while (used < concurrency) {
+        const begin = waiting.shift()
+        if (begin === undefined) break
+        begin()
+      }
+    } finally {
+      asked = false
     }
   }
 
@@ -161,15 +188,15 @@ export function createSemaphore(concurrency: number, clock: Clock): Semaphore {
     get free() {
       return concurrency - used - waiting.length
     },
-    take() {
-      let isMine = true
+    take(holder) {
+      holder.hasSlot = true
       used += 1
-      return () => {
-        if (!isMine) return
-        isMine = false
-        used -= 1
-        ask()
-      }
+    },
+    leave(holder) {
+      if (!holder.hasSlot) return
+      holder.hasSlot = false
+      used -= 1
+      ask()
     },
     enter(begin) {
       if (waiting.length === 0 && used < concurrency) begin()
@@ -198,7 +225,9 @@ interface Pace {
 function createPace(mostAhead: number): Pace {
   let attemptMs = Infinity
   return {
-    took(ms) {
+    took(givenMs) {
+      // A clock that is kept right may be set back meanwhile; less than no time would leave no room for ever.
+      const ms = Math.max(givenMs, 0)
       attemptMs = ms >= attemptMs || attemptMs === Infinity ? ms : attemptMs + (ms - attemptMs) * SHARE
     },
     get ahead() {

@@ -2,7 +2,16 @@
 import { type Clock, withDeadline } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { Absence } from '../inbox/absence.ts'
-import type { Admission, Awaitable, Claim, NewEvent, OpenStore, StoreCounts } from '../inbox/store.ts'
+import {
+  isKept,
+  PAYLOAD,
+  type Admission,
+  type Awaitable,
+  type Claim,
+  type NewEvent,
+  type OpenStore,
+  type StoreCounts,
+} from '../inbox/store.ts'
 import type { LocalDispatch } from '../inbox/write.ts'
 import type { AttemptOptions } from './attempt.ts'
 import { type Leased, type Capacity, type Run, createLeased, createCapacity, createSemaphore } from './capacity.ts'
@@ -33,6 +42,8 @@ interface Dispatcher extends LocalDispatch {
   start(): Promise<void>
   /** Something may be due. */
   wake(): void
+  /** A dead letter is due again, perhaps of a message that is in our hands. */
+  wakeAfterReplay(): void
   /** Resolves when the next attempt of this event is over or none will be made, or after `timeoutMs`. */
   attempted(id: string, timeoutMs: number): Promise<void>
   readonly drain: Drain
@@ -94,6 +105,10 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       loop.wake()
     },
     wake,
+    wakeAfterReplay() {
+      for (const work of leased.works()) work.isFollowed = true
+      wake()
+    },
     attempted(id, timeoutMs) {
       if (life.stopped && !isLeased(id)) return Promise.resolve()
       return nextAttempt.of(id, timeoutMs)
@@ -178,19 +193,24 @@ function createLocalDispatch(options: LocalOptions): LocalDispatch {
     },
     take(events, { admissions, claims }, request) {
       const { opened, stopped, over } = life
-      if (opened === undefined) return
+      if (opened === undefined) {
+        forgetPayloads(events)
+        return
+      }
       if (request !== undefined) {
         // What comes too late is ours all the same, as with a claim.
         const isOurs = capacity.giveBack(request) ? !over : !stopped && clock.now() < request.leaseUntilMs
-        if (isOurs) run('soon', claims, opened, request.leaseUntilMs)
+        if (isOurs) run('soon', claims, opened, request.leaseUntilMs, events)
         if (stopped) notifier.tell()
       }
       claimRest(events, admissions, claims)
       if (request !== undefined) roomAgain()
+      forgetPayloads(events)
     },
   }
 }
 
-function isKept(admission: Admission | undefined): boolean {
-  return admission === 'new' || admission === 'late'
+/** A store in memory keeps the events as they are, for as long as they wait. */
+function forgetPayloads(events: readonly NewEvent[]): void {
+  for (const event of events) event[PAYLOAD] = undefined
 }

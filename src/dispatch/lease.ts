@@ -51,7 +51,7 @@ interface WatchOptions {
 
 export interface LeaseWatch {
   /** Handlers of it run from now on. `onLost` is called once, when its lease turns out to be over. */
-  begin(work: Work, onLost: () => void): void
+  begin(work: Work, onLost: (work: Work) => void): void
   /** They run no longer: what becomes of it now, the store says. */
   end(work: Work): void
   /** Looks whether its lease is over. */
@@ -68,7 +68,7 @@ export function createLeaseWatch({ clock, shared, life, leased, report }: WatchO
     const error = new HandlerError('lease_lost', nameOf(work.claim), work.claim.attempt)
     work.controller.abort(error)
     report(error)
-    work.onLost()
+    work.onLost(work)
     return true
   }
 

@@ -10,7 +10,6 @@ import {
   type Problem,
   type ReportEvent,
   type ReportFields,
-  type ReportType,
   type Schemas,
   type SubscriptionWord,
   type UnrecognizedEvent,
@@ -39,16 +38,52 @@ export interface ReviveOptions {
   readonly clock: Clock
 }
 
-/** The fields of an event before its bytes are put in, which are not enumerable. */
-type Common<T extends string> = { readonly type: T } & Omit<CommonFields, 'raw'>
-
 /** While it is built: fields that may be absent are put in one by one, for a spread for each costs ten times as much. */
 type InTheMaking<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Builds the event anew from its bytes; the user's schema runs here, so that a replay runs it again. */
-export function revive(kept: Kept, options: ReviveOptions): Awaitable<WebhookEvent> {
+/** The fields that every event has, in one order: events of one type have one hidden class. */
+function begin<T extends string, P>(
+  type: T,
+  { id, record, raw }: Kept,
+  payload: P,
+): InTheMaking<CommonFields> & { readonly type: T; readonly payload: P } {
+  const { project, timestampSource, receivedAtMs, proof, oddities } = record
+  const timestamp = knownTime(record)
+  const common: InTheMaking<Omit<CommonFields, 'raw'>> & { readonly type: T; readonly payload: P } = {
+    type,
+    id,
+    project,
+    occurredAt: timestamp === undefined ? undefined : new Date(timestamp * 1_000),
+    timestamp,
+    timestampSource,
+    receivedAt: new Date(receivedAtMs),
+    proof,
+    payload,
+  }
+  if (oddities !== undefined) common.oddities = [...oddities]
+  return withRaw(common, raw)
+}
+
+/**
+ * Not enumerable, so that neither a log nor a job queue that prints the event prints the whole body again. A copy, for what
+ * is kept is not a handler's to change; made at once, for an accessor of its own would give each event a hidden class of
+ * its own, which costs more than to copy a usual body.
+ */
+function withRaw<T extends object>(fields: T, raw: Buffer): T & { readonly raw: Buffer } {
+  // `defineProperty` is typed as if it added nothing.
+  return Object.defineProperty(fields, 'raw', { value: Buffer.from(raw) }) as T & { readonly raw: Buffer }
+}
+
+/**
+ * Builds the event from its bytes, or from their `payload` where somebody has parsed them already; it becomes the event's
+ * own. The user's schema runs here, so that a replay runs it again.
+ */
+export function revive(
+  kept: Kept,
+  options: ReviveOptions,
+  payload: unknown = payloadOf(kept),
+): Awaitable<WebhookEvent> {
   const { record } = kept
-  const payload = payloadOf(kept)
   if (record.report !== undefined) {
     const report = reportEvent(kept, payload, record.report)
     if (!kept.late || options.late === 'inline') return report
@@ -83,9 +118,9 @@ function reviveData(
   const build = (result: SchemaResult): WebhookEvent => {
     if (result.problem !== undefined) return unrecognized(kept, payload, result.problem)
     const said = subscription?.word === 'other' ? subscription.said : undefined
-    const own = said === undefined ? { data: result.data } : { word: said, data: result.data }
+    const event = begin(type, kept, payload)
     // The schema decides the type of `data`; `EventMap` says the same to the compiler.
-    return withRaw({ ...commonFields(type, kept, payload), ...own } as WebhookEvent, kept.raw)
+    return Object.assign(event, said === undefined ? undefined : { word: said }, { data: result.data }) as WebhookEvent
   }
   const result = applySchema(schemaFor(type, options.schemas), payload, options)
   return result instanceof Promise ? result.then(build) : build(result)
@@ -145,80 +180,36 @@ function payloadOf({ record, raw }: Kept): unknown {
   return NOT_PARSED.has(record.problem) ? undefined : payloadIn(raw)
 }
 
-function commonFields<T extends string, P>(
-  type: T,
-  { id, record }: Kept,
-  payload: P,
-): Common<T> & { readonly payload: P } {
-  const { project, timestampSource, receivedAtMs, proof, oddities } = record
-  const timestamp = knownTime(record)
-  const common: InTheMaking<Common<T> & { readonly payload: P }> = {
-    type,
-    id,
-    project,
-    occurredAt: timestamp === undefined ? undefined : new Date(timestamp * 1_000),
-    timestamp,
-    timestampSource,
-    receivedAt: new Date(receivedAtMs),
-    proof,
-    payload,
-  }
-  if (oddities !== undefined) common.oddities = [...oddities]
-  return common
+type ReportInTheMaking = InTheMaking<CommonFields & Partial<Omit<ReportFields, keyof CommonFields>>> & {
+  scheduled?: boolean
+  failure?: Failure
 }
 
 function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent {
-  const fields = reportFields(kept, payload, report)
-  if (report.type === 'message.queued') fields.scheduled = report.scheduled ?? false
-  if (report.type === 'message.failed') fields.failure = failureOf(report)
+  const { type, shape, messageId, channel, network, carrier, recipient, status, statusCode } = report
+  const event: ReportInTheMaking = begin(type, kept, isRecord(payload) ? payload : {})
+  event.shape = shape
+  event.messageId = messageId
+  if (channel !== undefined) event.channel = channel
+  if (network !== undefined) event.network = network
+  if (carrier !== undefined) event.carrier = carrier
+  if (recipient !== undefined) event.recipient = recipient
+  if (status !== undefined) event.status = status
+  if (statusCode !== undefined) event.statusCode = statusCode
+  if (type === 'message.queued') event.scheduled = report.scheduled ?? false
+  if (type === 'message.failed') event.failure = failureOf(report)
   // Each type has its own fields by now; what `shape` says of the payload is the sender's word, as its type says.
-  return withRaw(fields, kept.raw) as ReportEvent
+  return event as ReportEvent
 }
 
 function lateEvent(kept: Kept, report: ReportEvent): LateEvent {
   const { messageId, channel, payload } = report
-  const fields: InTheMaking<Omit<LateEvent, 'raw'>> = {
-    ...commonFields('late', kept, payload),
-    messageId,
-    report,
-  }
-  if (channel !== undefined) fields.channel = channel
-  return withRaw(fields, kept.raw)
-}
-
-type UncheckedReport = Common<ReportType> &
-  Omit<ReportFields, 'raw' | 'payload'> & { readonly scheduled?: boolean; readonly failure?: Failure }
-
-function reportFields(
-  kept: Kept,
-  payload: unknown,
-  { type, shape, messageId, channel, network, carrier, recipient, status, statusCode }: Report,
-): InTheMaking<UncheckedReport> {
-  const fields: InTheMaking<UncheckedReport> = {
-    ...commonFields(type, kept, isRecord(payload) ? payload : {}),
-    shape,
-    messageId,
-  }
-  if (channel !== undefined) fields.channel = channel
-  if (network !== undefined) fields.network = network
-  if (carrier !== undefined) fields.carrier = carrier
-  if (recipient !== undefined) fields.recipient = recipient
-  if (status !== undefined) fields.status = status
-  if (statusCode !== undefined) fields.statusCode = statusCode
-  return fields
+  const event = Object.assign(begin('late', kept, payload), { messageId, report })
+  return channel === undefined ? event : Object.assign(event, { channel })
 }
 
 function unrecognized(kept: Kept, data: unknown, problem: Problem): UnrecognizedEvent {
   const { kind } = kept.record
-  return withRaw(
-    { ...commonFields('unrecognized', kept, data), ...(kind === undefined ? undefined : { kind }), data, problem },
-    kept.raw,
-  )
-}
-
-/** Not enumerable, so that neither a log nor a job queue that prints the event prints the whole body again. */
-function withRaw<T extends object>(fields: T, raw: Buffer): T & { readonly raw: Buffer } {
-  let own: Buffer | undefined
-  // A copy for whoever asks for it: what is kept is not theirs to change. `defineProperty` is typed as if it added nothing.
-  return Object.defineProperty(fields, 'raw', { get: () => (own ??= Buffer.from(raw)) }) as T & { readonly raw: Buffer }
+  const event = begin('unrecognized', kept, data)
+  return Object.assign(event, kind === undefined ? undefined : { kind }, { data, problem })
 }

@@ -1,7 +1,15 @@
 /** What becomes of an event in our hands: it waits for a slot, its handlers run, it is settled, and there is room again. */
 import { HandlerError } from '../errors.ts'
 import { asStoreError } from '../inbox/store-error.ts'
-import type { Claim, OpenStore, Settlement } from '../inbox/store.ts'
+import {
+  PAYLOAD,
+  type Awaitable,
+  type Claim,
+  type NewEvent,
+  type OpenStore,
+  type SettleFailed,
+  type Settlement,
+} from '../inbox/store.ts'
 import { createAttempts, nameOf, type AttemptOptions } from './attempt.ts'
 import type { Backlog, ClaimLoop } from './claim-loop.ts'
 import type { Lease, LeaseWatch } from './lease.ts'
@@ -28,10 +36,13 @@ interface Runs {
   giveBack(work: Work): Promise<void>
 }
 
+const NONE: readonly NewEvent[] = []
+
+/** Without a promise as long as neither a handler nor the store gives one: then an event is done with as it is begun. */
 export function createRun(options: RunOptions): Runs {
   const { clock, life, lease, watch, leased, semaphore, capacity, backlog, loop, nextAttempt, storeAway, report } =
     options
-  const attempts = createAttempts(options)
+  const attempts = createAttempts({ ...options, onHung, isLost: watch.isLost })
 
   function end(work: Work): void {
     leased.end(work)
@@ -39,12 +50,9 @@ export function createRun(options: RunOptions): Runs {
   }
 
   function begin(work: Work): void {
-    if (lease.isLongEnough(work.leaseUntilMs)) {
-      void run(work)
-    } else {
-      // Handlers have become slow all at once: another process could take it while they run. It comes again under a new lease.
-      void giveBack(work)
-    }
+    if (lease.isLongEnough(work.leaseUntilMs)) run(work)
+    // Handlers have become slow all at once: another process could take it while they run. It comes again under a new lease.
+    else void giveBack(work)
   }
 
   async function giveBack(work: Work): Promise<void> {
@@ -61,73 +69,106 @@ export function createRun(options: RunOptions): Runs {
     }
   }
 
-  async function run(work: Work): Promise<void> {
-    const { claim, controller, from } = work
-    const leave = semaphore.take()
+  /** Its handlers may run on, but nobody waits for them. */
+  function giveUp(work: Work): void {
+    semaphore.leave(work)
+    leased.hang(work)
+    nextAttempt.over(work.claim.id)
+    loop.wake()
+  }
+
+  function onHung(work: Work): void {
+    capacity.took(clock.now() - work.begunAtMs)
+    giveUp(work)
+  }
+
+  function run(work: Work): void {
+    semaphore.take(work)
     work.isBegun = true
-    const startedAtMs = clock.now()
-    /** Its handlers may run on, but nobody waits for them. */
-    const giveUp = (): void => {
-      leave()
-      leased.hang(work)
-      nextAttempt.over(claim.id)
-      loop.wake()
-    }
-    const onHung = (): void => {
-      capacity.took(clock.now() - startedAtMs)
-      giveUp()
-    }
-    const isLost = (look?: 'look'): boolean => (look === undefined ? work.isLost : watch.isLost(work))
-    let isDone = false
+    work.begunAtMs = clock.now()
     try {
-      const extras = from.store.contextFor?.(claim)
+      work.extras = work.from.store.contextFor?.(work.claim)
       watch.begin(work, giveUp)
-      const settlement = await attempts.make({ claim, controller, extras, onHung, isLost })
-      watch.end(work)
-      if (settlement === undefined) {
-        // Only so that the store takes back what it gave.
-        if (extras !== undefined) await settle(work, retryOf(claim, clock.now()), 'settle')
-        return
-      }
-      capacity.took(clock.now() - startedAtMs)
-      // What the store gave to the handlers, a connection of a pool perhaps, is in use until they are settled.
-      if (extras === undefined) leave()
-      if (backlog.mayBe) loop.wake()
-      isDone = await settle(work, settlement, extras === undefined && isUnhurried(work) ? 'settleLazily' : 'settle')
+      const made = attempts.make(work)
+      if (made instanceof Promise) made.then((settlement) => conclude(work, settlement)).catch(failed(work))
+      else conclude(work, made)
     } catch (error) {
-      // Of `contextFor`. The lease runs out, and the event comes again.
-      if (!life.stopped) report(asStoreError(error))
-    } finally {
-      leave()
-      end(work)
-      if (isDone && !work.isFollowed && isUpToDate(from.store)) loop.wakeLater()
-      else loop.wake()
+      failed(work)(error)
     }
   }
 
+  /** Of `contextFor`. The lease runs out, and the event comes again. */
+  function failed(work: Work): (error: unknown) => void {
+    return (error) => {
+      if (!life.stopped) report(asStoreError(error))
+      finish(work, false)
+    }
+  }
+
+  function conclude(work: Work, settlement: Settlement | undefined): void {
+    const { claim, extras, from } = work
+    watch.end(work)
+    let isDone: Awaitable<boolean> = false
+    if (settlement !== undefined) {
+      capacity.took(clock.now() - work.begunAtMs)
+      // What the store gave to the handlers, a connection of a pool perhaps, is in use until they are settled.
+      if (extras === undefined) semaphore.leave(work)
+      if (backlog.mayBe) loop.wake()
+      isDone = settle(work, settlement, extras === undefined && isUnhurried(work) ? 'settleLazily' : 'settle')
+    } else if (extras !== undefined) {
+      // Only so that the store takes back what it gave.
+      isDone = settle(work, retryOf(claim, clock.now()), 'settle')
+    }
+    if (isDone instanceof Promise)
+      isDone.then((done) => finish(work, done && isUpToDate(from.store))).catch(failed(work))
+    else finish(work, isDone && isUpToDate(from.store))
+  }
+
+  function finish(work: Work, mayWait: boolean): void {
+    semaphore.leave(work)
+    end(work)
+    if (mayWait && !work.isFollowed) loop.wakeLater()
+    else loop.wake()
+  }
+
   /** Whether it is done with for good; false, too, where the store did not say so in time. */
-  async function settle(
-    { claim, from, leaseUntilMs, isLost }: Work,
+  function settle(work: Work, settlement: Settlement, how: 'settle' | 'settleLazily'): Awaitable<boolean> {
+    try {
+      const answer = work.from[how](settlement)
+      return typeof answer === 'boolean' ? settled(work, settlement, answer) : settleInTime(work, settlement, answer)
+    } catch (error) {
+      return settleLater(work, settlement, error)
+    }
+  }
+
+  async function settleInTime(
+    work: Work,
     made: Settlement,
-    how: 'settle' | 'settleLazily',
+    answer: Awaitable<boolean | SettleFailed>,
   ): Promise<boolean> {
     let settlement = made
     try {
-      let settled = from[how](settlement)
-      let held = settled instanceof Promise ? await settled : settled
+      let held = await answer
       if (typeof held !== 'boolean') {
-        settlement = attempts.undone(claim, held.failed)
-        settled = from.settle(settlement)
-        held = settled instanceof Promise ? await settled : settled
+        settlement = attempts.undone(work.claim, held.failed)
+        held = await work.from.settle(settlement)
       }
-      storeAway.answered()
-      if (held === false && !isLost) report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
-      return held === true && settlement.outcome === 'done'
+      return settled(work, settlement, held)
     } catch (error) {
-      if (!life.stopped) storeAway.failed(error)
-      await from.settleLater(settlement, leaseUntilMs)
-      return false
+      return settleLater(work, settlement, error)
     }
+  }
+
+  function settled({ claim, isLost }: Work, { outcome }: Settlement, held: boolean | SettleFailed): boolean {
+    storeAway.answered()
+    if (held === false && !isLost) report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
+    return held === true && outcome === 'done'
+  }
+
+  async function settleLater({ from, leaseUntilMs }: Work, settlement: Settlement, error: unknown): Promise<boolean> {
+    if (!life.stopped) storeAway.failed(error)
+    await from.settleLater(settlement, leaseUntilMs)
+    return false
   }
 
   /** Nobody waits for it to be settled: no answer, no other event, nobody who closes. */
@@ -145,9 +186,12 @@ export function createRun(options: RunOptions): Runs {
   }
 
   return {
-    run(how, claims, from, leaseUntilMs) {
+    run(how, claims, from, leaseUntilMs, events = NONE) {
+      let next = 0
       for (const claim of claims) {
-        const work = leased.begin(claim, from, leaseUntilMs)
+        // Both are in one order.
+        while (next < events.length && events[next]?.id !== claim.id) next += 1
+        const work = leased.begin(claim, from, leaseUntilMs, events[next]?.[PAYLOAD])
         semaphore[how](() => begin(work))
       }
     },

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { MessagingWebhooksError } from '../errors.ts'
 import type { Absence } from '../inbox/absence.ts'
 import { inBatches } from '../inbox/batch.ts'
-import { type Patience, createPatience } from '../inbox/in-store-time.ts'
+import { Patience } from '../inbox/in-store-time.ts'
 import { asStoreError } from '../inbox/store-error.ts'
 import type { Awaitable, OpenStore, SettleFailed, Settlement } from '../inbox/store.ts'
 
@@ -38,7 +38,7 @@ export function createSettler(store: OpenStore<object>, options: SettleOptions):
     return settled instanceof Promise ? patience.wait(settled) : settled
   }
 
-  const patience = (): Patience => createPatience(clock, storeTimeoutMs)
+  const patience = (): Patience => new Patience(clock, storeTimeoutMs)
 
   // Batches of their own: nothing that somebody waits for waits for what was put off.
   const settle: Settler['settle'] = inBatches(

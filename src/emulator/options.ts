@@ -13,6 +13,7 @@ import { LONGEST_TIMER_MS, systemClock, type Clock } from '../clock.ts'
 import { OptionsError } from '../errors.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../events.ts'
 import { readCallbackProof, type ProofOf } from './callback-proof.ts'
+import { webUrl } from './callbacks/web-url.ts'
 import { channelNamesSchema, resolveChannelNames, type NamedChannels } from './channel-names.ts'
 import type { Seed } from './faults/draws.ts'
 import { readFaultRates, type FaultRates } from './faults/rates.ts'
@@ -44,12 +45,8 @@ const MOST_KEPT = 10_000_000
 const MOST_RETRIES = 20
 
 const callbackUrl = z
-  .custom<string>((text) => typeof text === 'string' && isWebUrl(text), 'expected an http or https URL')
+  .custom<string>((text) => typeof text === 'string' && webUrl(text) !== undefined, 'expected an http or https URL')
   .optional()
-
-function isWebUrl(text: string): boolean {
-  return URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol)
-}
 
 const callbackUrls = z.strictObject({
   status: callbackUrl,
@@ -143,8 +140,8 @@ export function checkPatch(patch: unknown): ProjectPatch {
 }
 
 /** Checks keys that are to replace the live ones; those that are left out are made up. `where` is the call. */
-export function checkKeys(keys: unknown, where: string): { readonly [K in keyof ProjectKeys]?: ProjectKeys[K] } {
-  return defined(checkOptions(keysSchema, keys, where))
+export function checkKeys(keys: unknown, where: string): Partial<Record<keyof ProjectKeys, string | undefined>> {
+  return checkOptions(keysSchema, keys, where)
 }
 
 const ofSchema = z.strictObject({ project: key.optional() })

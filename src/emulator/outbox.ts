@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { CallbackKind } from '../events.ts'
 import type { ProofOf } from './callback-proof.ts'
 import type { Delivery, Sender } from './callbacks/outgoing.ts'
+import { withoutCredentials } from './callbacks/web-url.ts'
 import type { Project } from './projects.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -58,12 +59,9 @@ export function createOutbox({ sender, clock, proofOf, record, recordWithoutUrl 
 
 /** Contract, "Webhook security pair", Enforce HTTPS: where the URL is plain http, the service refuses to send. */
 function notSent(about: Pick<Delivery, 'kind' | 'project' | 'url' | 'payload'>, nowMs: number): Delivery {
-  const url = new URL(about.url)
-  url.username = ''
-  url.password = ''
   return {
     ...about,
-    url: url.href,
+    url: withoutCredentials(about.url),
     sentAtMs: nowMs,
     tookMs: 0,
     faults: [],

@@ -72,7 +72,7 @@ export interface Project {
   /** The pair before the last rotation. */
   readonly previousPair: () => KeyPair | undefined
   configure(patch: ProjectPatch): ProjectState
-  rotate(pair: Partial<KeyPair>): ProjectKeys
+  rotate(pair: Partial<Record<keyof KeyPair, string | undefined>>): ProjectKeys
   regenerate(apiKey: string | undefined): ProjectKeys
   /** Takes the credits and counts the parts, or says what is short and takes nothing. */
   spend(cost: number, parts: number): Shortage | undefined

@@ -99,7 +99,7 @@ export interface Emulator {
    * A new Auth Key and signing secret, or those that you name; the next callback uses them. Throws an `OptionsError` for
    * an empty one. Contract, "Callback authenticity", 4.
    */
-  rotateKeys(pair?: Partial<KeyPair>, of?: OfProject): ProjectKeys
+  rotateKeys(pair?: Partial<Record<keyof KeyPair, string | undefined>>, of?: OfProject): ProjectKeys
   /** A new API key; the old one is dead at once. Contract, "Authentication", 4. */
   regenerateApiKey(apiKey?: string, of?: OfProject): ProjectKeys
   /** Makes a callback that no send leads to; `fields` replace and add to those of `TRIGGERS`. */

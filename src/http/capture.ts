@@ -4,10 +4,9 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
-import type { CaptureFailure, Captured } from '../callback.ts'
+import type { Captured } from '../callback.ts'
 import type { Flow } from './inflight.ts'
-import { createPieces, type Pieces } from './pieces.ts'
-import { beginReading, exact, tooLarge, type ReadingOptions } from './reading.ts'
+import { exact, Pieces, tooLarge, type Bodies, type Bounds } from './reading.ts'
 
 /** Where frameworks leave what they made of a body. */
 interface PreParsed {
@@ -15,49 +14,46 @@ interface PreParsed {
   readonly rawBody?: unknown
 }
 
-/** Reads the body of a request, or takes what a parser before us left of it. Never rejects. */
-export function captureBody(request: IncomingMessage & PreParsed, options: ReadingOptions): Promise<Captured> {
+/** Reads the body of a request, or takes what a parser before us left of it; `done` is called once, perhaps at once. */
+export function captureBody(
+  request: IncomingMessage & PreParsed,
+  bodies: Bodies,
+  done: (captured: Captured) => void,
+): void {
   const announced = announcedLength(request)
-  if (announced !== undefined && announced > options.maxBodyBytes)
-    return Promise.resolve(tooLarge(`${announced} bytes were announced`, options))
+  if (announced !== undefined && announced > bodies.maxBodyBytes)
+    done(tooLarge(`${announced} bytes were announced`, bodies))
   // The state of the stream decides, not `body`: Express 4's parser sets `{}` and leaves the stream unread.
-  if (request.readableDidRead || request.readableEnded) return Promise.resolve(leftBefore(request, announced, options))
-  if (request.readableEncoding !== null) return failed('body_already_read')
-  if (request.destroyed) {
-    const rest = unreadRest(request, createPieces())
-    return rest === undefined || rest.length > options.maxBodyBytes
-      ? failed('body_incomplete')
-      : Promise.resolve(exact(rest))
-  }
-  return readStream(request, announced, options)
+  else if (request.readableDidRead || request.readableEnded) done(leftBefore(request, announced, bodies))
+  else if (request.readableEncoding !== null) done({ kind: 'failed', reason: 'body_already_read' })
+  else if (request.destroyed) {
+    const rest = unreadRest(request, new Pieces())
+    const isWhole = rest !== undefined && rest.length <= bodies.maxBodyBytes
+    done(isWhole ? exact(rest) : { kind: 'failed', reason: 'body_incomplete' })
+  } else readStream(request, announced, bodies, done)
 }
 
+/** The listeners stay, for they do nothing once the body is there, and to take each off costs as much as to hang it on. */
 function readStream(
   request: IncomingMessage,
   announced: number | undefined,
-  options: ReadingOptions,
-): Promise<Captured> {
-  return new Promise((resolve) => {
-    const reading = beginReading(new NodeFlow(request), announced, options, (captured) => {
-      request.off('data', reading.add)
-      request.off('end', reading.end)
-      request.off('error', onGone)
-      request.off('close', onGone)
-      resolve(captured)
-    })
-    function onGone(): void {
-      // A client that left after its last byte has sent a whole callback.
-      const rest = unreadRest(request, reading.pieces)
-      if (rest === undefined || rest.length > options.maxBodyBytes) reading.gone()
-      else reading.finish(exact(rest))
-    }
-    request.on('end', reading.end)
-    request.on('error', onGone)
-    request.on('close', onGone)
-    request.on('data', reading.add)
-    // Somebody before us may have paused it to look something up.
-    request.resume()
-  })
+  bodies: Bodies,
+  done: (captured: Captured) => void,
+): void {
+  const reading = bodies.begin(new NodeFlow(request), announced, done)
+  function onGone(): void {
+    if (reading.isFinished) return
+    // A client that left after its last byte has sent a whole callback.
+    const rest = unreadRest(request, reading.pieces)
+    if (rest === undefined || rest.length > bodies.maxBodyBytes) reading.gone()
+    else reading.finish(exact(rest))
+  }
+  request.on('end', () => reading.end())
+  request.on('error', onGone)
+  request.on('close', onGone)
+  request.on('data', (piece: Buffer) => reading.add(piece))
+  // Somebody before us may have paused it to look something up.
+  request.resume()
 }
 
 /** A paused request reads on from its connection, up to the stream's own bound, so that is paused, too. */
@@ -85,11 +81,11 @@ function socketOf({ httpVersionMajor, socket }: IncomingMessage): Socket | undef
 }
 
 /** Whatever a parser before us left, if its bytes are those that were announced. */
-function leftBefore(request: PreParsed, announced: number | undefined, options: ReadingOptions): Captured {
+function leftBefore(request: PreParsed, announced: number | undefined, bounds: Pick<Bounds, 'maxBodyBytes'>): Captured {
   for (const candidate of [request.rawBody, request.body]) {
     const bytes = typeof candidate === 'string' ? Buffer.from(candidate) : candidate
     if (!(bytes instanceof Uint8Array)) continue
-    if (bytes.length > options.maxBodyBytes) return tooLarge(`${bytes.length} bytes had been read`, options)
+    if (bytes.length > bounds.maxBodyBytes) return tooLarge(`${bytes.length} bytes had been read`, bounds)
     // Text was decoded, and perhaps not to the same bytes; a Buffer is only ever inflated, and the proof will tell.
     if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
     return exact(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), true)
@@ -121,8 +117,4 @@ function unreadRest(request: IncomingMessage, pieces: Pieces): Buffer | undefine
 function announcedLength(request: IncomingMessage): number | undefined {
   const text = request.headers['content-length']
   return text === undefined ? undefined : Number(text)
-}
-
-function failed(reason: CaptureFailure): Promise<Captured> {
-  return Promise.resolve({ kind: 'failed', reason })
 }

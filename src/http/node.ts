@@ -1,17 +1,18 @@
 /** Express, Connect and node:http: capture the body, call the receive that was handed in, write its answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CallbackKind } from '../events.ts'
-import { SIGNATURE_HEADER, type ArrivedCallback, type ProofPolicy } from '../callback.ts'
+import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../callback.ts'
 import { captureBody } from './capture.ts'
-import type { ReadingOptions } from './reading.ts'
+import type { Bodies } from './reading.ts'
 import { answerOf, type Answer } from './replies.ts'
 
 /** What is mounted: `app.use(path, it)`, `app.post(path, it)`, a Router, Connect, or a `node:http` listener. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
 
-interface NodeOptions extends ReadingOptions {
+interface NodeOptions {
   readonly kind: CallbackKind | undefined
   readonly policy: ProofPolicy
+  readonly bodies: Bodies
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
   /** Called with every request, before it is read. */
   readonly seen: (request: IncomingMessage) => void
@@ -26,25 +27,53 @@ interface NodeOptions extends ReadingOptions {
 /** After a refusal the server reads at most this much more, so that a client that is still sending sees the answer. */
 const LINGER_BYTES = 8 * 1024 * 1024
 
-/** Never calls `next`, and never throws into the framework: every request is answered here. */
+/**
+ * Never calls `next`, and never throws into the framework: every request is answered here. Without a promise where the
+ * answer needs none.
+ */
 export function nodeMiddleware(options: NodeOptions): Middleware {
-  const { kind, policy, receive, seen, answered, failed, isClosing, clock } = options
+  const { kind, policy, bodies, receive, seen, answered, failed, isClosing } = options
+  const { clock } = bodies
 
-  async function receiveAndAnswer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  function answerAnyway(response: ServerResponse, error: unknown): void {
+    failed(error)
+    writeUnavailable(response)
+    answered()
+  }
+
+  function receiveAndAnswer(request: IncomingMessage, response: ServerResponse): void {
     const arrivedAtMs = clock.now()
     // Once the connection has gone, it cannot be told any more.
     const { remoteAddress } = request.socket
-    const captured = await captureBody(request, options)
-    const received = receive({
-      kind,
-      policy,
-      signatures: signaturesOf(request),
-      contentEncoding: request.headers['content-encoding']?.trim().toLowerCase(),
-      captured,
-      arrivedAtMs,
-      remoteAddress,
+    captureBody(request, bodies, (captured) => {
+      function finish(given: Answer): void {
+        try {
+          respond(request, response, captured, given)
+        } catch (error) {
+          answerAnyway(response, error)
+          return
+        }
+        answered()
+      }
+      try {
+        const received = receive({
+          kind,
+          policy,
+          signatures: signaturesOf(request),
+          contentEncoding: request.headers['content-encoding']?.trim().toLowerCase(),
+          captured,
+          arrivedAtMs,
+          remoteAddress,
+        })
+        if (received instanceof Promise) received.then(finish, (error: unknown) => answerAnyway(response, error))
+        else finish(received)
+      } catch (error) {
+        answerAnyway(response, error)
+      }
     })
-    const given = received instanceof Promise ? await received : received
+  }
+
+  function respond(request: IncomingMessage, response: ServerResponse, captured: Captured, given: Answer): void {
     if (captured.kind === 'failed' && captured.reason === 'body_too_large') {
       write(response, given, true, false)
       discardThenEnd(request, response)
@@ -57,7 +86,7 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
   /** A client that is reset while it sends never reads the answer, so a bounded rest is read and thrown away. */
   function discardThenEnd(request: IncomingMessage, response: ServerResponse): void {
     let discarded = 0
-    const cancel = clock.setTimer(end, options.bodyTimeoutMs)
+    const cancel = clock.setTimer(end, bodies.bodyTimeoutMs)
     function end(): void {
       cancel()
       request.off('data', count)
@@ -74,24 +103,24 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
     request.resume()
   }
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  return (request, response) => {
     try {
       seen(request)
-      if (request.method === 'POST') await receiveAndAnswer(request, response)
-      else write(response, answerOf('method_not_allowed'), true)
+      if (request.method === 'POST') {
+        receiveAndAnswer(request, response)
+        return
+      }
+      write(response, answerOf('method_not_allowed'), true)
     } catch (error) {
-      failed(error)
-      answerAnyway(response)
-    } finally {
-      answered()
+      answerAnyway(response, error)
+      return
     }
+    answered()
   }
-
-  return (request, response) => void answer(request, response)
 }
 
 /** What others hang on to a response may throw as it is written. */
-function answerAnyway(response: ServerResponse): void {
+function writeUnavailable(response: ServerResponse): void {
   try {
     write(response, answerOf('unavailable'), true)
   } catch {

@@ -2,7 +2,7 @@
 import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../callback.ts'
 import type { CallbackKind } from '../events.ts'
 import type { Flow } from './inflight.ts'
-import { beginReading, exact, tooLarge, type ReadingOptions } from './reading.ts'
+import { exact, tooLarge, type Bodies } from './reading.ts'
 import { answerOf, type Answer } from './replies.ts'
 
 /** One POST of the messaging service, whatever framework it came through. Contract, "Callback receiver". */
@@ -36,7 +36,8 @@ export interface CallbackAnswer {
   readonly body: string | undefined
 }
 
-interface RequestOptions extends ReadingOptions {
+interface RequestOptions {
+  readonly bodies: Bodies
   /** Where the request does not say which proofs it needs. */
   readonly policy: ProofPolicy
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
@@ -57,9 +58,9 @@ export async function receiveRequest(request: CallbackRequest, options: RequestO
 
 async function answerTo(request: CallbackRequest, options: RequestOptions): Promise<Answer> {
   if (request.method.toUpperCase() !== 'POST') return answerOf('method_not_allowed')
-  const arrivedAtMs = options.clock.now()
+  const arrivedAtMs = options.bodies.clock.now()
   const { signatures, contentEncoding, announced } = describeHeaders(request.headers)
-  const captured = await readBody(request.body, announced, options)
+  const captured = await readBody(request.body, announced, options.bodies)
   const { kind, proof: policy = options.policy, remoteAddress } = request
   return options.receive({ kind, policy, signatures, contentEncoding, captured, arrivedAtMs, remoteAddress })
 }
@@ -101,30 +102,24 @@ function describeHeaders(headers: RequestHeaders): Described {
 function readBody(
   body: CallbackRequest['body'],
   announced: number | undefined,
-  options: ReadingOptions,
+  bodies: Bodies,
 ): Promise<Captured> | Captured {
   if (body === undefined || body === null) return exact(Buffer.alloc(0))
   if (body instanceof Uint8Array) {
-    if (body.length > options.maxBodyBytes) return tooLarge(`${body.length} bytes were given`, options)
+    if (body.length > bodies.maxBodyBytes) return tooLarge(`${body.length} bytes were given`, bodies)
     return exact(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
   }
   if (!(Symbol.asyncIterator in body)) return { kind: 'parsed', value: body.parsed }
-  if (announced !== undefined && announced > options.maxBodyBytes)
-    return tooLarge(`${announced} bytes were announced`, options)
-  return readPieces(body, announced, options)
+  if (announced !== undefined && announced > bodies.maxBodyBytes)
+    return tooLarge(`${announced} bytes were announced`, bodies)
+  return readPieces(body, announced, bodies)
 }
 
-function readPieces(
-  body: AsyncIterable<Uint8Array>,
-  announced: number | undefined,
-  options: ReadingOptions,
-): Promise<Captured> {
+function readPieces(body: AsyncIterable<Uint8Array>, announced: number | undefined, bodies: Bodies): Promise<Captured> {
   return new Promise((resolve) => {
     const pieces = body[Symbol.asyncIterator]()
     const gate = createGate()
-    let isFinished = false
-    const reading = beginReading(gate, announced, options, (captured) => {
-      isFinished = true
+    const reading = bodies.begin(gate, announced, (captured) => {
       gate.resume()
       // Whoever still sends is told that nobody reads.
       if (captured.kind === 'failed') letGo(pieces)
@@ -135,7 +130,7 @@ function readPieces(
         for (;;) {
           await gate.opened
           const next = await pieces.next()
-          if (isFinished) return
+          if (reading.isFinished) return
           if (next.done === true) {
             reading.end()
             return

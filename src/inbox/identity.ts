@@ -46,8 +46,11 @@ export function messageKey(project: string | undefined, messageId: string): stri
 function digest(fields: readonly (string | undefined)[]): string {
   let joined = ''
   for (const field of fields) joined += field === undefined ? '-' : `${field.length}:${field}`
-  // UTF-16, because UTF-8 would make all lone surrogates equal.
-  const hex = hash('sha256', Buffer.from(joined, 'utf16le'), 'hex')
+  // UTF-8 makes all lone surrogates equal, so a text that has any is digested as UTF-16.
+  const hex = hash('sha256', joined.isWellFormed() ? joined : Buffer.from(joined, 'utf16le'), 'hex')
   // A copy: a slice would keep the whole text for as long as a store keeps the identity.
-  return Buffer.from(hex, 'latin1').toString('latin1', 0, DIGEST_DIGITS)
+  digits.write(hex, 'latin1')
+  return digits.toString('latin1')
 }
+
+const digits = Buffer.alloc(DIGEST_DIGITS)

@@ -3,12 +3,12 @@ import { withDeadline, type SteadyClock } from '../clock.ts'
 import { asOurs, MessagingWebhooksError } from '../errors.ts'
 import type { Absence } from './absence.ts'
 import { inBatches } from './batch.ts'
-import { createPatience, inStoreTime, type Patience } from './in-store-time.ts'
+import { inStoreTime, Patience } from './in-store-time.ts'
 import { createOutage, type Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import { createPruning } from './pruning.ts'
 import type { Spool } from './spool/spool.ts'
-import type { Spools } from './spool/spools.ts'
+import type { Spools } from './spool/spool.ts'
 import { asStoreError } from './store-error.ts'
 import type { Admission, Awaitable, NewEvent, OpenStore, Store, StoreCounts } from './store.ts'
 import { createWrite, type LocalDispatch, type Write } from './write.ts'
@@ -179,7 +179,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   }
 
   function patienceOf(timeoutMs = storeTimeoutMs): Patience {
-    return createPatience(clock, timeoutMs)
+    return new Patience(clock, timeoutMs)
   }
 
   /** Without a spool, whose outage says so, callbacks alone tell that the store is away, and back. */

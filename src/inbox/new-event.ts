@@ -8,7 +8,7 @@ import { normaliseStatus, type NormalisedStatus } from '../statuses/normalise.ts
 import { bodyIdentity, chosenIdentity, messageKey, reportIdentity } from './identity.ts'
 import { chainOf, orderKey, stageOf, STAGES } from './order.ts'
 import type { EventRecord, Report } from './record.ts'
-import type { NewEvent } from './store.ts'
+import { PAYLOAD, type NewEvent } from './store.ts'
 
 /** A callback whose sender is proved. */
 export interface ProvenCallback {
@@ -16,6 +16,8 @@ export interface ProvenCallback {
   readonly body: ReadBody
   /** The bytes with every authKey masked. */
   readonly masked: Buffer
+  /** What these bytes are as JSON, where that is known. */
+  readonly payload?: Readonly<Record<string, unknown>> | undefined
   readonly proof: Proof
   /** What keeps the messages of several projects apart; undefined where there is one, whatever its name. */
   readonly scope: string | undefined
@@ -108,6 +110,7 @@ function reportEvent(
     gapUntilMs: arrivedAtMs + options.gapTimeoutMs,
     record: { ...recordOf(callback, time, odditiesOf(payload, normalised)), report: reportOf(payload, normalised) },
     raw: masked,
+    [PAYLOAD]: callback.payload,
   }
 }
 
@@ -138,6 +141,7 @@ function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: 
     gapUntilMs: arrivedAtMs,
     record: problem === undefined ? record : { ...record, problem },
     raw: masked,
+    [PAYLOAD]: callback.payload,
   }
 }
 

@@ -29,6 +29,12 @@ import type { EventRecord } from './record.ts'
 /** Now or later: a store in memory answers at once, so that the hot path has no promise in it. */
 export type Awaitable<T> = T | Promise<T>
 
+/**
+ * Under it stands what `raw` is as JSON, less its authKey, where that is known: for whoever runs the event as it is admitted.
+ * A symbol, for neither JSON nor a message to another thread takes that along, whatever a store does with the rest.
+ */
+export const PAYLOAD: unique symbol = Symbol('payload')
+
 /** An event to admit. */
 export interface NewEvent {
   /** The identity; what makes it a duplicate. */
@@ -46,6 +52,7 @@ export interface NewEvent {
   readonly record: EventRecord
   /** The body's bytes, the authKey masked. */
   readonly raw: Buffer
+  [PAYLOAD]?: Readonly<Record<string, unknown>> | undefined
 }
 
 /**
@@ -53,6 +60,11 @@ export interface NewEvent {
  * over; `full`, not kept, for the store holds as many unsettled events as it may.
  */
 export type Admission = 'new' | 'duplicate' | 'late' | 'full'
+
+/** Whether the store has it since then, and had not before. */
+export function isKept(admission: Admission | undefined): boolean {
+  return admission === 'new' || admission === 'late'
+}
 
 /** An event to hand over, under a lease. */
 export interface Claim {

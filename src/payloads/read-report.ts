@@ -88,7 +88,7 @@ function readExactly({ messageId, exact }: ReadId, status: string): ReadId {
   return { messageId, exact: exact && isExactText(status) }
 }
 
-function odditiesOf(exact: boolean, timestamp: Oddity | undefined): readonly Oddity[] {
+export function odditiesOf(exact: boolean, timestamp: Oddity | undefined): readonly Oddity[] {
   const oddities: Oddity[] = timestamp === undefined ? [] : [timestamp]
   if (!exact) oddities.push('inexact_id')
   return oddities

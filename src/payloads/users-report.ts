@@ -2,9 +2,9 @@
 import { isRecord, payloadIn } from '../authenticity/body.ts'
 import type { CallbackKind } from '../events.ts'
 import { isPromiseLike, letReject } from '../promises.ts'
-import type { ReportShape } from '../report-payloads.ts'
+import { REPORT_SHAPES, type ReportShape } from '../report-payloads.ts'
 import { isExactText } from './message-id.ts'
-import type { ReportPayload } from './read-report.ts'
+import { odditiesOf, type ReportPayload } from './read-report.ts'
 import { readTimestamp } from './timestamp.ts'
 
 /** What `readReport` returns of a payload that is a delivery report. */
@@ -38,23 +38,23 @@ export function usersReport(read: ReadUsersReport, { masked, kind, nowMs }: Give
   const payload = payloadIn(masked)
   if (!isRecord(payload)) return undefined
   const { channel } = payload
-  const shapeOf = Object.hasOwn(payload, 'statuses') ? 'chat-app' : 'sms'
+  const likelyShape: ReportShape = Object.hasOwn(payload, 'statuses') ? 'chat-app' : 'sms'
   const answer: unknown = read(payload, kind)
   if (answer === undefined || answer === null) return undefined
   if (isPromiseLike(answer)) {
     letReject(answer)
     throw new TypeError('readReport returned a promise; it must answer at once.')
   }
-  if (typeof answer !== 'object') throw new TypeError(`readReport returned a ${typeof answer}.`)
+  if (!isRecord(answer)) throw new TypeError('readReport returned something that is no object.')
   // Each is read once, though a getter may say something else the next time.
-  const { messageId, status, statusCode, timestamp, network, shape = shapeOf } = answer as Record<string, unknown>
+  const { messageId, status, statusCode, timestamp, network, shape: givenShape = likelyShape } = answer
   if (typeof messageId !== 'string' || messageId.trim() === '')
     throw new TypeError('readReport returned no messageId that is a text.')
   const hasCode = typeof statusCode === 'number' && Number.isInteger(statusCode)
   const word = typeof status === 'string' ? status : ''
   if (word === '' && !hasCode) throw new TypeError('readReport returned neither a status nor a statusCode.')
-  if (shape !== 'sms' && shape !== 'chat-app')
-    throw new TypeError("readReport returned a shape other than 'sms' and 'chat-app'.")
+  const shape = REPORT_SHAPES.find((each) => each === givenShape)
+  if (shape === undefined) throw new TypeError(`readReport returned a shape other than ${REPORT_SHAPES.join(' and ')}.`)
   const { seconds, oddity } = readTimestamp(timestamp, nowMs)
   return {
     shape,
@@ -67,9 +67,6 @@ export function usersReport(read: ReadUsersReport, { masked, kind, nowMs }: Give
     reason: undefined,
     reasonCode: undefined,
     timestamp: seconds,
-    oddities: [
-      ...(oddity === undefined ? [] : [oddity]),
-      ...(isExactText(messageId) && isExactText(word) ? [] : (['inexact_id'] as const)),
-    ],
+    oddities: odditiesOf(isExactText(messageId) && isExactText(word), oddity),
   }
 }

@@ -48,10 +48,10 @@ export function normaliseStatus(input: StatusInput): NormalisedStatus | undefine
   const { shape = 'sms', status = '' } = input
   const carrier = shape === 'sms' ? (input.carrier ?? carrierByWord(status)) : undefined
   const codeRow = statusCodeRow(input.statusCode)
-  const wordRow = carrier === 'carrierB' ? undefined : statusWordRow(status)
+  const wordRow = statusWordRow(status)
   const meaning = meaningOfWord(shape, status, carrier) ?? codeRow ?? meaningOfUnknown(shape, status, input.carrier)
   if (meaning === undefined) return undefined
-  const statusCode = wordRow !== undefined && meaning === wordRow ? wordRow.code : codeRow?.code
+  const statusCode = meaning === wordRow ? wordRow.code : codeRow?.code
   return {
     type: meaning.type,
     ...(carrier === undefined ? undefined : { carrier }),

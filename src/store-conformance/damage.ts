@@ -1,7 +1,7 @@
 /** What a store does with what was spoilt behind its back: one of 200, at each moment of an event's life. */
 import assert from 'node:assert/strict'
-import type { Claim, NewEvent, StoredDeadLetter } from '../inbox/store.ts'
-import { claim, LEASE_MS, loneSample, sample, settlementOf, START_MS } from './samples.ts'
+import type { Claim, NewEvent } from '../inbox/store.ts'
+import { allOf, claim, LEASE_MS, list, loneSample, sample, settlementOf, START_MS } from './samples.ts'
 import type { Damage, DamageMoment, Fixture } from './suite.ts'
 
 /** When it is spoilt. */
@@ -110,13 +110,7 @@ export async function checkDamage(fixture: Fixture, damage: Damage, moment: Dama
   checkReports()
 
   async function checkLetters(): Promise<void> {
-    const letters: StoredDeadLetter[] = []
-    let after: string | undefined
-    do {
-      const page = await open.deadLetters({ after, limit: 1 })
-      letters.push(...page.items)
-      after = page.next
-    } while (after !== undefined)
+    const letters = await allOf((after) => open.deadLetters({ after, limit: 1 }))
     assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: letters.length }, 'the counts are right')
     const [letter] = letters
     assert.ok(letters.length <= 1, 'at most the spoilt one is dead')
@@ -136,17 +130,11 @@ export async function checkDamage(fixture: Fixture, damage: Damage, moment: Dama
 
   async function checkList(whole: readonly NewEvent[]): Promise<void> {
     if (open.events === undefined) return
-    const listed: string[] = []
-    let after: string | undefined
-    do {
-      const page = await open.events({ after, limit: 100 })
-      listed.push(...page.items.map(({ id }) => id))
-      after = page.next
-    } while (after !== undefined)
+    const listed = await allOf((after) => list(open, { after }))
     const ids = new Set(whole.map(({ id }) => id))
-    assert.equal(listed.filter((id) => ids.has(id)).length, whole.length, 'every other event is listed once')
-    await open.events({ after: undefined, limit: 100, messageKey: TARGET.messageKey })
-    await open.events({ after: undefined, limit: 100, id: TARGET.id })
+    assert.equal(listed.filter(({ id }) => ids.has(id)).length, whole.length, 'every other event is listed once')
+    await list(open, { messageKey: TARGET.messageKey })
+    await list(open, { id: TARGET.id })
   }
 
   async function checkLatest(): Promise<void> {

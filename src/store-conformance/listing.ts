@@ -1,15 +1,8 @@
 /** The list of events: newest first, each once, with what the store still knows of them and nothing that it does not. */
 import assert from 'node:assert/strict'
-import type { EventsPage, NewEvent, OpenStore, StoredEvent } from '../inbox/store.ts'
-import { admit, claim, digestOf, LEASE_MS, loneSample, sample, settlementOf, START_MS } from './samples.ts'
+import type { NewEvent, OpenStore, StoredEvent } from '../inbox/store.ts'
+import { admit, allOf, claim, digestOf, LEASE_MS, list, loneSample, sample, settlementOf, START_MS } from './samples.ts'
 import type { ConformanceCase } from './suite.ts'
-
-const ALL: EventsPage = { after: undefined, limit: 100 }
-
-async function list(open: OpenStore<object>, page: Partial<EventsPage> = {}) {
-  assert.ok(open.events, 'the store says that it has events')
-  return open.events({ ...ALL, ...page })
-}
 
 async function listOne(open: OpenStore<object>, { id, messageKey }: NewEvent): Promise<StoredEvent> {
   const { items } = await list(open, { messageKey })
@@ -59,15 +52,15 @@ export const LISTING: readonly ConformanceCase[] = [
         expected,
       )
       assert.equal(next, undefined)
-      const paged: string[] = []
-      let after: string | undefined
-      do {
+      const paged = await allOf(async (after) => {
         const page = await list(open, { after, limit: 3 })
         assert.ok(page.items.length <= 3)
-        paged.push(...page.items.map(({ id }) => id))
-        after = page.next
-      } while (after !== undefined)
-      assert.deepEqual(paged, expected)
+        return page
+      })
+      assert.deepEqual(
+        paged.map(({ id }) => id),
+        expected,
+      )
     },
   },
   {

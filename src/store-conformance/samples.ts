@@ -1,7 +1,18 @@
 /** Events to admit, made of a few words. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import type { AdmittedAndClaimed, Claim, ClaimRequest, NewEvent, OpenStore, Settlement } from '../inbox/store.ts'
+import type {
+  AdmittedAndClaimed,
+  Awaitable,
+  Claim,
+  ClaimRequest,
+  EventsPage,
+  NewEvent,
+  OpenStore,
+  Page,
+  Settlement,
+  StoredEvent,
+} from '../inbox/store.ts'
 
 /** A moment to start from; every test says its times relative to it. */
 export const START_MS = Date.UTC(2026, 0, 1)
@@ -79,6 +90,24 @@ export async function admitAndClaim(
 ): Promise<AdmittedAndClaimed> {
   assert.ok(open.admitAndClaim, 'the store says that it has admitAndClaim')
   return open.admitAndClaim(events, claimRequest(request))
+}
+
+/** A page of events; without `after` the first, and without a limit one of 100. */
+export async function list(open: OpenStore<object>, page: Partial<EventsPage> = {}): Promise<Page<StoredEvent>> {
+  assert.ok(open.events, 'the store says that it has events')
+  return open.events({ after: undefined, limit: 100, ...page })
+}
+
+/** The items of all pages, from the first to the last. */
+export async function allOf<T>(pageAfter: (after: string | undefined) => Awaitable<Page<T>>): Promise<readonly T[]> {
+  const all: T[] = []
+  let after: string | undefined
+  do {
+    const { items, next } = await pageAfter(after)
+    all.push(...items)
+    after = next
+  } while (after !== undefined)
+  return all
 }
 
 /** The names of the claimed samples, in the order given. */

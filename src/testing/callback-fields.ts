@@ -100,23 +100,27 @@ export const FIELD_NAMES = {
 } as const
 
 /** Throws an `OptionsError` for what looks like a misspelt field; other names that nobody documents are let through. */
-export function checkSmsFields(fields: object, where: string): void {
-  checkNames(fields, Object.keys(SMS), where, '')
+export function checkSmsFields(fields: unknown, where: string): void {
+  checkObject(fields, where)
+  checkNames(fields, FIELD_NAMES.sms, where)
 }
 
 /** The same for a chat-app callback; `also` is what is taken beside its fields. */
-export function checkChatAppFields(fields: object, where: string, also: readonly string[] = []): void {
-  checkNames(fields, [...Object.keys(CHAT_APP), ...also], where, '')
-  if ('statuses' in fields && fields.statuses !== undefined)
-    checkNames(fields.statuses, Object.keys(STATUSES), where, 'statuses.')
+export function checkChatAppFields(fields: unknown, where: string, also: readonly string[] = []): void {
+  checkObject(fields, where)
+  checkNames(fields, [...FIELD_NAMES.chatApp, ...also], where)
+  if (!('statuses' in fields) || fields.statuses === undefined) return
+  checkObject(fields.statuses, where, 'statuses')
+  checkNames(fields.statuses, FIELD_NAMES.statuses, where, 'statuses.')
 }
 
-/** Throws an `OptionsError` where the fields are no object. */
-export function checkNames(fields: unknown, known: readonly string[], where: string, within: string): void {
-  if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
-    throw new OptionsError(
-      `${where}: ${within === '' ? 'fields' : 'statuses'} is ${describe(fields)}; expected an object.`,
-    )
+/** Throws an `OptionsError` where the fields are no object; of callbacks whose fields nobody documents no more is known. */
+export function checkObject(given: unknown, where: string, what = 'fields'): asserts given is object {
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw new OptionsError(`${where}: ${what} is ${describe(given)}; expected an object.`)
+}
+
+function checkNames(fields: object, known: readonly string[], where: string, within = ''): void {
   const missing = known.filter((field) => !(field in fields))
   for (const name of Object.keys(fields)) {
     const near = known.includes(name) ? undefined : nearestByEdits(name, missing)

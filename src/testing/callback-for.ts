@@ -5,7 +5,7 @@ import type { CallbackKind, EventType } from '../events.ts'
 import type { ReportShape } from '../report-payloads.ts'
 import {
   checkChatAppFields,
-  checkNames,
+  checkObject,
   checkSmsFields,
   type ChatAppFields,
   type Fields,
@@ -16,7 +16,6 @@ import { callback, chatApp, smsDelivery } from './callbacks.ts'
 interface CallbackRow {
   /** The kind of callback URL that it belongs to. */
   readonly kind: CallbackKind
-  readonly what: string
   /** Whose fields it has; of the others the contract shows none. */
   readonly shape?: ReportShape
   /** With whatever fields. */
@@ -27,53 +26,45 @@ interface CallbackRow {
 export const CALLBACKS = {
   'message.queued': {
     kind: 'status',
-    what: 'SMS, queued (13)',
     shape: 'sms',
     build: (fields) => smsDelivery({ status: 'queued', statusCode: '13', ...fields }),
   },
   'message.sent': {
     kind: 'status',
-    what: 'chat-app, sent',
     shape: 'chat-app',
     build: (fields) => reported('sent', fields),
   },
   'message.delivered': {
     kind: 'status',
-    what: 'SMS over carrier A, success',
     shape: 'sms',
     build: (fields) => smsDelivery(fields),
   },
   'message.read': {
     kind: 'status',
-    what: 'chat-app, read',
     shape: 'chat-app',
     build: (fields) => reported('read', fields),
   },
   'message.failed': {
     kind: 'status',
-    what: 'SMS over carrier A, delivery_impossible',
     shape: 'sms',
     build: (fields) => smsDelivery({ status: 'delivery_impossible', ...fields }),
   },
   received: {
     kind: 'received',
-    what: 'a text from a customer; fields of our own',
     build: (fields) => callback.received(fields),
   },
   payment: {
     kind: 'payment',
-    what: 'a completed payment; fields of our own',
     build: (fields) => callback.payment(fields),
   },
-  'subscription.activate': subscription('activate', 'a customer opted in; fields of our own'),
-  'subscription.deactivate': subscription('deactivate', 'a customer opted out; fields of our own'),
-  'subscription.consent': subscription('consent', 'the carrier’s consent was captured; fields of our own'),
-  'subscription.delivery': subscription('delivery', 'a premium message was reported; fields of our own'),
-  'subscription.billing': subscription('billed', 'a customer was billed; fields of our own'),
-  'subscription.other': subscription('renewal_reminder', 'what no word is known for; fields of our own'),
+  'subscription.activate': subscription('activate'),
+  'subscription.deactivate': subscription('deactivate'),
+  'subscription.consent': subscription('consent'),
+  'subscription.delivery': subscription('delivery'),
+  'subscription.billing': subscription('billed'),
+  'subscription.other': subscription('renewal_reminder'),
   unrecognized: {
     kind: 'status',
-    what: 'a report without a message id',
     shape: 'sms',
     build: (fields) => {
       const { messageId: _, ...rest } = callback.smsDelivery()
@@ -107,7 +98,7 @@ export function callbackFor<const T extends CallbackEvent>(
   const where = `callbackFor('${type}')`
   if (row.shape === 'sms') checkSmsFields(given, where)
   else if (row.shape === 'chat-app') checkChatAppFields(given, where, ['messageId'])
-  else checkNames(given, [], where, '')
+  else checkObject(given, where)
   return row.build({ ...given })
 }
 
@@ -127,6 +118,6 @@ function reported(status: string, { messageId, statuses, ...fields }: Fields): R
   })
 }
 
-function subscription(event: string, what: string): CallbackRow {
-  return { kind: 'subscription', what, build: (fields) => callback.subscription({ event, ...fields }) }
+function subscription(event: string): CallbackRow {
+  return { kind: 'subscription', build: (fields) => callback.subscription({ event, ...fields }) }
 }

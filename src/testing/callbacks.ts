@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   checkChatAppFields,
-  checkNames,
+  checkObject,
   checkSmsFields,
   type ChatAppFields,
   type Fields,
@@ -25,7 +25,7 @@ export const callback = {
   },
   /** Contract: "not shown". Fields of our own choice. */
   received(fields: Fields = {}): Record<string, unknown> {
-    checkNames(fields, [], 'callback.received', '')
+    checkObject(fields, 'callback.received')
     return {
       project: PROJECT,
       id: randomUUID(),
@@ -37,7 +37,7 @@ export const callback = {
   },
   /** Contract: "not shown". Fields of our own choice. */
   payment(fields: Fields = {}): Record<string, unknown> {
-    checkNames(fields, [], 'callback.payment', '')
+    checkObject(fields, 'callback.payment')
     return {
       project: PROJECT,
       id: randomUUID(),
@@ -49,7 +49,7 @@ export const callback = {
   },
   /** Contract, "Premium SMS callbacks"; fields not shown. Default: `activate`. */
   subscription(fields: Fields = {}): Record<string, unknown> {
-    checkNames(fields, [], 'callback.subscription', '')
+    checkObject(fields, 'callback.subscription')
     return {
       project: PROJECT,
       event: 'activate',

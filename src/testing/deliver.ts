@@ -39,9 +39,9 @@ const optionsSchema = z.strictObject({
 
 /**
  * Posts `callback` as the service would: an object as JSON, text and bytes as they are. Follows no redirect, as the
- * service does not. Rejects with what a listener throws, and with an `OptionsError` for what cannot be delivered. Needs
- * `supertest`, an optional peer dependency: rejects with a `MessagingWebhooksError` (`peer_missing`) where it is not
- * installed.
+ * service does not. Rejects with what a listener throws or rejects with, and with an `OptionsError` for what cannot be
+ * delivered. Needs `supertest`, an optional peer dependency: rejects with a `MessagingWebhooksError` (`peer_missing`)
+ * where it is not installed.
  */
 export async function deliver(
   app: App,

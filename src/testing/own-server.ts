@@ -20,16 +20,23 @@ export function checkApp(app: unknown): void {
     throw new OptionsError(`deliver: the app is ${describe(app)}; expected an app, a listener or a server.`)
 }
 
-/** Calls `work` with a server for the app. Rejects with what the app throws, which would end the process elsewhere. */
+/** Calls `work` with a server for the app. What the app throws, or rejects with, would end the process elsewhere: this rejects. */
 export async function withServer<T>(app: App, work: (server: Server | HttpsServer) => Promise<T>): Promise<T> {
   if (typeof app !== 'function') return app.listening ? work(app) : withBorrowed(app, () => work(app))
   let thrown: { readonly error: unknown } | undefined
   const server = createServer((request, response) => {
-    try {
-      app(request, response)
-    } catch (error) {
+    function fail(error: unknown): void {
       thrown = { error }
       response.destroy()
+    }
+    try {
+      void Promise.resolve(app(request, response)).catch((error: unknown) => {
+        // Nobody waits here for what goes wrong after the answer: it stays unhandled, as it is elsewhere.
+        if (response.writableEnded) throw error
+        fail(error)
+      })
+    } catch (error) {
+      fail(error)
     }
   })
   server.keepAliveTimeout = KEEP_ALIVE_MS

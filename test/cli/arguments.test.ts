@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { readFaults } from '../../src/cli/arguments.ts'
 import { CliError } from '../../src/cli/exit-codes.ts'
 import { readFields } from '../../src/cli/fields.ts'
-import { checkTarget, withoutCredentials } from '../../src/cli/target.ts'
+import { checkTarget } from '../../src/cli/target.ts'
+import { withoutCredentials } from '../../src/emulator/callbacks/web-url.ts'
 import { aligned, shown } from '../../src/cli/terminal.ts'
 
 function mistakeOf(work: () => unknown): {

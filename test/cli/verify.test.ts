@@ -66,7 +66,13 @@ describe('as a process', { timeout: 120_000 }, () => {
 
   test.each([
     ['no secret', [], {}, 'error: No signing secret was given.', 'usage'],
-    ['an empty file', ['--signing-secret-file', '/dev/null'], {}, 'error: The signing secret is empty.', 'usage'],
+    [
+      'an empty file',
+      ['--signing-secret-file', '/dev/null'],
+      {},
+      'error: The signing secret is empty.\nLook at /dev/null.',
+      'usage',
+    ],
     [
       'no such file',
       ['--signing-secret-file', '/nonexistent'],

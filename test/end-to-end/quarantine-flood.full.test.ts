@@ -2,12 +2,11 @@
  * Real callbacks that cannot be proved yet, amid forgeries of every size from 1 to 255 KB: with the default limits none of
  * the real ones is lost. `FORGERIES=100000` is the whole flood: gigabytes, and minutes.
  */
-import http from 'node:http'
 import { createReceiver, type CredentialsFunction, type WebhookEvent } from 'messaging-webhooks'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { A, B } from '../support/pairs.ts'
 import { postAll } from '../support/pipelining.ts'
-import { listen } from '../support/receiving.ts'
+import { servingStatus } from '../support/receiving.ts'
 import { problemsOf, realCallbacks } from './quarantine-traffic.ts'
 
 const FORGERIES = Number(process.env['FORGERIES'] ?? 510)
@@ -49,13 +48,7 @@ async function unable(credentials: (mended: boolean) => CredentialsFunction) {
   const receiver = createReceiver({ credentials: (project) => lookUp(project), logger: false })
   const events: WebhookEvent[] = []
   receiver.onAny((event) => void events.push(event))
-  const server = http.createServer(receiver.middleware('status'))
-  const url = await listen(server)
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await receiver.close({ deadlineMs: 1_000 })
-  })
+  const url = await servingStatus(receiver)
   return { receiver, url, events, mend: () => void (lookUp = credentials(true)) }
 }
 

@@ -1,6 +1,5 @@
 /** A bad deploy: the secret is wrong, real callbacks are refused, junk and forgeries arrive, and nothing is lost. */
 import { mkdtempSync, rmSync } from 'node:fs'
-import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
@@ -16,7 +15,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { A, B } from '../support/pairs.ts'
 import { postAll } from '../support/pipelining.ts'
-import { listen } from '../support/receiving.ts'
+import { servingStatus } from '../support/receiving.ts'
 import { forgeries, junk, problemsOf, realCallbacks } from './quarantine-traffic.ts'
 
 const FORGERIES = 20_000
@@ -29,13 +28,7 @@ async function deployed(options: { readonly store?: Store; readonly quarantine?:
   const codes: ErrorCode[] = []
   receiver.onAny((event) => void events.push(event))
   receiver.onError(({ code }) => void codes.push(code))
-  const server = http.createServer(receiver.middleware('status'))
-  const url = await listen(server)
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await receiver.close({ deadlineMs: 1_000 })
-  })
+  const url = await servingStatus(receiver)
   return { receiver, url, events, codes, mend: () => void (pair = A) }
 }
 
@@ -116,13 +109,7 @@ test('a look-up of credentials that throws for 10 s loses nothing, with SQLite',
   })
   const events: WebhookEvent[] = []
   receiver.onAny((event) => void events.push(event))
-  const server = http.createServer(receiver.middleware('status'))
-  const url = await listen(server)
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await receiver.close({ deadlineMs: 1_000 })
-  })
+  const url = await servingStatus(receiver)
   const real = realCallbacks()
   const counts: Record<string, number> = {}
   for (let part = 0; Date.now() < upAtMs || part < 20; part += 1) {

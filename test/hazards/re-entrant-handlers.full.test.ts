@@ -134,35 +134,11 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
   })
 
-  test.each([
-    ['stored', 1],
-    ['handled', 2],
-  ] as const)(
-    "POSTs another callback and waits for the answer, with answer: '%s' and concurrency %i",
-    async (answer, concurrency) => {
-      const { receiver, url } = await receiving({ store: makeStore(), answer, concurrency })
-      const given: string[] = []
-      const answers: number[] = []
-      receiver.on('message.delivered', async ({ messageId }) => {
-        if (messageId === 'first') answers.push((await post(url, second())).status)
-        given.push(messageId)
-      })
-      expect((await post(url, first())).status).toBe(204)
-      expect(await receiver.drain()).toBe(true)
-      expect(answers).toEqual([204])
-      expect(given).toEqual(answer === 'handled' ? ['second', 'first'] : ['first', 'second'])
-    },
-  )
-
-  test("POSTs another with answer: 'handled', and there is no slot for it: the answer waits as long as a handler may run", async () => {
-    const { receiver, url, errors } = await receiving({
-      store: makeStore(),
-      answer: 'handled',
-      concurrency: 1,
-      handlerTimeoutMs: 300,
-    })
-    const answers: number[] = []
+  /** The handler of the first callback POSTs a second one, and waits for its answer. */
+  async function postingAnother(options: Parameters<typeof receiving>[0]) {
+    const { receiver, url, errors } = await receiving({ store: makeStore(), ...options })
     const given: string[] = []
+    const answers: number[] = []
     receiver.on('message.delivered', async ({ messageId }) => {
       if (messageId === 'first') answers.push((await post(url, second())).status)
       given.push(messageId)
@@ -170,6 +146,22 @@ describe.each(onEachStore)('with %s, a handler', (_name, makeStore) => {
     expect((await post(url, first())).status).toBe(204)
     expect(await receiver.drain()).toBe(true)
     expect(answers).toEqual([204])
+    return { given, errors }
+  }
+
+  test.each([
+    ['stored', 1],
+    ['handled', 2],
+  ] as const)(
+    "POSTs another callback and waits for the answer, with answer: '%s' and concurrency %i",
+    async (answer, concurrency) => {
+      const { given } = await postingAnother({ answer, concurrency })
+      expect(given).toEqual(answer === 'handled' ? ['second', 'first'] : ['first', 'second'])
+    },
+  )
+
+  test("POSTs another with answer: 'handled', and there is no slot for it: the answer waits as long as a handler may run", async () => {
+    const { given, errors } = await postingAnother({ answer: 'handled', concurrency: 1, handlerTimeoutMs: 300 })
     expect([...given].sort()).toEqual(['first', 'second'])
     expect(errors.map(({ code }) => code)).toEqual(['handler_timeout'])
   })

@@ -17,7 +17,12 @@ const madeStore = () => {
   stores.push(ids)
   const opened = async (host) => {
     const store = await open(host)
-    return { ...store, admit: (events, now) => (ids.push(...events.map((each) => each.messageKey)), store.admit(events, now)) }
+    const seen = (events) => ids.push(...events.map(({ messageKey }) => messageKey))
+    return {
+      ...store,
+      admit: (events, now) => (seen(events), store.admit(events, now)),
+      admitAndClaim: (events, request) => (seen(events), store.admitAndClaim(events, request)),
+    }
   }
   return { capabilities, open: opened }
 }

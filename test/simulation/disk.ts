@@ -3,7 +3,7 @@
  * part or whole, files as well as the entries of folders. A process that is killed leaves all as it is.
  */
 import { basename, dirname } from 'node:path'
-import type { FileSystem, OpenedFile } from '../../src/process-folder/files.ts'
+import type { FileSystem, OpenedFile } from '../../src/disk-log/file-system.ts'
 import { between, oneOf, wholeBetween, type Random } from './random.ts'
 import type { Owner, Timeline } from './timeline.ts'
 

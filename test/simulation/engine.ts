@@ -2,13 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AdmittedAndClaimed, NewEvent, OpenStore } from '../../src/inbox/store.ts'
+import type { NewEvent, OpenStore } from '../../src/inbox/store.ts'
+import { withClaims } from '../../src/stores/leasable.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
-import { openDatabase, type Database } from '../../src/stores/sqlite/database.ts'
+import { createLatestTime, openDatabase, type Database } from '../../src/stores/sqlite/database.ts'
+import { packEvents, unpackEvents } from '../../src/stores/sqlite/encoding.ts'
 import { createEngine, type SyncStore } from '../../src/stores/sqlite/engine.ts'
 import { createHolders } from '../../src/stores/sqlite/holders.ts'
-import { createLatestTime } from '../../src/stores/sqlite/latest-time.ts'
-import { packEvents, unpackEvents } from '../../src/stores/sqlite/packing.ts'
 
 /** An engine that a world has for itself. */
 export interface Engine {
@@ -51,15 +51,7 @@ export async function sqliteEngine(): Promise<Engine> {
       return createLatestTime(database.db).atOpening
     },
     admit: (events, nowMs) => engine.admit(encoded(events), nowMs),
-    admitAndClaim(events, request): AdmittedAndClaimed {
-      const { admissions, tokens } = engine.admitAndClaim(encoded(events), request)
-      const claims = events.flatMap(({ id, messageKey, record, raw }, index) => {
-        const token = tokens[index] ?? 0
-        if (token === 0) return []
-        return { id, messageKey, token, attempt: 1, late: admissions[index] === 'late', replay: false, record, raw }
-      })
-      return { admissions, claims }
-    },
+    admitAndClaim: (events, request) => withClaims(events, engine.admitAndClaim(encoded(events), request)),
     claim: (request) => engine.claim(request),
     settle: (settlements, nowMs) => engine.settle(settlements, nowMs),
     latest: (messageKey) => engine.latest(messageKey),

@@ -30,7 +30,7 @@ afterEach(() => {
   vi.doUnmock('../../src/inbox/order.ts')
   vi.doUnmock('../../src/dispatch/capacity.ts')
   vi.doUnmock('../../src/dispatch/attempt.ts')
-  vi.doUnmock('../../src/stores/sqlite/statements/settle-event.ts')
+  vi.doUnmock('../../src/stores/sqlite/statements.ts')
   vi.resetModules()
 })
 
@@ -132,9 +132,14 @@ test('memory: it takes a late report for a new one', async () => {
 })
 
 test('sqlite: it settles for whoever asks, whatever the token', async () => {
-  vi.doMock('../../src/stores/sqlite/statements/settle-event.ts', async (original) => {
-    const { SETTLE_EVENT } = await original<typeof import('../../src/stores/sqlite/statements/settle-event.ts')>()
-    return { SETTLE_EVENT: SETTLE_EVENT.replace(/token = (:token|\?\d*)/, '($& OR true)') }
+  vi.doMock('../../src/stores/sqlite/statements.ts', async (original) => {
+    const { prepare, ...rest } = await original<typeof import('../../src/stores/sqlite/statements.ts')>()
+    const ends = /(SET state = :state\b[^]*)token = :token/
+    return {
+      ...rest,
+      prepare: (...[db, sql]: Parameters<typeof prepare>) =>
+        prepare(db, sql.replace(ends, '$1(token = :token OR true)')),
+    }
   })
   expect(await play(({ SQLITE }) => SQLITE, { firstSeed: RARE })).toBe('only who holds the lease settles')
 })

@@ -5,9 +5,9 @@ import { createHandlerRegistry, type AnyHandler } from '../../src/dispatch/handl
 import { revive } from '../../src/dispatch/revive.ts'
 import type { MessagingWebhooksError } from '../../src/errors.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
-import { openSpools } from '../../src/inbox/spool/spools.ts'
+import { openSpools } from '../../src/inbox/spool/spool.ts'
 import type { Admission, Awaitable, Claim, NewEvent, OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'
-import type { FileSystem } from '../../src/process-folder/files.ts'
+import type { FileSystem } from '../../src/disk-log/file-system.ts'
 import { ABSENCE } from '../support/absence.ts'
 
 interface ProcessOptions {

@@ -3,7 +3,7 @@ import { steadyClock } from '../../src/clock.ts'
 import type { MessagingWebhooksError } from '../../src/errors.ts'
 import type { WebhookEvent } from '../../src/events.ts'
 import type { OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'
-import type { FileSystem } from '../../src/process-folder/files.ts'
+import type { FileSystem } from '../../src/disk-log/file-system.ts'
 import { BEGIN_SECONDS, eventOf, sameAs, type Callback } from './callbacks.ts'
 import { createDisk, type Disk } from './disk.ts'
 import type { Engine } from './engine.ts'
@@ -133,6 +133,13 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
       claim(request) {
         const result = watched.claim(request)
         if (!(result instanceof Promise)) ledger.claimed(request, result)
+        return result
+      },
+      admitAndClaim(events, request) {
+        const result = watched.admitAndClaim?.(events, request)
+        if (result === undefined || result instanceof Promise)
+          throw new Error('In its process a store answers at once.')
+        ledger.admittedAndClaimed(events, request, result)
         return result
       },
       settle(settlements, nowMs) {

@@ -6,6 +6,7 @@ import {
   type CallbackKind,
   type MessagingWebhooksError,
   type ProofPolicy,
+  type Receiver,
   type Schemas,
   type Store,
 } from 'messaging-webhooks'
@@ -48,6 +49,17 @@ export async function receiving(
     await closed
   })
   return { receiver, server, url, errors }
+}
+
+/** Serves the status callbacks of a receiver of the test's own until the test ends; says where. */
+export async function servingStatus(receiver: Pick<Receiver, 'middleware' | 'close'>): Promise<string> {
+  const server = http.createServer(receiver.middleware('status'))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await receiver.close({ deadlineMs: 1_000 })
+  })
+  return listen(server)
 }
 
 /** Listens on a free port of loopback. */

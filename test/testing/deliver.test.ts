@@ -107,6 +107,13 @@ test.each([
   expect((await deliver(receiver.middleware('status'), callback.smsDelivery(), options)).status).toBe(status)
 })
 
+test.each([
+  ['throws', () => expect.fail('mine')],
+  ['rejects', () => Promise.reject(new Error('mine'))],
+])('what a listener %s is told to whoever delivers', async (_, listener) => {
+  await expect(deliver(listener, callback.smsDelivery())).rejects.toThrow('mine')
+})
+
 function closed(server: Server): Promise<void> {
   return new Promise((resolve) => void server.close(() => resolve()))
 }

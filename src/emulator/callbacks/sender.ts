@@ -11,6 +11,7 @@ import type { Delivery, Outgoing, Sender } from './outgoing.ts'
 import { post, type Posted } from './post.ts'
 import { buildRequest, type BuiltRequest } from './request.ts'
 import { createSlots } from './slots.ts'
+import { webUrl, withoutCredentials } from './web-url.ts'
 
 export interface SenderOptions {
   /** How often each fault happens; `readFaultRates` checks what a user wrote. Default: no faults. */
@@ -52,9 +53,8 @@ export function createSender(options: SenderOptions): Sender {
     const { url, kind, project, payload } = outgoing
     const base = { kind, project, payload, url: withoutCredentials(url), faults: [...request.faults] }
     const unsent = { ...base, tookMs: 0, intact: false, sent: false }
-    const target = URL.canParse(url) ? new URL(url) : undefined
-    if (target === undefined || !/^https?:$/.test(target.protocol))
-      return { ...unsent, sentAtMs: nowMs(), error: 'the callback URL is no http or https URL' }
+    const target = webUrl(url)
+    if (target === undefined) return { ...unsent, sentAtMs: nowMs(), error: 'the callback URL is no http or https URL' }
     if (request.faults.has('drop')) return { ...unsent, sentAtMs: nowMs() }
     await holds.wait(request, place)
     const leave = await slots.enter()
@@ -150,12 +150,4 @@ function messageOf(payload: Outgoing['payload']): string | undefined {
     messageId ??
     (typeof statuses === 'object' && statuses !== null && 'message_id' in statuses ? statuses.message_id : undefined)
   return typeof id === 'string' ? id : undefined
-}
-
-function withoutCredentials(url: string): string {
-  if (!URL.canParse(url)) return '(not a URL)'
-  const shown = new URL(url)
-  shown.username = ''
-  shown.password = ''
-  return shown.href
 }

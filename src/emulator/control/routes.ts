@@ -104,7 +104,7 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
     method: 'POST',
     path: '/control/projects/:project/rotate-keys',
     what: 'A new Auth Key and signing secret, at once; or those that you name.',
-    run: (it, { body, project }) => it.rotateKeys(given(pairBody.parse(body)), { project }),
+    run: (it, { body, project }) => it.rotateKeys(pairBody.parse(body), { project }),
   },
   {
     method: 'POST',
@@ -134,7 +134,7 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
     method: 'POST',
     path: '/control/idle',
     what: 'Answers `{ idle }` when all callbacks were made, or when `deadlineMs` (10,000) has passed.',
-    run: async (it, { body }) => ({ idle: await it.idle(given(idleBody.parse(body))) }),
+    run: async (it, { body }) => ({ idle: await it.idle(idleBody.parse(body)) }),
   },
 ]
 
@@ -152,10 +152,4 @@ function shown(outcome: Outcome, names: ReturnType<Controlled['channels']>): obj
   const { transientFailures } = outcome
   const channels = outcome.channels.flatMap((channel) => names[channel])
   return { ...outcome, channels, ...(transientFailures === Infinity ? { transientFailures: 'always' } : undefined) }
-}
-
-/** Without the fields that are undefined. */
-function given<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  const entries = Object.entries(value).filter(([, field]) => field !== undefined)
-  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> } // fromEntries forgets the keys.
 }

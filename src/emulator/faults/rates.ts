@@ -1,4 +1,5 @@
 /** How often each fault happens. */
+import { describe } from '../../check-options.ts'
 import { nearest } from '../../did-you-mean.ts'
 import { OptionsError } from '../../errors.ts'
 import { FAULT_NAMES, type FaultName } from './faults.ts'
@@ -22,7 +23,7 @@ export function readFaultRates(value: unknown): FaultRates {
     }
     if (rate === undefined) continue
     if (typeof rate !== 'number' || !(rate >= 0 && rate <= 1))
-      throw new OptionsError(`\`faults.${known}\` is ${String(rate)}; expected a rate from 0 to 1.`)
+      throw new OptionsError(`\`faults.${known}\` is ${describe(rate)}; expected a rate from 0 to 1.`)
     rates[known] = rate
   }
   return rates

@@ -1,6 +1,6 @@
 /** One write and one wait for the disk for all that came while the last one was under way. */
 import { MessagingWebhooksError } from '../../errors.ts'
-import type { DiskLog } from './disk-log.ts'
+import type { Segments } from './segments.ts'
 
 const MOST_BYTES_A_GROUP = 4 * 1024 * 1024
 
@@ -28,7 +28,7 @@ interface GroupCommit {
 }
 
 export function createGroupCommit(
-  diskLog: Pick<DiskLog, 'write'>,
+  segments: Pick<Segments, 'write'>,
   inTurn: <T>(work: () => Promise<T>) => Promise<T>,
 ): GroupCommit {
   let waiting: Append[] = []
@@ -57,7 +57,7 @@ export function createGroupCommit(
   async function write(group: readonly Append[]): Promise<void> {
     const all = group.map((append) => append.bytes)
     const [first] = all
-    await diskLog.write(
+    await segments.write(
       first !== undefined && all.length === 1 ? first : Buffer.concat(all),
       group.reduce((sum, append) => sum + append.records, 0),
     )

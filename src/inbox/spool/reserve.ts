@@ -4,13 +4,16 @@
  */
 import { join } from 'node:path'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { FILE_MODE, isFull, syncFolder, systemCode, writeAll, type FileSystem } from '../../process-folder/files.ts'
+import { FILE_MODE, isFull, syncFolder, systemCode, writeAll, type FileSystem } from '../../disk-log/file-system.ts'
+import { processFoldersIn } from '../../disk-log/process-folder.ts'
 
 /** The finished reserve; what a dead process left of it is taken over. */
-export const RESERVE_FILE = 'reserve'
+const RESERVE_FILE = 'reserve'
 /** One that is still being written. */
-export const UNFINISHED_RESERVE_FILE = 'reserve.new'
+const UNFINISHED_RESERVE_FILE = 'reserve.new'
 const CHUNK = Buffer.alloc(1024 * 1024)
+/** Enough for a few folders and their entries. */
+const SHAVED_BYTES = 64 * 1024
 
 export interface Reserve {
   /** Sets it aside where it is missing. A disk without room for it is reported; anything else rejects. */
@@ -83,6 +86,32 @@ export function createReserve({
       )
     },
   }
+}
+
+/**
+ * Gives a little of a dead process's reserve back to a full disk, where not even a folder can be made any more. Says
+ * whether there was one.
+ */
+export async function shaveReserve(fs: FileSystem, parent: string): Promise<boolean> {
+  for (const name of await processFoldersIn(fs, parent)) {
+    const path = join(parent, name, RESERVE_FILE)
+    const size = await sizeIfKnown(fs, path)
+    if (size <= SHAVED_BYTES || (await fs.isHeld(join(parent, name)))) continue
+    await fs.truncate(path, size - SHAVED_BYTES)
+    return true
+  }
+  return false
+}
+
+/** Takes over what a dead process had set aside, where it is the larger one: a full disk may have no room for another. */
+export async function takeReserve(fs: FileSystem, from: string, to: string): Promise<void> {
+  const [theirs, ours] = [join(from, RESERVE_FILE), join(to, RESERVE_FILE)]
+  if ((await sizeIfKnown(fs, theirs)) > (await sizeIfKnown(fs, ours))) await fs.rename(theirs, ours)
+  for (const name of [RESERVE_FILE, UNFINISHED_RESERVE_FILE]) await fs.rm(join(from, name), { force: true })
+}
+
+function sizeIfKnown(fs: FileSystem, path: string): Promise<number> {
+  return sizeOf(fs, path).catch(() => 0)
 }
 
 /** The size of a finished reserve, which got its name when all of it was written. */

@@ -1,151 +1,133 @@
-/** One file of records: its name, what is known of it, and how it is appended to. */
+/** One file of events: what is known of it, and how its events are handed over. */
 import { join } from 'node:path'
-import {
-  FILE_MODE,
-  isFull,
-  syncFolder,
-  writeAll,
-  type OpenedFile,
-  type FileSystem,
-} from '../../process-folder/files.ts'
-import { countRecords } from './scan.ts'
-import { windowOver } from './window.ts'
+import { systemCode, type FileSystem, type OpenedFile } from '../../disk-log/file-system.ts'
+import { logFileName, type LogFile, type LogFileName, type LogKind } from '../../disk-log/log-file.ts'
+import { countRecords, nextRecord, windowOver } from '../../disk-log/scan.ts'
+import { MessagingWebhooksError } from '../../errors.ts'
+import type { NewEvent } from '../store.ts'
 
-/** A number for the order, the salt of the process that wrote it. */
-const NAME = /^(\d{8,})-([0-9a-f]{8})\.segment$/
-
-export interface SegmentName {
-  readonly number: number
-  readonly salt: number
+export const EVENT_LOG: LogKind<NewEvent> = {
+  extension: 'segment',
+  // "mw" between a byte that no UTF-8 has and the version.
+  magic: Buffer.from([0xf5, 0x6d, 0x77, 0x01]),
+  end: Buffer.from([0x0a]),
+  synced: true,
+  write: ({ raw, ...fields }) => ({ fields, bytes: raw }),
+  // What `write` returned, as the checksum says.
+  read: (fields, bytes) => ({ ...(fields as Omit<NewEvent, 'raw'>), raw: Buffer.from(bytes) }),
 }
 
 export interface Segment {
-  readonly path: string
-  readonly salt: number
+  readonly file: Pick<LogFile, 'path' | 'salt' | 'end'>
   /** Whether a process that ended may have left it in the middle of a record. */
   readonly mayBeTorn: boolean
-  /** Where the records end that are on the disk. */
-  end: number
-  /** Up to where they were handed over. */
+  /** Up to where its records were handed over. */
   read: number
   /** Up to where damage was reported. */
   checked: number
-  /** Records between `read` and `end`. */
+  /** Records between `read` and the end. */
   held: number
   /** Whether the disk failed to give a part of it, as it may not the next time. */
   unreadable: boolean
 }
 
-export interface SegmentWriter {
-  readonly segment: Segment
-  /** Whether it can be appended to: the file has no more than its records, and never failed to reach the disk. */
-  readonly usable: boolean
-  /** Whether zeros that were set aside lie behind its records. */
-  readonly hasRoom: boolean
-  /** All or, where it rejects, none. */
-  append(bytes: Buffer, records: number): Promise<void>
-  close(): Promise<void>
+interface EmptyOptions {
+  readonly fs: FileSystem
+  readonly take: (events: readonly NewEvent[]) => Promise<void>
+  readonly report: (error: MessagingWebhooksError) => void
+  /** Throws where the emptying is to stop. */
+  readonly checkOpen: () => void
 }
 
-export function segmentName({ number, salt }: SegmentName): string {
-  return `${String(number).padStart(8, '0')}-${salt.toString(16).padStart(8, '0')}.segment`
+interface Batch {
+  readonly events: readonly NewEvent[]
+  /** Where the next one begins. */
+  readonly next: number
+  /** Where something stood that is no record any more. */
+  readonly lost: readonly number[]
 }
 
-export function parseSegmentName(name: string): SegmentName | undefined {
-  const [, number, salt] = NAME.exec(name) ?? []
-  if (number === undefined || salt === undefined) return undefined
-  const parsed = { number: Number(number), salt: parseInt(salt, 16) }
-  // Another spelling of the number, or one that is too large to be told from the next, would be looked for in vain.
-  return segmentName(parsed) === name ? parsed : undefined
+const MOST_A_BATCH = 256
+const MOST_BYTES_A_BATCH = 1024 * 1024
+
+export function newSegment(file: Segment['file'], mayBeTorn: boolean): Segment {
+  return { file, mayBeTorn, read: 0, checked: 0, held: 0, unreadable: false }
 }
 
 /** A segment that another process left. */
-export async function findSegment(fs: FileSystem, folder: string, name: SegmentName): Promise<Segment> {
-  const path = join(folder, segmentName(name))
-  const { salt } = name
+export async function findSegment(fs: FileSystem, folder: string, name: LogFileName): Promise<Segment> {
+  const path = join(folder, logFileName(name, EVENT_LOG.extension))
   const { size: end } = await fs.stat(path)
+  const { salt } = name
+  const segment = newSegment({ path, salt, end }, true)
   const file = await fs.open(path, 'r')
   try {
-    let unreadable = false
-    const window = windowOver(file, end, () => (unreadable = true))
-    const held = await countRecords(window, { from: 0, end, salt })
-    return { path, salt, mayBeTorn: true, end, read: 0, checked: 0, held, unreadable }
+    const window = windowOver(file, end, () => (segment.unreadable = true))
+    segment.held = await countRecords(window, { end, salt }, EVENT_LOG.magic)
+    return segment
   } finally {
     await file.close()
   }
 }
 
-/** Creates the file, and makes sure that it is found again. */
-export async function createSegment(fs: FileSystem, folder: string, name: SegmentName): Promise<SegmentWriter> {
-  const path = join(folder, segmentName(name))
-  const file = await fs.open(path, 'wx', FILE_MODE)
+/** Hands over, batch by batch, what the segment holds now. Where `take` rejects, its batch and what follows stays. */
+export async function emptySegment(segment: Segment, options: EmptyOptions): Promise<void> {
+  let file: OpenedFile
   try {
-    await syncFolder(fs, folder)
+    file = await options.fs.open(segment.file.path, 'r')
   } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error
+    // Waiting would not bring it back, and the segments behind it are still wanted.
+    options.report(new MessagingWebhooksError('spool_damaged', 'A whole file is gone.', { cause: error }))
+    segment.read = segment.file.end
+    segment.held = 0
+    return
+  }
+  try {
+    await emptyFile(file, segment, options)
+  } finally {
     await file.close()
-    await fs.rm(path, { force: true })
-    throw error
   }
-  return segmentWriter(file, newSegment(path, name.salt), false)
 }
 
-/** Writes over zeros that were set aside in that place. */
-export async function overwriteSegment(fs: FileSystem, folder: string, name: SegmentName): Promise<SegmentWriter> {
-  const path = join(folder, segmentName(name))
-  return segmentWriter(await fs.open(path, 'r+'), newSegment(path, name.salt), true)
+async function emptyFile(file: OpenedFile, segment: Segment, { take, report, checkOpen }: EmptyOptions): Promise<void> {
+  const { end } = segment.file
+  const window = windowOver(file, end, () => (segment.unreadable = true))
+  segment.unreadable = segment.unreadable && segment.read > 0
+  while (segment.read < end) {
+    const { events, next, lost } = await readBatch(window, segment, end)
+    // A batch that is read again is not reported again.
+    const places = lost.filter((position) => position >= segment.checked).length
+    if (places > 0) report(new MessagingWebhooksError('spool_damaged', said(places, segment)))
+    segment.checked = next
+    checkOpen()
+    if (events.length > 0) await take(events)
+    segment.read = next
+    // Nothing is left of what was counted and could not be read.
+    segment.held = next === segment.file.end ? 0 : Math.max(0, segment.held - events.length)
+  }
 }
 
-function newSegment(path: string, salt: number): Segment {
-  return { path, salt, mayBeTorn: false, end: 0, read: 0, checked: 0, held: 0, unreadable: false }
+async function readBatch(
+  window: ReturnType<typeof windowOver>,
+  { file: { salt }, read, mayBeTorn }: Segment,
+  end: number,
+): Promise<Batch> {
+  const events: NewEvent[] = []
+  const lost: number[] = []
+  let from = read
+  while (from < end && events.length < MOST_A_BATCH && from - read < MOST_BYTES_A_BATCH) {
+    const found = await nextRecord(window, { from, end, salt }, EVENT_LOG)
+    if (found.kind === 'record') events.push(found.value)
+    else if (found.kind === 'damage' || !mayBeTorn) lost.push(from)
+    from = found.next
+  }
+  return { events, next: from, lost }
 }
 
-function segmentWriter(file: OpenedFile, segment: Segment, overZeros: boolean): SegmentWriter {
-  let usable = true
-  let hasRoom = overZeros
-
-  async function cutBack(): Promise<boolean> {
-    hasRoom = false
-    try {
-      await file.truncate(segment.end)
-      return true
-    } catch {
-      return false
-    }
-  }
-
-  /** Rejects where the bytes are not known to be on the disk, under the name that they will be looked for. */
-  async function reachDisk(): Promise<void> {
-    await file.datasync()
-    const { nlink } = await file.stat()
-    if (nlink === 0) throw new Error('The file was removed while it was open.')
-  }
-
-  return {
-    segment,
-    get usable() {
-      return usable
-    },
-    get hasRoom() {
-      return hasRoom
-    },
-    async append(bytes, records) {
-      try {
-        await writeAll(file, bytes, segment.end)
-      } catch (error) {
-        // A full disk says nothing against the file; any other failure does.
-        usable = (await cutBack()) && isFull(error)
-        throw error
-      }
-      try {
-        await reachDisk()
-      } catch (error) {
-        // The system may have dropped the pages and forget the failure, so that a second call would succeed.
-        usable = false
-        throw error
-      }
-      segment.end += bytes.length
-      segment.held += records
-    },
-    close: () => file.close(),
-  }
+function said(places: number, { unreadable }: Segment): string {
+  const skipped = `${places} place(s) of a file were skipped.`
+  return unreadable
+    ? `${skipped} The disk did not give them, so the file stays, and is read again at the next start.`
+    : skipped
 }

@@ -1,24 +1,24 @@
 /**
  * What the store could not take: a log of this process on the local disk, in files that are only appended to.
  *
- * The spool's folder has a folder a process (home.ts), in it numbered segments (segment.ts) of framed records (frame.ts),
- * and a reserve of room (reserve.ts). A segment is removed when all its records were handed over. After a crash the
- * records of the segment that was being emptied are handed over again: events have identities, so the store knows them.
+ * The spool's folder has a folder a process, in it numbered segments of events, and a reserve of room. A segment is
+ * removed when all its events were handed over. After a crash the events of the segment that was being emptied are handed
+ * over again: they have identities, so the store knows them.
  */
 import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { isFull, systemCode, type FileSystem } from '../../disk-log/file-system.ts'
+import type { LogFileName } from '../../disk-log/log-file.ts'
+import { nodeFs } from '../../disk-log/node-file-system.ts'
+import { adoptDead, makeProcessFolder, type ProcessFolder } from '../../disk-log/process-folder.ts'
+import { encodeRecord } from '../../disk-log/record.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
-import type { NewEvent } from '../store.ts'
-import { adoptDead, shaveReserve } from './adopt.ts'
-import { emptySegment } from './empty.ts'
-import { isFull, systemCode, type FileSystem } from '../../process-folder/files.ts'
-import { encodeFrame } from './frame.ts'
-import { createGroupCommit } from './group-commit.ts'
-import { makeHome, type Home } from '../../process-folder/home.ts'
-import { nodeFs } from '../../process-folder/node-fs.ts'
 import { inTurn } from '../../in-turn.ts'
-import { createDiskLog } from './disk-log.ts'
-import { createReserve } from './reserve.ts'
-import { findSegment, type Segment, type SegmentName } from './segment.ts'
+import type { NewEvent } from '../store.ts'
+import { createGroupCommit } from './group-commit.ts'
+import { createReserve, shaveReserve, takeReserve } from './reserve.ts'
+import { emptySegment, EVENT_LOG, findSegment, type Segment } from './segment.ts'
+import { createSegments } from './segments.ts'
 
 const MIB = 1024 * 1024
 
@@ -64,11 +64,11 @@ export interface SpoolOptions {
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const { folder, fs = nodeFs } = options
   try {
-    const home = await makeHomeAnyway(fs, folder)
+    const own = await makeFolderAnyway(fs, folder)
     try {
-      return await openAt(home, { ...options, fs })
+      return await openIn(own, { ...options, fs })
     } catch (error) {
-      await home.leave()
+      await own.leave()
       throw error
     }
   } catch (error) {
@@ -78,28 +78,39 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
 }
 
 /** A restart on a disk without a free block must not fail while a reserve lies there. */
-async function makeHomeAnyway(fs: FileSystem, folder: string): Promise<Home> {
+async function makeFolderAnyway(fs: FileSystem, folder: string): Promise<ProcessFolder> {
   try {
-    return await makeHome(fs, folder)
+    return await makeProcessFolder(fs, folder)
   } catch (error) {
     if (!isFull(error) || !(await shaveReserve(fs, folder))) throw error
-    return makeHome(fs, folder)
+    return makeProcessFolder(fs, folder)
   }
 }
 
-async function openAt(home: Home, options: SpoolOptions & { readonly fs: FileSystem }): Promise<Spool> {
+async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs: FileSystem }): Promise<Spool> {
   const { fs, maxBytes = 1024 * MIB, reserveBytes = 8 * MIB, segmentBytes = 16 * MIB, report } = options
-  const { folder } = home
-  const names = await adoptDead({ fs, parent: options.folder, home }, report)
-  const segments = await findSegments({ fs, folder, names, report })
+  const { folder } = own
+  const names = await adoptDead({
+    fs,
+    parent: options.folder,
+    own,
+    extension: EVENT_LOG.extension,
+    failed(error) {
+      report(
+        new MessagingWebhooksError('spool_unusable', 'What another process left was not adopted.', { cause: error }),
+      )
+    },
+    takeRest: (from) => takeReserve(fs, from, folder),
+  })
+  const found = await findSegments({ fs, folder, names, report })
   const reserve = createReserve({ fs, folder, bytes: reserveBytes, report })
   await reserve.restore()
   const salt = randomBytes(4).readUInt32LE()
   const lastNumber = names.length
-  const diskLog = createDiskLog({ fs, folder, reserve, segments, lastNumber, salt, segmentBytes, report })
+  const segments = createSegments({ fs, folder, reserve, segments: found, lastNumber, salt, segmentBytes, report })
   // Writes, and what else changes files, one at a time.
   const turns = inTurn()
-  const commits = createGroupCommit(diskLog, turns)
+  const commits = createGroupCommit(segments, turns)
   let isEmptying = false
   let closing: Promise<void> | undefined
 
@@ -118,12 +129,12 @@ async function openAt(home: Home, options: SpoolOptions & { readonly fs: FileSys
   async function emptyAll(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void> {
     for (let restored = false; ;) {
       checkOpen()
-      const segment = diskLog.first
+      const segment = segments.first
       if (segment !== undefined) {
-        if (segment.read < segment.end) await emptySegment(segment, { fs, take, report, checkOpen })
+        if (segment.read < segment.file.end) await emptySegment(segment, { fs, take, report, checkOpen })
         // Another process may have the file by now.
         checkOpen()
-        await turns(() => diskLog.retire(segment))
+        await turns(() => segments.retire(segment))
       } else if (commits.records > 0) {
         // The next turn comes when the write has ended that is under way.
         await turns(() => Promise.resolve())
@@ -137,16 +148,16 @@ async function openAt(home: Home, options: SpoolOptions & { readonly fs: FileSys
 
   async function closeAll(): Promise<void> {
     await commits.idle()
-    await turns(() => diskLog.close())
-    await home.leave()
+    await turns(() => segments.close())
+    await own.leave()
   }
 
   return {
     async append(events) {
       checkOpen()
       if (events.length === 0) return
-      const bytes = Buffer.concat(events.map((event) => encodeFrame(event, salt)))
-      if (diskLog.bytes + commits.bytes + bytes.length > maxBytes)
+      const bytes = Buffer.concat(events.map((event) => encodeRecord(EVENT_LOG, event, salt)))
+      if (segments.bytes + commits.bytes + bytes.length > maxBytes)
         throw new MessagingWebhooksError('spool_full', `It may take ${maxBytes} bytes.`)
       await commits.append(bytes, events.length)
     },
@@ -160,10 +171,10 @@ async function openAt(home: Home, options: SpoolOptions & { readonly fs: FileSys
       }
     },
     get size() {
-      return diskLog.held + commits.records
+      return segments.held + commits.records
     },
     get bytes() {
-      return diskLog.bytes
+      return segments.bytes
     },
     close() {
       closing ??= closeAll()
@@ -175,7 +186,7 @@ async function openAt(home: Home, options: SpoolOptions & { readonly fs: FileSys
 async function findSegments(left: {
   readonly fs: FileSystem
   readonly folder: string
-  readonly names: readonly SegmentName[]
+  readonly names: readonly LogFileName[]
   readonly report: (error: MessagingWebhooksError) => void
 }): Promise<readonly Segment[]> {
   const { fs, folder, names, report } = left
@@ -194,6 +205,37 @@ async function findSegments(left: {
 
   async function discard(segment: Segment): Promise<void> {
     await emptySegment(segment, { fs, take: () => Promise.resolve(), report, checkOpen: () => {} })
-    if (!segment.unreadable) await fs.rm(segment.path, { force: true })
+    if (!segment.unreadable) await fs.rm(segment.file.path, { force: true })
+  }
+}
+
+/** The two logs of a receiver: what came while the store was away, and what the store refused although it was there. */
+export interface Spools {
+  /** Emptied as soon as the store is back. */
+  readonly outage: Spool
+  /** Tried again at each start, so that it stops nobody meanwhile. */
+  readonly aside: Spool
+}
+
+/** What is set aside is rare and small, and needs no room of its own on a full disk. */
+const ASIDE_RESERVE_BYTES = 0
+
+export async function openSpools(
+  folder: string,
+  report: (error: MessagingWebhooksError) => void,
+  options: Omit<SpoolOptions, 'folder' | 'report'> = {},
+): Promise<Spools> {
+  const outage = await openSpool({ ...options, folder, report })
+  try {
+    const aside = await openSpool({
+      ...options,
+      folder: join(folder, 'refused'),
+      report,
+      reserveBytes: ASIDE_RESERVE_BYTES,
+    })
+    return { outage, aside }
+  } catch (error) {
+    await outage.close()
+    throw error
   }
 }

@@ -104,12 +104,10 @@ export function isPacked(text: string, id: string): boolean {
 }
 
 export function unpackMessage(key: string, text: string): Message {
-  const [, , ...lines] = text.split('\n')
-  const rest = lines.pop() ?? ''
-  // Only `packMessage` writes them.
-  const settledIds = lines.map((line) => JSON.parse(line) as string)
-  const [handed, handedOpen, steps, ...packed] = JSON.parse(rest) as PackedState
+  // Only `packMessage` writes it.
+  const [handed, handedOpen, steps, ...packed] = JSON.parse(text.slice(text.lastIndexOf('\n') + 1)) as PackedState
   const latest = unpackReports(packed)
+  const settledIds = packedIds(text)
   return { ...newMessage(key), settledIds, handed: handed ?? latest?.order ?? '', handedOpen, steps, latest }
 }
 

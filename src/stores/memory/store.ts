@@ -6,16 +6,17 @@ import { z } from 'zod'
 import { checkOptions, numberAboveZero } from '../../check-options.ts'
 import { mergeLatest } from '../../inbox/latest.ts'
 import { isLate } from '../../inbox/order.ts'
-import type {
-  Admission,
-  Claim,
-  ClaimRequest,
-  ClaimResult,
-  NewEvent,
-  OpenStore,
-  Settlement,
-  Store,
-  StoredDeadLetter,
+import {
+  isKept,
+  type Admission,
+  type Claim,
+  type ClaimRequest,
+  type ClaimResult,
+  type NewEvent,
+  type OpenStore,
+  type Settlement,
+  type Store,
+  type StoredDeadLetter,
 } from '../../inbox/store.ts'
 import { daysAboveZero } from '../bounds.ts'
 import { createDueHeap } from './due-heap.ts'
@@ -53,7 +54,7 @@ const boundsSchema = z.strictObject({
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const bounds = checkOptions(boundsSchema, options, 'memoryStore')
   return {
-    capabilities: { name: 'memory', durable: false, shared: false, listsEvents: true },
+    capabilities: { name: 'memory', durable: false, shared: false, admitsAndClaims: true, listsEvents: true },
     open: () => openMemoryStore(bounds),
   }
 }
@@ -91,7 +92,8 @@ function openMemoryStore({
     }
   }
 
-  function admitOne(event: NewEvent, nowMs: number): Admission {
+  /** Its message is scheduled at once, or later by whoever gives a list for it. */
+  function admitOne(event: NewEvent, nowMs: number, unscheduled?: Message[]): Admission {
     const found = known.find(event.messageKey, latestNowMs)
     if (found !== undefined && hasEvent(found, event.id)) return 'duplicate'
     if (unsettled >= maxEvents || unsettledBytes + event.raw.length > maxBytes) return 'full'
@@ -103,7 +105,8 @@ function openMemoryStore({
     enqueue(message, { event, late, replay: false, attempts: 0, dueMs, token: 0 }, nowMs)
     unsettled += 1
     unsettledBytes += event.raw.length
-    if (message.lease === undefined) schedule(message)
+    if (unscheduled !== undefined) unscheduled.push(message)
+    else if (message.lease === undefined) schedule(message)
     return late ? 'late' : 'new'
   }
 
@@ -201,6 +204,25 @@ function openMemoryStore({
       return events.map((event) => admitOne(event, nowMs))
     },
     claim,
+    admitAndClaim(events, { limit, nowMs, leaseUntilMs, exclude }) {
+      seeTime(nowMs)
+      const admittedTo: Message[] = []
+      const admissions = events.map((event) => admitOne(event, nowMs, admittedTo))
+      const claims: Claim[] = []
+      let kept = 0
+      for (const [index, event] of events.entries()) {
+        const message = isKept(admissions[index]) ? admittedTo[kept++] : undefined
+        if (message === undefined || message.lease !== undefined) continue
+        const [first] = message.pending
+        // What else is first of it goes by its own schedule, or was claimed.
+        const mayGo =
+          first?.event === event && first.dueMs <= nowMs && claims.length < limit && !exclude.has(message.key)
+        const claimed = mayGo ? claimFirst(message, leaseUntilMs) : undefined
+        if (claimed === undefined) schedule(message)
+        else claims.push(claimed)
+      }
+      return { admissions, claims }
+    },
     settle(settlements, nowMs) {
       seeTime(nowMs)
       return settlements.map((settlement) => settleOne(settlement, nowMs))

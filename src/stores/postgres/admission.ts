@@ -1,16 +1,21 @@
 /** Taking events in: one statement a batch, which leases what can be handed over at once where it is asked to. */
-import type { Admission, AdmittedAndClaimed, Claim, ClaimRequest, NewEvent } from '../../inbox/store.ts'
+import type { Admission, AdmittedAndClaimed, ClaimRequest, NewEvent } from '../../inbox/store.ts'
+import { leasableOf, NO_LEASE, withClaims } from '../leasable.ts'
 import { stateDamaged, type Report } from './damage.ts'
-import { encodeRecord, hexOf } from './encoding.ts'
-import type { Engine } from './engine.ts'
-import { placesByKey } from './key-order.ts'
-import { integers, words } from './row.ts'
+import { encodeRecord, hexOf, integers, words } from './encoding.ts'
+import { placesByKey, type Engine } from './engine.ts'
 import { fill } from './sql-text.ts'
-import { ADMIT } from './statements/admit.ts'
+
+/** Admits a batch: see the function. :now, :lease (its end), :bytes (hex), and arrays of one entry an event. Returns one row. */
+const ADMIT = /* sql */ `
+SELECT admissions, tokens, spoilt FROM {schema}.admit_{set}(
+  :now, :lease, :keys, :ids, :orders, :finals, :steps, :awaits, :gaps, :leasables, decode(:bytes, 'hex'), :starts,
+  :recordEnds, :bodyEnds
+);
+`
 
 /** By the numbers that the function answers. */
 const ADMISSIONS: readonly (Admission | undefined)[] = ['duplicate', 'new', 'late']
-const NO_LEASE = 0
 
 interface AdmissionVerbs {
   admit(events: readonly NewEvent[], nowMs: number): Promise<readonly Admission[]>
@@ -46,24 +51,22 @@ export function createAdmission(engine: Engine, report: Report): AdmissionVerbs 
         steps: given.map(({ step }) => step),
         awaits: given.map(({ awaits }) => awaits),
         gaps: given.map(({ awaits, gapUntilMs }) => (awaits === 0 ? 0 : gapUntilMs - nowMs)),
-        leasables: sorted.map((place) => Number(leasables?.has(place) === true)),
+        leasables: sorted.map((place) => Number(leasables?.[place] === true)),
         ...pack(given),
       }),
     )
     const codes = row === undefined ? [] : integers(row, 'admissions')
-    const tokens = row === undefined ? [] : integers(row, 'tokens')
+    const leases = row === undefined ? [] : integers(row, 'tokens')
     for (const spoilt of row === undefined ? [] : words(row, 'spoilt')) report(stateDamaged(...placeAndKey(spoilt)))
     const admissions: Admission[] = []
-    const claims: (Claim | undefined)[] = []
+    const tokens: number[] = []
     for (const [index, place] of sorted.entries()) {
-      const event = events[place]
       const admission = ADMISSIONS[codes[index] ?? -1]
-      const token = tokens[index] ?? NO_LEASE
-      if (event === undefined || admission === undefined) throw new Error('The database answered for fewer events.')
+      if (admission === undefined) throw new Error('The database answered for fewer events.')
       admissions[place] = admission
-      if (token !== NO_LEASE) claims[place] = claimOf(event, token, admission === 'late')
+      tokens[place] = leases[index] ?? NO_LEASE
     }
-    return { admissions, claims: claims.filter((claim) => claim !== undefined) }
+    return withClaims(events, { admissions, tokens })
   }
 
   return {
@@ -77,22 +80,6 @@ export function createAdmission(engine: Engine, report: Report): AdmissionVerbs 
 function placeAndKey(spoilt: string): [place: string, key: string] {
   const [place = '', key = ''] = spoilt.split(':')
   return [place, key]
-}
-
-/** The places of those that may be leased: alone of their message here, and not excluded, the first so many. */
-function leasableOf(events: readonly NewEvent[], { limit, exclude }: ClaimRequest): ReadonlySet<number> {
-  const times = new Map<string, number>()
-  for (const { messageKey } of events) times.set(messageKey, (times.get(messageKey) ?? 0) + 1)
-  const places: number[] = []
-  for (const [place, { messageKey }] of events.entries()) {
-    if (places.length >= limit) break
-    if (times.get(messageKey) === 1 && !exclude.has(messageKey)) places.push(place)
-  }
-  return new Set(places)
-}
-
-function claimOf({ id, messageKey, record, raw }: NewEvent, token: number, late: boolean): Claim {
-  return { id, messageKey, token, attempt: 1, late, replay: false, record, raw }
 }
 
 /** Records and bodies as one value, with places in it. */

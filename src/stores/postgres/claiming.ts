@@ -2,10 +2,12 @@
 import { readRecord } from '../../inbox/record.ts'
 import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../../inbox/store.ts'
 import { deadOf, eventDamaged, stateDamaged, type Report } from './damage.ts'
+import { bytes, integer, isNull, text, truth, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import { bytes, integer, isNull, text, truth, type Row } from './row.ts'
 import { fill } from './sql-text.ts'
-import { CLAIM } from './statements/claim.ts'
+
+/** Claims: see the function. :now, :lease (its end), :exclude (keys, hex), :limit. Returns claims, damages, and how long from now. */
+const CLAIM = /* sql */ 'SELECT * FROM {schema}.claim_{set}(:now, :lease, :exclude, :limit);'
 
 /** What is due and locked is being admitted or settled by somebody at this moment. */
 export const LOCKED_AGAIN_MS = 10

@@ -1,9 +1,10 @@
 /** The pool: every use of it ends in time, and a connection that did not answer is not used again. */
+import type * as Pg from 'pg'
 import type { ClientBase, Pool, PoolClient } from 'pg'
-import { withDeadline, type Clock } from '../../clock.ts'
+import { systemClock, withDeadline, type Clock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { isPassing, type Failures } from './failures.ts'
-import type { Row } from './row.ts'
+import type { Row } from './encoding.ts'
+import { createFailures, isPassing, secretsOf, type Failures } from './failures.ts'
 
 export interface TimeLimits {
   readonly connectTimeoutMs: number
@@ -37,7 +38,7 @@ const ATTEMPTS = 4
 /** The server's own text of every value: the parsers that an application sets are for its own queries. */
 const AS_SENT = { getTypeParser: () => (value: unknown) => value }
 
-export function createConnections(options: {
+function createConnections(options: {
   readonly pool: Pool
   /** Whether the pool ends with the store. */
   readonly owned: boolean
@@ -141,4 +142,58 @@ export function createConnections(options: {
 function rowsOf(result: unknown): readonly Row[] {
   const rows: unknown = typeof result === 'object' && result !== null && 'rows' in result ? result.rows : []
   return Array.isArray(rows) ? rows.filter((row): row is Row => typeof row === 'object' && row !== null) : []
+}
+
+/** Where the database is: a pool that the application has, or an address. */
+export interface Place {
+  readonly pool: Pool | undefined
+  readonly connectionString: string | undefined
+  readonly listenConnectionString: string | undefined
+  readonly maxConnections: number
+  readonly limits: TimeLimits
+}
+
+interface Reached {
+  readonly connections: Connections
+  readonly failures: Failures
+  readonly pool: Pool
+}
+
+/** A pool, ours or the application's, of which nothing hangs and nothing ends the process. */
+export async function reach(place: Place): Promise<Reached> {
+  const { limits } = place
+  const failures = createFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
+  const pool = place.pool ?? (await ownPool(place))
+  const owned = place.pool === undefined
+  return { pool, failures, connections: createConnections({ pool, owned, clock: systemClock(), limits, failures }) }
+}
+
+/** Ends every connection that it made. */
+export async function reachOnce<T>(place: Place, work: (reached: Reached) => Promise<T>): Promise<T> {
+  const reached = await reach(place)
+  try {
+    return await work(reached)
+  } finally {
+    await reached.connections.close()
+  }
+}
+
+async function ownPool({ connectionString, maxConnections, limits }: Place): Promise<Pool> {
+  const pg = await loadPg()
+  return new pg.Pool({
+    ...(connectionString === undefined ? {} : { connectionString }),
+    max: maxConnections,
+    connectionTimeoutMillis: limits.connectTimeoutMs,
+    keepAlive: true,
+    application_name: 'messaging-webhooks',
+  })
+}
+
+/** The optional peer dependency: loaded when a store is opened. Rejects with `peer_missing` where it is not installed. */
+export async function loadPg(): Promise<Pick<typeof Pg, 'Client' | 'Pool'>> {
+  try {
+    return await import('pg')
+  } catch (error) {
+    throw new MessagingWebhooksError('peer_missing', 'postgresStore needs pg: npm install pg.', { cause: error })
+  }
 }

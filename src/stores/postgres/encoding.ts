@@ -1,5 +1,10 @@
-/** Records and texts as bytes: JSON escapes lone surrogates and NUL, and bytea has no opinion on what is text. */
+/**
+ * Values on their way into the database and back. Records and texts go as bytes: JSON escapes lone surrogates and NUL, and
+ * bytea has no opinion on what is text. What comes is read as what its column is declared to be: as the text that the server
+ * sent, whatever parsers the application has set for its own queries; bytes are asked for as hexadecimal digits.
+ */
 import type { EventRecord } from '../../inbox/record.ts'
+import type { Page } from '../../inbox/store.ts'
 
 export function encodeRecord(record: EventRecord): Buffer {
   return Buffer.from(JSON.stringify(record))
@@ -7,4 +12,75 @@ export function encodeRecord(record: EventRecord): Buffer {
 
 export function hexOf(text: string): string {
   return Buffer.from(text).toString('hex')
+}
+
+export type Row = Readonly<Record<string, unknown>>
+
+export function integer(row: Row, column: string): number {
+  const value = row[column]
+  const number = typeof value === 'string' && value !== '' ? Number(value) : Number.NaN
+  return Number.isSafeInteger(number) ? number : damaged(column)
+}
+
+export function text(row: Row, column: string): string {
+  const value = row[column]
+  return typeof value === 'string' ? value : damaged(column)
+}
+
+export function truth(row: Row, column: string): boolean {
+  const value = row[column]
+  return value === 't' || value === 'f' ? value === 't' : damaged(column)
+}
+
+export function bytes(row: Row, column: string): Buffer {
+  return Buffer.from(text(row, column), 'hex')
+}
+
+/** Bytes that may be missing. */
+export function bytesOrNone(row: Row, column: string): Buffer | undefined {
+  return isNull(row, column) ? undefined : bytes(row, column)
+}
+
+/** A whole number that may be anything: `otherwise` where it is not one from 0 to `most`. */
+export function within(row: Row, column: string, most: number, otherwise: number): number {
+  const number = Number(row[column])
+  return number >= 0 && number <= most ? number : otherwise
+}
+
+/** An array of words, none of which needs quoting. */
+export function words(row: Row, column: string): readonly string[] {
+  const inside = /^\{([\w.:,]*)\}$/.exec(text(row, column))?.[1] ?? damaged(column)
+  return inside === '' ? [] : inside.split(',')
+}
+
+/** An array of whole numbers, none of them null. */
+export function integers(row: Row, column: string): readonly number[] {
+  const inside = /^\{([-\d,]*)\}$/.exec(text(row, column))?.[1] ?? damaged(column)
+  return inside === '' ? [] : inside.split(',').map(Number)
+}
+
+/** An array of truths, none of them null. */
+export function truths(row: Row, column: string): readonly boolean[] {
+  const inside = /^\{([tf,]*)\}$/.exec(text(row, column))?.[1] ?? damaged(column)
+  return inside === '' ? [] : inside.split(',').map((value) => value === 't')
+}
+
+export function isNull(row: Row, column: string): boolean {
+  return row[column] === null
+}
+
+/** Of rows of which one more than `limit` was asked for. In `next` is what the server wrote: it may be beyond what is exact here. */
+export function pageOf<T>(
+  rows: readonly Row[],
+  limit: number,
+  read: (row: Row) => T,
+  cursor: readonly string[],
+): Page<T> {
+  const items = rows.slice(0, limit).map(read)
+  const last = rows.length > limit ? rows[limit - 1] : undefined
+  return last === undefined ? { items } : { items, next: cursor.map((column) => text(last, column)).join('.') }
+}
+
+function damaged(column: string): never {
+  throw new Error(`The database has no usable ${column} in a row that must have one.`)
 }

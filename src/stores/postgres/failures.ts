@@ -1,4 +1,5 @@
 /** What Postgres and the network say, as errors that are safe to show and say whose fault it was. */
+import type { Pool } from 'pg'
 import { MessagingWebhooksError } from '../../errors.ts'
 
 const LONGEST_MESSAGE = 500
@@ -68,5 +69,27 @@ export function createFailures(secrets: readonly string[]): Failures {
       if (OF_THE_DATA.test(sqlState(error) ?? '')) return clean
       return new MessagingWebhooksError('store_failed', undefined, { cause: clean })
     },
+  }
+}
+
+const BETWEEN_NAME_AND_HOST = /^[^:]*:\/\/[^:@/]*:(.*)@/s
+const AS_PARAMETER = /[?&\s](?:ssl)?password=([^&\s]+)/g
+
+/** The passwords in an address or in a pool's settings, as they are written and as they are meant. */
+export function secretsOf(pool: Pool | undefined, ...addresses: readonly (string | undefined)[]): readonly string[] {
+  const all = [...addresses, pool?.options.connectionString].filter((address) => address !== undefined)
+  const written = all.flatMap((address) => [
+    BETWEEN_NAME_AND_HOST.exec(address)?.[1] ?? '',
+    ...[...address.matchAll(AS_PARAMETER)].map((match) => match[1] ?? ''),
+  ])
+  const set = pool?.options.password
+  return [...all, ...written, ...written.map(decoded), ...(typeof set === 'string' ? [set] : [])]
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }

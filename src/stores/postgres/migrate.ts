@@ -1,13 +1,33 @@
-/** The tables: made and changed by numbered migrations, by one process at a time, or printed for somebody who may. */
+/**
+ * The tables, made and changed by numbered migrations, and the functions of this package: by one process at a time, or
+ * printed for somebody who may. The ledger has a row for each migration, and a schema with one that this package does not
+ * know is refused. Functions of other packages beside ours are none of our business, older or newer.
+ */
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Connections, Session } from './connections.ts'
-import { hexOf } from './encoding.ts'
+import { hexOf, integer, text, truth, type Row } from './encoding.ts'
 import { hasState, type Failures } from './failures.ts'
+import { FUNCTIONS, namesOf, ofSet, type FunctionSet } from './functions/set.ts'
 import { INBOX } from './migrations/001-inbox.ts'
-import { integer, text, truth, type Row } from './row.ts'
 import { fill, inSchema, quoteName } from './sql-text.ts'
-import { FIND_LEDGER } from './statements/find-ledger.ts'
-import { FIND_VERSION } from './statements/find-version.ts'
+
+/**
+ * Whether a schema has our ledger, which tables of our names it has, and whether it has the functions :names, which are
+ * :count. :schema is its name in UTF-8, in hexadecimal.
+ */
+const FIND_LEDGER = /* sql */ `
+SELECT count(*) FILTER (WHERE c.relname = 'messaging_webhooks_migrations') > 0 AS ledger,
+  string_agg(c.relname, ', ' ORDER BY c.relname) FILTER (WHERE c.relname <> 'messaging_webhooks_migrations') AS tables,
+  (SELECT count(DISTINCT p.proname) = :count
+    FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8') AND p.proname = ANY (:names)) AS functions
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8')
+  AND c.relname IN ('messaging_webhooks_migrations', 'messages', 'events', 'waiting', 'dead_letters', 'latest_time')
+`
+
+/** How many migrations the schema has. */
+const FIND_VERSION = /* sql */ 'SELECT coalesce(max(version), 0) AS version FROM {schema}.messaging_webhooks_migrations'
 
 /** Numbered from 1; the ledger has a row for each that was applied. */
 const MIGRATIONS: readonly string[] = [INBOX]
@@ -23,19 +43,25 @@ CREATE TABLE IF NOT EXISTS {schema}.messaging_webhooks_migrations (
 );
 `
 
-/** The migrations from number `from` + 1 on, as one transaction; applying it twice changes nothing and fails. */
+/** The migrations from number `from` + 1 on and the functions, as one transaction; applied twice it changes nothing. */
 export function migrationsText(schema: string, from = 0): string {
-  return `BEGIN;\n${ddl(schema, from)}COMMIT;\n`
+  return `BEGIN;\n${ddl(schema, from, FUNCTIONS)}COMMIT;\n`
 }
 
-/** The row of the ledger comes first: where the migration was applied already, nothing else is. */
-function ddl(schema: string, from: number): string {
+/**
+ * The row of the ledger comes first: where the migration was applied already, nothing else is. The functions may be there,
+ * for a migration need not come with new ones.
+ */
+function ddl(schema: string, from: number, functions: FunctionSet): string {
   const steps = MIGRATIONS.slice(from).map((migration, index) => {
     const version = from + index + 1
     return `\n-- Migration ${version}\nINSERT INTO {schema}.messaging_webhooks_migrations (version) VALUES (${version});\n${migration}`
   })
   const lock = `SELECT pg_advisory_xact_lock(${lockNumber(schema)});\n`
-  return inSchema([lock, 'CREATE SCHEMA IF NOT EXISTS {schema};', LEDGER, ...steps].join(''), schema)
+  // Who may make functions need not be allowed to make schemas.
+  const ledger = from === 0 ? `CREATE SCHEMA IF NOT EXISTS {schema};${LEDGER}` : ''
+  const made = `\n-- Functions ${functions.number}\n${ofSet(functions.text, functions)}`
+  return inSchema([lock, ledger, ...steps, made].join(''), schema)
 }
 
 /** The lock ends with its transaction, so that it works through a pooler too. */
@@ -47,60 +73,87 @@ function lockNumber(schema: string): string {
 export interface Migrated {
   readonly from: number
   readonly to: number
+  /** All tables were there, and only the functions that this package calls were missing. */
+  readonly functionsOnly?: true
 }
 
-/** Brings the schema up to date. Refuses one that is not ours, or newer, and leaves it as it is. */
-export async function migrate(connections: Connections, schema: string, failures: Failures): Promise<Migrated> {
+/** What the schema has, and what of ours it needs. */
+interface Found {
+  readonly version: number
+  readonly hasFunctions: boolean
+}
+
+function migrated({ version: from, hasFunctions }: Found): Migrated {
   const to = MIGRATIONS.length
+  return from === to && !hasFunctions ? { from, to, functionsOnly: true } : { from, to }
+}
+
+const isUpToDate = ({ version, hasFunctions }: Found): boolean => version === MIGRATIONS.length && hasFunctions
+
+/** Brings the schema up to date. Refuses one that is not ours, or newer, and leaves it as it is. */
+export async function migrate(
+  connections: Connections,
+  schema: string,
+  failures: Failures,
+  functions = FUNCTIONS,
+): Promise<Migrated> {
   // Most starts find everything done, and need no right to make tables.
-  const before = await readVersion(connections.query, schema)
-  if (before === to) return { from: to, to }
+  const before = await find(connections.query, schema, functions)
+  if (isUpToDate(before)) return migrated(before)
   const session = await connections.checkOut()
   try {
-    const from = await apply(session, schema)
+    const found = await apply(session, schema, functions)
     session.release()
-    return { from, to }
+    return migrated(found)
   } catch (error) {
     // Whatever the transaction was in the middle of is undone with its connection.
     session.release(failures.cleaned(error))
-    if (hasState(error, INSUFFICIENT_PRIVILEGE))
-      throw new MessagingWebhooksError('store_unmigrated', `The schema is ${quoteName(schema)}.`, {
-        cause: failures.cleaned(error),
-      })
+    if (hasState(error, INSUFFICIENT_PRIVILEGE)) {
+      const only = before.version === MIGRATIONS.length ? ' Only the functions of this package are missing.' : ''
+      const cause = failures.cleaned(error)
+      throw new MessagingWebhooksError('store_unmigrated', `The schema is ${quoteName(schema)}.${only}`, { cause })
+    }
     throw failures.asThrown(error)
   }
 }
 
 /** What `migrate` would do; changes nothing, and refuses what it refuses. */
 export async function pending(connections: Connections, schema: string): Promise<Migrated> {
-  return { from: await readVersion(connections.query, schema), to: MIGRATIONS.length }
+  return migrated(await find(connections.query, schema, FUNCTIONS))
 }
 
-async function apply(session: Session, schema: string): Promise<number> {
+async function apply(session: Session, schema: string, functions: FunctionSet): Promise<Found> {
   await session.batch(
     `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${WAIT_FOR_LOCK_MS}; ` +
       `SET LOCAL statement_timeout = ${WAIT_FOR_LOCK_MS};`,
   )
   await session.batch(`SELECT pg_advisory_xact_lock(${lockNumber(schema)});`)
   // Another process may have migrated while we waited.
-  const from = await readVersion(async (sql) => (await session.batch(sql))[0] ?? [], schema)
-  if (from < MIGRATIONS.length) await session.batch(ddl(schema, from))
+  const found = await find(async (sql) => (await session.batch(sql))[0] ?? [], schema, functions)
+  if (!isUpToDate(found)) await session.batch(ddl(schema, found.version, functions))
   await session.batch('COMMIT;')
-  return from
+  return found
 }
 
 type Query = (sql: string) => Promise<readonly Row[]>
 
-/** How many migrations the schema has; throws for one that is not ours, or newer. */
-async function readVersion(query: Query, schema: string): Promise<number> {
-  const [found] = await query(fill(FIND_LEDGER, { schema: hexOf(schema) }))
+/** Throws for a schema that is not ours, or newer. */
+async function find(query: Query, schema: string, functions: FunctionSet): Promise<Found> {
+  const names = namesOf(functions)
+  const [found] = await query(
+    fill(FIND_LEDGER, {
+      schema: hexOf(schema),
+      names: { sql: `ARRAY[${names.map((name) => `'${name}'`).join()}]::name[]` },
+      count: names.length,
+    }),
+  )
   if (found === undefined || !truth(found, 'ledger')) {
     if (found?.['tables'] != null)
       throw new MessagingWebhooksError(
         'store_foreign',
         `The schema ${quoteName(schema)} has other tables of these names: ${text(found, 'tables')}.`,
       )
-    return 0
+    return { version: 0, hasFunctions: false }
   }
   const [row] = await query(inSchema(FIND_VERSION, schema))
   const version = row === undefined ? 0 : integer(row, 'version')
@@ -109,5 +162,5 @@ async function readVersion(query: Query, schema: string): Promise<number> {
       'store_newer',
       `The schema ${quoteName(schema)} has version ${version}; this package knows ${MIGRATIONS.length}.`,
     )
-  return version
+  return { version, hasFunctions: truth(found, 'functions') }
 }

@@ -12,29 +12,20 @@ import type {
 } from '../../inbox/store.ts'
 import { createAdmission } from './admission.ts'
 import { createClaiming, LOCKED_AGAIN_MS } from './claiming.ts'
-import { createConnections, type Connections, type TimeLimits } from './connections.ts'
-import { loadPg } from './driver.ts'
+import { loadPg, reach, type Place } from './connections.ts'
 import { createEngine } from './engine.ts'
-import { createFailures, type Failures } from './failures.ts'
-import { startListening, type ListenClient } from './listen.ts'
+import { FUNCTIONS } from './functions/set.ts'
 import { readLatestTime, type ToldTime } from './latest-time.ts'
-import { migrate, pending, type Migrated } from './migrate.ts'
-import { secretsOf } from './secrets.ts'
-import { createPruning, slackMsOf, type Retention } from './pruning.ts'
+import { startListening, type ListenClient } from './listen.ts'
 import { createListing } from './listing.ts'
+import { migrate } from './migrate.ts'
+import { createPruning, slackMsOf, type Retention } from './pruning.ts'
 import { createReading } from './reading.ts'
 import { createSettling } from './settling.ts'
-import { NOTIFY } from './statements/notify.ts'
 import { createTransactions, type PostgresContext } from './transactions.ts'
 
-/** Where the database is: a pool that the application has, or an address. */
-export interface Place {
-  readonly pool: Pool | undefined
-  readonly connectionString: string | undefined
-  readonly listenConnectionString: string | undefined
-  readonly maxConnections: number
-  readonly limits: TimeLimits
-}
+/** Tells whoever listens on the channel $1: $2 says who tells. */
+const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
 
 export interface Settings extends Place {
   readonly schema: string
@@ -45,55 +36,6 @@ export interface Settings extends Place {
   readonly clock: 'server' | 'caller'
 }
 
-interface Reached {
-  readonly connections: Connections
-  readonly failures: Failures
-  readonly pool: Pool
-}
-
-/** A pool, ours or the application's, of which nothing hangs and nothing ends the process. */
-async function reach({
-  pool,
-  connectionString,
-  listenConnectionString,
-  maxConnections,
-  limits,
-}: Place): Promise<Reached> {
-  const failures = createFailures(secretsOf(pool, connectionString, listenConnectionString))
-  const clock = systemClock()
-  if (pool !== undefined)
-    return { pool, failures, connections: createConnections({ pool, owned: false, clock, limits, failures }) }
-  const pg = await loadPg()
-  const own = new pg.Pool({
-    ...(connectionString === undefined ? {} : { connectionString }),
-    max: maxConnections,
-    connectionTimeoutMillis: limits.connectTimeoutMs,
-    keepAlive: true,
-    application_name: 'messaging-webhooks',
-  })
-  return { pool: own, failures, connections: createConnections({ pool: own, owned: true, clock, limits, failures }) }
-}
-
-/** Applies the migrations and ends every connection that it made. */
-export async function migrateOnce(place: Place, schema: string): Promise<Migrated> {
-  const { connections, failures } = await reach(place)
-  try {
-    return await migrate(connections, schema, failures)
-  } finally {
-    await connections.close()
-  }
-}
-
-/** Says what is missing and ends every connection that it made. */
-export async function pendingOnce(place: Place, schema: string): Promise<Migrated> {
-  const { connections } = await reach(place)
-  try {
-    return await pending(connections, schema)
-  } finally {
-    await connections.close()
-  }
-}
-
 /** A connection beside the pool: the pool's own may go through a pooler, which delivers no notifications. */
 async function listenClient({ listenConnectionString }: Settings, pool: Pool): Promise<() => ListenClient> {
   const pg = await loadPg()
@@ -101,14 +43,19 @@ async function listenClient({ listenConnectionString }: Settings, pool: Pool): P
   return () => new pg.Client(listenConnectionString === undefined ? pool.options : own)
 }
 
-export async function openPostgres(settings: Settings, host: StoreHost): Promise<OpenStore<PostgresContext>> {
+/** `functions`: others than ours for a test of two versions. */
+export async function openPostgres(
+  settings: Settings,
+  host: StoreHost,
+  functions = FUNCTIONS,
+): Promise<OpenStore<PostgresContext>> {
   const { schema, retention, transactional } = settings
   const { connections, failures, pool } = await reach(settings)
   const report = host.report ?? (() => {})
   let told: ToldTime
-  const engine = createEngine({ connections, schema, clock: settings.clock })
+  const engine = createEngine({ connections, schema, clock: settings.clock, functions })
   try {
-    await migrate(connections, schema, failures)
+    await migrate(connections, schema, failures, functions)
     told = await readLatestTime(engine, settings.clock, report)
   } catch (error) {
     await connections.close()

@@ -1,15 +1,103 @@
 /** Forgetting what is older than its retention, in steps so small that admission does not feel them. */
 import { stateDamaged, type Report } from './damage.ts'
+import { integer, isNull, text, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import { integer, isNull, text, type Row } from './row.ts'
 import { fill, type Piece } from './sql-text.ts'
-import { FIND_ASTRAY } from './statements/find-astray.ts'
-import { FORGET_DEAD } from './statements/forget-dead.ts'
-import { FORGET_EVENTS } from './statements/forget-events.ts'
-import { FORGET_MESSAGES } from './statements/forget-messages.ts'
-import { FORGET_PAYLOADS } from './statements/forget-payloads.ts'
-import { LOCK_FORGETTABLE } from './statements/lock-forgettable.ts'
-import { MEND_SINCE } from './statements/mend-since.ts'
+
+/** Dead letters whose retention (:before) is over become settled ones; at most :limit. Returns how many. */
+const FORGET_DEAD = /* sql */ `
+WITH old AS (
+  DELETE FROM {schema}.dead_letters
+  WHERE seq IN (
+    SELECT seq FROM {schema}.dead_letters WHERE ended_at < :before
+    ORDER BY ended_at LIMIT :limit FOR UPDATE SKIP LOCKED
+  ) RETURNING message, id, ended_at
+), settled AS (
+  UPDATE {schema}.events e SET since = old.ended_at FROM old WHERE e.message = old.message AND e.id = old.id
+) SELECT count(*) AS forgotten FROM old;
+`
+
+/**
+ * Payloads of settled events whose retention (:before) is over, at most :limit: the bytes go, and the record too where the
+ * message's latest state does not need it. What is not settled yet is looked at again a whole retention after :now.
+ * Returns how many were forgotten.
+ */
+const FORGET_PAYLOADS = /* sql */ `
+WITH old AS MATERIALIZED (
+  SELECT message, id, ord, final FROM {schema}.events WHERE raw IS NOT NULL AND since < :before
+  ORDER BY since LIMIT :limit FOR UPDATE SKIP LOCKED
+), judged AS MATERIALIZED (
+  SELECT message, id,
+    EXISTS (SELECT FROM {schema}.waiting w WHERE w.message = old.message AND w.id = old.id)
+      OR EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.message = old.message AND d.id = old.id) AS unsettled,
+    ord <> '' AND (final OR NOT EXISTS (
+      SELECT FROM {schema}.events later WHERE later.message = old.message AND later.ord > old.ord
+    )) AS needed
+  FROM old
+), emptied AS (
+  UPDATE {schema}.events e SET raw = NULL, record = CASE WHEN judged.needed THEN e.record END
+  FROM judged WHERE e.message = judged.message AND e.id = judged.id AND NOT judged.unsettled
+), spared AS (
+  UPDATE {schema}.events e SET since = :now
+  FROM judged WHERE e.message = judged.message AND e.id = judged.id AND judged.unsettled
+) SELECT count(*) FILTER (WHERE NOT unsettled) AS forgotten FROM judged;
+`
+
+/**
+ * Locks messages of events that need not be recognised any more (:before), of at most :limit such events, and passes over
+ * those that somebody works with. Their numbers are left for the next statement in a setting of the transaction: that one
+ * must begin after the locking, or it would not see what was admitted just before.
+ */
+const LOCK_FORGETTABLE = /* sql */ `
+SELECT count(*) AS locked, set_config('messaging_webhooks.locked', coalesce(string_agg(id::text, ','), ''), true)
+FROM (
+  SELECT id FROM {schema}.messages
+  WHERE id IN (
+    SELECT message FROM {schema}.events WHERE raw IS NULL AND since < :before ORDER BY since LIMIT :limit
+  ) FOR UPDATE SKIP LOCKED
+) AS found;
+`
+
+/**
+ * The events that need not be recognised any more (:before), at most :limit: those of the locked messages, and those whose
+ * message is gone. Returns how many.
+ */
+const FORGET_EVENTS = /* sql */ `
+WITH old AS MATERIALIZED (
+  SELECT message, id FROM {schema}.events
+  WHERE message = ANY (string_to_array(current_setting('messaging_webhooks.locked'), ',')::bigint[])
+    AND raw IS NULL AND since < :before
+  LIMIT :limit
+), lost AS MATERIALIZED (
+  SELECT message, id FROM (
+    SELECT message, id FROM {schema}.events WHERE raw IS NULL AND since < :before ORDER BY since LIMIT :limit
+  ) AS oldest WHERE NOT EXISTS (SELECT FROM {schema}.messages m WHERE m.id = oldest.message)
+), gone AS (
+  DELETE FROM {schema}.events e USING (SELECT * FROM old UNION SELECT * FROM lost) AS each
+  WHERE e.message = each.message AND e.id = each.id RETURNING 1
+) SELECT count(*) AS forgotten FROM gone;
+`
+
+/** Of the locked messages: those of which no event is left. */
+const FORGET_MESSAGES = /* sql */ `
+DELETE FROM {schema}.messages m
+WHERE id = ANY (string_to_array(current_setting('messaging_webhooks.locked'), ',')::bigint[])
+  AND NOT EXISTS (SELECT FROM {schema}.events e WHERE e.message = m.id);
+`
+
+/** Finds what no verb would meet: see the function. :now, :afterMessage, :afterSeq, :limit. Returns a row for each, and one more. */
+const FIND_ASTRAY = /* sql */ 'SELECT * FROM {schema}.find_astray_{set}(:now, :afterMessage, :afterSeq, :limit);'
+
+/** What says that it was settled in more than a day from :now would be kept for ever; at most :limit. Returns how many. */
+const MEND_SINCE = /* sql */ `
+WITH ahead AS (
+  UPDATE {schema}.events SET since = :now WHERE ctid = ANY (ARRAY(
+    (SELECT ctid FROM {schema}.events WHERE raw IS NOT NULL AND since > :now + 86400000 ORDER BY since DESC LIMIT :limit)
+    UNION ALL
+    (SELECT ctid FROM {schema}.events WHERE raw IS NULL AND since > :now + 86400000 ORDER BY since DESC LIMIT :limit)
+  )) RETURNING 1
+) SELECT count(*) AS mended FROM ahead;
+`
 
 export interface Retention {
   /** Payloads of settled events. */

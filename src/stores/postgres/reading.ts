@@ -1,11 +1,38 @@
 /** What is asked of the database and changes nothing in it. */
 import { damagedRecord, LAST_TIME_MS, readRecord, type EventRecord } from '../../inbox/record.ts'
 import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../inbox/store.ts'
+import { bytes, bytesOrNone, integer, pageOf, text, truth, within, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import { bytes, bytesOrNone, integer, text, truth, within, type Row } from './row.ts'
-import { COUNTS } from './statements/counts.ts'
-import { DEAD_LETTERS } from './statements/dead-letters.ts'
-import { LATEST } from './statements/latest.ts'
+
+/**
+ * The reports of a message by its key ($1, hex) that make its latest state: the one with the greatest order and, of the
+ * final ones, the $2 with the greatest. They come by order; `newest` marks the $3 with the greatest of all. What is no
+ * order does not count.
+ */
+const LATEST = /* sql */ `
+WITH reports AS (
+  SELECT e.id, e.ord, e.final, e.record FROM {schema}.messages m JOIN {schema}.events e ON e.message = m.id
+  WHERE m.key = decode($1::text, 'hex') AND {schema}.is_order_{set}(e.ord) AND e.record IS NOT NULL
+), newest AS (
+  SELECT * FROM reports ORDER BY ord DESC LIMIT $3::integer
+), finals AS (
+  SELECT * FROM reports WHERE final ORDER BY ord DESC LIMIT $2::integer
+)
+SELECT final, id IN (SELECT id FROM newest) AS newest, encode(record, 'hex') AS record
+FROM (SELECT * FROM newest UNION SELECT * FROM finals) AS wanted ORDER BY ord
+`
+
+/** A page of dead letters, oldest first, whatever is left of their events: $1 and $2 are the last one's time and number, $3 how many. */
+const DEAD_LETTERS = /* sql */ `
+SELECT d.seq, encode(d.id, 'hex') AS id, d.attempts, encode(d.error, 'hex') AS error, d.ended_at,
+  encode(e.record, 'hex') AS record, encode(e.raw, 'hex') AS raw
+FROM {schema}.dead_letters d LEFT JOIN {schema}.events e ON e.message = d.message AND e.id = d.id
+WHERE (d.ended_at, d.seq) > ($1::bigint, $2::bigint) ORDER BY d.ended_at, d.seq LIMIT $3::integer
+`
+
+/** How much is unsettled and dead: each has a table of its own. */
+const COUNTS =
+  /* sql */ 'SELECT (SELECT count(*) FROM {schema}.waiting) AS unsettled, (SELECT count(*) FROM {schema}.dead_letters) AS dead'
 
 /** More final reports than this are not shown of one message; the newest are. */
 const MOST_FINALS = 64
@@ -39,12 +66,7 @@ export function createReading({ connections, sql }: Engine): Reading {
     async deadLetters({ after, limit }) {
       const [, endedAt = BEFORE_ALL, seq = BEFORE_ALL] = CURSOR.exec(after ?? '') ?? []
       const rows = await connections.query(deadLetters, [endedAt, seq, limit + 1])
-      const items = rows.slice(0, limit).map(readDeadLetter)
-      const last = rows[limit - 1]
-      // As the server wrote them: they may be beyond what is exact here.
-      return rows.length > limit && last !== undefined
-        ? { items, next: `${text(last, 'ended_at')}.${text(last, 'seq')}` }
-        : { items }
+      return pageOf(rows, limit, readDeadLetter, ['ended_at', 'seq'])
     },
     async counts() {
       const [row] = await connections.query(counts)

@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../check-options.ts'
 import { OptionsError } from '../../errors.ts'
 import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
-import type { Place, Settings } from './open.ts'
+import type { Place } from './connections.ts'
+import type { Settings } from './open.ts'
 
 const LONGEST_NAME_BYTES = 63
 const FUNCTION_QUOTE = '$messaging_webhooks$'

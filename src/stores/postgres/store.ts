@@ -1,8 +1,9 @@
 /** The store on Postgres: one database for as many processes as there are. */
 import type { Pool } from 'pg'
 import type { Store } from '../../inbox/store.ts'
-import { migrationsText, type Migrated } from './migrate.ts'
-import { migrateOnce, openPostgres, pendingOnce } from './open.ts'
+import { reachOnce } from './connections.ts'
+import { migrate, migrationsText, pending, type Migrated } from './migrate.ts'
+import { openPostgres } from './open.ts'
 import { checkMigrations, checkSettings } from './settings.ts'
 import type { PostgresContext } from './transactions.ts'
 
@@ -52,9 +53,9 @@ export interface PostgresStoreOptions extends PostgresPlace {
 
 /**
  * A store in a Postgres database (12 or later) that processes on many machines share. Needs the optional peer dependency
- * `pg`; without it, opening rejects with `peer_missing`. Opening applies the migrations that are missing, or rejects with
- * `store_unmigrated` where the role may not, `store_foreign` or `store_newer` for what is not ours to change. Throws an
- * `OptionsError` for a setting that cannot work.
+ * `pg`; without it, opening rejects with `peer_missing`. Opening applies the migrations and makes the functions that are
+ * missing, or rejects with `store_unmigrated` where the role may not, `store_foreign` or `store_newer` for what is not ours to
+ * change. Throws an `OptionsError` for a setting that cannot work.
  */
 export function postgresStore(options: PostgresStoreOptions & { readonly transactional: true }): Store<PostgresContext>
 export function postgresStore(options: PostgresStoreOptions): Store
@@ -73,26 +74,27 @@ export function postgresStore(options: PostgresStoreOptions): Store<PostgresCont
 }
 
 /**
- * Applies the migrations that are missing, by a role that may create tables, so that the application's need not. Says how
- * many there were and are. Rejects as opening a store does.
+ * Applies the migrations that are missing and makes the functions, by a role that may, so that the application's need not.
+ * Says how many migrations there were and are. Rejects as opening a store does.
  */
 export async function migratePostgres(place: PostgresPlace): Promise<Migrated> {
   const { schema, ...where } = checkSettings(place, 'migratePostgres')
-  return migrateOnce(where, schema)
+  return reachOnce(where, ({ connections, failures }) => migrate(connections, schema, failures))
 }
 
 /**
  * Says what `migratePostgres` would do, and changes nothing: `from` is how many migrations the schema has (0 where it is
- * not there), `to` how many this package knows. Rejects as opening a store does.
+ * not there), `to` how many this package knows; `functionsOnly` where no more than its functions are missing.
+ * Rejects as opening a store does.
  */
 export async function pendingPostgresMigrations(place: PostgresPlace): Promise<Migrated> {
   const { schema, ...where } = checkSettings(place, 'pendingPostgresMigrations')
-  return pendingOnce(where, schema)
+  return reachOnce(where, ({ connections }) => pending(connections, schema))
 }
 
 /**
  * The migrations as text, one transaction, for whoever reviews and applies them: all, or those that follow after version
- * `from`. Throws an `OptionsError` for a schema that cannot be one.
+ * `from`, and always the functions. Throws an `OptionsError` for a schema that cannot be one.
  */
 export function postgresMigrations(
   options: { readonly schema?: string | undefined; readonly from?: number | undefined } = {},

@@ -1,16 +1,15 @@
 /** Taking events in: many by one script, and with a lease at once where this process has room for them. */
 import { MOST_FINALS } from '../../inbox/latest.ts'
 import type { Admission, AdmittedAndClaimed, ClaimRequest, NewEvent } from '../../inbox/store.ts'
-import { callsFor, inPlace, type Call } from './calls.ts'
+import { leasableOf, NO_LEASE, withClaims } from '../leasable.ts'
+import { callsFor, inPlace, isFailure, throwFirst, valuesOf, type Call, type Unanswered } from './calls.ts'
 import type { RedisArgument } from './clients/connection.ts'
 import { encodeRecord } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { integer, list, orThrow } from './replies.ts'
 import { script } from './scripted.ts'
-import { ADMIT } from './scripts/admit.ts'
-import type { Unanswered } from './unanswered.ts'
+import { WRITING } from './scripts/heal.ts'
 
-const admitScript = script(ADMIT)
 const ADMISSIONS: readonly Admission[] = ['duplicate', 'new', 'late']
 
 interface AdmissionOptions {
@@ -27,18 +26,16 @@ interface Admitting {
   admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): Promise<AdmittedAndClaimed>
 }
 
-/** Which events may be leased, and until when. */
+/** Which events may be leased, by their places, and until when. */
 interface Leasing {
-  readonly events: ReadonlySet<NewEvent>
+  readonly leasable: readonly boolean[]
   readonly leaseUntilMs: number
 }
-
-const NONE: ReadonlySet<NewEvent> = new Set()
 
 /** What became of one event. */
 interface Admitted {
   readonly admission: Admission
-  /** Of its lease; 0 for none. */
+  /** Of its lease, or `NO_LEASE`. */
   readonly token: number
 }
 
@@ -48,14 +45,14 @@ export function createAdmission({ engine, unanswered, announce, onWork }: Admiss
   async function admitCall(
     { name, keys, members }: Call<NewEvent>,
     nowMs: number,
-    { events, leaseUntilMs }: Leasing,
+    { leasable, leaseUntilMs }: Leasing,
   ): Promise<readonly Admitted[]> {
     const leaseMs = Math.round(leaseUntilMs - nowMs)
     const args: (RedisArgument | number)[] = [timeFor(nowMs), name, retention.dedupeMs, MOST_FINALS, leaseMs]
-    for (const { item, key } of members) {
+    for (const { item, key, index } of members) {
       const { messageKey, id, order, final, step, awaits, gapUntilMs, record, raw } = item
       args.push(key, messageKey, id, order, final ? 1 : 0, step, awaits, Math.round(gapUntilMs - nowMs))
-      args.push(events.has(item) ? 1 : 0, encodeRecord(record), raw)
+      args.push(leasable[index] === true ? 1 : 0, encodeRecord(record), raw)
     }
     const [answers, notes] = list(await redis.run(admitScript, keys, args))
     damage.tell(notes)
@@ -76,25 +73,16 @@ export function createAdmission({ engine, unanswered, announce, onWork }: Admiss
     const calls = callsFor(events, engine, ({ raw }) => raw.length)
     // Where one fails, the others may be in: they are duplicates when they come again, and nothing is lost or doubled.
     const results = await Promise.allSettled(calls.map((call) => admitCall(call, nowMs, leasing)))
-    const isForOthers = results.some(
-      (result) =>
-        result.status === 'fulfilled' &&
-        result.value.some(({ admission, token }) => admission !== 'duplicate' && token === 0),
-    )
-    if (isForOthers) announce()
-    if (results.some(({ status }) => status === 'rejected')) askAgain(calls, leasing)
-    return inPlace(
-      calls,
-      results.map((result) => {
-        if (result.status === 'rejected') throw result.reason
-        return result.value
-      }),
-    )
+    const answers = valuesOf(results)
+    if (answers.flat().some(({ admission, token }) => admission !== 'duplicate' && token === NO_LEASE)) announce()
+    if (results.some(isFailure)) askAgain(calls, leasing)
+    throwFirst(results)
+    return inPlace(calls, answers)
   }
 
   /** The caller hears of no lease where one of the calls failed: the next claim gets them all. */
-  function askAgain(calls: readonly Call<NewEvent>[], { events, leaseUntilMs }: Leasing): void {
-    const leased = calls.flatMap(({ members }) => members).filter(({ item }) => events.has(item))
+  function askAgain(calls: readonly Call<NewEvent>[], { leasable, leaseUntilMs }: Leasing): void {
+    const leased = calls.flatMap(({ members }) => members).filter(({ index }) => leasable[index] === true)
     if (leased.length === 0) return
     unanswered.add(leased.map(({ item: { messageKey }, name }) => ({ messageKey, name, leaseUntilMs })))
     onWork()
@@ -102,31 +90,156 @@ export function createAdmission({ engine, unanswered, announce, onWork }: Admiss
 
   return {
     async admit(events, nowMs) {
-      const admitted = await admitAll(events, nowMs, { events: NONE, leaseUntilMs: nowMs })
+      const admitted = await admitAll(events, nowMs, { leasable: [], leaseUntilMs: nowMs })
       return admitted.map(({ admission }) => admission)
     },
     async admitAndClaim(events, request) {
       const { nowMs, leaseUntilMs } = request
-      const admitted = await admitAll(events, nowMs, { events: leasable(events, request), leaseUntilMs })
-      return {
+      const admitted = await admitAll(events, nowMs, { leasable: leasableOf(events, request), leaseUntilMs })
+      return withClaims(events, {
         admissions: admitted.map(({ admission }) => admission),
-        claims: events.flatMap(({ id, messageKey, record, raw }, at) => {
-          const { admission, token } = admitted[at] ?? NOTHING
-          if (token === 0) return []
-          return [{ id, messageKey, token, attempt: 1, late: admission === 'late', replay: false, record, raw }]
-        }),
-      }
+        tokens: admitted.map(({ token }) => token),
+      })
     },
   }
 }
 
-const NOTHING: Admitted = { admission: 'duplicate', token: 0 }
+/**
+ * Takes events in, each with its message's latest state and its gap, and leases those that are to be: where the message has
+ * no other unsettled event, and the event waits for none. The first write of each is refused where memory is full, and then
+ * none is done.
+ *
+ * ARGV: now, call, dedupe (ms), most finals, lease (ms); then for each: place of its key in KEYS, message, id, order, final (1
+ * or 0), step, awaits, gap (ms from now), to be leased (1 or 0), record, bytes. Returns for each 0 duplicate, 1 new, 2 late or a
+ * text that says what is wrong; and the token of the lease, 0 for none. The same again to the same call.
+ */
+const admitScript = script(/* lua */ `
+${WRITING}
+local FIRST, FIELDS = 6, 11
+local mostFinals, leaseEnd = tonumber(ARGV[4]), now + tonumber(ARGV[5])
 
-/** Of a message of which several come at once, the script cannot say which will be the first one. */
-function leasable(events: readonly NewEvent[], { limit, exclude }: ClaimRequest): ReadonlySet<NewEvent> {
-  const counts = new Map<string, number>()
-  for (const { messageKey } of events) counts.set(messageKey, (counts.get(messageKey) ?? 0) + 1)
-  return new Set(
-    events.filter(({ messageKey }) => counts.get(messageKey) === 1 && !exclude.has(messageKey)).slice(0, limit),
-  )
-}
+-- Those that waited for this step wait no longer. Says whether the first one is among them.
+local function closeGaps(mk, m, state, step)
+  local isFirst = false
+  local function close(id)
+    local known = redis.call('HGET', m, 'd' .. id)
+    local event = unpacked(known)
+    if not event or event.b ~= step or event.a or type(event.D) ~= 'number' or event.D <= now then return end
+    event.D = now
+    redis.call('HSET', m, 'd' .. id, cmsgpack.pack(event))
+    if id == state.f then isFirst = true end
+  end
+  if state.f then close(state.f) end
+  if state.w then
+    for _, place in ipairs(redis.call('ZRANGE', waitingOf(mk), 0, -1)) do close(string.match(place, '[^ ]*$')) end
+  end
+  return isFirst
+end
+
+-- More final records than are shown are not kept, and a message that is never at rest must not remember for ever.
+local function forget(m, state)
+  local finals, sweepAt = state.n or 0, state.p or 256
+  if finals > mostFinals then
+    local least, count = nil, 0
+    for _, field in ipairs(redis.call('HKEYS', m)) do
+      if string.sub(field, 1, 1) == 'F' then
+        count = count + 1
+        if not least or before(field, least) then least = field end
+      end
+    end
+    if count > mostFinals then count = count - redis.call('HDEL', m, least) end
+    state.n = count
+  end
+  if redis.call('HLEN', m) > sweepAt then
+    local all = redis.call('HGETALL', m)
+    local oldest = math.floor((now - tonumber(ARGV[3])) / 1000)
+    for at = 1, #all, 2 do
+      local isSettled = string.sub(all[at], 1, 1) == 'd' and not unsettledIn(all[at + 1])
+      if isSettled and tonumber(string.match(all[at + 1], '^%d+')) < oldest then redis.call('HDEL', m, all[at]) end
+    end
+    state.p = math.max(256, 2 * redis.call('HLEN', m))
+  end
+  if state.n ~= finals and finals > 0 or state.p and state.p ~= sweepAt then
+    redis.call('HSET', m, 'S', cmsgpack.pack(state))
+  end
+end
+
+local function admit(at, again)
+  enter(tonumber(ARGV[at]))
+  local mk, id, order, final = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4] == '1'
+  local step, awaits, record = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6]), ARGV[at + 9]
+  local call = ARGV[2] .. '.' .. (at - FIRST) / FIELDS
+  local m = messageOf(mk)
+  local known, packed, sameFinal, latest = unpack(redis.call('HMGET', m, 'd' .. id, 'S', 'F' .. order, 'R'))
+  if known then
+    local event = unsettledIn(known)
+    if not event or event.c ~= call then return { 0, 0 } end
+    return { event.l and 2 or 1, soundEvent(event).k or 0 }
+  end
+
+  if not packed and latest and not again then error('damaged') end
+  local state = packed and sound(stateIn(packed)) or {}
+  local late = isLate(order, final, state)
+  local waits = not late and awaits ~= 0 and bit.band(state.s or 0, awaits) == 0
+  local closes = step ~= 0 and bit.band(state.g or 0, step) ~= 0
+  -- What is at rest is held by nobody, and has no other event.
+  local isAtRest = not state.f
+  local leases = isAtRest and not waits and ARGV[at + 8] == '1'
+  local event = { q = order, f = final or nil, b = awaits ~= 0 and awaits or nil, l = late or nil, c = call,
+    D = waits and now + tonumber(ARGV[at + 7]) or now }
+  if isAtRest then
+    -- What is at rest is not due, and what is not, is.
+    if redis.call('ZADD', due, ms(leases and leaseEnd or event.D), mk) == 0 and not again then error('damaged') end
+  elseif not redis.call('ZSCORE', due, mk) then
+    error('damaged')
+  end
+  local isFirst = join(mk, state, id, order)
+  if closes then
+    state.g = state.g - bit.band(state.g, step)
+    if closeGaps(mk, m, state, step) then isFirst = true end
+  end
+  if waits then state.g = bit.bor(state.g or 0, awaits) end
+  if step ~= 0 then state.s = bit.bor(state.s or 0, step) end
+  if leases then
+    state.t = (state.t or 0) + 1
+    state.u, state.i = leaseEnd, id
+    event.a, event.k = 1, state.t
+    if before(state.h or '', order) then state.h = order end
+    if not final and before(state.o or '', order) then state.o = order end
+  end
+
+  local records = {}
+  if order ~= '' and final and not sameFinal then
+    records = { 'F' .. order, record }
+    state.n = (state.n or 0) + 1
+  end
+  if order ~= '' and (not state.L or before(state.L, order)) then
+    state.L = order
+    if not final then
+      records = { 'R', record }
+      state.R = true
+    elseif state.R then
+      -- The record of the latest one stands there once: a final one among the finals.
+      redis.call('HDEL', m, 'R')
+      state.R = nil
+    end
+  end
+  redis.call('HSET', m, 'd' .. id, cmsgpack.pack(event), 'S', cmsgpack.pack(state), unpack(records))
+  redis.call('SET', eventOf(mk, id), record .. '\\n' .. ARGV[at + 10])
+  if isFirst and not isAtRest then schedule(mk, state, state.f == id and event) end
+  if packed then
+    if isAtRest then redis.call('PERSIST', m) end
+    forget(m, state)
+  end
+  return { late and 2 or 1, event.k or 0 }
+end
+
+local answers = {}
+for at = FIRST, #ARGV, FIELDS do
+  local answer, trouble = try(admit, at, ARGV[at + 1])
+  if fatal then return fatal end
+  answers[#answers + 1] = answer or { trouble, 0 }
+end
+if miscounted then healer().settleCounts() end
+return { answers, notes }
+`)

@@ -2,6 +2,7 @@
  * One call of a script for many items: a call costs the server more than most of what is done in it. Of a cluster each
  * partition is called alone, and no call is so long that others on the server would feel it.
  */
+import type { ClaimRequest } from '../../inbox/store.ts'
 import type { Engine } from './engine.ts'
 import type { Keys } from './partitions.ts'
 
@@ -72,4 +73,56 @@ export function inPlace<T, R>(calls: readonly Call<T>[], answers: readonly (read
     })
   })
   return found
+}
+
+export function isFailure(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {
+  return result.status === 'rejected'
+}
+
+export function valuesOf<T>(results: readonly PromiseSettledResult<T>[]): T[] {
+  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+}
+
+export function throwFirst(results: readonly PromiseSettledResult<unknown>[]): void {
+  const failure = results.find(isFailure)
+  if (failure !== undefined) throw failure.reason
+}
+
+interface Asked {
+  readonly messageKey: string
+  /** The name by which the script knows that it has run for this. */
+  readonly name: string
+  readonly leaseUntilMs: number
+}
+
+/**
+ * Leases that may be ours though no answer said so, for a connection broke: they are asked for again under the name of the
+ * same call, which gets the same, and are not left to run out.
+ */
+export interface Unanswered {
+  add(asked: readonly Asked[]): void
+  /** Takes those out that this request may get, at most as many as it wants. */
+  take(request: ClaimRequest): readonly Asked[]
+}
+
+export function createUnanswered(): Unanswered {
+  let waiting: readonly Asked[] = []
+  return {
+    add(asked) {
+      waiting = [...waiting, ...asked]
+    },
+    take({ limit, nowMs, exclude }) {
+      if (waiting.length === 0) return waiting
+      const valid = waiting.filter(({ leaseUntilMs }) => leaseUntilMs > nowMs)
+      const fitting: Asked[] = []
+      const messages = new Set(exclude)
+      for (const asked of valid) {
+        if (fitting.length === limit || messages.has(asked.messageKey)) continue
+        messages.add(asked.messageKey)
+        fitting.push(asked)
+      }
+      waiting = valid.filter((asked) => !fitting.includes(asked))
+      return fitting
+    },
+  }
 }

@@ -1,71 +1,28 @@
 /** Handing events over: a look at what is due everywhere, then a lease on the longest due. */
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../../inbox/store.ts'
-import { callsFor, type Call } from './calls.ts'
+import { callsFor, isFailure, throwFirst, valuesOf, type Call, type Unanswered } from './calls.ts'
 import type { Reply } from './clients/connection.ts'
+import { createLook, type Entry } from './due.ts'
 import { decodePayload } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import type { Keys } from './partitions.ts'
 import { bytes, integer, isSet, list, text } from './replies.ts'
 import { script } from './scripted.ts'
-import { CLAIM } from './scripts/claim.ts'
-import { PEEK } from './scripts/peek.ts'
-import type { Unanswered } from './unanswered.ts'
-
-const peekScript = script(PEEK)
-const claimScript = script(CLAIM)
+import { WRITING } from './scripts/heal.ts'
+import { BURY } from './scripts/message.ts'
 
 /** Others take what was seen here: after so many looks the dispatcher asks again by itself. */
 const MOST_LOOKS = 5
 
 type Unreadable = Omit<Claim, 'record'>
 
-/** A message in a due set. */
-interface Entry {
-  readonly messageKey: string
-  /** From now, by the clock of its server; negative where it is due. */
-  readonly inMs: number
-}
-
 export function createClaiming(
   engine: Engine,
   unanswered: Unanswered,
   settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly boolean[]>,
 ): (request: ClaimRequest) => Promise<ClaimResult> {
-  const { redis, partitions, retention, timeFor, damage } = engine
-
-  async function peek(keys: Keys, nowMs: number, most: number): Promise<readonly (readonly Entry[])[]> {
-    const [serverNow, ...sets] = list(await redis.run(peekScript, keys, [timeFor(nowMs), most]))
-    const serverNowMs = integer(serverNow)
-    // What is not of this partition is no message of ours; prune takes it out.
-    return sets.map((set, at) =>
-      entriesOf(set, serverNowMs).filter(({ messageKey }) => partitions.dueKeyOf(messageKey) === keys[at]),
-    )
-  }
-
-  /** One more than are wanted says what comes next; what is ours may stand before it, and then we look further. */
-  async function peekPast(keys: Keys, nowMs: number, wanted: number, ours: readonly ReadonlySet<string>[]) {
-    const few = wanted + 1
-    const isOurs = ({ messageKey }: Entry): boolean => ours.some((set) => set.has(messageKey))
-    const first = await peek(keys, nowMs, few)
-    const isCutShort = first.some((entries) => entries.length === few && entries.some(isOurs))
-    const seen = isCutShort
-      ? await peek(
-          keys,
-          nowMs,
-          ours.reduce((most, { size }) => most + size, few),
-        )
-      : first
-    return seen.flat().filter((entry) => !isOurs(entry))
-  }
-
-  /** Where one server of several is away, the others' messages go on. */
-  async function look(nowMs: number, wanted: number, ours: readonly ReadonlySet<string>[]): Promise<readonly Entry[]> {
-    const seen = await Promise.allSettled(partitions.groups.map((keys) => peekPast(keys, nowMs, wanted, ours)))
-    const entries = valuesOf(seen).flat()
-    if (entries.every(({ inMs }) => inMs > 0)) throwFirst(seen)
-    return entries.sort((a, b) => a.inMs - b.inMs)
-  }
+  const { redis, retention, timeFor, damage } = engine
+  const look = createLook(engine)
 
   /** Under new names, unless they have some: what may have been given to a call before. */
   async function take(
@@ -150,33 +107,6 @@ export function createClaiming(
   }
 }
 
-function isFailure(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {
-  return result.status === 'rejected'
-}
-
-function valuesOf<T>(results: readonly PromiseSettledResult<T>[]): T[] {
-  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-}
-
-function throwFirst(results: readonly PromiseSettledResult<unknown>[]): void {
-  const failure = results.find(isFailure)
-  if (failure !== undefined) throw failure.reason
-}
-
-function entriesOf(set: Reply, serverNowMs: number): readonly Entry[] {
-  const flat = list(set)
-  return Array.from({ length: flat.length / 2 }, (_, at) => ({
-    messageKey: text(flat[2 * at]),
-    inMs: scoreOf(flat[2 * at + 1]) - serverNowMs,
-  }))
-}
-
-/** Of a sorted set that somebody else may have written to: `inf` is one. */
-function scoreOf(reply: Reply | undefined): number {
-  const score = text(reply)
-  return score.endsWith('inf') ? Number(score.replace('inf', 'Infinity')) : Number(score)
-}
-
 function readClaim(reply: Reply) {
   const [messageKey, id, token, attempt, late, replay, payload] = list(reply)
   return {
@@ -189,3 +119,81 @@ function readClaim(reply: Reply) {
     ...decodePayload(bytes(payload)),
   }
 }
+
+const LOST = JSON.stringify(new MessagingWebhooksError('event_damaged').message)
+
+/**
+ * Leases messages and hands out the first event of each; a message that somebody else holds or that is not due is left
+ * out. One of which nothing but its name is left becomes a dead letter; a message that cannot be healed is put off for a minute.
+ * Run again by the same call, it gives the same.
+ *
+ * ARGV: now, lease (ms), dead letters (ms); then for each: place of its key in KEYS, message, call. Returns for each handed out:
+ * message, id, token, attempt, late, replay, record and bytes; and what is to be reported. The first write is one that is allowed
+ * where memory is full: what is handed over makes room.
+ */
+const claimScript = script(/* lua */ `
+${WRITING}
+${BURY}
+local FIRST, FIELDS = 4, 3
+local leaseEnd, keepDead = now + tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local claims = {}
+local function claim(at, again)
+  enter(tonumber(ARGV[at]))
+  local mk, call = ARGV[at + 1], ARGV[at + 2]
+  local m = messageOf(mk)
+  local packed = redis.call('HGET', m, 'S')
+  local state = packed and sound(stateIn(packed)) or {}
+  if not state.f then
+    if not again then error('damaged') end
+    redis.call('ZREM', due, mk)
+    return
+  end
+  if state.w and redis.call('ZCOUNT', waitingOf(mk), 0, 0) ~= state.w then error('damaged') end
+  local held = state.u and state.u > now
+  local id = held and state.i or state.f
+  local known = id and redis.call('HGET', m, 'd' .. id)
+  local event = known and unsettledIn(known)
+  if held and (not event or event.c ~= call) then return end
+  if not event or soundEvent(event).q ~= state.q and id == state.f then error('damaged') end
+  local payload = redis.pcall('GET', eventOf(mk, id))
+  if type(payload) ~= 'string' then
+    redis.call('ZREM', due, mk)
+    redis.call('UNLINK', eventOf(mk, id))
+    redis.call('SET', eventOf(mk, id), '')
+    bury(mk, id, state, event, ${LOST}, keepDead)
+    leave(mk, state, id, event.q)
+    state.u, state.i = nil, nil
+    redis.call('HSET', m, 'd' .. id, math.max(1, math.floor(now / 1000)) .. ' ' .. call, 'S', cmsgpack.pack(state))
+    schedule(mk, state)
+    note('event_damaged', id, 'e')
+    return
+  end
+  if not held then
+    redis.call('ZREM', due, mk)
+    if event.D > now then
+      state.u, state.i = nil, nil
+      redis.call('HSET', m, 'S', cmsgpack.pack(state))
+      schedule(mk, state, event)
+      return
+    end
+    -- Above every token that an event of its has had, whatever became of the state meanwhile.
+    state.t = math.max(state.t or 0, event.k or 0) + 1
+    state.u, state.i = leaseEnd, id
+    event.a, event.k, event.c = (event.a or 0) + 1, state.t, call
+    if before(state.h or '', event.q) then state.h = event.q end
+    if not event.f and before(state.o or '', event.q) then state.o = event.q end
+    redis.call('HSET', m, 'S', cmsgpack.pack(state), 'd' .. id, cmsgpack.pack(event))
+    redis.call('ZADD', due, ms(leaseEnd), mk)
+  end
+  claims[#claims + 1] = { mk, id, event.k, event.a, event.l and 1 or 0, event.y and 1 or 0, payload }
+end
+
+for at = FIRST, #ARGV, FIELDS do
+  local _, trouble = try(claim, at, ARGV[at + 1])
+  if fatal then return fatal end
+  if trouble then redis.call('ZADD', due, ms(now + 60000), ARGV[at + 1]) end
+end
+if miscounted then healer().settleCounts() end
+return { claims, notes }
+`)

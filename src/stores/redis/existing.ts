@@ -3,10 +3,8 @@ import { systemClock } from '../../clock.ts'
 import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
 import { integer, list, text } from './replies.ts'
 import { createScripted, script, type Scripted } from './scripted.ts'
-import { FIND_LAYOUT } from './scripts/find-layout.ts'
 
 const TIMEOUT_MS = 4_000
-const findLayout = script(FIND_LAYOUT)
 
 /** Whether the server is one of a cluster, so that it needs a client that knows the others. */
 export function isOfCluster(client: RedisClient): Promise<boolean> {
@@ -34,3 +32,8 @@ async function connected<T>(client: RedisClient, work: (redis: Scripted) => Prom
     if (isIdle) await adapter.disconnect()
   }
 }
+
+/** Reads the layout of the keys under a prefix. KEYS[1]: where it stands. Returns version and partitions, or nothing twice. */
+const findLayout = script(/* lua */ `
+return redis.call('HMGET', KEYS[1], 'version', 'partitions')
+`)

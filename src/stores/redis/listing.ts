@@ -10,13 +10,8 @@ import type { Engine } from './engine.ts'
 import type { Keys } from './partitions.ts'
 import { bytes, list, text } from './replies.ts'
 import { script } from './scripted.ts'
-import { EVENT } from './scripts/event.ts'
-import { EVENTS_OF_MESSAGE } from './scripts/events-of-message.ts'
-import { LIST_EVENTS } from './scripts/list-events.ts'
+import { PRELUDE } from './scripts/prelude.ts'
 
-const eventScript = script(EVENT)
-const eventsOfMessageScript = script(EVENTS_OF_MESSAGE)
-const listEventsScript = script(LIST_EVENTS)
 /** Keys that a script looks at: a millisecond or two of the server's time. */
 const KEYS_A_STEP = 200
 
@@ -109,3 +104,84 @@ function numberOrNone(value: string): number | undefined {
   const number = value === '' ? NaN : Number(value)
   return Number.isFinite(number) && Math.abs(number) <= LAST_TIME_MS ? Math.floor(number) : undefined
 }
+
+/**
+ * Walks through the keys of some partitions, a step at a time, for what they know of events. KEYS: due sets of one slot, or of a
+ * server without slots. ARGV: now, cursor, keys a step, id of the one that is wanted or empty. Returns the cursor to go on from,
+ * then place of its partition in KEYS, message, id and time of each: the second of its settlement, else when it is due, was to
+ * be, or died; empty where that cannot be read. Writes nothing.
+ */
+const listEventsScript = script(/* lua */ `
+${PRELUDE}
+local places, only = {}, ARGV[4]
+for key = 1, #KEYS do
+  enter(key)
+  places[base] = key
+end
+local head = string.match(due, '^(.*){') or ''
+local pattern = string.gsub(head, '[%*%?%[%]%^%-\\\\]', '\\\\%0') .. '{*}:m:*'
+local found = redis.call('SCAN', ARGV[2], 'MATCH', pattern, 'COUNT', ARGV[3])
+local seen = { found[1] }
+local function list(place, mk, id, known)
+  local second, event = string.match(known, '^%d+'), unpacked(known)
+  local died = redis.pcall('ZSCORE', base .. 'dead', id)
+  local at = type(died) == 'string' and died or second and second .. '000'
+    or event and type(event.D) == 'number' and ms(event.D) or ''
+  for _, value in ipairs({ tostring(place), mk, id, at }) do seen[#seen + 1] = value end
+end
+for _, key in ipairs(found[2]) do
+  local place = places[string.sub(key, 1, #base)]
+  if place then
+    enter(place)
+    local mk = string.sub(key, #base + 3)
+    if only ~= '' then
+      local known = redis.pcall('HGET', key, 'd' .. only)
+      if type(known) == 'string' then list(place, mk, only, known) end
+    else
+      local all = redis.pcall('HGETALL', key)
+      for at = 1, all.err and 0 or #all, 2 do
+        if string.sub(all[at], 1, 1) == 'd' then list(place, mk, string.sub(all[at], 2), all[at + 1]) end
+      end
+    end
+  end
+end
+return seen
+`)
+
+/** The events that a message knows. ARGV: now, message. Returns their ids. Writes nothing. */
+const eventsOfMessageScript = script(/* lua */ `
+${PRELUDE}
+local fields, ids = redis.pcall('HKEYS', messageOf(ARGV[2])), {}
+for _, field in ipairs(fields.err and {} or fields) do
+  if string.sub(field, 1, 1) == 'd' then ids[#ids + 1] = string.sub(field, 2) end
+end
+return ids
+`)
+
+/**
+ * What is kept of one event. ARGV: now, message, id. Returns its state (due, leased, settled, dead), then, each empty where
+ * nobody knows it: attempts, late (1 or 0), time from when it is due or until when it is leased, time of its end, error, order,
+ * record and bytes. Nothing where its message does not know it. Writes nothing.
+ */
+const eventScript = script(/* lua */ `
+${PRELUDE}
+local mk, id = ARGV[2], ARGV[3]
+local m = messageOf(mk)
+local found = redis.pcall('HMGET', m, 'd' .. id, 'S')
+if found.err or not found[1] then return {} end
+local function whole(number) return type(number) == 'number' and number >= 0 and number < 9007199254740992 and ms(number) or '' end
+local function text(value) return type(value) == 'string' and value or '' end
+local payload = redis.pcall('GET', eventOf(mk, id))
+local second = string.match(found[1], '^%d+')
+if second then
+  local died = redis.pcall('ZSCORE', base .. 'dead', id)
+  local dead = type(died) == 'string' and (unpacked(redis.pcall('HGET', base .. 'deadof', id)) or {})
+  if not dead then return { 'settled', '', '', '', second .. '000', '', '', text(payload) } end
+  return { 'dead', whole(dead.a), dead.l and '1' or '0', '', died, text(dead.E), text(dead.q), text(payload) }
+end
+local event = unpacked(found[1]) or {}
+local state = found[2] and unpacked(found[2]) or {}
+local leased = state.u and state.i == id
+return { leased and 'leased' or 'due', whole(event.a or 0), event.l and '1' or '0', whole(leased and state.u or event.D), '', '',
+  text(event.q), text(payload) }
+`)

@@ -4,20 +4,18 @@ import { systemClock } from '../../clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../../errors.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import { createAdmission } from './admission.ts'
+import { createUnanswered } from './calls.ts'
 import { createClaiming } from './claiming.ts'
-import type { Adapter } from './clients/connection.ts'
+import type { Adapter, Reply } from './clients/connection.ts'
 import { createDamageReports } from './damage.ts'
 import type { Engine, Retention } from './engine.ts'
 import { createListing } from './listing.ts'
 import { createPartitions } from './partitions.ts'
-import { evictionProblem } from './policy.ts'
 import { createPruning } from './pruning.ts'
 import { createReading } from './reading.ts'
-import { integer, list } from './replies.ts'
+import { integer, list, text } from './replies.ts'
 import { createScripted, script, type Scripted } from './scripted.ts'
-import { LAYOUT } from './scripts/layout.ts'
 import { createSettling } from './settling.ts'
-import { createUnanswered } from './unanswered.ts'
 import { wakeUp } from './wake-up.ts'
 
 export interface RedisSettings {
@@ -32,7 +30,6 @@ export interface RedisSettings {
   readonly serverNow?: (nowMs: number) => number
 }
 
-const layoutScript = script(LAYOUT)
 const VERSION = 1
 
 export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<OpenStore> {
@@ -119,3 +116,44 @@ async function readLayout(redis: Scripted, key: string, count: number): Promise<
     throw new MessagingWebhooksError('store_foreign', `The key is ${key}.`)
   return [integer(version), integer(partitions)]
 }
+
+/**
+ * Enters the layout of the keys under a prefix, unless there is one. KEYS[1]: where it stands. ARGV: version, partitions.
+ * Returns what stands there.
+ */
+const layoutScript = script(/* lua */ `
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('HSET', KEYS[1], 'version', ARGV[1], 'partitions', ARGV[2])
+end
+return redis.call('HMGET', KEYS[1], 'version', 'partitions')
+`)
+
+/** An error to report where events may be lost, or nobody can say; undefined where all is well. */
+async function evictionProblem(redis: Scripted): Promise<MessagingWebhooksError | undefined> {
+  const policies = (await policiesOf(redis, configured)) ?? (await policiesOf(redis, informed))
+  if (policies === undefined)
+    return new MessagingWebhooksError('store_evicts', 'It could not be asked: it allows neither CONFIG GET nor INFO.')
+  const bad = policies.find((policy) => policy !== 'noeviction')
+  return bad === undefined ? undefined : new MessagingWebhooksError('store_evicts', `Its maxmemory-policy is ${bad}.`)
+}
+
+type Ask = (redis: Scripted) => Promise<readonly (string | undefined)[]>
+
+async function policiesOf(redis: Scripted, ask: Ask): Promise<readonly string[] | undefined> {
+  try {
+    const policies = await ask(redis)
+    return policies.length > 0 && policies.every((policy) => policy !== undefined) ? policies : undefined
+  } catch {
+    // Many hosted servers forbid CONFIG, some INFO.
+    return undefined
+  }
+}
+
+const configured: Ask = async (redis) =>
+  (await redis.askAll(['CONFIG', 'GET', 'maxmemory-policy'])).map((reply: Reply) => {
+    const [, policy] = list(reply)
+    return policy === undefined ? undefined : text(policy)
+  })
+
+const informed: Ask = async (redis) =>
+  (await redis.askAll(['INFO', 'memory'])).map((reply) => /^maxmemory_policy:(\S+)/m.exec(text(reply))?.[1])

@@ -3,17 +3,9 @@ import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../in
 import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
 import { decodeDead } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import { bytes, integer, list, text } from './replies.ts'
+import { bytes, integer, list, scoreOf, text } from './replies.ts'
 import { script } from './scripted.ts'
-import { COUNTS } from './scripts/counts.ts'
-import { DEAD_LETTER } from './scripts/dead-letter.ts'
-import { DEAD_PAGE } from './scripts/dead-page.ts'
-import { LATEST } from './scripts/latest.ts'
-
-const countsScript = script(COUNTS)
-const deadLetterScript = script(DEAD_LETTER)
-const deadPageScript = script(DEAD_PAGE)
-const latestScript = script(LATEST)
+import { PRELUDE } from './scripts/prelude.ts'
 
 interface Reading {
   latest(messageKey: string): Promise<StoredLatest | undefined>
@@ -83,8 +75,88 @@ function placeOf(after: string): readonly [score: string, id: string] {
   return [after.slice(0, end), after.slice(end + 1)]
 }
 
-/** Of a score that somebody else may have set: `inf` is one. */
 function timeOf(score: string): number {
-  const time = score.endsWith('inf') ? Number(score.replace('inf', 'Infinity')) : Number(score)
-  return Math.max(0, Math.min(LAST_TIME_MS, time))
+  return Math.max(0, Math.min(LAST_TIME_MS, scoreOf(score)))
 }
+
+/**
+ * The latest state of a message. ARGV: now, message. Returns its record and the final ones in order, or nothing; where something
+ * is spoilt, as much as there is.
+ */
+const latestScript = script(/* lua */ `
+${PRELUDE}
+local m = messageOf(ARGV[2])
+local found = redis.pcall('HMGET', m, 'S', 'R')
+if found.err then return {} end
+local state = found[1] and unpacked(found[1]) or {}
+local orders, records = {}, {}
+if state.n or not state.L or not found[2] then
+  local all = redis.call('HGETALL', m)
+  for at = 1, #all, 2 do
+    if string.sub(all[at], 1, 1) == 'F' then
+      orders[#orders + 1] = all[at]
+      records[all[at]] = all[at + 1]
+    end
+  end
+  table.sort(orders, before)
+end
+local answer = { found[2] or type(state.L) == 'string' and records['F' .. state.L] or records[orders[#orders]] or nil }
+if not answer[1] then return {} end
+for _, order in ipairs(orders) do answer[#answer + 1] = records[order] end
+return answer
+`)
+
+/**
+ * The oldest dead letters after a place. ARGV: now, time and id of the place (-inf and empty for the beginning), limit.
+ * Returns id, message, time, id, message, time, ...; the message is empty where nobody knows it any more. Writes nothing.
+ */
+const deadPageScript = script(/* lua */ `
+${PRELUDE}
+local from, after, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local found, offset = {}, 0
+while #found < limit * 3 do
+  local some = redis.pcall('ZRANGEBYSCORE', base .. 'dead', from, '+inf', 'WITHSCORES', 'LIMIT', offset, limit)
+  if some.err or #some == 0 then break end
+  offset = offset + #some / 2
+  for at = 1, #some, 2 do
+    local id, died = some[at], some[at + 1]
+    if (died ~= from or before(after, id)) and #found < limit * 3 then
+      found[#found + 1] = id
+      local dead = unpacked(redis.pcall('HGET', base .. 'deadof', id))
+      found[#found + 1] = dead and type(dead.m) == 'string' and dead.m or ''
+      found[#found + 1] = died
+    end
+  end
+end
+return found
+`)
+
+/**
+ * One dead letter. ARGV: now, message, id. Returns attempts, error, record and bytes, each empty where it is lost; nothing where
+ * it is none.
+ */
+const deadLetterScript = script(/* lua */ `
+${PRELUDE}
+if not tonumber(redis.pcall('ZSCORE', base .. 'dead', ARGV[3]) or nil) then return {} end
+local event = unpacked(redis.pcall('HGET', base .. 'deadof', ARGV[3])) or {}
+local payload = redis.pcall('GET', eventOf(ARGV[2], ARGV[3]))
+return { type(event.a) == 'number' and event.a >= 0 and event.a < 1000000 and event.a or 0,
+  type(event.E) == 'string' and event.E or '', type(payload) == 'string' and payload or '' }
+`)
+
+/** How much is unsettled and dead in all these partitions. ARGV: now. Returns both numbers. */
+const countsScript = script(/* lua */ `
+${PRELUDE}
+-- What somebody else has spoilt counts for nothing, until prune mends it.
+local function count(found)
+  local number = type(found) ~= 'table' and tonumber(found) or 0
+  return number >= 0 and number < 9007199254740992 and number or 0
+end
+local unsettled, dead = 0, 0
+for key = 1, #KEYS do
+  enter(key)
+  unsettled = unsettled + count(redis.pcall('ZCARD', due)) + count(redis.pcall('GET', base .. 'more'))
+  dead = dead + count(redis.pcall('ZCARD', base .. 'dead'))
+end
+return { unsettled, dead }
+`)

@@ -1,6 +1,9 @@
-/** Reads replies: what a server says is unknown until it was looked at. */
+/**
+ * What a server says, unknown until it was looked at; and what a client threw, without what it must not tell: clients put the
+ * command's arguments, and with them bodies, on errors.
+ */
+import { MessagingWebhooksError } from '../../errors.ts'
 import type { Reply } from './clients/connection.ts'
-import { cleanError } from './server-error.ts'
 
 export function list(reply: Reply | undefined): readonly Reply[] {
   if (!isList(reply)) throw new TypeError(`Redis answered with ${typeof reply}; expected a list.`)
@@ -34,6 +37,70 @@ export function integer(reply: Reply | undefined): number {
   return number
 }
 
+/** Of a sorted set that somebody else may have written to: `inf` is one. */
+export function scoreOf(written: string): number {
+  return Number(written.replace(/inf$/, 'Infinity'))
+}
+
 export function isSet(reply: Reply): boolean {
   return reply === 1
+}
+
+/** Replies that say something of the server, and nothing of the event that met them. */
+const SERVER_IS_AWAY =
+  /^(OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|BUSY|UNBLOCKED)\b/
+
+/** A server's own words; everything else that a client throws is of the connection. */
+const REPLY_WORD = /^(ERR|WRONGTYPE|NOSCRIPT|CROSSSLOT|EXECABORT|MOVED|ASK)\b/
+
+const MOST_CHARACTERS = 300
+
+/**
+ * An outage as `store_failed`; a refusal of this very command as a plain error, so that its neighbours are tried alone.
+ * Neither has the client's own error as its cause.
+ */
+export function cleanError(error: unknown): Error {
+  if (error instanceof MessagingWebhooksError) return error
+  const text = safeText(error)
+  if (error instanceof TypeError || REPLY_WORD.test(text)) return new RedisError(text)
+  const word = SERVER_IS_AWAY.exec(text)?.[1]
+  const detail = word === 'OOM' ? OUT_OF_MEMORY : undefined
+  return new MessagingWebhooksError('store_failed', detail, { cause: new RedisError(text) })
+}
+
+const OUT_OF_MEMORY = 'Redis is full; what it holds is still handed over. Raise `maxmemory`, or mend the handlers.'
+
+/** What the server or the client said, cut where it repeats what was sent. */
+class RedisError extends Error {
+  override readonly name = 'RedisError'
+}
+
+/** Whether the same command may succeed in a moment: a connection that broke, a server that starts or changes its part. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof TypeError) return false
+  const text = safeText(error)
+  return PASSING_WORD.test(text) || !(REPLY_WORD.test(text) || SERVER_IS_AWAY.test(text))
+}
+
+const PASSING_WORD = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
+
+/** What is left of a client's error where nothing else is made of it. */
+export function withoutArguments(error: unknown): Error {
+  return new RedisError(safeText(error))
+}
+
+export function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT')
+}
+
+function safeText(error: unknown): string {
+  const message = error instanceof Error ? error.message || error.name : String(error)
+  // An AggregateError, as of a host with two addresses, has no message of its own.
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const text = message.includes(code) ? message : `${code} ${message}`
+  return text
+    .replace(/,? with args beginning with.*/s, '')
+    .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1***@')
+    .replace(/\s+/g, ' ')
+    .slice(0, MOST_CHARACTERS)
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { withDeadline, type Clock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Adapter, RedisArgument, Reply } from './clients/connection.ts'
-import { cleanError, isPassing, isUnknownScript, withoutArguments } from './server-error.ts'
+import { cleanError, isPassing, isUnknownScript, withoutArguments } from './replies.ts'
 
 export interface Script {
   readonly text: string

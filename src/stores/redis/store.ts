@@ -63,20 +63,16 @@ const settingsSchema = z.strictObject({
  */
 export function redisStore(options: RedisStoreOptions): Store {
   const checked = checkOptions(settingsSchema, options, 'redisStore')
-  const { prefix, partitions, retentionDays, deadLetterDays, dedupeDays, commandTimeoutMs, pollIntervalMs } = checked
-  const { client, subscriber } = checked
+  const { client, subscriber, retentionDays, deadLetterDays, dedupeDays, ...others } = checked
   const settings = {
+    ...others,
     client: adapterOf(client, 'client'),
     subscriber: subscriber === undefined ? undefined : adapterOf(subscriber, 'subscriber'),
-    prefix,
-    partitions,
     retention: {
       retentionMs: Math.round(retentionDays * DAY_MS),
       deadLetterMs: Math.round(deadLetterDays * DAY_MS),
       dedupeMs: Math.round(dedupeDays * DAY_MS),
     },
-    commandTimeoutMs,
-    pollIntervalMs,
   }
   return {
     capabilities: REDIS_CAPABILITIES,

@@ -3,12 +3,9 @@ import { withDeadline, type Clock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Adapter } from './clients/connection.ts'
 import type { Engine } from './engine.ts'
-import { integer, list } from './replies.ts'
+import { cleanError, integer, list } from './replies.ts'
 import { script } from './scripted.ts'
-import { NEXT_DUE } from './scripts/next-due.ts'
-import { cleanError } from './server-error.ts'
-
-const nextDueScript = script(NEXT_DUE)
+import { PRELUDE } from './scripts/prelude.ts'
 
 interface WakeUpOptions {
   readonly engine: Engine
@@ -64,3 +61,15 @@ export async function wakeUp(options: WakeUpOptions): Promise<() => Promise<void
     await unsubscribe?.().catch(() => {})
   }
 }
+
+/** When the first of these partitions has something due. KEYS: due sets of one slot, or of a server without slots. ARGV: now. Returns now and that time, if any. */
+const nextDueScript = script(/* lua */ `
+${PRELUDE}
+local first
+for _, key in ipairs(KEYS) do
+  local due = tonumber(redis.pcall('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+  if due and (not first or due < first) then first = due end
+end
+if not first or first >= 8640000000000000 then return { ms(now) } end
+return { ms(now), ms(math.max(0, first)) }
+`)

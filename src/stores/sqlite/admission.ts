@@ -6,25 +6,55 @@ import { mergeLatest, type MessageLatest } from '../../inbox/latest.ts'
 import { isLate } from '../../inbox/order.ts'
 import { readRecord } from '../../inbox/record.ts'
 import type { Admission, ClaimRequest } from '../../inbox/store.ts'
+import { leasableOf, NO_LEASE, type AdmittedAndLeased } from '../leasable.ts'
 import type { Database } from './database.ts'
 import type { DamageControl } from './damage.ts'
-import { digestBytes, encodeFirst, encodeLatest } from './encoding.ts'
-import { handedWith } from './handed.ts'
-import { readMessage, UNKNOWN_MESSAGE, type MessageRow } from './message-row.ts'
-import type { EncodedEvent } from './packing.ts'
-import { prepare } from './prepare.ts'
-import type { AdmittedAndLeased } from './protocol.ts'
-import { CLOSE_GAP } from './statements/close-gap.ts'
-import { FIND_EVENT } from './statements/find-event.ts'
-import { FIND_MESSAGE } from './statements/find-message.ts'
-import { INSERT_EVENT } from './statements/insert-event.ts'
-import { INSERT_MESSAGE } from './statements/insert-message.ts'
-import { ROUSE_MESSAGE } from './statements/rouse-message.ts'
-import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
-import { UPDATE_MESSAGE } from './statements/update-message.ts'
+import { digestBytes, encodeFirst, encodeLatest, type EncodedEvent } from './encoding.ts'
+import {
+  FIND_EVENT,
+  FIND_MESSAGE,
+  handedWith,
+  readMessage,
+  SCHEDULE_MESSAGE,
+  UNKNOWN_MESSAGE,
+  type MessageRow,
+} from './known.ts'
+import { prepare } from './statements.ts'
 
 /** How often the file is looked for at its path. */
 const CHECK_FILE_EVERY_MS = 1_000
+
+/** Admits one event whose identity is not known: waiting, or in its first attempt with the token of its lease. */
+const INSERT_EVENT = /* sql */ `
+INSERT INTO events
+  (id, message, ord, final, awaits, due, late, attempts, token, replay, state, admitted_at, record, raw)
+VALUES (:id, :message, :ord, :final, :awaits, :due, :late, :attempts, :token, 0, 0, :now, :record, :raw)
+`
+
+/** Enters a message that was not known, with its first event waiting or leased. */
+const INSERT_MESSAGE = /* sql */ `
+INSERT INTO messages (key, steps, handed, handed_open, token, lease_token, holder, latest, due)
+VALUES (:key, :steps, :handed, :handedOpen, :token, :leaseToken, :holder, :latest, :due)
+`
+
+/** A message of which nothing waited has an event again, waiting or leased. */
+const ROUSE_MESSAGE = /* sql */ `
+UPDATE messages
+SET steps = :steps, handed = :handed, handed_open = :handedOpen, token = :token, lease_token = :leaseToken,
+  holder = :holder, latest = :latest, due = :due
+WHERE rowid = :message
+`
+
+/** Writes what an admission changed: the steps seen and the latest state. */
+const UPDATE_MESSAGE = /* sql */ `
+UPDATE messages SET steps = :steps, latest = :latest WHERE rowid = :message
+`
+
+/** What waited for a step that has now been seen is due; a retry keeps its time. */
+const CLOSE_GAP = /* sql */ `
+UPDATE events SET due = min(due, :now)
+WHERE message = :message AND state = 0 AND awaits = :step AND attempts = 0
+`
 
 interface Admitting {
   admit(events: readonly EncodedEvent[], nowMs: number): readonly Admission[]
@@ -33,11 +63,11 @@ interface Admitting {
 
 interface Admitted {
   readonly admission: Admission
-  /** Of its lease; 0 where it is under none. */
+  /** Of its lease, or `NO_LEASE`. */
   readonly token: number
 }
 
-const DUPLICATE: Admitted = { admission: 'duplicate', token: 0 }
+const DUPLICATE: Admitted = { admission: 'duplicate', token: NO_LEASE }
 
 /** `holder` says under whose name to lease; null for nobody's. */
 export function createAdmission(
@@ -76,7 +106,7 @@ export function createAdmission(
     const leased = leaseUntilMs !== undefined && !waits && known.idle
     const token =
       known.token < Number.MAX_SAFE_INTEGER || found === undefined ? known.token : damage.tokenAfter(found.message)
-    const leaseToken = leased ? token + 1 : 0
+    const leaseToken = leased ? token + 1 : NO_LEASE
     const steps = known.steps | step
     const latest = latestWith(event, found === undefined ? undefined : latestOf(found, event.messageKey))
     let message = found?.message ?? 0
@@ -128,30 +158,19 @@ export function createAdmission(
   function admitAll(
     events: readonly EncodedEvent[],
     nowMs: number,
-    leaseUntilMs: (event: EncodedEvent, leased: number) => number | undefined,
+    leaseUntilMs: (index: number) => number | undefined,
   ): readonly Admitted[] {
     checkFileNowAndThen(nowMs)
     if (events.length === 0) return []
-    return transaction(true, nowMs, () => {
-      let leased = 0
-      return events.map((event) => {
-        const admitted = admitOne(event, nowMs, leaseUntilMs(event, leased))
-        if (admitted.token !== 0) leased += 1
-        return admitted
-      })
-    })
+    return transaction(true, nowMs, () => events.map((event, index) => admitOne(event, nowMs, leaseUntilMs(index))))
   }
 
   return {
     admit: (events, nowMs) => admitAll(events, nowMs, () => undefined).map(({ admission }) => admission),
-    admitAndClaim(events, { limit, nowMs, leaseUntilMs, exclude }) {
-      // Of two of one message the second may belong before the first, so neither is leased.
-      const counts = countByMessage(events)
-      const mayBeLeased = ({ messageKey }: EncodedEvent, leased: number): boolean =>
-        leased < limit && counts.get(messageKey) === 1 && !exclude.has(messageKey)
-      const admitted = admitAll(events, nowMs, (event, leased) =>
-        mayBeLeased(event, leased) ? leaseUntilMs : undefined,
-      )
+    admitAndClaim(events, request) {
+      const { nowMs, leaseUntilMs } = request
+      const leasable = leasableOf(events, request)
+      const admitted = admitAll(events, nowMs, (index) => (leasable[index] === true ? leaseUntilMs : undefined))
       return { admissions: admitted.map(({ admission }) => admission), tokens: admitted.map(({ token }) => token) }
     },
   }
@@ -164,10 +183,4 @@ function latestWith(event: EncodedEvent, latest: MessageLatest | undefined): Buf
   // It was encoded a moment ago.
   const record = readRecord(event.record)
   return encodeLatest(record === undefined ? latest : mergeLatest(latest, { ...event, record }))
-}
-
-function countByMessage(events: readonly EncodedEvent[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>()
-  for (const { messageKey } of events) counts.set(messageKey, (counts.get(messageKey) ?? 0) + 1)
-  return counts
 }

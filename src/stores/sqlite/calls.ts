@@ -24,11 +24,15 @@ export interface Calls {
   readonly alive: boolean
   /** What the thread answered when the file was open. */
   readonly opened: unknown
-  /** Asks at once. */
-  call(verb: Verb, args: readonly unknown[], transfer?: readonly ArrayBuffer[]): Promise<unknown>
-  /** Asks with the next call, or soon: a message to the thread, and a transaction in it, cost more than most calls. */
-  callLazily(verb: Verb, args: readonly unknown[]): Promise<unknown>
+  call(verb: Verb, args: readonly unknown[], how?: How): Promise<unknown>
   terminate(): Promise<void>
+}
+
+interface How {
+  /** Buffers that are handed over and not copied. */
+  readonly transfer?: readonly ArrayBuffer[]
+  /** Asks with the next call, or soon: a message to the thread, and a transaction in it, cost more than most calls. */
+  readonly lazily?: boolean
 }
 
 interface Pending {
@@ -86,10 +90,6 @@ export async function startCalls(settings: WorkerSettings, { onWork, report }: C
     else waiting?.reject(asThrown(reply))
   }
 
-  function newRequest(verb: Verb, args: readonly unknown[]): Request {
-    return { number: (lastNumber += 1), verb, args }
-  }
-
   /** What was put off goes first, for it was asked first. */
   function post(last: readonly Request[], transfer: readonly ArrayBuffer[]): void {
     const requests = [...lazy, ...last]
@@ -113,19 +113,17 @@ export async function startCalls(settings: WorkerSettings, { onWork, report }: C
     get alive() {
       return alive
     },
-    call(verb, args, transfer = []) {
+    call(verb, args, { transfer = [], lazily = false } = {}) {
       if (!alive) return Promise.reject(ended())
-      const request = newRequest(verb, args)
-      const reply = expect(request.number)
-      post([request], transfer)
+      const number = (lastNumber += 1)
+      const reply = expect(number)
+      if (lazily) {
+        lazy.push({ number, verb, args })
+        cancelLazy ??= clock.setTimer(() => post([], []), LAZY_MS, true)
+      } else {
+        post([{ number, verb, args }], transfer)
+      }
       return reply
-    },
-    callLazily(verb, args) {
-      if (!alive) return Promise.reject(ended())
-      const request = newRequest(verb, args)
-      lazy.push(request)
-      cancelLazy ??= clock.setTimer(() => post([], []), LAZY_MS, true)
-      return expect(request.number)
     },
     async terminate() {
       await worker.terminate()

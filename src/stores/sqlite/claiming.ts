@@ -3,18 +3,41 @@ import { readRecord } from '../../inbox/record.ts'
 import type { Claim, ClaimRequest, ClaimResult } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
 import { LONGEST_WAIT_MS, type DamageControl } from './damage.ts'
-import { handedWith } from './handed.ts'
-import { prepare } from './prepare.ts'
-import { blob, integer, text, type Row } from './row.ts'
-import { CLAIM_EVENT } from './statements/claim-event.ts'
-import { FIND_DUE } from './statements/find-due.ts'
-import { FIRST_WAITING } from './statements/first-waiting.ts'
-import { LEASE_MESSAGE } from './statements/lease-message.ts'
-import { NEXT_DUE } from './statements/next-due.ts'
-import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
+import { handedWith, SCHEDULE_MESSAGE } from './known.ts'
+import { blob, cut, integer, prepare, text, type Row } from './statements.ts'
 
 /** More have never been made. */
 const MOST_ATTEMPTS = 2 ** 31
+
+/** Messages of which something is due or whose lease has run out, the longest due first. */
+export const FIND_DUE = /* sql */ `
+SELECT rowid, lower(hex(key)) AS key, handed, handed_open, ${cut('token')} AS token FROM messages
+WHERE due <= :now ORDER BY due, rowid LIMIT :limit
+`
+
+/** A message's first waiting event. */
+export const FIRST_WAITING = /* sql */ `
+SELECT seq, lower(hex(id)) AS id, ord, final, ${cut('due')} AS due, late, replay, ${cut('attempts')} AS attempts,
+  ${cut('admitted_at')} AS admitted_at, record, raw
+FROM events WHERE message = :message AND state = 0 ORDER BY ord LIMIT 1
+`
+
+/** Counts the attempt and gives the event the token of its new holder. */
+const CLAIM_EVENT = /* sql */ `
+UPDATE events SET attempts = :attempts, token = :token WHERE seq = :seq
+`
+
+/** Until the lease runs out, or its holder dies, nobody else is given anything of this message. */
+const LEASE_MESSAGE = /* sql */ `
+UPDATE messages
+SET token = :token, lease_token = :token, holder = :holder, due = :until, handed = :handed, handed_open = :handedOpen
+WHERE rowid = :message
+`
+
+/** When something is due next; more than one row, for some may be excluded. */
+export const NEXT_DUE = /* sql */ `
+SELECT lower(hex(key)) AS key, ${cut('due')} AS due FROM messages WHERE due IS NOT NULL ORDER BY messages.due LIMIT :limit
+`
 
 /** `holder` says under whose name to lease; null for nobody's. */
 export function createClaiming(

@@ -3,23 +3,81 @@ import { MessagingWebhooksError } from '../../errors.ts'
 import { mergeLatest, type MessageLatest } from '../../inbox/latest.ts'
 import { readRecord } from '../../inbox/record.ts'
 import type { Database } from './database.ts'
-import { prepare } from './prepare.ts'
-import { blob, integer, text, type Row } from './row.ts'
-import { BE_DUE } from './statements/be-due.ts'
-import { FIND_ASTRAY } from './statements/find-astray.ts'
-import { GREATEST_TOKEN } from './statements/greatest-token.ts'
-import { JOIN_MESSAGE } from './statements/join-message.ts'
-import { LAST_WAITING } from './statements/last-waiting.ts'
-import { REPORTS } from './statements/reports.ts'
-import { RESTORE_MESSAGE } from './statements/restore-message.ts'
-import { SCHEDULE_FIRST } from './statements/schedule-first.ts'
-import { SET_ASIDE } from './statements/set-aside.ts'
+import { blob, integer, prepare, text, type Row } from './statements.ts'
 
 /** Ten years: no retry, gap or lease is as long; what is said to be due later was not written by this store. */
 export const LONGEST_WAIT_MS = 3_653 * 86_400_000
 const MESSAGES_A_STEP = 500
 /** The least number that a column can hold. */
 const BEFORE_ALL = -(2n ** 63n)
+
+/** A damaged event becomes a dead letter, with what is left of it. */
+const SET_ASIDE = /* sql */ `
+UPDATE events SET state = 2, error = :error, ended_at = :now WHERE seq = :seq
+`
+
+/** The greatest token of a lease under which an event of this message may still be settled. */
+const GREATEST_TOKEN = /* sql */ `
+SELECT coalesce(max(token), 0) AS token FROM events
+WHERE message = :message AND state = 0 AND token BETWEEN 0 AND 4503599627370496
+`
+
+/**
+ * The reports of a message whose latest state is damaged. No index has them once they are settled, so this walks through the
+ * table: rather seconds, once, than an index more to write for every event.
+ */
+const REPORTS = /* sql */ `
+SELECT ord, final, record FROM events WHERE message = :message AND ord <> '' AND record IS NOT NULL
+`
+
+/**
+ * Events that wait, the first of each message, and that no claim would find: their message is gone, is not due, or is due at
+ * another time than the event though nobody holds it; or the event's own time is absurd. A bounded step through what waits,
+ * from :after on.
+ */
+const FIND_ASTRAY = /* sql */ `
+SELECT first.seq, lower(hex(first.id)) AS id, m.rowid IS NULL AS orphaned
+FROM (
+  SELECT DISTINCT message FROM events WHERE state = 0 AND message > :after ORDER BY message LIMIT :limit
+) AS e
+JOIN events AS first ON first.seq = (
+  SELECT seq FROM events WHERE message = e.message AND state = 0 ORDER BY ord LIMIT 1
+)
+LEFT JOIN messages AS m ON m.rowid = e.message
+WHERE m.due IS NULL OR m.due > :latest OR (m.lease_token = 0 AND m.due <> first.due) OR first.due > :latest
+`
+
+/** How far a step of FIND_ASTRAY comes, as a text, and how many messages it looks at. */
+const LAST_WAITING = /* sql */ `
+SELECT '' || max(message) AS last, count(*) AS messages FROM (
+  SELECT DISTINCT message FROM events WHERE state = 0 AND message > :after ORDER BY message LIMIT :limit
+)
+`
+
+/** An event whose time was absurd is due now. */
+const BE_DUE = /* sql */ `
+UPDATE events SET due = :now WHERE seq = :seq AND due > :latest
+`
+
+/** A new message for an event whose own is gone. Nothing tells its key; the event's identity is nobody else's. */
+const RESTORE_MESSAGE = /* sql */ `
+INSERT INTO messages (key, steps, handed, handed_open, token, lease_token, due)
+SELECT id, 0, '', '', max(0, min(token, 4503599627370496)), 0, NULL FROM events WHERE seq = :seq
+ON CONFLICT (key) DO NOTHING
+`
+
+/** What waits with this event belongs to the message that has its identity for a key. */
+const JOIN_MESSAGE = /* sql */ `
+UPDATE events SET message = (SELECT m.rowid FROM messages AS m, events AS e WHERE e.seq = :seq AND m.key = e.id)
+WHERE state = 0 AND message = (SELECT message FROM events WHERE seq = :seq)
+`
+
+/** The message of a waiting event is due when its first waiting event is, and held by nobody. */
+const SCHEDULE_FIRST = /* sql */ `
+UPDATE messages SET lease_token = 0, due = (
+  SELECT due FROM events WHERE message = messages.rowid AND state = 0 ORDER BY ord LIMIT 1
+) WHERE rowid = (SELECT message FROM events WHERE seq = :seq)
+`
 
 export interface DamageControl {
   /** Makes a dead letter of an event that waits. `row` has its `seq` and `id`, `place` the column. */

@@ -1,18 +1,10 @@
-/** Opens a database file: settings, versions, and the refusal of what is not ours. */
+/** Opens a database file: its settings, its transactions, and what its failures mean. */
 import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { createLatestTime } from './latest-time.ts'
-import { INBOX } from './migrations/001-inbox.ts'
-import { HOLDERS } from './migrations/002-holders.ts'
-import { LATEST_TIME } from './migrations/003-latest-time.ts'
-
-/** Numbered from 1; a file's `user_version` says how many of them it has. */
-const MIGRATIONS: readonly string[] = [INBOX, HOLDERS, LATEST_TIME]
-
-/** Marks a file as ours: "mwhk" in ASCII. */
-const APPLICATION_ID = 0x6d77686b
+import { checkOurs, migrate } from './migrations.ts'
+import { integer, prepare } from './statements.ts'
 
 export interface DatabaseOptions {
   readonly path: string
@@ -141,39 +133,6 @@ export function canShare(version: string): boolean {
   return minor > 51 || (minor === 51 && patch >= 3)
 }
 
-function checkOurs(db: DatabaseSync): void {
-  const version = readPragma(db, 'user_version')
-  const applicationId = readPragma(db, 'application_id')
-  const tables = Number(db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'])
-  if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0))
-    throw new MessagingWebhooksError('store_foreign')
-  if (version > MIGRATIONS.length)
-    throw new MessagingWebhooksError(
-      'store_newer',
-      `The file has version ${version}; this package knows ${MIGRATIONS.length}.`,
-    )
-}
-
-function migrate(db: DatabaseSync): void {
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    // Read again: another process may have migrated while we waited for the lock.
-    for (let version = readPragma(db, 'user_version'); version < MIGRATIONS.length; version += 1) {
-      db.exec(MIGRATIONS[version] ?? '')
-      db.exec(`PRAGMA user_version = ${version + 1}`)
-    }
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
-    db.exec('COMMIT')
-  } catch (error) {
-    db.exec('ROLLBACK')
-    throw error
-  }
-}
-
-function readPragma(db: DatabaseSync, name: 'user_version' | 'application_id'): number {
-  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name])
-}
-
 function fileIdentity(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stats && `${stats.dev}:${stats.ino}`
@@ -198,4 +157,45 @@ function asOurs(error: unknown): unknown {
   return new MessagingWebhooksError('store_failed', error instanceof Error ? error.message : undefined, {
     cause: error,
   })
+}
+
+/** So that not every transaction writes a page more. */
+const TELL_EVERY_MS = 1_000
+
+/** The latest time that was told; 0 for none, or where it is damaged: a time beyond 2100 would let everything be forgotten. */
+const FIND_LATEST_TIME = /* sql */ `
+SELECT CASE WHEN told BETWEEN 0 AND 4102444800000 THEN told ELSE 0 END AS told FROM latest_time
+`
+
+/** It is so late; another process may have seen a later time. One that is damaged (see FIND_LATEST_TIME) counts for nothing. */
+const TELL_TIME = /* sql */ `
+UPDATE latest_time SET told = CASE WHEN told BETWEEN 0 AND 4102444800000 THEN max(told, :now) ELSE :now END
+`
+
+/** For a file whose only row was deleted. */
+const BEGIN_TIME = /* sql */ `
+INSERT INTO latest_time VALUES (0)
+`
+
+interface LatestTime {
+  /** What was told before this opening. */
+  readonly atOpening: number | undefined
+  /** Called in every transaction that writes. */
+  tell(nowMs: number): void
+}
+
+/** Remembers, for the next start, how late it was: the machine's clock may be set back before it. */
+export function createLatestTime(db: DatabaseSync): LatestTime {
+  const tellTime = prepare(db, TELL_TIME)
+  const row = prepare(db, FIND_LATEST_TIME).get()
+  if (row === undefined) prepare(db, BEGIN_TIME).run()
+  let told = row === undefined ? 0 : integer(row, 'told')
+  return {
+    atOpening: told === 0 ? undefined : told,
+    tell(nowMs) {
+      if (nowMs < told + TELL_EVERY_MS) return
+      tellTime.run({ now: nowMs })
+      told = nowMs
+    },
+  }
 }

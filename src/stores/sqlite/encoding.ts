@@ -1,10 +1,9 @@
-/** Records as bytes: JSON escapes lone surrogates and NUL, and a BLOB has no opinion on what is text. */
+/**
+ * Events as bytes: as they stand in the file, and on their way to the other thread. JSON escapes lone surrogates and NUL, and a
+ * BLOB has no opinion on what is text.
+ */
 import { isMessageLatest, type MessageLatest } from '../../inbox/latest.ts'
-import type { EventRecord } from '../../inbox/record.ts'
-
-export function encodeRecord(record: EventRecord): Buffer {
-  return Buffer.from(JSON.stringify(record))
-}
+import type { NewEvent } from '../../inbox/store.ts'
 
 export function encodeLatest(latest: MessageLatest | undefined): Buffer | null {
   return latest === undefined ? null : Buffer.from(JSON.stringify(latest))
@@ -34,4 +33,62 @@ export function decodeLatest(bytes: Buffer): MessageLatest | undefined {
 /** A digest of 32 hexadecimal digits as its 16 bytes. */
 export function digestBytes(digest: string): Buffer {
   return Buffer.from(digest, 'hex')
+}
+
+/** An event as it goes into the file: its record is bytes already. */
+export interface EncodedEvent extends Omit<NewEvent, 'record'> {
+  readonly record: Buffer
+}
+
+/**
+ * A batch of events on its way to the other thread: a list of plain values each, and all bytes in one buffer. Objects would
+ * be copied key by key, with their names; a small Buffer is a slice of a pool, which would be copied whole each time.
+ */
+export interface PackedEvents {
+  readonly events: readonly PackedEvent[]
+  /** The record and the body of each event, one after the other. */
+  readonly bytes: ArrayBuffer
+}
+
+type PackedEvent = readonly [
+  id: string,
+  messageKey: string,
+  order: string,
+  final: boolean,
+  step: number,
+  awaits: number,
+  gapUntilMs: number,
+  recordBytes: number,
+  rawBytes: number,
+]
+
+export function packEvents(events: readonly NewEvent[]): PackedEvents {
+  const encoded = events.map((event): EncodedEvent => ({ ...event, record: Buffer.from(JSON.stringify(event.record)) }))
+  const parts = encoded.flatMap(({ record, raw }) => [record, raw])
+  const bytes = new ArrayBuffer(parts.reduce((sum, part) => sum + part.length, 0))
+  const into = new Uint8Array(bytes)
+  let end = 0
+  for (const part of parts) {
+    into.set(part, end)
+    end += part.length
+  }
+  return { events: encoded.map(packEvent), bytes }
+}
+
+function packEvent(event: EncodedEvent): PackedEvent {
+  const { id, messageKey, order, final, step, awaits, gapUntilMs, record, raw } = event
+  return [id, messageKey, order, final, step, awaits, gapUntilMs, record.length, raw.length]
+}
+
+export function unpackEvents({ events, bytes }: PackedEvents): readonly EncodedEvent[] {
+  let end = 0
+  function next(length: number): Buffer {
+    const part = Buffer.from(bytes, end, length)
+    end += length
+    return part
+  }
+  return events.map(([id, messageKey, order, final, step, awaits, gapUntilMs, recordBytes, rawBytes]) => {
+    const record = next(recordBytes)
+    return { id, messageKey, order, final, step, awaits, gapUntilMs, record, raw: next(rawBytes) }
+  })
 }

@@ -10,15 +10,15 @@ import type {
   Settlement,
   StoredEvent,
 } from '../../inbox/store.ts'
+import type { AdmittedAndLeased } from '../leasable.ts'
 import { createAdmission } from './admission.ts'
 import { createClaiming } from './claiming.ts'
 import { createDamageControl } from './damage.ts'
 import type { Database } from './database.ts'
+import type { EncodedEvent } from './encoding.ts'
 import type { Holders } from './holders.ts'
-import type { EncodedEvent } from './packing.ts'
 import { createListing } from './listing.ts'
 import { createPruning, type Retention } from './pruning.ts'
-import type { AdmittedAndLeased } from './protocol.ts'
 import { createReading } from './reading.ts'
 import { createSettling } from './settling.ts'
 import { createTakingBack, type TakingBack } from './taking-back.ts'

@@ -1,13 +1,36 @@
 /** Under whose name leases are held, so that those of a dead process need not run out. */
 import { UNTIMED, type Database } from './database.ts'
-import { prepare } from './prepare.ts'
-import { integer, text } from './row.ts'
-import { DELETE_HOLDER } from './statements/delete-holder.ts'
-import { HELD_MESSAGES } from './statements/held-messages.ts'
-import { INSERT_HOLDER } from './statements/insert-holder.ts'
-import { OTHER_HOLDERS } from './statements/other-holders.ts'
-import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
-import { VOID_TOKEN } from './statements/void-token.ts'
+import { SCHEDULE_MESSAGE } from './known.ts'
+import { integer, prepare, text } from './statements.ts'
+
+/** Enters a store that is open under the name of its folder. */
+const INSERT_HOLDER = /* sql */ `
+INSERT INTO holders (name) VALUES (:name)
+`
+
+/** Nothing is looked for under this name any more. */
+const DELETE_HOLDER = /* sql */ `
+DELETE FROM holders WHERE holder = :holder
+`
+
+/** Stores that are open, or were when their process ended; all where :own is null. */
+const OTHER_HOLDERS = /* sql */ `
+SELECT holder, name FROM holders WHERE holder IS NOT :own
+`
+
+/**
+ * Messages under a lease of this holder. It walks through what is unsettled, once for each death, so that no claim has an
+ * index more to write (35 ms where 200,000 messages wait, measured).
+ */
+export const HELD_MESSAGES = /* sql */ `
+SELECT rowid, lower(hex(key)) AS key FROM messages INDEXED BY messages_due WHERE due IS NOT NULL AND lease_token <> 0 AND holder = :holder
+`
+
+/** Whoever still has the token of this message's lease cannot settle with it. */
+const VOID_TOKEN = /* sql */ `
+UPDATE events SET token = 0
+WHERE message = :message AND state = 0 AND token = (SELECT lease_token FROM messages WHERE rowid = :message)
+`
 
 interface Holder {
   readonly holder: number

@@ -3,12 +3,30 @@ import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
 import type { EventsPage, EventState, Page, StoredEvent } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
-import { prepare } from './prepare.ts'
-import { blob, text, type Row } from './row.ts'
-import { EVENT, EVENTS, EVENTS_OF_MESSAGE } from './statements/events.ts'
+import { DEAD, SETTLED } from './known.ts'
+import { blob, cut, prepare, text, type Row } from './statements.ts'
 
 /** Greater than any number of an event. */
 const BEFORE_NONE = 2n ** 63n - 1n
+
+/**
+ * A page of events, newest first; for one message it walks through the table, as REPORTS of damage.ts does. `held`: its message is under
+ * a lease, and that is this event's.
+ */
+function eventsWhere(condition: string): string {
+  return /* sql */ `
+SELECT CAST(events.seq AS TEXT) AS place, lower(hex(events.id)) AS id, ord, state, late, ${cut('attempts')} AS attempts,
+  ${cut('admitted_at')} AS admitted_at, ${cut('ended_at')} AS ended_at, error, record, raw,
+  messages.lease_token <> 0 AND messages.lease_token = events.token AS held,
+  ${cut('CASE WHEN messages.lease_token <> 0 AND messages.lease_token = events.token THEN messages.due ELSE events.due END')} AS due
+FROM events LEFT JOIN messages ON messages.rowid = events.message
+WHERE ${condition} AND events.seq < :before ORDER BY events.seq DESC LIMIT :limit
+`
+}
+
+const EVENTS = eventsWhere('true')
+const EVENTS_OF_MESSAGE = eventsWhere('events.message = (SELECT rowid FROM messages WHERE key = :key)')
+const EVENT = eventsWhere('events.id = :id')
 
 interface Listing {
   events(page: EventsPage): Page<StoredEvent>
@@ -55,8 +73,8 @@ function readEvent(row: Row): StoredEvent {
 }
 
 function stateOf({ state, held }: Row): EventState {
-  if (state === 1) return 'settled'
-  if (state === 2) return 'dead'
+  if (state === SETTLED) return 'settled'
+  if (state === DEAD) return 'dead'
   return held === 1 ? 'leased' : 'due'
 }
 

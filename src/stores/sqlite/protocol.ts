@@ -1,6 +1,5 @@
 /** What the two threads say to each other. */
 import type { ErrorCode } from '../../error-table.ts'
-import type { Admission } from '../../inbox/store.ts'
 import type { DatabaseOptions } from './database.ts'
 import type { Retention } from './pruning.ts'
 
@@ -52,10 +51,4 @@ export type Reply =
 export interface OurError {
   readonly code: ErrorCode
   readonly detail: string | undefined
-}
-
-/** What became of each event of a batch, and the token of its lease; 0 for none. */
-export interface AdmittedAndLeased {
-  readonly admissions: readonly Admission[]
-  readonly tokens: readonly number[]
 }

@@ -1,11 +1,7 @@
 /** Forgetting what is older than its retention, in steps so small that admission does not feel them. */
 import type { DamageControl } from './damage.ts'
 import type { Database } from './database.ts'
-import { prepare } from './prepare.ts'
-import { FORGET_DEAD } from './statements/forget-dead.ts'
-import { FORGET_EVENTS } from './statements/forget-events.ts'
-import { FORGET_MESSAGES } from './statements/forget-messages.ts'
-import { FORGET_PAYLOADS } from './statements/forget-payloads.ts'
+import { prepare } from './statements.ts'
 
 export interface Retention {
   /** Payloads of settled events. */
@@ -17,6 +13,31 @@ export interface Retention {
 
 const DAY_MS = 86_400_000
 const ROWS_A_STEP = 500
+
+/** Dead letters whose retention is over become settled ones; a bounded step. */
+const FORGET_DEAD = /* sql */ `
+UPDATE events SET state = 1
+WHERE seq IN (SELECT seq FROM events WHERE state = 2 AND ended_at < :before LIMIT :limit)
+`
+
+/** Payloads of settled events whose retention is over; a bounded step. */
+const FORGET_PAYLOADS = /* sql */ `
+UPDATE events SET record = NULL, raw = NULL
+WHERE seq IN (SELECT seq FROM events WHERE state = 1 AND raw IS NOT NULL AND ended_at < :before LIMIT :limit)
+`
+
+/** Identities that need not be recognised any more; a bounded step. */
+const FORGET_EVENTS = /* sql */ `
+DELETE FROM events
+WHERE seq IN (SELECT seq FROM events WHERE state = 1 AND raw IS NULL AND ended_at < :before LIMIT :limit)
+`
+
+/** Messages of which no event is left; a bounded step through the table, from :after on. */
+const FORGET_MESSAGES = /* sql */ `
+DELETE FROM messages
+WHERE rowid IN (SELECT rowid FROM messages WHERE rowid > :after ORDER BY rowid LIMIT :limit)
+  AND due IS NULL AND NOT EXISTS (SELECT 1 FROM events WHERE events.message = messages.rowid)
+`
 
 /** One call is one step: at most so many rows of each kind. Returns how many were forgotten. */
 export function createPruning(

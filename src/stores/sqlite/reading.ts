@@ -4,12 +4,24 @@ import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../in
 import type { DamageControl } from './damage.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
-import { readMessage } from './message-row.ts'
-import { prepare } from './prepare.ts'
-import { blob, integer, text, type Row } from './row.ts'
-import { COUNTS } from './statements/counts.ts'
-import { DEAD_LETTERS } from './statements/dead-letters.ts'
-import { FIND_MESSAGE } from './statements/find-message.ts'
+import { FIND_MESSAGE, readMessage } from './known.ts'
+import { blob, cut, integer, prepare, text, type Row } from './statements.ts'
+
+/**
+ * A page of dead letters, oldest first. The cursor is the last one's time and number, as a text, so that it names its place
+ * whatever stands there.
+ */
+const DEAD_LETTERS = /* sql */ `
+SELECT ended_at || '.' || seq AS place, lower(hex(id)) AS id, ${cut('attempts')} AS attempts, error,
+  ${cut('ended_at')} AS ended_at, ${cut('admitted_at')} AS admitted_at, record, raw
+FROM events WHERE state = 2 AND (events.ended_at, seq) > (:endedAt, :seq) ORDER BY events.ended_at, seq LIMIT :limit
+`
+
+/** How much is unsettled and dead; both are counted in narrow partial indexes. */
+const COUNTS = /* sql */ `
+SELECT (SELECT count(*) FROM events WHERE state = 0) AS unsettled,
+  (SELECT count(*) FROM events WHERE state = 2) AS deadLetters
+`
 
 interface Reading {
   latest(messageKey: string): StoredLatest | undefined

@@ -3,20 +3,48 @@ import { isLate } from '../../inbox/order.ts'
 import type { Resolution, Settlement } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
-import { DEAD, SETTLED } from './event-state.ts'
-import { prepare } from './prepare.ts'
-import { integer, text, type Row } from './row.ts'
-import { DISCARD_EVENT } from './statements/discard-event.ts'
-import { END_LEASE } from './statements/end-lease.ts'
-import { FIND_EVENT } from './statements/find-event.ts'
-import { MESSAGE_OF_EVENT } from './statements/message-of-event.ts'
-import { REPLAY_EVENT } from './statements/replay-event.ts'
-import { RETRY_EVENT } from './statements/retry-event.ts'
-import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
-import { SETTLE_EVENT } from './statements/settle-event.ts'
-import { GIVE_BACK } from './statements/take-back.ts'
+import { DEAD, FIND_EVENT, SCHEDULE_MESSAGE, SETTLED } from './known.ts'
+import { cutRowid, integer, prepare, text, type Row } from './statements.ts'
+import { GIVE_BACK } from './taking-back.ts'
 
 const NO_MESSAGE: Row = { handed: '', handed_open: '', held: 0 }
+
+/** Ends an event whose lease still holds; says of which message it is. */
+const SETTLE_EVENT = /* sql */ `
+UPDATE events SET state = :state, error = :error, ended_at = :now
+WHERE id = :id AND state = 0 AND token = :token
+RETURNING ${cutRowid('message')} AS message
+`
+
+/** Puts an event off whose lease still holds; says of which message it is. */
+const RETRY_EVENT = /* sql */ `
+UPDATE events SET due = :due, error = :error
+WHERE id = :id AND state = 0 AND token = :token
+RETURNING ${cutRowid('message')} AS message
+`
+
+/** A lease of this token is over. Another event of the message may be in somebody's hands by now, under a lease of its own. */
+const END_LEASE = /* sql */ `
+UPDATE messages
+SET due = (SELECT due FROM events WHERE message = :message AND state = 0 ORDER BY ord LIMIT 1), lease_token = 0
+WHERE rowid = :message AND lease_token IN (0, :token)
+`
+
+/** What decides whether an event of a message is late, and whether somebody holds the message. */
+const MESSAGE_OF_EVENT = /* sql */ `
+SELECT handed, handed_open, lease_token <> 0 AS held FROM messages WHERE rowid = :message
+`
+
+/** A dead letter waits again, its attempts counted anew. */
+const REPLAY_EVENT = /* sql */ `
+UPDATE events SET state = 0, due = :now, attempts = 0, token = 0, replay = 1, late = :late, error = NULL, ended_at = NULL
+WHERE seq = :seq
+`
+
+/** A dead letter is settled: only its identity is kept. */
+const DISCARD_EVENT = /* sql */ `
+UPDATE events SET state = 1, error = NULL, ended_at = :now WHERE seq = :seq
+`
 
 interface Settling {
   settle(settlements: readonly Settlement[], nowMs: number): readonly boolean[]

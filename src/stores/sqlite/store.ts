@@ -5,7 +5,7 @@ import { OptionsError } from '../../errors.ts'
 import type { Store } from '../../inbox/store.ts'
 import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
 import { canShare } from './database.ts'
-import { openInThread } from './thread.ts'
+import { openSqlite } from './open.ts'
 
 /** The settings of an SQLite store. */
 export interface SqliteStoreOptions {
@@ -57,7 +57,7 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
       spoolFolder: `${path}-spool`,
     },
     open: ({ onWork, report = () => {} }) =>
-      openInThread(
+      openSqlite(
         {
           database: { path, synchronous, busyTimeoutMs },
           retention: { retentionDays, deadLetterDays, dedupeDays },

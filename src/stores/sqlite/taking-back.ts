@@ -1,12 +1,33 @@
 /** Leases of which the answer was lost with the thread: nobody runs their events, and they need not wait for the end of the lease. */
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
-import type { Holders } from './holders.ts'
-import { prepare } from './prepare.ts'
-import { integer, text } from './row.ts'
-import { HELD_MESSAGES } from './statements/held-messages.ts'
-import { SCHEDULE_MESSAGE } from './statements/schedule-message.ts'
-import { TAKE_BACK, TAKE_BACK_OF_MESSAGE } from './statements/take-back.ts'
+import { HELD_MESSAGES, type Holders } from './holders.ts'
+import { SCHEDULE_MESSAGE } from './known.ts'
+import { cut, cutRowid, integer, prepare, text } from './statements.ts'
+
+/** The lease of an event that nobody has seen: its attempt did not happen. */
+const TAKEN_BACK = `UPDATE events SET token = 0, attempts = ${cut('attempts')} - 1`
+
+/** By the one who held it; says of which message it is. */
+export const GIVE_BACK = /* sql */ `
+${TAKEN_BACK}, due = :due
+WHERE id = :id AND state = 0 AND token = :token
+RETURNING ${cutRowid('message')} AS message
+`
+
+/** Says of which message it is. */
+const TAKE_BACK = /* sql */ `
+${TAKEN_BACK}
+WHERE id = :id AND state = 0 AND token <> 0
+  AND token = (SELECT lease_token FROM messages WHERE rowid = events.message)
+RETURNING ${cutRowid('message')} AS message
+`
+
+const TAKE_BACK_OF_MESSAGE = /* sql */ `
+${TAKEN_BACK}
+WHERE message = :message AND state = 0 AND token <> 0
+  AND token = (SELECT lease_token FROM messages WHERE rowid = :message)
+`
 
 export interface TakingBack {
   /** Of these events, where they were admitted at all. */

@@ -1,12 +1,23 @@
 /** The thread that owns the connection: it may wait for the disk and for locks, and nobody's request waits with it. */
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../clock.ts'
-import { createAnswering, failure } from './answering.ts'
-import { openDatabase } from './database.ts'
-import { createEngine } from './engine.ts'
+import { MessagingWebhooksError } from '../../errors.ts'
+import type { ClaimRequest } from '../../inbox/store.ts'
+import { openDatabase, UNTIMED, type Database } from './database.ts'
+import { unpackEvents, type PackedEvents } from './encoding.ts'
+import { createEngine, type SyncStore } from './engine.ts'
 import { createHolders } from './holders.ts'
-import { OPENED, REPORT, type OurError, type Reply, type Request, WORK_CAME, type WorkerSettings } from './protocol.ts'
-import { watchDeaths, watchWrites } from './watch.ts'
+import {
+  OPENED,
+  REPORT,
+  TOGETHER,
+  WORK_CAME,
+  type OurError,
+  type Reply,
+  type Request,
+  type WorkerSettings,
+} from './protocol.ts'
+import { watchDeaths, watchWrites } from './sharing.ts'
 
 const port = parentPort
 if (port === null) throw new Error('This file runs in a worker thread.')
@@ -53,4 +64,72 @@ function waitingIn(from: MessagePort): readonly Request[] {
   for (let next = receiveMessageOnPort(from); next !== undefined; next = receiveMessageOnPort(from))
     waiting.push(...(next.message as readonly Request[]))
   return waiting
+}
+
+/** Answers in the order of the requests: what was asked at once, in one transaction where that can be. */
+function createAnswering(
+  { transaction }: Database,
+  store: SyncStore,
+): (requests: readonly Request[]) => readonly Reply[] {
+  function answer(request: Request): Reply {
+    try {
+      return { number: request.number, ok: true, value: perform(store, request) }
+    } catch (error) {
+      return failure(request.number, error)
+    }
+  }
+
+  /** One commit for all, durable where one of them must be. */
+  function answerTogether(requests: readonly Request[]): readonly Reply[] {
+    const durable = requests.some(({ verb }) => verb === 'admit' || verb === 'admitAndClaim')
+    try {
+      return transaction(durable, UNTIMED, () =>
+        requests.map((request): Reply => ({ number: request.number, ok: true, value: perform(store, request) })),
+      )
+    } catch (error) {
+      // Of the file or its disk: another try would fail as this one, perhaps after as long a wait for a lock.
+      if (error instanceof MessagingWebhooksError) return requests.map(({ number }) => failure(number, error))
+      // Of the data: nobody suffers for what another one asked.
+      return requests.map(answer)
+    }
+  }
+
+  return (requests) => {
+    const replies: Reply[] = []
+    let together: Request[] = []
+    function answerGathered(): void {
+      const [first, second] = together
+      if (first !== undefined) replies.push(...(second === undefined ? [answer(first)] : answerTogether(together)))
+      together = []
+    }
+    for (const request of requests) {
+      if (TOGETHER.has(request.verb)) {
+        together.push(request)
+      } else {
+        answerGathered()
+        replies.push(answer(request))
+      }
+    }
+    answerGathered()
+    return replies
+  }
+}
+
+function perform(store: SyncStore, { verb, args }: Request): unknown {
+  if (verb === 'admit') {
+    const [packed, nowMs] = args as [PackedEvents, number]
+    return store.admit(unpackEvents(packed), nowMs)
+  }
+  if (verb === 'admitAndClaim') {
+    const [packed, claim] = args as [PackedEvents, ClaimRequest]
+    return store.admitAndClaim(unpackEvents(packed), claim)
+  }
+  const call = store[verb] as (...args: readonly unknown[]) => unknown
+  return call(...args)
+}
+
+/** An error of ours loses its class on its way to the other thread. */
+function failure(number: number, error: unknown): Reply {
+  const ours = error instanceof MessagingWebhooksError ? { code: error.code, detail: error.detail } : undefined
+  return { number, ok: false, error: error instanceof Error ? error : String(error), ours }
 }

@@ -23,3 +23,12 @@ test.each([
   expect(() => readFaultRates(value)).toThrow(message)
   expect(() => readFaultRates(value)).toThrow(expect.objectContaining({ code: 'options_invalid' }))
 })
+
+test.each([
+  ['a text, which may be a key that slipped', { drop: 'hidden-key' }, '`faults.drop` is a text; expected a rate'],
+  ['what cannot be written as text', { drop: { toString: null } }, '`faults.drop` is an object; expected a rate'],
+])('of %s only the type is told', (_what, value, message) => {
+  expect(() => readFaultRates(value)).toThrow(expect.objectContaining({ code: 'options_invalid' }))
+  expect(() => readFaultRates(value)).toThrow(message)
+  expect(() => readFaultRates(value)).not.toThrow('hidden-key')
+})

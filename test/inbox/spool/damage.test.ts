@@ -1,8 +1,8 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { encodeFrame, MAGIC } from '../../../src/inbox/spool/frame.ts'
-import { HEADER_BYTES } from '../../../src/process-folder/frame.ts'
+import { EVENT_LOG } from '../../../src/inbox/spool/segment.ts'
+import { encodeRecord, HEADER_BYTES } from '../../../src/disk-log/record.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import {
   crashed,
@@ -26,7 +26,7 @@ async function tenRecords(sent: readonly NewEvent[] = events('e', 10)) {
   const copy = await crashed(folder)
   const [path = ''] = segmentFiles(copy)
   const starts = [0]
-  for (const one of sent) starts.push((starts.at(-1) ?? 0) + encodeFrame(one, 0).length)
+  for (const one of sent) starts.push((starts.at(-1) ?? 0) + encodeRecord(EVENT_LOG, one, 0).length)
   expect(starts.at(-1)).toBe(readFileSync(path).length)
   return { folder: copy, path, starts }
 }
@@ -116,7 +116,11 @@ test('the way back to the records is found across the borders of what is read at
 })
 
 test('a body with a record in it is not read as one, even where its own record is damaged', async () => {
-  const forged = Buffer.concat([encodeFrame(event('forged'), 0), MAGIC, encodeFrame(event('forged'), 0x1234)])
+  const forged = Buffer.concat([
+    encodeRecord(EVENT_LOG, event('forged'), 0),
+    EVENT_LOG.magic,
+    encodeRecord(EVENT_LOG, event('forged'), 0x1234),
+  ])
   const { folder, path } = await tenRecords([event('a', forged), event('b', forged), event('c')])
   flip(path, 2)
   const { spool } = await spooling({ folder })

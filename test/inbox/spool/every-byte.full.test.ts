@@ -6,35 +6,25 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
-import { encodeFrame, MAGIC } from '../../../src/inbox/spool/frame.ts'
+import { EVENT_LOG } from '../../../src/inbox/spool/segment.ts'
 import { openSpool } from '../../../src/inbox/spool/spool.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
-import { HEADER_BYTES } from '../../../src/process-folder/frame.ts'
+import { encodeRecord } from '../../../src/disk-log/record.ts'
+import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, type Files } from '../../support/spoilt-file.ts'
 import { emptyAll, event, filesIn, nameOf, segmentFiles, temporaryFolder } from './spooling.ts'
 
-const WHOLE = process.env['EVERY_BYTE'] !== undefined
-const PATIENT = { timeout: WHOLE ? 900_000 : 120_000 }
-/** A prime, so that a run meets fields of every alignment. */
-const STRIDE = 97
-const SALT = 0x5a17_0001
 const OTHER_SALT = 0x5a17_0002
-const MARKER = 'SECRET-OF-A-BODY'
-const HOME = 'v1-aaaaaaaaaaaa'
 
 const SENT: readonly NewEvent[] = [
   event('a', Buffer.from(MARKER)),
   event('b', Buffer.alloc(0)),
-  event('c', Buffer.concat([MAGIC, encodeFrame(event('forged'), 0), MAGIC])),
+  event('c', Buffer.concat([EVENT_LOG.magic, encodeRecord(EVENT_LOG, event('forged'), 0), EVENT_LOG.magic])),
   event('d', Buffer.alloc(700)),
   event('e', Buffer.alloc(41, MARKER)),
 ]
 const NAMES = SENT.map(nameOf)
-const FRAMES = SENT.map((one) => encodeFrame(one, SALT))
-const FILE = Buffer.concat(FRAMES)
-/** Where each record begins, and where the last one ends. */
-const STARTS = FRAMES.reduce<number[]>((starts, frame) => [...starts, (starts.at(-1) ?? 0) + frame.length], [0])
-
-type Files = Readonly<Record<string, Buffer>>
+const FRAMES = SENT.map((one) => encodeRecord(EVENT_LOG, one, SALT))
+const { file: FILE, starts: STARTS, places, recordAt, changed } = fileOf(FRAMES)
 
 interface Outcome {
   readonly names: readonly string[]
@@ -48,8 +38,8 @@ function fileName(number: number, salt = SALT): string {
 /** What a process finds that opens a folder where a dead one left these; the one after it must find nothing any more. */
 async function outcomeOf(files: Files): Promise<Outcome> {
   const folder = temporaryFolder()
-  mkdirSync(join(folder, HOME))
-  for (const [name, bytes] of Object.entries(files)) writeFileSync(join(folder, HOME, name), bytes)
+  mkdirSync(join(folder, PROCESS_FOLDER))
+  for (const [name, bytes] of Object.entries(files)) writeFileSync(join(folder, PROCESS_FOLDER, name), bytes)
   const errors: MessagingWebhooksError[] = []
   const open = () => openSpool({ folder, reserveBytes: 0, report: (error) => void errors.push(error) })
   const spool = await open()
@@ -69,25 +59,8 @@ async function outcomeOf(files: Files): Promise<Outcome> {
   return { names: taken.map(nameOf), codes }
 }
 
-/** Every place, or the first bytes and the last of each record and some between. */
-function places(): readonly number[] {
-  const isChosen = (at: number): boolean =>
-    STARTS.some((start) => Math.abs(at - start) <= 2 || at - start === HEADER_BYTES) || at % STRIDE === 0
-  return Array.from({ length: FILE.length }, (_, at) => at).filter((at) => WHOLE || isChosen(at))
-}
-
-function recordAt(at: number): number {
-  return STARTS.findLastIndex((start) => start <= at)
-}
-
 function without(...records: readonly number[]): readonly string[] {
   return NAMES.filter((_, index) => !records.includes(index))
-}
-
-function changed(at: number, to: (byte: number) => number): Buffer {
-  const bytes = Buffer.from(FILE)
-  bytes.writeUInt8(to(FILE[at] ?? 0), at)
-  return bytes
 }
 
 test(
@@ -153,7 +126,7 @@ test('bytes that are missing or too many cost the record where they were, and no
 })
 
 test('what was appended by somebody else costs nothing: zeros, a part of another file, the file once more', async () => {
-  const other = encodeFrame(event('other'), OTHER_SALT)
+  const other = encodeRecord(EVENT_LOG, event('other'), OTHER_SALT)
   const cases: readonly (readonly [string, Files, Outcome])[] = [
     ['zeros', { [fileName(1)]: Buffer.concat([FILE, Buffer.alloc(3_000_000)]) }, { names: NAMES, codes: [] }],
     [
@@ -182,7 +155,7 @@ test('files come in the order of their numbers, whatever lies between', async ()
 
 test('what is only nearly named like ours is left alone, and keeps nobody from what is ours', async () => {
   const folder = temporaryFolder()
-  const home = join(folder, HOME)
+  const home = join(folder, PROCESS_FOLDER)
   mkdirSync(home)
   const strange = [
     fileName(3).replace('00000003', '000000003'),

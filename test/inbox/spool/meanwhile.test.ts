@@ -2,7 +2,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openSpools } from '../../../src/inbox/spool/spools.ts'
+import { openSpools } from '../../../src/inbox/spool/spool.ts'
 import { emptiedNames, event, events, faultyFs, nameOf, spooling, temporaryFolder } from './spooling.ts'
 
 test('a drain waits for the append that is under way, and hands it over', async () => {

@@ -212,5 +212,11 @@ describe('bounds', () => {
 })
 
 test('what it says of itself is true', () => {
-  expect(memoryStore().capabilities).toEqual({ name: 'memory', durable: false, shared: false, listsEvents: true })
+  expect(memoryStore().capabilities).toEqual({
+    name: 'memory',
+    admitsAndClaims: true,
+    durable: false,
+    shared: false,
+    listsEvents: true,
+  })
 })

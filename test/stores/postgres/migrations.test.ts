@@ -1,10 +1,15 @@
 /** The tables: made once, by whoever comes first; not touched where they are not ours. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { migratePostgres, postgresMigrations, postgresStore } from 'messaging-webhooks/postgres'
+import {
+  migratePostgres,
+  pendingPostgresMigrations,
+  postgresMigrations,
+  postgresStore,
+} from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, done, eventOf } from './events.ts'
-import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
+import { describePostgres, freshSchema, functionsOf, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const PATIENT = { timeout: 60_000 }
 const HOST = { onWork() {}, claims: false }
@@ -94,6 +99,26 @@ describePostgres('migrations', () => {
     expect(await migratePostgres({ connectionString: POSTGRES_URL, schema: printed })).toEqual({ from: 1, to: 1 })
     expect(postgresMigrations({ schema: 'odd "name"' })).toContain('"odd ""name""".messages')
     expect(postgresMigrations()).toContain('CREATE SCHEMA IF NOT EXISTS "messaging_webhooks";')
+  })
+
+  test('functions that are missing are made, or printed, without the tables', PATIENT, async () => {
+    const [printed, applied] = [freshSchema(), freshSchema()]
+    const place = (schema: string) => ({ connectionString: POSTGRES_URL, schema })
+    for (const schema of [printed, applied]) {
+      await migratePostgres(place(schema))
+      const all = await functionsOf(schema)
+      expect(all.length).toBeGreaterThan(0)
+      // One is as good as all.
+      await rowsOf(`DROP FUNCTION "${schema}"."${String(all[0])}"`)
+      const missing = { from: 1, to: 1, functionsOnly: true }
+      expect(await pendingPostgresMigrations(place(schema))).toEqual(missing)
+      if (schema === applied) expect(await migratePostgres(place(schema))).toEqual(missing)
+      else await onServer((client) => client.query(postgresMigrations({ schema, from: 1 })))
+      expect(await functionsOf(schema)).toEqual(all)
+      expect(await pendingPostgresMigrations(place(schema))).toEqual({ from: 1, to: 1 })
+    }
+    expect(await tablesOf(printed)).toEqual(await tablesOf(applied))
+    expect(postgresMigrations({ from: 1 })).not.toContain('CREATE TABLE')
   })
 
   test(

@@ -87,3 +87,27 @@ export async function onServer<T>(work: (client: pg.Client) => Promise<T>, url =
 export async function rowsOf(sql: string): Promise<readonly Record<string, unknown>[]> {
   return onServer(async (client) => (await client.query<Record<string, unknown>>(sql)).rows)
 }
+
+/** The names of its functions. */
+export async function functionsOf(schema: string): Promise<readonly unknown[]> {
+  const rows = await rowsOf(
+    `SELECT proname::text AS name FROM pg_proc WHERE pronamespace = '"${schema}"'::regnamespace ORDER BY 1`,
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** The address of a role that may read and write what is in the schema, and create nothing; it goes with the test. */
+export async function freshRole(schema: string): Promise<string> {
+  const role = `${schema}_role`
+  await rowsOf(`
+    CREATE ROLE "${role}" LOGIN PASSWORD 'of-the-role';
+    GRANT USAGE ON SCHEMA "${schema}" TO "${role}";
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO "${role}"`)
+  onTestFinished(async () => {
+    await rowsOf(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`)
+  })
+  const address = new URL(POSTGRES_URL)
+  address.username = role
+  address.password = 'of-the-role'
+  return address.href
+}

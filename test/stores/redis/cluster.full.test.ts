@@ -1,10 +1,17 @@
 /** The contract on a real cluster of three masters, with either client. */
 import { Redis } from 'ioredis'
-import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { describe, expect, test } from 'vitest'
 import { handOverAll, sample } from '../../../src/store-conformance/samples.ts'
 import { useCluster } from './own-cluster.ts'
-import { CLIENTS, clusterClientFor, freshPrefix, opened, describeRedis, toldStore } from './own-redis.ts'
+import {
+  CLIENTS,
+  clusterClientFor,
+  freshPrefix,
+  opened,
+  describeRedis,
+  redisConformance,
+  toldStore,
+} from './own-redis.ts'
 
 const MANY = 300
 
@@ -12,26 +19,12 @@ describeRedis('on a cluster', () => {
   const nodes = useCluster()
 
   describe.each(CLIENTS)('with the client %s', (name) => {
-    storeConformance({
-      test(title, run) {
-        test(title, { timeout: 120_000 }, run)
-      },
-      skip(title, reason) {
-        test.skip(`${title} (${reason})`)
-      },
+    redisConformance({
       makeStore() {
         const { client, end } = clusterClientFor(name, nodes())
         return { store: toldStore(client), dispose: end }
       },
       interleavings: 5,
-      capabilities: {
-        name: 'redis',
-        durable: true,
-        shared: true,
-        ownClock: true,
-        admitsAndClaims: true,
-        listsEvents: true,
-      },
     })
 
     test('spreads messages over all masters, and hands all of them over', { timeout: 120_000 }, async () => {

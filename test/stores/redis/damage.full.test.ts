@@ -4,7 +4,7 @@ import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { afterAll, test } from 'vitest'
 import { START_MS } from '../../../src/store-conformance/samples.ts'
 import { damageRedis, REDIS_DAMAGES } from './damages.ts'
-import { CLIENTS, clientFor, freshPrefix, describeRedis, toldStore, useRedis } from './own-redis.ts'
+import { CLIENTS, clientFor, freshPrefix, describeRedis, REDIS_CAPABILITIES, toldStore, useRedis } from './own-redis.ts'
 
 /** Each damage at one of the five moments in turn, so that each moment has its share; at every moment with DAMAGES=all. */
 const AT_ALL = process.env['DAMAGES'] === 'all'
@@ -42,13 +42,6 @@ describeRedis('spoilt behind its back', () => {
     },
     damages: REDIS_DAMAGES,
     interleavings: 1,
-    capabilities: {
-      name: 'redis',
-      durable: true,
-      shared: true,
-      ownClock: true,
-      admitsAndClaims: true,
-      listsEvents: true,
-    },
+    capabilities: REDIS_CAPABILITIES,
   })
 })

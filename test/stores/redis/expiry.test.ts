@@ -1,7 +1,7 @@
 /** Nothing grows for ever: what is settled runs out by itself, and dead letters are pruned. */
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, handOverAll, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { allOf, claim, handOverAll, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import { clientFor, freshPrefix, opened, describeRedis, useRedis } from './own-redis.ts'
 
 const DAY_MS = 86_400_000
@@ -114,15 +114,9 @@ describeRedis('what is kept, and for how long', () => {
       claims.map((claimed) => settlementOf(claimed, { outcome: 'dead', error: 'no' })),
       START_MS,
     )
-    const seen: string[] = []
-    let after: string | undefined
-    do {
-      const page = await open.deadLetters({ after, limit: 10 })
-      seen.push(...page.items.map(({ id }) => id))
-      after = page.next
-    } while (after !== undefined)
+    const seen = await allOf((after) => open.deadLetters({ after, limit: 10 }))
     expect(seen).toHaveLength(95)
-    expect(new Set(seen)).toEqual(new Set(events.map(({ id }) => id)))
+    expect(new Set(seen.map(({ id }) => id))).toEqual(new Set(events.map(({ id }) => id)))
   })
 
   test('a message that is never at rest does not remember for ever', PATIENT, async () => {

@@ -1,9 +1,10 @@
 /** A Redis of a test file's own, clients for it, and stores whose time the test tells. */
 import { randomBytes } from 'node:crypto'
 import { Cluster, Redis } from 'ioredis'
+import { storeConformance, type ConformanceOptions } from 'messaging-webhooks/store-conformance'
 import { createClient, createCluster } from 'redis'
-import { afterAll, beforeAll, describe, onTestFinished } from 'vitest'
-import type { OpenStore, Store, StoreHost } from '../../../src/inbox/store.ts'
+import { afterAll, beforeAll, describe, onTestFinished, test } from 'vitest'
+import type { OpenStore, Store, StoreCapabilities, StoreHost } from '../../../src/inbox/store.ts'
 import { adapterOf, type RedisClient } from '../../../src/stores/redis/clients/adapter-of.ts'
 import { openRedis, type RedisSettings } from '../../../src/stores/redis/open.ts'
 import { redisStore } from '../../../src/stores/redis/store.ts'
@@ -113,6 +114,30 @@ export function toldStore(client: RedisClient, settings: TestSettings = {}): Sto
     ...settings,
   }
   return { capabilities: redisStore({ client }).capabilities, open: (host) => openRedis(all, host) }
+}
+
+/** What a Redis store says of itself, by hand. */
+export const REDIS_CAPABILITIES: StoreCapabilities = {
+  name: 'redis',
+  durable: true,
+  shared: true,
+  ownClock: true,
+  admitsAndClaims: true,
+  listsEvents: true,
+}
+
+/** The tests of the contract, for a Redis store. */
+export function redisConformance(options: Pick<ConformanceOptions, 'makeStore' | 'interleavings'>): void {
+  storeConformance({
+    ...options,
+    test(title, run) {
+      test(title, { timeout: 120_000 }, run)
+    },
+    skip(title, reason) {
+      test.skip(`${title} (${reason})`)
+    },
+    capabilities: REDIS_CAPABILITIES,
+  })
 }
 
 /** Opened for this test alone, and closed after it. */

@@ -1,9 +1,7 @@
 /** The contract, with a client that sends every command twice and passes on the second answer, as after a cut connection. */
-import { storeConformance } from 'messaging-webhooks/store-conformance'
-import { test } from 'vitest'
 import type { Adapter } from '../../../src/stores/redis/clients/connection.ts'
 import { adapterOf } from '../../../src/stores/redis/clients/adapter-of.ts'
-import { clientFor, describeRedis, toldStore, useRedis } from './own-redis.ts'
+import { clientFor, describeRedis, redisConformance, toldStore, useRedis } from './own-redis.ts'
 
 function sendingTwice(adapter: Adapter): Adapter {
   return {
@@ -17,25 +15,11 @@ function sendingTwice(adapter: Adapter): Adapter {
 
 describeRedis('every script may run twice', () => {
   const server = useRedis({ appendfsync: 'no' })
-  storeConformance({
-    test(title, run) {
-      test(title, { timeout: 120_000 }, run)
-    },
-    skip(title, reason) {
-      test.skip(`${title} (${reason})`)
-    },
+  redisConformance({
     makeStore() {
       const { client, end } = clientFor('ioredis', server().url())
       return { store: toldStore(client, { client: sendingTwice(adapterOf(client, 'client')) }), dispose: end }
     },
     interleavings: 30,
-    capabilities: {
-      name: 'redis',
-      durable: true,
-      shared: true,
-      ownClock: true,
-      admitsAndClaims: true,
-      listsEvents: true,
-    },
   })
 })

@@ -9,7 +9,7 @@ import type { OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, namesOf, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
-import { INBOX } from '../../../src/stores/sqlite/migrations/001-inbox.ts'
+import { INBOX } from '../../../src/stores/sqlite/migrations.ts'
 import { holderNames, LONG_LEASE_MS, startHolder, type HolderProcess } from './holder-processes.ts'
 
 const PATIENT = { timeout: 60_000 }

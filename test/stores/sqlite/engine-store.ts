@@ -3,9 +3,9 @@ import type { Store } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { openDatabase } from '../../../src/stores/sqlite/database.ts'
+import { packEvents, unpackEvents } from '../../../src/stores/sqlite/encoding.ts'
 import { createEngine } from '../../../src/stores/sqlite/engine.ts'
 import { createHolders } from '../../../src/stores/sqlite/holders.ts'
-import { packEvents, unpackEvents } from '../../../src/stores/sqlite/packing.ts'
 
 const RETENTION = { retentionDays: 7, deadLetterDays: 30, dedupeDays: 30 }
 

@@ -1,5 +1,5 @@
 /**
- * The first tables, and the three functions that every event passes.
+ * The first tables.
  *
  * Most events are admitted, handed over and settled within milliseconds. So an event is written once, with its body, and
  * stays as it is; beside it stands a short row in `waiting`, which is what changes, and goes when the event is settled.
@@ -13,19 +13,9 @@
  * Autovacuum. Each event leaves a dead row in `waiting`, so that table is vacuumed often; it is small. Messages are updated
  * in place (their pages keep room, and no index has what changes). Inserted rows alone call for no vacuum
  * (`insert_scale_factor` is left as it is).
- *
- * Functions. Their plans are made once a connection, where a statement that comes as text is planned each time, which
- * costs more than its work. A plan must be good whatever a table held when it was made, so each looks at one row at a time
- * by a key, with one index that can give it (`num_nonnulls` keeps `waiting_turn` from being thought of as another), and the
- * queue is read in the order of its index. Each statement in them sees what was committed before it began, as the locks
- * need.
  */
-import { ADMIT } from './001-admit.ts'
-import { CLAIM } from './001-claim.ts'
-import { DAMAGE } from './001-damage.ts'
-import { SETTLE } from './001-settle.ts'
 
-const TABLES = /* sql */ `
+export const INBOX = /* sql */ `
 CREATE TABLE {schema}.messages (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   key bytea NOT NULL,
@@ -95,5 +85,3 @@ CREATE UNIQUE INDEX dead_letters_by_id ON {schema}.dead_letters (id, message);
 CREATE TABLE {schema}.latest_time (told bigint NOT NULL);
 INSERT INTO {schema}.latest_time VALUES (0);
 `
-
-export const INBOX = TABLES + DAMAGE + ADMIT + CLAIM + SETTLE

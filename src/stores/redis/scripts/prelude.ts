@@ -13,7 +13,7 @@
  * - `more`: number of unsettled events in all `w`; `dead`: sorted set of dead letters; `deadof`: what is known of them;
  *   `call:<id>`: the call that resolved one, for a minute
  *
- * None of them is trusted: `sound.ts` says what is as it was written, `heal.ts` makes the rest anew.
+ * None of them is trusted: `message.ts` says what is as it was written, `heal.ts` makes the rest anew.
  *
  * Packed by MessagePack, as fields that may be absent:
  * - a state: `f` `q` its first unsettled event, and the order of that; `w` how many others there are; `t` last token; `u` `i` the

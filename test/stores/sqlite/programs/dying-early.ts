@@ -1,5 +1,5 @@
 /** A process that dies when it has shown that it lives, and before it has entered its name into the file. */
-import { showLife } from '../../../../src/stores/sqlite/sign-of-life.ts'
+import { showLife } from '../../../../src/stores/sqlite/sharing.ts'
 
 const [folder = ''] = process.argv.slice(2)
 await showLife(folder)

@@ -1,0 +1,15 @@
+/** What each contender does and does not do, for a table beside the figures: a rate says little without it. */
+import { CONTENDERS } from '../contenders/table.ts'
+import type { Measured } from '../measure/rounds.ts'
+import type { Table } from '../report/report.ts'
+
+export function doesTable(measured: readonly Measured[]): Table {
+  const columns = ['verifies', 'reads', 'dispatches', 'dedupes', 'orders', 'retries', 'stores'] as const
+  return {
+    head: ['does', ...columns],
+    rows: measured.map(({ lane }) => {
+      const { label, does } = CONTENDERS[lane.contender]
+      return [label, ...columns.map((column) => (does[column] ? 'yes' : '-'))]
+    }),
+  }
+}

@@ -1,0 +1,159 @@
+/** The folder of one process inside a shared one, so that two processes never write or empty the same file. */
+import { randomBytes } from 'node:crypto'
+import { basename, dirname, join, resolve } from 'node:path'
+import { FOLDER_MODE, LOCK_FILE, syncFolder, systemCode, type FileSystem } from './file-system.ts'
+import { logFileName, parseLogFileName, type LogFileName } from './log-file.ts'
+
+/** The version of the format stands in front, so that no version takes another's files for damaged ones. */
+const NAME = /^v1-[0-9a-f]{12}$/
+
+export interface ProcessFolder {
+  readonly folder: string
+  readonly name: string
+  /** Leaves what is in it to the next process that looks for what dead ones left. */
+  leave(): Promise<void>
+}
+
+export function isProcessFolder(name: string): boolean {
+  return NAME.test(name)
+}
+
+/** The names of the processes' folders in one; a file of such a name is not ours. */
+export async function processFoldersIn(fs: FileSystem, folder: string): Promise<readonly string[]> {
+  return (await fs.foldersIn(folder)).filter(isProcessFolder)
+}
+
+/**
+ * Makes a folder that no other process uses. It gets its name only when its lock is held already: a folder of that name
+ * whose lock nobody holds is a dead process's, at any moment.
+ */
+export async function makeProcessFolder(fs: FileSystem, parent: string): Promise<ProcessFolder> {
+  await makeFolder(fs, parent)
+  const name = `v1-${randomBytes(6).toString('hex')}`
+  const folder = join(parent, name)
+  const unfinished = `${folder}.new`
+  await fs.mkdir(unfinished, { mode: FOLDER_MODE })
+  try {
+    const lock = await fs.holdLock(unfinished)
+    try {
+      await fs.rename(unfinished, folder)
+      await syncFolder(fs, parent)
+    } catch (error) {
+      await lock.release()
+      throw error
+    }
+    return {
+      folder,
+      name,
+      async leave() {
+        await lock.release()
+        // One that nobody holds any more says the same as none.
+        await fs.rm(join(folder, LOCK_FILE), { force: true }).catch(() => {})
+      },
+    }
+  } catch (error) {
+    await fs.rm(unfinished, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** Makes a folder and those above it, so that none of them is lost with the power. */
+async function makeFolder(fs: FileSystem, path: string): Promise<void> {
+  const first = await fs.mkdir(path, { recursive: true, mode: FOLDER_MODE })
+  if (first === undefined) return
+  const top = dirname(resolve(first))
+  for (let folder = resolve(path); folder !== top;) {
+    folder = dirname(folder)
+    await syncFolder(fs, folder)
+  }
+}
+
+interface Adoption {
+  readonly fs: FileSystem
+  readonly parent: string
+  readonly own: ProcessFolder
+  /** Of the files' names. */
+  readonly extension: string
+  /** Hears why a folder could not be moved; the others are. */
+  readonly failed: (error: unknown) => void
+  /** Takes, or removes, what else a dead process left in its folder. */
+  readonly takeRest?: (from: string) => Promise<void>
+}
+
+interface Left {
+  readonly folder: string
+  /** In their order. */
+  readonly files: readonly LogFileName[]
+}
+
+/** Whether a process left its folder in `parent`, which need not exist. */
+export async function hasDead(fs: FileSystem, parent: string): Promise<boolean> {
+  try {
+    for (const name of await processFoldersIn(fs, parent)) if (!(await fs.isHeld(join(parent, name)))) return true
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error
+  }
+  return false
+}
+
+/** Moves the files of dead processes into `own`, numbered in their order; returns their names there. */
+export async function adoptDead(adoption: Adoption): Promise<readonly LogFileName[]> {
+  const { fs, parent, own, extension, failed, takeRest } = adoption
+  for (const name of await processFoldersIn(fs, parent)) {
+    if (name === own.name) continue
+    // Not ours to move, perhaps; it must not keep this process from its own work.
+    await takeIfDead(fs, join(parent, name), join(own.folder, name)).catch(failed)
+  }
+  const left = await findLeft(fs, own.folder, extension)
+  const adopted: LogFileName[] = []
+  for (const { folder, files } of left)
+    for (const file of files) {
+      const name = { number: adopted.length + 1, salt: file.salt }
+      await fs.rename(join(folder, logFileName(file, extension)), join(own.folder, logFileName(name, extension)))
+      adopted.push(name)
+    }
+  for (const { folder } of left) await takeRest?.(folder)
+  if (left.length > 0) await syncFolder(fs, own.folder)
+  await putAway(fs, left, parent)
+  return adopted
+}
+
+/** Moves the folder of a dead process; one rename decides which of several processes gets it. */
+async function takeIfDead(fs: FileSystem, from: string, to: string): Promise<void> {
+  if (await fs.isHeld(from)) return
+  try {
+    await fs.rename(from, to)
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error
+  }
+}
+
+/**
+ * The folders inside `folder`, those inside them too (of a process that ended while it adopted), the oldest first. A
+ * process numbers its own files after those that it adopted, so the order survives any number of crashes.
+ */
+async function findLeft(fs: FileSystem, folder: string, extension: string): Promise<readonly Left[]> {
+  const found: Left[] = []
+  for (const name of await processFoldersIn(fs, folder)) {
+    const inside = join(folder, name)
+    const files = (await fs.readdir(inside)).flatMap((entry) => parseLogFileName(entry, extension) ?? [])
+    found.push({ folder: inside, files: files.toSorted((a, b) => a.number - b.number) })
+    found.push(...(await findLeft(fs, inside, extension)))
+  }
+  return found.toSorted((a, b) => firstNumber(a) - firstNumber(b))
+}
+
+function firstNumber({ files }: Left): number {
+  return files[0]?.number ?? 0
+}
+
+/**
+ * Removes the folders, inner ones first. One with something in it that is not known by its name goes back to where it was
+ * found: in ours it would lie deeper with each process, until its path is too long for the system.
+ */
+async function putAway(fs: FileSystem, left: readonly Left[], parent: string): Promise<void> {
+  for (const { folder } of left.toSorted((a, b) => b.folder.length - a.folder.length)) {
+    await fs.rm(join(folder, LOCK_FILE), { force: true })
+    await fs.rmdir(folder).catch(() => fs.rename(folder, join(parent, basename(folder))).catch(() => {}))
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * Requests without a valid proof are refused and kept for a while, because the sender never sends them again: a rotation,
+ * a bad deploy or a wrong clock would otherwise lose real callbacks for good.
+ */
+import { join } from 'node:path'
+import { asOurs, MessagingWebhooksError } from '../errors.ts'
+import type { ArrivedCallback } from '../callback.ts'
+import { inTurn } from '../in-turn.ts'
+import type { Logger } from '../logger.ts'
+import { nodeFs } from '../disk-log/node-file-system.ts'
+import { readSentBody, type ReadBody } from '../authenticity/body.ts'
+import { memoryKeeper } from './keeper.ts'
+import { createNames, createRecheck } from './recheck.ts'
+import { createRequestLog } from './request-log.ts'
+import { keepable, standingOf, type KeptRequest, type Refused } from './request.ts'
+import { reverifyAll, type Ordered, type ReverifyStages } from './reverify.ts'
+import { checkList, checkReverify, show, type ListOptions, type Quarantine, type QuarantinePage } from './surface.ts'
+
+/** What the stages need of it. */
+export interface QuarantineIntake {
+  /** Keeps a refused request, where it is worth it. Never throws and never waits. */
+  keep(callback: ArrivedCallback, body: ReadBody, refused: Refused): void
+  /** Credentials were looked up, so those that could not be before may be tried again. */
+  lookedUp(): void
+  /** A callback that names this project was proved. */
+  proved(project: string | undefined): void
+}
+
+interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
+  /** Undefined where nothing shall be kept. */
+  readonly limits: { readonly maxBytes: number; readonly maxAgeMs: number } | undefined
+  /** Where it is written down, so that it outlives the process; undefined for memory only. */
+  readonly folder: string | undefined
+  readonly report: (error: MessagingWebhooksError) => void
+  readonly logger: Logger
+  /** Live keys, which are masked by value too where requests are shown. */
+  readonly secrets: () => readonly string[]
+}
+
+export interface GuardedQuarantine {
+  readonly intake: QuarantineIntake
+  readonly quarantine: Quarantine
+  /** Loads what an earlier process kept. Never rejects. */
+  open(): Promise<void>
+  /** Ends what runs, and sets no timer any more. */
+  stop(): void
+  /** Writes down what is not yet, and warns of what is lost with this process. Never rejects. */
+  close(): Promise<void>
+}
+
+const ITEMS_A_PAGE = 100
+/** For what is written on the way out: all of it takes a fraction of this. */
+const CLOSE_MS = 3_000
+
+export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E>): GuardedQuarantine {
+  const { clock, report, logger, secrets, limits, folder } = options
+  const requestLog =
+    limits === undefined || folder === undefined ? undefined : createRequestLog({ fs: nodeFs, clock, folder, report })
+  const keeper = memoryKeeper(limits ?? { maxBytes: 0, maxAgeMs: 0 }, requestLog?.changes)
+  const stopping = new AbortController()
+  /** One run at a time. */
+  const turns = inTurn()
+  let cancelExpiry: (() => void) | undefined
+  let saidFull = false
+
+  const names = createNames()
+  const recheck = createRecheck({
+    clock,
+    names,
+    count: () => keeper.count('unchecked'),
+    waiting: () => keeper.unchecked(),
+    run: async (pick) => (await turns(() => reverify(pick(), 0, stopping.signal))).failedNames,
+    failed(error) {
+      if (!stopping.signal.aborted) report(asOurs(error, 'internal'))
+    },
+  })
+
+  /** Expired bodies hold keys, so they go when their time is over, though nobody asks. */
+  function expire(): void {
+    cancelExpiry?.()
+    cancelExpiry = undefined
+    const nextMs = keeper.expire(clock.now())
+    if (nextMs !== undefined && !stopping.signal.aborted) cancelExpiry = clock.setTimer(expire, nextMs - clock.now())
+  }
+
+  async function open(): Promise<void> {
+    if (requestLog === undefined || stopping.signal.aborted) return
+    await requestLog.open((remembered) => keeper.restore(remembered, clock.now()))
+    expire()
+    if (keeper.count('unchecked') > 0) recheck.schedule()
+  }
+
+  function reverify(requests: readonly KeptRequest[], clockOffsetSeconds: number, signal: AbortSignal) {
+    return reverifyAll(options, {
+      requests: [...names.inOrder(requests).values()].flat(),
+      clockOffsetSeconds,
+      signal,
+      admitted(request) {
+        saidFull = false
+        keeper.remove(request)
+      },
+      refused(request, why) {
+        // By another clock it may look worse than it is.
+        if (clockOffsetSeconds !== 0) return
+        if (request.unchecked || request.code !== why.code || request.offsetSeconds !== why.offsetSeconds)
+          keeper.reclass(request, standingOf(request.callback, readSentBody(request.callback), why))
+      },
+      slow: names.slow,
+    })
+  }
+
+  async function list(options?: ListOptions): Promise<QuarantinePage> {
+    const { after, limit = ITEMS_A_PAGE, reveal = false } = checkList(options)
+    await open()
+    expire()
+    const from = after === undefined ? 0 : Number(after)
+    const following = keeper.all().filter(({ sequence }) => sequence > from)
+    const page = following.slice(0, limit)
+    const items = page.map((request) => show(request, { reveal, secrets: secrets() }))
+    const next = page.at(-1)?.sequence
+    return following.length > limit && next !== undefined ? { items, next: String(next) } : { items }
+  }
+
+  return {
+    open,
+    intake: {
+      keep(callback, body, refused) {
+        const kept = limits === undefined ? undefined : keepable(callback)
+        if (kept === undefined) return
+        const standing = standingOf(kept, body, refused)
+        const droppedBefore = keeper.droppedCallbacks
+        const outcome = keeper.keep(kept, standing)
+        if (keeper.droppedCallbacks > droppedBefore && !saidFull) {
+          saidFull = true
+          report(new MessagingWebhooksError('quarantine_full'))
+        }
+        if (outcome !== 'kept') return
+        if (cancelExpiry === undefined) expire()
+        if (standing.unchecked) recheck.schedule()
+      },
+      lookedUp: recheck.lookedUp,
+      proved: names.proved,
+    },
+    quarantine: {
+      async reverify(given) {
+        const { clockOffsetSeconds = 0, signal } = checkReverify(given)
+        await open()
+        const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
+        const result = await turns(() => {
+          expire()
+          return reverify(keeper.all(), clockOffsetSeconds, either)
+        })
+        if (result.lookupError !== undefined) report(asOurs(result.lookupError, 'internal'))
+        const { examined, admitted } = result
+        return { examined, admitted, stillUnproved: examined - admitted }
+      },
+      list,
+      get size() {
+        expire()
+        return keeper.size
+      },
+      counts() {
+        expire()
+        return {
+          provedButStale: keeper.count('provedButStale'),
+          unverified: keeper.count('unverified'),
+          looksLikeOurs: keeper.count('looksLikeOurs'),
+          rest: keeper.count('rest'),
+          bytes: keeper.bytes,
+          dropped: keeper.dropped,
+        }
+      },
+      clear() {
+        saidFull = false
+        keeper.clear()
+        expire()
+      },
+    },
+    stop() {
+      recheck.stop()
+      stopping.abort(new MessagingWebhooksError('receiver_closed'))
+      cancelExpiry?.()
+    },
+    async close() {
+      await requestLog?.close(CLOSE_MS)
+      const lost = (requestLog?.unwritten() ?? keeper.all()).filter((request) => request.class !== 'rest').length
+      if (lost === 0) return
+      logger.warn(
+        { code: 'quarantine_lost' },
+        `Requests that look like callbacks were in quarantine, in memory only, and are lost: ${lost}.`,
+      )
+    },
+  }
+}
+
+interface FolderOptions {
+  /** The option `quarantine.folder`. */
+  readonly folder: string | false | undefined
+  /** The option `spool`. */
+  readonly spool: string | false | undefined
+  /** Where the store has a place for it. */
+  readonly besideStore: string | undefined
+}
+
+/**
+ * Where the quarantine is written down: where the user says, else beside what the store could not take. Undefined for
+ * memory only. Without a spool it is beside the store all the same: a restart must not lose it.
+ */
+export function quarantineFolder({ folder, spool, besideStore }: FolderOptions): string | undefined {
+  if (folder === false) return undefined
+  const beside = typeof spool === 'string' ? spool : besideStore
+  return folder ?? (beside === undefined ? undefined : join(beside, 'quarantine'))
+}

@@ -1,0 +1,167 @@
+/**
+ * Verifies again, by itself, what came while credentials could not be looked up: after a pause that doubles, and as soon
+ * as a look-up succeeds. No timer runs while nothing waits, and none keeps the process alive.
+ */
+import type { Clock } from '../clock.ts'
+import type { KeptRequest } from './request.ts'
+
+type Name = string | undefined
+
+/** Whose credentials are looked up first when kept requests are verified again: strangers choose most of the names. */
+interface Names {
+  /** A callback of this project was proved, so the name is none that a stranger made up. */
+  proved(name: Name): void
+  /** Its look-up took too long, so it must not hold others up again. */
+  slow(name: Name): void
+  /**
+   * The requests by the name that they bear: names that were proved first, then those that most requests bear, and last
+   * those whose look-up took too long.
+   */
+  inOrder(requests: readonly KeptRequest[]): ReadonlyMap<Name, readonly KeptRequest[]>
+  isProved(name: Name): boolean
+}
+
+interface RecheckOptions {
+  readonly clock: Clock
+  readonly names: Names
+  /** How many wait, and which. */
+  readonly count: () => number
+  readonly waiting: () => readonly KeptRequest[]
+  /** Verifies what is picked and returns the names whose look-up failed again. Rejects where the store is not there. */
+  readonly run: (pick: () => readonly KeptRequest[]) => Promise<ReadonlySet<Name>>
+  readonly failed: (error: unknown) => void
+}
+
+interface Recheck {
+  /** Something waits: sets the timer, unless it is set. */
+  schedule(): void
+  /** A look-up succeeded. */
+  lookedUp(): void
+  stop(): void
+}
+
+const FIRST_PAUSE_MS = 1_000
+const LONGEST_PAUSE_MS = 60_000
+/**
+ * Strangers choose the names, so a run asks for a few. Names that were proved once, and those that most requests bear, are
+ * asked for in each, so that no number of names that fail keeps the real one waiting; the others in turn.
+ */
+const MOST_NAMES = 64
+const MOST_PROVED = 32
+const MOST_HEAVY = 16
+const NAMES_KEPT = 256
+
+export function createRecheck({ clock, names, count, waiting, run, failed }: RecheckOptions): Recheck {
+  let pauseMs = FIRST_PAUSE_MS
+  let endedMs = -Infinity
+  let running = false
+  let stopped = false
+  let cancelTimer: (() => void) | undefined
+  /** Names in the order in which it is their turn; whoever was asked for goes behind all that wait by then. */
+  const queue = new Set<Name>()
+  /** Names that were asked for in this round, and failed. */
+  const failedNames = new Set<Name>()
+
+  function schedule(): void {
+    if (stopped || running || cancelTimer !== undefined) return
+    cancelTimer = clock.setTimer(() => void recheck(), pauseMs)
+  }
+
+  async function recheck(): Promise<void> {
+    cancelTimer?.()
+    cancelTimer = undefined
+    running = true
+    const isOver = await recheckNames()
+    running = false
+    endedMs = clock.now()
+    if (isOver) {
+      pauseMs = FIRST_PAUSE_MS
+      failedNames.clear()
+    } else {
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
+      schedule()
+    }
+  }
+
+  /** True when nothing waits any more; false after a run in which something failed. */
+  async function recheckNames(): Promise<boolean> {
+    while (count() > 0) {
+      if (stopped) return false
+      const picked = nextNames()
+      try {
+        const failedNow = await run(() => waiting().filter(({ project }) => picked.has(project)))
+        for (const name of failedNow) {
+          failedNames.add(name)
+          queue.delete(name)
+          queue.add(name)
+        }
+        if (failedNow.size > 0) return false
+      } catch (error) {
+        failed(error)
+        return false
+      }
+    }
+    return true
+  }
+
+  function nextNames(): ReadonlySet<Name> {
+    const byName = names.inOrder(waiting())
+    const ranked = [...byName.keys()]
+    const proved = ranked.filter(names.isProved).slice(0, MOST_PROVED)
+    const bearMore = ranked.filter((name) => !names.isProved(name) && (byName.get(name)?.length ?? 0) > 1)
+    const picked = new Set([...proved, ...bearMore.slice(0, MOST_HEAVY)])
+    for (const name of queue) if (!byName.has(name)) queue.delete(name)
+    for (const { project } of waiting()) queue.add(project)
+    const [first] = queue
+    if (failedNames.has(first)) failedNames.clear()
+    for (const name of queue) {
+      if (picked.size >= MOST_NAMES || failedNames.has(name)) break
+      picked.add(name)
+    }
+    return picked
+  }
+
+  return {
+    schedule,
+    lookedUp() {
+      if (running || stopped || count() === 0 || Math.abs(clock.now() - endedMs) < FIRST_PAUSE_MS) return
+      void recheck()
+    },
+    stop() {
+      stopped = true
+      cancelTimer?.()
+    },
+  }
+}
+
+export function createNames(): Names {
+  const proved = new Set<Name>()
+  const slow = new Set<Name>()
+
+  function rank(name: Name): number {
+    if (proved.has(name)) return 0
+    return slow.has(name) ? 2 : 1
+  }
+
+  return {
+    proved: (name) => addTo(proved, name),
+    slow: (name) => addTo(slow, name),
+    inOrder(requests) {
+      const byName = new Map<Name, KeptRequest[]>()
+      for (const request of requests) {
+        const known = byName.get(request.project)
+        if (known === undefined) byName.set(request.project, [request])
+        else known.push(request)
+      }
+      return new Map([...byName].sort(([a, ofA], [b, ofB]) => rank(a) - rank(b) || ofB.length - ofA.length))
+    },
+    isProved: (name) => proved.has(name),
+  }
+}
+
+function addTo(names: Set<Name>, name: Name): void {
+  if (names.has(name)) return
+  const [oldest] = names
+  if (names.size >= NAMES_KEPT) names.delete(oldest)
+  names.add(name)
+}

@@ -1,0 +1,235 @@
+/**
+ * What the quarantine keeps, beside it on the disk, so that it outlives the process. Memory is the truth: nothing waits
+ * for the disk, and what cannot be written yet is written later, the most precious first. Nothing is fsynced, for this
+ * is to survive a restart. Why no snapshots: a stranger who sends a few megabytes slowly would have gigabytes written.
+ */
+import { withDeadline, type Clock } from '../clock.ts'
+import type { FileSystem } from '../disk-log/file-system.ts'
+import { MessagingWebhooksError } from '../errors.ts'
+import type { KeeperChanges } from './keeper.ts'
+import { createRequestFiles, type Place, type Remembered } from './request-files.ts'
+import { QUARANTINE_CLASSES, type KeptRequest } from './request.ts'
+
+interface RequestLogOptions {
+  readonly fs: FileSystem
+  readonly clock: Clock
+  readonly folder: string
+  readonly report: (error: MessagingWebhooksError) => void
+}
+
+interface RequestLog {
+  readonly changes: KeeperChanges
+  /** Loads what dead processes left; `restore` says what is kept of it. Never rejects; later calls wait for the first. */
+  open(restore: (remembered: Remembered) => KeptRequest | undefined): Promise<void>
+  /** Writes what is not written yet, and leaves it to the next process. */
+  close(deadlineMs: number): Promise<void>
+  /** The requests that are in memory only. */
+  unwritten(): readonly KeptRequest[]
+}
+
+/** A request that memory keeps, and where the state of it lies that was written last. */
+interface Entry {
+  request: KeptRequest
+  place: Place | undefined
+}
+
+const BATCH_BYTES = 256 * 1024
+/** What a request takes beside its body, about. */
+const BYTES_A_REQUEST = 512
+/** A flood of requests must not wear the disk out, nor keep it from the store. */
+const BYTES_A_SECOND = 8 * 1024 * 1024
+const FIRST_PAUSE_MS = 1_000
+const LONGEST_PAUSE_MS = 60_000
+
+export function createRequestLog({ fs, clock, folder, report }: RequestLogOptions): RequestLog {
+  const entries = new Map<string, Entry>()
+  /** Entries whose newest state is not written, the most precious class first. */
+  const waiting = QUARANTINE_CLASSES.map((name) => ({ name, entries: new Set<Entry>() }))
+  const files = createRequestFiles({
+    fs,
+    folder,
+    failed,
+    doomed(file) {
+      for (const entry of entries.values()) if (entry.place?.file === file) queue(entry)
+    },
+  })
+  const budget = createBudget(clock)
+  let opened: Promise<void> | undefined
+  let running: Promise<void> | undefined
+  let cancelPause: (() => void) | undefined
+  let pauseMs = FIRST_PAUSE_MS
+  let isWoken = false
+  let saidUnwritten = false
+  let isCleared = false
+  let isClosing = false
+
+  function failed(cause: unknown): void {
+    if (saidUnwritten) return
+    saidUnwritten = true
+    report(new MessagingWebhooksError('quarantine_unwritten', undefined, { cause }))
+  }
+
+  function queue(entry: Entry): void {
+    dequeue(entry)
+    waiting.find(({ name }) => name === entry.request.class)?.entries.add(entry)
+  }
+
+  function dequeue(entry: Entry): void {
+    for (const each of waiting) each.entries.delete(entry)
+  }
+
+  /** Takes out what to write next, about as many bytes as a batch has. */
+  function takeBatch(): readonly Entry[] {
+    const batch: Entry[] = []
+    let left = BATCH_BYTES
+    for (const each of waiting)
+      for (const entry of each.entries) {
+        if (left <= 0) return batch
+        left -= entry.request.callback.captured.bytes.length + BYTES_A_REQUEST
+        each.entries.delete(entry)
+        batch.push(entry)
+      }
+    return batch
+  }
+
+  function wake(): void {
+    isWoken = true
+    if (opened === undefined || running !== undefined || cancelPause !== undefined || isClosing) return
+    running = opened.then(work).then(() => {
+      running = undefined
+      if (isWoken) wake()
+    })
+  }
+
+  function wakeIn(ms: number): void {
+    if (isClosing) return
+    cancelPause = clock.setTimer(() => {
+      cancelPause = undefined
+      wake()
+    }, ms)
+  }
+
+  /** Does what there is to do, and tries again after a pause where that fails. */
+  async function work(): Promise<void> {
+    try {
+      while (isWoken) {
+        isWoken = false
+        await files.tidy()
+        if (waiting.every((each) => each.entries.size === 0)) continue
+        const waitMs = isClosing ? 0 : budget.waitMs()
+        if (waitMs > 0) {
+          wakeIn(waitMs)
+          return
+        }
+        isWoken = true
+        await writeBatch()
+        pauseMs = FIRST_PAUSE_MS
+        saidUnwritten = false
+      }
+    } catch (error) {
+      failed(error)
+      wakeIn(pauseMs)
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
+    }
+  }
+
+  async function writeBatch(): Promise<void> {
+    const batch = takeBatch()
+    try {
+      const places = await files.append(batch.map(({ request }) => request))
+      for (const [index, place] of places.entries()) {
+        budget.spend(place.length)
+        const entry = batch[index]
+        if (entry === undefined || !isKept(entry)) files.remove(place)
+        else {
+          if (entry.place !== undefined) files.leave(entry.place)
+          entry.place = place
+        }
+      }
+    } catch (error) {
+      for (const entry of batch) if (isKept(entry)) queue(entry)
+      throw error
+    }
+  }
+
+  /** Whether memory still keeps this entry: while it is written, its request may go, and come again as another. */
+  function isKept(entry: Entry): boolean {
+    return entries.get(entry.request.id) === entry
+  }
+
+  async function flush(): Promise<void> {
+    cancelPause?.()
+    await opened
+    await running
+    isWoken = true
+    await work()
+    await files.close()
+  }
+
+  return {
+    changes: {
+      kept(request) {
+        const entry = entries.get(request.id) ?? { request, place: undefined }
+        entry.request = request
+        entries.set(request.id, entry)
+        queue(entry)
+        wake()
+      },
+      removed({ id }) {
+        const entry = entries.get(id)
+        if (entry === undefined) return
+        entries.delete(id)
+        dequeue(entry)
+        if (entry.place === undefined) return
+        files.remove(entry.place)
+        wake()
+      },
+      cleared() {
+        isCleared = true
+        entries.clear()
+        for (const each of waiting) each.entries.clear()
+        files.removeAll()
+        wake()
+      },
+    },
+    open(restore) {
+      opened ??= files
+        .load((remembered, place) => {
+          const request = isCleared ? undefined : restore(remembered)
+          if (request === undefined) return false
+          const entry = { request, place }
+          entries.set(request.id, entry)
+          queue(entry)
+          return true
+        })
+        .then((damages) => {
+          if (damages > 0) report(new MessagingWebhooksError('quarantine_damaged', `Places: ${damages}.`))
+        })
+      void opened.then(wake)
+      return opened
+    },
+    async close(deadlineMs) {
+      isClosing = true
+      if (opened === undefined) return
+      await withDeadline(clock, deadlineMs, flush().catch(failed), () => {})
+    },
+    unwritten: () => [...entries.values()].filter(({ place }) => place === undefined).map(({ request }) => request),
+  }
+}
+
+/** How long until more may be written: so many bytes a second, and no more than a second's worth at once. */
+function createBudget(clock: Clock) {
+  let left = BYTES_A_SECOND
+  let countedMs = clock.now()
+  return {
+    waitMs(): number {
+      const nowMs = clock.now()
+      // A clock that was set back earns nothing, and is counted from where it stands now.
+      left = Math.min(BYTES_A_SECOND, left + (Math.max(0, nowMs - countedMs) / 1_000) * BYTES_A_SECOND)
+      countedMs = nowMs
+      return left > 0 ? 0 : Math.ceil(((1 - left) / BYTES_A_SECOND) * 1_000)
+    },
+    // What is larger than all that is left is written once anything is: it is owed.
+    spend: (bytes: number): void => void (left -= bytes),
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * The quarantine's files, spoilt at every byte: what is lost is the request that was touched. A run takes a fixed choice
+ * of the places, `EVERY_BYTE=1` takes them all.
+ */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import type { MessagingWebhooksError } from 'messaging-webhooks'
+import { expect, onTestFinished, test } from 'vitest'
+import { REQUEST_LOG } from '../../src/quarantine/request-files.ts'
+import { createRequestLog } from '../../src/quarantine/request-log.ts'
+import { memoryKeeper } from '../../src/quarantine/keeper.ts'
+import type { KeptRequest } from '../../src/quarantine/request.ts'
+import type { FileSystem } from '../../src/disk-log/file-system.ts'
+import { encodeRecord, HEADER_BYTES } from '../../src/disk-log/record.ts'
+import { nodeFs } from '../../src/disk-log/node-file-system.ts'
+import { fakeClock } from '../support/fake-clock.ts'
+import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, type Files } from '../support/spoilt-file.ts'
+
+const ARRIVED_MS = 1_800_000_000_000
+
+function kept(index: number, bytes: Buffer): KeptRequest {
+  return {
+    ...{ id: '', sequence: ARRIVED_MS * 1_024 + index },
+    ...{ class: 'looksLikeOurs', unchecked: false, code: 'signature_missing' },
+    ...{ offsetSeconds: undefined, project: undefined },
+    callback: {
+      ...{ kind: 'status', policy: 'either', signatures: [`t=1,v1=${MARKER}`], contentEncoding: undefined },
+      captured: { kind: 'exact', decoded: false, bytes },
+      arrivedAtMs: ARRIVED_MS + index,
+      remoteAddress: '192.0.2.1',
+    },
+  }
+}
+
+const BODIES = [
+  Buffer.from(`a ${MARKER}`),
+  Buffer.from('b'),
+  Buffer.concat([REQUEST_LOG.magic, encodeRecord(REQUEST_LOG, kept(9, Buffer.from('forged')), 0), REQUEST_LOG.magic]),
+  Buffer.alloc(700),
+  Buffer.alloc(41, MARKER),
+]
+const FRAMES = BODIES.map((bytes, index) => encodeRecord(REQUEST_LOG, kept(index, bytes), SALT))
+const { file: FILE, starts: STARTS, places, recordAt, changed } = fileOf(FRAMES)
+const ALL = [0, 1, 2, 3, 4]
+
+interface Outcome {
+  /** The numbers of the bodies that are kept again. */
+  readonly found: readonly number[]
+  readonly codes: readonly string[]
+}
+
+function fileName(number: number, salt = SALT): string {
+  return `${String(number).padStart(8, '0')}-${salt.toString(16).padStart(8, '0')}.requests`
+}
+
+function emptyFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'quarantine-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Opens the log of a folder, writes down again what it found, and closes it. */
+async function loaded(folder: string, fs: FileSystem = nodeFs): Promise<Outcome> {
+  const clock = fakeClock(ARRIVED_MS + 1_000)
+  const errors: MessagingWebhooksError[] = []
+  const diskLog = createRequestLog({ fs, clock, folder, report: (error) => void errors.push(error) })
+  const keeper = memoryKeeper({ maxBytes: 16_777_216, maxAgeMs: 3_600_000 }, diskLog.changes)
+  await diskLog.open((remembered) => keeper.restore(remembered, clock.now()))
+  const found = keeper.all().map(({ callback }) => BODIES.findIndex((body) => body.equals(callback.captured.bytes)))
+  await diskLog.close(60_000)
+  expect(errors.map((error) => `${error.message} ${String(error.cause)}`).join()).not.toContain(MARKER)
+  return { found, codes: errors.map(({ code }) => code) }
+}
+
+/** What a process finds where a dead one left these; the one after it must find the same, and nothing to complain of. */
+async function outcomeOf(files: Files): Promise<Outcome> {
+  const folder = emptyFolder()
+  mkdirSync(join(folder, PROCESS_FOLDER))
+  for (const [name, bytes] of Object.entries(files)) writeFileSync(join(folder, PROCESS_FOLDER, name), bytes)
+  const outcome = await loaded(folder)
+  expect(await loaded(folder)).toEqual({ found: outcome.found, codes: [] })
+  rmSync(folder, { recursive: true })
+  return outcome
+}
+
+function without(...records: readonly number[]): readonly number[] {
+  return ALL.filter((index) => !records.includes(index))
+}
+
+test('cut off at any byte, all whole requests before it come back', PATIENT, async () => {
+  for (const at of places())
+    expect((await outcomeOf({ [fileName(1)]: FILE.subarray(0, at) })).found, `cut at ${at}`).toEqual(
+      ALL.slice(0, recordAt(at)),
+    )
+})
+
+test.each([
+  ['flipped', (byte: number) => byte ^ 0x10],
+  ['zeroed', () => 0],
+  ['set to 0xff', () => 0xff],
+])('any byte %s costs its request and is told of once', PATIENT, async (_, to) => {
+  for (const at of places()) {
+    const bytes = changed(at, to)
+    if (bytes.equals(FILE)) continue
+    const record = recordAt(at)
+    // Zeros from the beginning of a payload on say that it was removed.
+    const isErased = bytes.readUInt32LE((STARTS[record] ?? 0) + HEADER_BYTES) === 0
+    expect(await outcomeOf({ [fileName(1)]: bytes }), `at ${at}`).toEqual({
+      found: without(record),
+      codes: isErased ? [] : ['quarantine_damaged'],
+    })
+  }
+})
+
+test.each([0, 0xff])('a range of bytes set to %d costs the requests that it touches', PATIENT, async (fill) => {
+  for (const from of places())
+    for (const length of [20, 300, 1_500]) {
+      const bytes = Buffer.from(FILE).fill(fill, from, Math.min(from + length, FILE.length))
+      const untouched = ALL.filter((index) => {
+        const [start = 0, end = 0] = STARTS.slice(index, index + 2)
+        return bytes.subarray(start, end).equals(FILE.subarray(start, end))
+      })
+      expect((await outcomeOf({ [fileName(1)]: bytes })).found, `${length} from ${from}`).toEqual(untouched)
+    }
+})
+
+test('bytes that are missing or too many cost the request where they were, and not the next one', PATIENT, async () => {
+  for (const at of places()) {
+    const record = recordAt(at)
+    for (const length of [1, 30, 300]) {
+      const more = Buffer.concat([FILE.subarray(0, at), Buffer.alloc(length, 0xfe), FILE.subarray(at)])
+      expect((await outcomeOf({ [fileName(1)]: more })).found, `${length} more at ${at}`).toEqual(
+        STARTS.includes(at) ? ALL : without(record),
+      )
+      if (at + length > (STARTS[record + 1] ?? 0)) continue
+      const fewer = Buffer.concat([FILE.subarray(0, at), FILE.subarray(at + length)])
+      expect((await outcomeOf({ [fileName(1)]: fewer })).found, `${length} fewer at ${at}`).toEqual(without(record))
+    }
+  }
+})
+
+test('what was appended by somebody else costs nothing', async () => {
+  const cases: readonly (readonly [string, Files])[] = [
+    ['zeros', { [fileName(1)]: Buffer.concat([FILE, Buffer.alloc(3_000_000)]) }],
+    [
+      'another file’s tail',
+      { [fileName(1)]: Buffer.concat([FILE, encodeRecord(REQUEST_LOG, kept(7, Buffer.from('x')), 7)]) },
+    ],
+    ['itself', { [fileName(1)]: Buffer.concat([FILE, FILE]) }],
+    ['a copy of it', { [fileName(1)]: FILE, [fileName(2)]: FILE }],
+    ['nothing', { [fileName(1)]: Buffer.alloc(0), [fileName(2)]: FILE }],
+  ]
+  for (const [name, files] of cases) expect((await outcomeOf(files)).found, name).toEqual(ALL)
+})
+
+test('a file that cannot be opened keeps nobody from the others, and is told of', async () => {
+  const folder = emptyFolder()
+  mkdirSync(join(folder, PROCESS_FOLDER, fileName(1)), { recursive: true })
+  for (const [index, frame] of FRAMES.entries()) writeFileSync(join(folder, PROCESS_FOLDER, fileName(index + 2)), frame)
+  expect(await loaded(folder)).toEqual({ found: ALL, codes: ['quarantine_unwritten'] })
+})
+
+test('what is only nearly named like ours is left alone, and keeps nobody from what is ours', async () => {
+  const folder = emptyFolder()
+  mkdirSync(join(folder, PROCESS_FOLDER))
+  const strange = [
+    fileName(3).replace('00000003', '000000003'),
+    fileName(3).replace('00000003', '9'.repeat(20)),
+    fileName(3).replace('00000003', '9007199254740993'),
+    `${fileName(3)}.old`,
+    'v1-bbbbbbbbbbbb',
+  ]
+  for (const name of strange) writeFileSync(join(folder, PROCESS_FOLDER, name), FILE)
+  writeFileSync(join(folder, 'v1-dddddddddddd'), FILE)
+  for (const [index, frame] of FRAMES.entries()) writeFileSync(join(folder, PROCESS_FOLDER, fileName(index + 1)), frame)
+  expect(await loaded(folder)).toEqual({ found: ALL, codes: [] })
+  const left = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => basename(path))
+  expect(left).toEqual(expect.arrayContaining([...strange, 'v1-dddddddddddd']))
+})
+
+test('a damaged request whose body a stranger filled with our mark is passed over by reading the file a few times', async () => {
+  const folder = emptyFolder()
+  mkdirSync(join(folder, PROCESS_FOLDER))
+  const large = encodeRecord(REQUEST_LOG, kept(8, Buffer.alloc(250_000, REQUEST_LOG.magic)), SALT)
+  large.writeUInt8(0, 1)
+  // Longer than what is read at once.
+  const bytes = Buffer.concat([large, FILE, Buffer.alloc(500_000)])
+  writeFileSync(join(folder, PROCESS_FOLDER, fileName(1)), bytes)
+  let read = 0
+  const fs: FileSystem = {
+    ...nodeFs,
+    async open(path, flags, mode) {
+      const file = await nodeFs.open(path, flags, mode)
+      const real = file.read.bind(file)
+      return Object.assign(file, {
+        async read(buffer: Uint8Array, offset: number, length: number, position: number) {
+          const done = await real(buffer, offset, length, position)
+          read += done.bytesRead
+          return done
+        },
+      })
+    },
+  }
+  expect(await loaded(folder, fs)).toEqual({ found: ALL, codes: ['quarantine_damaged'] })
+  expect(read).toBeLessThan(10 * bytes.length)
+})

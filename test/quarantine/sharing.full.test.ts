@@ -1,0 +1,338 @@
+/** How requests share the room of their class: whoever floods it, what a few, or one of a kind, can take is bounded. */
+import fc from 'fast-check'
+import type { QuarantineClass } from 'messaging-webhooks'
+import { QUARANTINE_CLASSES } from '../../src/quarantine/request.ts'
+import { describe, expect, test } from 'vitest'
+import { memoryKeeper } from '../../src/quarantine/keeper.ts'
+import { networkOf } from '../../src/quarantine/request.ts'
+import type { ExactCallback, KeptRequest, Standing } from '../../src/quarantine/request.ts'
+
+const MIB = 1024 * 1024
+const LIMITS = { maxBytes: 16 * MIB, maxAgeMs: 72 * 3_600_000 }
+/** Of `looksLikeOurs`. */
+const ROOM = LIMITS.maxBytes / 2
+const MINUTE_MS = 60_000
+const SMALL_BYTES = 4 * 1024
+const PADDING = ' '.repeat(256 * 1024)
+
+type Keeper = ReturnType<typeof memoryKeeper>
+
+interface Sent {
+  readonly text: string
+  readonly bytes: number
+  readonly from?: string | undefined
+  readonly project?: string | undefined
+  readonly atMs?: number
+  readonly class?: QuarantineClass
+}
+
+function arrived({ text, bytes, from, atMs = 0 }: Sent): ExactCallback {
+  return {
+    kind: 'status',
+    policy: 'either',
+    signatures: [],
+    contentEncoding: undefined,
+    captured: { kind: 'exact', decoded: false, bytes: Buffer.from(text + PADDING.slice(0, bytes - text.length)) },
+    arrivedAtMs: atMs,
+    remoteAddress: from,
+  }
+}
+
+function standing({ class: name = 'looksLikeOurs', project }: Pick<Sent, 'class' | 'project'>): Standing {
+  return {
+    class: name,
+    unchecked: name === 'unverified',
+    code: 'signature_mismatch',
+    offsetSeconds: undefined,
+    project,
+  }
+}
+
+function keep(keeper: Keeper, sent: Sent) {
+  return keeper.keep(arrived(sent), standing(sent))
+}
+
+function textOf({ callback }: KeptRequest): string {
+  return callback.captured.bytes.toString('latin1', 0, 40).trim()
+}
+
+/** How many of them are kept whose text begins so. */
+function kept(keeper: Keeper, beginning: string): number {
+  return keeper.all().filter((request) => textOf(request).startsWith(beginning)).length
+}
+
+/** What one request is counted as. */
+function countedAs(callback: ExactCallback, project: string | undefined): number {
+  const keeper = memoryKeeper({ maxBytes: 16 * MIB, maxAgeMs: 1 })
+  keeper.keep(callback, standing({ project }))
+  return keeper.bytes
+}
+
+const real = (nth: number, more: Partial<Sent> = {}): Sent => {
+  return { text: `real ${nth}`, bytes: 250 + (nth % 251), from: '192.0.2.1', project: 'My Shop', ...more }
+}
+const forged = (nth: number, more: Partial<Sent> = {}): Sent => {
+  return { text: `forged ${nth}`, bytes: 1024 * (1 + (nth % 255)), from: '203.0.113.1', project: 'My Shop', ...more }
+}
+
+const ADVERSARIES: readonly (readonly [who: string, as: (nth: number) => Partial<Sent>])[] = [
+  ['one address and the name of the real project', () => ({})],
+  ['a thousand addresses', (nth) => ({ from: `203.0.${nth % 4}.${nth % 250}` })],
+  [
+    'a thousand addresses, each with a name of its own',
+    (nth) => ({ from: `203.0.${nth % 4}.${nth % 250}`, project: `p${nth}` }),
+  ],
+  ['the same proxy', () => ({ from: '192.0.2.1' })],
+  ['the same proxy, each with a name of its own', (nth) => ({ from: '192.0.2.1', project: `p${nth}` })],
+  ['nowhere, naming nothing', () => ({ from: undefined, project: undefined })],
+]
+
+describe.each(['looksLikeOurs', 'unverified'] as const)('1,000 real ones in %s', (name) => {
+  describe.each(ADVERSARIES)('amid forgeries of 1 to 255 KB from %s', (_who, as) => {
+    test.each(['before', 'while', 'after'])('that come %s them, are kept', (when) => {
+      const keeper = memoryKeeper(LIMITS)
+      const flood = (from: number, to: number): void => {
+        for (let nth = from; nth < to; nth += 1) keep(keeper, { ...forged(nth, as(nth)), class: name })
+      }
+      if (when === 'before') flood(0, 300)
+      for (let nth = 0; nth < 1_000; nth += 1) {
+        expect(keep(keeper, { ...real(nth), class: name })).toBe('kept')
+        if (when === 'while') flood(nth, nth + 1)
+      }
+      if (when === 'after') flood(0, 300)
+      expect(kept(keeper, 'real')).toBe(1_000)
+    })
+  })
+})
+
+describe('forgeries of the very size of the real ones', () => {
+  /** More than there is room for. */
+  const MANY = 8_000
+  const alike = (nth: number, more: Partial<Sent>): Sent => forged(nth, { bytes: 250 + (nth % 251), ...more })
+
+  function flooded(as: (nth: number) => Partial<Sent>, before: number, atMs = 0): Keeper {
+    const keeper = memoryKeeper(LIMITS)
+    for (let nth = 0; nth < before; nth += 1) keep(keeper, real(nth, { atMs }))
+    for (let nth = 0; nth < MANY; nth += 1) keep(keeper, alike(nth, { ...as(nth), atMs }))
+    return keeper
+  }
+
+  test('from one other address, or with one other name: all 1,000 real ones stay, and find room', () => {
+    for (const as of [() => ({}), () => ({ from: '192.0.2.1', project: 'Other' })]) {
+      expect(kept(flooded(as, 1_000), 'real')).toBe(1_000)
+      const late = flooded(as, 0)
+      for (let nth = 0; nth < 1_000; nth += 1) keep(late, real(nth))
+      expect(kept(late, 'real')).toBe(1_000)
+    }
+  })
+
+  test('of the real ones’ address and name: what came first stays, at once nothing finds room, ten minutes later half does', () => {
+    const as = () => ({ from: '192.0.2.1' })
+    expect(kept(flooded(as, 1_000), 'real')).toBe(1_000)
+    const keeper = flooded(as, 0)
+    const room = keeper.size
+    expect(keep(keeper, real(0))).toBe('dropped')
+    expect(keep(keeper, real(0, { atMs: 10 * MINUTE_MS - 1 }))).toBe('dropped')
+    for (let nth = 0; nth < room; nth += 1) keep(keeper, real(nth, { atMs: 10 * MINUTE_MS }))
+    expect(kept(keeper, 'real') / room).toBeCloseTo(1 / 2, 1)
+    // The half that came first has its place for good.
+    const forgeries = kept(keeper, 'forged')
+    for (let nth = 0; nth < room; nth += 1) keep(keeper, real(room + nth, { atMs: 60 * MINUTE_MS }))
+    expect(kept(keeper, 'forged') / forgeries).toBeGreaterThan(0.99)
+  })
+
+  test('from a thousand addresses: one address, or one name, keeps a quarter of the room', () => {
+    const as = (nth: number) => ({ from: `203.0.${nth % 4}.${nth % 250}`, project: `p${nth}` })
+    const keeper = flooded(as, 4_000)
+    const counted = keeper.all().filter((request) => textOf(request).startsWith('real'))
+    const bytes = counted.reduce((sum, { callback, project }) => sum + countedAs(callback, project), 0)
+    expect(bytes / ROOM).toBeCloseTo(1 / 4, 2)
+    expect(counted.length).toBeGreaterThan(1_000)
+  })
+
+  test('what a flood may be, at least a thousand real ones of one address and name stay that came before it', () => {
+    const addresses = [() => '192.0.2.1', () => '203.0.113.1', (nth: number) => `203.0.${nth % 4}.${nth % 250}`]
+    const names = [() => 'My Shop', () => 'Other', (nth: number) => `p${nth}`]
+    const sizes = [() => 1, () => 300, (nth: number) => 250 + (nth % 251), (nth: number) => 1 + ((nth * 37) % 8_000)]
+    for (const from of addresses)
+      for (const project of names)
+        for (const size of sizes) {
+          const as = (nth: number) => ({ from: from(nth), project: project(nth), bytes: Math.max(12, size(nth)) })
+          expect(kept(flooded(as, 1_000), 'real')).toBe(1_000)
+        }
+  })
+})
+
+test('a few huge ones take nothing from the small', () => {
+  const keeper = memoryKeeper(LIMITS)
+  for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, real(nth))
+  const before = kept(keeper, 'real')
+  for (let nth = 0; nth < 100; nth += 1) keep(keeper, forged(nth, { bytes: 255 * 1024 }))
+  expect(kept(keeper, 'real')).toBe(before)
+  expect(kept(keeper, 'forged')).toBe(0)
+})
+
+test('where nobody else needs it, one address with one name has all the room', () => {
+  const keeper = memoryKeeper(LIMITS)
+  for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, real(nth))
+  expect(keeper.bytes / ROOM).toBeGreaterThan(0.999)
+})
+
+test('after a restart the room is shared as before', () => {
+  const keeper = memoryKeeper(LIMITS)
+  for (let nth = 0; nth < 8_000; nth += 1) keep(keeper, forged(nth, { bytes: 300 }))
+  const next = memoryKeeper(LIMITS)
+  for (const request of keeper.all()) next.restore(request, 0)
+  expect(next.size).toBe(keeper.size)
+  for (let nth = 0; nth < 1_000; nth += 1) keep(next, real(nth))
+  expect(kept(next, 'real')).toBe(1_000)
+})
+
+test('an IPv6 network is its first 64 bits, and an IPv4 address is itself', () => {
+  const networks = [
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['2001:db8:1:2::/64', '2001:db8:1:2::/64'],
+  ] as const
+  for (const [address, network] of networks) expect(networkOf(address)).toBe(network)
+  expect(networkOf(undefined)).toBeUndefined()
+})
+
+describe('whatever comes', () => {
+  const ROOM_OF_ALL = 400_000
+  const SHARES = { provedButStale: 1 / 2, unverified: 1 / 2, looksLikeOurs: 1 / 2, rest: 1 / 8 }
+  const step = fc.record({
+    does: fc.constantFrom(
+      'keep',
+      'keep',
+      'keep',
+      'keep',
+      'keep',
+      'keep',
+      'restore',
+      'remove',
+      'reclass',
+      'expire',
+      'clear',
+    ),
+    class: fc.constantFrom('looksLikeOurs', 'looksLikeOurs', ...QUARANTINE_CLASSES),
+    text: fc.nat({ max: 300 }).map(String),
+    bytes: fc.oneof(fc.integer({ min: 3, max: 5_000 }), fc.constantFrom(3, 512, 513, 4_096, 4_097, 40_000, 250_000)),
+    from: fc.constantFrom(undefined, 'a', 'a', 'b', 'c', 'd', 'e'),
+    project: fc.constantFrom(undefined, 'p', 'p', 'q', 'r'),
+    times: fc.integer({ min: 1, max: 40 }),
+  })
+  const rank = (name: QuarantineClass): number => QUARANTINE_CLASSES.indexOf(name)
+  const sizeOf = ({ callback }: KeptRequest): number =>
+    Math.ceil(Math.log2(Math.max(512, callback.captured.bytes.length)))
+  const heldBy = (all: readonly KeptRequest[], like: (request: KeptRequest) => boolean): number =>
+    all.filter(like).reduce((sum, request) => sum + bytesOf(request), 0)
+  const measured = new Map<string, number>()
+  function bytesOf({ callback, project }: KeptRequest): number {
+    const key = [callback.captured.bytes.length, callback.remoteAddress, project].join()
+    const bytes = measured.get(key) ?? countedAs(callback, project)
+    measured.set(key, bytes)
+    return bytes
+  }
+
+  function expectRightCounts(keeper: Keeper): void {
+    const all = keeper.all()
+    expect(keeper.size).toBe(all.length)
+    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length)
+    expect(keeper.bytes).toBe(heldBy(all, () => true))
+    expect(keeper.bytes).toBeLessThanOrEqual(ROOM_OF_ALL)
+    for (const name of QUARANTINE_CLASSES) {
+      const of = all.filter((request) => request.class === name)
+      expect(keeper.count(name)).toBe(of.length)
+      expect(heldBy(of, () => true)).toBeLessThanOrEqual(ROOM_OF_ALL * SHARES[name])
+    }
+    expect(keeper.count('unchecked')).toBe(all.filter(({ unchecked }) => unchecked).length)
+    const sequences = all.map(({ sequence }) => sequence)
+    expect(sequences).toEqual(sequences.toSorted((a, b) => a - b))
+  }
+
+  /** Of what `come` displaced, which by rights it must not have. */
+  function wronged(
+    before: readonly KeptRequest[],
+    gone: readonly KeptRequest[],
+    come: KeptRequest,
+  ): readonly KeptRequest[] {
+    const own = before.filter((each) => each.class === come.class)
+    const total = heldBy(before, () => true)
+    const quarter = (ROOM_OF_ALL * SHARES[come.class]) / 4
+    const isBound = (like: (request: KeptRequest) => boolean): boolean =>
+      heldBy(own, like) + (like(come) ? bytesOf(come) : 0) <= quarter
+    return gone.filter((each) => {
+      if (rank(each.class) < rank(come.class)) return true
+      if (each.class !== come.class) return false
+      if (sizeOf(each) < sizeOf(come) && come.callback.captured.bytes.length > SMALL_BYTES) return true
+      // With better classes in the way, a class has less than its share.
+      if (each.callback.captured.bytes.length > SMALL_BYTES || total + bytesOf(come) > ROOM_OF_ALL) return false
+      return (
+        isBound((other) => sizeOf(other) === sizeOf(each)) &&
+        isBound((other) => other.callback.remoteAddress === each.callback.remoteAddress) &&
+        isBound((other) => other.project === each.project)
+      )
+    })
+  }
+
+  test('the counts are right, and nobody is displaced by who must not', () => {
+    let displaced = 0
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+        const removed: KeptRequest[] = []
+        const changes = { kept() {}, removed: (request: KeptRequest) => void removed.push(request), cleared() {} }
+        const keeper = memoryKeeper({ maxBytes: ROOM_OF_ALL, maxAgeMs: 5_000 }, changes)
+        for (const [atMs, { does, times, text, ...given }] of steps.entries())
+          for (let time = 0; time < (does === 'keep' ? times : 1); time += 1) {
+            const before = keeper.all()
+            const one = before[Number(text) % Math.max(1, before.length)]
+            const sent = { ...given, text: `${text}-${time}`, bytes: Math.max(given.bytes, 6), atMs: atMs * 50 }
+            removed.length = 0
+            const dropped = keeper.dropped
+            if (does === 'keep' || does === 'restore') {
+              const callback = arrived(sent)
+              const known = before.find(({ callback: { captured } }) => captured.bytes.equals(callback.captured.bytes))
+              const like = { ...standing(sent), id: '', sequence: Number(text), callback }
+              const outcome =
+                does === 'keep'
+                  ? keeper.keep(callback, standing(sent))
+                  : keeper.restore(like, sent.atMs) === undefined
+                    ? 'dropped'
+                    : 'kept'
+              const after = new Set(keeper.all().map(({ id }) => id))
+              const gone = before.filter(({ id }) => !after.has(id))
+              if (outcome === 'kept') {
+                expect(
+                  wronged(
+                    before.filter((each) => each !== known),
+                    gone,
+                    like,
+                  ).map(bytesOf),
+                ).toEqual([])
+                // No more than it needs, but for the rest of the last one.
+                const most = Math.max(0, ...gone.map(bytesOf))
+                expect(gone.reduce((sum, request) => sum + bytesOf(request), 0)).toBeLessThan(bytesOf(like) + most + 1)
+                displaced += gone.length
+              } else if (known === undefined) expect(gone).toEqual([])
+              if (does === 'keep') {
+                expect(removed.map(({ id }) => id).sort()).toEqual(gone.map(({ id }) => id).sort())
+                expect(keeper.dropped - dropped).toBe(gone.length + (outcome === 'dropped' ? 1 : 0))
+              }
+            } else if (does === 'expire') keeper.expire(sent.atMs)
+            else if (does === 'clear' && Number(text) < 10) keeper.clear()
+            else if (one !== undefined && does === 'remove') keeper.remove(one)
+            else if (one !== undefined && does === 'reclass') keeper.reclass(one, standing(sent))
+          }
+        expectRightCounts(keeper)
+      }),
+      { numRuns: 150 },
+    )
+    expect(displaced).toBeGreaterThan(100)
+  })
+})
