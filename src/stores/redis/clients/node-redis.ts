@@ -83,10 +83,21 @@ function ofOne(client: NodeRedisClient): Sending {
 }
 
 function ofCluster(cluster: NodeRedisCluster): Sending {
+  const send = async (key: string | undefined, args: readonly RedisArgument[]): Promise<Reply> =>
+    (await cluster.sendCommand(key, false, [...args], AS_BYTES)) as Reply
   return {
     // Open while it still looks for the nodes. One that is away later lets its commands wait, until they are out of time.
     isReady: () => cluster.isOpen && cluster.masters.length > 0,
-    send: async (key, args) => (await cluster.sendCommand(key, false, [...args], AS_BYTES)) as Reply,
+    async send(key, args) {
+      try {
+        return await send(key, args)
+      } catch (error) {
+        if (key === undefined || !(error instanceof TypeError)) throw error
+        // The client learnt of the slots while the cluster had not given out this one, and trips over the hole (node-redis
+        // issue 2704). Any server's MOVED makes it look again.
+        return send(undefined, args)
+      }
+    },
     sendToAll: (args) =>
       Promise.all(
         cluster.masters.map(async ({ client }) => {
