@@ -44,7 +44,7 @@ export default defineConfig(
   },
   { files: ['*.config.ts'], rules: { 'no-restricted-syntax': 'off' } },
   {
-    files: ['test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
+    files: ['test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts', 'docs/**/*.ts'],
     rules: { '@typescript-eslint/no-floating-promises': 'error', '@typescript-eslint/require-await': 'off' },
   },
 )

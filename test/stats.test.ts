@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { fakeClock, letTimePass } from './support/fake-clock.ts'
 import { faultyStore, type Fault } from './support/faulty-store.ts'
 import { post, receiving } from './support/receiving.ts'
-import { readMarkdown, readProjectFile, tableOf } from './readme/markdown.ts'
+import { readPage, tableOf } from '../docs/markdown.ts'
 
 const STORE_TIMEOUT_MS = 3_000
 
@@ -82,9 +82,9 @@ test('after close() the counts of this process are still there', async () => {
   expect(await receiver.stats()).toMatchObject({ taken: 1, store: 'closed', unsettled: undefined })
 })
 
-test('the README has every count', async () => {
+test('the page of counts has every count', async () => {
   const { receiver } = await counting()
-  const table = tableOf(readMarkdown(readProjectFile('README.md')), 'counts', ['Count', 'What'])
+  const table = tableOf(readPage('docs/reference/counts.md'), 'counts', ['Count', 'What'])
   const listed = table.map(([name = '']) => name.replaceAll('`', ''))
   expect(listed.toSorted()).toEqual(Object.keys(await receiver.stats()).toSorted())
 })

@@ -1,11 +1,11 @@
-/** The README lists every example, with words that run it. */
+/** The guide lists every example, with words that run it. */
 import { existsSync, globSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { readMarkdown, readProjectFile, ROOT, tableOf } from './markdown.ts'
+import { readPage, readProjectFile, ROOT, tableOf } from '../../docs/markdown.ts'
 
 /** Those that others start: the parts of an example are in a folder of its name. */
 const EXAMPLES = [...globSync('examples/*.ts', { cwd: ROOT }), ...globSync('examples/*/start.ts', { cwd: ROOT })]
-const COMMANDS = tableOf(readMarkdown(readProjectFile('README.md')), 'examples', ['Command', 'What it shows']).map(
+const COMMANDS = tableOf(readPage('docs/guides/getting-started.md'), 'examples', ['Command', 'What it shows']).map(
   ([command = '']) => command.replaceAll('`', ''),
 )
 

@@ -1,11 +1,21 @@
-/** As much of Markdown as the README uses: sections, tables and code blocks. */
-import { readFileSync } from 'node:fs'
+/** As much of Markdown as the pages use: sections, anchors, tables and code blocks. */
+import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+export const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
 export function readProjectFile(path: string): string {
   return readFileSync(`${ROOT}${path}`, 'utf8')
+}
+
+/** Every page, by its path from the project's root. */
+export const PAGES: readonly string[] = [
+  'README.md',
+  ...globSync('docs/**/*.md', { cwd: ROOT, exclude: ['docs/api/**', 'docs/.vitepress/**'] }).sort(),
+]
+
+export function readPage(path: string): Markdown {
+  return readMarkdown(readProjectFile(path))
 }
 
 interface CodeBlock {
@@ -24,6 +34,8 @@ interface Section {
 
 interface Markdown {
   readonly sections: readonly Section[]
+  /** Where a link may lead: headings, and places that have a name of their own. */
+  readonly anchors: readonly string[]
   readonly blocks: readonly CodeBlock[]
   /** The targets of the links, in order. */
   readonly links: readonly string[]
@@ -33,6 +45,7 @@ export function readMarkdown(text: string): Markdown {
   const sections: { title: string; anchor: string; tables: string[][][] }[] = []
   const blocks: CodeBlock[] = []
   const links: string[] = []
+  const named: string[] = []
   let block: { language: string; lines: string[]; line: number } | undefined
   let isInTable = false
   for (const [index, line] of text.split('\n').entries()) {
@@ -61,13 +74,14 @@ export function readMarkdown(text: string): Markdown {
     } else {
       isInTable = false
     }
+    for (const [, id = ''] of line.matchAll(/<a id="(\w+)">/g)) named.push(id)
     for (const link of line.replaceAll(/`[^`]*`/g, '').matchAll(/\]\(([^)\s]+)\)/g)) links.push(link[1] ?? '')
   }
-  return { sections, blocks, links }
+  return { sections, anchors: [...sections.map(({ anchor }) => anchor), ...named], blocks, links }
 }
 
 /** The anchor that a heading gets where the page is shown. */
-function anchorOf(title: string): string {
+export function anchorOf(title: string): string {
   return title
     .toLowerCase()
     .replaceAll(/[^\p{Letter}\p{Number} _-]/gu, '')
@@ -77,7 +91,7 @@ function anchorOf(title: string): string {
 /** The table that stands under a heading; fails where there is not exactly one with this header row. */
 export function tableOf(markdown: Markdown, anchor: string, header: readonly string[]): readonly (readonly string[])[] {
   const section = markdown.sections.find((candidate) => candidate.anchor === anchor)
-  if (section === undefined) throw new Error(`The README has no heading with the anchor #${anchor}.`)
+  if (section === undefined) throw new Error(`The page has no heading with the anchor #${anchor}.`)
   const found = section.tables.filter(([first]) => first?.join('|') === header.join('|'))
   const [table] = found
   if (table === undefined || found.length > 1)

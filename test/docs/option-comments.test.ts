@@ -1,7 +1,7 @@
 /** What an editor shows of an option is what the table says; where it is not, the failure shows the right comment. */
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
-import { readProjectFile } from './markdown.ts'
+import { readProjectFile } from '../../docs/markdown.ts'
 import { OPTIONS, type OptionRow } from '../../src/options.ts'
 
 /** The interfaces in which the options of a group stand; those before a point have none. */

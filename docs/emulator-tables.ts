@@ -1,4 +1,4 @@
-/** The README's tables about the emulator, as its constants and the comments of its types make them. */
+/** The tables about the emulator, as its constants and the comments of its types make them. */
 import {
   CONTROL_ROUTES,
   DEFAULT_NETWORK,
@@ -9,30 +9,36 @@ import {
   TRIGGER_NAMES,
   TRIGGERS,
   type Outcome,
-} from 'messaging-webhooks/emulator'
-import type { ExpectedTable } from './expected-tables.ts'
+} from '../src/emulator/index.ts'
+import type { GeneratedTable } from './tables.ts'
 import { readProjectFile } from './markdown.ts'
 
 const NONE = '–'
 
-export const EMULATOR_TABLES: readonly ExpectedTable[] = [
-  { under: 'the-emulator', header: ['Member', 'What it does'], rows: membersOf('surface', 'Emulator') },
+const PAGE = 'docs/reference/emulator.md'
+
+export const EMULATOR_TABLES: readonly GeneratedTable[] = [
+  { page: PAGE, under: 'members', header: ['Member', 'What it does'], rows: membersOf('surface', 'Emulator') },
   {
-    under: 'the-emulators-options',
+    page: PAGE,
+    under: 'options',
     header: ['Option', 'What'],
     rows: membersOf('surface', 'EmulatorOptions'),
   },
   {
-    under: 'the-emulators-options',
+    page: PAGE,
+    under: 'options',
     header: ['Of a project', 'What'],
     rows: [...membersOf('projects', 'ProjectOptions'), ...membersOf('projects', 'ProjectPatch')],
   },
   {
-    under: 'the-emulators-options',
+    page: PAGE,
+    under: 'options',
     header: ['Of the network', 'What', 'Default'],
     rows: membersOf('network', 'NetworkProfile').map(([member = '', what = '']) => [member, what, defaultOf(member)]),
   },
   {
+    page: PAGE,
     under: 'outcomes',
     header: ['Number', 'Channels', 'Answer', 'Reports', 'What'],
     rows: OUTCOMES.map((outcome) => [
@@ -44,21 +50,25 @@ export const EMULATOR_TABLES: readonly ExpectedTable[] = [
     ]),
   },
   {
+    page: PAGE,
     under: 'triggers',
     header: ['Trigger', 'Callback', 'What'],
     rows: TRIGGER_NAMES.map((name) => [code(name), code(TRIGGERS[name].kind), TRIGGERS[name].what]),
   },
   {
+    page: PAGE,
     under: 'faults',
     header: ['Fault', 'What', 'A right receiver takes it'],
     rows: FAULT_NAMES.map((name) => [code(name), FAULTS[name].what, FAULTS[name].taken]),
   },
   {
+    page: PAGE,
     under: 'the-control-api',
     header: ['Route', 'What'],
     rows: CONTROL_ROUTES.map(({ method, path, what }) => [code(`${method} ${path}`), what]),
   },
   {
+    page: PAGE,
     under: 'what-the-service-does-not-show',
     header: ['Not shown', 'What the emulator does'],
     rows: NOT_SHOWN.map(({ what, choice }) => [what, choice]),

@@ -1,17 +1,20 @@
 /**
- * The README's code works: the first block is the quickstart example, every block compiles against the sources, and what
- * the tables say of types is what the types say.
+ * The pages' code works: the README's first block is the quickstart example, every block compiles against the sources, and
+ * what the tables say of types is what the types say.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
-import { EVENT_HEADER } from './expected-tables.ts'
-import { readMarkdown, readProjectFile, ROOT, tableOf } from './markdown.ts'
+import { PAGES, readPage, readProjectFile, ROOT, tableOf } from '../../docs/markdown.ts'
+import { EVENT_HEADER } from '../../docs/tables.ts'
 
-const readme = readMarkdown(readProjectFile('README.md'))
-const blocks = readme.blocks.filter(({ language }) => language === 'ts')
+const blocks = PAGES.flatMap((page) =>
+  readPage(page)
+    .blocks.filter(({ language }) => language === 'ts')
+    .map((block) => ({ page, ...block })),
+)
 
 /** What a block that continues another one may use without saying where it comes from. */
 const AMBIENT = `
@@ -43,7 +46,7 @@ function complaints(sources: ReadonlyMap<string, string>): string[] {
     { ...ts.sys, onUnRecoverableConfigFileDiagnostic() {} },
   )
   if (config === undefined) throw new Error('tsconfig.json cannot be read.')
-  const inMemory = new Map([...sources].map(([name, text]) => [`${ROOT}test/readme/${name}`, text]))
+  const inMemory = new Map([...sources].map(([name, text]) => [`${ROOT}test/docs/${name}`, text]))
   const host = ts.createCompilerHost(config.options)
   const { fileExists, readFile, getSourceFile } = host
   host.fileExists = (path) => inMemory.has(path) || fileExists(path)
@@ -69,10 +72,13 @@ test('the first block is examples/quickstart.ts, word for word', () => {
 
 describe('the compiler', { timeout: 60_000 }, () => {
   test('takes every block, against the sources', () => {
-    expect(blocks.length).toBeGreaterThan(8)
+    expect(blocks.length).toBeGreaterThan(25)
     const sources = new Map(
-      // The blank lines make the compiler's line the README's line.
-      blocks.map(({ code, line }) => [`readme-line-${line}.ts`, `${'\n'.repeat(line - 1)}${code}export {}\n`]),
+      // The blank lines make the compiler's line the page's line.
+      blocks.map(({ page, code, line }) => [
+        `${page.replaceAll('/', '_')}-line-${line}.ts`,
+        `${'\n'.repeat(line - 1)}${code}export {}\n`,
+      ]),
     )
     expect(complaints(new Map([...sources, ['ambient.d.ts', AMBIENT]]))).toEqual([])
   })
@@ -94,7 +100,7 @@ createReceiver({ credentials: { authKey: 'k' } }).on('message.deliverd', () => {
 
 test('the block that tests a handler passes when Vitest runs it', { timeout: 120_000 }, async () => {
   const block = blocks.find(({ code }) => code.includes("from 'vitest'"))
-  const folder = await mkdtemp(join(ROOT, 'test/readme/example-'))
+  const folder = await mkdtemp(join(ROOT, 'test/docs/example-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   await writeFile(join(folder, 'handlers.test.ts'), block?.code ?? '')
   // Else our own is found, which leads the package's names to the sources.
@@ -112,14 +118,14 @@ test('the block that tests a handler passes when Vitest runs it', { timeout: 120
 test('the block that sends through the emulator passes when it is run', { timeout: 120_000 }, async () => {
   const block = blocks.find(({ code }) => code.includes('node:assert'))
   expect(block?.code).toContain('createEmulator')
-  const folder = await mkdtemp(join(ROOT, 'test/readme/example-'))
+  const folder = await mkdtemp(join(ROOT, 'test/docs/example-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   await writeFile(join(folder, 'emulator.ts'), block?.code ?? '')
   const { code, stderr } = await runProgram(process.execPath, [join(folder, 'emulator.ts')], { cwd: folder })
   expect(code, stderr).toBe(0)
 })
 
-/** What the README says of types, as statements that a compiler can refuse. */
+/** What the pages say of types, as statements that a compiler can refuse. */
 function typesOfTables(): string {
   const lines = [
     `import type { CommonFields, EventMap, EventType, Oddity, Proof, Receiver, TimestampSource } from 'messaging-webhooks'`,
@@ -128,24 +134,28 @@ function typesOfTables(): string {
     `import type { Emulator, EmulatorOptions, NetworkProfile, ProjectOptions } from 'messaging-webhooks/emulator'`,
     EQUAL,
   ]
-  const methods = tableOf(readme, 'the-receiver', ['Method', 'What it does']).map(([name = '']) => bare(name))
+  const events = readPage('docs/reference/events.md')
+  const emulatorPage = readPage('docs/reference/emulator.md')
+  const methods = tableOf(readPage('docs/reference/receiver.md'), 'the-receiver', ['Method', 'What it does']).map(
+    ([name = '']) => bare(name),
+  )
   lines.push(`same<Equal<keyof Receiver, ${union(methods)}>>()`)
 
-  const emulator = tableOf(readme, 'the-emulator', ['Member', 'What it does']).map(([name = '']) => bare(name))
+  const emulator = tableOf(emulatorPage, 'members', ['Member', 'What it does']).map(([name = '']) => bare(name))
   lines.push(`same<Equal<keyof Emulator, ${union(emulator)}>>()`)
   for (const [type, header] of [
     ['EmulatorOptions', ['Option', 'What']],
     ['ProjectOptions', ['Of a project', 'What']],
     ['NetworkProfile', ['Of the network', 'What', 'Default']],
   ] as const) {
-    const names = tableOf(readme, 'the-emulators-options', header).map(([name = '']) => bare(name))
+    const names = tableOf(emulatorPage, 'options', header).map(([name = '']) => bare(name))
     lines.push(`same<Equal<keyof ${type}, ${union(names)}>>()`)
   }
 
-  const oddities = tableOf(readme, 'oddities', ['Oddity', 'What']).map(([name = '']) => bare(name))
+  const oddities = tableOf(events, 'oddities', ['Oddity', 'What']).map(([name = '']) => bare(name))
   lines.push(`same<Equal<Oddity, ${union(oddities)}>>()`)
 
-  const [common = [], report = []] = readme.sections
+  const [common = [], report = []] = events.sections
     .filter(({ anchor }) => anchor === 'events')
     .flatMap(({ tables }) => tables.filter(([header]) => header?.join('|') === 'Field|Type|What'))
     .map((table) => table.slice(1).map(([name = '', type = '']) => ({ name: bare(name), type: bare(type) })))
@@ -164,7 +174,7 @@ function typesOfTables(): string {
     lines.push(`same<Equal<{} extends Pick<${whole}, '${field}'> ? true : false, ${String(isOptional)}>>()`)
   }
 
-  for (const [type = '', , , , own = ''] of tableOf(readme, 'events', EVENT_HEADER)) {
+  for (const [type = '', , , , own = ''] of tableOf(events, 'events', EVENT_HEADER)) {
     const fields = [...own.matchAll(/`(\w+)(\??)`/g)].map(([, name = '']) => name)
     const event = `EventMap[${quoted(bare(type))}]`
     const shared = `keyof CommonFields | 'type' | (${quoted(bare(type))} extends ReportType ? keyof ReportFields : never)`

@@ -1,4 +1,4 @@
-/** The README's tables as the code's own constants make them. */
+/** The tables of the pages that the code's own constants make. `npm run docs:tables` writes them. */
 import {
   CARRIER_A_CODES,
   carrierAStatus,
@@ -8,18 +8,20 @@ import {
   PROBLEMS,
   STATUS_CODES,
   type EventType,
-} from 'messaging-webhooks'
-import { ANSWERS } from '../../src/http/replies.ts'
-import { OPTIONS, type OptionRow } from '../../src/options.ts'
+} from '../src/index.ts'
+import { ANSWERS } from '../src/http/replies.ts'
+import { OPTIONS, type OptionRow } from '../src/options.ts'
 import { EMULATOR_TABLES } from './emulator-tables.ts'
-import { COMMANDS } from '../../src/cli/commands.ts'
-import { ENVIRONMENT } from '../../src/cli/environment.ts'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
-import { OF_HANDLERS, OF_QUARANTINE, REFUSED, REPORTED, THROWN, UNAVAILABLE } from '../../src/error-table.ts'
-import { LOG_CODES } from '../../src/log-codes.ts'
+import { COMMANDS } from '../src/cli/commands.ts'
+import { ENVIRONMENT } from '../src/cli/environment.ts'
+import { EXIT_CODES } from '../src/cli/exit-codes.ts'
+import { OF_HANDLERS, OF_QUARANTINE, REFUSED, REPORTED, THROWN, UNAVAILABLE } from '../src/error-table.ts'
+import { LOG_CODES } from '../src/log-codes.ts'
 import { readProjectFile } from './markdown.ts'
 
-export interface ExpectedTable {
+export interface GeneratedTable {
+  /** From the project's root. */
+  readonly page: string
   /** The anchor of the heading that it stands under. */
   readonly under: string
   readonly header: readonly string[]
@@ -28,8 +30,9 @@ export interface ExpectedTable {
 
 const NONE = '–'
 
-export const EXPECTED_TABLES: readonly ExpectedTable[] = [
+export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
+    page: 'docs/reference/options.md',
     under: 'options',
     header: ['Option', 'Type', 'Range', 'Default', 'What'],
     rows: OPTIONS.map((row: OptionRow) => [
@@ -40,16 +43,38 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
       row.what,
     ]),
   },
-  { under: 'the-memory-store', header: ['Bound', 'What', 'Default'], rows: numbersOf('memory') },
-  { under: 'the-sqlite-store', header: ['Setting', 'What', 'Default'], rows: numbersOf('sqlite') },
-  { under: 'postgres', header: ['Setting', 'What', 'Default'], rows: numbersOf('postgres') },
-  { under: 'redis', header: ['Setting', 'What', 'Default'], rows: numbersOf('redis') },
   {
+    page: 'docs/guides/store-memory.md',
+    under: 'settings',
+    header: ['Bound', 'What', 'Default'],
+    rows: numbersOf('memory'),
+  },
+  {
+    page: 'docs/guides/store-sqlite.md',
+    under: 'settings',
+    header: ['Setting', 'What', 'Default'],
+    rows: numbersOf('sqlite'),
+  },
+  {
+    page: 'docs/guides/store-postgres.md',
+    under: 'settings',
+    header: ['Setting', 'What', 'Default'],
+    rows: numbersOf('postgres'),
+  },
+  {
+    page: 'docs/guides/store-redis.md',
+    under: 'settings',
+    header: ['Setting', 'What', 'Default'],
+    rows: numbersOf('redis'),
+  },
+  {
+    page: 'docs/reference/events.md',
     under: 'unrecognized',
     header: ['Problem', 'What'],
     rows: Object.entries(PROBLEMS).map(([problem, what]) => [code(problem), what]),
   },
   {
+    page: 'docs/reference/statuses.md',
     under: 'status-codes',
     header: ['Code', 'Word', 'Given', 'Event', 'Failure', 'Send again', 'Meaning'],
     rows: STATUS_CODES.map(({ code: number, word, stage, type, failure, meaning }) => [
@@ -62,8 +87,9 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
       meaning,
     ]),
   },
-  { under: 'carrier-as-codes', header: ['Word', 'Codes'], rows: carrierACodes() },
+  { page: 'docs/reference/statuses.md', under: 'carrier-as-codes', header: ['Word', 'Codes'], rows: carrierACodes() },
   {
+    page: 'docs/reference/statuses.md',
     under: 'across-channels',
     header: ['Concept', 'SMS, carrier A', 'SMS, carrier B', 'Chat-app'],
     rows: CROSS_CHANNEL_MAP.map(({ concept, carrierA, carrierB, chatApp, notes }) => [
@@ -74,6 +100,7 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
     ]),
   },
   {
+    page: 'docs/reference/answers.md',
     under: 'answers',
     header: ['Status', 'Code', 'When'],
     rows: Object.values(ANSWERS).map((answer) => [
@@ -83,6 +110,7 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
     ]),
   },
   {
+    page: 'docs/reference/command-line.md',
     under: 'command-line',
     header: ['Command', 'What it does'],
     rows: Object.entries(COMMANDS).map(([name, { what }]) => [
@@ -91,20 +119,23 @@ export const EXPECTED_TABLES: readonly ExpectedTable[] = [
     ]),
   },
   {
+    page: 'docs/reference/command-line.md',
     under: 'environment-variables',
     header: ['Variable', 'What'],
     rows: Object.entries(ENVIRONMENT).map(([name, what]) => [code(name), what]),
   },
   {
+    page: 'docs/reference/command-line.md',
     under: 'exit-codes',
     header: ['Code', 'When'],
     rows: Object.values(EXIT_CODES).map(({ code: number, when }) => [String(number), when]),
   },
   ...errorTables(),
   {
-    under: 'other-lines-of-the-log',
+    page: 'docs/reference/log.md',
+    under: 'log-lines',
     header: ['Code', 'Level', 'When'],
-    rows: Object.entries(LOG_CODES).map(([name, [level, when]]) => [code(name), level, when]),
+    rows: Object.entries(LOG_CODES).map(([name, [level, when]]) => [anchored(name), level, when]),
   },
   ...EMULATOR_TABLES,
 ]
@@ -140,7 +171,7 @@ function carrierACodes(): string[][] {
   return [...rows, [code(carrierAStatus(Number.NaN)), 'any other']]
 }
 
-function errorTables(): ExpectedTable[] {
+function errorTables(): GeneratedTable[] {
   return Object.entries({
     'thrown-at-you': THROWN,
     refused: REFUSED,
@@ -149,9 +180,10 @@ function errorTables(): ExpectedTable[] {
     'reported-and-taken': REPORTED,
     'of-the-quarantine': OF_QUARANTINE,
   }).map(([under, codes]) => ({
+    page: 'docs/reference/errors.md',
     under,
     header: ['Code', 'What happened', 'What to do'],
-    rows: Object.entries<readonly string[]>(codes).map(([name, texts]) => [code(name), ...texts]),
+    rows: Object.entries<readonly string[]>(codes).map(([name, texts]) => [anchored(name), ...texts]),
   }))
 }
 
@@ -161,6 +193,11 @@ function list(words: readonly string[]): string {
 
 function code(text: string): string {
   return `\`${text}\``
+}
+
+/** With a place of its own, to which errors and pages lead. */
+function anchored(name: string): string {
+  return `<a id="${name}"></a>${code(name)}`
 }
 
 function withCommas(number: number): string {

@@ -1,15 +1,16 @@
-/** Every table of the README says what the code's constants say, row by row and word by word. */
+/** Every table of the reference says what the code's constants say, row by row and word by word. */
 import { readdirSync } from 'node:fs'
 import { EVENT_TYPES, memoryStore } from 'messaging-webhooks'
-import { OPTIONS } from '../../src/options.ts'
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { redisStore } from 'messaging-webhooks/redis'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { createClient } from 'redis'
 import { describe, expect, test } from 'vitest'
-import { EVENT_HEADER, EVENT_ROWS, EXPECTED_TABLES } from './expected-tables.ts'
+import { PAGES, readPage, readProjectFile, render, tableOf } from '../../docs/markdown.ts'
+import { EVENT_HEADER, EVENT_ROWS, GENERATED_TABLES } from '../../docs/tables.ts'
+import { withTables } from '../../docs/with-tables.ts'
 import { LOG_CODES } from '../../src/log-codes.ts'
-import { readMarkdown, readProjectFile, render, tableOf } from './markdown.ts'
+import { OPTIONS } from '../../src/options.ts'
 
 const PROMISE_HEADER = [
   'Store',
@@ -20,41 +21,54 @@ const PROMISE_HEADER = [
 
 const WHICH_HEADER = ['Store', 'What a 204 means', 'What you must run', 'Speed, memory being 1', 'For']
 
-const readme = readMarkdown(readProjectFile('README.md'))
+const stores = readPage('docs/guides/stores.md')
 
-describe('a table under its heading', () => {
-  for (const { under, header, rows } of EXPECTED_TABLES)
-    test(`#${under}: ${header.join(', ')}`, () => {
+describe('a table that `npm run docs:tables` writes', () => {
+  for (const { page, under, header, rows } of GENERATED_TABLES)
+    test(`${page}#${under}: ${header.join(', ')}`, () => {
       expect(rows.length, 'the constant gave no row').toBeGreaterThan(0)
-      expect(render(tableOf(readme, under, header))).toBe(render(rows))
+      expect(render(tableOf(readPage(page), under, header))).toBe(render(rows))
     })
 
-  test('#events: every type, with the codes and words that lead to it', () => {
-    const rows = tableOf(readme, 'events', EVENT_HEADER)
+  test('docs/reference/events.md: every type, with the codes and words that lead to it', () => {
+    const rows = tableOf(readPage('docs/reference/events.md'), 'events', EVENT_HEADER)
     const derived = rows.map(([type = '', , codes = '', words = '']) => [type, codes, words])
     expect(render(derived)).toBe(render(EVENT_ROWS.map(({ type, codes, words }) => [`\`${type}\``, codes, words])))
     expect(rows).toHaveLength(EVENT_TYPES.length)
   })
 })
 
-test('there is no table that no test holds', () => {
-  const held = EXPECTED_TABLES.map(({ under, header }) => `${under}: ${header.join(', ')}`)
+describe('what writes the tables', () => {
+  const table = { page: 'a.md', under: 'b', header: ['C', 'D'], rows: [['1', '2']] }
+
+  test('replaces the rows of the table, and nothing else', () => {
+    const page = '# A\n\n| C | D |\n| - | - |\n| x | y |\n\n## B\n\n| C | D |\n| - | - |\n| x | y |\n| x | y |\n\nEnd.'
+    const expected = '# A\n\n| C | D |\n| - | - |\n| x | y |\n\n## B\n\n| C | D |\n| --- | --- |\n| 1 | 2 |\n\nEnd.'
+    expect(withTables(page, [table])).toBe(expected)
+  })
+
+  test('refuses a page that has no such table', () => {
+    expect(() => withTables('# B\n\n| C |\n| - |\n', [table])).toThrow('a.md has no table with the columns C, D')
+  })
+})
+
+test('there is no table of the reference that no test holds', () => {
+  const held = GENERATED_TABLES.map(({ page, under, header }) => `${page}#${under}: ${header.join(', ')}`)
   const byOtherTests = [
-    'examples: Command, What it shows',
-    'the-receiver: Method, What it does',
-    'counts: Count, What',
-    'authentic: Signature header, authKey, `either`, `signature`, `authKey`, `both`',
-    `events: ${EVENT_HEADER.join(', ')}`,
-    'events: Field, Type, What',
-    'events: Field, Type, What',
-    'oddities: Oddity, What',
-    `what-a-204-promises: ${PROMISE_HEADER.join(', ')}`,
-    `which-store: ${WHICH_HEADER.join(', ')}`,
+    'docs/reference/receiver.md#the-receiver: Method, What it does',
+    'docs/reference/counts.md#counts: Count, What',
+    `docs/reference/events.md#events: ${EVENT_HEADER.join(', ')}`,
+    'docs/reference/events.md#events: Field, Type, What',
+    'docs/reference/events.md#events: Field, Type, What',
+    'docs/reference/events.md#oddities: Oddity, What',
   ]
-  const found = readme.sections.flatMap(({ anchor, tables }) =>
-    tables.map(([header]) => `${anchor}: ${header?.join(', ') ?? ''}`),
+  const found = PAGES.filter((page) => page.startsWith('docs/reference/')).flatMap((page) =>
+    readPage(page).sections.flatMap(({ anchor, tables }) =>
+      tables.map(([header]) => `${page}#${anchor}: ${header?.join(', ') ?? ''}`),
+    ),
   )
-  expect(found.sort()).toEqual([...held, ...byOtherTests].sort())
+  const settings = held.filter((name) => name.startsWith('docs/guides/'))
+  expect([...found, ...settings].sort()).toEqual([...held, ...byOtherTests].sort())
 })
 
 test('every code of a line of the log that tells of no error is in its table', () => {
@@ -74,15 +88,15 @@ test('every store that can be imported stands under “Which store?”', () => {
   const { exports } = JSON.parse(readProjectFile('package.json')) as {
     readonly exports: Readonly<Record<string, { readonly types?: string }>>
   }
-  const stores = Object.entries(exports).flatMap(([entry, { types }]) =>
+  const importable = Object.entries(exports).flatMap(([entry, { types }]) =>
     types?.startsWith('./dist/stores/') === true ? [entry.slice(2)] : [],
   )
-  const listed = tableOf(readme, 'which-store', WHICH_HEADER).map(([name = '']) => name.replaceAll('`', ''))
-  expect(listed.toSorted()).toEqual([...stores, 'memory'].toSorted())
+  const listed = tableOf(stores, 'which-store', WHICH_HEADER).map(([name = '']) => name.replaceAll('`', ''))
+  expect(listed.toSorted()).toEqual([...importable, 'memory'].toSorted())
 })
 
 test('what a 204 promises when the process ends is what the stores say of themselves', () => {
-  const promised = tableOf(readme, 'what-a-204-promises', PROMISE_HEADER).map(([store = '', crash = '']) => [
+  const promised = tableOf(stores, 'what-a-204-promises', PROMISE_HEADER).map(([store = '', crash = '']) => [
     store,
     crash,
   ])

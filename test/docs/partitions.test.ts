@@ -1,8 +1,8 @@
-/** The README's block that partitions by message id, run on stores in memory: all reports of a message come to one of them. */
+/** The guide's block that partitions by message id, run on stores in memory: all reports of a message come to one of them. */
 import { spawnSync } from 'node:child_process'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
-import { readMarkdown, readProjectFile, ROOT } from './markdown.ts'
+import { readPage, ROOT } from '../../docs/markdown.ts'
 
 const BEFORE = `
 import express from 'express'
@@ -49,7 +49,7 @@ process.exit()
 `
 
 test('partitions by message id', { timeout: 60_000 }, () => {
-  const { blocks } = readMarkdown(readProjectFile('README.md'))
+  const { blocks } = readPage('docs/guides/deploying.md')
   const block = blocks.find(({ code }) => code.includes('function keyOf'))?.code ?? ''
   expect(block).toContain('postgresStore({ connectionString })')
   const code = BEFORE + block.replace('postgresStore({ connectionString })', 'madeStore()') + AFTER

@@ -1,9 +1,9 @@
-/** The README's table of proofs, each cell asked of a receiver over HTTP. */
+/** The guide's table of proofs, each cell asked of a receiver over HTTP. */
 import { PROOF_POLICIES } from '../../src/callback.ts'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { AUTH_KEY, receiving, SIGNING_SECRET } from '../support/receiving.ts'
-import { readMarkdown, readProjectFile, render, tableOf } from './markdown.ts'
+import { readPage, render, tableOf } from '../../docs/markdown.ts'
 
 const nowSeconds = Math.floor(Date.now() / 1_000)
 
@@ -28,7 +28,7 @@ const KEYS: Readonly<Record<string, readonly object[]>> = {
 }
 
 const HEADER = ['Signature header', 'authKey', ...PROOF_POLICIES.map((policy) => `\`${policy}\``)]
-const rows = tableOf(readMarkdown(readProjectFile('README.md')), 'authentic', HEADER)
+const rows = tableOf(readPage('docs/guides/security.md'), 'authentic-callbacks', HEADER)
 
 test('the table has every row that there can be', () => {
   expect(rows.map(([header, key]) => `${header ?? ''} / ${key ?? ''}`)).toEqual([

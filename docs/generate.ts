@@ -1,0 +1,15 @@
+/** Writes the tables that come from the code's constants into the pages: `npm run docs:tables`. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { format, resolveConfig } from 'prettier'
+import { GENERATED_TABLES } from './tables.ts'
+import { ROOT } from './markdown.ts'
+import { withTables } from './with-tables.ts'
+
+for (const page of new Set(GENERATED_TABLES.map((table) => table.page))) {
+  const path = `${ROOT}${page}`
+  const text = withTables(
+    readFileSync(path, 'utf8'),
+    GENERATED_TABLES.filter((table) => table.page === page),
+  )
+  writeFileSync(path, await format(text, { ...(await resolveConfig(path)), filepath: path }))
+}

@@ -1,0 +1,80 @@
+/** Every link of the pages leads somewhere, and so does every section of the sender's rules that the code names. */
+import { existsSync, globSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { PAGES, readMarkdown, readPage, readProjectFile, ROOT } from '../../docs/markdown.ts'
+
+const OTHER_PAGES = ['CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'bench/README.md']
+
+describe.each([...PAGES, ...OTHER_PAGES])('%s', (page) => {
+  const { links, anchors } = readPage(page)
+
+  test('has headings that differ, so that each anchor is one place', () => {
+    expect(anchors).toEqual([...new Set(anchors)])
+  })
+
+  test('has no broken link', () => {
+    const broken = links.filter((link) => {
+      if (link.startsWith('https://')) return false
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? page : join(dirname(page), path)
+      if (!existsSync(`${ROOT}${target}`)) return true
+      return anchor !== undefined && !readPage(target).anchors.includes(anchor)
+    })
+    expect(broken).toEqual([])
+  })
+
+  test('names no file that is not here', () => {
+    const paths = [...readProjectFile(page).matchAll(/`((?:src|test|examples)\/[\w./-]+)`/g)].map(
+      ([, path = '']) => path,
+    )
+    expect(paths.filter((path) => !existsSync(`${ROOT}${path}`))).toEqual([])
+  })
+
+  test('names no script that package.json does not have', () => {
+    const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Readonly<Record<string, string>> }
+    const named = [...readProjectFile(page).matchAll(/npm (?:run (?:--silent )?([\w:]+)|(start|test)\b)/g)].map(
+      ([, run, short]) => run ?? short ?? '',
+    )
+    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([])
+  })
+})
+
+test('each page is led to from another one', () => {
+  const targets = PAGES.flatMap((page) =>
+    readPage(page).links.map((link) => join(dirname(page), link.split('#')[0] ?? '')),
+  )
+  expect(PAGES.filter((page) => page !== 'README.md' && !targets.includes(page))).toEqual([])
+})
+
+test('the first lines of the README say whose format this is', () => {
+  const [head = ''] = readProjectFile('README.md').split('```')
+  for (const word of ['authKey', 'X-Service-Signature: t=', ',v1=']) expect(head).toContain(word)
+})
+
+test('the README is read in a few minutes', () => {
+  expect(readProjectFile('README.md').split('\n').length).toBeLessThanOrEqual(250)
+})
+
+describe('the hazards', () => {
+  const page = readProjectFile('docs/hazards.md')
+  const rows = [...page.matchAll(/^\| (\d+) +\|.*\]\(\.\.\/(test\/hazards\/[\w.-]+)\)/gm)]
+
+  test('are numbered without a gap, each with a test that bears its number', () => {
+    const numbers = rows.map(([, number]) => Number(number)).toSorted((a, b) => a - b)
+    expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, index) => index + 1))
+    for (const [, number = '', file = ''] of rows)
+      expect(readProjectFile(file), number).toMatch(new RegExp(`#${number}\\b`))
+  })
+
+  test('have every number that a test bears', () => {
+    const borne = globSync('test/hazards/*.ts', { cwd: ROOT }).flatMap((file) =>
+      [...readProjectFile(file).matchAll(/['`]#(\d+)\b/g)].map(([, number]) => number),
+    )
+    expect(borne.filter((number) => !rows.some(([, known]) => known === number))).toEqual([])
+  })
+})
+
+test('a broken link would be noticed', () => {
+  expect(readMarkdown('# A\n[b](#c) <a id="d"></a>')).toMatchObject({ links: ['#c'], anchors: ['a', 'd'] })
+})
