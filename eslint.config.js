@@ -2,7 +2,7 @@ import { defineConfig } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
 export default defineConfig(
-  { ignores: ['dist/', 'coverage/', 'test/package/consumers/'] },
+  { ignores: ['dist/', 'coverage/', 'docs/.vitepress/{dist,cache}/', 'test/package/consumers/'] },
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
@@ -42,7 +42,7 @@ export default defineConfig(
       ],
     },
   },
-  { files: ['*.config.ts'], rules: { 'no-restricted-syntax': 'off' } },
+  { files: ['*.config.ts', 'docs/.vitepress/**/*.ts'], rules: { 'no-restricted-syntax': 'off' } },
   {
     files: ['test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts', 'docs/**/*.ts'],
     rules: { '@typescript-eslint/no-floating-promises': 'error', '@typescript-eslint/require-await': 'off' },

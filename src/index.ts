@@ -1,4 +1,8 @@
-/** The public surface of `messaging-webhooks`. */
+/**
+ * The receiver, its events, errors and options.
+ *
+ * @module messaging-webhooks
+ */
 export { createReceiver } from './receiver.ts'
 export type { Handler, Receiver, Stats } from './surface.ts'
 export type { Options, OrderingOptions, QuarantineOptions, RetryOptions } from './options.ts'

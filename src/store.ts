@@ -1,4 +1,8 @@
-/** The public surface of `messaging-webhooks/store`: what whoever writes a store of their own names. Types only. */
+/**
+ * What whoever writes a store of their own names. Types only.
+ *
+ * @module messaging-webhooks/store
+ */
 export type { EventRecord, Report } from './inbox/record.ts'
 export type {
   Admission,

@@ -1,4 +1,8 @@
-/** The public surface of `messaging-webhooks/emulator`: the sending service, to run locally. */
+/**
+ * The sending service, to run locally.
+ *
+ * @module messaging-webhooks/emulator
+ */
 export { createEmulator } from './create.ts'
 export type { Activity, Emulator, EmulatorApp, EmulatorOptions, OfProject } from './surface.ts'
 export type { CallbackProof } from './callback-proof.ts'

@@ -1,4 +1,8 @@
-/** The public surface of `messaging-webhooks/store-conformance`: the suite that every store passes. */
+/**
+ * The suite that every store passes.
+ *
+ * @module messaging-webhooks/store-conformance
+ */
 import { z } from 'zod'
 import { checkOptions, functionLike, textOf, wholeNumberFrom } from '../check-options.ts'
 import type { StoreCapabilities } from '../inbox/store.ts'

@@ -1,4 +1,8 @@
-/** The public surface of `messaging-webhooks/testing`: play the service in your own tests. */
+/**
+ * Play the service in your own tests.
+ *
+ * @module messaging-webhooks/testing
+ */
 export { callbackFor, type CallbackEvent, type CallbackFields } from './callback-for.ts'
 export type { ChatAppFields, ChatAppStatuses, SmsDeliveryFields } from './callback-fields.ts'
 export { callback } from './callbacks.ts'

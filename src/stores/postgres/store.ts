@@ -1,4 +1,8 @@
-/** The store on Postgres: one database for as many processes as there are. */
+/**
+ * The store on Postgres: one database for as many processes as there are.
+ *
+ * @module messaging-webhooks/postgres
+ */
 import type { Pool } from 'pg'
 import type { Store } from '../../inbox/store.ts'
 import { reachOnce } from './connections.ts'

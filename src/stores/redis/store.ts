@@ -1,4 +1,8 @@
-/** The store on a Redis that several machines share. */
+/**
+ * The store on a Redis that several machines share.
+ *
+ * @module messaging-webhooks/redis
+ */
 import { z } from 'zod'
 import { checkOptions, numberFrom, wholeNumberFrom } from '../../check-options.ts'
 import type { Store } from '../../inbox/store.ts'

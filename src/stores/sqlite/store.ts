@@ -1,4 +1,8 @@
-/** The store on one SQLite file: the durable default of a single machine. */
+/**
+ * The store on one SQLite file: the durable default of a single machine.
+ *
+ * @module messaging-webhooks/sqlite
+ */
 import { z } from 'zod'
 import { checkOptions, textOf } from '../../check-options.ts'
 import { OptionsError } from '../../errors.ts'

@@ -1,0 +1,99 @@
+/** The site of the documentation: `npm run docs` shows it while one writes, `npm run docs:build` makes it. */
+import { defineConfig, type DefaultTheme } from 'vitepress'
+
+const REPOSITORY = 'https://github.com/messaging-webhooks/messaging-webhooks'
+
+const GUIDES: DefaultTheme.SidebarItem[] = [
+  { text: 'Getting started', link: '/guides/getting-started' },
+  { text: 'Mounting', link: '/guides/mounting' },
+  { text: 'Handlers', link: '/guides/handlers' },
+  { text: 'Projects and rotation', link: '/guides/projects' },
+  { text: 'Your own payloads', link: '/guides/payloads' },
+  { text: 'Once, and in order', link: '/guides/once-and-order' },
+  { text: 'Security', link: '/guides/security' },
+  { text: 'Quarantine', link: '/guides/quarantine' },
+  {
+    text: 'Choosing a store',
+    link: '/guides/stores',
+    items: [
+      { text: 'Memory', link: '/guides/store-memory' },
+      { text: 'SQLite', link: '/guides/store-sqlite' },
+      { text: 'Postgres', link: '/guides/store-postgres' },
+      { text: 'Redis', link: '/guides/store-redis' },
+      { text: 'Your own', link: '/guides/store-of-your-own' },
+    ],
+  },
+  { text: 'When the store is away', link: '/guides/spool' },
+  { text: 'Deploying', link: '/guides/deploying' },
+  { text: 'When something goes wrong', link: '/guides/troubleshooting' },
+  { text: 'Testing your handlers', link: '/guides/testing' },
+  { text: 'The emulator', link: '/guides/emulator' },
+  { text: 'Upgrading', link: '/guides/upgrading' },
+]
+
+const REFERENCE: DefaultTheme.SidebarItem[] = [
+  { text: 'The receiver', link: '/reference/receiver' },
+  { text: 'Options', link: '/reference/options' },
+  { text: 'Events', link: '/reference/events' },
+  { text: 'Statuses', link: '/reference/statuses' },
+  { text: 'Answers', link: '/reference/answers' },
+  { text: 'Errors', link: '/reference/errors' },
+  { text: 'Log lines', link: '/reference/log' },
+  { text: 'Counts', link: '/reference/counts' },
+  { text: 'Command line', link: '/reference/command-line' },
+  { text: 'The emulator, in full', link: '/reference/emulator' },
+  { text: 'API', link: '/api/' },
+]
+
+const BEHIND: DefaultTheme.SidebarItem[] = [
+  { text: 'The sender’s rules', link: '/service' },
+  { text: 'Hazards', link: '/hazards' },
+  { text: 'Architecture', link: '/architecture' },
+  { text: 'Decisions', link: '/decisions' },
+]
+
+// VitePress loads its configuration by its default export.
+export default defineConfig({
+  title: 'messaging-webhooks',
+  description: 'The receiving end of a messaging service’s callbacks',
+  lang: 'en',
+  srcExclude: ['.vitepress/**'],
+  rewrites: { 'README.md': 'index.md', 'api/README.md': 'api/index.md' },
+  markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    config(md) {
+      // A page may lead to files of the repository that the site does not have.
+      md.core.ruler.push('repository-links', ({ tokens, env }: { tokens: MarkdownToken[]; env: { path?: string } }) => {
+        const depth = (env.path ?? '').replace(/^.*?\/docs\//, '').split('/').length
+        const outside = '../'.repeat(depth)
+        for (const { children } of tokens)
+          for (const child of children ?? []) {
+            const href = child.type === 'link_open' ? child.attrGet('href') : null
+            if (href?.startsWith(outside) === true)
+              child.attrSet('href', `${REPOSITORY}/blob/main/${href.slice(outside.length)}`)
+          }
+      })
+    },
+  },
+  themeConfig: {
+    search: { provider: 'local' },
+    nav: [
+      { text: 'Guides', link: '/guides/getting-started' },
+      { text: 'Reference', link: '/reference/options' },
+      { text: 'API', link: '/api/' },
+    ],
+    sidebar: [
+      { text: 'Guides', items: GUIDES },
+      { text: 'Reference', items: REFERENCE },
+      { text: 'Behind it', items: BEHIND },
+    ],
+    outline: { level: [2, 3] },
+  },
+})
+
+interface MarkdownToken {
+  readonly type: string
+  readonly children: readonly MarkdownToken[] | null
+  attrGet(name: string): string | null
+  attrSet(name: string, value: string): void
+}
