@@ -1,15 +1,22 @@
 /**
- * Every error that a user can meet, in one table: what happened and what to do. Codes are stable; the README's tables are
- * compared with these by a test. No text here quotes a body, a key, a secret or an expected digest.
+ * Every error that a user can meet, in one table: what happened and what to do. Codes are stable; the reference's tables are
+ * made of these. No text here quotes a body, a key, a secret or an expected digest.
  */
+
+/** The page that explains each code, under an anchor of its name. */
+export const ERRORS_PAGE = 'https://github.com/messaging-webhooks/messaging-webhooks/blob/main/docs/reference/errors.md'
+
 type Texts = Readonly<Record<string, readonly [happened: string, todo: string]>>
 
 /** Thrown at the caller. */
 export const THROWN = {
-  options_invalid: ['An option or an argument cannot work.', 'Nothing was done; the README says what each one takes.'],
+  options_invalid: [
+    'An option or an argument cannot work.',
+    'Nothing was done; the page of options says what each one takes.',
+  ],
   pattern_unknown: [
     'There is no such event type, or a handler is no function.',
-    'Use a type or a family of the README’s table, or `onAny` for every event.',
+    'Use a type or a family of the page of events, or `onAny` for every event.',
   ],
   project_required: [
     '`messageState` was asked without a project.',
@@ -137,7 +144,7 @@ export const UNAVAILABLE = {
   store_locked: ['Another process holds the database file.', 'Stop it, or give each process a file of its own.'],
   store_unmigrated: [
     'The tables are missing or old, and this role may not make them.',
-    'Run `npx messaging-webhooks migrate` with a role that may; the README’s section “Postgres” says more.',
+    'Run `npx messaging-webhooks migrate` with a role that may; the guide to the Postgres store says more.',
   ],
   store_replaced: [
     'The database file was removed or replaced while it was open.',
@@ -263,7 +270,7 @@ export const ERRORS = {
   ...OF_QUARANTINE,
 } as const
 
-/** A stable name for what went wrong; the README's table explains each. */
+/** A stable name for what went wrong; the reference's table explains each. */
 export type ErrorCode = keyof typeof ERRORS
 
 /** Why a request was refused: the `code` of a `RefusedError`. */

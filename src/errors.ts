@@ -1,7 +1,18 @@
 /** The errors themselves, each with a code of the table. */
-import { ERRORS, REFUSED, UNAVAILABLE, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './error-table.ts'
+import {
+  ERRORS,
+  ERRORS_PAGE,
+  REFUSED,
+  UNAVAILABLE,
+  type ErrorCode,
+  type HandlerErrorCode,
+  type RefusalCode,
+} from './error-table.ts'
 
-/** What every error of this package is. Its message says what happened and what to do; never a secret or a body. */
+/**
+ * What every error of this package is. Its message says what happened, what to do and where to read on; never a secret or a
+ * body.
+ */
 export class MessagingWebhooksError extends Error {
   override readonly name: string = 'MessagingWebhooksError'
   readonly code: ErrorCode
@@ -10,7 +21,8 @@ export class MessagingWebhooksError extends Error {
 
   constructor(code: ErrorCode, detail?: string, options?: ErrorOptions) {
     const [happened, todo] = ERRORS[code]
-    super(detail === undefined ? `${happened} ${todo}` : `${happened} ${detail} ${todo}`, options)
+    const said = detail === undefined ? `${happened} ${todo}` : `${happened} ${detail} ${todo}`
+    super(`${said} See ${ERRORS_PAGE}#${code}`, options)
     this.code = code
     this.detail = detail
   }

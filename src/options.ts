@@ -1,5 +1,5 @@
 /**
- * The options, in one table: the README's table, the defaults and the checks all come from here. An editor shows the
+ * The options, in one table: the reference's table, the defaults and the checks all come from here. An editor shows the
  * comments of the interfaces; a test compares them with the table.
  */
 import type { ProofPolicy } from './callback.ts'
@@ -165,7 +165,7 @@ export interface QuarantineOptions {
   readonly folder?: string | false | undefined
 }
 
-/** One option, as the README's table shows it. */
+/** One option, as the reference's table shows it. */
 export interface OptionRow {
   readonly name: string
   readonly type: string

@@ -44,7 +44,7 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   on<const P extends Pattern>(pattern: P | readonly P[], handler: Handler<EventMap<S>[TypesOf<P>], X>): () => void
   /** Attaches a handler for every event. */
   onAny(handler: Handler<WebhookEvent<S>, X>): () => void
-  /** Hears of refused requests, failing handlers, dead letters and a failing store; see the README's table of codes. */
+  /** Hears of refused requests, failing handlers, dead letters and a failing store; the reference has a table of codes. */
   onError(handler: ErrorHandler): () => void
   /**
    * What is mounted, in Express, Connect or node:http, before any body parser. `kind` is the callback type registered for

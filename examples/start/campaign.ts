@@ -9,7 +9,7 @@ interface Sending {
 
 const customers = Array.from({ length: 30 }, (_, index) => `2547110000${String(index).padStart(2, '0')}`)
 
-/** The numbers with 999 decide what becomes of a message; the README lists them under "Outcomes". */
+/** The numbers with 999 decide what becomes of a message; the reference of the emulator lists them under "Outcomes". */
 export const sendings: readonly Sending[] = [
   {
     what: 'SMS to 12 numbers, a way to end for each',

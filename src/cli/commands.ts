@@ -1,4 +1,4 @@
-/** The commands, each loaded when it is asked for. The README's table comes from here. */
+/** The commands, each loaded when it is asked for. The reference's table comes from here. */
 import type { Command } from 'commander'
 import type { Terminal } from './terminal.ts'
 

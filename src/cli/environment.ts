@@ -1,4 +1,4 @@
-/** The environment variables that the command line reads. The README's table comes from here. */
+/** The environment variables that the command line reads. The reference's table comes from here. */
 export const ENVIRONMENT = {
   SIGNING_SECRET: 'The signing secret, for `listen`, `trigger` and `verify`.',
   AUTH_KEY: 'The Auth Key, for `listen` and `trigger`.',

@@ -1,4 +1,4 @@
-/** How the command line ends. The README's table comes from here. */
+/** How the command line ends. The reference's table comes from here. */
 export const EXIT_CODES = {
   ok: { code: 0, when: 'All went well. `verify`: the signature holds.' },
   failed: { code: 1, when: 'Something could not be done: a port is taken, a file cannot be read, a store is away.' },

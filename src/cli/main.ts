@@ -16,7 +16,7 @@ async function run(argv: readonly string[]): Promise<void> {
     .description('Tools for the callbacks of a messaging service.')
     .version(readVersion())
     .helpCommand('help [command]', 'show the help of a command')
-    .addHelpText('after', `\nExit codes and environment variables: the README, “Command line”.`)
+    .addHelpText('after', `\nExit codes and environment variables: docs/reference/command-line.md.`)
   // `help trigger` is about the same command as `trigger --help`.
   const wanted = argv.find((argument) => !argument.startsWith('-') && argument !== 'help')
   for (const [name, { what, load }] of Object.entries(COMMANDS)) {

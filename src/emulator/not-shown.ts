@@ -2,7 +2,7 @@
  * Every choice of ours where the service's documentation says "not shown". Nothing else in this folder decides such a
  * thing, so whoever learns what the service really does has one file to change.
  */
-/** What was chosen, for the README: what the documentation does not show, and what the emulator does. */
+/** What was chosen, for the reference: what the documentation does not show, and what the emulator does. */
 export const NOT_SHOWN: readonly { readonly what: string; readonly choice: string }[] = [
   {
     what: 'Names of the channels but `sms`',

@@ -1,4 +1,4 @@
-/** The control API: one row a route, from which requests are answered and the README's table is made. */
+/** The control API: one row a route, from which requests are answered and the reference's table is made. */
 import { z } from 'zod'
 import { CALLBACK_KINDS } from '../../events.ts'
 import { OUTCOMES, type Outcome } from '../outcomes.ts'

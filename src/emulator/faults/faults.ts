@@ -1,4 +1,4 @@
-/** What can go wrong with a callback on its way, one row a fault. Types, checks and the README's table come from here. */
+/** What can go wrong with a callback on its way, one row a fault. Types, checks and the reference's table come from here. */
 
 import type { Proof } from '../../events.ts'
 

@@ -1,0 +1,2 @@
+/** Style sheets are for Vite to import. */
+declare module '*.css'
