@@ -10,7 +10,7 @@ import type { ExactCallback } from './quarantine/request.ts'
 import { readSignatureHeader } from './authenticity/signature.ts'
 import { asRefusal, MessagingWebhooksError, RefusedError } from './errors.ts'
 import type { ArrivedCallback, Captured } from './callback.ts'
-import { answerOf, type Answer, type AnswerName } from './http/replies.ts'
+import { REPLIES, type Answer, type AnswerName } from './http/replies.ts'
 import type { Inbox } from './inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from './inbox/new-event.ts'
 import type { Admission, Awaitable, NewEvent } from './inbox/store.ts'
@@ -43,7 +43,7 @@ export function createReceive(options: ReceiveOptions): Receive {
   const clockWatch = createClockWatch(report)
 
   function refuse(name: AnswerName, refused: Pick<NotProved, 'code' | 'detail'>, cause?: unknown): Answer {
-    const answer = answerOf(name)
+    const answer = REPLIES[name]
     report(new RefusedError(refused.code, answer.status, refused.detail, cause === undefined ? undefined : { cause }))
     return answer
   }
@@ -121,7 +121,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     return andThen(inbox.admit(event), (admission) => {
       if (admission === 'full') return refuse('unavailable', { code: 'store_full' })
       const handled = options.admitted(event, admission)
-      return handled === undefined ? answerOf('taken') : handled.then(() => answerOf('taken'))
+      return handled === undefined ? REPLIES.taken : handled.then(() => REPLIES.taken)
     })
   }
 

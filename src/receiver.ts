@@ -270,12 +270,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
         ...intake,
         kind,
         policy: mount.proof ?? proof,
-        seen(request) {
-          servers.see(request)
-          startUnasked()
-        },
-        answered: servers.answered,
-        isClosing: (request) => closing !== undefined || servers.isStopping(request),
+        servers,
+        begun: startUnasked,
       })
     },
     receive(request) {
