@@ -26,6 +26,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const OPEN_LIST = 0x5b
 const CLOSE_LIST = 0x5d
+const BLANKS: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
 const AUTH_KEY = 'authKey'
 /** Names that we look for: the key's, and those whose repetition changes what a callback means. */
@@ -77,7 +78,7 @@ export function scanJson(bytes: Uint8Array): JsonScan {
           seen |= bit
         } else if (keyStart === -1) {
           keyStart = index + 1
-          while (isBlank(bytes[keyStart])) keyStart += 1
+          while (BLANKS.has(bytes[keyStart])) keyStart += 1
           keyDepth = depth
         }
         break
@@ -103,10 +104,6 @@ export function scanJson(bytes: Uint8Array): JsonScan {
   }
   if (keyStart !== -1) authKeys.push({ start: keyStart, end: length })
   return { depth: deepest, values, authKeys, duplicateKey }
-}
-
-function isBlank(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 }
 
 /** Which of the names that we look for a string is, from its first byte up to its closing quote. */
