@@ -70,6 +70,7 @@ export function scanJson(bytes: Uint8Array): JsonScan {
         break
       case COLON: {
         const name = to - from < SHORTEST_NAME ? undefined : nameIn(bytes, from, to, hasEscapes)
+        // A string names one value, however many colons a stranger writes behind it.
         to = from
         if (name === undefined) break
         if (name !== AUTH_KEY) {

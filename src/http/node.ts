@@ -9,7 +9,7 @@ import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy
 import type { Flow } from './inflight.ts'
 import type { Bodies } from './reading.ts'
 import { REPLIES, type Answer } from './replies.ts'
-import type { Servers } from './servers.ts'
+import type { KnownServer, Servers } from './servers.ts'
 
 /** What is mounted: `app.use(path, it)`, `app.post(path, it)`, a Router, Connect, or a `node:http` listener. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
@@ -43,6 +43,39 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
     servers.answered()
   }
 
+  function receiveAndAnswer(request: IncomingMessage, response: ServerResponse, server: KnownServer | undefined): void {
+    const arrivedAtMs = clock.now()
+    // Once the connection has gone, it cannot be told any more.
+    const { remoteAddress } = request.socket
+    captureBody(request, bodies, (captured) => {
+      function finish(answer: Answer): void {
+        try {
+          if (captured.kind === 'failed' && captured.reason === 'body_too_large') {
+            write(response, answer, true, false)
+            discardThenEnd(request, response)
+          } else {
+            const isStopping = servers.areWatched || server?.listening === false
+            // Before the body's end the connection is of no more use: Node would read the rest for ever.
+            write(response, answer, isStopping || !request.readableEnded)
+          }
+        } catch (error) {
+          answerAnyway(response, error)
+          return
+        }
+        servers.answered()
+      }
+      try {
+        const signatures = signaturesOf(request)
+        const contentEncoding = request.headers['content-encoding']?.trim().toLowerCase()
+        const given = receive({ kind, policy, signatures, contentEncoding, captured, arrivedAtMs, remoteAddress })
+        if (given instanceof Promise) given.then(finish, (error: unknown) => answerAnyway(response, error))
+        else finish(given)
+      } catch (error) {
+        answerAnyway(response, error)
+      }
+    })
+  }
+
   /** A client that is reset while it sends never reads the answer, so a bounded rest is read and thrown away. */
   function discardThenEnd(request: IncomingMessage, response: ServerResponse): void {
     let discarded = 0
@@ -67,52 +100,16 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
     try {
       const server = servers.see(request)
       begun()
-      if (request.method !== 'POST') {
-        write(response, REPLIES.method_not_allowed, true)
-        servers.answered()
+      if (request.method === 'POST') {
+        receiveAndAnswer(request, response, server)
         return
       }
-      const arrivedAtMs = clock.now()
-      // Once the connection has gone, it cannot be told any more.
-      const { remoteAddress } = request.socket
-      captureBody(request, bodies, (captured) => {
-        function finish(answer: Answer): void {
-          try {
-            if (captured.kind === 'failed' && captured.reason === 'body_too_large') {
-              write(response, answer, true, false)
-              discardThenEnd(request, response)
-            } else {
-              const isStopping = servers.areWatched || server?.listening === false
-              // Before the body's end the connection is of no more use: Node would read the rest for ever.
-              write(response, answer, isStopping || !request.readableEnded)
-            }
-          } catch (error) {
-            answerAnyway(response, error)
-            return
-          }
-          servers.answered()
-        }
-        try {
-          const signatures = signaturesOf(request)
-          const contentEncoding = request.headers['content-encoding']?.trim().toLowerCase()
-          const received = receive({
-            kind,
-            policy,
-            signatures,
-            contentEncoding,
-            captured,
-            arrivedAtMs,
-            remoteAddress,
-          })
-          if (received instanceof Promise) received.then(finish, (error: unknown) => answerAnyway(response, error))
-          else finish(received)
-        } catch (error) {
-          answerAnyway(response, error)
-        }
-      })
+      write(response, REPLIES.method_not_allowed, true)
     } catch (error) {
       answerAnyway(response, error)
+      return
     }
+    servers.answered()
   }
 }
 

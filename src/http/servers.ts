@@ -6,7 +6,7 @@ import type { Logger } from '../logger.ts'
 import { stopServer, type StopTimes } from './stop-server.ts'
 
 export interface KnownServer {
-  /** False once it takes no new connections. */
+  /** False once it takes no new connections: those that it has are of no more use to a client. */
   readonly listening: boolean
   once(event: 'close', listener: () => void): unknown
 }
@@ -21,7 +21,7 @@ export interface Servers {
   see(request: IncomingMessage): KnownServer | undefined
   /** One of those was answered. */
   answered(): void
-  /** Whether `watch` was called. */
+  /** True from `watch` on: the receiver closes, and connections are of no more use to a client. */
   readonly areWatched: boolean
   /** Stops them all, the `given` ones too, of which perhaps no request came. */
   stop(given: readonly Server[], times: StopTimes): void
