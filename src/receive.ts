@@ -1,21 +1,17 @@
 /** The stages in sequence for one callback: bytes and headers in, an answer out. Knows no framework. */
-import { namedProject, prove, type Proved } from './authenticity/authenticate.ts'
+import { prove, type Proved } from './authenticity/authenticate.ts'
 import { maskSecrets, readParsedBody, readSentBody, type ReadBody } from './authenticity/body.ts'
 import { createClockWatch } from './authenticity/clock-watch.ts'
 import type { CredentialsSource } from './authenticity/credentials.ts'
-import type { LivePair } from './authenticity/pair.ts'
 import type { NotProved } from './authenticity/explain.ts'
 import type { QuarantineIntake } from './quarantine/quarantine.ts'
 import type { ExactCallback } from './quarantine/request.ts'
-import { readSignatureHeader } from './authenticity/signature.ts'
 import { asRefusal, MessagingWebhooksError, RefusedError } from './errors.ts'
-import type { ArrivedCallback, Captured } from './callback.ts'
-import { answerOf, type Answer, type AnswerName } from './http/replies.ts'
+import type { ArrivedCallback } from './callback.ts'
+import { REPLIES, type Answer, type AnswerName } from './http/replies.ts'
 import type { Inbox } from './inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from './inbox/new-event.ts'
 import type { Admission, Awaitable, NewEvent } from './inbox/store.ts'
-
-type PairsFor = CredentialsSource['pairsFor']
 
 interface Receive {
   /** Answers at once where nothing has to be waited for. */
@@ -23,7 +19,7 @@ interface Receive {
   /** The same stages as far as the event, for a callback that quarantine kept. Rejects where a look-up fails. */
   proveAgain(
     callback: ExactCallback,
-    again: { readonly pairsFor: PairsFor; readonly clockOffsetSeconds: number },
+    again: { readonly pairsFor: CredentialsSource['pairsFor']; readonly clockOffsetSeconds: number },
   ): Promise<NotProved | { readonly proved: true; readonly event: NewEvent }>
 }
 
@@ -43,37 +39,59 @@ export function createReceive(options: ReceiveOptions): Receive {
   const clockWatch = createClockWatch(report)
 
   function refuse(name: AnswerName, refused: Pick<NotProved, 'code' | 'detail'>, cause?: unknown): Answer {
-    const answer = answerOf(name)
+    const answer = REPLIES[name]
     report(new RefusedError(refused.code, answer.status, refused.detail, cause === undefined ? undefined : { cause }))
     return answer
   }
 
-  function authenticate(callback: ArrivedCallback, body: ReadBody, pairsFor: PairsFor): Awaitable<Proved | NotProved> {
-    const project = namedProject(body)
-    const unfit = project === undefined ? undefined : credentials.refusedName(project)
-    if (unfit !== undefined) return { proved: false, code: unfit }
-    const proveBy = (pairs: readonly LivePair[]): Proved | NotProved => {
-      const inexact = callback.captured.kind === 'parsed' ? 'body_already_parsed' : undefined
-      const header = readSignatureHeader(callback.signatures)
-      const { policy, arrivedAtMs: nowMs } = callback
-      return prove({ header, body, inexact, policy, toleranceSeconds, nowMs }, pairs, project)
+  /** The stages without a promise between them, for with a store in memory none has to wait for another. */
+  function answerTo(callback: ArrivedCallback): Awaitable<Answer> {
+    const { captured, contentEncoding } = callback
+    if (captured.kind === 'failed') {
+      const { reason, detail } = captured
+      return refuse(reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason, detail })
     }
-    return andThen(pairsFor(project), proveBy)
+    const body =
+      captured.kind === 'parsed' ? readParsedBody(captured.value) : readSentBody({ captured, contentEncoding })
+    if (body === undefined) return refuse('not_authentic', { code: 'body_already_parsed' })
+    const proof = authenticate(callback, body)
+    return proof instanceof Promise
+      ? proof.then((settled) => admitOrRefuse(callback, body, settled))
+      : admitOrRefuse(callback, body, proof)
   }
 
-  /** For one that arrives: whatever holds its proof up, it is not lost, for nobody sends it again. */
-  function keepUnchecked(callback: ArrivedCallback, body: ReadBody, error: unknown): never {
-    quarantine.keep(callback, body, { proved: false, code: asRefusal(error).code, unchecked: true })
-    throw error
-  }
-
-  function authenticateOrKeep(callback: ArrivedCallback, body: ReadBody): Awaitable<Proved | NotProved> {
+  function authenticate(callback: ArrivedCallback, body: ReadBody): Awaitable<Proved | NotProved> {
+    /** Whatever holds its proof up, it is not lost, for nobody sends it again. */
+    function keepUnchecked(error: unknown): never {
+      quarantine.keep(callback, body, { proved: false, code: asRefusal(error).code, unchecked: true })
+      throw error
+    }
     try {
-      const proof = authenticate(callback, body, credentials.pairsFor)
-      return proof instanceof Promise ? proof.catch((error: unknown) => keepUnchecked(callback, body, error)) : proof
+      const pairs = credentials.pairsFor(body.project)
+      if (!(pairs instanceof Promise)) return prove(callback, body, pairs, toleranceSeconds)
+      return pairs.then((found) => prove(callback, body, found, toleranceSeconds)).catch(keepUnchecked)
     } catch (error) {
-      return keepUnchecked(callback, body, error)
+      return keepUnchecked(error)
     }
+  }
+
+  function admitOrRefuse(callback: ArrivedCallback, body: ReadBody, proof: Proved | NotProved): Awaitable<Answer> {
+    if (credentials.areLookedUp && (proof.proved || !isNameRefused(proof)))
+      quarantine.lookedUp(body.project, proof.proved)
+    if (!proof.proved) {
+      quarantine.keep(callback, body, proof)
+      if (proof.offsetSeconds !== undefined) clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
+      if (body.problem === 'content_encoding') return refuse('content_encoding', { ...proof, code: 'content_encoding' })
+      return refuse('not_authentic', proof)
+    }
+    if (clockWatch.isInDoubt && proof.signedAt !== undefined) clockWatch.trust()
+    if (callback.captured.kind === 'parsed') report(new MessagingWebhooksError('body_already_parsed'))
+    if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
+    const event = eventOf(callback, body, proof)
+    const admission = inbox.admit(event)
+    return admission instanceof Promise
+      ? admission.then((settled) => answerAdmitted(event, settled))
+      : answerAdmitted(event, admission)
   }
 
   function eventOf({ kind, arrivedAtMs }: ArrivedCallback, body: ReadBody, proof: Proved): NewEvent {
@@ -94,35 +112,9 @@ export function createReceive(options: ReceiveOptions): Receive {
     )
   }
 
-  /** The stages without a promise between them, for with a store in memory none has to wait for another. */
-  function receive(callback: ArrivedCallback): Awaitable<Answer> {
-    const { captured } = callback
-    if (captured.kind === 'failed') {
-      const { reason, detail } = captured
-      return refuse(reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason, detail })
-    }
-    const body = bodyOf(captured, callback.contentEncoding)
-    if (body === undefined) return refuse('not_authentic', { code: 'body_already_parsed' })
-    return andThen(authenticateOrKeep(callback, body), (proof) => receiveProof(callback, body, proof))
-  }
-
-  function receiveProof(callback: ArrivedCallback, body: ReadBody, proof: Proved | NotProved): Awaitable<Answer> {
-    if (proof.proved) quarantine.proved(namedProject(body))
-    if (proof.proved || !isNameRefused(proof)) quarantine.lookedUp()
-    if (!proof.proved) quarantine.keep(callback, body, proof)
-    clockWatch.see(proof, callback.arrivedAtMs)
-    if (!proof.proved) {
-      if (body.problem === 'content_encoding') return refuse('content_encoding', { ...proof, code: 'content_encoding' })
-      return refuse('not_authentic', proof)
-    }
-    if (callback.captured.kind === 'parsed') report(new MessagingWebhooksError('body_already_parsed'))
-    if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
-    const event = eventOf(callback, body, proof)
-    return andThen(inbox.admit(event), (admission) => {
-      if (admission === 'full') return refuse('unavailable', { code: 'store_full' })
-      const handled = options.admitted(event, admission)
-      return handled === undefined ? answerOf('taken') : handled.then(() => answerOf('taken'))
-    })
+  function answerAdmitted(event: NewEvent, admission: Admission): Awaitable<Answer> {
+    if (admission === 'full') return refuse('unavailable', { code: 'store_full' })
+    return options.admitted(event, admission)?.then(() => REPLIES.taken) ?? REPLIES.taken
   }
 
   function failed(error: unknown): Answer {
@@ -133,7 +125,7 @@ export function createReceive(options: ReceiveOptions): Receive {
   return {
     receive(callback) {
       try {
-        const answer = receive(callback)
+        const answer = answerTo(callback)
         return answer instanceof Promise ? answer.catch(failed) : answer
       } catch (error) {
         return failed(error)
@@ -142,7 +134,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     async proveAgain(callback, { pairsFor, clockOffsetSeconds }) {
       const body = readSentBody(callback)
       const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - clockOffsetSeconds * 1_000 }
-      const proof = await authenticate(judged, body, pairsFor)
+      const proof = prove(judged, body, await pairsFor(body.project), toleranceSeconds)
       return proof.proved ? { proved: true, event: eventOf(callback, body, proof) } : proof
     },
   }
@@ -151,16 +143,4 @@ export function createReceive(options: ReceiveOptions): Receive {
 /** Then nothing was looked up. */
 function isNameRefused({ code }: NotProved): boolean {
   return code === 'project_name_too_long' || code === 'project_name_malformed'
-}
-
-/** Goes on at once with what is there already. */
-function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
-  return value instanceof Promise ? value.then(next) : next(value)
-}
-
-function bodyOf(
-  captured: Exclude<Captured, { kind: 'failed' }>,
-  contentEncoding: string | undefined,
-): ReadBody | undefined {
-  return captured.kind === 'parsed' ? readParsedBody(captured.value) : readSentBody({ captured, contentEncoding })
 }

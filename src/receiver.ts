@@ -198,6 +198,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   /** A receiver that only takes needs its store all the same. */
   async function open(): Promise<void> {
+    void quarantine.open()
     if (isSpoolMissing) warnOfNoSpool(logger, store.capabilities)
     isSpoolMissing = false
     if (resolved.dispatch) await dispatcher.start()
@@ -206,7 +207,6 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   function start(): Promise<void> {
     if (closing !== undefined) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
-    void quarantine.open()
     starting ??= open().catch((error: unknown) => {
       starting = undefined
       throw error
@@ -270,12 +270,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
         ...intake,
         kind,
         policy: mount.proof ?? proof,
-        seen(request) {
-          servers.see(request)
-          startUnasked()
-        },
-        answered: servers.answered,
-        isClosing: (request) => closing !== undefined || servers.isStopping(request),
+        servers,
+        begun: startUnasked,
       })
     },
     receive(request) {

@@ -1,6 +1,5 @@
 import { prove } from '../../src/authenticity/authenticate.ts'
 import { credentialsSource } from '../../src/authenticity/credentials.ts'
-import { readSignatureHeader } from '../../src/authenticity/signature.ts'
 import { systemClock } from '../../src/clock.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../load/secrets.ts'
 import { eachInTurn } from './samples.ts'
@@ -17,19 +16,18 @@ export const verify: Step = {
     })
     const pairs = pairsFor(undefined)
     if (pairs instanceof Promise) throw new Error('Fixed pairs were looked up.')
-    const nowMs = Date.now()
+    const arrivedAtMs = Date.now()
     return eachInTurn(({ header, body }) => {
       const proof = prove(
         {
-          header: readSignatureHeader([header]),
-          body,
-          inexact: undefined,
+          signatures: [header],
+          captured: { kind: 'exact', bytes: body.bytes, decoded: false },
           policy: 'either',
-          toleranceSeconds: 86_400,
-          nowMs,
+          arrivedAtMs,
         },
+        body,
         pairs,
-        'My Shop',
+        86_400,
       )
       if (!proof.proved || proof.proof !== 'both') throw new Error('A good callback was not proved.')
       return proof

@@ -1,23 +1,18 @@
 /** Did the service send this? The proof table, and who is proved by it. Contract, "Callback authenticity". */
 import { timingSafeEqual } from 'node:crypto'
-import type { ProofPolicy } from '../callback.ts'
+import type { ArrivedCallback, ProofPolicy } from '../callback.ts'
 import type { Proof } from '../events.ts'
 import type { ReadBody } from './body.ts'
-import { MOST_PAIRS } from './credentials.ts'
-import type { LivePair } from './pair.ts'
+import { MOST_PAIRS, type Pairs } from './credentials.ts'
 import { explainRefusal, type NotProved } from './explain.ts'
-import { isAccepted, type SignatureState } from './proof-table.ts'
-import { clockOffsetSeconds, isStale, signatureHolds, type SignatureHeader } from './signature.ts'
-
-interface ProofInput {
-  readonly header: SignatureHeader
-  readonly body: ReadBody
-  /** Why the bytes are not those that were sent, so that no signature can be checked over them. */
-  readonly inexact: 'body_already_parsed' | undefined
-  readonly policy: ProofPolicy
-  readonly toleranceSeconds: number
-  readonly nowMs: number
-}
+import type { LivePair } from './pair.ts'
+import {
+  clockOffsetSeconds,
+  readSignatureHeader,
+  signatureHolds,
+  type ParsedSignature,
+  type SignatureHeader,
+} from './signature.ts'
 
 export interface Proved {
   readonly proved: true
@@ -31,10 +26,55 @@ export interface Proved {
   readonly ignored: string | undefined
 }
 
-/** The project that the body names. */
-export function namedProject(body: ReadBody): string | undefined {
-  const project = body.fields?.['project']
-  return typeof project === 'string' && project !== '' ? project : undefined
+/** What of a callback tells who sent it. */
+type Evidence = Pick<ArrivedCallback, 'signatures' | 'captured' | 'policy' | 'arrivedAtMs'>
+
+/** Checks both proofs under every live pair and decides by the table. */
+export function prove(
+  { signatures, captured, policy, arrivedAtMs }: Evidence,
+  body: ReadBody,
+  pairs: Pairs,
+  toleranceSeconds: number,
+): Proved | NotProved {
+  if (typeof pairs === 'string') return { proved: false, code: pairs }
+  if (pairs.length === 0) return { proved: false, code: 'project_unknown' }
+
+  const header = readSignatureHeader(signatures)
+  const parsed = typeof header === 'object' ? header : undefined
+  // Contract, "Limits": more than 300 s from our own clock, in either direction, is refused; whole seconds count.
+  const offsetSeconds = parsed === undefined ? 0 : clockOffsetSeconds(parsed, arrivedAtMs)
+  const isStale = Math.abs(offsetSeconds) > toleranceSeconds
+  // No signature can be checked over bytes that are not those that were sent.
+  const isExact = captured.kind === 'exact'
+  const { byProject, secrets } = tryPairs(pairs, isExact ? parsed : undefined, body, arrivedAtMs)
+
+  let first: Found | undefined
+  for (const found of byProject) {
+    // A stale `t` is refused whatever else holds, because the contract says so.
+    if (isStale || !isEnough(policy, found)) continue
+    if (first !== undefined) return { proved: false, code: 'project_ambiguous' }
+    first = found
+  }
+  if (first === undefined) {
+    return explainRefusal({
+      header,
+      isExact,
+      policy,
+      candidate: body.fields?.['authKey'],
+      anySigned: byProject.some(({ signed }) => signed),
+      anyKeyed: byProject.some(({ keyed }) => keyed),
+      offsetSeconds: isStale ? offsetSeconds : undefined,
+    })
+  }
+  const { owner, signed, keyed } = first
+  return {
+    proved: true,
+    proof: signed && keyed ? 'both' : signed ? 'signature' : 'authKey',
+    project: owner ?? body.project,
+    signedAt: signed ? parsed?.timestamp : undefined,
+    secrets,
+    ignored: !signed && header !== undefined && isExact ? describeIgnored(header) : undefined,
+  }
 }
 
 /** What holds under the pairs of one project. */
@@ -44,85 +84,50 @@ interface Found {
   keyed: boolean
 }
 
-/** Checks both proofs under every live pair and decides by the table. The pairs of a project stand side by side. */
-export function prove(input: ProofInput, pairs: readonly LivePair[], project: string | undefined): Proved | NotProved {
-  const { header, body, inexact, policy, nowMs } = input
-  if (pairs.length === 0) return { proved: false, code: 'project_unknown' }
+const SMALL_BODY_BYTES = 1_024
+const MOST_HASHED_BYTES = MOST_PAIRS * 256 * 1_024
 
+/** What holds, and the authKeys that were tried. The pairs of a project stand side by side. */
+function tryPairs(pairs: readonly LivePair[], signature: ParsedSignature | undefined, body: ReadBody, nowMs: number) {
   const candidate = body.fields?.['authKey']
-  const candidateKey = readCandidate(candidate)
-  const parsed = typeof header === 'object' ? header : undefined
-  const stale = parsed !== undefined && isStale(parsed, nowMs, input.toleranceSeconds)
+  // Only a non-empty string can be a key: nothing is coerced.
+  const candidateKey = typeof candidate === 'string' && candidate !== '' ? Buffer.from(candidate) : undefined
   const secrets: Buffer[] = []
   const byProject: Found[] = []
   let found: Found | undefined
-  let untried = mostPairs(body.bytes.length)
+  // A body that names no project may be of any, but a forged one of 256 KiB must not cost more than sixteen of its kind.
+  let untried = Math.max(MOST_PAIRS, Math.floor(MOST_HASHED_BYTES / Math.max(body.bytes.length, SMALL_BODY_BYTES)))
   for (const { project: owner, secretKey, authKey, notAfterMs } of pairs) {
     if (nowMs > notAfterMs) continue
     if (untried === 0) break
     untried -= 1
     if (found === undefined || found.owner !== owner) byProject.push((found = { owner, signed: false, keyed: false }))
-    if (parsed !== undefined && inexact === undefined && secretKey !== undefined && !found.signed)
-      found.signed = signatureHolds(parsed, secretKey, body.bytes)
+    if (signature !== undefined && secretKey !== undefined && !found.signed)
+      found.signed = signatureHolds(signature, secretKey, body.bytes)
     if (authKey === undefined) continue
-    if (!found.keyed) found.keyed = authKeyHolds(candidateKey, authKey)
+    // In constant time, but for its length. Contract, "Webhook security pair".
+    if (!found.keyed && candidateKey?.length === authKey.length) found.keyed = timingSafeEqual(candidateKey, authKey)
     secrets.push(authKey)
   }
-
-  let first: Found | undefined
-  for (const one of byProject) {
-    if (!isAccepted(policy, stateOf(header, stale, one.signed), one.keyed)) continue
-    if (first !== undefined) return { proved: false, code: 'project_ambiguous' }
-    first = one
-  }
-  if (first === undefined) {
-    return explainRefusal({
-      header,
-      inexact,
-      policy,
-      candidate,
-      anySigned: byProject.some(({ signed }) => signed),
-      anyKeyed: byProject.some(({ keyed }) => keyed),
-      offsetSeconds: stale ? clockOffsetSeconds(parsed, nowMs) : undefined,
-    })
-  }
-  const { owner, signed, keyed } = first
-  return {
-    proved: true,
-    proof: signed && keyed ? 'both' : signed ? 'signature' : 'authKey',
-    project: owner ?? project,
-    signedAt: signed ? parsed?.timestamp : undefined,
-    secrets,
-    ignored: !signed && header !== undefined && inexact === undefined ? describeIgnored(header) : undefined,
-  }
-}
-
-/** The bytes of what the body has for a key. Only a non-empty string can be one: nothing is coerced. */
-function readCandidate(candidate: unknown): Buffer | undefined {
-  return typeof candidate === 'string' && candidate !== '' ? Buffer.from(candidate) : undefined
-}
-
-/** Whether that is the key; in constant time, but for its length. Contract, "Webhook security pair". */
-function authKeyHolds(candidate: Buffer | undefined, authKey: Buffer): boolean {
-  return candidate?.length === authKey.length && timingSafeEqual(candidate, authKey)
-}
-
-function stateOf(header: SignatureHeader, stale: boolean, signed: boolean): SignatureState {
-  if (stale) return 'stale'
-  if (signed) return 'holds'
-  return header === undefined ? 'absent' : 'wrong'
+  return { byProject, secrets }
 }
 
 /**
- * How many pairs a request may be tried with: a body that names no project may be of any, but a forged one of 256 KiB must
- * not cost more than sixteen of its kind.
+ * The proof table. Under `either`, a wrong digest or a malformed header beside an authKey that holds is let pass: turning
+ * it away would gain nothing, since a forger could leave the header out.
  */
-function mostPairs(bodyBytes: number): number {
-  return Math.max(MOST_PAIRS, Math.floor(MOST_HASHED_BYTES / Math.max(bodyBytes, SMALL_BODY_BYTES)))
+function isEnough(policy: ProofPolicy, { signed, keyed }: Found): boolean {
+  switch (policy) {
+    case 'either':
+      return signed || keyed
+    case 'signature':
+      return signed
+    case 'authKey':
+      return keyed
+    case 'both':
+      return signed && keyed
+  }
 }
-
-const SMALL_BODY_BYTES = 1_024
-const MOST_HASHED_BYTES = MOST_PAIRS * 256 * 1_024
 
 function describeIgnored(header: NonNullable<SignatureHeader>): string {
   return typeof header === 'string' ? 'The header is malformed.' : 'The digest matches none of the live secrets.'

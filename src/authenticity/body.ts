@@ -19,24 +19,27 @@ export interface ReadBody {
   /** The parsed object with its authKey still in it, or why there is none. */
   readonly fields: Readonly<Record<string, unknown>> | undefined
   readonly problem: Problem | undefined
+  /** The project that it names. */
+  readonly project: string | undefined
   /** Where authKeys stand in the bytes. */
   readonly authKeys: readonly Span[]
   readonly duplicateKey: boolean
 }
 
-/** A body as it was sent. One with a content encoding is never inflated, so nothing in it is read. */
-export function readSentBody(sent: {
+interface SentBody {
   readonly captured: { readonly bytes: Buffer; readonly decoded: boolean }
   readonly contentEncoding: string | undefined
-}): ReadBody {
-  const { captured, contentEncoding } = sent
+}
+
+/** A body as it was sent. One with a content encoding is never inflated, so nothing in it is read. */
+export function readSentBody({ captured, contentEncoding }: SentBody): ReadBody {
   const isPlain = contentEncoding === undefined || contentEncoding === '' || contentEncoding === 'identity'
   // A parser before us may have unpacked it.
   return isPlain || captured.decoded ? readBody(captured.bytes) : unreadable(captured.bytes, 'content_encoding')
 }
 
 function unreadable(bytes: Buffer, problem: Problem, authKeys: readonly Span[] = []): ReadBody {
-  return { bytes, fields: undefined, problem, authKeys, duplicateKey: false }
+  return { bytes, fields: undefined, problem, project: undefined, authKeys, duplicateKey: false }
 }
 
 /** Parses the bytes as JSON in UTF-8; one byte order mark is passed over. Never throws and never quotes the body. */
@@ -45,22 +48,19 @@ function readBody(bytes: Buffer): ReadBody {
   const { depth, values, authKeys, duplicateKey } = scanJson(bytes)
   if (depth > DEEPEST) return unreadable(bytes, 'too_deep', authKeys)
   if (values > MOST_VALUES) return unreadable(bytes, 'too_many_values', authKeys)
-  const value = parseText(bytes)
-  if (value === undefined) return unreadable(bytes, 'not_json', authKeys)
-  if (!isRecord(value)) return unreadable(bytes, isJsonText(value) ? 'double_encoded' : 'not_an_object', authKeys)
-  return { bytes, fields: value, problem: undefined, authKeys, duplicateKey }
-}
-
-/** Undefined for what is no JSON. */
-function parseText(bytes: Buffer): unknown {
+  let value: unknown
   try {
     // What is no UTF-8 takes longer to decode than all the rest, so it must be worth it. JSON's own characters are ASCII:
     // whether it is JSON at all, any encoding shows that has ASCII in it.
-    if (!isUtf8(bytes)) JSON.parse(bytes.toString('latin1', markLength(bytes)))
-    return JSON.parse(textOf(bytes))
+    if (!isUtf8(bytes)) JSON.parse(textOf(bytes, 'latin1'))
+    value = JSON.parse(textOf(bytes))
   } catch {
-    return undefined
+    return unreadable(bytes, 'not_json', authKeys)
   }
+  if (!isRecord(value)) return unreadable(bytes, isJsonText(value) ? 'double_encoded' : 'not_an_object', authKeys)
+  const named = value['project']
+  const project = typeof named === 'string' && named !== '' ? named : undefined
+  return { bytes, fields: value, problem: undefined, project, authKeys, duplicateKey }
 }
 
 /** The same for a body that a parser before us has already turned into an object: its bytes are made anew. */
@@ -93,20 +93,17 @@ export function maskSecrets(body: ReadBody, secrets: readonly (string | Buffer)[
     // A body that is no JSON may be in another encoding, which no name was found in.
     if (body.fields === undefined) for (const wide of inWiderEncodings(secret.toString())) maskByValue(bytes, wide)
   }
-  if (!found) return { bytes, body, payload: payloadOf(body) }
-  // Quoted in another field, it must not come back through that one; digests are still made over what was sent.
-  const { fields, problem } = readBody(bytes)
-  return { bytes, body: { ...body, fields, problem: body.problem ?? problem }, payload: undefined }
-}
-
-/** Undefined, too, where another authKey than that of the object itself is masked in the bytes. */
-function payloadOf({ fields, authKeys }: ReadBody): Record<string, unknown> | undefined {
-  if (fields === undefined || authKeys.length !== (Object.hasOwn(fields, 'authKey') ? 1 : 0)) return undefined
-  return withoutAuthKey(fields)
-}
-
-function withoutAuthKey({ authKey: _, ...payload }: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return payload
+  if (found) {
+    // Quoted in another field, it must not come back through that one; digests are still made over what was sent.
+    const { fields, problem } = readBody(bytes)
+    return { bytes, body: { ...body, fields, problem: body.problem ?? problem }, payload: undefined }
+  }
+  const { fields, authKeys } = body
+  // Another authKey than that of the object itself is masked in the bytes, and still stands in the fields.
+  if (fields === undefined || authKeys.length !== (Object.hasOwn(fields, 'authKey') ? 1 : 0))
+    return { bytes, body, payload: undefined }
+  const { authKey: _, ...payload } = fields
+  return { bytes, body, payload }
 }
 
 /** SHA-256 of the body without its authKeys, so that a rotation does not make a second event of the same callback. */
@@ -121,12 +118,9 @@ export function digestWithoutAuthKeys(body: ReadBody): Buffer {
 }
 
 /** Text of the bytes without a byte order mark; what is not UTF-8 becomes U+FFFD. */
-export function textOf(bytes: Buffer): string {
-  return bytes.toString('utf8', markLength(bytes))
-}
-
-function markLength(bytes: Buffer): number {
-  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+export function textOf(bytes: Buffer, encoding: 'utf8' | 'latin1' = 'utf8'): string {
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+  return bytes.toString(encoding, hasMark ? 3 : 0)
 }
 
 /**
@@ -140,7 +134,9 @@ export function payloadIn(masked: Buffer): unknown {
   } catch {
     return undefined
   }
-  return isRecord(value) ? withoutAuthKey(value) : value
+  if (!isRecord(value)) return value
+  const { authKey: _, ...payload } = value
+  return payload
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -3,11 +3,14 @@
  * right and several in a row are off by the same, it is most likely our own clock.
  */
 import { MessagingWebhooksError } from '../errors.ts'
-import type { Proved } from './authenticate.ts'
-import type { NotProved } from './explain.ts'
 
 interface ClockWatch {
-  see(proof: Proved | NotProved, arrivedAtMs: number): void
+  /** True since a signature was off, until one holds. */
+  readonly isInDoubt: boolean
+  /** A signature is off whose digest is right. */
+  doubt(offsetSeconds: number, arrivedAtMs: number): void
+  /** A signature holds, which shows that the clock is right. */
+  trust(): void
 }
 
 /** So many, of different seconds: one recorded callback that is sent again and again has always the same. */
@@ -18,18 +21,11 @@ const AGREE_WITHIN_SECONDS = 2
 export function createClockWatch(report: (error: MessagingWebhooksError) => void): ClockWatch {
   let row: { readonly offsetSeconds: number; readonly signedAt: Set<number> } | undefined
   let said = false
-  return {
-    see(proof, arrivedAtMs) {
-      if (proof.proved) {
-        // A signature that holds shows that the clock is right.
-        if (proof.signedAt !== undefined) {
-          row = undefined
-          said = false
-        }
-        return
-      }
-      const { offsetSeconds } = proof
-      if (said || offsetSeconds === undefined) return
+  const watch = {
+    isInDoubt: false,
+    doubt(offsetSeconds: number, arrivedAtMs: number) {
+      watch.isInDoubt = true
+      if (said) return
       if (row === undefined || Math.abs(offsetSeconds - row.offsetSeconds) > AGREE_WITHIN_SECONDS)
         row = { offsetSeconds, signedAt: new Set() }
       row.signedAt.add(Math.floor(arrivedAtMs / 1_000) - offsetSeconds)
@@ -37,7 +33,13 @@ export function createClockWatch(report: (error: MessagingWebhooksError) => void
       said = true
       report(new MessagingWebhooksError('clock_wrong', describe(row.offsetSeconds)))
     },
+    trust() {
+      watch.isInDoubt = false
+      row = undefined
+      said = false
+    },
   }
+  return watch
 }
 
 function describe(offsetSeconds: number): string {

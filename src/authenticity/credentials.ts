@@ -16,15 +16,21 @@ export type CredentialsOption = CredentialPair | readonly CredentialPair[] | Cre
 /** Several projects, each with its pair or pairs, by display name. Contract, "Project". */
 export type ProjectsOption = Readonly<Record<string, CredentialPair | readonly CredentialPair[]>>
 
+/** Those of a project, or why nobody is asked for those of such a name. */
+export type Pairs = readonly LivePair[] | Extract<RefusalCode, 'project_name_too_long' | 'project_name_malformed'>
+
 export interface CredentialsSource {
   /** True where message ids are kept apart by project. */
   readonly byProject: boolean
   /** The only project there is, if there is only one. */
   readonly onlyProject: string | undefined
-  /** Why no callback of a project with such a name is looked up: what the sender's text alone makes fail is no outage. */
-  refusedName(project: string): RefusalCode | undefined
-  /** The pairs that may prove a callback of this project. Throws a `MessagingWebhooksError` where they cannot be had. */
-  pairsFor(project: string | undefined): readonly LivePair[] | Promise<readonly LivePair[]>
+  /** True where somebody is asked for the pairs, which may fail. */
+  readonly areLookedUp: boolean
+  /**
+   * The pairs that may prove a callback of this project. Throws a `MessagingWebhooksError` where they cannot be had; a name
+   * that nobody is asked for is no such failure, for the sender's text alone must not look like an outage.
+   */
+  pairsFor(project: string | undefined): Pairs | Promise<Pairs>
   /** Every key and secret that is known now, to be taken out of texts that are not ours. */
   secrets(): readonly string[]
 }
@@ -72,7 +78,7 @@ function fixedCredentials(option: CredentialPair | readonly CredentialPair[]): C
   return {
     byProject: false,
     onlyProject: undefined,
-    refusedName: () => undefined,
+    areLookedUp: false,
     pairsFor: () => pairs,
     secrets: () => secrets,
   }
@@ -90,7 +96,7 @@ function credentialsByProject(option: ProjectsOption): CredentialsSource {
   return {
     byProject: true,
     onlyProject,
-    refusedName: () => undefined,
+    areLookedUp: false,
     pairsFor: (project) => (project === undefined ? all : (byName.get(project) ?? [])),
     secrets: () => secrets,
   }
@@ -116,7 +122,12 @@ function credentialsLookup(
     return live
   }
 
-  async function pairsFor(project: string | undefined): Promise<readonly LivePair[]> {
+  async function pairsFor(project: string | undefined): Promise<Pairs> {
+    // Databases and drivers refuse such text, or make another of it.
+    if (project !== undefined) {
+      if (project.length > LONGEST_LOOKED_UP) return 'project_name_too_long'
+      if (project.includes('\0') || !project.isWellFormed()) return 'project_name_malformed'
+    }
     const unknownBefore = project === undefined ? undefined : unknownUntil.get(project)
     if (unknownBefore !== undefined && clock.now() < unknownBefore) return []
     if (underWay >= MOST_LOOKUPS) throw new MessagingWebhooksError('credentials_busy')
@@ -145,16 +156,10 @@ function credentialsLookup(
   return {
     byProject: true,
     onlyProject: undefined,
-    refusedName: unfitToLookUp,
+    areLookedUp: true,
     pairsFor,
     secrets: () => [...secrets.keys()],
   }
-}
-
-/** Databases and drivers refuse such text, or make another of it. */
-function unfitToLookUp(project: string): RefusalCode | undefined {
-  if (project.length > LONGEST_LOOKED_UP) return 'project_name_too_long'
-  return project.includes('\0') || !project.isWellFormed() ? 'project_name_malformed' : undefined
 }
 
 /** Whether a secret has white space at an end: the commonest mistake, made by reading it from a file. */

@@ -13,7 +13,7 @@ export interface NotProved {
 
 interface FailedProof {
   readonly header: SignatureHeader
-  readonly inexact: 'body_already_parsed' | undefined
+  readonly isExact: boolean
   readonly policy: ProofPolicy
   /** The body's `authKey`, as parsed. */
   readonly candidate: unknown
@@ -37,7 +37,7 @@ export function explainRefusal(failed: FailedProof): NotProved {
     }
   }
   if (policy === 'authKey' || (policy === 'both' && anySigned)) return explainAuthKey(failed)
-  if (failed.inexact !== undefined && header !== undefined) return { proved: false, code: failed.inexact }
+  if (!failed.isExact && header !== undefined) return { proved: false, code: 'body_already_parsed' }
   if (header === undefined) {
     if (anyKeyed) return { proved: false, code: 'signature_required' }
     if (policy === 'either' && failed.candidate !== undefined) return explainAuthKey(failed)

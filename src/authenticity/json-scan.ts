@@ -26,6 +26,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const OPEN_LIST = 0x5b
 const CLOSE_LIST = 0x5d
+const BLANKS: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
 const AUTH_KEY = 'authKey'
 /** Names that we look for: the key's, and those whose repetition changes what a callback means. */
@@ -38,7 +39,6 @@ const LONGEST_NAME_BYTES = LONGEST_NAME * 6
 
 export function scanJson(bytes: Uint8Array): JsonScan {
   const { length } = bytes
-  const hasEscapes = bytes.includes(BACKSLASH)
   const authKeys: Span[] = []
   /** A bit for each of `NAMES`. */
   let seen = 0
@@ -46,104 +46,83 @@ export function scanJson(bytes: Uint8Array): JsonScan {
   let depth = 0
   let deepest = 0
   let values = 0
-  let coveredUntil = 0
-  let index = 0
-  while (index < length) {
-    const byte = bytes[index]
-    if (byte === QUOTE) {
-      const end = endOfString(bytes, index)
-      const colon = skipBlanks(bytes, end)
-      if (bytes[colon] === COLON) {
-        const name = plainName(bytes, index, end) ?? (hasEscapes ? escapedName(bytes, index, end) : undefined)
-        if (name === AUTH_KEY) {
-          const start = skipBlanks(bytes, colon + 1)
-          // One inside another is covered already; looking for its end too would cost the square of the size.
-          if (start >= coveredUntil) {
-            coveredUntil = endOfValue(bytes, start)
-            authKeys.push({ start, end: coveredUntil })
-          }
-        } else if (depth === 1 && name !== undefined) {
-          const bit = 1 << NAMES.indexOf(name)
+  /** The last string, without its quotes: before a colon, it is a name. */
+  let from = 0
+  let to = 0
+  let hasEscapes = false
+  /** Where the value of an authKey began that has not ended yet, and at which depth; -1 for none. */
+  let keyStart = -1
+  let keyDepth = 0
+  for (let index = 0; index < length; index += 1) {
+    /** Where a value ends that goes no deeper than this byte; -1 where none does. */
+    let end = -1
+    switch (bytes[index]) {
+      case QUOTE:
+        from = index + 1
+        hasEscapes = false
+        for (index = from; index < length && bytes[index] !== QUOTE; index += 1) {
+          if (bytes[index] !== BACKSLASH) continue
+          hasEscapes = true
+          index += 1
+        }
+        to = index
+        end = index + 1
+        break
+      case COLON: {
+        const name = to - from < SHORTEST_NAME ? undefined : nameIn(bytes, from, to, hasEscapes)
+        // A string names one value, however many colons a stranger writes behind it.
+        to = from
+        if (name === undefined) break
+        if (name !== AUTH_KEY) {
+          const bit = depth === 1 ? 1 << NAMES.indexOf(name) : 0
           if ((seen & bit) !== 0) duplicateKey = true
           seen |= bit
+        } else if (keyStart === -1) {
+          keyStart = index + 1
+          while (BLANKS.has(bytes[keyStart])) keyStart += 1
+          keyDepth = depth
         }
-        index = colon + 1
-      } else {
-        index = end
+        break
       }
-      continue
+      case OPEN_OBJECT:
+      case OPEN_LIST:
+        depth += 1
+        values += 1
+        if (depth > deepest) deepest = depth
+        break
+      case CLOSE_OBJECT:
+      case CLOSE_LIST:
+        depth -= 1
+        end = depth < keyDepth ? index : index + 1
+        break
+      case COMMA:
+        values += 1
+        end = index
     }
-    if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
-      depth += 1
-      values += 1
-      if (depth > deepest) deepest = depth
-    } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
-      depth -= 1
-    } else if (byte === COMMA) {
-      values += 1
-    }
-    index += 1
+    if (end === -1 || keyStart === -1 || depth > keyDepth) continue
+    authKeys.push({ start: keyStart, end: Math.min(end, length) })
+    keyStart = -1
   }
+  if (keyStart !== -1) authKeys.push({ start: keyStart, end: length })
   return { depth: deepest, values, authKeys, duplicateKey }
 }
 
-/** The index behind the closing quote, or the end of the text where there is none. */
-function endOfString(bytes: Uint8Array, start: number): number {
-  for (let index = start + 1; index < bytes.length; index += 1) {
-    const byte = bytes[index]
-    if (byte === BACKSLASH) index += 1
-    else if (byte === QUOTE) return index + 1
+/** Which of the names that we look for a string is, from its first byte up to its closing quote. */
+function nameIn(bytes: Uint8Array, from: number, to: number, hasEscapes: boolean): Name | undefined {
+  if (hasEscapes) return escapedName(bytes, from, to)
+  for (const name of NAMES) {
+    if (name.length !== to - from) continue
+    let same = 0
+    while (same < name.length && bytes[from + same] === name.charCodeAt(same)) same += 1
+    if (same === name.length) return name
   }
-  return bytes.length
-}
-
-/** The index behind a value: a string, a whole object or list, or a bare word or number. */
-function endOfValue(bytes: Uint8Array, start: number): number {
-  let depth = 0
-  let index = start
-  while (index < bytes.length) {
-    const byte = bytes[index]
-    if (byte === QUOTE) {
-      index = endOfString(bytes, index)
-      if (depth === 0) return index
-      continue
-    }
-    if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth += 1
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
-      depth -= 1
-      if (depth < 0) return index
-      if (depth === 0) return index + 1
-    } else if (depth === 0 && byte === COMMA) return index
-    index += 1
-  }
-  return bytes.length
-}
-
-function skipBlanks(bytes: Uint8Array, start: number): number {
-  let index = start
-  while (bytes[index] === 0x20 || bytes[index] === 0x0a || bytes[index] === 0x0d || bytes[index] === 0x09) index += 1
-  return index
-}
-
-/** Which of the names that we look for stands between two quotes, written without escapes. */
-function plainName(bytes: Uint8Array, start: number, end: number): Name | undefined {
-  const size = end - start - 2
-  if (size < SHORTEST_NAME || size > LONGEST_NAME) return undefined
-  for (const name of NAMES) if (name.length === size && standsAt(bytes, start + 1, name)) return name
   return undefined
 }
 
-function standsAt(bytes: Uint8Array, start: number, name: Name): boolean {
-  for (let index = 0; index < name.length; index += 1) if (bytes[start + index] !== name.charCodeAt(index)) return false
-  return true
-}
-
-function escapedName(bytes: Uint8Array, start: number, end: number): Name | undefined {
-  const size = end - start - 2
-  if (size <= SHORTEST_NAME || size > LONGEST_NAME_BYTES) return undefined
-  if (!bytes.subarray(start, end).includes(BACKSLASH)) return undefined
+function escapedName(bytes: Uint8Array, from: number, to: number): Name | undefined {
+  if (to - from > LONGEST_NAME_BYTES) return undefined
   try {
-    const decoded: unknown = JSON.parse(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
+    const decoded: unknown = JSON.parse(`"${Buffer.from(bytes.subarray(from, to)).toString('latin1')}"`)
     return NAMES.find((name) => name === decoded)
   } catch {
     return undefined

@@ -17,22 +17,34 @@ export interface ParsedSignature {
   readonly digests: readonly Buffer[]
 }
 
-export type MalformedSignature = 'signature_malformed' | 'signature_milliseconds'
+/** What the header of a request is worth before any key is tried; undefined where there is none. */
+export type SignatureHeader = ParsedSignature | 'signature_malformed' | 'signature_milliseconds' | undefined
 
-/** Reads the header value by hand, in one pass and without a pattern that could backtrack. */
-function parseSignature(value: string): ParsedSignature | MalformedSignature {
-  if (value.length > LONGEST_HEADER) return 'signature_malformed'
+/** Decimal digits only, at least one, and no leading zero: `Number` alone would take `1e9`, `0x10` and `+1`. */
+const DECIMAL = /^[1-9][0-9]*$/
+/** Checked before decoding, because `Buffer.from(text, 'hex')` silently stops at the first wrong character. */
+const LOWERCASE_HEX_DIGEST = /^[0-9a-f]{64}$/
+/** A proxy that folds lists may put one of these after a comma, and only there. */
+const BLANKS = /[ \t]/
+
+/**
+ * Reads the header's values, as received: in one pass, and without a pattern that could backtrack. More than one header is
+ * malformed, even where all of them are right.
+ */
+export function readSignatureHeader(values: readonly string[]): SignatureHeader {
+  const [value] = values
+  if (value === undefined) return undefined
+  if (values.length > 1 || value.length > LONGEST_HEADER) return 'signature_malformed'
   let timestampText: string | undefined
   let digestsSeen = 0
   const digests: Buffer[] = []
   for (let start = 0; start <= value.length;) {
     const comma = value.indexOf(',', start)
     const end = comma === -1 ? value.length : comma
-    // A proxy that folds lists may put white space after a comma, and only there.
-    if (start > 0 && isBlank(value.charCodeAt(start))) start += 1
+    if (start > 0 && BLANKS.test(value.charAt(start))) start += 1
     const item = value.slice(start, end)
     const equals = item.indexOf('=')
-    if (equals <= 0 || hasBlank(item)) return 'signature_malformed'
+    if (equals <= 0 || BLANKS.test(item)) return 'signature_malformed'
     const key = item.slice(0, equals)
     const text = item.slice(equals + 1)
     if (key === 't') {
@@ -40,24 +52,14 @@ function parseSignature(value: string): ParsedSignature | MalformedSignature {
       timestampText = text
     } else if (key === 'v1') {
       digestsSeen += 1
-      if (digestsSeen <= MOST_DIGESTS && isLowercaseHexDigest(text)) digests.push(Buffer.from(text, 'hex'))
+      if (digestsSeen <= MOST_DIGESTS && LOWERCASE_HEX_DIGEST.test(text)) digests.push(Buffer.from(text, 'hex'))
     }
     start = end + 1
   }
-  if (timestampText === undefined || !isDecimal(timestampText)) return 'signature_malformed'
+  if (timestampText === undefined || !DECIMAL.test(timestampText)) return 'signature_malformed'
   if (timestampText.length > 12) return 'signature_milliseconds'
   if (digests.length === 0) return 'signature_malformed'
   return { timestampText, timestamp: Number(timestampText), digests }
-}
-
-/** What the header of a request is worth before any key is tried; undefined where there is none. */
-export type SignatureHeader = ParsedSignature | MalformedSignature | undefined
-
-/** Reads the header's values, as received. More than one header is malformed, even where all of them are right. */
-export function readSignatureHeader(values: readonly string[]): SignatureHeader {
-  const [value] = values
-  if (value === undefined) return undefined
-  return values.length > 1 ? 'signature_malformed' : parseSignature(value)
 }
 
 /** Whether one of the header's digests is the right one under this key. Compared in constant time. */
@@ -70,35 +72,7 @@ export function signatureHolds(signature: ParsedSignature, key: KeyObject, body:
   return holds
 }
 
-/** Contract, "Limits": more than 300 s from our own clock, in either direction, is refused; whole seconds count. */
-export function isStale(signature: ParsedSignature, nowMs: number, toleranceSeconds: number): boolean {
-  return Math.abs(clockOffsetSeconds(signature, nowMs)) > toleranceSeconds
-}
-
 /** How far `t` is behind our clock, in whole seconds. */
 export function clockOffsetSeconds(signature: ParsedSignature, nowMs: number): number {
   return Math.floor(nowMs / 1_000) - signature.timestamp
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09
-}
-
-function hasBlank(text: string): boolean {
-  return text.includes(' ') || text.includes('\t')
-}
-
-/** Decimal digits only, at least one, and no leading zero: `Number` alone would take `1e9`, `0x10` and `+1`. */
-function isDecimal(text: string): boolean {
-  if (text.length === 0 || text.charCodeAt(0) === 0x30) return false
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index)
-    if (code < 0x30 || code > 0x39) return false
-  }
-  return true
-}
-
-/** Checked before decoding, because `Buffer.from(text, 'hex')` silently stops at the first wrong character. */
-function isLowercaseHexDigest(text: string): boolean {
-  return text.length === 64 && /^[0-9a-f]{64}$/.test(text)
 }

@@ -1,6 +1,6 @@
 /** Which codes each channel has, and the envelopes in which it is answered. Contract, "States and transitions", "Errors". */
 import type { StatusCode } from '../events.ts'
-import { statusCodeRow } from '../statuses/status-codes.ts'
+import { ROW_BY_CODE } from '../statuses/status-codes.ts'
 import type { Channel } from './not-shown.ts'
 
 /** What a refusal is about; the channels put these into envelopes of different forms. */
@@ -20,7 +20,7 @@ type Body = Readonly<Record<string, unknown>>
 /** Whether the contract's table lists the code for the channel. Its `Premium` is both of ours. */
 export function isListed(code: StatusCode, channel: Channel): boolean {
   const listed = channel === 'premium-subscription' ? 'premium' : channel
-  return statusCodeRow(code)?.channels.includes(listed) === true
+  return ROW_BY_CODE.get(code)?.channels.includes(listed) === true
 }
 
 /** Contract: the wrapper of airtime answers is `data` instead of `messageData`. */

@@ -1,5 +1,5 @@
 /** The payloads of the Message Status callback, and of premium delivery reports. Contract, "Events". */
-import { statusWordRow } from '../statuses/status-codes.ts'
+import { ROW_BY_WORD } from '../statuses/status-codes.ts'
 import type { Message } from './message.ts'
 import type { NetworkProfile } from './network.ts'
 import { CONVERSATION, REASONS, reportType } from './not-shown.ts'
@@ -31,7 +31,7 @@ export function statusPayload(parts: PayloadParts): Fields {
 
 /** Contract, "SMS delivery callback". */
 function smsDelivery({ network, message, outcome, project, word, timestamp }: PayloadParts): Fields {
-  const row = statusWordRow(word)
+  const row = ROW_BY_WORD.get(word)
   return {
     project: project.name,
     messageId: message.id,

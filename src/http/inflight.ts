@@ -17,8 +17,8 @@ export interface Inflight {
   /** Counts what a request has delivered, and perhaps lets it wait. */
   add(reader: Reader, bytes: number): void
   release(reader: Reader): void
-  /** Whether a body of so many bytes may have to wait; small ones never do. */
-  isLarge(bytes: number): boolean
+  /** A body of more bytes may have to wait; small ones never do. */
+  readonly smallBytes: number
   /** For how long it had to wait since this was last asked, in whole ticks. */
   waitedMs(reader: Reader): number
 }
@@ -85,10 +85,6 @@ export function createInflight({
   const reading: List = { first: undefined, last: undefined }
   /** Large ones that are: first the fresh, the newest of them first, for whoever waits long is given up by its sender. */
   const waiting: List = { first: undefined, last: undefined }
-
-  function isLargerThanSmall(bytes: number): boolean {
-    return bytes > smallBytes
-  }
 
   function room(reader: Reader): number {
     return maxBytes * (reader.isFresh ? FRESH_PART : TRIED_PART) - large - needOf(reader)
@@ -187,9 +183,9 @@ export function createInflight({
   }
 
   return {
-    isLarge: isLargerThanSmall,
+    smallBytes,
     enter(flow, announced, tooSlow) {
-      const isLarge = announced !== undefined && isLargerThanSmall(announced)
+      const isLarge = announced !== undefined && announced > smallBytes
       const reader: Reader = {
         flow,
         tooSlow,

@@ -1,10 +1,15 @@
-/** Express, Connect and node:http: capture the body, call the receive that was handed in, write its answer. */
+/**
+ * Express, Connect and node:http: takes the exact bytes of a request, whatever ran before us, hands them to the receive that
+ * it was given, and writes the answer. Contract, "Callback authenticity": the signature is made over the raw body.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import type { CallbackKind } from '../events.ts'
 import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../callback.ts'
-import { captureBody } from './capture.ts'
+import type { Flow } from './inflight.ts'
 import type { Bodies } from './reading.ts'
-import { answerOf, type Answer } from './replies.ts'
+import { REPLIES, type Answer } from './replies.ts'
+import type { KnownServer, Servers } from './servers.ts'
 
 /** What is mounted: `app.use(path, it)`, `app.post(path, it)`, a Router, Connect, or a `node:http` listener. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
@@ -13,15 +18,12 @@ interface NodeOptions {
   readonly kind: CallbackKind | undefined
   readonly policy: ProofPolicy
   readonly bodies: Bodies
+  readonly servers: Pick<Servers, 'see' | 'answered' | 'areWatched'>
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
-  /** Called with every request, before it is read. */
-  readonly seen: (request: IncomingMessage) => void
-  /** Called when it has been answered. */
-  readonly answered: () => void
+  /** Called for every request, before it is read. */
+  readonly begun: () => void
   /** Something threw that never should; the request is answered all the same. */
   readonly failed: (error: unknown) => void
-  /** True when the connection shall not be used again. */
-  readonly isClosing: (request: IncomingMessage) => boolean
 }
 
 /** After a refusal the server reads at most this much more, so that a client that is still sending sees the answer. */
@@ -32,55 +34,46 @@ const LINGER_BYTES = 8 * 1024 * 1024
  * answer needs none.
  */
 export function nodeMiddleware(options: NodeOptions): Middleware {
-  const { kind, policy, bodies, receive, seen, answered, failed, isClosing } = options
+  const { kind, policy, bodies, servers, receive, begun, failed } = options
   const { clock } = bodies
 
   function answerAnyway(response: ServerResponse, error: unknown): void {
     failed(error)
     writeUnavailable(response)
-    answered()
+    servers.answered()
   }
 
-  function receiveAndAnswer(request: IncomingMessage, response: ServerResponse): void {
+  function receiveAndAnswer(request: IncomingMessage, response: ServerResponse, server: KnownServer | undefined): void {
     const arrivedAtMs = clock.now()
     // Once the connection has gone, it cannot be told any more.
     const { remoteAddress } = request.socket
     captureBody(request, bodies, (captured) => {
-      function finish(given: Answer): void {
+      function finish(answer: Answer): void {
         try {
-          respond(request, response, captured, given)
+          if (captured.kind === 'failed' && captured.reason === 'body_too_large') {
+            write(response, answer, true, false)
+            discardThenEnd(request, response)
+          } else {
+            const isStopping = servers.areWatched || server?.listening === false
+            // Before the body's end the connection is of no more use: Node would read the rest for ever.
+            write(response, answer, isStopping || !request.readableEnded)
+          }
         } catch (error) {
           answerAnyway(response, error)
           return
         }
-        answered()
+        servers.answered()
       }
       try {
-        const received = receive({
-          kind,
-          policy,
-          signatures: signaturesOf(request),
-          contentEncoding: request.headers['content-encoding']?.trim().toLowerCase(),
-          captured,
-          arrivedAtMs,
-          remoteAddress,
-        })
-        if (received instanceof Promise) received.then(finish, (error: unknown) => answerAnyway(response, error))
-        else finish(received)
+        const signatures = signaturesOf(request)
+        const contentEncoding = request.headers['content-encoding']?.trim().toLowerCase()
+        const given = receive({ kind, policy, signatures, contentEncoding, captured, arrivedAtMs, remoteAddress })
+        if (given instanceof Promise) given.then(finish, (error: unknown) => answerAnyway(response, error))
+        else finish(given)
       } catch (error) {
         answerAnyway(response, error)
       }
     })
-  }
-
-  function respond(request: IncomingMessage, response: ServerResponse, captured: Captured, given: Answer): void {
-    if (captured.kind === 'failed' && captured.reason === 'body_too_large') {
-      write(response, given, true, false)
-      discardThenEnd(request, response)
-    } else {
-      // Before the body's end the connection is of no more use: Node would read the rest for ever.
-      write(response, given, isClosing(request) || !request.readableEnded)
-    }
   }
 
   /** A client that is reset while it sends never reads the answer, so a bounded rest is read and thrown away. */
@@ -105,24 +98,25 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
 
   return (request, response) => {
     try {
-      seen(request)
+      const server = servers.see(request)
+      begun()
       if (request.method === 'POST') {
-        receiveAndAnswer(request, response)
+        receiveAndAnswer(request, response, server)
         return
       }
-      write(response, answerOf('method_not_allowed'), true)
+      write(response, REPLIES.method_not_allowed, true)
     } catch (error) {
       answerAnyway(response, error)
       return
     }
-    answered()
+    servers.answered()
   }
 }
 
 /** What others hang on to a response may throw as it is written. */
 function writeUnavailable(response: ServerResponse): void {
   try {
-    write(response, answerOf('unavailable'), true)
+    write(response, REPLIES.unavailable, true)
   } catch {
     response.destroy()
   }
@@ -142,4 +136,103 @@ function signaturesOf(request: IncomingMessage): readonly string[] {
   const value = request.headers[SIGNATURE_HEADER]
   if (typeof value === 'string' && !value.includes(', ')) return [value]
   return request.headersDistinct[SIGNATURE_HEADER] ?? []
+}
+
+/** Where frameworks leave what they made of a body. */
+interface PreParsed {
+  readonly body?: unknown
+  readonly rawBody?: unknown
+}
+
+/** Reads the body of a request, or takes what a parser before us left of it; `done` is called once, perhaps at once. */
+function captureBody(request: IncomingMessage & PreParsed, bodies: Bodies, done: (captured: Captured) => void): void {
+  const length = request.headers['content-length']
+  const announced = length === undefined ? undefined : Number(length)
+  if (announced !== undefined && announced > bodies.maxBodyBytes)
+    done(bodies.tooLarge(`${announced} bytes were announced`))
+  // The state of the stream decides, not `body`: Express 4's parser sets `{}` and leaves the stream unread.
+  else if (request.readableDidRead || request.readableEnded) done(leftBefore(request, announced, bodies))
+  else if (request.readableEncoding !== null) done({ kind: 'failed', reason: 'body_already_read' })
+  else if (request.destroyed)
+    done(unreadRest(request, announced, [], bodies) ?? { kind: 'failed', reason: 'body_incomplete' })
+  else readStream(request, announced, bodies, done)
+}
+
+/** The listeners stay, for they do nothing once the body is there, and to take each off costs as much as to hang it on. */
+function readStream(
+  request: IncomingMessage,
+  announced: number | undefined,
+  bodies: Bodies,
+  done: (captured: Captured) => void,
+): void {
+  const reading = bodies.begin(() => flowOf(request), announced, done)
+  function onGone(): void {
+    if (reading.isFinished) return
+    // A client that left after its last byte has sent a whole callback.
+    const rest = unreadRest(request, announced, reading.pieces, bodies)
+    if (rest === undefined) bodies.gone(reading)
+    else bodies.finish(reading, rest)
+  }
+  request.on('end', () => bodies.end(reading))
+  request.on('error', onGone)
+  request.on('close', onGone)
+  request.on('data', (piece: Buffer) => bodies.add(reading, piece))
+  // Somebody before us may have paused it to look something up.
+  request.resume()
+}
+
+/** A paused request reads on from its connection, up to the stream's own bound, so that is paused, too. */
+function flowOf(request: IncomingMessage): Flow {
+  const { httpVersionMajor, socket } = request
+  // Of HTTP/2 it is not this request's own.
+  const connection = httpVersionMajor === 1 && socket instanceof Socket ? socket : undefined
+  return {
+    pause() {
+      request.pause()
+      connection?.pause()
+    },
+    resume() {
+      request.resume()
+      connection?.resume()
+    },
+  }
+}
+
+/** Whatever a parser before us left, if its bytes are those that were announced. */
+function leftBefore(request: PreParsed, announced: number | undefined, bodies: Bodies): Captured {
+  for (const candidate of [request.rawBody, request.body]) {
+    const bytes = typeof candidate === 'string' ? Buffer.from(candidate) : candidate
+    if (!(bytes instanceof Uint8Array)) continue
+    if (bytes.length > bodies.maxBodyBytes) return bodies.tooLarge(`${bytes.length} bytes had been read`)
+    // Text was decoded, and perhaps not to the same bytes; a Buffer is only ever inflated, and the proof will tell.
+    if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
+    return { kind: 'exact', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), decoded: true }
+  }
+  const { body } = request
+  if (typeof body === 'string') return { kind: 'parsed', value: parseOrUndefined(body) }
+  return body === undefined || body === null
+    ? { kind: 'failed', reason: 'body_already_read' }
+    : { kind: 'parsed', value: body }
+}
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The body of a request whose client has gone, where all of it had arrived; its end is still in the stream. */
+function unreadRest(
+  request: IncomingMessage,
+  announced: number | undefined,
+  pieces: Buffer[],
+  { maxBodyBytes }: Bodies,
+): Captured | undefined {
+  if (!request.complete) return undefined
+  for (let piece: unknown = request.read(); piece instanceof Buffer; piece = request.read()) pieces.push(piece)
+  const bytes = Buffer.concat(pieces)
+  const isWhole = (announced === undefined || announced === bytes.length) && bytes.length <= maxBodyBytes
+  return isWhole ? { kind: 'exact', bytes, decoded: false } : undefined
 }

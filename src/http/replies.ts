@@ -6,7 +6,7 @@ export interface Answer {
   readonly body: string | undefined
 }
 
-/** One row an answer: its status, the code in its body, and when it is given. Bodies say nothing of what was expected. */
+/** One row an answer: its status, the code in its body, and when it is given. */
 export const ANSWERS = {
   taken: { status: 204, code: undefined, when: 'Taken: new, duplicate, late and unrecognized callbacks alike.' },
   body_incomplete: { status: 400, code: 'body_incomplete', when: 'The body ended before its announced length.' },
@@ -32,37 +32,27 @@ export const ANSWERS = {
 
 export type AnswerName = keyof typeof ANSWERS
 
-const MESSAGES: Readonly<Record<Exclude<AnswerName, 'taken'>, string>> = {
-  body_incomplete: 'The body is shorter than announced.',
-  not_authentic: 'The request is not authentic.',
-  method_not_allowed: 'Only POST is allowed.',
-  body_too_slow: 'The body arrived too slowly.',
-  body_too_large: 'The body is too large.',
-  content_encoding: 'Content encodings are not supported.',
-  unavailable: 'Temporarily unavailable.',
+/** The answers themselves. What they say tells nothing of what was expected. */
+export const REPLIES: Readonly<Record<AnswerName, Answer>> = {
+  taken: { status: 204, headers: {}, body: undefined },
+  body_incomplete: refusal('body_incomplete', 'The body is shorter than announced.'),
+  not_authentic: refusal('not_authentic', 'The request is not authentic.'),
+  method_not_allowed: refusal('method_not_allowed', 'Only POST is allowed.', { allow: 'POST' }),
+  body_too_slow: refusal('body_too_slow', 'The body arrived too slowly.'),
+  body_too_large: refusal('body_too_large', 'The body is too large.'),
+  content_encoding: refusal('content_encoding', 'Content encodings are not supported.'),
+  unavailable: refusal('unavailable', 'Temporarily unavailable.'),
 }
 
-const answers = new Map<AnswerName, Answer>()
-
-/** The answer of that name. Each is made once. */
-export function answerOf(name: AnswerName): Answer {
-  let answer = answers.get(name)
-  if (answer === undefined) {
-    answer = name === 'taken' ? { status: 204, headers: {}, body: undefined } : errorAnswer(name)
-    answers.set(name, answer)
-  }
-  return answer
-}
-
-function errorAnswer(name: Exclude<AnswerName, 'taken'>): Answer {
+function refusal(name: AnswerName, message: string, headers: Readonly<Record<string, string>> = {}): Answer {
   const { status, code } = ANSWERS[name]
-  const body = JSON.stringify({ error: { code, message: MESSAGES[name] } })
+  const body = JSON.stringify({ error: { code, message } })
   return {
     status,
     headers: {
       'content-type': 'application/json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),
-      ...(name === 'method_not_allowed' ? { allow: 'POST' } : undefined),
+      ...headers,
     },
     body,
   }

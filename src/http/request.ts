@@ -2,8 +2,8 @@
 import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../callback.ts'
 import type { CallbackKind } from '../events.ts'
 import type { Flow } from './inflight.ts'
-import { exact, tooLarge, type Bodies } from './reading.ts'
-import { answerOf, type Answer } from './replies.ts'
+import type { Bodies } from './reading.ts'
+import { REPLIES, type Answer } from './replies.ts'
 
 /** One POST of the messaging service, whatever framework it came through. Contract, "Callback receiver". */
 export interface CallbackRequest {
@@ -52,12 +52,12 @@ export async function receiveRequest(request: CallbackRequest, options: RequestO
     return { status, headers: { ...headers }, body }
   } catch (error) {
     options.failed(error)
-    return answerOf('unavailable')
+    return REPLIES.unavailable
   }
 }
 
 async function answerTo(request: CallbackRequest, options: RequestOptions): Promise<Answer> {
-  if (request.method.toUpperCase() !== 'POST') return answerOf('method_not_allowed')
+  if (request.method.toUpperCase() !== 'POST') return REPLIES.method_not_allowed
   const arrivedAtMs = options.bodies.clock.now()
   const { signatures, contentEncoding, announced } = describeHeaders(request.headers)
   const captured = await readBody(request.body, announced, options.bodies)
@@ -104,14 +104,15 @@ function readBody(
   announced: number | undefined,
   bodies: Bodies,
 ): Promise<Captured> | Captured {
-  if (body === undefined || body === null) return exact(Buffer.alloc(0))
+  if (body === undefined || body === null) return { kind: 'exact', bytes: Buffer.alloc(0), decoded: false }
   if (body instanceof Uint8Array) {
-    if (body.length > bodies.maxBodyBytes) return tooLarge(`${body.length} bytes were given`, bodies)
-    return exact(Buffer.from(body.buffer, body.byteOffset, body.byteLength))
+    if (body.length > bodies.maxBodyBytes) return bodies.tooLarge(`${body.length} bytes were given`)
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    return { kind: 'exact', bytes, decoded: false }
   }
   if (!(Symbol.asyncIterator in body)) return { kind: 'parsed', value: body.parsed }
   if (announced !== undefined && announced > bodies.maxBodyBytes)
-    return tooLarge(`${announced} bytes were announced`, bodies)
+    return bodies.tooLarge(`${announced} bytes were announced`)
   return readPieces(body, announced, bodies)
 }
 
@@ -119,12 +120,13 @@ function readPieces(body: AsyncIterable<Uint8Array>, announced: number | undefin
   return new Promise((resolve) => {
     const pieces = body[Symbol.asyncIterator]()
     const gate = createGate()
-    const reading = bodies.begin(gate, announced, (captured) => {
+    function finished(captured: Captured): void {
       gate.resume()
       // Whoever still sends is told that nobody reads.
       if (captured.kind === 'failed') letGo(pieces)
       resolve(captured)
-    })
+    }
+    const reading = bodies.begin(() => gate, announced, finished)
     async function read(): Promise<void> {
       try {
         for (;;) {
@@ -132,19 +134,19 @@ function readPieces(body: AsyncIterable<Uint8Array>, announced: number | undefin
           const next = await pieces.next()
           if (reading.isFinished) return
           if (next.done === true) {
-            reading.end()
+            bodies.end(reading)
             return
           }
           const { value } = next
           if (!(value instanceof Uint8Array)) {
-            reading.finish({ kind: 'failed', reason: 'body_already_read' })
+            bodies.finish(reading, { kind: 'failed', reason: 'body_already_read' })
             return
           }
-          reading.add(Buffer.from(value.buffer, value.byteOffset, value.byteLength))
+          bodies.add(reading, Buffer.from(value.buffer, value.byteOffset, value.byteLength))
         }
       } catch {
         // A client that left, mostly; what was read so far proves nothing.
-        reading.gone()
+        bodies.gone(reading)
       }
     }
     void read()

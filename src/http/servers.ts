@@ -5,20 +5,24 @@ import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import { stopServer, type StopTimes } from './stop-server.ts'
 
-/** What we use of a `http.Server`; Node does not document how to come from a socket to it. */
-interface SeenServer {
+export interface KnownServer {
+  /** False once it takes no new connections: those that it has are of no more use to a client. */
   readonly listening: boolean
-  readonly keepAliveTimeout: number
   once(event: 'close', listener: () => void): unknown
 }
 
-interface Servers {
-  /** A request came. */
-  see(request: IncomingMessage): void
+/** What we use of a `http.Server`; Node does not document how to come from a socket to it. */
+interface SeenServer extends KnownServer {
+  readonly keepAliveTimeout: number
+}
+
+export interface Servers {
+  /** A request came. Returns its server, where that can be told. */
+  see(request: IncomingMessage): KnownServer | undefined
   /** One of those was answered. */
   answered(): void
-  /** True where the request's server takes no new connections: those that it has are of no more use to a client. */
-  isStopping(request: IncomingMessage): boolean
+  /** True from `watch` on: the receiver closes, and connections are of no more use to a client. */
+  readonly areWatched: boolean
   /** Stops them all, the `given` ones too, of which perhaps no request came. */
   stop(given: readonly Server[], times: StopTimes): void
   /** From now on `closed` wants to know how long no request has come. */
@@ -39,16 +43,16 @@ const SHORT_KEEP_ALIVE_MS = 5_000
 const QUIET_MS = 500
 
 export function createServers({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }): Servers {
-  const open = new Set<SeenServer | Server>()
-  const stopped = new Set<SeenServer | Server>()
+  const open = new Map<unknown, KnownServer>()
+  const stopped = new Set<KnownServer>()
   let warned = false
   let underWay = 0
   /** Since it is watched: when a request was last under way. */
   let lastMs: number | undefined
   let changed = (): void => {}
 
-  function waitFor(server: SeenServer | Server): void {
-    open.add(server)
+  function waitFor(server: KnownServer): void {
+    open.set(server, server)
     server.once('close', () => {
       open.delete(server)
       stopped.delete(server)
@@ -56,10 +60,10 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
     })
   }
 
-  function add(server: SeenServer): void {
+  function add(server: SeenServer): SeenServer {
     waitFor(server)
     const { keepAliveTimeout } = server
-    if (warned || keepAliveTimeout <= 0 || keepAliveTimeout > SHORT_KEEP_ALIVE_MS) return
+    if (warned || keepAliveTimeout <= 0 || keepAliveTimeout > SHORT_KEEP_ALIVE_MS) return server
     warned = true
     logger.warn(
       { code: 'keep_alive_short', keepAliveTimeout },
@@ -67,9 +71,10 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
         'for the service does not send it again. Set it longer than the idle time of whatever connects here, ' +
         'for example server.keepAliveTimeout = 75_000.',
     )
+    return server
   }
 
-  function isLeftAlone(server: SeenServer | Server): boolean {
+  function isLeftAlone(server: KnownServer): boolean {
     return server.listening && !stopped.has(server)
   }
 
@@ -77,39 +82,40 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
   function judge(): { readonly areClosed: boolean; readonly againMs: number } {
     if (open.size === 0) return { areClosed: true, againMs: 0 }
     // A server that was told to stop takes what comes until its last connection has gone.
-    if (![...open].every(isLeftAlone)) return { areClosed: false, againMs: Infinity }
+    if (![...open.values()].every(isLeftAlone)) return { areClosed: false, againMs: Infinity }
     const quietMs = underWay > 0 || lastMs === undefined ? 0 : clock.now() - lastMs
     return { areClosed: quietMs >= QUIET_MS, againMs: QUIET_MS - quietMs }
   }
 
-  return {
-    see(request) {
+  const servers = {
+    areWatched: false,
+    see({ socket }: IncomingMessage) {
       underWay += 1
-      const server = serverOf(request)
-      if (server !== undefined && !open.has(server)) add(server)
+      const server: unknown = 'server' in socket ? socket.server : undefined
+      return open.get(server) ?? (isServer(server) ? add(server) : undefined)
     },
     answered() {
       underWay -= 1
-      if (lastMs !== undefined) lastMs = clock.now()
+      if (servers.areWatched) lastMs = clock.now()
     },
-    isStopping: (request) => serverOf(request)?.listening === false,
-    stop(given, times) {
+    stop(given: readonly Server[], times: StopTimes) {
       for (const server of given) if (server.listening && !open.has(server)) waitFor(server)
-      for (const server of open) {
+      for (const server of open.values()) {
         if (!(server instanceof Server)) continue
         stopped.add(server)
         stopServer(server, clock, times)
       }
     },
     watch() {
+      servers.areWatched = true
       lastMs ??= clock.now()
     },
     get areListening() {
-      return [...open].some(isLeftAlone)
+      return [...open.values()].some(isLeftAlone)
     },
-    closed(timeoutMs) {
+    closed(timeoutMs: number) {
       const sinceMs = clock.now()
-      return new Promise((resolve) => {
+      return new Promise<boolean>((resolve) => {
         let cancel = (): void => {}
         function look(): void {
           cancel()
@@ -127,10 +133,7 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
       })
     },
   }
-}
-
-function serverOf({ socket }: IncomingMessage): SeenServer | undefined {
-  return 'server' in socket && isServer(socket.server) ? socket.server : undefined
+  return servers
 }
 
 function isServer(value: unknown): value is SeenServer {

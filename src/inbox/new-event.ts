@@ -1,9 +1,7 @@
 /** From a proven body to what the inbox admits: read, normalised, identified, put in order. */
 import { digestWithoutAuthKeys, textOf, type ReadBody } from '../authenticity/body.ts'
 import type { CallbackKind, Carrier, Oddity, Problem, Proof, TimestampSource } from '../events.ts'
-import { isExactText } from '../payloads/message-id.ts'
-import { readReport, type ReportPayload } from '../payloads/read-report.ts'
-import { readTimestamp } from '../payloads/timestamp.ts'
+import { isExactText, readReport, readTimestamp, type ReportPayload } from '../payloads/read-report.ts'
 import { normaliseStatus, type NormalisedStatus } from '../statuses/normalise.ts'
 import { bodyIdentity, chosenIdentity, messageKey, reportIdentity } from './identity.ts'
 import { chainOf, orderKey, stageOf, STAGES } from './order.ts'

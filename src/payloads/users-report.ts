@@ -3,9 +3,7 @@ import { isRecord, payloadIn } from '../authenticity/body.ts'
 import type { CallbackKind } from '../events.ts'
 import { isPromiseLike, letReject } from '../promises.ts'
 import { REPORT_SHAPES, type ReportShape } from '../report-payloads.ts'
-import { isExactText } from './message-id.ts'
-import { odditiesOf, type ReportPayload } from './read-report.ts'
-import { readTimestamp } from './timestamp.ts'
+import { isExactText, odditiesOf, readTimestamp, type ReportPayload } from './read-report.ts'
 
 /** What `readReport` returns of a payload that is a delivery report. */
 export interface UsersReport {

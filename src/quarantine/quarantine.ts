@@ -20,10 +20,11 @@ import { checkList, checkReverify, show, type ListOptions, type Quarantine, type
 export interface QuarantineIntake {
   /** Keeps a refused request, where it is worth it. Never throws and never waits. */
   keep(callback: ArrivedCallback, body: ReadBody, refused: Refused): void
-  /** Credentials were looked up, so those that could not be before may be tried again. */
-  lookedUp(): void
-  /** A callback that names this project was proved. */
-  proved(project: string | undefined): void
+  /**
+   * The credentials of this project were looked up, so those that could not be before may be tried again; where they proved
+   * a callback, the name is none that a stranger made up.
+   */
+  lookedUp(project: string | undefined, proved: boolean): void
 }
 
 interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
@@ -139,7 +140,6 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         if (standing.unchecked) recheck.schedule()
       },
       lookedUp: recheck.lookedUp,
-      proved: names.proved,
     },
     quarantine: {
       async reverify(given) {

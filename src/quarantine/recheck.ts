@@ -35,8 +35,8 @@ interface RecheckOptions {
 interface Recheck {
   /** Something waits: sets the timer, unless it is set. */
   schedule(): void
-  /** A look-up succeeded. */
-  lookedUp(): void
+  /** The look-up of this name succeeded; where it proved a callback, that is remembered. */
+  lookedUp(name: Name, proved: boolean): void
   stop(): void
 }
 
@@ -123,7 +123,8 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
 
   return {
     schedule,
-    lookedUp() {
+    lookedUp(name, proved) {
+      if (proved) names.proved(name)
       if (running || stopped || count() === 0 || Math.abs(clock.now() - endedMs) < FIRST_PAUSE_MS) return
       void recheck()
     },

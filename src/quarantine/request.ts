@@ -2,7 +2,6 @@
 import type { RefusalCode } from '../error-table.ts'
 import type { CallbackKind } from '../events.ts'
 import type { ArrivedCallback, Captured } from '../callback.ts'
-import { namedProject } from '../authenticity/authenticate.ts'
 import { isRecord, type ReadBody } from '../authenticity/body.ts'
 import { LONGEST_LOOKED_UP } from '../authenticity/credentials.ts'
 import type { NotProved } from '../authenticity/explain.ts'
@@ -61,7 +60,7 @@ export function keepable(callback: ArrivedCallback): ExactCallback | undefined {
 
 export function standingOf(callback: ExactCallback, body: ReadBody, refused: Refused): Standing {
   const { code, unchecked = false, offsetSeconds } = refused
-  const project = namedProject(body)
+  const { project } = body
   return {
     class: offsetSeconds === undefined ? classByShape(callback, body, unchecked) : 'provedButStale',
     unchecked,

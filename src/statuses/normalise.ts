@@ -5,7 +5,7 @@ import { CARRIER_A, carrierAStatus } from './carrier-a.ts'
 import { CARRIER_B, CARRIER_WORD } from './carrier-b.ts'
 import { CHAT_APP } from './chat-app.ts'
 import type { Meaning } from './meaning.ts'
-import { statusCodeRow, statusWordRow } from './status-codes.ts'
+import { ROW_BY_CODE, ROW_BY_WORD } from './status-codes.ts'
 
 /** What is known of a status before it is translated. */
 export interface StatusInput {
@@ -22,6 +22,9 @@ export interface StatusInput {
   /** The carrier's own code of a failure. */
   readonly reasonCode?: string | undefined
 }
+
+/** A number in place of a word. */
+const CODE = /^\d{1,15}$/
 
 /** One vocabulary for every channel. */
 export interface NormalisedStatus {
@@ -47,9 +50,10 @@ export interface NormalisedStatus {
 export function normaliseStatus(input: StatusInput): NormalisedStatus | undefined {
   const { shape = 'sms', status = '' } = input
   const carrier = shape === 'sms' ? (input.carrier ?? carrierByWord(status)) : undefined
-  const codeRow = statusCodeRow(input.statusCode)
-  const wordRow = statusWordRow(status)
-  const meaning = meaningOfWord(shape, status, carrier) ?? codeRow ?? meaningOfUnknown(shape, status, input.carrier)
+  const codeRow = ROW_BY_CODE.get(input.statusCode)
+  const wordRow = ROW_BY_WORD.get(status)
+  const meaning =
+    meaningOfWord(shape, status, carrier, wordRow) ?? codeRow ?? meaningOfUnknown(shape, status, input.carrier)
   if (meaning === undefined) return undefined
   const statusCode = meaning === wordRow ? wordRow.code : codeRow?.code
   return {
@@ -61,23 +65,23 @@ export function normaliseStatus(input: StatusInput): NormalisedStatus | undefine
   }
 }
 
-function meaningOfWord(shape: ReportShape, word: string, carrier: Carrier | undefined): Meaning | undefined {
-  if (shape === 'chat-app') return CHAT_APP.get(word) ?? statusWordRow(word)
+function meaningOfWord(
+  shape: ReportShape,
+  word: string,
+  carrier: Carrier | undefined,
+  wordRow: Meaning | undefined,
+): Meaning | undefined {
+  if (shape === 'chat-app') return CHAT_APP.get(word) ?? wordRow
   // Carrier B's list is open, so its words are looked up in its own table alone.
   if (carrier === 'carrierB') return CARRIER_B.get(word)
-  if (carrier === 'carrierA')
-    return CARRIER_A.get(isCode(word) ? carrierAStatus(Number(word)) : word) ?? statusWordRow(word)
-  return statusWordRow(word) ?? CHAT_APP.get(word)
+  if (carrier === 'carrierA') return CARRIER_A.get(CODE.test(word) ? carrierAStatus(Number(word)) : word) ?? wordRow
+  return wordRow ?? CHAT_APP.get(word)
 }
 
 /** The two carriers share no word, so one of theirs tells who is speaking; so does a number, which only carrier A has. */
 function carrierByWord(word: string): Carrier | undefined {
-  if (CARRIER_A.has(word) || isCode(word)) return 'carrierA'
+  if (CARRIER_A.has(word) || CODE.test(word)) return 'carrierA'
   return CARRIER_B.has(word) ? 'carrierB' : undefined
-}
-
-function isCode(word: string): boolean {
-  return /^\d{1,15}$/.test(word)
 }
 
 /** Carrier A and the chat-app list all their words; whoever else says something new is a carrier with words of its own. */

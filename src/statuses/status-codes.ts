@@ -108,13 +108,7 @@ const ROWS: Readonly<Record<StatusCode, Omit<StatusCodeRow, 'code'>>> = {
 /** The numeric codes, one row each. Contract, "States and transitions". */
 export const STATUS_CODES: readonly StatusCodeRow[] = CODES.map((code) => ({ code, ...ROWS[code] }))
 
-const byCode: ReadonlyMap<number, StatusCodeRow> = new Map(STATUS_CODES.map((row) => [row.code, row]))
-const byWord: ReadonlyMap<string, StatusCodeRow> = new Map(STATUS_CODES.map((row) => [row.word, row]))
-
-export function statusCodeRow(code: number | undefined): StatusCodeRow | undefined {
-  return code === undefined ? undefined : byCode.get(code)
-}
-
-export function statusWordRow(word: string): StatusCodeRow | undefined {
-  return byWord.get(word)
-}
+export const ROW_BY_CODE: ReadonlyMap<number | undefined, StatusCodeRow> = new Map(
+  STATUS_CODES.map((row) => [row.code, row]),
+)
+export const ROW_BY_WORD: ReadonlyMap<string, StatusCodeRow> = new Map(STATUS_CODES.map((row) => [row.word, row]))

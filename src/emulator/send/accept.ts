@@ -1,6 +1,6 @@
 /** Decides each recipient of a send: accepted, scheduled, queued, or which refusal. Contract, "States and transitions". */
 import type { Clock } from '../../clock.ts'
-import { statusCodeRow } from '../../statuses/status-codes.ts'
+import { ROW_BY_CODE } from '../../statuses/status-codes.ts'
 import type { StatusCode } from '../../events.ts'
 import { isListed } from '../channels.ts'
 import type { Seed } from '../faults/draws.ts'
@@ -77,7 +77,7 @@ export function createAccept({ seed, clock, network, lifecycle, otpLog }: Accept
       documentedOutcome(to, send.channel) ??
       chanceOutcome(network, seed, { number: to, channel: send.channel, messageId: id })
     const code = refusal ?? acceptedAs(send, outcome)
-    const status = statusCodeRow(code)?.word ?? ''
+    const status = ROW_BY_CODE.get(code)?.word ?? ''
     const entry = { messageId: id, to: given, status, statusCode: String(code), type: send.type }
     if (isRefusal(code)) return [{ ...entry, messagePart: 1 }]
     const from = send.from ?? senderId
