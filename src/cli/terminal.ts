@@ -1,10 +1,12 @@
 /** Where lines go: colours and widths follow the terminal, and what others wrote cannot steer it. */
-import { stripVTControlCharacters } from 'node:util'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import { Help } from 'commander'
-import pc from 'picocolors'
 import { readVariable } from './environment.ts'
 
-export type Colours = ReturnType<typeof pc.createColors>
+type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+
+/** Each gives a text its colour, or leaves it as it is where there are no colours. */
+export type Colours = Readonly<Record<Colour, (text: string) => string>>
 
 /**
  * What becomes of a line that is longer than the terminal is wide: it goes on in the next one, between two words, or it is
@@ -45,8 +47,8 @@ export function createTerminal({ out, err }: Streams = { out: process.stdout, er
       out.write(`${out.isTTY ? fitted(line, fit, Math.max(out.columns, NARROWEST)) : line}\n`)
     },
     note: (line) => void err.write(`${line}\n`),
-    colours: pc.createColors(hasColours(out)),
-    noteColours: pc.createColors(hasColours(err)),
+    colours: coloursFor(out),
+    noteColours: coloursFor(err),
     isInteractive: isTerminal(err),
   }
 }
@@ -58,6 +60,19 @@ interface MaybeTty {
 
 function isTerminal(stream: MaybeTty): boolean {
   return stream.isTTY === true && process.env['TERM'] !== 'dumb'
+}
+
+function coloursFor(stream: MaybeTty): Colours {
+  const isOn = hasColours(stream)
+  const colour = (name: Colour) => (text: string) => (isOn ? styleText(name, text, { validateStream: false }) : text)
+  return {
+    bold: colour('bold'),
+    dim: colour('dim'),
+    red: colour('red'),
+    green: colour('green'),
+    yellow: colour('yellow'),
+    cyan: colour('cyan'),
+  }
 }
 
 /** https://no-color.org, then FORCE_COLOR, then whether somebody looks at it. */
