@@ -154,7 +154,7 @@ function release(state: DispatchState, request: ClaimRequest): void {
   tellOfChange(state)
 }
 
-/** What was claimed runs after the answers, unless its lease is nobody's to run under any more; the rest will be claimed. */
+/** What was claimed runs after the answers, where `leaseUntilMs` says that it is ours to run; the rest will be claimed. */
 function admitted(
   state: DispatchState,
   events: readonly NewEvent[],
@@ -163,6 +163,7 @@ function admitted(
   leaseUntilMs?: number,
 ): readonly Admission[] {
   const { opened } = state
+  const rest: NewEvent[] = []
   let next = 0
   for (const [index, event] of events.entries()) {
     const claim = claims[next]
@@ -171,21 +172,23 @@ function admitted(
       next += 1
       if (opened !== undefined && leaseUntilMs !== undefined)
         enterSlotSoon(state, takeInHand(state, claim, opened, leaseUntilMs, event[PAYLOAD]))
-    } else if (isKept(admissions[index])) leaveToClaim(state, event)
+    } else if (isKept(admissions[index])) rest.push(event)
     // A store in memory keeps the events as they are, for as long as they wait.
     event[PAYLOAD] = undefined
   }
+  for (const event of rest) leaveToClaim(state, event)
   return admissions
 }
 
 /** It is claimed at once, or when what is in our hands of its message is over. */
 function leaveToClaim(state: DispatchState, { messageKey, awaits, gapUntilMs }: NewEvent): void {
   const before = inHandOf(state, messageKey)
-  if (before !== undefined) before.isFollowed = true
-  else {
-    if (awaits !== 0) state.gapUntilMs = Math.max(state.gapUntilMs, gapUntilMs)
-    wake(state)
+  if (before !== undefined) {
+    before.isFollowed = true
+    return
   }
+  if (awaits !== 0) state.gapUntilMs = Math.max(state.gapUntilMs, gapUntilMs)
+  wake(state)
 }
 
 /** What another process settles is not announced: look again after this. */

@@ -74,12 +74,8 @@ function conclude(state: DispatchState, work: Work, settlement: Settlement | und
   } else if (extras !== undefined) {
     // Only so that the store takes back what it gave.
     const { id, messageKey, token } = claim
-    isDone = settle(
-      state,
-      work,
-      { id, messageKey, token, outcome: 'retry', dueMs: state.clock.now(), error: '' },
-      false,
-    )
+    const retry: Settlement = { id, messageKey, token, outcome: 'retry', dueMs: state.clock.now(), error: '' }
+    isDone = settle(state, work, retry, false)
   }
   if (isDone instanceof Promise)
     isDone.then((done) => finish(state, work, done)).catch((error: unknown) => failed(state, work, error))
