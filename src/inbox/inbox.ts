@@ -196,7 +196,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   async function admitWaiting(admitted: Promise<Admission>, event: NewEvent): Promise<Admission> {
     try {
       const admission = await admitted
-      absence.end('admission')
+      if (absence.foundBy.size > 0) absence.end('admission')
       return admission
     } catch (error) {
       if (outage === undefined || closed) throw failed(error)
