@@ -125,31 +125,34 @@ export function steadyClock(wall: Clock): SteadyClock {
   let aheadMs = 0
   let lastMs = -Infinity
 
-  function nowOrAfter(atLeastMs: number): number {
-    lastMs = wall.now() + aheadMs
-    if (atLeastMs - lastMs > SET_BACK_MS) {
-      aheadMs += atLeastMs - lastMs
-      lastMs = atLeastMs
-    }
+  function now(): number {
+    const wallMs = wall.now() + aheadMs
+    if (lastMs - wallMs > SET_BACK_MS) aheadMs += lastMs - wallMs
+    else lastMs = wallMs
     return lastMs
+  }
+
+  function reach(atLeastMs: number): void {
+    lastMs = atLeastMs
+    now()
   }
 
   return {
     get aheadMs() {
       return aheadMs
     },
-    reach: (atLeastMs) => void nowOrAfter(atLeastMs),
-    now: () => nowOrAfter(lastMs),
+    reach,
+    now,
     setTimer(callback, delayMs, keepAlive) {
-      const untilMs = nowOrAfter(lastMs) + withinTimers(delayMs)
+      const untilMs = now() + Math.min(delayMs, LONGEST_TIMER_MS)
       function fire(): void {
         // That it fires proves that the delay is over, whatever the wall says.
-        nowOrAfter(Math.max(untilMs, lastMs))
+        reach(Math.max(untilMs, lastMs))
         callback()
       }
       return wall.setTimer(fire, delayMs, keepAlive)
     },
-    soon: (callback) => wall.soon(callback),
+    soon: wall.soon.bind(wall),
   }
 }
 

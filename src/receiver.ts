@@ -10,8 +10,7 @@ import { createCounter } from './counts.ts'
 import { createDeadLetters } from './dispatch/dead-letters.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
-import { revive, type Kept, type ReviveOptions } from './dispatch/revive.ts'
-import { createUnhandled } from './dispatch/unhandled.ts'
+import { revive, type ReviveOptions } from './dispatch/revive.ts'
 import { asOurs, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
 import { HANDED_OVER_CHANNEL, type HandedOver, type Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
@@ -37,6 +36,7 @@ import { resolveOptions } from './resolve-options.ts'
 import { createShutDown, type Closed } from './shut-down.ts'
 import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
+import { createUnhandled } from './unhandled.ts'
 import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
 
 const handedOverChannel = channel(HANDED_OVER_CHANNEL)
@@ -61,7 +61,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const reporter = createReporter(logger, () => secrets())
   const credentials = credentialsSource({ ...resolved, clock: steady })
   secrets = credentials.secrets
-  const handlers = createHandlerRegistry()
+  const handlers = createHandlerRegistry(handlerTimeoutMs)
   const servers = createServers({ clock: steady, logger })
   const { maxBodyBytes, bodyTimeoutMs } = resolved
   const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes, clock })
@@ -77,7 +77,36 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       `dispatch: false needs a store that another receiver can share; the ${store.capabilities.name} store is not one.`,
     )
   const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? store.capabilities.spoolFolder)
-  const absence = createAbsence({ clock: steady, logger })
+  const absence = createAbsence({ clock: steady, logger, report })
+  const reviving: ReviveOptions = {
+    clock,
+    schemas: resolved.schemas,
+    subscriptionType: resolved.subscriptionType,
+    late: resolved.late,
+    schemaTimeoutMs: handlerTimeoutMs,
+  }
+  const unhandled = createUnhandled(logger)
+  const counter = createCounter(reviving)
+  const dispatcher = createDispatcher({
+    clock: steady,
+    handlers,
+    retry: resolved.retry,
+    concurrency: resolved.concurrency,
+    handlerTimeoutMs,
+    storeTimeoutMs: resolved.storeTimeoutMs,
+    reviving,
+    report,
+    absence,
+    handedOver(event, succeeded) {
+      // The receiver's own schemas made its data.
+      const message: HandedOver<S> = { receiver, event, succeeded }
+      if (handedOverChannel.hasSubscribers) handedOverChannel.publish(message)
+    },
+    unhandled: unhandled.see,
+    secrets: credentials.secrets,
+    shared: store.capabilities.shared,
+    unsettled: () => inbox.unsettled(),
+  })
   const inbox: Inbox<object> = createInbox(store, {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
@@ -90,42 +119,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       startUnasked()
       dispatcher.wake()
     },
-    local: {
-      room: (events) => dispatcher.room(events),
-      release: (request) => dispatcher.release(request),
-      take: (events, result, request) => dispatcher.take(events, result, request),
-    },
-  })
-  const reviving: ReviveOptions = {
-    clock,
-    schemas: resolved.schemas,
-    subscriptionType: resolved.subscriptionType,
-    late: resolved.late,
-    schemaTimeoutMs: handlerTimeoutMs,
-  }
-  const reviveKept = (kept: Kept, payload?: unknown) => revive(kept, reviving, payload)
-  const unhandled = createUnhandled(logger)
-  const counter = createCounter(reviving)
-  const dispatcher = createDispatcher({
-    clock: steady,
-    handlers,
-    retry: resolved.retry,
-    concurrency: resolved.concurrency,
-    handlerTimeoutMs,
-    storeTimeoutMs: resolved.storeTimeoutMs,
-    revive: reviveKept,
-    report,
-    absence,
-    handedOver(event, succeeded) {
-      // The receiver's own schemas made its data.
-      const message: HandedOver<S> = { receiver, event, succeeded }
-      if (handedOverChannel.hasSubscribers) handedOverChannel.publish(message)
-    },
-    unhandled: unhandled.see,
-    secrets: credentials.secrets,
-    shared: store.capabilities.shared,
-    openStore: inbox.open,
-    counts: inbox.counts,
+    admitBatch: dispatcher.admit,
   })
   const quarantine: GuardedQuarantine = createQuarantine<NewEvent>({
     clock,
@@ -201,8 +195,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     void quarantine.open()
     if (isSpoolMissing) warnOfNoSpool(logger, store.capabilities)
     isSpoolMissing = false
-    if (resolved.dispatch) await dispatcher.start()
-    else await inbox.open()
+    const opened = await inbox.open()
+    if (resolved.dispatch) dispatcher.start(opened)
   }
 
   function start(): Promise<void> {
@@ -287,7 +281,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     },
     deadLetters: createDeadLetters({
       open: inbox.open,
-      revive: reviveKept,
+      revive: (kept) => revive(kept, reviving),
       now: () => steady.now(),
       wake: () => dispatcher.wakeAfterReplay(),
     }),

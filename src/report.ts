@@ -1,5 +1,5 @@
 /** Where errors go that nobody waits for: the logger and the handlers of `onError`. */
-import { failureLine, failureText } from './dispatch/failure-text.ts'
+import { failureLine, failureText } from './failure-text.ts'
 import type { ErrorCode } from './error-table.ts'
 import { HandlerError, RefusedError, type MessagingWebhooksError } from './errors.ts'
 import { silentLogger, type Logger } from './logger.ts'

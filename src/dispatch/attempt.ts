@@ -1,64 +1,27 @@
-/** One attempt at an event: every handler that has not succeeded yet, in the order in which they were attached. */
-import { LRUCache } from 'lru-cache'
-import { withDeadline, type Clock } from '../clock.ts'
+/** One attempt at an event: every handler that has not succeeded yet, in the order in which they were attached, under a lease. */
+import { withDeadline } from '../clock.ts'
 import { HandlerError, type MessagingWebhooksError, type NamedEvent } from '../errors.ts'
-import type { WebhookEvent } from '../events.ts'
+import type { EventType, WebhookEvent } from '../events.ts'
+import { failureText } from '../failure-text.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
 import { isPromiseLike } from '../promises.ts'
-import { retryDelayMs, type RetryPolicy } from './backoff.ts'
-import { failureText } from './failure-text.ts'
-import type { Work } from './capacity.ts'
-import type { HandlerRegistry, Registration } from './handlers.ts'
+import { retryDelayMs } from './backoff.ts'
+import { allInHand, giveUp, learnPace } from './capacity.ts'
+import { wake } from './claim-loop.ts'
+import type { Registration } from './handlers.ts'
+import type { DispatchState, Work } from './state.ts'
 
-export interface AttemptOptions {
-  readonly clock: Clock
-  readonly handlers: HandlerRegistry
-  readonly retry: RetryPolicy
-  readonly handlerTimeoutMs: number
-  /** `payload`: what the claim's bytes are as JSON, where that is known. */
-  readonly revive: (claim: Claim, payload?: unknown) => Awaitable<WebhookEvent>
-  readonly report: (error: MessagingWebhooksError) => void
-  /** An attempt is over; `succeeded` where no handler is left to run. */
-  readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
-  /** No handler listens to this one. */
-  readonly unhandled: (event: WebhookEvent) => void
-  /** Keys and secrets, which no error text may keep. */
-  readonly secrets: () => readonly string[]
-}
-
-interface Hooks<W> {
-  /** A handler runs past its time: it gives up its slot, and its message waits for it. */
-  readonly onHung: (work: W) => void
-  /** Looks whether its lease ran out; `isLost` says what was noticed before. */
-  readonly isLost: (work: W) => boolean
-}
-
-/** What an attempt is made at. */
-type Attempt = Pick<Work, 'claim' | 'controller' | 'payload' | 'extras' | 'isLost'>
-
-/** Events between two attempts whose succeeded handlers are remembered; after a restart all of them run. */
-const PARTLY_DONE_KEPT = 10_000
-
-const NONE_DONE: readonly Registration[] = []
+const NONE: readonly Registration[] = []
 
 const TIMED_OUT = Symbol('timed out')
 
-interface Attempts<W> {
-  /**
-   * Makes an attempt and says how to settle it, at once where no handler has to be waited for; undefined where its lease ran
-   * out meanwhile, for then it counts for nothing. It neither throws nor rejects for what a handler does.
-   */
-  make(work: W): Awaitable<Settlement | undefined>
-  /** How to settle one whose handlers succeeded, but what they did through the store was undone. */
-  undone(claim: Claim, error: MessagingWebhooksError): Settlement
-}
-
 /** An attempt under way. */
-interface Progress<W> {
-  readonly work: W
+interface Attempt {
+  readonly state: DispatchState
+  readonly work: Work
   readonly event: WebhookEvent
   /** Handlers may do to the event what they like. */
-  readonly named: NamedEvent
+  readonly type: EventType
   readonly registrations: readonly Registration[]
   /** Succeeded in an earlier attempt. */
   readonly before: readonly Registration[]
@@ -66,130 +29,159 @@ interface Progress<W> {
   readonly thrown: unknown[]
 }
 
-export function createAttempts<W extends Attempt>(options: AttemptOptions & Hooks<W>): Attempts<W> {
-  const { clock, handlers, handlerTimeoutMs, retry, report, onHung, isLost } = options
-  const succeeded = new LRUCache<string, readonly Registration[]>({ max: PARTLY_DONE_KEPT })
+/**
+ * Makes an attempt and says how to settle it, at once where no handler has to be waited for; undefined where its lease ran
+ * out meanwhile, for then it counts for nothing. It neither throws nor rejects for what a handler does.
+ */
+export function makeAttempt(state: DispatchState, work: Work, event: WebhookEvent): Awaitable<Settlement | undefined> {
+  const { type } = event
+  const registrations = state.handlers.byType.get(type) ?? NONE
+  if (registrations.length === 0) state.unhandled(event)
+  const before = state.succeeded.get(work.claim.id) ?? NONE
+  return callFrom({ state, work, event, type, registrations, before, done: [...before], thrown: [] }, 0)
+}
 
-  /** Undefined where the handler has ended already, so that a plain function costs no promise. */
-  function callHandler({ work, event, named }: Progress<W>, { handler }: Registration): Promise<boolean> | undefined {
-    const { claim, controller, extras } = work
-    const context = { attempt: claim.attempt, signal: controller.signal, replay: claim.replay, ...extras }
-    const result: unknown = handler(event, context)
-    // Asked for its result once: some only begin to work then, and would do it again.
-    return isPromiseLike(result) ? waitFor(work, named, Promise.resolve(result)) : undefined
-  }
-
-  /** Resolves to whether the handler ran past its time. */
-  async function waitFor(work: W, named: NamedEvent, result: Promise<unknown>): Promise<boolean> {
-    const first = await withDeadline<unknown>(clock, handlerTimeoutMs, result, () => TIMED_OUT)
-    if (first !== TIMED_OUT) return false
-    if (isLost(work)) {
-      await result
-      return true
+/** Calls the handlers from this one on; a promise once one of them has to be waited for, so that plain functions cost none. */
+function callFrom(attempt: Attempt, first: number): Awaitable<Settlement | undefined> {
+  const { state, work, event, registrations, before, done } = attempt
+  const { claim, controller, extras } = work
+  for (let place = first; place < registrations.length; place += 1) {
+    const registration = registrations[place]
+    if (registration === undefined || before.includes(registration)) continue
+    if (isLeaseLost(state, work)) return undefined
+    // Once a handler has hung there is no slot to run another in; the next attempt does.
+    if (controller.signal.aborted) break
+    try {
+      const context = { attempt: claim.attempt, signal: controller.signal, replay: claim.replay, ...extras }
+      const result: unknown = registration.handler(event, context)
+      // Asked for its result once: some only begin to work then, and would do it again.
+      if (result !== undefined && isPromiseLike(result))
+        return waitAndGoOn(attempt, place, registration, Promise.resolve(result))
+      done.push(registration)
+    } catch (error) {
+      if (hasThrown(attempt, error) === 'lost') return undefined
     }
+  }
+  return conclude(attempt)
+}
+
+async function waitAndGoOn(
+  attempt: Attempt,
+  place: number,
+  registration: Registration,
+  result: Promise<unknown>,
+): Promise<Settlement | undefined> {
+  let hung = false
+  try {
+    hung = await waitFor(attempt, result)
+    attempt.done.push(registration)
+  } catch (error) {
+    if (hasThrown(attempt, error) === 'lost') return undefined
+  }
+  return hung ? conclude(attempt) : callFrom(attempt, place + 1)
+}
+
+/** Resolves to whether the handler ran past its time: then it gives up its slot, and its message waits for it. */
+async function waitFor(attempt: Attempt, result: Promise<unknown>): Promise<boolean> {
+  const { state, work } = attempt
+  const { clock, handlerTimeoutMs, report } = state
+  const first = await withDeadline<unknown>(clock, handlerTimeoutMs, result, () => TIMED_OUT)
+  if (first !== TIMED_OUT) return false
+  if (!isLeaseLost(state, work)) {
     const detail = `It ran past ${handlerTimeoutMs} ms.`
-    const error = new HandlerError('handler_timeout', named, work.claim.attempt, detail)
+    const error = new HandlerError('handler_timeout', named(attempt), work.claim.attempt, detail)
     work.controller.abort(error)
     report(error)
-    onHung(work)
-    await result
-    return true
+    learnPace(state, clock.now() - work.begunAtMs)
+    giveUp(state, work)
+    wake(state)
   }
+  await result
+  return true
+}
 
-  /** To be tried again, or given up. */
-  function failed(claim: Claim, named: NamedEvent, cause: unknown): Settlement {
-    const { id, messageKey, token } = claim
-    const error = failureText(cause, options.secrets())
-    if (claim.attempt >= retry.attempts) {
-      succeeded.delete(id)
-      report(new HandlerError('dead_letter', named, claim.attempt, undefined, { cause }))
-      return { id, messageKey, token, outcome: 'dead', error }
-    }
-    return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(claim.attempt, retry), error }
-  }
+function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
+  const { state, work, thrown } = attempt
+  // Thrown for the signal, or for the time that was lost.
+  if (isLeaseLost(state, work)) return 'lost'
+  thrown.push(error)
+  state.report(new HandlerError('handler_failed', named(attempt), work.claim.attempt, undefined, { cause: error }))
+  return 'failed'
+}
 
-  function begin(work: W, event: WebhookEvent): Awaitable<Settlement | undefined> {
-    const registrations = handlers.for(event.type)
-    if (registrations.length === 0) options.unhandled(event)
-    const named = { ...nameOf(work.claim), type: event.type }
-    const before = succeeded.get(work.claim.id) ?? NONE_DONE
-    return callFrom({ work, event, named, registrations, before, done: [...before], thrown: [] }, 0)
+function conclude(attempt: Attempt): Settlement | undefined {
+  const { state, work, event, registrations, done, thrown } = attempt
+  const { id, messageKey, token } = work.claim
+  const isDone = registrations.every((registration) => done.includes(registration))
+  // What is done is done: unless somebody was told to stop, the store may still take it.
+  if (isDone ? work.isLost : isLeaseLost(state, work)) return undefined
+  state.handedOver(event, isDone)
+  if (isDone) {
+    state.succeeded.delete(id)
+    return { id, messageKey, token, outcome: 'done' }
   }
+  // What they did through the store goes with the attempt that failed, so all of them run again.
+  if (work.extras === undefined) state.succeeded.set(id, done)
+  if (thrown.length > 0) return failed(state, work.claim, named(attempt), thrown[0])
+  return { id, messageKey, token, outcome: 'retry', dueMs: state.clock.now(), error: '' }
+}
 
-  /** Calls the handlers from this one on; a promise once one of them has to be waited for. */
-  function callFrom(progress: Progress<W>, first: number): Awaitable<Settlement | undefined> {
-    const { work, registrations, before, done } = progress
-    for (let place = first; place < registrations.length; place += 1) {
-      const registration = registrations[place]
-      if (registration === undefined || before.includes(registration)) continue
-      if (isLost(work)) return undefined
-      // Once a handler has hung there is no slot to run another in; the next attempt does.
-      if (work.controller.signal.aborted) break
-      try {
-        const running = callHandler(progress, registration)
-        if (running !== undefined) return waitAndGoOn(progress, place, registration, running)
-        done.push(registration)
-      } catch (error) {
-        if (hasThrown(progress, error) === 'lost') return undefined
-      }
-    }
-    return conclude(progress)
+/** To be tried again, or given up. */
+function failed(state: DispatchState, claim: Claim, event: NamedEvent, cause: unknown): Settlement {
+  const { retry, clock, report } = state
+  const { id, messageKey, token, attempt } = claim
+  const error = failureText(cause, state.secrets())
+  if (attempt >= retry.attempts) {
+    state.succeeded.delete(id)
+    report(new HandlerError('dead_letter', event, attempt, undefined, { cause }))
+    return { id, messageKey, token, outcome: 'dead', error }
   }
+  return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(attempt, retry), error }
+}
 
-  async function waitAndGoOn(
-    progress: Progress<W>,
-    place: number,
-    registration: Registration,
-    running: Promise<boolean>,
-  ): Promise<Settlement | undefined> {
-    let hung = false
-    try {
-      hung = await running
-      progress.done.push(registration)
-    } catch (error) {
-      if (hasThrown(progress, error) === 'lost') return undefined
-    }
-    return hung ? conclude(progress) : callFrom(progress, place + 1)
-  }
+/** How to settle one whose handlers succeeded, but what they did through the store was undone. */
+export function undone(state: DispatchState, claim: Claim, { cause }: MessagingWebhooksError): Settlement {
+  const event = nameOf(claim)
+  state.report(new HandlerError('transaction_failed', event, claim.attempt, undefined, { cause }))
+  return failed(state, claim, event, cause)
+}
 
-  function hasThrown({ work, named, thrown }: Progress<W>, error: unknown): 'lost' | 'failed' {
-    // Thrown for the signal, or for the time that was lost.
-    if (isLost(work)) return 'lost'
-    thrown.push(error)
-    report(new HandlerError('handler_failed', named, work.claim.attempt, undefined, { cause: error }))
-    return 'failed'
-  }
-
-  function conclude(progress: Progress<W>): Settlement | undefined {
-    const { work, event, named, registrations, done, thrown } = progress
-    const { id, messageKey, token } = work.claim
-    const isDone = registrations.every((registration) => done.includes(registration))
-    // What is done is done: unless somebody was told to stop, the store may still take it.
-    if (isDone ? work.isLost : isLost(work)) return undefined
-    options.handedOver(event, isDone)
-    if (isDone) {
-      succeeded.delete(id)
-      return { id, messageKey, token, outcome: 'done' }
-    }
-    // What they did through the store goes with the attempt that failed, so all of them run again.
-    if (work.extras === undefined) succeeded.set(id, done)
-    if (thrown.length > 0) return failed(work.claim, named, thrown[0])
-    return { id, messageKey, token, outcome: 'retry', dueMs: clock.now(), error: '' }
-  }
-
-  return {
-    make(work) {
-      const event = options.revive(work.claim, work.payload)
-      return event instanceof Promise ? event.then((revived) => begin(work, revived)) : begin(work, event)
-    },
-    undone(claim, error) {
-      report(new HandlerError('transaction_failed', nameOf(claim), claim.attempt, undefined, { cause: error.cause }))
-      return failed(claim, nameOf(claim), error.cause)
-    },
-  }
+function named({ work, type }: Attempt): NamedEvent {
+  return { ...nameOf(work.claim), type }
 }
 
 /** What a claim is called before it is read, or where it cannot be. */
 export function nameOf({ id, record: { report, kind } }: Claim): NamedEvent {
   return { id, type: report?.type ?? kind ?? 'unrecognized', messageId: report?.messageId }
+}
+
+/**
+ * Looks whether its lease has run out while its handlers ran: the process stood still, or something blocked its event loop.
+ * By then another process may run them, so ours are told to stop, once.
+ */
+function isLeaseLost(state: DispatchState, work: Work): boolean {
+  if (work.isLost || !work.isRunning) return work.isLost
+  if (!state.shared || state.over || state.clock.now() < work.leaseUntilMs) return false
+  work.isLost = true
+  const error = new HandlerError('lease_lost', nameOf(work.claim), work.claim.attempt)
+  work.controller.abort(error)
+  state.report(error)
+  giveUp(state, work)
+  wake(state)
+  return true
+}
+
+/** After a standstill this timer is due before most of those that handlers have set. */
+const BEAT_MS = 250
+
+/** Looks after the leases under which handlers run, as long as any do. */
+export function watchLeases(state: DispatchState): void {
+  if (state.isWatchingLeases) return
+  state.isWatchingLeases = true
+  state.clock.setTimer(() => {
+    state.isWatchingLeases = false
+    const running = allInHand(state).filter(({ isRunning }) => isRunning)
+    for (const work of running) isLeaseLost(state, work)
+    if (running.length > 0 && !state.over) watchLeases(state)
+  }, BEAT_MS)
 }

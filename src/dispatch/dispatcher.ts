@@ -1,216 +1,240 @@
 /** Delivery: claims what is due, runs its handlers, settles it. At least once, one event of a message at a time. */
-import { type Clock, withDeadline } from '../clock.ts'
+import { withDeadline } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
-import type { Absence } from '../inbox/absence.ts'
+import type { AdmitBatch } from '../inbox/inbox.ts'
 import {
   isKept,
   PAYLOAD,
   type Admission,
+  type AdmittedAndClaimed,
   type Awaitable,
   type Claim,
+  type ClaimRequest,
   type NewEvent,
   type OpenStore,
-  type StoreCounts,
 } from '../inbox/store.ts'
-import type { LocalDispatch } from '../inbox/write.ts'
-import type { AttemptOptions } from './attempt.ts'
-import { type Leased, type Capacity, type Run, createLeased, createCapacity, createSemaphore } from './capacity.ts'
-import { type Backlog, type ClaimLoop, createBacklog, createClaimLoop, createClaims } from './claim-loop.ts'
-import { type Notifier, type Drain, createNotifier, createDrain, createNextAttempt } from './drain.ts'
-import { createLease, createLeaseWatch } from './lease.ts'
-import { createRun } from './run.ts'
-import { type Life, createSettler, createStoreAway } from './settle.ts'
+import {
+  allInHand,
+  askRoom,
+  enterSlotSoon,
+  giveRoomBack,
+  inHandOf,
+  takeInHand,
+  tellOfAttempt,
+  tellOfChange,
+} from './capacity.ts'
+import { wake, wakeBy } from './claim-loop.ts'
+import { begin, giveBack } from './run.ts'
+import { withSettlements } from './settle.ts'
+import { BACKLOG, createState, type DispatchOptions, type DispatchState } from './state.ts'
 
 /** How long a receiver that closes waits, after its deadline, until the store has taken back what was not begun. */
 const GIVE_BACK_MS = 500
 
-interface DispatchOptions extends AttemptOptions {
-  /** Messages whose handlers run at once. */
-  readonly concurrency: number
-  /** How long to wait for an answer of the store: a connection may fall silent. */
-  readonly storeTimeoutMs: number
-  /** Other processes may share the store. */
-  readonly shared: boolean
-  readonly absence: Absence
-  readonly openStore: () => Promise<OpenStore<object>>
-  /** Of the store, and of what is on its way there. */
-  readonly counts: () => Awaitable<StoreCounts>
-}
+const NONE: readonly Claim[] = []
 
-interface Dispatcher extends LocalDispatch {
-  /** Opens the store and begins to hand over. */
-  start(): Promise<void>
+interface Dispatcher {
+  /** Begins to hand over what is in this store. */
+  start(store: OpenStore<object>): void
+  readonly admit: AdmitBatch
   /** Something may be due. */
   wake(): void
   /** A dead letter is due again, perhaps of a message that is in our hands. */
   wakeAfterReplay(): void
-  /** Resolves when the next attempt of this event is over or none will be made, or after `timeoutMs`. */
+  /**
+   * Resolves when the next attempt of this event is over or none will be made, or after `timeoutMs`: with `answer: 'handled'`
+   * a callback is answered then.
+   */
   attempted(id: string, timeoutMs: number): Promise<void>
-  readonly drain: Drain
+  /** True when nothing is unsettled any more (of what has not hung, unless `waitForHung`); false when the deadline passed before. */
+  drain(deadlineMs: number, options?: { readonly waitForHung?: boolean }): Promise<boolean>
   /** Hands nothing more over; waits for what runs, then aborts it. */
   stop(deadlineMs: number): Promise<void>
   readonly running: number
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
-  const { clock, concurrency, storeTimeoutMs, shared, report, counts } = options
-  const life: Life = { opened: undefined, stopped: false, over: false }
-  const notifier = createNotifier(clock)
-  const nextAttempt = createNextAttempt(clock, notifier)
-  const storeAway = createStoreAway(report, options.absence)
-  const backlog = createBacklog(clock)
-  const leased = createLeased()
-  const lease = createLease(options)
-  const watch = createLeaseWatch({ clock, shared, life, leased, report })
-  const semaphore = createSemaphore(concurrency, clock)
-  const capacity = createCapacity({ clock, concurrency, semaphore, leased, leaseUntilMs: lease.untilMs })
-  const loop = createClaimLoop({
-    clock,
-    claim: () => claimDue(),
-    failed(error) {
-      backlog.unknown()
-      storeAway.failed(error)
-    },
-    rested: notifier.tell,
-  })
-  const { run, giveBack } = createRun({
-    ...options,
-    life,
-    lease,
-    watch,
-    leased,
-    semaphore,
-    capacity,
-    backlog,
-    loop,
-    nextAttempt,
-    storeAway,
-  })
-  const claimDue = createClaims({ clock, concurrency, storeTimeoutMs, life, leased, capacity, backlog, storeAway, run })
-
-  function isLeased(id: string): boolean {
-    return leased.works().some(({ claim }) => claim.id === id)
-  }
-
-  function wake(): void {
-    if (life.opened !== undefined) loop.wake()
-  }
+  const { clock } = options
+  const state = createState(options, begin)
 
   return {
-    ...createLocalDispatch({ clock, life, leased, capacity, backlog, loop, notifier, run }),
-    async start() {
-      const store = await options.openStore()
-      const settler = createSettler(store, { clock, storeTimeoutMs, isStopped: () => life.stopped })
-      life.opened = { store, ...settler }
-      loop.wake()
+    start(store) {
+      state.opened = withSettlements(state, store)
+      wake(state)
     },
-    wake,
+    admit: createAdmit(state),
+    wake: () => wake(state),
     wakeAfterReplay() {
-      for (const work of leased.works()) work.isFollowed = true
-      wake()
+      for (const work of allInHand(state)) work.isFollowed = true
+      wake(state)
     },
     attempted(id, timeoutMs) {
-      if (life.stopped && !isLeased(id)) return Promise.resolve()
-      return nextAttempt.of(id, timeoutMs)
+      if (state.stopped && !isInHand(state, id)) return Promise.resolve()
+      // An event is new once, so nobody else waits for its attempt.
+      const next = new Promise<void>((resolve) => void state.waitingForAttempt.set(id, resolve))
+      // Another process may make it, and then nobody tells us.
+      return withDeadline(clock, timeoutMs, next, () => void state.waitingForAttempt.delete(id))
     },
-    drain: createDrain({ clock, leased, loop, notifier, counts }),
+    drain: createDrain(state),
     async stop(deadlineMs) {
-      life.stopped = true
-      loop.stop()
+      state.stopped = true
+      state.cancelTimer()
+      state.cancelLater?.()
       // What is not in our hands now will not be attempted here any more.
-      nextAttempt.noneBut(isLeased)
+      for (const id of state.waitingForAttempt.keys()) if (!isInHand(state, id)) tellOfAttempt(state, id)
       const untilMs = clock.now() + deadlineMs
       // What a claim or an admission under way brings is leased already, so it runs.
-      while ((leased.atWork > 0 || loop.claiming || capacity.isHeld) && clock.now() < untilMs)
-        await notifier.next(untilMs - clock.now())
-      life.over = true
-      semaphore.forget()
-      const works = leased.works()
+      while ((state.atWork > 0 || state.isClaiming || state.roomHeld.length > 0) && clock.now() < untilMs)
+        await nextChange(state, untilMs - clock.now())
+      state.over = true
+      state.waitingForSlot = []
+      const works = allInHand(state)
       for (const { controller } of works) controller.abort(new MessagingWebhooksError('receiver_closed'))
-      const unbegun = Promise.all(works.filter(({ isBegun }) => !isBegun).map(giveBack))
+      const unbegun = works.filter(({ isBegun }) => !isBegun).map((work) => giveBack(state, work))
       // A store that does not answer lets their leases run out.
-      await withDeadline(clock, GIVE_BACK_MS, unbegun, () => [])
+      await withDeadline(clock, GIVE_BACK_MS, Promise.all(unbegun), () => [])
     },
     get running() {
-      return leased.atWork
+      return state.atWork
     },
   }
 }
 
-interface LocalOptions {
-  readonly clock: Clock
-  readonly life: Readonly<Life>
-  readonly leased: Leased
-  readonly capacity: Capacity
-  readonly backlog: Backlog
-  readonly loop: ClaimLoop
-  readonly notifier: Notifier
-  readonly run: Run
+function isInHand(state: DispatchState, id: string): boolean {
+  return allInHand(state).some(({ claim }) => claim.id === id)
 }
 
-/** What is admitted here and may run here: where there is room, under a lease of its own admission, else by a claim. */
-function createLocalDispatch(options: LocalOptions): LocalDispatch {
-  const { clock, life, leased, capacity, backlog, loop, notifier, run } = options
-
-  /** A claim may have been turned away for the room that a request held. */
-  function roomAgain(): void {
-    if (backlog.mayBe) loop.wake()
+/**
+ * Where there is room, what may run here at once is leased in the same step; the rest is left to claims. An answer that
+ * comes too late is run all the same, as with a claim.
+ */
+function createAdmit(state: DispatchState): AdmitBatch {
+  return ({ store, events, nowMs, patience, mayLease }) => {
+    // What waits goes before what comes.
+    const isTurn = mayLease && state.opened !== undefined && !state.stopped && state.fullClaims < BACKLOG
+    const mayClaim = isTurn && store.admitAndClaim !== undefined
+    const request = mayClaim ? askRoom(state, store, events.length, nowMs, events) : undefined
+    if (store.admitAndClaim === undefined || request === undefined) {
+      const answer = store.admit(events, nowMs)
+      if (!(answer instanceof Promise)) return admitted(state, events, answer)
+      return patience.wait(answer.then((admissions) => admitted(state, events, admissions)))
+    }
+    const failed = (error: unknown): never => {
+      release(state, request)
+      throw error
+    }
+    let answer: Awaitable<AdmittedAndClaimed>
+    try {
+      answer = store.admitAndClaim(events, request)
+    } catch (error) {
+      return failed(error)
+    }
+    const { leaseUntilMs } = request
+    if (!(answer instanceof Promise)) return admitted(state, events, answer.admissions, answer.claims, leaseUntilMs)
+    state.roomHeld.push(request)
+    const taken = answer.then(({ admissions, claims }) => {
+      const isInTime = giveRoomBack(state, request)
+      const isOurs = isInTime ? !state.over : !state.stopped && state.clock.now() < leaseUntilMs
+      admitted(state, events, admissions, claims, isOurs ? leaseUntilMs : undefined)
+      // A claim may have been turned away for the room that was held.
+      if (state.fullClaims > 0) wake(state)
+      if (state.stopped) tellOfChange(state)
+      return admissions
+    }, failed)
+    return patience.wait(taken, () => release(state, request))
   }
+}
 
-  /** What was admitted here without a lease is claimed at once, or when what runs of its message is over. */
-  function claimRest(events: readonly NewEvent[], admissions: readonly Admission[], claims: readonly Claim[]): void {
-    if (admissions.filter(isKept).length === claims.length) return
-    const claimed = new Set(claims.map(({ id }) => id))
-    for (const [index, event] of events.entries()) {
-      if (!isKept(admissions[index]) || claimed.has(event.id) || follows(event)) continue
-      if (event.awaits !== 0) backlog.gap(event.gapUntilMs)
-      loop.wake()
+/** The admission failed, or has not answered in time. */
+function release(state: DispatchState, request: ClaimRequest): void {
+  giveRoomBack(state, request)
+  // Its answer may be lost, and its leases held all the same.
+  wakeBy(state, request.leaseUntilMs)
+  if (state.fullClaims > 0) wake(state)
+  tellOfChange(state)
+}
+
+/** What was claimed runs after the answers, where `leaseUntilMs` says that it is ours to run; the rest will be claimed. */
+function admitted(
+  state: DispatchState,
+  events: readonly NewEvent[],
+  admissions: readonly Admission[],
+  claims: readonly Claim[] = NONE,
+  leaseUntilMs?: number,
+): readonly Admission[] {
+  const { opened } = state
+  const rest: NewEvent[] = []
+  let next = 0
+  for (const [index, event] of events.entries()) {
+    const claim = claims[next]
+    // Both are in one order.
+    if (claim?.id === event.id) {
+      next += 1
+      if (opened !== undefined && leaseUntilMs !== undefined)
+        enterSlotSoon(state, takeInHand(state, claim, opened, leaseUntilMs, event[PAYLOAD]))
+    } else if (isKept(admissions[index])) rest.push(event)
+    // A store in memory keeps the events as they are, for as long as they wait.
+    event[PAYLOAD] = undefined
+  }
+  for (const event of rest) leaveToClaim(state, event)
+  return admissions
+}
+
+/** It is claimed at once, or when what is in our hands of its message is over. */
+function leaveToClaim(state: DispatchState, { messageKey, awaits, gapUntilMs }: NewEvent): void {
+  const before = inHandOf(state, messageKey)
+  if (before !== undefined) {
+    before.isFollowed = true
+    return
+  }
+  if (awaits !== 0) state.gapUntilMs = Math.max(state.gapUntilMs, gapUntilMs)
+  wake(state)
+}
+
+/** What another process settles is not announced: look again after this. */
+const LOOK_MS = 50
+
+function createDrain(state: DispatchState): Dispatcher['drain'] {
+  const { clock } = state
+  return async (deadlineMs, { waitForHung = true } = {}) => {
+    const untilMs = clock.now() + deadlineMs
+    state.hurried += 1
+    if (state.cancelLater !== undefined) wake(state)
+    try {
+      for (;;) {
+        // Counting a long backlog takes its time, so it is counted only where it may be none.
+        const isIdle = state.atWork === 0 && !state.isClaiming
+        const unsettled = isIdle ? await countUnsettled(state, untilMs) : Infinity
+        if (state.atWork === 0 && unsettled === 0) return true
+        // Apart from the hung ones, whose slots are free.
+        if (!waitForHung && state.atWork === 0 && unsettled <= state.inHandCount) return false
+        const leftMs = untilMs - clock.now()
+        if (leftMs <= 0) return false
+        await nextChange(state, Math.min(LOOK_MS, leftMs))
+      }
+    } finally {
+      state.hurried -= 1
     }
   }
+}
 
-  /** It has to wait for what is in our hands of its message. */
-  function follows({ messageKey }: NewEvent): boolean {
-    const work = leased.of(messageKey)
-    if (work !== undefined) work.isFollowed = true
-    return work !== undefined
-  }
-
-  return {
-    room(events) {
-      const { opened, stopped } = life
-      // What waits goes before what comes.
-      if (stopped || opened === undefined || backlog.goesFirst) return undefined
-      const request = capacity.ask(opened.store, events.length, leased.messages(events))
-      if (request !== undefined) capacity.hold(request)
-      return request
-    },
-    release(request) {
-      capacity.giveBack(request)
-      // Its answer may be lost, and its leases held all the same.
-      loop.wakeBy(request.leaseUntilMs)
-      roomAgain()
-      notifier.tell()
-    },
-    take(events, { admissions, claims }, request) {
-      const { opened, stopped, over } = life
-      if (opened === undefined) {
-        forgetPayloads(events)
-        return
-      }
-      if (request !== undefined) {
-        // What comes too late is ours all the same, as with a claim.
-        const isOurs = capacity.giveBack(request) ? !over : !stopped && clock.now() < request.leaseUntilMs
-        if (isOurs) run('soon', claims, opened, request.leaseUntilMs, events)
-        if (stopped) notifier.tell()
-      }
-      claimRest(events, admissions, claims)
-      if (request !== undefined) roomAgain()
-      forgetPayloads(events)
-    },
+/** Infinity while the store is away: then nobody knows. */
+async function countUnsettled({ clock, unsettled }: DispatchState, untilMs: number): Promise<number> {
+  try {
+    const counted = unsettled()
+    if (!(counted instanceof Promise)) return counted
+    return await withDeadline(clock, Math.max(untilMs - clock.now(), LOOK_MS), counted, () => Infinity)
+  } catch {
+    return Infinity
   }
 }
 
-/** A store in memory keeps the events as they are, for as long as they wait. */
-function forgetPayloads(events: readonly NewEvent[]): void {
-  for (const event of events) event[PAYLOAD] = undefined
+/** Waits for the next change, at most `ms`. Somebody waits for us, so the process must stay. */
+async function nextChange({ clock, waitingForChange }: DispatchState, ms: number): Promise<void> {
+  let cancel = (): void => {}
+  await new Promise<void>((resolve) => {
+    waitingForChange.add(resolve)
+    cancel = clock.setTimer(resolve, ms, true)
+  })
+  cancel()
 }

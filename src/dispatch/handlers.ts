@@ -25,38 +25,34 @@ export interface HandlerRegistry {
   /** `patterns` is undefined for every type. Returns the function that takes the handler off again. */
   add(patterns: string | readonly string[] | undefined, handler: AnyHandler): () => void
   /** In the order in which they were attached. */
-  for(type: EventType): readonly Registration[]
-  /** How many handlers one event can have. */
-  readonly most: number
+  readonly byType: ReadonlyMap<EventType, readonly Registration[]>
+  /** How long an attempt can take: the schema, and each handler that one event can have, have their own time. */
+  readonly longestMs: number
 }
 
-export function createHandlerRegistry(): HandlerRegistry {
+export function createHandlerRegistry(handlerTimeoutMs: number): HandlerRegistry {
   let registrations: readonly Registration[] = []
-  let byType: ReadonlyMap<EventType, readonly Registration[]> = new Map()
-  let most = 0
+  const registry = { add, byType: new Map<EventType, readonly Registration[]>(), longestMs: handlerTimeoutMs }
 
   function replace(next: readonly Registration[]): void {
     registrations = next
-    byType = new Map(
+    registry.byType = new Map(
       EVENT_TYPES.map((type) => [type, next.filter(({ types }) => types === undefined || types.has(type))]),
     )
-    most = Math.max(...[...byType.values()].map((found) => found.length))
+    const most = Math.max(...[...registry.byType.values()].map((found) => found.length))
+    registry.longestMs = (1 + most) * handlerTimeoutMs
   }
 
-  return {
-    add(patterns, handler) {
-      if (typeof handler !== 'function')
-        throw new MessagingWebhooksError('pattern_unknown', 'The handler is no function.')
-      const types = patterns === undefined ? undefined : new Set([patterns].flat().flatMap(typesOf))
-      const registration: Registration = { types, handler }
-      replace([...registrations, registration])
-      return () => replace(registrations.filter((other) => other !== registration))
-    },
-    for: (type) => byType.get(type) ?? [],
-    get most() {
-      return most
-    },
+  function add(patterns: string | readonly string[] | undefined, handler: AnyHandler): () => void {
+    if (typeof handler !== 'function')
+      throw new MessagingWebhooksError('pattern_unknown', 'The handler is no function.')
+    const types = patterns === undefined ? undefined : new Set([patterns].flat().flatMap(typesOf))
+    const registration: Registration = { types, handler }
+    replace([...registrations, registration])
+    return () => replace(registrations.filter((other) => other !== registration))
   }
+
+  return registry
 }
 
 /** The types that a pattern names. Throws where it names none, with what was probably meant. */

@@ -61,17 +61,10 @@ function begin<T extends string, P>(
     payload,
   }
   if (oddities !== undefined) common.oddities = [...oddities]
-  return withRaw(common, raw)
-}
-
-/**
- * Not enumerable, so that neither a log nor a job queue that prints the event prints the whole body again. A copy, for what
- * is kept is not a handler's to change; made at once, for an accessor of its own would give each event a hidden class of
- * its own, which costs more than to copy a usual body.
- */
-function withRaw<T extends object>(fields: T, raw: Buffer): T & { readonly raw: Buffer } {
-  // `defineProperty` is typed as if it added nothing.
-  return Object.defineProperty(fields, 'raw', { value: Buffer.from(raw) }) as T & { readonly raw: Buffer }
+  // Not enumerable, so that neither a log nor a job queue that prints the event prints the whole body again. A copy, for what
+  // is kept is not a handler's to change; made at once, for an accessor of its own would give each event a hidden class of
+  // its own, which costs more than to copy a usual body. `defineProperty` is typed as if it added nothing.
+  return Object.defineProperty(common, 'raw', { value: Buffer.from(raw) }) as typeof common & { readonly raw: Buffer }
 }
 
 /**

@@ -1,29 +1,44 @@
-/** Says when a store that was away is back: its beginning is an error that was reported, and its end would be silent else. */
+/** Knows whether the store is away, and says it once when it goes and once when it is back, for all who ask it. */
 import type { Clock } from '../clock.ts'
+import type { MessagingWebhooksError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 
-/** Who asks the store, and finds it away or back: it is back when all of them have found it so. */
-export type Asker = 'admission' | 'dispatch'
+/**
+ * Who asks the store, and finds it away or back: it is back when all of them have found it so. Callbacks alone ask for
+ * `admission` where there is no spool.
+ */
+type Asker = 'admission' | 'spool' | 'dispatch'
 
 export interface Absence {
-  /** Does nothing where this one has found it away before. */
-  begin(asker: Asker): void
+  /** Who has found it away and not yet back. A field, for every event looks at it. */
+  readonly foundBy: ReadonlySet<Asker>
+  /** Reports `error`, if any, unless this one has found it away before: until it has answered, failures are the same outage. */
+  begin(asker: Asker, error?: MessagingWebhooksError): void
   /** So many events came out of the spool meanwhile. Does nothing where the store was there and the spool empty. */
   end(asker: Asker, fromSpool?: number): void
 }
 
-export function createAbsence({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }): Absence {
-  const askers = new Set<Asker>()
+interface AbsenceOptions {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly report: (error: MessagingWebhooksError) => void
+}
+
+export function createAbsence({ clock, logger, report }: AbsenceOptions): Absence {
+  const foundBy = new Set<Asker>()
   let sinceMs = 0
   let taken = 0
 
   return {
-    begin(asker) {
-      if (askers.size === 0) sinceMs = clock.now()
-      askers.add(asker)
+    foundBy,
+    begin(asker, error) {
+      if (foundBy.has(asker)) return
+      if (foundBy.size === 0) sinceMs = clock.now()
+      foundBy.add(asker)
+      if (error !== undefined) report(error)
     },
     end(asker, fromSpool = 0) {
-      if (askers.size === 0) {
+      if (foundBy.size === 0) {
         if (fromSpool > 0)
           logger.info(
             { code: 'spool_emptied', fromSpool },
@@ -32,8 +47,7 @@ export function createAbsence({ clock, logger }: { readonly clock: Clock; readon
         return
       }
       taken += fromSpool
-      askers.delete(asker)
-      if (askers.size > 0) return
+      if (!foundBy.delete(asker) || foundBy.size > 0) return
       const awayMs = clock.now() - sinceMs
       const spooled =
         taken === 0

@@ -1,5 +1,6 @@
 /** Group commit: what arrives while a write is under way goes into the next one, and nobody waits on a timer. */
-import type { Patience } from './in-store-time.ts'
+import type { Clock } from '../clock.ts'
+import { Patience } from './in-store-time.ts'
 import type { Awaitable } from './store.ts'
 
 const MOST_A_BATCH = 512
@@ -18,14 +19,18 @@ interface Batch<T, R> {
 
 /**
  * Turns a write of many into a write of one. A write that answers at once (memory) is passed through. An error among the
- * results rejects that item alone. A batch's patience begins when its first item comes, and its `write` must not outlast it.
+ * results rejects that item alone. A batch's patience begins when its first item comes, and lasts `usualMs` where that item
+ * says nothing else; its `write` must not outlast it.
  */
 export function inBatches<T, R>(
+  clock: Clock,
+  usualMs: number,
   write: (items: readonly T[], patience: Patience) => Awaitable<readonly (R | Error)[]>,
-  patienceOf: (timeoutMs?: number) => Patience,
 ): (item: T, timeoutMs?: number) => Awaitable<R> {
   const queue: Batch<T, R>[] = []
   let writing = false
+  /** For the next item: a store that answers at once uses none of it up. */
+  let unused = new Patience(clock, usualMs)
 
   async function finish({ waiting, patience }: Batch<T, R>, results: Promise<readonly (R | Error)[]>): Promise<void> {
     try {
@@ -43,34 +48,37 @@ export function inBatches<T, R>(
     const batch = queue.shift()
     if (batch === undefined) return
     writing = true
-    const begin = async (): Promise<readonly (R | Error)[]> =>
-      write(
-        batch.waiting.map(({ item }) => item),
-        batch.patience,
-      )
+    const items = batch.waiting.map(({ item }) => item)
+    const begin = async (): Promise<readonly (R | Error)[]> => write(items, batch.patience)
     void finish(batch, begin())
   }
 
-  function join(waiting: Waiting<T, R>, timeoutMs: number | undefined): void {
+  function join(waiting: Waiting<T, R>, timeoutMs: number): void {
     const last = queue.at(-1)
     if (last !== undefined && last.waiting.length < MOST_A_BATCH) {
       last.waiting.push(waiting)
       return
     }
-    const patience = patienceOf(timeoutMs)
+    const patience = new Patience(clock, timeoutMs)
     patience.begin()
     queue.push({ waiting: [waiting], patience })
   }
 
-  return (item, timeoutMs) => {
+  return (item, timeoutMs = usualMs) => {
     if (writing) return new Promise<R>((resolve, reject) => join({ item, resolve, reject }, timeoutMs))
-    const patience = patienceOf(timeoutMs)
+    const patience = timeoutMs === usualMs ? unused : new Patience(clock, timeoutMs)
     const results = write([item], patience)
-    if (!(results instanceof Promise)) return only(results)
-    writing = true
-    return new Promise<R>((resolve, reject) => {
-      void finish({ waiting: [{ item, resolve, reject }], patience }, results)
-    })
+    if (results instanceof Promise) {
+      writing = true
+      unused = new Patience(clock, usualMs)
+      return new Promise<R>((resolve, reject) => {
+        void finish({ waiting: [{ item, resolve, reject }], patience }, results)
+      })
+    }
+    const [result] = results
+    if (result === undefined) throw new Error('The store gave no answer for an event.')
+    if (result instanceof Error) throw result
+    return result
   }
 }
 
@@ -81,11 +89,4 @@ function distribute<T, R>(batch: readonly Waiting<T, R>[], results: readonly (R 
     else if (result instanceof Error) reject(result)
     else resolve(result)
   }
-}
-
-function only<R>(results: readonly (R | Error)[]): R {
-  const [result] = results
-  if (result === undefined) throw new Error('The store gave no answer for an event.')
-  if (result instanceof Error) throw result
-  return result
 }

@@ -21,12 +21,13 @@ const OVER = Symbol('over')
 
 /**
  * One bound for all that is asked of the store in one matter, and for what waits before it is asked. Whoever has it waits
- * for one answer at a time. A class, for each callback has one: an object with accessors of its own takes a microsecond.
+ * for one answer at a time.
  */
 export class Patience {
+  /** Its time has passed. */
+  isOver = false
   readonly #clock: Clock
   readonly #timeoutMs: number
-  #isOver = false
   #cancel: (() => void) | undefined
   #giveUp = NOTHING
 
@@ -35,14 +36,10 @@ export class Patience {
     this.#timeoutMs = timeoutMs
   }
 
-  get isOver(): boolean {
-    return this.#isOver
-  }
-
   /** Its time runs from the first wait on, or from an earlier `begin`. */
   begin(): void {
     this.#cancel ??= this.#clock.setTimer(() => {
-      this.#isOver = true
+      this.isOver = true
       this.#giveUp()
     }, this.#timeoutMs)
   }
@@ -53,7 +50,7 @@ export class Patience {
     const over = new Promise<typeof OVER>((resolve) => {
       this.#giveUp = () => resolve(OVER)
     })
-    if (this.#isOver) this.#giveUp()
+    if (this.isOver) this.#giveUp()
     const first = await Promise.race([answer, over])
     if (first !== OVER) return first
     onTimeout()

@@ -7,17 +7,26 @@ import { inStoreTime, Patience } from './in-store-time.ts'
 import { createOutage, type Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import { createPruning } from './pruning.ts'
-import type { Spool } from './spool/spool.ts'
-import type { Spools } from './spool/spool.ts'
-import { asStoreError } from './store-error.ts'
+import type { Spool, Spools } from './spool/spool.ts'
 import type { Admission, Awaitable, NewEvent, OpenStore, Store, StoreCounts } from './store.ts'
-import { createWrite, type LocalDispatch, type Write } from './write.ts'
 
 /**
  * What part of the time of its answer an event may wait for the last ones of the spool. It must be longer than a store takes
  * for two batches, slow as it may be: else they would never come to an end under load.
  */
 const PART_FOR_WAITING = 1 / 2
+
+/**
+ * Admits a batch into the open store, and sees to it that somebody runs it. With `mayLease`, what can run here at once may be
+ * leased in the same step, and runs after its answer. Rejects with `store_slow` where patience ends before the answer comes.
+ */
+export type AdmitBatch = (batch: {
+  readonly store: OpenStore<object>
+  readonly events: readonly NewEvent[]
+  readonly nowMs: number
+  readonly patience: Patience
+  readonly mayLease: boolean
+}) => Awaitable<readonly Admission[]>
 
 interface InboxOptions {
   readonly clock: SteadyClock
@@ -29,7 +38,7 @@ interface InboxOptions {
   readonly onWork: () => void
   /** False where nothing is claimed here. */
   readonly claims: boolean
-  readonly local: LocalDispatch
+  readonly admitBatch: AdmitBatch
   /** Opens the logs for what the store cannot take; undefined for none. */
   readonly openSpools: (() => Promise<Spools>) | undefined
 }
@@ -39,8 +48,8 @@ export interface Inbox<X extends object> {
   open(): Promise<OpenStore<X>>
   /** Throws or rejects with a `MessagingWebhooksError` where neither store nor spool can take it. */
   admit(event: NewEvent): Awaitable<Admission>
-  /** What the store counts; what waits in the spool for it is unsettled too. */
-  counts(): Awaitable<StoreCounts>
+  /** How many events are unsettled, in the store and on their way there. */
+  unsettled(): Awaitable<number>
   /** What the store itself counts; undefined where it does not say in time, or is away. */
   known(): Promise<StoreCounts | undefined>
   /** Events that are on their way to the store: in the spool, or waiting for its rest. */
@@ -49,8 +58,7 @@ export interface Inbox<X extends object> {
 }
 
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
-  const { clock, storeTimeoutMs, gapTimeoutMs, report, absence, onWork } = options
-  const write = createWrite(options.local)
+  const { clock, storeTimeoutMs, gapTimeoutMs, report, absence, admitBatch, onWork } = options
   const pruning = createPruning(clock)
   let opened: OpenStore<X> | undefined
   let opening: Promise<OpenStore<X>> | undefined
@@ -59,7 +67,6 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   let aside: Spool | undefined
   let closeSpools = async (): Promise<void> => {}
   let closed = false
-  let isAway = false
 
   async function openSpools(openThem: () => Promise<Spools>): Promise<void> {
     const spools = await openThem()
@@ -80,10 +87,10 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       waitMs,
       takeFromSpool,
       admit: async (event) => admit(event, storeTimeoutMs - waitMs),
-      report,
-      onAway: () => absence.begin('admission'),
-      onOver(fromSpool) {
-        absence.end('admission', fromSpool)
+      absence,
+      onOver() {
+        // It was found away before there was a spool.
+        absence.end('admission')
         onWork()
       },
     })
@@ -104,7 +111,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       return opened
     } catch (error) {
       outage?.begin(error)
-      throw asStoreError(error)
+      throw asOurs(error, 'store_failed')
     }
   }
 
@@ -126,14 +133,14 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     return { ...event, gapUntilMs: Math.min(event.gapUntilMs + clock.aheadMs, nowMs + gapTimeoutMs) }
   }
 
-  /** One batch into the store, in time; `how` is `andRun` for what has just arrived. */
-  function writeBy(how: keyof Write, events: readonly NewEvent[], patience: Patience): Awaitable<readonly Admission[]> {
+  /** One batch into the store, in time. */
+  function write(events: readonly NewEvent[], patience: Patience, mayLease: boolean): Awaitable<readonly Admission[]> {
     if (opened === undefined) throw new MessagingWebhooksError('receiver_closed')
     if (patience.isOver) throw new MessagingWebhooksError('store_slow')
     const nowMs = clock.now()
     const haveGaps = events.some(({ awaits }) => awaits !== 0)
     const timed = haveGaps ? events.map((event) => onSteadyClock(event, nowMs)) : events
-    return write[how](opened, timed, nowMs, patience)
+    return admitBatch({ store: opened, events: timed, nowMs, patience, mayLease })
   }
 
   /** The same, and nothing that waits behind a failed batch is written before it. */
@@ -141,12 +148,12 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     if (outage?.active === true) throw new MessagingWebhooksError('store_outage')
     const recover = (error: unknown): Promise<readonly (Admission | Error)[]> => {
       // Without a spool there is nobody to keep what the store may take alone.
-      if (outage === undefined) return admitAroundPoison((some) => writeBy('plainly', some, patience), events)
+      if (outage === undefined) return admitAroundPoison((some) => write(some, patience, false), events)
       outage.begin(error)
       throw error
     }
     try {
-      const admissions = writeBy('andRun', events, patience)
+      const admissions = write(events, patience, true)
       return admissions instanceof Promise ? admissions.catch(recover) : admissions
     } catch (error) {
       return recover(error)
@@ -155,9 +162,9 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   /** Nobody waits for an answer, so each write has a time of its own. */
   async function writePlainly(events: readonly NewEvent[]): Promise<readonly Admission[]> {
-    const patience = patienceOf()
+    const patience = new Patience(clock, storeTimeoutMs)
     try {
-      return await writeBy('plainly', events, patience)
+      return await write(events, patience, false)
     } finally {
       patience.end()
     }
@@ -178,28 +185,19 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     onWork()
   }
 
-  function patienceOf(timeoutMs = storeTimeoutMs): Patience {
-    return new Patience(clock, timeoutMs)
-  }
-
   /** Without a spool, whose outage says so, callbacks alone tell that the store is away, and back. */
   function failed(error: unknown): MessagingWebhooksError {
-    isAway = !closed
-    if (isAway) absence.begin('admission')
-    return asStoreError(error)
+    if (!closed) absence.begin('admission')
+    return asOurs(error, 'store_failed')
   }
 
-  function answered(admission: Admission): Admission {
-    if (isAway) absence.end('admission')
-    isAway = false
-    return admission
-  }
-
-  const admitBatched = inBatches(writeInOrder, patienceOf)
+  const admitInBatches = inBatches(clock, storeTimeoutMs, writeInOrder)
 
   async function admitWaiting(admitted: Promise<Admission>, event: NewEvent): Promise<Admission> {
     try {
-      return answered(await admitted)
+      const admission = await admitted
+      if (absence.foundBy.size > 0) absence.end('admission')
+      return admission
     } catch (error) {
       if (outage === undefined || closed) throw failed(error)
       outage.begin(error)
@@ -209,7 +207,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   /** The answer has one time for both, the opening and the admission. */
   async function admitWhenOpen(event: NewEvent): Promise<Admission> {
-    const patience = patienceOf()
+    const patience = new Patience(clock, storeTimeoutMs)
     async function openAndAdmit(): Promise<Admission> {
       await open()
       if (patience.isOver) throw new MessagingWebhooksError('store_slow')
@@ -230,16 +228,14 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     return opened === undefined ? open().then((store) => store.counts()) : opened.counts()
   }
 
-  function withSpooled({ unsettled, deadLetters }: StoreCounts): StoreCounts {
-    return { unsettled: unsettled + (outage?.held ?? 0), deadLetters }
-  }
-
   function admit(event: NewEvent, timeoutMs?: number): Awaitable<Admission> {
     if (outage?.active === true) return outage.take(event)
     if (opened === undefined) return admitWhenOpen(event)
     try {
-      const admission = admitBatched(event, timeoutMs)
-      return admission instanceof Promise ? admitWaiting(admission, event) : answered(admission)
+      const admission = admitInBatches(event, timeoutMs)
+      if (admission instanceof Promise) return admitWaiting(admission, event)
+      if (absence.foundBy.size > 0) absence.end('admission')
+      return admission
     } catch (error) {
       if (outage === undefined) throw failed(error)
       outage.begin(error)
@@ -249,10 +245,11 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   return {
     open,
-    admit: (event) => admit(event),
-    counts() {
+    admit,
+    unsettled() {
       const counted = countStored()
-      return counted instanceof Promise ? counted.then(withSpooled) : withSpooled(counted)
+      if (counted instanceof Promise) return counted.then(({ unsettled }) => unsettled + (outage?.held ?? 0))
+      return counted.unsettled + (outage?.held ?? 0)
     },
     async known() {
       try {
@@ -277,7 +274,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
         await target?.close()
       } catch (error) {
         // It is away; what it holds, it holds. A rejection would only keep the rest of the process from ending well.
-        report(asStoreError(error))
+        report(asOurs(error, 'store_failed'))
       }
     },
   }

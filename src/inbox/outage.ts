@@ -8,6 +8,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
+import type { Absence } from './absence.ts'
 import type { Spool } from './spool/spool.ts'
 import type { Admission, NewEvent } from './store.ts'
 
@@ -49,16 +50,12 @@ export function createOutage(options: {
   readonly takeFromSpool: (events: readonly NewEvent[]) => Promise<void>
   /** The usual way, for what has waited for up to `waitMs`. Comes back here where the store fails. */
   readonly admit: (event: NewEvent) => Promise<Admission>
-  readonly report: (error: MessagingWebhooksError) => void
-  /** It was reported that the store is away. */
-  readonly onAway: () => void
-  /** Everything is in the store again, and so many events came out of the spool. */
-  readonly onOver: (fromSpool: number) => void
+  readonly absence: Absence
+  /** Everything is in the store again. */
+  readonly onOver: () => void
 }): Outage {
-  const { clock, spool, waitMs, takeFromSpool, admit, report, onAway, onOver } = options
+  const { clock, spool, waitMs, takeFromSpool, admit, absence, onOver } = options
   let active = spool.size > 0
-  /** Also where an earlier process has left something in the spool, and the store turns out to be away. */
-  let isReported = false
   let fromSpool = 0
   const appends = new Set<Promise<unknown>>()
   let lookMs = FIRST_LOOK_MS
@@ -70,12 +67,8 @@ export function createOutage(options: {
   let cancelWait = (): void => {}
 
   function begin(cause: unknown): void {
-    if (!isReported) {
-      // Once an outage, not once a callback.
-      isReported = true
-      report(new MessagingWebhooksError('store_outage', undefined, { cause }))
-      onAway()
-    }
+    // Also where an earlier process has left something in the spool, and the store turns out to be away.
+    absence.begin('spool', new MessagingWebhooksError('store_outage', undefined, { cause }))
     if (active) return
     active = true
     lookMs = FIRST_LOOK_MS
@@ -150,11 +143,10 @@ export function createOutage(options: {
     }
     if (stopped) return
     active = false
-    isReported = false
-    const taken = fromSpool
+    absence.end('spool', fromSpool)
     fromSpool = 0
     endWaiting(admit)
-    onOver(taken)
+    onOver()
   }
 
   if (active) look()

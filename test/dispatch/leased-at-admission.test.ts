@@ -48,6 +48,37 @@ test('what is admitted while its message runs comes next, at once and in order',
   expect(leasing.leased).toBe(1)
 })
 
+test('so does what stands in one batch with it, and before it', async () => {
+  const { receiver, server, url, report, leasing, send } = await leasingReceiver()
+  const { open, opened } = gate()
+  const { open: letGo, opened: letGone } = gate()
+  const handled: string[] = []
+  receiver.on('message.*', async ({ messageId, status }) => {
+    if (messageId === 'a') handled.push(String(status))
+    if (messageId === 'a') await letGone
+  })
+  let arrived = 0
+  server.on('request', () => (arrived += 1))
+  leasing.before = () => opened
+  // One is under way, so that the next two go together.
+  const answers: Promise<unknown>[] = []
+  for (const begin of [
+    () => send('b'),
+    () => post(url, report('a', 'success')),
+    () => post(url, report('a', 'queued')),
+  ]) {
+    answers.push(begin())
+    await expect.poll(() => arrived).toBe(answers.length)
+    await atRest()
+  }
+  open()
+  await Promise.all(answers)
+  await expect.poll(() => handled).toEqual(['queued'])
+  letGo()
+  // The clock stands still: nothing of this waits for a timer.
+  await expect.poll(() => handled).toEqual(['queued', 'success'])
+})
+
 test('an event that waits for a step comes as soon as the step was handled', async () => {
   const { receiver, url, clock } = await leasingReceiver()
   const chatApp = (status: string) => callback.chatApp({ statuses: { message_id: 'a', status, conversation_id: 'c' } })

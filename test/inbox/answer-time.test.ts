@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 import { steadyClock } from '../../src/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
-import { ABSENCE } from '../support/absence.ts'
 import { fakeClock } from '../support/fake-clock.ts'
+import { admitOnly, quietAbsence } from '../support/inbox.ts'
 
 const STORE_TIMEOUT_MS = 5_000
 
@@ -39,10 +39,10 @@ async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: 
     storeTimeoutMs: STORE_TIMEOUT_MS,
     gapTimeoutMs: 1_000,
     report: () => {},
-    absence: ABSENCE,
+    absence: quietAbsence(),
     onWork: () => {},
     claims: true,
-    local: { room: () => undefined, release: () => {}, take: () => {} },
+    admitBatch: admitOnly,
     openSpools: undefined,
   })
   if (openMs === 0) {

@@ -8,7 +8,7 @@ import { steadyClock, systemClock } from '../../src/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import { openSpool } from '../../src/inbox/spool/spool.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
-import { ABSENCE } from '../support/absence.ts'
+import { admitOnly, quietAbsence } from '../support/inbox.ts'
 
 test('a spool without room for what was set aside is reported, and the inbox opens and takes', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'aside-'))
@@ -24,10 +24,10 @@ test('a spool without room for what was set aside is reported, and the inbox ope
     storeTimeoutMs: 5_000,
     gapTimeoutMs: 1_000,
     report,
-    absence: ABSENCE,
+    absence: quietAbsence(report),
     onWork: () => {},
     claims: false,
-    local: { room: () => undefined, release: () => {}, take: () => {} },
+    admitBatch: admitOnly,
     openSpools: () => {
       opened += 1
       return Promise.resolve({ outage, aside })

@@ -10,8 +10,8 @@ import { steadyClock } from '../../src/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import type { Spool } from '../../src/inbox/spool/spool.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
-import { ABSENCE } from '../support/absence.ts'
 import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { admitOnly, quietAbsence } from '../support/inbox.ts'
 
 const STORE_TIMEOUT_MS = 2_000
 /** A write to the disk of the spool takes so long: whenever one ends, something has come that the next one takes. */
@@ -110,15 +110,16 @@ async function opened({ messages = 40 } = {}) {
   const [spool, aside] = [slowSpool(wall), slowSpool(wall)]
   const { store, state } = moodyStore(wall)
   const errors: MessagingWebhooksError[] = []
+  const report = (error: MessagingWebhooksError): void => void errors.push(error)
   const inbox = createInbox(store, {
     clock: steadyClock(wall),
     storeTimeoutMs: STORE_TIMEOUT_MS,
     gapTimeoutMs: 1_000,
-    report: (error) => void errors.push(error),
-    absence: ABSENCE,
+    report,
+    absence: quietAbsence(report),
     onWork: () => {},
     claims: true,
-    local: { room: () => undefined, release: () => {}, take: () => {} },
+    admitBatch: admitOnly,
     openSpools: () => Promise.resolve({ outage: spool, aside }),
   })
   await inbox.open()
@@ -266,8 +267,7 @@ async function atTheBarrier() {
 test('what waits for the last ones of the spool is counted, and unanswered', async () => {
   const all = await atTheBarrier()
   expect(all.unanswered).toBeGreaterThanOrEqual(15)
-  const { unsettled } = await all.inbox.counts()
-  expect(unsettled).toBe(all.spool.size + all.unanswered)
+  expect(await all.inbox.unsettled()).toBe(all.spool.size + all.unanswered)
 })
 
 test('a store that fails again while they wait sends them into the spool, behind what is there', async () => {

@@ -2,8 +2,8 @@ import { memoryStore } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
 import { steadyClock } from '../../src/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
-import { ABSENCE } from '../support/absence.ts'
 import { fakeClock } from '../support/fake-clock.ts'
+import { admitOnly, quietAbsence } from '../support/inbox.ts'
 
 test('prunes once a minute, again in a second while there is something to forget, and not when closed', async () => {
   const clock = fakeClock()
@@ -28,11 +28,11 @@ test('prunes once a minute, again in a second while there is something to forget
     storeTimeoutMs: 100,
     gapTimeoutMs: 1_000,
     report() {},
-    absence: ABSENCE,
+    absence: quietAbsence(),
     onWork() {},
     openSpools: undefined,
     claims: true,
-    local: { room: () => undefined, release() {}, take() {} },
+    admitBatch: admitOnly,
   })
   await inbox.open()
   for (let second = 0; second < 250; second += 1) await clock.advance(1_000)

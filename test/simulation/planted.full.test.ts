@@ -70,9 +70,9 @@ test('dispatch: what is in hand is not kept out of the next claim', async () => 
     const capacity = await original<typeof import('../../src/dispatch/capacity.ts')>()
     return {
       ...capacity,
-      createLeased() {
-        const leased = capacity.createLeased()
-        return Object.defineProperties({ ...leased, messages: () => new Set() }, getters(leased, ['atWork', 'all']))
+      askRoom(...input: Parameters<typeof capacity.askRoom>) {
+        const request = capacity.askRoom(...input)
+        return request && { ...request, exclude: new Set() }
       },
     }
   })
@@ -81,20 +81,14 @@ test('dispatch: what is in hand is not kept out of the next claim', async () => 
 
 test('dispatch: an attempt that failed is settled as done', async () => {
   vi.doMock('../../src/dispatch/attempt.ts', async (original) => {
-    const { createAttempts, ...rest } = await original<typeof import('../../src/dispatch/attempt.ts')>()
+    const { makeAttempt, ...rest } = await original<typeof import('../../src/dispatch/attempt.ts')>()
     return {
       ...rest,
-      createAttempts(...input: Parameters<typeof createAttempts>) {
-        const attempts = createAttempts(...input)
-        return {
-          ...attempts,
-          async make(...attempt: Parameters<typeof attempts.make>) {
-            const settlement = await attempts.make(...attempt)
-            if (settlement === undefined) return undefined
-            const { id, messageKey, token } = settlement
-            return { id, messageKey, token, outcome: 'done' }
-          },
-        }
+      async makeAttempt(...input: Parameters<typeof makeAttempt>) {
+        const settlement = await makeAttempt(...input)
+        if (settlement === undefined) return undefined
+        const { id, messageKey, token } = settlement
+        return { id, messageKey, token, outcome: 'done' }
       },
     }
   })
@@ -143,7 +137,3 @@ test('sqlite: it settles for whoever asks, whatever the token', async () => {
   })
   expect(await play(({ SQLITE }) => SQLITE, { firstSeed: RARE })).toBe('only who holds the lease settles')
 })
-
-function getters<T extends object>(of: T, names: readonly (keyof T)[]): PropertyDescriptorMap {
-  return Object.fromEntries(names.map((name) => [name, { get: () => of[name] }]))
-}

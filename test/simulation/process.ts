@@ -2,13 +2,12 @@
 import { steadyClock, type Clock, type SteadyClock } from '../../src/clock.ts'
 import { createDispatcher } from '../../src/dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from '../../src/dispatch/handlers.ts'
-import { revive } from '../../src/dispatch/revive.ts'
 import type { MessagingWebhooksError } from '../../src/errors.ts'
-import { createInbox } from '../../src/inbox/inbox.ts'
+import { createInbox, type Inbox } from '../../src/inbox/inbox.ts'
 import { openSpools } from '../../src/inbox/spool/spool.ts'
 import type { Admission, Awaitable, Claim, NewEvent, OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'
 import type { FileSystem } from '../../src/disk-log/file-system.ts'
-import { ABSENCE } from '../support/absence.ts'
+import { quietAbsence } from '../support/inbox.ts'
 
 interface ProcessOptions {
   readonly clock: Clock
@@ -57,7 +56,7 @@ export function createProcess(options: ProcessOptions): Process {
   const { clock, capabilities, fs, report } = options
   const { concurrency, handlerTimeoutMs, storeTimeoutMs, gapTimeoutMs, attempts } = options.settings
   const steady = steadyClock(clock)
-  const handlers = createHandlerRegistry()
+  const handlers = createHandlerRegistry(handlerTimeoutMs)
   const leaseholds = new Map<string, Leasehold>()
   let starting: Promise<void> | undefined
   let closing: Promise<void> | undefined
@@ -94,14 +93,37 @@ export function createProcess(options: ProcessOptions): Process {
     }
   }
 
-  const inbox = createInbox<object>(
+  const absence = quietAbsence(report)
+  const dispatcher = createDispatcher({
+    clock: steady,
+    handlers,
+    retry: { attempts, initialDelayMs: 200, maxDelayMs: 2_000 },
+    concurrency,
+    handlerTimeoutMs,
+    storeTimeoutMs,
+    shared: capabilities.shared,
+    reviving: {
+      clock,
+      schemas: {},
+      subscriptionType: undefined,
+      late: 'separate',
+      schemaTimeoutMs: handlerTimeoutMs,
+    },
+    report,
+    absence,
+    handedOver: () => {},
+    unhandled: () => {},
+    secrets: () => [],
+    unsettled: () => inbox.unsettled(),
+  })
+  const inbox: Inbox<object> = createInbox<object>(
     { capabilities, open: connect },
     {
       clock: steady,
       storeTimeoutMs,
       gapTimeoutMs,
       report,
-      absence: ABSENCE,
+      absence,
       claims: true,
       openSpools:
         fs === undefined
@@ -111,45 +133,21 @@ export function createProcess(options: ProcessOptions): Process {
         startUnasked()
         dispatcher.wake()
       },
-      local: {
-        room: (events) => dispatcher.room(events),
-        release: (request) => dispatcher.release(request),
-        take: (events, result, request) => dispatcher.take(events, result, request),
-      },
+      admitBatch: dispatcher.admit,
     },
   )
-  const dispatcher = createDispatcher({
-    clock: steady,
-    handlers,
-    retry: { attempts, initialDelayMs: 200, maxDelayMs: 2_000 },
-    concurrency,
-    handlerTimeoutMs,
-    storeTimeoutMs,
-    shared: capabilities.shared,
-    revive: (kept) =>
-      revive(kept, {
-        clock,
-        schemas: {},
-        subscriptionType: undefined,
-        late: 'separate',
-        schemaTimeoutMs: handlerTimeoutMs,
-      }),
-    report,
-    absence: ABSENCE,
-    handedOver: () => {},
-    unhandled: () => {},
-    secrets: () => [],
-    openStore: inbox.open,
-    counts: inbox.counts,
-  })
   handlers.add(undefined, (event, context) => {
     const leasehold = leaseholds.get(event.id)
     if (leasehold === undefined) throw new Error('It was never leased here.')
     return options.handler(event, context, leasehold)
   })
 
+  async function open(): Promise<void> {
+    dispatcher.start(await inbox.open())
+  }
+
   function start(): Promise<void> {
-    starting ??= dispatcher.start().catch((error: unknown) => {
+    starting ??= open().catch((error: unknown) => {
       starting = undefined
       throw error
     })
@@ -197,7 +195,7 @@ export function createProcess(options: ProcessOptions): Process {
       return closing
     },
     async unsettled() {
-      return (await inbox.counts()).unsettled
+      return inbox.unsettled()
     },
     get running() {
       return dispatcher.running

@@ -1,10 +1,53 @@
-/**
- * Why an event probably came that nobody awaited, for the log. It is guessed from the URL's kind, the names of fields and the
- * service's own words; of the body nothing is quoted but a short status word and the name of a network.
- */
-import { isRecord } from '../authenticity/body.ts'
-import type { CallbackKind, Problem, WebhookEvent } from '../events.ts'
-import { readSubscription } from '../payloads/subscription.ts'
+/** Events that no handler listens to: counted, and said, with why they probably came, for they are settled and would vanish in silence. */
+import { isRecord } from './authenticity/body.ts'
+import { PROBLEMS, type CallbackKind, type EventType, type Problem, type WebhookEvent } from './events.ts'
+import type { Logger } from './logger.ts'
+import { readSubscription } from './payloads/subscription.ts'
+
+interface Unhandled {
+  /** Of this process, since it began. */
+  readonly count: number
+  /** No handler listens to this one. */
+  see(event: WebhookEvent): void
+}
+
+export function createUnhandled(logger: Logger): Unhandled {
+  const said = new Set<EventType>()
+  let count = 0
+
+  function sayUnrecognized(event: Extract<WebhookEvent, { readonly type: 'unrecognized' }>): void {
+    const { id: eventId, kind, problem } = event
+    logger.warn(
+      { code: 'unrecognized_unhandled', eventId, ...(kind === undefined ? undefined : { kind }), problem },
+      `A callback came that could not be read (${problem}), and no handler listens to \`unrecognized\`: ` +
+        `${PROBLEMS[problem]}. ${likelyCause(event) ?? ''} \`receiver.on('unrecognized', …)\` gets its bytes. Event ${eventId}.`,
+    )
+  }
+
+  function sayOnce(event: WebhookEvent): void {
+    const { type: eventType, id: eventId } = event
+    if (said.has(eventType)) return
+    said.add(eventType)
+    const cause = likelyCause(event)
+    logger.warn(
+      { code: 'event_unhandled', eventType, eventId },
+      `No handler listens to \`${eventType}\`, so such events are settled as soon as they come. ` +
+        `${cause === undefined ? '' : `${cause} `}Attach one with \`receiver.on('${eventType}', …)\` or ` +
+        `\`receiver.onAny(…)\`. It is said once for each type. Event ${eventId}.`,
+    )
+  }
+
+  return {
+    get count() {
+      return count
+    },
+    see(event) {
+      count += 1
+      if (event.type === 'unrecognized') sayUnrecognized(event)
+      else sayOnce(event)
+    },
+  }
+}
 
 /** What a callback of each kind is called. */
 const CALLED: Readonly<Record<CallbackKind, string>> = {
@@ -42,8 +85,11 @@ const CAUSES: Readonly<Record<Problem, string>> = {
   schema_failed: 'Mend the schema: it threw, or took too long.',
 }
 
-/** A sentence or two; undefined where nothing is odd about the event. */
-export function likelyCause(event: WebhookEvent): string | undefined {
+/**
+ * Why it probably came: a sentence or two, guessed from the URL's kind, the names of fields and the service's own words; of
+ * the body nothing is quoted but a short status word and the name of a network. Undefined where nothing is odd about it.
+ */
+function likelyCause(event: WebhookEvent): string | undefined {
   switch (event.type) {
     case 'unrecognized':
       return wrongUrl(event.kind, event.data) ?? unknownWord(event.problem, event.data) ?? CAUSES[event.problem]

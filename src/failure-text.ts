@@ -1,6 +1,6 @@
 /** What somebody threw, as a text that is safe to keep and to log: people throw anything, and errors quote what they met. */
 import { inspect } from 'node:util'
-import { isOurs } from '../errors.ts'
+import { isOurs } from './errors.ts'
 
 const LONGEST_TEXT = 8 * 1024
 const LONGEST_LINE = 500

@@ -1,0 +1,170 @@
+/** What a dispatcher is given and all that it knows: one plain object, which the functions of this folder read and change. */
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../clock.ts'
+import type { MessagingWebhooksError } from '../errors.ts'
+import type { WebhookEvent } from '../events.ts'
+import type { Absence } from '../inbox/absence.ts'
+import type {
+  Awaitable,
+  Claim,
+  ClaimRequest,
+  NewEvent,
+  OpenStore,
+  PAYLOAD,
+  SettleFailed,
+  Settlement,
+} from '../inbox/store.ts'
+import type { RetryPolicy } from './backoff.ts'
+import type { HandlerRegistry, Registration } from './handlers.ts'
+import type { ReviveOptions } from './revive.ts'
+
+export interface DispatchOptions {
+  readonly clock: Clock
+  readonly handlers: HandlerRegistry
+  readonly retry: RetryPolicy
+  /** Messages whose handlers run at once. */
+  readonly concurrency: number
+  readonly handlerTimeoutMs: number
+  /** How long to wait for an answer of the store: a connection may fall silent. */
+  readonly storeTimeoutMs: number
+  /** Other processes may share the store; where none does, nobody else can have taken an event. */
+  readonly shared: boolean
+  readonly reviving: ReviveOptions
+  readonly absence: Absence
+  readonly report: (error: MessagingWebhooksError) => void
+  /** An attempt is over; `succeeded` where no handler is left to run. */
+  readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
+  /** No handler listens to this one. */
+  readonly unhandled: (event: WebhookEvent) => void
+  /** Keys and secrets, which no error text may keep. */
+  readonly secrets: () => readonly string[]
+  /** How many events are unsettled, in the store and on their way there. */
+  readonly unsettled: () => Awaitable<number>
+}
+
+/** The open store, and who settles in it. */
+export interface Opened {
+  readonly store: OpenStore<object>
+  settle(settlement: Settlement): Awaitable<boolean | SettleFailed>
+  /** The same where nobody waits for it. */
+  settleLazily(settlement: Settlement): Awaitable<boolean | SettleFailed>
+}
+
+/** An event in our hands. Nothing else of its message is, even where a lease has run out. */
+export interface Work {
+  readonly claim: Claim
+  readonly from: Opened
+  readonly leaseUntilMs: number
+  readonly controller: AbortController
+  /** What its bytes are as JSON, where that is known; the attempt makes it the event's own. */
+  readonly payload: NewEvent[typeof PAYLOAD]
+  /** What the store adds to the handlers' context. */
+  extras: object | undefined
+  /** It has had its slot, and waits for none any more. */
+  isBegun: boolean
+  begunAtMs: number
+  hasSlot: boolean
+  /** Its handlers run. */
+  isRunning: boolean
+  /** A handler of it has run past its time and has not settled. */
+  isHung: boolean
+  /** Something of its message was admitted here since, and has to wait for it. */
+  isFollowed: boolean
+  /** Its lease ran out while its handlers ran. */
+  isLost: boolean
+}
+
+export interface DispatchState extends DispatchOptions {
+  /** Runs what has its slot now. A field, for what it runs gives the slot to the next one. */
+  readonly begin: (state: DispatchState, work: Work) => void
+
+  /** Undefined until the store is open: nothing is leased before. */
+  opened: Opened | undefined
+  /** Nothing more is asked for. What is leased already, or will be by what is under way, still runs. */
+  stopped: boolean
+  /** Stopped, and what ran then was waited for. */
+  over: boolean
+
+  /** What is in hand, whether it runs, hangs or waits for a slot, by message: see capacity.ts. */
+  readonly inHand: Work[][]
+  /** How many there are, the hung ones included. */
+  inHandCount: number
+  /** How many there are, the hung ones apart. */
+  atWork: number
+  slotsUsed: number
+  /** They wait for a slot, in turn. */
+  waitingForSlot: Work[]
+  isHandingOutSlots: boolean
+  /** Requests to the store under way: there is room for what they may bring. */
+  readonly roomHeld: ClaimRequest[]
+  /** How long the handlers of an event take lately; Infinity as long as nothing is known. */
+  attemptMs: number
+
+  /** So many claims in a row brought all that they asked for: more may be due. */
+  fullClaims: number
+  /** The last claim found something. */
+  foundLast: boolean
+  /** An event that was admitted here may wait for a step of its message until then. */
+  gapUntilMs: number
+
+  /** Something may be due, so that a claim is made soon, or again. */
+  isWoken: boolean
+  isClaiming: boolean
+  /** When the claim loop's timer fires. */
+  timerMs: number
+  /** When something that we were told of may be due: a claim that began before knows nothing of it. */
+  toldMs: number
+  cancelTimer: () => void
+  /** Of a look that was put off; undefined where none was. */
+  cancelLater: (() => void) | undefined
+  /** So many wait for all to be settled, so that nothing is put off. */
+  hurried: number
+
+  /** What has succeeded of events between two attempts; after a restart all of their handlers run. */
+  readonly succeeded: LRUCache<string, readonly Registration[]>
+  isWatchingLeases: boolean
+
+  /** Told at every change: an attempt or a claim is over. */
+  readonly waitingForChange: Set<() => void>
+  /** Told when the next attempt of an event is over or none will be made, by the event. */
+  readonly waitingForAttempt: Map<string, () => void>
+}
+
+/** Events whose succeeded handlers are remembered. */
+const PARTLY_DONE_KEPT = 10_000
+
+/** So many full claims in a row are a backlog; a single one is a burst. */
+export const BACKLOG = 2
+
+export function createState(options: DispatchOptions, begin: DispatchState['begin']): DispatchState {
+  return {
+    ...options,
+    begin,
+    opened: undefined,
+    stopped: false,
+    over: false,
+    inHand: [],
+    inHandCount: 0,
+    atWork: 0,
+    slotsUsed: 0,
+    waitingForSlot: [],
+    isHandingOutSlots: false,
+    roomHeld: [],
+    attemptMs: Infinity,
+    // At first nothing is known.
+    fullClaims: BACKLOG,
+    foundLast: true,
+    gapUntilMs: -Infinity,
+    isWoken: false,
+    isClaiming: false,
+    timerMs: Infinity,
+    toldMs: Infinity,
+    cancelTimer() {},
+    cancelLater: undefined,
+    hurried: 0,
+    succeeded: new LRUCache({ max: PARTLY_DONE_KEPT }),
+    isWatchingLeases: false,
+    waitingForChange: new Set(),
+    waitingForAttempt: new Map(),
+  }
+}
