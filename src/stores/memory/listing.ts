@@ -2,9 +2,7 @@
 import type { EventRecord } from '../../inbox/record.ts'
 import type { EventsPage, Page, StoredDeadLetter, StoredEvent } from '../../inbox/store.ts'
 import { newestOf, pageOf } from '../newest-first.ts'
-import { unpacked, type Known } from './known.ts'
-import type { Message, Pending } from './message.ts'
-import { packedIds, settledAtMsOf } from './packing.ts'
+import { packedIds, settledAtMsOf, unpacked, type Known, type Message, type Pending } from './message.ts'
 
 interface Dead extends StoredDeadLetter {
   readonly pending: Pending
