@@ -18,6 +18,7 @@ import type {
   StoredDeadLetter,
 } from '../../inbox/store.ts'
 import { daysAboveZero } from '../bounds.ts'
+import { pageOf } from '../pages.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
 import { createKnownMessages } from './known.ts'
 import { listEvents } from './listing.ts'
@@ -236,9 +237,12 @@ function openMemoryStore({
     deadLetters({ after, limit }) {
       const from = after === undefined ? 0 : Number(after)
       const following = [...dead.values()].filter((letter) => letter.sequence > from)
-      const items = following.slice(0, limit)
-      const last = items.at(-1)
-      return following.length > limit && last !== undefined ? { items, next: String(last.sequence) } : { items }
+      return pageOf(
+        following,
+        limit,
+        (letter) => letter,
+        (last) => String(last.sequence),
+      )
     },
     events: (page) => listEvents({ known: known.all(), dead }, page),
     resolve(id, resolution, nowMs) {
