@@ -50,7 +50,7 @@ module.exports = {
         pathNot: [
           leaves,
           '^src/inbox/(store|latest|order|record)\\.ts$',
-          '^src/stores/((bounds|leasable|newest-first)\\.ts$|$1/)',
+          '^src/stores/((bounds|leasable|pages)\\.ts$|$1/)',
         ],
       },
     },
