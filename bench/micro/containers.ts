@@ -2,7 +2,6 @@
  * Do containers made by hand pay where members come and go all the time? Each beside the plain one, in a process of its own:
  * `node bench/micro/containers.ts`.
  */
-import { PerformanceObserver } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { churningMap, removeMember } from '../../src/churning-map.ts'
 import { answerQuestions, ask } from '../processes/asking.ts'
@@ -116,9 +115,8 @@ interface Question {
 }
 
 interface Measured {
-  /** CPU of all threads, and of it what collecting took, for one event. */
+  /** CPU of all threads for one event. */
   readonly nanoseconds: number
-  readonly collectingNanoseconds: number
   readonly mostHeapBytes: number
 }
 
@@ -149,17 +147,10 @@ function churn(container: Container, inHand: number, events: number): number {
   return most
 }
 
-async function measure({ container: name, inHand }: Question): Promise<Measured> {
+function measure({ container: name, inHand }: Question): Measured {
   const make = CONTAINERS[name]
   if (make === undefined) throw new Error(`There is no container ${name}.`)
-  let collectingMs = 0
-  const observer = new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) collectingMs += duration
-  })
-  observer.observe({ entryTypes: ['gc'] })
   churn(make(), inHand, EVENTS / 10)
-  await new Promise((soon) => setTimeout(soon, 50))
-  collectingMs = 0
   const container = make()
   churn(container, inHand, AGEING)
   // What is in hand over two collections is old from then on.
@@ -167,10 +158,8 @@ async function measure({ container: name, inHand }: Question): Promise<Measured>
   const before = process.cpuUsage()
   const mostHeapBytes = churn(container, inHand, EVENTS)
   const { user, system } = process.cpuUsage(before)
-  await new Promise((soon) => setTimeout(soon, 50))
   return {
     nanoseconds: ((user + system) * 1_000) / EVENTS,
-    collectingNanoseconds: (collectingMs * 1e6) / EVENTS,
     mostHeapBytes,
   }
 }
@@ -190,16 +179,10 @@ async function main(): Promise<void> {
     }
     for (const [container, measured] of samples) {
       const of = (field: keyof Measured): number => middle(measured.map((one) => one[field]))
-      rows.push([
-        container,
-        String(inHand),
-        of('nanoseconds').toFixed(0),
-        of('collectingNanoseconds').toFixed(0),
-        (of('mostHeapBytes') / 2 ** 20).toFixed(0),
-      ])
+      rows.push([container, String(inHand), of('nanoseconds').toFixed(0), (of('mostHeapBytes') / 2 ** 20).toFixed(0)])
     }
   }
-  const head = ['container', 'in hand', 'ns CPU', 'ns collecting', 'most MiB']
+  const head = ['container', 'in hand', 'ns CPU', 'most MiB']
   console.log(
     textOf({ title: 'Containers whose members come and go', notes: [], tables: [{ head, rows }], data: rows }),
   )
