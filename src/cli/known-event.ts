@@ -1,7 +1,7 @@
 /** What a store knows of an event, in words: nothing is made up of what it does not keep any more. */
 import type { WebhookEvent } from '../events.ts'
 import type { EventRecord } from '../inbox/record.ts'
-import { orderKey, stageOf } from '../inbox/order.ts'
+import { placeOf } from '../inbox/order.ts'
 import type { StoredEvent } from '../inbox/store.ts'
 import { aboutOf, reportWords } from './event-line.ts'
 import { eventOf } from './kept-event.ts'
@@ -90,6 +90,5 @@ const NO_ORDER = '~'
 function orderOf({ id, order, record }: StoredEvent): string {
   if (order !== undefined) return order
   if (record?.report === undefined) return NO_ORDER
-  const { timestamp, timestampSource, report } = record
-  return orderKey({ shape: report.shape, stage: stageOf(report.type, report.failure), timestamp, timestampSource, id })
+  return placeOf(id, record.report, record).order
 }

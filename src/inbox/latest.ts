@@ -27,9 +27,10 @@ export function mergeLatest(
   report: { readonly order: string; readonly final: boolean; readonly record: EventRecord },
 ): MessageLatest {
   const { order, record } = report
-  const newest = current !== undefined && current.order >= order ? current : { order, record }
-  const known = current?.finals ?? NO_FINALS
-  const finals = report.final ? withFinal(known, { order, record }) : known
+  const newest = current === undefined || current.order < order ? report : current
+  let finals = current?.finals ?? NO_FINALS
+  if (report.final && !finals.some((known) => known.order === order))
+    finals = [...finals, { order, record }].sort((a, b) => (a.order < b.order ? -1 : 1)).slice(-MOST_FINALS)
   return { order: newest.order, record: newest.record, finals }
 }
 
@@ -42,12 +43,6 @@ export function isMessageLatest(value: unknown): value is MessageLatest {
 
 function isFinalReport(value: unknown): value is FinalReport {
   return isObject(value) && typeof value['order'] === 'string' && isEventRecord(value['record'])
-}
-
-function withFinal(known: readonly FinalReport[], report: FinalReport): readonly FinalReport[] {
-  if (known.some((other) => other.order === report.order)) return known
-  const finals = [...known, report].sort((a, b) => (a.order < b.order ? -1 : 1))
-  return finals.length > MOST_FINALS ? finals.slice(-MOST_FINALS) : finals
 }
 
 /** What the states of all types have: the fields of the report's event, but for its identity, payload and bytes. */

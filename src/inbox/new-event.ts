@@ -1,10 +1,10 @@
 /** From a proven body to what the inbox admits: read, normalised, identified, put in order. */
 import { digestWithoutAuthKeys, textOf, type ReadBody } from '../authenticity/body.ts'
-import type { CallbackKind, Carrier, Oddity, Problem, Proof, TimestampSource } from '../events.ts'
+import type { CallbackKind, Carrier, Oddity, Problem, Proof } from '../events.ts'
 import { isExactText, readReport, readTimestamp, type ReportPayload } from '../payloads/read-report.ts'
 import { normaliseStatus, type NormalisedStatus } from '../statuses/normalise.ts'
 import { bodyIdentity, chosenIdentity, messageKey, reportIdentity } from './identity.ts'
-import { chainOf, orderKey, stageOf, STAGES } from './order.ts'
+import { placeOf } from './order.ts'
 import type { EventRecord, Report } from './record.ts'
 import { PAYLOAD, type NewEvent } from './store.ts'
 
@@ -71,17 +71,15 @@ function reportEvent(
   normalised: NormalisedStatus,
 ): NewEvent {
   const { body, scope, masked, arrivedAtMs, kind, project } = callback
-  const { shape, messageId, status } = payload
+  const { messageId, status, statusCode, timestamp, oddities } = payload
   // Where a field is not exactly the one that was sent, or a time is not used, two events could look the same.
-  const isExact = payload.oddities.length === 0 && isExactText(project ?? '')
-  const { type, failure } = normalised
-  const time = timeOf(callback, payload.timestamp)
+  const isExact = oddities.length === 0 && isExactText(project ?? '')
   const chosen = options.dedupeKey({
     kind,
     project,
     messageId,
     status: status === '' ? undefined : status,
-    timestamp: payload.timestamp,
+    timestamp,
     raw: masked,
   })
   const id =
@@ -91,22 +89,26 @@ function reportEvent(
           project: scope ?? project,
           messageId,
           status,
-          statusCode: payload.statusCode,
-          timestamp: payload.timestamp,
+          statusCode,
+          timestamp,
           bodyDigest: isExact ? undefined : digestWithoutAuthKeys(body),
         })
       : chosenIdentity({ project: scope, kind, messageId, chosen })
-  const stage = stageOf(type, failure)
-  const { step, awaits } = chainOf(shape, type)
+  // A word in no table is odd, and yet identifies the event as well as any other.
+  const isUnknownWord = normalised.failure?.cause === 'carrier_word'
+  const record = recordOf(callback, timestamp, isUnknownWord ? [...oddities, 'unknown_word'] : oddities)
+  const report = reportOf(payload, normalised)
+  record.report = report
+  const { order, final, step, awaits } = placeOf(id, report, record)
   return {
     id,
     messageKey: messageKey(scope, messageId),
-    order: orderKey({ shape, stage, id, ...time }),
-    final: stage === STAGES.final,
+    order,
+    final,
     step,
     awaits,
     gapUntilMs: arrivedAtMs + options.gapTimeoutMs,
-    record: { ...recordOf(callback, time, odditiesOf(payload, normalised)), report: reportOf(payload, normalised) },
+    record,
     raw: masked,
     [PAYLOAD]: callback.payload,
   }
@@ -128,7 +130,8 @@ function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: 
     chosen === undefined
       ? bodyIdentity(scope ?? project, kind, digestWithoutAuthKeys(body))
       : chosenIdentity({ project: scope, kind, messageId: undefined, chosen })
-  const record = recordOf(callback, timeOf(callback, seconds), oddity === undefined ? [] : [oddity])
+  const record = recordOf(callback, seconds, oddity === undefined ? [] : [oddity])
+  if (problem !== undefined) record.problem = problem
   return {
     id,
     messageKey: id,
@@ -137,48 +140,39 @@ function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: 
     step: 0,
     awaits: 0,
     gapUntilMs: arrivedAtMs,
-    record: problem === undefined ? record : { ...record, problem },
+    record,
     raw: masked,
     [PAYLOAD]: callback.payload,
   }
 }
 
-/** A word in no table is odd, and yet identifies the event as well as any other. */
-function odditiesOf({ oddities }: ReportPayload, { failure }: NormalisedStatus): readonly Oddity[] {
-  return failure?.cause === 'carrier_word' ? [...oddities, 'unknown_word'] : oddities
-}
+type InTheMaking<T> = { -readonly [K in keyof T]: T[K] }
 
-interface EventTime {
-  readonly timestamp: number
-  readonly timestampSource: TimestampSource
-}
-
-/** The payload's own time, else the signature's `t` where it holds, else the arrival. */
-function timeOf({ signedAt, arrivedAtMs }: ProvenCallback, ownSeconds: number | undefined): EventTime {
-  if (ownSeconds !== undefined) return { timestamp: ownSeconds, timestampSource: 'payload' }
-  if (signedAt !== undefined) return { timestamp: signedAt, timestampSource: 'signature' }
-  return { timestamp: Math.floor(arrivedAtMs / 1_000), timestampSource: 'arrival' }
-}
-
-function recordOf(callback: ProvenCallback, time: EventTime, odd: readonly Oddity[]): EventRecord {
-  const { project, kind, arrivedAtMs, proof, body } = callback
-  const oddities: readonly Oddity[] = body.duplicateKey ? ['duplicate_key', ...odd] : odd
-  const { timestamp, timestampSource } = time
-  return {
+/** Its time: the payload's own, else the signature's `t` where it holds, else the arrival. */
+function recordOf(
+  callback: ProvenCallback,
+  ownSeconds: number | undefined,
+  odd: readonly Oddity[],
+): InTheMaking<EventRecord> {
+  const { project, kind, arrivedAtMs, proof, body, signedAt } = callback
+  const known = ownSeconds ?? signedAt
+  const record: InTheMaking<EventRecord> = {
     project,
     kind,
-    timestamp,
-    timestampSource,
+    timestamp: known ?? Math.floor(arrivedAtMs / 1_000),
+    timestampSource: ownSeconds !== undefined ? 'payload' : signedAt !== undefined ? 'signature' : 'arrival',
     receivedAtMs: arrivedAtMs,
     proof,
-    ...(oddities.length === 0 ? undefined : { oddities }),
   }
+  const oddities: readonly Oddity[] = body.duplicateKey ? ['duplicate_key', ...odd] : odd
+  if (oddities.length > 0) record.oddities = oddities
+  return record
 }
 
 /** Put in one by one, and none that is empty: nobody shall have to tell an empty text from none. */
 function reportOf(payload: ReportPayload, normalised: NormalisedStatus): Report {
   const { shape, messageId, channel, network, recipient, status } = payload
-  const report: { -readonly [K in keyof Report]: Report[K] } = { ...normalised, shape, messageId }
+  const report: InTheMaking<Report> = { ...normalised, shape, messageId }
   if (channel !== '') report.channel = channel
   if (network !== undefined && network !== '') report.network = network
   if (recipient !== undefined && recipient !== '') report.recipient = recipient

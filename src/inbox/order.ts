@@ -4,61 +4,50 @@
  * Timestamps have whole seconds, so ties are usual: the lifecycle breaks them, and then the identity, never the arrival.
  * Chat-app callbacks carry no time of the event, so for them the lifecycle comes first.
  */
-import type { Failure, ReportType, TimestampSource } from '../events.ts'
-import type { ReportShape } from '../report-payloads.ts'
+import type { ReportType } from '../events.ts'
+import type { EventRecord, Report } from './record.ts'
+import type { NewEvent } from './store.ts'
 
-/** A message's life, as far as the order knows it. */
-export const STAGES = { queued: 0, sent: 1, failedForNow: 2, final: 3, read: 4 } as const
+const FAILED_FOR_NOW = 2
+const FINAL = 3
 
-/** The place in the lifecycle: queued < sent < failed (transient) < delivered, failed (for good) < read. */
-export function stageOf(type: ReportType, failure: Failure | undefined): number {
-  switch (type) {
-    case 'message.queued':
-      return STAGES.queued
-    case 'message.sent':
-      return STAGES.sent
-    case 'message.delivered':
-      return STAGES.final
-    case 'message.read':
-      return STAGES.read
-    case 'message.failed':
-      return failure?.kind === 'transient' ? STAGES.failedForNow : STAGES.final
-  }
+/** Steps of the chat-app's chain, which alone has gaps: `delivered` waits for `sent`, `read` for `delivered`. */
+const CHAIN = { none: 0, sent: 1, delivered: 2, read: 4 } as const
+
+interface LifeStage {
+  /** queued < sent < failed (transient) < delivered, failed (for good) < read */
+  readonly stage: number
+  readonly step: number
+  readonly awaits: number
 }
 
-/** A text that sorts as the reports of one message do, byte by byte, in any language and database. */
-export function orderKey(report: {
-  readonly shape: ReportShape
-  readonly stage: number
-  readonly timestamp: number
-  readonly timestampSource: TimestampSource
-  readonly id: string
-}): string {
-  const { stage, id } = report
-  // Joined, not added up: an added text keeps its parts for as long as a store keeps it.
-  if (report.shape === 'sms') return [padded(report.timestamp), stage, NO_TIME, id].join('')
-  // A time of arrival would let the arrival decide after all.
-  return [NO_TIME, stage, report.timestampSource === 'arrival' ? NO_TIME : padded(report.timestamp), id].join('')
+/** A message's life, as far as the order knows it. */
+const LIFE: Readonly<Record<ReportType, LifeStage>> = {
+  'message.queued': { stage: 0, step: CHAIN.none, awaits: CHAIN.none },
+  'message.sent': { stage: 1, step: CHAIN.sent, awaits: CHAIN.none },
+  'message.delivered': { stage: FINAL, step: CHAIN.delivered, awaits: CHAIN.sent },
+  'message.failed': { stage: FINAL, step: CHAIN.none, awaits: CHAIN.none },
+  'message.read': { stage: 4, step: CHAIN.read, awaits: CHAIN.delivered },
 }
 
 const SECONDS_DIGITS = 12
 const NO_TIME = '0'.repeat(SECONDS_DIGITS)
 
-function padded(seconds: number): string {
-  return String(seconds).padStart(SECONDS_DIGITS, '0')
-}
-
-/** Steps of the chat-app's chain, which alone has gaps: `delivered` waits for `sent`, `read` for `delivered`. */
-const CHAIN = { sent: 1, delivered: 2, read: 4 } as const
-
-/** The step of the chain that a report is, and the one that it waits for; 0 for neither. */
-export function chainOf(shape: ReportShape, type: ReportType): { readonly step: number; readonly awaits: number } {
-  if (shape === 'chat-app') {
-    if (type === 'message.sent') return { step: CHAIN.sent, awaits: 0 }
-    if (type === 'message.delivered') return { step: CHAIN.delivered, awaits: CHAIN.sent }
-    if (type === 'message.read') return { step: CHAIN.read, awaits: CHAIN.delivered }
-  }
-  return { step: 0, awaits: 0 }
+/** Where a report stands among those of its message. `order` sorts byte by byte, in any language and database. */
+export function placeOf(
+  id: string,
+  { shape, type, failure }: Pick<Report, 'shape' | 'type' | 'failure'>,
+  { timestamp, timestampSource }: Pick<EventRecord, 'timestamp' | 'timestampSource'>,
+): Pick<NewEvent, 'order' | 'final' | 'step' | 'awaits'> {
+  const life = LIFE[type]
+  const stage = failure?.kind === 'transient' ? FAILED_FOR_NOW : life.stage
+  const final = stage === FINAL
+  const seconds = String(timestamp).padStart(SECONDS_DIGITS, '0')
+  // Joined, not added up: an added text keeps its parts for as long as a store keeps it.
+  if (shape === 'sms') return { order: [seconds, stage, NO_TIME, id].join(''), final, step: 0, awaits: 0 }
+  // A time of arrival would let the arrival decide after all.
+  const order = [NO_TIME, stage, timestampSource === 'arrival' ? NO_TIME : seconds, id].join('')
+  return { order, final, step: life.step, awaits: life.awaits }
 }
 
 /** Whether a later report was handed over already. Of two final ones neither is late. */

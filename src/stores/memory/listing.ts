@@ -1,10 +1,8 @@
 /** The list of events, as far as this store keeps them: of settled ones the identity, and the reports that make the latest state. */
 import type { EventRecord } from '../../inbox/record.ts'
 import type { EventsPage, Page, StoredDeadLetter, StoredEvent } from '../../inbox/store.ts'
-import { newestOf, pageOf } from '../newest-first.ts'
-import { unpacked, type Known } from './known.ts'
-import type { Message, Pending } from './message.ts'
-import { packedIds, settledAtMsOf } from './packing.ts'
+import { newestPageOf } from '../pages.ts'
+import { packedIds, settledAtMsOf, unpacked, type Known, type Message, type Pending } from './message.ts'
 
 interface Dead extends StoredDeadLetter {
   readonly pending: Pending
@@ -22,7 +20,8 @@ interface Listed {
   readonly read: () => StoredEvent
 }
 
-export function listEvents({ known, dead }: Kept, { after, limit, messageKey, id }: EventsPage): Page<StoredEvent> {
+export function listEvents({ known, dead }: Kept, page: EventsPage): Page<StoredEvent> {
+  const { messageKey, id } = page
   const listed: Listed[] = []
   for (const [key, value] of known)
     if (messageKey === undefined || key === messageKey) listed.push(...eventsOf(key, value, dead))
@@ -30,8 +29,7 @@ export function listEvents({ known, dead }: Kept, { after, limit, messageKey, id
     if (messageKey === undefined || letter.pending.event.messageKey === messageKey)
       listed.push({ id: letter.id, atMs: letter.record.receivedAtMs, read: () => deadEvent(letter) })
   const wanted = id === undefined ? listed : listed.filter((one) => one.id === id)
-  const { items, ...rest } = pageOf(newestOf(wanted, after, limit), limit)
-  return { items: items.map(({ read }) => read()), ...rest }
+  return newestPageOf(wanted, page, ({ read }) => read())
 }
 
 function eventsOf(key: string, known: Known, dead: Kept['dead']): readonly Listed[] {

@@ -6,23 +6,23 @@ import { z } from 'zod'
 import { checkOptions, numberAboveZero } from '../../check-options.ts'
 import { mergeLatest } from '../../inbox/latest.ts'
 import { isLate } from '../../inbox/order.ts'
-import {
-  isKept,
-  type Admission,
-  type Claim,
-  type ClaimRequest,
-  type ClaimResult,
-  type NewEvent,
-  type OpenStore,
-  type Settlement,
-  type Store,
-  type StoredDeadLetter,
+import type {
+  Admission,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  NewEvent,
+  OpenStore,
+  Settlement,
+  Store,
+  StoredDeadLetter,
 } from '../../inbox/store.ts'
 import { daysAboveZero } from '../bounds.ts'
-import { createDueHeap } from './due-heap.ts'
-import { createKnownMessages, hasEvent, unpacked } from './known.ts'
+import { pageOf } from '../pages.ts'
+import { popDue, pushDue, type Due } from './due-heap.ts'
+import { createKnownMessages } from './known.ts'
 import { listEvents } from './listing.ts'
-import { enqueue, handOver, settle, unsettle, type Message, type Pending } from './message.ts'
+import { hasEvent, unpacked, type Message, type Pending } from './message.ts'
 
 /** The bounds of a memory store. */
 export interface MemoryStoreOptions {
@@ -45,6 +45,11 @@ const boundsSchema = z.strictObject({
   maxDeadLetters: numberAboveZero(Infinity).default(1_000),
   dedupeDays: daysAboveZero.default(30),
 })
+
+interface Kept {
+  readonly message: Message
+  readonly pending: Pending
+}
 
 /**
  * A store that lives as long as the process: a 204 promises only that. See `MemoryStoreOptions` for its bounds; when it is
@@ -71,90 +76,89 @@ function openMemoryStore({
   let unsettled = 0
   let unsettledBytes = 0
   let deaths = 0
+  let sequence = 0
   const known = createKnownMessages({ maxEvents, lifeMs: dedupeDays * DAY_MS })
-  /** In the order in which they were taken, which is the order in which they run out. No Set: see `createKnownMessages`. */
+  /** In the order in which they were taken, which is the order in which they run out. */
   const leased: Message[] = []
-  const due = createDueHeap<{ readonly message: Message; readonly schedule: number }>()
+  /** An entry is void where its message has a later one, or is leased. */
+  const due: (Due & { readonly message: Message })[] = []
   const dead = new Map<string, StoredDeadLetter & { readonly pending: Pending; readonly sequence: number }>()
 
-  function seeTime(nowMs: number): void {
-    if (nowMs > latestNowMs) latestNowMs = nowMs
-  }
-
-  /** Enters the message in the heap for its first event, or lets it rest where it has none. */
+  /** Ends its lease, if there is one, and enters it in the heap for its first event, or lets it rest where it has none. */
   function schedule(message: Message): void {
-    message.schedule += 1
     const [first] = message.pending
-    if (first !== undefined) {
-      due.push(first.dueMs, { message, schedule: message.schedule })
-    } else {
-      known.settle(message, latestNowMs)
-    }
+    if (message.lease !== undefined) leased.splice(leased.indexOf(message), 1)
+    message.lease = undefined
+    message.sequence = sequence += 1
+    if (first === undefined) known.settle(message, latestNowMs)
+    else pushDue(due, { dueMs: first.dueMs, sequence, message })
   }
 
-  /** Its message is scheduled at once, or later by whoever gives a list for it. */
-  function admitOne(event: NewEvent, nowMs: number, unscheduled?: Message[]): Admission {
-    const found = known.find(event.messageKey, latestNowMs)
-    if (found !== undefined && hasEvent(found, event.id)) return 'duplicate'
-    if (unsettled >= maxEvents || unsettledBytes + event.raw.length > maxBytes) return 'full'
-    const message = known.activate(event.messageKey, found, latestNowMs)
+  /** Where it is kept, it goes into `kept`, and its message is still to be scheduled. */
+  function admitOne(event: NewEvent, nowMs: number, kept: Kept[]): Admission {
+    const { id, messageKey, order, awaits, raw } = event
+    const found = known.find(messageKey, latestNowMs)
+    if (found !== undefined && hasEvent(found, id)) return 'duplicate'
+    if (unsettled >= maxEvents || unsettledBytes + raw.length > maxBytes) return 'full'
+    const message = known.activate(messageKey, found, latestNowMs)
     const late = isLate(event, message)
-    const waits = !late && event.awaits !== 0 && (message.steps & event.awaits) === 0
+    const waits = !late && awaits !== 0 && (message.steps & awaits) === 0
     const dueMs = waits ? event.gapUntilMs : nowMs
-    if (event.order !== '') message.latest = mergeLatest(message.latest, event)
-    enqueue(message, { event, late, replay: false, attempts: 0, dueMs, token: 0 }, nowMs)
-    unsettled += 1
-    unsettledBytes += event.raw.length
-    if (unscheduled !== undefined) unscheduled.push(message)
-    else if (message.lease === undefined) schedule(message)
+    if (order !== '') message.latest = mergeLatest(message.latest, event)
+    const pending = { event, late, replay: false, attempts: 0, dueMs, token: 0 }
+    enqueue(message, pending, nowMs)
+    kept.push({ message, pending })
     return late ? 'late' : 'new'
   }
 
-  function claimFirst(message: Message, leaseUntilMs: number): Claim | undefined {
-    const [first] = message.pending
-    if (first === undefined) return undefined
-    first.attempts += 1
-    handOver(message, first)
-    first.token = tokens += 1
-    message.lease = { token: first.token, untilMs: leaseUntilMs }
+  /** Puts an event in its place; what waited for just this step need not wait longer. */
+  function enqueue(message: Message, pending: Pending, nowMs: number): void {
+    const { step, order, raw } = pending.event
+    unsettled += 1
+    unsettledBytes += raw.length
+    message.steps |= step
+    for (const other of message.pending)
+      if (step !== 0 && other.event.awaits === step && other.attempts === 0) other.dueMs = Math.min(other.dueMs, nowMs)
+    const at = message.pending.findIndex((other) => other.event.order > order)
+    message.pending =
+      message.pending.length === 0
+        ? [pending]
+        : message.pending.toSpliced(at === -1 ? message.pending.length : at, 0, pending)
+  }
+
+  /** Hands its first event over: what is older and comes from now on is late. */
+  function lease(message: Message, first: Pending, untilMs: number): Claim {
+    const { event, late, replay } = first
+    const { id, messageKey, order, final, record, raw } = event
+    const attempt = (first.attempts += 1)
+    const token = (first.token = tokens += 1)
+    if (order > message.handed) message.handed = order
+    if (!final && order > message.handedOpen) message.handedOpen = order
+    message.lease = { token, untilMs }
     leased.push(message)
-    const { event, late, replay, attempts, token } = first
-    const { id, messageKey, record, raw } = event
-    return { id, messageKey, token, attempt: attempts, late, replay, record, raw }
-  }
-
-  function release(message: Message): void {
-    message.lease = undefined
-    leased.splice(leased.indexOf(message), 1)
-    schedule(message)
-  }
-
-  /** Gives back what a holder did not settle in time. */
-  function expireLeases(nowMs: number): void {
-    for (let [first] = leased; first !== undefined; [first] = leased) {
-      if (first.lease !== undefined && first.lease.untilMs > nowMs) return
-      release(first)
-    }
+    return { id, messageKey, token, attempt, late, replay, record, raw }
   }
 
   function claim({ limit, nowMs, leaseUntilMs, exclude }: ClaimRequest): ClaimResult {
-    seeTime(nowMs)
-    expireLeases(nowMs)
+    latestNowMs = Math.max(latestNowMs, nowMs)
+    // Gives back what a holder did not settle in time.
+    for (let [first] = leased; first?.lease !== undefined && first.lease.untilMs <= nowMs; [first] = leased)
+      schedule(first)
     const claims: Claim[] = []
     const excluded: Message[] = []
     let nextDueMs: number | undefined
-    for (let next = due.peek(); next !== undefined; next = due.peek()) {
-      const { message, schedule: entered } = next.value
-      const isCurrent = message.schedule === entered && message.lease === undefined
+    for (let [next] = due; next !== undefined; [next] = due) {
+      const { message, sequence: entered, dueMs } = next
+      const isCurrent = message.sequence === entered && message.lease === undefined
       if (isCurrent && !exclude.has(message.key)) {
-        nextDueMs = next.dueMs
-        if (next.dueMs > nowMs || claims.length >= limit) break
-        const claimed = claimFirst(message, leaseUntilMs)
-        if (claimed !== undefined) claims.push(claimed)
+        nextDueMs = dueMs
+        if (dueMs > nowMs || claims.length >= limit) break
+        const [first] = message.pending
+        if (first !== undefined) claims.push(lease(message, first, leaseUntilMs))
       } else if (isCurrent) {
         excluded.push(message)
       }
-      due.pop()
+      popDue(due)
       nextDueMs = undefined
     }
     for (const message of excluded) schedule(message)
@@ -167,10 +171,11 @@ function openMemoryStore({
   }
 
   function settleOne(settlement: Settlement, nowMs: number): boolean {
-    const message = leased.find(({ key }) => key === settlement.messageKey) ?? known.findActive(settlement.messageKey)
-    const pending = message?.pending.find(({ event }) => event.id === settlement.id)
+    const message = known.find(settlement.messageKey, latestNowMs)
+    if (typeof message !== 'object') return false
+    const pending = message.pending.find(({ event }) => event.id === settlement.id)
     // A lease that ran out does no harm as long as nobody else took the event.
-    if (message === undefined || pending?.token !== settlement.token) return false
+    if (pending?.token !== settlement.token) return false
     if (settlement.outcome === 'retry') {
       pending.dueMs = settlement.dueMs
     } else if (settlement.outcome === 'unbegun') {
@@ -178,53 +183,50 @@ function openMemoryStore({
       pending.attempts -= 1
       pending.token = 0
     } else {
-      const { id, raw, record } = pending.event
-      settle(message, pending)
+      const { attempts, event } = pending
+      const { id, raw, record } = event
+      message.pending = message.pending.filter((other) => other !== pending)
+      message.settledIds = [...message.settledIds, id]
       unsettled -= 1
       unsettledBytes -= raw.length
       if (settlement.outcome === 'dead') {
         const { error } = settlement
-        const { attempts } = pending
         dead.set(id, { id, attempts, error, diedAtMs: nowMs, record, raw, pending, sequence: (deaths += 1) })
-        for (const oldest of dead.keys()) {
-          if (dead.size <= maxDeadLetters) break
-          dead.delete(oldest)
-        }
+        const [oldest] = dead.keys()
+        if (oldest !== undefined && dead.size > maxDeadLetters) dead.delete(oldest)
       }
     }
     // Another event of the message may be in somebody's hands by now, with a lease of its own.
-    if (message.lease === undefined) schedule(message)
-    else if (message.lease.token === settlement.token) release(message)
+    if (message.lease === undefined || message.lease.token === settlement.token) schedule(message)
     return true
   }
 
   return {
     admit(events, nowMs) {
-      seeTime(nowMs)
-      return events.map((event) => admitOne(event, nowMs))
+      latestNowMs = Math.max(latestNowMs, nowMs)
+      const kept: Kept[] = []
+      const admissions = events.map((event) => admitOne(event, nowMs, kept))
+      for (const { message } of kept) if (message.lease === undefined) schedule(message)
+      return admissions
     },
     claim,
     admitAndClaim(events, { limit, nowMs, leaseUntilMs, exclude }) {
-      seeTime(nowMs)
-      const admittedTo: Message[] = []
-      const admissions = events.map((event) => admitOne(event, nowMs, admittedTo))
+      latestNowMs = Math.max(latestNowMs, nowMs)
+      const kept: Kept[] = []
+      const admissions = events.map((event) => admitOne(event, nowMs, kept))
       const claims: Claim[] = []
-      let kept = 0
-      for (const [index, event] of events.entries()) {
-        const message = isKept(admissions[index]) ? admittedTo[kept++] : undefined
-        if (message === undefined || message.lease !== undefined) continue
-        const [first] = message.pending
-        // What else is first of it goes by its own schedule, or was claimed.
-        const mayGo =
-          first?.event === event && first.dueMs <= nowMs && claims.length < limit && !exclude.has(message.key)
-        const claimed = mayGo ? claimFirst(message, leaseUntilMs) : undefined
-        if (claimed === undefined) schedule(message)
-        else claims.push(claimed)
+      for (const { message, pending } of kept) {
+        if (message.lease !== undefined) continue
+        // What else is first of it goes by its own schedule.
+        const isFirst = message.pending[0] === pending
+        if (isFirst && pending.dueMs <= nowMs && claims.length < limit && !exclude.has(message.key))
+          claims.push(lease(message, pending, leaseUntilMs))
+        else schedule(message)
       }
       return { admissions, claims }
     },
     settle(settlements, nowMs) {
-      seeTime(nowMs)
+      latestNowMs = Math.max(latestNowMs, nowMs)
       return settlements.map((settlement) => settleOne(settlement, nowMs))
     },
     latest(messageKey) {
@@ -235,9 +237,12 @@ function openMemoryStore({
     deadLetters({ after, limit }) {
       const from = after === undefined ? 0 : Number(after)
       const following = [...dead.values()].filter((letter) => letter.sequence > from)
-      const items = following.slice(0, limit)
-      const last = items.at(-1)
-      return following.length > limit && last !== undefined ? { items, next: String(last.sequence) } : { items }
+      return pageOf(
+        following,
+        limit,
+        (letter) => letter,
+        (last) => String(last.sequence),
+      )
     },
     events: (page) => listEvents({ known: known.all(), dead }, page),
     resolve(id, resolution, nowMs) {
@@ -248,16 +253,14 @@ function openMemoryStore({
       const { event } = letter.pending
       const found = known.find(event.messageKey, latestNowMs)
       const message = known.activate(event.messageKey, found, latestNowMs)
-      unsettle(message, id)
+      message.settledIds = message.settledIds.filter((settled) => settled !== id)
       const late = resolution !== 'force' && isLate(event, message)
       enqueue(message, { event, late, replay: true, attempts: 0, dueMs: nowMs, token: 0 }, nowMs)
-      unsettled += 1
-      unsettledBytes += event.raw.length
       if (message.lease === undefined) schedule(message)
       return true
     },
     prune(nowMs) {
-      seeTime(nowMs)
+      latestNowMs = Math.max(latestNowMs, nowMs)
       return known.prune(latestNowMs, FORGOTTEN_A_STEP)
     },
     counts: () => ({ unsettled, deadLetters: dead.size }),

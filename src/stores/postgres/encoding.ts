@@ -4,7 +4,6 @@
  * sent, whatever parsers the application has set for its own queries; bytes are asked for as hexadecimal digits.
  */
 import type { EventRecord } from '../../inbox/record.ts'
-import type { Page } from '../../inbox/store.ts'
 
 export function encodeRecord(record: EventRecord): Buffer {
   return Buffer.from(JSON.stringify(record))
@@ -69,16 +68,9 @@ export function isNull(row: Row, column: string): boolean {
   return row[column] === null
 }
 
-/** Of rows of which one more than `limit` was asked for. In `next` is what the server wrote: it may be beyond what is exact here. */
-export function pageOf<T>(
-  rows: readonly Row[],
-  limit: number,
-  read: (row: Row) => T,
-  cursor: readonly string[],
-): Page<T> {
-  const items = rows.slice(0, limit).map(read)
-  const last = rows.length > limit ? rows[limit - 1] : undefined
-  return last === undefined ? { items } : { items, next: cursor.map((column) => text(last, column)).join('.') }
+/** The place of a row in its list: what the server wrote in these columns, for it may be beyond what is exact here. */
+export function placeBy(...columns: readonly string[]): (row: Row) => string {
+  return (row) => columns.map((column) => text(row, column)).join('.')
 }
 
 function damaged(column: string): never {

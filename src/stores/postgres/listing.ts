@@ -1,7 +1,8 @@
 /** The list of events, as far as the tables still have them. Of a settled one nobody keeps how often it was handed over, or when. */
 import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
-import type { EventsPage, EventState, Page, StoredEvent } from '../../inbox/store.ts'
-import { bytesOrNone, isNull, pageOf, text, truth, within, type Row } from './encoding.ts'
+import type { EventsPage, EventState, OpenStore, StoredEvent } from '../../inbox/store.ts'
+import { pageOf } from '../pages.ts'
+import { bytesOrNone, isNull, placeBy, text, truth, within, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
 
 /**
@@ -48,11 +49,7 @@ const CURSOR = /^(-?\d{1,19})\.(-?\d{1,19})\.([0-9a-f]*)$/
 /** Greater than any time and any number of a message. */
 const AFTER_ALL = '9223372036854775807'
 
-interface Listing {
-  events(page: EventsPage): Promise<Page<StoredEvent>>
-}
-
-export function createListing({ connections, sql }: Engine): Listing {
+export function createListing({ connections, sql }: Engine): Pick<OpenStore, 'events'> {
   const all = sql(EVENTS)
   const ofMessage = sql(EVENTS_OF_MESSAGE)
   const one = sql(EVENT)
@@ -68,7 +65,7 @@ export function createListing({ connections, sql }: Engine): Listing {
 
   return {
     async events(page) {
-      return pageOf(await rowsOf(page), page.limit, readEvent, ['since', 'message', 'id'])
+      return pageOf(await rowsOf(page), page.limit, readEvent, placeBy('since', 'message', 'id'))
     },
   }
 }

@@ -1,7 +1,9 @@
 /** What is asked of the database and changes nothing in it. */
 import { damagedRecord, LAST_TIME_MS, readRecord, type EventRecord } from '../../inbox/record.ts'
-import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../inbox/store.ts'
-import { bytes, bytesOrNone, integer, pageOf, text, truth, within, type Row } from './encoding.ts'
+import { MOST_FINALS } from '../../inbox/latest.ts'
+import type { OpenStore, StoredDeadLetter } from '../../inbox/store.ts'
+import { pageOf } from '../pages.ts'
+import { bytes, bytesOrNone, integer, placeBy, text, truth, within, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
 
 /**
@@ -34,21 +36,13 @@ WHERE (d.ended_at, d.seq) > ($1::bigint, $2::bigint) ORDER BY d.ended_at, d.seq 
 const COUNTS =
   /* sql */ 'SELECT (SELECT count(*) FROM {schema}.waiting) AS unsettled, (SELECT count(*) FROM {schema}.dead_letters) AS dead'
 
-/** More final reports than this are not shown of one message; the newest are. */
-const MOST_FINALS = 64
 /** How many of the newest are looked through for one that can be read, where the newest cannot. */
 const MOST_UNREADABLE = 1_000
 const CURSOR = /^(-?\d{1,19})\.(-?\d{1,19})$/
 /** Before all, whatever their time and number are. */
 const BEFORE_ALL = '-9223372036854775808'
 
-interface Reading {
-  latest(messageKey: string): Promise<StoredLatest | undefined>
-  deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Promise<Page<StoredDeadLetter>>
-  counts(): Promise<StoreCounts>
-}
-
-export function createReading({ connections, sql }: Engine): Reading {
+export function createReading({ connections, sql }: Engine): Pick<OpenStore, 'latest' | 'deadLetters' | 'counts'> {
   const latest = sql(LATEST)
   const deadLetters = sql(DEAD_LETTERS)
   const counts = sql(COUNTS)
@@ -66,7 +60,7 @@ export function createReading({ connections, sql }: Engine): Reading {
     async deadLetters({ after, limit }) {
       const [, endedAt = BEFORE_ALL, seq = BEFORE_ALL] = CURSOR.exec(after ?? '') ?? []
       const rows = await connections.query(deadLetters, [endedAt, seq, limit + 1])
-      return pageOf(rows, limit, readDeadLetter, ['ended_at', 'seq'])
+      return pageOf(rows, limit, readDeadLetter, placeBy('ended_at', 'seq'))
     },
     async counts() {
       const [row] = await connections.query(counts)

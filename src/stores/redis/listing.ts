@@ -3,8 +3,8 @@
  * there: so a page of all events is found by a walk through all keys, in short steps, that keeps the newest.
  */
 import { LAST_TIME_MS } from '../../inbox/record.ts'
-import type { EventsPage, EventState, Page, StoredEvent } from '../../inbox/store.ts'
-import { newestOf, pageOf } from '../newest-first.ts'
+import type { EventsPage, EventState, OpenStore, StoredEvent } from '../../inbox/store.ts'
+import { newestOf, newestPageOf } from '../pages.ts'
 import { decodePayload } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import type { Keys } from './partitions.ts'
@@ -22,11 +22,7 @@ interface Place {
   readonly atMs: number | undefined
 }
 
-interface Listing {
-  events(page: EventsPage): Promise<Page<StoredEvent>>
-}
-
-export function createListing({ redis, partitions }: Engine): Listing {
+export function createListing({ redis, partitions }: Engine): Pick<OpenStore, 'events'> {
   /** The newest ones of a walk through all, each once: a walk may come by twice. */
   async function newestOfAll({ after, limit, id = '' }: EventsPage): Promise<readonly Place[]> {
     let newest: readonly Place[] = []
@@ -77,14 +73,14 @@ export function createListing({ redis, partitions }: Engine): Listing {
 
   return {
     async events(page) {
-      const { after, limit, messageKey, id } = page
+      const { messageKey, id } = page
       if (messageKey !== undefined) {
         const events = (await readAll(await placesOfMessage(messageKey))).filter(
           (event) => id === undefined || event.id === id,
         )
-        return pageOf(newestOf(events, after, limit), limit)
+        return newestPageOf(events, page, (event) => event)
       }
-      const { items: places, ...rest } = pageOf(await newestOfAll(page), limit)
+      const { items: places, ...rest } = newestPageOf(await newestOfAll(page), page, (place) => place)
       return { items: await readAll(places), ...rest }
     },
   }

@@ -1,17 +1,12 @@
 /** What is asked of the store and changes nothing in it. */
-import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../inbox/store.ts'
+import type { OpenStore, StoredDeadLetter } from '../../inbox/store.ts'
 import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
+import { pageOf } from '../pages.ts'
 import { decodeDead } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { bytes, integer, list, scoreOf, text } from './replies.ts'
 import { script } from './scripted.ts'
 import { PRELUDE } from './scripts/prelude.ts'
-
-interface Reading {
-  latest(messageKey: string): Promise<StoredLatest | undefined>
-  deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Promise<Page<StoredDeadLetter>>
-  counts(): Promise<StoreCounts>
-}
 
 /** The place of a dead letter among all of them: its cursor. */
 interface Place {
@@ -23,7 +18,7 @@ interface Place {
   readonly diedAtMs: number
 }
 
-export function createReading({ redis, partitions }: Engine): Reading {
+export function createReading({ redis, partitions }: Engine): Pick<OpenStore, 'latest' | 'deadLetters' | 'counts'> {
   async function placesIn(dueKey: string, after: string | undefined, limit: number): Promise<readonly Place[]> {
     const [score, id] = after === undefined ? ['-inf', ''] : placeOf(after)
     const flat = list(await redis.run(deadPageScript, [dueKey], ['', score, id, limit]))
@@ -58,9 +53,8 @@ export function createReading({ redis, partitions }: Engine): Reading {
       const places = (await Promise.all(partitions.dueKeys.map((dueKey) => placesIn(dueKey, after, limit + 1))))
         .flat()
         .sort((a, b) => a.diedAtMs - b.diedAtMs || (a.id < b.id ? -1 : 1))
-      const items = (await Promise.all(places.slice(0, limit).map(read))).filter((letter) => letter !== undefined)
-      const last = places[limit - 1]
-      return places.length > limit && last !== undefined ? { items, next: `${last.score}:${last.id}` } : { items }
+      const { items, ...rest } = pageOf(places, limit, read, ({ score, id }) => `${score}:${id}`)
+      return { items: (await Promise.all(items)).filter((letter) => letter !== undefined), ...rest }
     },
     async counts() {
       const replies = await Promise.all(partitions.groups.map((keys) => redis.run(countsScript, keys, [''])))

@@ -52,7 +52,7 @@ export async function startCalls(settings: WorkerSettings, { onWork, report }: C
   const worker = new Worker(WORKER_FILE, { workerData: settings, name: 'messaging-webhooks sqlite' })
   // The machine's own, whatever clock the receiver has: nothing here is put off until a test moves on.
   const clock = systemClock()
-  /** In the order of the calls, which is that of the answers; no Map, see `createLeased`. */
+  /** In the order of the calls, which is that of the answers: the first is the one that is looked for. */
   let pending: Pending[] = []
   let lastNumber = 0
   let alive = true

@@ -1,6 +1,7 @@
 /** The list of events, as far as the file still has them. */
 import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
 import type { EventsPage, EventState, Page, StoredEvent } from '../../inbox/store.ts'
+import { pageOf } from '../pages.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
 import { DEAD, SETTLED } from './known.ts'
@@ -28,11 +29,7 @@ const EVENTS = eventsWhere('true')
 const EVENTS_OF_MESSAGE = eventsWhere('events.message = (SELECT rowid FROM messages WHERE key = :key)')
 const EVENT = eventsWhere('events.id = :id')
 
-interface Listing {
-  events(page: EventsPage): Page<StoredEvent>
-}
-
-export function createListing({ db }: Database): Listing {
+export function createListing({ db }: Database): { readonly events: (page: EventsPage) => Page<StoredEvent> } {
   const all = prepare(db, EVENTS)
   const ofMessage = prepare(db, EVENTS_OF_MESSAGE)
   const one = prepare(db, EVENT)
@@ -45,12 +42,7 @@ export function createListing({ db }: Database): Listing {
   }
 
   return {
-    events(page) {
-      const rows = rowsOf(page)
-      const items = rows.slice(0, page.limit).map(readEvent)
-      const last = rows[page.limit - 1]
-      return rows.length > page.limit && last !== undefined ? { items, next: text(last, 'place') } : { items }
-    },
+    events: (page) => pageOf(rowsOf(page), page.limit, readEvent, (last) => text(last, 'place')),
   }
 }
 

@@ -1,6 +1,7 @@
 /** What is asked of the file and changes nothing in it. */
 import { damagedRecord, readRecord } from '../../inbox/record.ts'
-import type { Page, StoreCounts, StoredDeadLetter, StoredLatest } from '../../inbox/store.ts'
+import type { OpenStore, StoredDeadLetter } from '../../inbox/store.ts'
+import { pageOf } from '../pages.ts'
 import type { DamageControl } from './damage.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
@@ -23,17 +24,14 @@ SELECT (SELECT count(*) FROM events WHERE state = 0) AS unsettled,
   (SELECT count(*) FROM events WHERE state = 2) AS deadLetters
 `
 
-interface Reading {
-  latest(messageKey: string): StoredLatest | undefined
-  deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Page<StoredDeadLetter>
-  counts(): StoreCounts
-}
-
 /** The place before the first dead letter. */
 const BEFORE_ALL = [-(2n ** 63n), 0n] as const
 const NO_BYTES = Buffer.alloc(0)
 
-export function createReading({ db }: Database, damage: DamageControl): Reading {
+export function createReading(
+  { db }: Database,
+  damage: DamageControl,
+): Pick<OpenStore, 'latest' | 'deadLetters' | 'counts'> {
   const findMessage = prepare(db, FIND_MESSAGE)
   const deadLetters = prepare(db, DEAD_LETTERS)
   const counts = prepare(db, COUNTS)
@@ -47,9 +45,7 @@ export function createReading({ db }: Database, damage: DamageControl): Reading 
     deadLetters({ after, limit }) {
       const [endedAt, seq] = placeOf(after)
       const rows = deadLetters.all({ endedAt, seq, limit: limit + 1 })
-      const items = rows.slice(0, limit).map(readDeadLetter)
-      const last = rows[limit - 1]
-      return rows.length > limit && last !== undefined ? { items, next: text(last, 'place') } : { items }
+      return pageOf(rows, limit, readDeadLetter, (last) => text(last, 'place'))
     },
     counts() {
       const row = counts.get()

@@ -1,13 +1,14 @@
 import type { EventRecord } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
-import { newMessage, type Message } from '../../../src/stores/memory/message.ts'
 import {
-  isPacked,
-  packedEvents,
+  hasEvent,
+  NEW_MESSAGE,
+  packedIds,
   packMessage,
   settledAtMsOf,
-  unpackMessage,
-} from '../../../src/stores/memory/packing.ts'
+  unpacked,
+  type Message,
+} from '../../../src/stores/memory/message.ts'
 
 /** Every field that there is. */
 const FULL: Required<EventRecord> = {
@@ -43,14 +44,14 @@ const BARE: EventRecord = {
 }
 
 function roundTrip(fields: Partial<Message>): Message {
-  const message = { ...newMessage('key'), ...fields }
+  const message = { ...NEW_MESSAGE, key: 'key', ...fields }
   const text = packMessage(message, 1_700_000_000_123)
-  expect(packedEvents(text)).toBe(message.settledIds.length)
+  expect(packedIds(text)).toEqual(message.settledIds)
   expect(settledAtMsOf(text)).toBe(1_700_000_000_123)
-  for (const id of message.settledIds) expect(isPacked(text, id)).toBe(true)
-  const unpacked = unpackMessage('key', text)
-  expect(unpacked).toEqual(message)
-  return unpacked
+  for (const id of message.settledIds) expect(hasEvent(text, id)).toBe(true)
+  const again = unpacked('key', text)
+  expect(again).toEqual(message)
+  return again
 }
 
 test('a message of no report comes back', () => {
@@ -76,12 +77,13 @@ test('what is absent stays absent', () => {
 test('only an identity that was settled is found, not what else looks like one', () => {
   const finals = [{ order: '3', record: FULL }]
   const message: Message = {
-    ...newMessage('key'),
+    ...NEW_MESSAGE,
+    key: 'key',
     settledIds: ['three\n"four"\n', 'five", "six'],
     handed: '3',
     latest: { order: '3', record: FULL, finals },
   }
   const text = packMessage(message, 1_700_000_000_123)
   const others = ['', '3', '2', 'four', '"four"', 'three', 'five', 'six', 'sms', 'both', '1700000000123', 'not_json']
-  for (const id of others) expect(isPacked(text, id)).toBe(false)
+  for (const id of others) expect(hasEvent(text, id)).toBe(false)
 })

@@ -1,0 +1,42 @@
+/** A page at a time of a list; and of one that is put in order here and not by an index, the newest first and each once. */
+import type { Page } from '../inbox/store.ts'
+
+/** `found`: one more than a page, for there to be a next one. `placeOf`: of the last one on the page, to go on from. */
+export function pageOf<T, R>(
+  found: readonly T[],
+  limit: number,
+  read: (one: T) => R,
+  placeOf: (last: T) => string,
+): Page<R> {
+  const items = found.slice(0, limit).map((one) => read(one))
+  const last = found.length > limit ? found[limit - 1] : undefined
+  return last === undefined ? { items } : { items, next: placeOf(last) }
+}
+
+interface Listed {
+  readonly id: string
+  /** What has no time that is known comes last. */
+  readonly atMs: number | undefined
+}
+
+/** Of all of them a page of those that follow the place `after`. */
+export function newestPageOf<T extends Listed, R>(
+  all: readonly T[],
+  { after, limit }: { readonly after: string | undefined; readonly limit: number },
+  read: (one: T) => R,
+): Page<R> {
+  return pageOf(newestOf(all, after, limit), limit, read, (last) => `${timeOf(last)}.${last.id}`)
+}
+
+/** Of all of them those that follow the place `after`; one more than a page. */
+export function newestOf<T extends Listed>(all: readonly T[], after: string | undefined, limit: number): readonly T[] {
+  const [, time, afterId = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
+  const atMs = time === undefined ? Infinity : Number(time)
+  const following = all.filter((one) => timeOf(one) < atMs || (timeOf(one) === atMs && one.id < afterId))
+  const each = [...new Map(following.map((one) => [one.id, one])).values()]
+  return each.sort((a, b) => timeOf(b) - timeOf(a) || (a.id > b.id ? -1 : 1)).slice(0, limit + 1)
+}
+
+function timeOf({ atMs }: Listed): number {
+  return atMs ?? 0
+}
