@@ -57,7 +57,7 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
     },
     deadLetters: checkedDeadLetters(receiver.deadLetters),
     async drain(options) {
-      checkOptions(deadlineOptions, options, 'drain')
+      if (options !== undefined) checkOptions(deadlineOptions, options, 'drain')
       return receiver.drain(options)
     },
     async close(options) {

@@ -5,7 +5,7 @@
  * made anew in time 0.4 to 0.5, and 256 lists by hand are no quicker. Neither takes more than 17 MiB
  * (`node bench/micro/containers.ts`).
  */
-interface ChurningMap<K, V> {
+export interface ChurningMap<K, V> {
   /** Replaced now and then, which ends the chain of its tables. */
   members: Map<K, V>
   removed: number

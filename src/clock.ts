@@ -16,16 +16,12 @@ export interface Clock {
 /** Node fires a longer timer at once (measured), so longer ones are cut to this and whoever set them looks again. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-function withinTimers(delayMs: number): number {
-  return Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS)
-}
-
 /** The machine's own clock and timers; `now` may be replaced alone, for a clock that is kept elsewhere. */
 export function systemClock(now: () => number = Date.now): Clock {
   return {
     now,
     setTimer(callback, delayMs, keepAlive = false) {
-      const timer = setTimeout(callback, withinTimers(delayMs))
+      const timer = setTimeout(callback, Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS))
       if (!keepAlive) timer.unref()
       return () => clearTimeout(timer)
     },
@@ -83,7 +79,7 @@ export function guardClock(clock: Clock, failed: (cause?: unknown) => void): Clo
       let cancel: () => void
       try {
         // Most hand it on to Node, which warns of a time that is over.
-        cancel = clock.setTimer(fire, withinTimers(delayMs), keepAlive)
+        cancel = clock.setTimer(fire, Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS), keepAlive)
       } catch (error) {
         failed(error)
         cancel = machine.setTimer(fire, delayMs, keepAlive)

@@ -30,8 +30,10 @@ interface ReceiveOptions extends NewEventOptions {
   readonly quarantine: QuarantineIntake
   /** Something went wrong that the user must hear of. */
   readonly report: (error: MessagingWebhooksError) => void
-  /** An event was admitted; what this returns is waited for before the answer. */
-  readonly admitted: (event: NewEvent, admission: Admission) => Promise<void> | undefined
+  /** Counts what was admitted. */
+  readonly taken: (event: NewEvent, admission: Admission) => void
+  /** Resolves when the first attempt at an event is over; defined where the answer waits for it. */
+  readonly attempted: ((id: string) => Promise<void>) | undefined
 }
 
 export function createReceive(options: ReceiveOptions): Receive {
@@ -114,7 +116,9 @@ export function createReceive(options: ReceiveOptions): Receive {
 
   function answerAdmitted(event: NewEvent, admission: Admission): Awaitable<Answer> {
     if (admission === 'full') return refuse('unavailable', { code: 'store_full' })
-    return options.admitted(event, admission)?.then(() => REPLIES.taken) ?? REPLIES.taken
+    options.taken(event, admission)
+    if (admission === 'duplicate' || options.attempted === undefined) return REPLIES.taken
+    return options.attempted(event.id).then(() => REPLIES.taken)
   }
 
   function failed(error: unknown): Answer {

@@ -1,5 +1,4 @@
 /** Wires the stages together; nothing else. The object that it makes is described in surface.ts. */
-import { channel } from 'node:diagnostics_channel'
 import { credentialsSource } from './authenticity/credentials.ts'
 import { createQuarantine, quarantineFolder, type GuardedQuarantine } from './quarantine/quarantine.ts'
 import type { ArrivedCallback } from './callback.ts'
@@ -8,11 +7,12 @@ import { guardClock, steadyClock, systemClock } from './clock.ts'
 import { closeOnSignal } from './close-on-signal.ts'
 import { createCounter } from './counts.ts'
 import { createDeadLetters } from './dispatch/dead-letters.ts'
+import { handedOverChannel } from './dispatch/attempt.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
 import { revive, type ReviveOptions } from './dispatch/revive.ts'
 import { asOurs, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
-import { HANDED_OVER_CHANNEL, type HandedOver, type Schemas } from './events.ts'
+import type { HandedOver, Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
 import { receiveRequest } from './http/request.ts'
@@ -22,7 +22,7 @@ import { createAbsence } from './inbox/absence.ts'
 import { messageKey } from './inbox/identity.ts'
 import { createInbox, type Inbox } from './inbox/inbox.ts'
 import { messageState } from './inbox/latest.ts'
-import type { ProvenCallback } from './inbox/new-event.ts'
+import type { DedupeKeyInput, ProvenCallback } from './inbox/new-event.ts'
 import { openSpools } from './inbox/spool/spool.ts'
 import type { NewEvent, Store } from './inbox/store.ts'
 import { consoleLogger, guardLogger, silentLogger } from './logger.ts'
@@ -38,8 +38,6 @@ import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
 import { createUnhandled } from './unhandled.ts'
 import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
-
-const handedOverChannel = channel(HANDED_OVER_CHANNEL)
 
 const DEADLINE_MS = 10_000
 
@@ -100,12 +98,11 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     handedOver(event, succeeded) {
       // The receiver's own schemas made its data.
       const message: HandedOver<S> = { receiver, event, succeeded }
-      if (handedOverChannel.hasSubscribers) handedOverChannel.publish(message)
+      handedOverChannel.publish(message)
     },
     unhandled: unhandled.see,
     secrets: credentials.secrets,
     shared: store.capabilities.shared,
-    unsettled: () => inbox.unsettled(),
   })
   const inbox: Inbox<object> = createInbox(store, {
     clock: steady,
@@ -149,25 +146,23 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     gapTimeoutMs,
     report,
     readReport: readReport && ((callback) => readTheirs(readReport, callback)),
-    dedupeKey(callback) {
-      if (dedupeKey === undefined) return undefined
-      try {
-        // A copy: what is stored is not theirs to change.
-        const chosen: unknown = dedupeKey({ ...callback, raw: Buffer.from(callback.raw) })
-        if (chosen === undefined || (typeof chosen === 'string' && chosen !== '')) return chosen
-        letReject(chosen)
-        report(new MessagingWebhooksError('dedupe_key_failed'))
-      } catch (error) {
-        report(new MessagingWebhooksError('dedupe_key_failed', undefined, { cause: error }))
-      }
-      return undefined
-    },
-    admitted(event, admission) {
-      counter.taken(event, admission)
-      const isNew = admission !== 'duplicate'
-      return isNew && answer === 'handled' ? dispatcher.attempted(event.id, handlerTimeoutMs) : undefined
-    },
+    dedupeKey: dedupeKey && ((callback) => chooseKey(dedupeKey, callback)),
+    taken: counter.taken,
+    attempted: answer === 'handled' ? (id) => dispatcher.attempted(id, handlerTimeoutMs) : undefined,
   })
+
+  function chooseKey(choose: (callback: DedupeKeyInput) => unknown, callback: DedupeKeyInput): string | undefined {
+    try {
+      // A copy: what is stored is not theirs to change.
+      const chosen = choose({ ...callback, raw: Buffer.from(callback.raw) })
+      if (chosen === undefined || (typeof chosen === 'string' && chosen !== '')) return chosen
+      letReject(chosen)
+      report(new MessagingWebhooksError('dedupe_key_failed'))
+    } catch (error) {
+      report(new MessagingWebhooksError('dedupe_key_failed', undefined, { cause: error }))
+    }
+    return undefined
+  }
 
   function readTheirs(read: ReadUsersReport, { masked, kind, arrivedAtMs }: ProvenCallback): ReportPayload | undefined {
     try {
@@ -302,7 +297,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     async drain({ deadlineMs = DEADLINE_MS } = {}) {
       // Within a handler that `close()` waits for, it says what became of the rest.
       if (closing === undefined || isClosed) await start()
-      return dispatcher.drain(deadlineMs)
+      return dispatcher.drain(inbox.unsettled, deadlineMs)
     },
     async close(times) {
       await close(times)

@@ -1,7 +1,7 @@
 /** What closing a receiver takes, in its order: dispatch stops first, taking last. */
 import type { Clock } from './clock.ts'
 import { MessagingWebhooksError } from './errors.ts'
-import type { StoreCounts } from './inbox/store.ts'
+import type { Awaitable, StoreCounts } from './inbox/store.ts'
 import type { Logger } from './logger.ts'
 
 interface Parts {
@@ -11,10 +11,18 @@ interface Parts {
   readonly servers: { watch(): void; readonly areListening: boolean; closed(timeoutMs: number): Promise<boolean> }
   readonly quarantine: { stop(): void }
   readonly dispatcher: {
-    drain(deadlineMs: number, options: { readonly waitForHung: boolean }): Promise<boolean>
+    drain(
+      unsettled: () => Awaitable<number>,
+      deadlineMs: number,
+      options: { readonly waitForHung: boolean },
+    ): Promise<boolean>
     stop(deadlineMs: number): Promise<void>
   }
-  readonly inbox: { known(): Promise<StoreCounts | undefined>; close(): Promise<void> }
+  readonly inbox: {
+    unsettled(): Awaitable<number>
+    known(): Promise<StoreCounts | undefined>
+    close(): Promise<void>
+  }
   /** What the store holds is still there when the process is not. */
   readonly isDurable: boolean
   /** True while a request is between its first byte and its answer. */
@@ -77,7 +85,7 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
     if (!parts.isDurable) {
       await leftListening
       await servers.closed(leftMs())
-      await dispatcher.drain(leftMs(), { waitForHung: false })
+      await dispatcher.drain(inbox.unsettled, leftMs(), { waitForHung: false })
     }
     await dispatcher.stop(leftMs())
     await waitForServers(leftMs(), await leftListening)

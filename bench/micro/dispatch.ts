@@ -32,7 +32,6 @@ export const dispatch: Step = {
         handedOver: () => {},
         unhandled: () => {},
         secrets: () => [],
-        unsettled: () => 0,
       },
       () => {},
     )

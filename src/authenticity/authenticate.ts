@@ -6,13 +6,7 @@ import type { ReadBody } from './body.ts'
 import { MOST_PAIRS, type Pairs } from './credentials.ts'
 import { explainRefusal, type NotProved } from './explain.ts'
 import type { LivePair } from './pair.ts'
-import {
-  clockOffsetSeconds,
-  readSignatureHeader,
-  signatureHolds,
-  type ParsedSignature,
-  type SignatureHeader,
-} from './signature.ts'
+import { readSignatureHeader, signatureHolds, type ParsedSignature, type SignatureHeader } from './signature.ts'
 
 export interface Proved {
   readonly proved: true
@@ -42,7 +36,7 @@ export function prove(
   const header = readSignatureHeader(signatures)
   const parsed = typeof header === 'object' ? header : undefined
   // Contract, "Limits": more than 300 s from our own clock, in either direction, is refused; whole seconds count.
-  const offsetSeconds = parsed === undefined ? 0 : clockOffsetSeconds(parsed, arrivedAtMs)
+  const offsetSeconds = parsed === undefined ? 0 : Math.floor(arrivedAtMs / 1_000) - parsed.timestamp
   const isStale = Math.abs(offsetSeconds) > toleranceSeconds
   // No signature can be checked over bytes that are not those that were sent.
   const isExact = captured.kind === 'exact'

@@ -71,8 +71,3 @@ export function signatureHolds(signature: ParsedSignature, key: KeyObject, body:
   for (const digest of signature.digests) if (timingSafeEqual(digest, expected)) holds = true
   return holds
 }
-
-/** How far `t` is behind our clock, in whole seconds. */
-export function clockOffsetSeconds(signature: ParsedSignature, nowMs: number): number {
-  return Math.floor(nowMs / 1_000) - signature.timestamp
-}

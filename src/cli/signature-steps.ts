@@ -1,11 +1,6 @@
 /** Takes a signature apart, step by step. Contract, "Callback authenticity". It never shows a digest that would be right. */
 import { createSecretKey } from 'node:crypto'
-import {
-  clockOffsetSeconds,
-  readSignatureHeader,
-  signatureHolds,
-  type ParsedSignature,
-} from '../authenticity/signature.ts'
+import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../authenticity/signature.ts'
 import { findCauses } from './signature-causes.ts'
 
 export interface Step {
@@ -71,7 +66,7 @@ function withoutName(header: string): string {
 }
 
 function ageStep(parsed: ParsedSignature, nowMs: number, toleranceSeconds: number): Step {
-  const offset = clockOffsetSeconds(parsed, nowMs)
+  const offset = Math.floor(nowMs / 1_000) - parsed.timestamp
   const where =
     offset === 0
       ? 'of this very second'

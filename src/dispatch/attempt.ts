@@ -1,7 +1,8 @@
 /** One attempt at an event: every handler that has not succeeded yet, in the order in which they were attached, under a lease. */
+import { channel } from 'node:diagnostics_channel'
 import { withDeadline } from '../clock.ts'
 import { HandlerError, type MessagingWebhooksError, type NamedEvent } from '../errors.ts'
-import type { EventType, WebhookEvent } from '../events.ts'
+import { HANDED_OVER_CHANNEL, type EventType, type WebhookEvent } from '../events.ts'
 import { failureText } from '../failure-text.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
 import { isPromiseLike } from '../promises.ts'
@@ -10,6 +11,9 @@ import { allInHand, giveUp, learnPace } from './capacity.ts'
 import { wake } from './claim-loop.ts'
 import type { Registration } from './handlers.ts'
 import type { DispatchState, Work } from './state.ts'
+
+/** Asked before anything is made for whoever listens: mostly nobody does. */
+export const handedOverChannel = channel(HANDED_OVER_CHANNEL)
 
 const NONE: readonly Registration[] = []
 
@@ -48,7 +52,7 @@ function callFrom(attempt: Attempt, first: number): Awaitable<Settlement | undef
   for (let place = first; place < registrations.length; place += 1) {
     const registration = registrations[place]
     if (registration === undefined || before.includes(registration)) continue
-    if (isLeaseLost(state, work)) return undefined
+    if (state.shared && isLeaseLost(state, work)) return undefined
     // Once a handler has hung there is no slot to run another in; the next attempt does.
     if (controller.signal.aborted) break
     try {
@@ -115,7 +119,7 @@ function conclude(attempt: Attempt): Settlement | undefined {
   const isDone = registrations.every((registration) => done.includes(registration))
   // What is done is done: unless somebody was told to stop, the store may still take it.
   if (isDone ? work.isLost : isLeaseLost(state, work)) return undefined
-  state.handedOver(event, isDone)
+  if (handedOverChannel.hasSubscribers) state.handedOver(event, isDone)
   if (isDone) {
     state.succeeded.delete(id)
     return { id, messageKey, token, outcome: 'done' }

@@ -1,22 +1,9 @@
 /** What this process has in hand, and how much more it may take: events under lease, slots for their handlers, and some ahead. */
+import { removeMember } from '../churning-map.ts'
 import type { Claim, ClaimRequest, OpenStore } from '../inbox/store.ts'
 import type { DispatchState, Opened, Work } from './state.ts'
 
 const NO_MESSAGES: ReadonlySet<string> = new Set()
-
-/** A power of two. */
-const BUCKETS = 256
-
-/**
- * Lists, and no Map: where members come and go all the time, V8 makes a table after the other, and once one is old, it
- * keeps the next, and so every event that went through, until the whole heap is collected.
- */
-function bucketOf({ inHand }: DispatchState, messageKey: string): Work[] {
-  const last = messageKey.length - 1
-  // Keys are digests in hexadecimal, any part of which is as good as another.
-  const place = (messageKey.charCodeAt(last) * 31 + messageKey.charCodeAt(last - 1)) & (BUCKETS - 1)
-  return (inHand[place] ??= [])
-}
 
 export function takeInHand(
   state: DispatchState,
@@ -37,12 +24,12 @@ export function takeInHand(
     hasSlot: false,
     isRunning: false,
     isHung: false,
+    isOver: false,
     isFollowed: false,
     isLost: false,
   }
   state.atWork += 1
-  state.inHandCount += 1
-  bucketOf(state, claim.messageKey).push(work)
+  state.inHand.members.set(claim.messageKey, work)
   return work
 }
 
@@ -57,14 +44,14 @@ export function giveUp(state: DispatchState, work: Work): void {
 /** Of it nothing is left to do here. */
 export function letGo(state: DispatchState, work: Work): void {
   if (work.hasSlot) leaveSlot(state, work)
-  const bucket = bucketOf(state, work.claim.messageKey)
-  const place = bucket.indexOf(work)
-  if (place !== -1) {
-    bucket.splice(place, 1)
-    state.inHandCount -= 1
+  const { claim } = work
+  if (!work.isOver) {
+    work.isOver = true
     if (!work.isHung) state.atWork -= 1
+    if (state.inHand.members.get(claim.messageKey) === work) removeMember(state.inHand, claim.messageKey)
   }
-  tellOfAttempt(state, work.claim.id)
+  // Mostly nobody waits, and this is called all the time.
+  if (state.waitingForAttempt.size > 0 || state.waitingForChange.size > 0) tellOfAttempt(state, claim.id)
 }
 
 /** The next attempt at this event is over, or none will be made. */
@@ -76,19 +63,13 @@ export function tellOfAttempt(state: DispatchState, id: string): void {
 
 /** Whoever waits for a change looks again. */
 export function tellOfChange({ waitingForChange }: DispatchState): void {
-  // Each clear() makes a new table, which the old one holds on to: nobody waits mostly, and this is called all the time.
-  if (waitingForChange.size === 0) return
   for (const resolve of waitingForChange) resolve()
   waitingForChange.clear()
 }
 
-export function inHandOf(state: DispatchState, messageKey: string): Work | undefined {
-  return bucketOf(state, messageKey).find(({ claim }) => claim.messageKey === messageKey)
-}
-
 /** All that is in hand, as it is now. */
 export function allInHand({ inHand }: DispatchState): readonly Work[] {
-  return inHand.flat()
+  return [...inHand.members.values()]
 }
 
 /** A slot at once where one is free, else the next in turn. */
@@ -162,14 +143,18 @@ export function askRoom(
   for (const held of roomHeld) limit -= held.limit
   limit = Math.min(most, limit)
   if (limit <= 0) return undefined
-  const exclude = state.inHandCount === 0 ? NO_MESSAGES : messagesInHand(state, among)
+  const exclude = state.inHand.members.size === 0 ? NO_MESSAGES : messagesInHand(state, among)
   return { limit, nowMs, leaseUntilMs: nowMs + state.handlers.longestMs + MARGIN_MS, exclude }
 }
 
-function messagesInHand(state: DispatchState, among?: readonly { readonly messageKey: string }[]): ReadonlySet<string> {
-  if (among === undefined) return new Set(allInHand(state).map(({ claim }) => claim.messageKey))
-  const inHand = among.filter(({ messageKey }) => inHandOf(state, messageKey) !== undefined)
-  return inHand.length === 0 ? NO_MESSAGES : new Set(inHand.map(({ messageKey }) => messageKey))
+function messagesInHand(
+  { inHand }: DispatchState,
+  among?: readonly { readonly messageKey: string }[],
+): ReadonlySet<string> {
+  const { members } = inHand
+  if (among === undefined) return new Set(members.keys())
+  const found = among.filter(({ messageKey }) => members.has(messageKey))
+  return found.length === 0 ? NO_MESSAGES : new Set(found.map(({ messageKey }) => messageKey))
 }
 
 /** It has brought what it brings, or will not in time. False where its room had been given back before. */

@@ -69,7 +69,7 @@ async function claimWhileWoken(state: DispatchState): Promise<void> {
     wakeAt(state, state.clock.now() + STORE_PAUSE_MS)
   } finally {
     state.isClaiming = false
-    tellOfChange(state)
+    if (state.waitingForChange.size > 0) tellOfChange(state)
   }
 }
 

@@ -1,5 +1,5 @@
 /** Delivery: claims what is due, runs its handlers, settles it. At least once, one event of a message at a time. */
-import { withDeadline } from '../clock.ts'
+import { withDeadline, type Clock } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { AdmitBatch } from '../inbox/inbox.ts'
 import {
@@ -13,16 +13,7 @@ import {
   type NewEvent,
   type OpenStore,
 } from '../inbox/store.ts'
-import {
-  allInHand,
-  askRoom,
-  enterSlotSoon,
-  giveRoomBack,
-  inHandOf,
-  takeInHand,
-  tellOfAttempt,
-  tellOfChange,
-} from './capacity.ts'
+import { allInHand, askRoom, enterSlotSoon, giveRoomBack, takeInHand, tellOfAttempt, tellOfChange } from './capacity.ts'
 import { wake, wakeBy } from './claim-loop.ts'
 import { begin, giveBack } from './run.ts'
 import { withSettlements } from './settle.ts'
@@ -46,8 +37,15 @@ interface Dispatcher {
    * a callback is answered then.
    */
   attempted(id: string, timeoutMs: number): Promise<void>
-  /** True when nothing is unsettled any more (of what has not hung, unless `waitForHung`); false when the deadline passed before. */
-  drain(deadlineMs: number, options?: { readonly waitForHung?: boolean }): Promise<boolean>
+  /**
+   * True when nothing is unsettled any more (of what has not hung, unless `waitForHung`); false when the deadline passed
+   * before. `unsettled` counts what is, in the store and on its way there.
+   */
+  drain(
+    unsettled: () => Awaitable<number>,
+    deadlineMs: number,
+    options?: { readonly waitForHung?: boolean },
+  ): Promise<boolean>
   /** Hands nothing more over; waits for what runs, then aborts it. */
   stop(deadlineMs: number): Promise<void>
   readonly running: number
@@ -182,7 +180,7 @@ function admitted(
 
 /** It is claimed at once, or when what is in our hands of its message is over. */
 function leaveToClaim(state: DispatchState, { messageKey, awaits, gapUntilMs }: NewEvent): void {
-  const before = inHandOf(state, messageKey)
+  const before = state.inHand.members.get(messageKey)
   if (before !== undefined) {
     before.isFollowed = true
     return
@@ -196,7 +194,7 @@ const LOOK_MS = 50
 
 function createDrain(state: DispatchState): Dispatcher['drain'] {
   const { clock } = state
-  return async (deadlineMs, { waitForHung = true } = {}) => {
+  return async (unsettled, deadlineMs, { waitForHung = true } = {}) => {
     const untilMs = clock.now() + deadlineMs
     state.hurried += 1
     if (state.cancelLater !== undefined) wake(state)
@@ -204,10 +202,10 @@ function createDrain(state: DispatchState): Dispatcher['drain'] {
       for (;;) {
         // Counting a long backlog takes its time, so it is counted only where it may be none.
         const isIdle = state.atWork === 0 && !state.isClaiming
-        const unsettled = isIdle ? await countUnsettled(state, untilMs) : Infinity
-        if (state.atWork === 0 && unsettled === 0) return true
+        const left = isIdle ? await counted(unsettled, clock, untilMs) : Infinity
+        if (state.atWork === 0 && left === 0) return true
         // Apart from the hung ones, whose slots are free.
-        if (!waitForHung && state.atWork === 0 && unsettled <= state.inHandCount) return false
+        if (!waitForHung && state.atWork === 0 && left <= state.inHand.members.size) return false
         const leftMs = untilMs - clock.now()
         if (leftMs <= 0) return false
         await nextChange(state, Math.min(LOOK_MS, leftMs))
@@ -219,11 +217,11 @@ function createDrain(state: DispatchState): Dispatcher['drain'] {
 }
 
 /** Infinity while the store is away: then nobody knows. */
-async function countUnsettled({ clock, unsettled }: DispatchState, untilMs: number): Promise<number> {
+async function counted(unsettled: () => Awaitable<number>, clock: Clock, untilMs: number): Promise<number> {
   try {
-    const counted = unsettled()
-    if (!(counted instanceof Promise)) return counted
-    return await withDeadline(clock, Math.max(untilMs - clock.now(), LOOK_MS), counted, () => Infinity)
+    const count = unsettled()
+    if (!(count instanceof Promise)) return count
+    return await withDeadline(clock, Math.max(untilMs - clock.now(), LOOK_MS), count, () => Infinity)
   } catch {
     return Infinity
   }

@@ -15,7 +15,8 @@ import {
   type UnrecognizedEvent,
   type WebhookEvent,
 } from '../events.ts'
-import { failureOf, knownTime, type EventRecord, type Report } from '../inbox/record.ts'
+import { knownTime } from '../inbox/order.ts'
+import { failureOf, type EventRecord, type Report } from '../inbox/record.ts'
 import type { Awaitable } from '../inbox/store.ts'
 import { readSubscription, type ReadSubscription } from '../payloads/subscription.ts'
 import { isPromiseLike, letReject } from '../promises.ts'

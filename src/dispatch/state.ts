@@ -1,5 +1,6 @@
 /** What a dispatcher is given and all that it knows: one plain object, which the functions of this folder read and change. */
 import { LRUCache } from 'lru-cache'
+import { churningMap, type ChurningMap } from '../churning-map.ts'
 import type { Clock } from '../clock.ts'
 import type { MessagingWebhooksError } from '../errors.ts'
 import type { WebhookEvent } from '../events.ts'
@@ -32,14 +33,12 @@ export interface DispatchOptions {
   readonly reviving: ReviveOptions
   readonly absence: Absence
   readonly report: (error: MessagingWebhooksError) => void
-  /** An attempt is over; `succeeded` where no handler is left to run. */
+  /** An attempt is over and somebody listens to its channel; `succeeded` where no handler is left to run. */
   readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
   /** No handler listens to this one. */
   readonly unhandled: (event: WebhookEvent) => void
   /** Keys and secrets, which no error text may keep. */
   readonly secrets: () => readonly string[]
-  /** How many events are unsettled, in the store and on their way there. */
-  readonly unsettled: () => Awaitable<number>
 }
 
 /** The open store, and who settles in it. */
@@ -68,6 +67,8 @@ export interface Work {
   isRunning: boolean
   /** A handler of it has run past its time and has not settled. */
   isHung: boolean
+  /** Nothing is left to do here. */
+  isOver: boolean
   /** Something of its message was admitted here since, and has to wait for it. */
   isFollowed: boolean
   /** Its lease ran out while its handlers ran. */
@@ -85,10 +86,8 @@ export interface DispatchState extends DispatchOptions {
   /** Stopped, and what ran then was waited for. */
   over: boolean
 
-  /** What is in hand, whether it runs, hangs or waits for a slot, by message: see capacity.ts. */
-  readonly inHand: Work[][]
-  /** How many there are, the hung ones included. */
-  inHandCount: number
+  /** What is in hand, whether it runs, hangs or waits for a slot, by message. */
+  readonly inHand: ChurningMap<string, Work>
   /** How many there are, the hung ones apart. */
   atWork: number
   slotsUsed: number
@@ -143,8 +142,7 @@ export function createState(options: DispatchOptions, begin: DispatchState['begi
     opened: undefined,
     stopped: false,
     over: false,
-    inHand: [],
-    inHandCount: 0,
+    inHand: churningMap(),
     atWork: 0,
     slotsUsed: 0,
     waitingForSlot: [],

@@ -1,6 +1,7 @@
 /** The newest state of a message: a merge that never goes back, whatever the order of arrival. */
 import type { Failure, TimestampSource } from '../events.ts'
-import { failureOf, isEventRecord, isObject, knownTime, type EventRecord, type Report } from './record.ts'
+import { knownTime } from './order.ts'
+import { failureOf, isEventRecord, isObject, type EventRecord, type Report } from './record.ts'
 import type { StoredLatest } from './store.ts'
 
 /** More final reports than this are not kept for one message; the newest stay. */

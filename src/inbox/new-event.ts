@@ -41,7 +41,7 @@ export interface NewEventOptions {
   readonly networks: ReadonlyMap<string, Carrier>
   readonly gapTimeoutMs: number
   /** The user's own identity; undefined for the default one. */
-  readonly dedupeKey: (input: DedupeKeyInput) => string | undefined
+  readonly dedupeKey: ((input: DedupeKeyInput) => string | undefined) | undefined
   /** The user's own reading of a report; undefined for the default one. Never throws. */
   readonly readReport?: ((callback: ProvenCallback) => ReportPayload | undefined) | undefined
 }
@@ -74,7 +74,7 @@ function reportEvent(
   const { messageId, status, statusCode, timestamp, oddities } = payload
   // Where a field is not exactly the one that was sent, or a time is not used, two events could look the same.
   const isExact = oddities.length === 0 && isExactText(project ?? '')
-  const chosen = options.dedupeKey({
+  const chosen = options.dedupeKey?.({
     kind,
     project,
     messageId,
@@ -118,7 +118,7 @@ function reportEvent(
 function bodyEvent(callback: ProvenCallback, options: NewEventOptions, problem: Problem | undefined): NewEvent {
   const { kind, body, scope, project, masked, arrivedAtMs } = callback
   const { seconds, oddity } = readTimestamp(body.fields?.['timestamp'], arrivedAtMs)
-  const chosen = options.dedupeKey({
+  const chosen = options.dedupeKey?.({
     kind,
     project,
     messageId: undefined,

@@ -57,3 +57,8 @@ export function isLate(
 ): boolean {
   return event.order !== '' && event.order < (event.final ? handedOpen : handed)
 }
+
+/** When the event happened, in Unix seconds; undefined where only its arrival is known. */
+export function knownTime({ timestamp, timestampSource }: EventRecord): number | undefined {
+  return timestampSource === 'arrival' ? undefined : timestamp
+}

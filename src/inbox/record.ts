@@ -32,11 +32,6 @@ export interface Report {
   readonly failure?: Failure
 }
 
-/** When the event happened, in Unix seconds; undefined where only its arrival is known. */
-export function knownTime({ timestamp, timestampSource }: EventRecord): number | undefined {
-  return timestampSource === 'arrival' ? undefined : timestamp
-}
-
 /** Why it failed: a copy, for what is kept is not a user's to change. A record that others wrote may not say why. */
 export function failureOf({ failure }: Report): Failure {
   return failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }

@@ -114,7 +114,6 @@ export function createProcess(options: ProcessOptions): Process {
     handedOver: () => {},
     unhandled: () => {},
     secrets: () => [],
-    unsettled: () => inbox.unsettled(),
   })
   const inbox: Inbox<object> = createInbox<object>(
     { capabilities, open: connect },
@@ -161,7 +160,7 @@ export function createProcess(options: ProcessOptions): Process {
   /** As shut-down.ts has it, but for its look at the requests under way, which would take all the steps there are. */
   async function shutDown(deadlineMs: number): Promise<void> {
     const untilMs = steady.now() + deadlineMs
-    if (!capabilities.durable) await dispatcher.drain(deadlineMs, { waitForHung: false })
+    if (!capabilities.durable) await dispatcher.drain(inbox.unsettled, deadlineMs, { waitForHung: false })
     await dispatcher.stop(Math.max(0, untilMs - steady.now()))
     while (underWay > 0 && steady.now() < untilMs) await new Promise<void>((resolve) => steady.setTimer(resolve, 20))
     await inbox.close()

@@ -1,0 +1,88 @@
+/** What a release is made of: licences, a list of parts, known vulnerabilities, notes; and how large it is. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { readProjectFile } from '../../docs/markdown.ts'
+import { mustRun } from './packed.ts'
+import { partOf } from './changelog.ts'
+import { unexplained, vulnerabilitiesIn } from './vulnerabilities.ts'
+
+/** Licences that ask for no more than to be named. */
+const LICENCES = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'BlueOak-1.0.0', '0BSD']
+
+const lockFile = z.object({
+  packages: z.record(z.string(), z.looseObject({ license: z.string().optional(), dev: z.boolean().optional() })),
+})
+
+describe('the packages that users install', () => {
+  const { packages } = lockFile.parse(JSON.parse(readProjectFile('package-lock.json')))
+  const installed = Object.entries(packages).filter(([path, { dev, devOptional, peer }]) => {
+    return path !== '' && dev !== true && devOptional !== true && peer !== true
+  })
+
+  test('have licences that anybody can live with', () => {
+    expect(installed.length).toBeGreaterThan(5)
+    const others = installed.filter(([, { license }]) => !LICENCES.includes(license ?? ''))
+    expect(others.map(([path, { license }]) => `${path}: ${String(license)}`)).toEqual([])
+  })
+
+  test('stand in a list that others can read', { timeout: 60_000 }, async () => {
+    const sbom = z.object({ bomFormat: z.literal('CycloneDX'), components: z.array(z.object({ name: z.string() })) })
+    const { components } = sbom.parse(JSON.parse(await mustRun('npm', ['run', '--silent', 'sbom'])))
+    const names = components.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(['zod', 'raw-body', 'lru-cache', 'commander']))
+    expect(names).not.toContain('vitest')
+  })
+
+  test('are few: each beyond five says in docs/decisions.md why it stays', () => {
+    const { dependencies } = z
+      .object({ dependencies: z.record(z.string(), z.string()) })
+      .parse(JSON.parse(readProjectFile('package.json')))
+    const decisions = readProjectFile('docs/decisions.md')
+    expect(Object.keys(dependencies).filter((name) => !decisions.includes(`\`${name}\``))).toEqual([])
+  })
+})
+
+describe('what `npm audit` says', () => {
+  const audit = JSON.stringify({
+    vulnerabilities: {
+      a: { via: [{ source: 1, title: 'Bad', name: 'a', url: 'https://example.com/GHSA-1' }] },
+      b: { via: ['a'] },
+      c: { via: [{ source: 2, title: 'Worse', name: 'c' }] },
+    },
+  })
+
+  test('is a fault unless it is explained', () => {
+    const known = vulnerabilitiesIn(audit)
+    expect(known.map(({ id }) => id)).toEqual(['GHSA-1', '2'])
+    expect(unexplained(known, { 'GHSA-1': 'Nobody calls it.' })).toEqual([{ id: '2', title: 'Worse', of: 'c' }])
+  })
+
+  test('is a fault, too, where it says nothing', () => {
+    expect(() => vulnerabilitiesIn('{"error":{"summary":"Not found"}}', 'npm error 404')).toThrow('npm error 404')
+  })
+})
+
+test('the notes of a release are its part of the changelog', () => {
+  const changelog = '# Changelog\n\n## [Unreleased]\n\n- c\n\n## [1.1.0] - 2026-01-01\n\n- b\n\n## [1.0.0]\n\n- a\n'
+  expect(partOf(changelog, '1.1.0')).toBe('- b')
+  expect(() => partOf(changelog, '1.2.0')).toThrow('CHANGELOG.md says nothing of 1.2.0.')
+})
+
+test('the tarball is as small as it should be', { timeout: 120_000 }, async () => {
+  const [packed] = z
+    .array(z.object({ size: z.number(), unpackedSize: z.number(), entryCount: z.number() }))
+    .parse(JSON.parse(await mustRun('npm', ['pack', '--dry-run', '--json', '--silent', '--ignore-scripts'])))
+  const { size = 0, unpackedSize = 0 } = packed ?? {}
+  expect(size).toBeGreaterThan(100_000)
+  // What it has today, and a tenth more.
+  expect(size).toBeLessThan(0)
+  expect(unpackedSize).toBeLessThan(0)
+})
+
+test('the workflow publishes nothing that it has not tested', () => {
+  const workflow = readFileSync(new URL('../../.github/workflows/release.yml', import.meta.url), 'utf8')
+  for (const step of ['bash .ci/run', 'npm run test:matrix', 'npm run audit', 'npm publish --provenance', 'needs: test'])
+    expect(workflow).toContain(step)
+  expect(workflow).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN/)
+})
