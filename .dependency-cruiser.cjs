@@ -104,6 +104,19 @@ module.exports = {
       to: { path: '^src/store-conformance/' },
     },
     {
+      // They are known answers: nothing that they are held against may know them, nor they it.
+      name: 'the-vectors-know-the-words-and-nothing-else',
+      severity: 'error',
+      from: { path: '^src/vectors/' },
+      to: { path: '^src/', pathNot: ['^src/vectors/', leaves] },
+    },
+    {
+      name: 'nobody-imports-the-vectors',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/vectors/' },
+      to: { path: '^src/vectors/' },
+    },
+    {
       // The conformance suite's fast-check is an optional peer and a development dependency of our own.
       name: 'declared-runtime-dependencies-only',
       severity: 'error',

@@ -4,9 +4,9 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 const ROOT = import.meta.dirname
 /** In `dist`, so that it goes with it. It is not packed. */
@@ -43,11 +43,33 @@ function build(): number {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
   const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' })
   if (status !== 0) return 1
+  publishVectors()
   // npm does so where it installs the package; here `npx messaging-webhooks` runs it from where it is.
   const command = join(ROOT, 'dist/cli/main.js')
   if (existsSync(command)) chmodSync(command, 0o755)
   writeFileSync(join(ROOT, STAMP), digests())
   return 0
+}
+
+/** Each file of vectors as it is written, which the compiler would not leave it, and all of them in one. */
+function publishVectors(): void {
+  const all: Record<string, unknown> = {}
+  for (const path of globSync('src/vectors/*.json', { cwd: ROOT }).sort()) {
+    copyFileSync(join(ROOT, path), join(ROOT, 'dist/vectors', basename(path)))
+    const file: unknown = JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
+    if (!isFamily(file)) continue
+    all['$schema'] = file.$schema
+    all['version'] = file.version
+    all[file.family] = file.vectors
+  }
+  writeFileSync(join(ROOT, 'dist/vectors/index.json'), `${JSON.stringify(all)}\n`)
+}
+
+/** `schema.json` is none. */
+function isFamily(
+  file: unknown,
+): file is Readonly<Record<'$schema' | 'version' | 'vectors', unknown>> & { family: string } {
+  return typeof file === 'object' && file !== null && 'family' in file
 }
 
 if (!isBuilt()) process.exitCode = build()

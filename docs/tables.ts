@@ -18,6 +18,7 @@ import { EXIT_CODES } from '../src/cli/exit-codes.ts'
 import { OF_HANDLERS, OF_QUARANTINE, REFUSED, REPORTED, THROWN, UNAVAILABLE } from '../src/error-table.ts'
 import { LOG_CODES } from '../src/log-codes.ts'
 import { readProjectFile } from './markdown.ts'
+import { VECTOR_TABLES } from './vector-tables.ts'
 
 export interface GeneratedTable {
   /** From the project's root. */
@@ -138,6 +139,7 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     rows: Object.entries(LOG_CODES).map(([name, [level, when]]) => [anchored(name), level, when]),
   },
   ...EMULATOR_TABLES,
+  ...VECTOR_TABLES,
 ]
 
 /** What the table of event types says of each that the status tables decide: its codes, and the channels' words. */

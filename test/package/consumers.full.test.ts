@@ -144,3 +144,12 @@ test('the store conformance suite can be required, on Node 22.13 too', async () 
   for (const node of [process.execPath, oldestNode])
     expect(await mustRun(node, ['-e', program], project.folder)).toBe('function\n')
 })
+
+test('the vectors can be required, and imported as JSON, on Node 22.13 too', async () => {
+  const program = `import all from 'messaging-webhooks/vectors/index.json' with { type: 'json' }
+import { createRequire } from 'node:module'
+const { vectors } = createRequire(import.meta.url)('messaging-webhooks/vectors')
+console.log(all.version, vectors.proof.length > 0 && all.proof.length === vectors.proof.length)`
+  for (const node of [process.execPath, oldestNode])
+    expect(await mustRun(node, ['--input-type=module', '-e', program], project.folder)).toBe('1 true\n')
+})

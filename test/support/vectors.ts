@@ -1,8 +1,61 @@
 /** Known answers: worked out by hand from the contract, and never with the code that they are held against. */
 import { readFileSync } from 'node:fs'
+import { createReceiver, type CallbackKind, type Schemas, type WebhookEvent } from 'messaging-webhooks'
+import { signCallback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished } from 'vitest'
 import type { z } from 'zod'
+import type { OtherOptions } from '../../src/options.ts'
+import { isFakeClock, letTimePass } from './fake-clock.ts'
 
-/** Reads `test/vectors/<name>.json`; the schema says what must stand in it. */
-export function readVectors<T>(name: string, schema: z.ZodType<T>): T {
+/** Reads a table of the contract, `test/vectors/<name>.json`; the schema says what must stand in it. */
+export function readTable<T>(name: string, schema: z.ZodType<T>): T {
   return schema.parse(JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8')))
+}
+
+/** What proves the callbacks of the families that are not about proof. */
+const PAIR = { authKey: 'auth-key-of-the-vectors', signingSecret: 'signing-secret-of-the-vectors' }
+
+/** A callback that is proved, as the families have it. */
+interface ProvedCallback {
+  readonly kind?: CallbackKind | null
+  readonly signedAt?: number | undefined
+  readonly bodyBase64: string
+}
+
+/** A receiver until the test ends, that takes such callbacks, with what it hands over. */
+export function taking(options: OtherOptions<Schemas>) {
+  const receiver = createReceiver({ logger: false, ...options, credentials: PAIR })
+  const handed: WebhookEvent[] = []
+  receiver.onAny((event) => void handed.push(event))
+  onTestFinished(async () => {
+    const closed = receiver.close({ deadlineMs: 100 })
+    if (isFakeClock(options.clock)) await letTimePass(options.clock, closed)
+    await closed
+  })
+  async function take({ kind = 'status', signedAt, bodyBase64 }: ProvedCallback): Promise<void> {
+    const body = Buffer.from(bodyBase64, 'base64')
+    const headers: [string, string][] =
+      signedAt === undefined
+        ? []
+        : [['x-service-signature', signCallback(body, PAIR.signingSecret, { timestamp: signedAt })]]
+    const { status } = await receiver.receive({ kind: kind ?? undefined, method: 'POST', headers, body })
+    expect(status).toBe(204)
+  }
+  return { receiver, handed, take }
+}
+
+/** The bytes that an event has of this body. */
+export function maskedBody({ bodyBase64 }: ProvedCallback): Buffer {
+  const masked = Buffer.from(bodyBase64, 'base64')
+  for (let at = masked.indexOf(PAIR.authKey); at !== -1; at = masked.indexOf(PAIR.authKey))
+    masked.fill('*', at, at + PAIR.authKey.length)
+  return masked
+}
+
+/** Every order of so many things, by their places. */
+export function permutations(count: number): readonly (readonly number[])[] {
+  if (count === 0) return [[]]
+  return permutations(count - 1).flatMap((order) =>
+    Array.from({ length: count }, (_, at) => [...order.slice(0, at), count - 1, ...order.slice(at)]),
+  )
 }

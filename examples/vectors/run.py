@@ -1,0 +1,36 @@
+"""Holds a receiver to the conformance vectors: python3 run.py [index.json]. Ends with 1 where an answer differs."""
+import json
+import pathlib
+import sys
+
+import model as receiver  # beside this file; put yours in its place
+
+PUBLISHED = pathlib.Path(__file__).resolve().parents[2] / "dist/vectors/index.json"
+
+
+def same_events(vector):
+    """For each callback the first one that is the same event: as the receiver has it, and as it should be."""
+    keys = [receiver.identity(callback, vector["clock"]) for group in vector["groups"] for callback in group]
+    groups = [number for number, group in enumerate(vector["groups"]) for _ in group]
+    return [keys.index(key) for key in keys], [groups.index(group) for group in groups]
+
+
+CHECKS = {
+    "signature": lambda v: (receiver.sign(v["signingSecret"], v["t"], v["bodyBase64"]), v["v1"]),
+    "proof": lambda v: (receiver.prove(v), v["expected"]),
+    "normalisation": lambda v: (receiver.normalise(v), v["expected"]),
+    "identity": same_events,
+}
+families = json.loads(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else PUBLISHED).read_text("utf-8"))
+failed = 0
+for family, check in CHECKS.items():
+    for vector in families[family]:
+        try:
+            actual, expected = check(vector)
+        except Exception as error:
+            actual, expected = repr(error), "an answer"
+        if actual != expected:
+            failed += 1
+            print(f"FAILED {family}: {vector['name']}\n  expected {expected}\n  got      {actual}")
+    print(f"{family}: {len(families[family])} vectors")
+sys.exit(1 if failed else 0)

@@ -1,0 +1,48 @@
+/** What callbacks mean: every normalisation vector against a receiver of its own. */
+import type { WebhookEvent } from 'messaging-webhooks'
+import { vectors, type NormalisationVector } from 'messaging-webhooks/vectors'
+import { expect, test } from 'vitest'
+import { taking } from '../support/vectors.ts'
+
+test.each(vectors.normalisation)('$name', async (vector) => {
+  const event = await eventOf(vector)
+  expect(seen(event)).toEqual(vector.expected)
+  if (event.type !== 'unrecognized') expect(event.payload).toEqual(payloadOf(vector))
+})
+
+test('a wrong vector fails', async () => {
+  const [vector] = vectors.normalisation
+  if (vector === undefined) throw new Error('There is no vector.')
+  const event = seen(await eventOf(vector))
+  expect(event).not.toEqual({ ...vector.expected, carrier: 'carrierB' })
+  expect(event).not.toEqual({ ...vector.expected, recipient: 'somebody' })
+  const { messageId: _, ...without } = vector.expected
+  expect(event).not.toEqual(without)
+})
+
+async function eventOf(vector: NormalisationVector): Promise<WebhookEvent> {
+  const { clock, networks } = vector
+  const { receiver, handed, take } = taking({ clock: () => clock * 1_000, networks, ordering: { gapTimeoutMs: 0 } })
+  await take(vector)
+  await receiver.drain()
+  expect(handed).toHaveLength(1)
+  const [event] = handed
+  if (event === undefined) throw new Error('Nothing was handed over.')
+  return event
+}
+
+/** Of every event, or what was sent; none of it is what the family is about. */
+const LEFT_OUT = ['id', 'project', 'occurredAt', 'receivedAt', 'proof', 'payload', 'data', 'kind']
+
+/** All other fields, in the words of a vector. */
+function seen(event: WebhookEvent): object {
+  const fields = Object.entries(event).filter(([name, value]) => !LEFT_OUT.includes(name) && value !== undefined)
+  const oddities = event.oddities === undefined ? {} : { oddities: event.oddities.toSorted() }
+  return { ...Object.fromEntries(fields), timestamp: event.timestamp ?? null, ...oddities }
+}
+
+function payloadOf({ bodyBase64 }: NormalisationVector): unknown {
+  const body: unknown = JSON.parse(Buffer.from(bodyBase64, 'base64').toString().replace('\uFEFF', ''))
+  if (typeof body !== 'object' || body === null) return body
+  return Object.fromEntries(Object.entries(body).filter(([name]) => name !== 'authKey'))
+}

@@ -1,0 +1,68 @@
+/** The runner in Python and its model receiver: all pass, and a planted mistake of either side is named. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { vectors, type Vectors } from 'messaging-webhooks/vectors'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../support/program.ts'
+import { describePython, PYTHON_ENV } from '../support/python.ts'
+
+const EXAMPLE = join(import.meta.dirname, '../../examples/vectors')
+
+describePython('the model receiver in Python', () => {
+  test('passes', async () => {
+    const { code, stdout, stderr } = await run(vectors)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toBe(
+      (['signature', 'proof', 'normalisation', 'identity'] as const)
+        .map((family) => `${family}: ${vectors[family].length} vectors\n`)
+        .join(''),
+    )
+  })
+
+  test.each([
+    ['proof', 'model/proof.py', '> 300', '> 301', 't 301 s ago'],
+    ['proof', 'model/proof.py', 'digests[:5]', 'digests', 'six v1, the sixth right'],
+    ['signature', 'model/proof.py', '{time}.', '{time}', 'a delivery report'],
+    [
+      'normalisation',
+      'model/statuses.py',
+      '27: "absent_subscriber"',
+      '27: "success"',
+      'carrier A: its number 27, as text',
+    ],
+    ['identity', 'model/events.py', 'report["code"], ', '', 'two codes beside one word'],
+  ])('a mistake in %s is named, in %s: %s', async (family, file, right, mistaken, name) => {
+    const { code, stdout } = await run(vectors, (folder) => {
+      const path = join(folder, file)
+      const source = readFileSync(path, 'utf8')
+      expect(source).toContain(right)
+      writeFileSync(path, source.replace(right, mistaken))
+    })
+    expect(code).toBe(1)
+    expect(stdout).toContain(`FAILED ${family}: ${name}\n`)
+  })
+
+  test('a wrong vector is named, and a receiver that throws', async () => {
+    const [first] = vectors.signature
+    if (first === undefined) throw new Error('There is no vector.')
+    const wrong = { ...first, name: 'planted', v1: '0'.repeat(64) }
+    const { code, stdout } = await run({ ...vectors, signature: [wrong] })
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^FAILED signature: planted\n/)
+    const thrown = await run({ ...vectors, signature: [{ ...first, bodyBase64: 'x' }] })
+    expect(thrown.code).toBe(1)
+    expect(thrown.stdout).toMatch(/^FAILED signature: [^\n]+\n.*\n.*Error/)
+  })
+})
+
+/** Runs a copy of the example, changed as the test likes, over these vectors. */
+async function run(document: Vectors, change: (folder: string) => void = () => {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'messaging-webhooks-vectors-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  cpSync(EXAMPLE, folder, { recursive: true })
+  change(folder)
+  const index = join(folder, 'index.json')
+  writeFileSync(index, JSON.stringify(document))
+  return runProgram('python3', [join(folder, 'run.py'), index], { env: PYTHON_ENV })
+}

@@ -1,0 +1,107 @@
+/** What is handed over when, and how a message ends: every sequence played against a receiver whose clock stands still. */
+import type { ReportEvent, ReportState, WebhookEvent } from 'messaging-webhooks'
+import { fakeClock } from 'messaging-webhooks/testing'
+import { vectors, type SequencesVector } from 'messaging-webhooks/vectors'
+import { describe, expect, test } from 'vitest'
+import { maskedBody, permutations, taking } from '../support/vectors.ts'
+
+type Expected = SequencesVector['expected']
+
+/** So much later than it says is well: what one report sets free may take a moment. */
+const SOON_SECONDS = 0.1
+
+test.each(vectors.sequences)('$name', async (vector) => {
+  const { handed, states } = await play(vector)
+  expect(inTime(handed, vector.expected.handed)).toEqual(vector.expected.handed)
+  expect(states).toEqual(likeThese(vector.expected.states, states))
+})
+
+describe('in any order the end is the same', () => {
+  test.each(vectors.sequences.filter(({ expected }) => expected.anyOrder))('$name', async (vector) => {
+    const ends = []
+    for (const order of permutations(vector.arrivals.length)) ends.push((await play(vector, order)).states)
+    const [first = []] = ends
+    expect(first).toEqual(likeThese(vector.expected.states, first))
+    for (const end of ends) expect(end).toEqual(first)
+  })
+})
+
+test('a wrong vector fails', async () => {
+  for (const vector of vectors.sequences) {
+    const { handed, states } = await play(vector)
+    const { expected } = vector
+    const isWrong = (wrong: Expected['handed']): void => expect(inTime(handed, wrong)).not.toEqual(wrong)
+    isWrong(expected.handed.map((one) => ({ ...one, late: !one.late })))
+    isWrong(expected.handed.map((one) => ({ ...one, at: one.at + 0.01 })))
+    isWrong(expected.handed.map((one) => ({ ...one, at: one.at - SOON_SECONDS - 0.01 })))
+    isWrong(expected.handed.slice(1))
+    const wrong = expected.states.map(({ messageId, finals }) => ({ messageId, newest: [99], finals }))
+    expect(states).not.toEqual(likeThese(wrong, states))
+  }
+})
+
+/** Plays the bodies in this order at the times of the arrivals; indices are those of the vector all the same. */
+async function play(
+  { gapSeconds, arrivals, expected }: SequencesVector,
+  order: readonly number[] = arrivals.map((_, index) => index),
+): Promise<Omit<Expected, 'anyOrder'>> {
+  const clock = fakeClock(milliseconds(arrivals[0]?.at ?? 0))
+  const { receiver, take } = taking({ clock, ordering: { gapTimeoutMs: gapSeconds * 1_000 } })
+  const handed: Expected['handed'] = []
+  const reports: { readonly arrival: number; readonly report: ReportEvent }[] = []
+  const bodies = arrivals.map(maskedBody)
+  receiver.onAny((event) => {
+    const arrival = bodies.findIndex((body) => body.equals(event.raw))
+    handed.push({ arrival, at: clock.now() / 1_000, late: event.type === 'late' })
+    reports.push({ arrival, report: reportOf(event) })
+  })
+  for (const [place, { at }] of arrivals.entries()) {
+    await clock.advance(milliseconds(at) - clock.now())
+    const callback = arrivals[order[place] ?? place]
+    if (callback !== undefined) await take(callback)
+    await clock.advance(0)
+  }
+  await clock.advance(gapSeconds * 1_000 + 60_000)
+  const arrivalOf = (state: ReportState): number =>
+    reports.find(({ report }) => keyOf(report) === keyOf(state))?.arrival ?? -1
+  const states: Expected['states'] = []
+  for (const { messageId } of expected.states) {
+    const state = await receiver.messageState(messageId)
+    if (state === undefined) continue
+    states.push({ messageId, newest: [arrivalOf(state)], finals: state.reports.map(arrivalOf) })
+  }
+  return { handed, states }
+}
+
+/** With the times that were expected, where these were kept: not before, and soon after. */
+function inTime(actual: Expected['handed'], expected: Expected['handed']): Expected['handed'] {
+  return actual.map((one, index) => {
+    const at = expected[index]?.at ?? one.at
+    return one.at >= at && one.at <= at + SOON_SECONDS ? { ...one, at } : one
+  })
+}
+
+/** Where several reports may be the newest, nobody says in which order they are: the one that came out is taken. */
+function likeThese(expected: Expected['states'], actual: Expected['states']): Expected['states'] {
+  return expected.map((state, index) => {
+    const { newest = [], finals = [] } = actual[index] ?? {}
+    if (state.newest.length === 1 || !newest.every((arrival) => state.newest.includes(arrival))) return state
+    const isSame = finals.toSorted().join() === state.finals.toSorted().join()
+    return { ...state, newest, finals: isSame ? finals : state.finals }
+  })
+}
+
+function reportOf(event: WebhookEvent): ReportEvent {
+  if (event.type === 'late') return event.report
+  if (!('shape' in event)) throw new Error(`${event.type} is no report.`)
+  return event
+}
+
+/** Tells the reports of a vector apart. */
+function keyOf({ messageId, status, statusCode, timestamp, receivedAt }: ReportState | ReportEvent): string {
+  return JSON.stringify([messageId, status, statusCode, timestamp, receivedAt])
+}
+
+function milliseconds(seconds: number): number {
+  return Math.round(seconds * 1_000)
+}
