@@ -97,7 +97,7 @@ function membersOf(file: string, name: string): string[][] {
     code(member),
     comment
       .replaceAll(/\s*\n\s*\*\s*/g, ' ')
-      .replace(/ Contract, [^.]*\./, '')
+      .replace(/ Contract, service\.md[^.]*\./, '')
       .trim(),
   ])
 }

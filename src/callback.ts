@@ -1,11 +1,12 @@
 /** What a callback is when it has arrived, whatever framework it came through: one POST, as the stages take it. */
 import type { CallbackKind } from './events.ts'
 
-/** Carries the signature. Contract, "Callback authenticity". */
+/** Carries the signature. Contract, service.md#callback-authenticity. */
 export const SIGNATURE_HEADER = 'x-service-signature'
 
 /** Which proofs a URL asks for. The contract says that either is sufficient; payments deserve `signature` or `both`. */
 export const PROOF_POLICIES = ['either', 'signature', 'authKey', 'both'] as const
+/** Which proofs a callback needs. */
 export type ProofPolicy = (typeof PROOF_POLICIES)[number]
 
 export interface ArrivedCallback {

@@ -3,6 +3,7 @@ import { letReject } from './promises.ts'
 
 /** A source of time. `now()` is in milliseconds since the Unix epoch. */
 export interface Clock {
+  /** Milliseconds since 1970. */
   now(): number
   /**
    * Runs `callback` once after `delayMs`; returns the function that cancels it. The timer does not keep the process

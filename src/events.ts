@@ -1,7 +1,7 @@
 /**
  * The words of this package, each used in one sense:
  *
- * - callback: one POST of the messaging service; contract, "Events".
+ * - callback: one POST of the messaging service; contract, service.md#events.
  * - event: what a callback means, once verified and read; what handlers get.
  * - report: an event about one outbound message (queued, sent, delivered, read, failed).
  * - proof: what shows that the service sent a callback: the authKey, the signature, or both.
@@ -22,8 +22,9 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { ChatAppReportPayload, SmsReportPayload } from './report-payloads.ts'
 
-/** The callback types of the contract, as `receiver.middleware(kind)` takes them. Contract, "Events". */
+/** The callback types of the contract, as `receiver.middleware(kind)` takes them. Contract, service.md#events. */
 export const CALLBACK_KINDS = ['status', 'received', 'payment', 'subscription'] as const
+/** One of the kinds of callback. */
 export type CallbackKind = (typeof CALLBACK_KINDS)[number]
 
 /** The five kinds of report, in the order of a message's life. */
@@ -34,10 +35,12 @@ export const REPORT_TYPES = [
   'message.read',
   'message.failed',
 ] as const
+/** The type of a report. */
 export type ReportType = (typeof REPORT_TYPES)[number]
 
-/** What a premium callback can be; `other` is whatever else the sender says. Contract, "Premium SMS callbacks", "Events". */
+/** What a premium callback can be; `other` is whatever else the sender says. Contract, service.md#premium-sms-callbacks, #events. */
 export const SUBSCRIPTION_WORDS = ['activate', 'deactivate', 'consent', 'delivery', 'billing', 'other'] as const
+/** What a premium callback is. */
 export type SubscriptionWord = (typeof SUBSCRIPTION_WORDS)[number]
 
 /** Every event type there is. */
@@ -54,6 +57,7 @@ export const EVENT_TYPES = [
   'subscription.other',
   'unrecognized',
 ] as const
+/** The type of an event. */
 export type EventType = (typeof EVENT_TYPES)[number]
 
 /** The families that a pattern can name. */
@@ -73,12 +77,14 @@ export type Proof = 'authKey' | 'signature' | 'both'
 /** What tells an event's time: the payload's own timestamp, the signature's `t`, or the callback's arrival alone. */
 export type TimestampSource = 'payload' | 'signature' | 'arrival'
 
-/** The two SMS carriers of the contract. Contract, "SMS delivery callback". */
+/** The two SMS carriers of the contract. Contract, service.md#sms-delivery-callback. */
 export const CARRIERS = ['carrierA', 'carrierB'] as const
+/** One of the carriers. */
 export type Carrier = (typeof CARRIERS)[number]
 
-/** The numeric codes of the contract; 20 is not assigned. Contract, "States and transitions". */
+/** The numeric codes of the contract; 20 is not assigned. Contract, service.md#states-and-transitions. */
 export const CODES = [11, 12, 13, 14, 15, 16, 17, 18, 19, 21, 22, 23] as const
+/** One of the service’s status codes. */
 export type StatusCode = (typeof CODES)[number]
 
 /**
@@ -100,9 +106,10 @@ export const FAILURE_CAUSES = [
   'volume_limit',
   'carrier_word',
 ] as const
+/** Why a message failed. */
 export type FailureCause = (typeof FAILURE_CAUSES)[number]
 
-/** Why a message failed, and what to do about it. Contract, "Cross-channel mapping". */
+/** Why a message failed, and what to do about it. Contract, service.md#cross-channel-mapping. */
 export interface Failure {
   /** `transient` may go away by itself, `permanent` will not, `unreachable` means the subscriber is absent. */
   readonly kind: 'transient' | 'permanent' | 'unreachable'
@@ -143,6 +150,7 @@ export const PROBLEMS = {
   schema_refused: 'your schema refused the payload',
   schema_failed: 'your schema threw, or did not answer in time',
 } as const
+/** Why a callback is `unrecognized`. */
 export type Problem = keyof typeof PROBLEMS
 
 /** What every event has. */
@@ -182,14 +190,14 @@ interface FieldsOfBothShapes extends CommonFields {
   readonly statusCode?: StatusCode
 }
 
-/** A report with its fields at the top of the body. Contract, "SMS delivery callback". */
+/** A report with its fields at the top of the body. Contract, service.md#sms-delivery-callback. */
 export interface SmsReportFields extends FieldsOfBothShapes {
   readonly shape: 'sms'
   /** The parsed body without its authKey, as sent; an empty object where the kept bytes were damaged. */
   readonly payload: SmsReportPayload
 }
 
-/** A report in the one object `statuses`. Contract, "Chat-app delivery callback". */
+/** A report in the one object `statuses`. Contract, service.md#chat-app-delivery-callback. */
 export interface ChatAppReportFields extends FieldsOfBothShapes {
   readonly shape: 'chat-app'
   /** The parsed body without its authKey, as sent; an empty object where the kept bytes were damaged. */
@@ -199,15 +207,21 @@ export interface ChatAppReportFields extends FieldsOfBothShapes {
 /** What every report has beside the common fields; `shape` tells the type of `payload`. */
 export type ReportFields = SmsReportFields | ChatAppReportFields
 
+/** The service or the carrier has taken the message, and has not sent it yet. */
 export type QueuedEvent = ReportFields & {
   readonly type: 'message.queued'
   /** True for code 14: delivery is planned for later. */
   readonly scheduled: boolean
 }
+/** The chat-app has taken the message over. */
 export type SentEvent = ReportFields & { readonly type: 'message.sent' }
+/** The message reached the device. */
 export type DeliveredEvent = ReportFields & { readonly type: 'message.delivered' }
+/** The recipient opened the message, and lets senders know. */
 export type ReadEvent = ReportFields & { readonly type: 'message.read' }
+/** The message did not arrive; `failure` says why, and whether to send it again. */
 export type FailedEvent = ReportFields & { readonly type: 'message.failed'; readonly failure: Failure }
+/** A report about one outbound message. */
 export type ReportEvent = QueuedEvent | SentEvent | DeliveredEvent | ReadEvent | FailedEvent
 
 /** A report older than one already handed over, with `ordering.late: 'separate'`. */

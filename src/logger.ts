@@ -3,9 +3,13 @@ import { letReject } from './promises.ts'
 
 /** What we ask of a logger: pino's shape, an object first and a sentence second. */
 export interface Logger {
+  /** Nothing is said at this level today. */
   debug(fields: object, message: string): void
+  /** What is worth knowing and asks for nothing. */
   info(fields: object, message: string): void
+  /** What somebody should look at. */
   warn(fields: object, message: string): void
+  /** What costs callbacks, or soon will. */
   error(fields: object, message: string): void
 }
 

@@ -4,11 +4,12 @@
  * fields (`event.messageId`, `event.status`, `event.statusCode`, ...). There is no `authKey`: it is cut out.
  */
 
-/** Which of the two it is. Contract, "SMS delivery callback", "Chat-app delivery callback". */
+/** Which of the two it is. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback. */
 export const REPORT_SHAPES = ['sms', 'chat-app'] as const
+/** Which of the two delivery callbacks a report came in. */
 export type ReportShape = (typeof REPORT_SHAPES)[number]
 
-/** The payload of a report with `shape: 'sms'`: as sent, and unchecked. Contract, "SMS delivery callback". */
+/** The payload of a report with `shape: 'sms'`: as sent, and unchecked. Contract, service.md#sms-delivery-callback. */
 export interface SmsReportPayload {
   /** The project's name. */
   readonly project?: string
@@ -31,7 +32,7 @@ export interface SmsReportPayload {
   readonly [field: string]: unknown
 }
 
-/** The payload of a report with `shape: 'chat-app'`: as sent, and unchecked. Contract, "Chat-app delivery callback". */
+/** The payload of a report with `shape: 'chat-app'`: as sent, and unchecked. Contract, service.md#chat-app-delivery-callback. */
 export interface ChatAppReportPayload {
   /** The project's name. */
   readonly project?: string
@@ -45,7 +46,7 @@ export interface ChatAppReportPayload {
   readonly [field: string]: unknown
 }
 
-/** The delivery state in a chat-app callback: as sent, and unchecked. Contract, "Chat-app delivery callback". */
+/** The delivery state in a chat-app callback: as sent, and unchecked. Contract, service.md#chat-app-delivery-callback. */
 export interface ChatAppStatuses {
   /** The recipient's number. */
   readonly recipient?: string

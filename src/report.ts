@@ -4,6 +4,7 @@ import type { ErrorCode } from './error-table.ts'
 import { HandlerError, RefusedError, type MessagingWebhooksError } from './errors.ts'
 import { silentLogger, type Logger } from './logger.ts'
 
+/** What `onError` takes. What it returns is ignored; what it throws is logged and dropped. */
 export type ErrorHandler = (error: MessagingWebhooksError) => unknown
 
 interface Reporter {

@@ -49,13 +49,13 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   /**
    * What is mounted, in Express, Connect or node:http, before any body parser. `kind` is the callback type registered for
    * this URL; without one, delivery reports are recognised by their shape. `proof` overrides the option for this URL.
-   * Throws an `OptionsError` for a kind, a policy or an option that does not exist; all methods do, or reject. Contract, "Callback receiver".
+   * Throws an `OptionsError` for a kind, a policy or an option that does not exist; all methods do, or reject. Contract, service.md#callback-receiver.
    */
   middleware(kind?: CallbackKind, options?: { readonly proof?: ProofPolicy | undefined }): Middleware
   /**
    * The same for a framework of any kind: takes a request in plain parts, reads its body within the same bounds, and
    * resolves to what to answer. It never rejects for a callback; it rejects with an `OptionsError` for a request that is
-   * not described as it must be. Contract, "Callback receiver".
+   * not described as it must be. Contract, service.md#callback-receiver.
    */
   receive(request: CallbackRequest): Promise<CallbackAnswer>
   /** Opens and checks the store and begins to hand over, the backlog first. Without it, the first request does. */

@@ -1,4 +1,4 @@
-/** Did the service send this? The proof table, and who is proved by it. Contract, "Callback authenticity". */
+/** Did the service send this? The proof table, and who is proved by it. Contract, service.md#callback-authenticity. */
 import { timingSafeEqual } from 'node:crypto'
 import type { ArrivedCallback, ProofPolicy } from '../callback.ts'
 import type { Proof } from '../events.ts'
@@ -35,7 +35,7 @@ export function prove(
 
   const header = readSignatureHeader(signatures)
   const parsed = typeof header === 'object' ? header : undefined
-  // Contract, "Limits": more than 300 s from our own clock, in either direction, is refused; whole seconds count.
+  // Contract, service.md#limits: more than 300 s from our own clock, in either direction, is refused; whole seconds count.
   const offsetSeconds = parsed === undefined ? 0 : Math.floor(arrivedAtMs / 1_000) - parsed.timestamp
   const isStale = Math.abs(offsetSeconds) > toleranceSeconds
   // No signature can be checked over bytes that are not those that were sent.
@@ -99,7 +99,7 @@ function tryPairs(pairs: readonly LivePair[], signature: ParsedSignature | undef
     if (signature !== undefined && secretKey !== undefined && !found.signed)
       found.signed = signatureHolds(signature, secretKey, body.bytes)
     if (authKey === undefined) continue
-    // In constant time, but for its length. Contract, "Webhook security pair".
+    // In constant time, but for its length. Contract, service.md#webhook-security-pair.
     if (!found.keyed && candidateKey?.length === authKey.length) found.keyed = timingSafeEqual(candidateKey, authKey)
     secrets.push(authKey)
   }

@@ -1,5 +1,5 @@
 /**
- * Tells a wrong clock from a replay. Contract, "Limits": a signature more than 300 s off is refused; where the digests are
+ * Tells a wrong clock from a replay. Contract, service.md#limits: a signature more than 300 s off is refused; where the digests are
  * right and several in a row are off by the same, it is most likely our own clock.
  */
 import { MessagingWebhooksError } from '../errors.ts'

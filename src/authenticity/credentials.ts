@@ -1,4 +1,4 @@
-/** The webhook security pairs, as users give them and as the verifier needs them. Contract, "Webhook security pair". */
+/** The webhook security pairs, as users give them and as the verifier needs them. Contract, service.md#webhook-security-pair. */
 import { LRUCache } from 'lru-cache'
 import { withDeadline, type Clock } from '../clock.ts'
 import type { RefusalCode } from '../error-table.ts'
@@ -11,9 +11,10 @@ export type CredentialsAnswer = CredentialPair | readonly CredentialPair[] | nul
 /** Looks the pairs of a project up. `project` is undefined where the body names none. Asked once a request. */
 export type CredentialsFunction = (project: string | undefined) => CredentialsAnswer | PromiseLike<CredentialsAnswer>
 
+/** What the option `credentials` takes: a pair, several that are live at once, or a function that looks them up. */
 export type CredentialsOption = CredentialPair | readonly CredentialPair[] | CredentialsFunction
 
-/** Several projects, each with its pair or pairs, by display name. Contract, "Project". */
+/** Several projects, each with its pair or pairs, by display name. Contract, service.md#project. */
 export type ProjectsOption = Readonly<Record<string, CredentialPair | readonly CredentialPair[]>>
 
 /** Those of a project, or why nobody is asked for those of such a name. */

@@ -1,4 +1,4 @@
-/** One webhook security pair: as a user gives it, checked once, and made ready. Contract, "Webhook security pair". */
+/** One webhook security pair: as a user gives it, checked once, and made ready. Contract, service.md#webhook-security-pair. */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { nearest, nearestByEdits } from '../did-you-mean.ts'
 import { OptionsError } from '../errors.ts'

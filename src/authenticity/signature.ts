@@ -1,6 +1,6 @@
 /**
  * The `X-Service-Signature` header: `t=<unix_seconds>,v1=<hex_digest>`, an HMAC-SHA256 over `t`, a period and the exact
- * body. Contract, "Callback authenticity".
+ * body. Contract, service.md#callback-authenticity.
  */
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 

@@ -1,4 +1,4 @@
-/** Takes a signature apart, step by step. Contract, "Callback authenticity". It never shows a digest that would be right. */
+/** Takes a signature apart, step by step. Contract, service.md#callback-authenticity. It never shows a digest that would be right. */
 import { createSecretKey } from 'node:crypto'
 import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../authenticity/signature.ts'
 import { findCauses } from './signature-causes.ts'

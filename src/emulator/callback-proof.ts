@@ -1,5 +1,5 @@
 /**
- * Which of the two proofs a callback carries. Contract, "Webhook security pair" and "Callback authenticity": the authKey is in
+ * Which of the two proofs a callback carries. Contract, service.md#webhook-security-pair, #callback-authenticity: the authKey is in
  * the body of every callback, and each carries both; "Versioning" says that callbacks may. What lists no `authKey`, such as
  * the fields of the chat-app callback, does not say that there is none, so both is what all have unless somebody knows better.
  */

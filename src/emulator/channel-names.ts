@@ -1,5 +1,5 @@
 /**
- * What the channels are called. Contract, "Send request fields" and "Chat-app delivery callback": `channel` is `sms`, or the
+ * What the channels are called. Contract, service.md#send-request-fields, #chat-app-delivery-callback: `channel` is `sms`, or the
  * lowercase name of the chat-app, which only whoever runs the emulator knows; the other names are not shown.
  */
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-/** Which codes each channel has, and the envelopes in which it is answered. Contract, "States and transitions", "Errors". */
+/** Which codes each channel has, and the envelopes in which it is answered. Contract, service.md#states-and-transitions, #send-failures. */
 import type { StatusCode } from '../events.ts'
 import { ROW_BY_CODE } from '../statuses/status-codes.ts'
 import type { Channel } from './not-shown.ts'
@@ -28,12 +28,12 @@ function wrapper(channel: Channel): 'data' | 'messageData' {
   return channel === 'airtime' ? 'data' : 'messageData'
 }
 
-/** Contract, "Send a message", "Response". */
+/** Contract, service.md#send-a-message. */
 export function successBody(channel: Channel, messages: number, recipients: readonly object[]): Body {
   return { [wrapper(channel)]: { messages }, recipients }
 }
 
-/** Contract, "Authentication errors": the string is the same on all channels. */
+/** Contract, service.md#authentication-errors: the string is the same on all channels. */
 export function authenticationBody(channel: Channel, message: string): Body {
   return { [wrapper(channel)]: { message } }
 }

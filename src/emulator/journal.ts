@@ -5,7 +5,7 @@ import type { Delivery } from './callbacks/outgoing.ts'
 import type { Seed } from './faults/draws.ts'
 import { FAULT_NAMES, isForPolicy, type FaultName } from './faults/faults.ts'
 
-/** One entry of `recipients` in an answer. Contract, "Recipient entry". */
+/** One entry of `recipients` in an answer. Contract, service.md#recipient-entry. */
 export interface RecipientEntry {
   readonly messageId: string
   readonly to: string
@@ -84,7 +84,7 @@ export interface EmulatorReport {
   }
   /** Each fault that was applied at least once. */
   readonly faults: Readonly<Partial<Record<FaultName, FaultCounts>>>
-  /** Contract, "Delivery rules", 2: failures are logged by the service. The last hundred that were not answered 2xx. */
+  /** Contract, service.md#delivery-rules, 2: failures are logged by the service. The last hundred that were not answered 2xx. */
   readonly failures: readonly Delivery[]
 }
 

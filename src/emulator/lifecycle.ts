@@ -1,4 +1,4 @@
-/** A message's way from accepted to its last report. Contract, "States and transitions". */
+/** A message's way from accepted to its last report. Contract, service.md#states-and-transitions. */
 import type { Clock } from '../clock.ts'
 import type { CallbackKind } from '../events.ts'
 import type { Seed } from './faults/draws.ts'
@@ -36,7 +36,7 @@ export function createLifecycle({ seed, clock, network, projects, otpLog, timers
     post(message.project, kind, payload, `${message.id} ${message.part} ${step}`)
   }
 
-  /** Contract, "What the service does": transactional messages are routed on a priority queue. */
+  /** Contract, service.md#what-the-service-does: transactional messages are routed on a priority queue. */
   function enterQueue(message: Message, run: () => void): void {
     if (message.type === 'transactional') timers.after(network.delayMs[0], run)
     else afterDelay(message, 'first', run)

@@ -27,6 +27,7 @@ export interface NetworkProfile {
   readonly names: Readonly<Record<Carrier, string>>
 }
 
+/** How the networks behave where nobody says otherwise: times in milliseconds, chances from 0 to 1. */
 export const DEFAULT_NETWORK: NetworkProfile = {
   carrierAShare: 0.6,
   transientShare: 0.04,

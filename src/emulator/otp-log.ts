@@ -1,4 +1,4 @@
-/** Contract, "What the service does": every OTP send is logged. */
+/** Contract, service.md#what-the-service-does: every OTP send is logged. */
 
 /** One `transactional` message to one recipient, and what became of it so far. */
 export interface OtpEntry {

@@ -1,4 +1,4 @@
-/** From a callback that is due to the requests that were made for it. Contract, "Delivery rules": nothing is retried. */
+/** From a callback that is due to the requests that were made for it. Contract, service.md#delivery-rules: nothing is retried. */
 import type { Clock } from '../clock.ts'
 import type { CallbackKind } from '../events.ts'
 import type { ProofOf } from './callback-proof.ts'
@@ -57,7 +57,7 @@ export function createOutbox({ sender, clock, proofOf, record, recordWithoutUrl 
   return { post, idle: () => sender.idle() }
 }
 
-/** Contract, "Webhook security pair", Enforce HTTPS: where the URL is plain http, the service refuses to send. */
+/** Contract, service.md#webhook-security-pair, Enforce HTTPS: where the URL is plain http, the service refuses to send. */
 function notSent(about: Pick<Delivery, 'kind' | 'project' | 'url' | 'payload'>, nowMs: number): Delivery {
   return {
     ...about,

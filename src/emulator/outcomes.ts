@@ -9,6 +9,7 @@ import type { Channel } from './not-shown.ts'
 /** What the service answers at once: codes 11 and 13, and the refusals. Code 14 depends on the time that a send asks for. */
 export type AnswerCode = Extract<StatusCode, 11 | 12 | 13 | 22 | 23>
 
+/** What becomes of a message to one of the documented numbers. */
 export interface Outcome {
   readonly number: string
   readonly channels: readonly Channel[]

@@ -1,4 +1,4 @@
-/** Projects, their keys, and what they have spent. Contract, "Project" and "Webhook security pair". */
+/** Projects, their keys, and what they have spent. Contract, service.md#project, #webhook-security-pair. */
 import type { CallbackKind } from '../events.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { Seed } from './faults/draws.ts'

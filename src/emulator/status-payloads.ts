@@ -1,4 +1,4 @@
-/** The payloads of the Message Status callback, and of premium delivery reports. Contract, "Events". */
+/** The payloads of the Message Status callback, and of premium delivery reports. Contract, service.md#events. */
 import { ROW_BY_WORD } from '../statuses/status-codes.ts'
 import type { Message } from './message.ts'
 import type { NetworkProfile } from './network.ts'
@@ -29,7 +29,7 @@ export function statusPayload(parts: PayloadParts): Fields {
   return channel === 'premium' || channel === 'premium-subscription' ? premiumDelivery(parts) : smsDelivery(parts)
 }
 
-/** Contract, "SMS delivery callback". */
+/** Contract, service.md#sms-delivery-callback. */
 function smsDelivery({ network, message, outcome, project, word, timestamp }: PayloadParts): Fields {
   const row = ROW_BY_WORD.get(word)
   return {
@@ -49,7 +49,7 @@ function carrierBReason({ reason = REASONS.carrierB.description }: Outcome): Fie
   return { description: reason, status_code: REASONS.carrierB.statusCode }
 }
 
-/** Contract, "Chat-app delivery callback": it carries no timestamp. */
+/** Contract, service.md#chat-app-delivery-callback: it carries no timestamp. */
 function chatAppDelivery({ seed, message, outcome, project, word, timestamp }: PayloadParts): Fields {
   const conversation = {
     conversation_id: drawUuid(seed, 'conversation', project.name, message.to),
@@ -70,7 +70,7 @@ function chatAppDelivery({ seed, message, outcome, project, word, timestamp }: P
   }
 }
 
-/** Contract, "Premium SMS callbacks", `delivery`; its fields are not shown. */
+/** Contract, service.md#premium-sms-callbacks, `delivery`; its fields are not shown. */
 function premiumDelivery({ message, project, word, timestamp }: PayloadParts): Fields {
   return {
     project: project.name,

@@ -31,7 +31,7 @@ export interface EmulatorOptions {
   /**
    * Which proof callbacks carry: `both`, `authKey` or `signature`, for all, or for some of `sms`, `chat-app` (the two forms of
    * the Message Status callback), `received`, `payment` and `subscription`, as in `{ 'chat-app': 'signature' }`. Default:
-   * `both`, for the service says that of each. Contract, "Callback authenticity".
+   * `both`, for the service says that of each. Contract, service.md#callback-authenticity.
    */
   readonly proof?: CallbackProof | undefined
   /** A function that returns milliseconds, or a clock with timers too. Default: the machine's. */
@@ -85,7 +85,7 @@ export interface Emulator {
   sends(): readonly SendRecord[]
   /** The callbacks that were made or left out, in the order in which they ended. */
   deliveries(): readonly Delivery[]
-  /** Every `transactional` send and what became of it, oldest first. Contract, "What the service does". */
+  /** Every `transactional` send and what became of it, oldest first. Contract, service.md#what-the-service-does. */
   otpLog(): readonly OtpEntry[]
   /** What the channels are called: all names of each. */
   channels(): Readonly<Record<Channel, readonly string[]>>
@@ -97,10 +97,10 @@ export interface Emulator {
   configure(patch: ProjectPatch, of?: OfProject): ProjectState
   /**
    * A new Auth Key and signing secret, or those that you name; the next callback uses them. Throws an `OptionsError` for
-   * an empty one. Contract, "Callback authenticity", 4.
+   * an empty one. Contract, service.md#callback-authenticity, 4.
    */
   rotateKeys(pair?: Partial<Record<keyof KeyPair, string | undefined>>, of?: OfProject): ProjectKeys
-  /** A new API key; the old one is dead at once. Contract, "Authentication", 4. */
+  /** A new API key; the old one is dead at once. Contract, service.md#authentication, 4. */
   regenerateApiKey(apiKey?: string, of?: OfProject): ProjectKeys
   /** Makes a callback that no send leads to; `fields` replace and add to those of `TRIGGERS`. */
   trigger(name: TriggerName, fields?: Readonly<Record<string, unknown>>, of?: OfProject): Promise<readonly Delivery[]>

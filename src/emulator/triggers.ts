@@ -44,7 +44,7 @@ function received(channel: 'sms' | 'chat-app', what: string): TriggerRow {
   }
 }
 
-/** Contract, "Events": a mobile-money push, C2B or paybill transaction completes or fails. */
+/** Contract, service.md#events: a mobile-money push, C2B or paybill transaction completes or fails. */
 function payment(type: 'push' | 'c2b' | 'paybill', status: 'completed' | 'failed', what: string): TriggerRow {
   return {
     kind: 'payment',
@@ -79,7 +79,7 @@ function premium(event: string, what: string, more: (about: About) => Fields = (
   }
 }
 
-/** Every trigger by its name, which begins with the event type that a receiver makes of it. Contract, "Events". */
+/** Every trigger by its name, which begins with the event type that a receiver makes of it. Contract, service.md#events. */
 export const TRIGGERS = {
   received: received('sms', 'The same as `received.sms`.'),
   'received.sms': received('sms', 'A customer writes to the shortcode.'),

@@ -1,6 +1,6 @@
 /**
  * Express, Connect and node:http: takes the exact bytes of a request, whatever ran before us, hands them to the receive that
- * it was given, and writes the answer. Contract, "Callback authenticity": the signature is made over the raw body.
+ * it was given, and writes the answer. Contract, service.md#callback-authenticity: the signature is made over the raw body.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'

@@ -1,4 +1,4 @@
-/** Every answer there is. Contract, "Callback receiver": any 2xx is good, and nothing is sent again. */
+/** Every answer there is. Contract, service.md#callback-receiver: any 2xx is good, and nothing is sent again. */
 
 export interface Answer {
   readonly status: number

@@ -5,7 +5,7 @@ import type { Flow } from './inflight.ts'
 import type { Bodies } from './reading.ts'
 import { REPLIES, type Answer } from './replies.ts'
 
-/** One POST of the messaging service, whatever framework it came through. Contract, "Callback receiver". */
+/** One POST of the messaging service, whatever framework it came through. Contract, service.md#callback-receiver. */
 export interface CallbackRequest {
   /** The callback type registered for this URL; without one, delivery reports are recognised by their shape. */
   readonly kind?: CallbackKind | undefined
@@ -23,9 +23,11 @@ export interface CallbackRequest {
   readonly remoteAddress?: string | undefined
 }
 
+/** Headers as a record, or as pairs; a header that was sent twice is there twice, or has a list of values. */
 export type RequestHeaders =
   Readonly<Record<string, string | readonly string[] | undefined>> | Iterable<readonly [name: string, value: string]>
 
+/** A body: its bytes, whole or as a stream, or what a parser made of it where it left no bytes. */
 export type RequestBody = Uint8Array | AsyncIterable<Uint8Array> | { readonly parsed: unknown }
 
 /** What to answer, as it stands. */

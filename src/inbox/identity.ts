@@ -1,4 +1,4 @@
-/** What makes two callbacks the same event. Contract, "Delivery rules": callbacks come twice; a `messageId` is no event. */
+/** What makes two callbacks the same event. Contract, service.md#delivery-rules: callbacks come twice; a `messageId` is no event. */
 import { hash } from 'node:crypto'
 import type { CallbackKind } from '../events.ts'
 

@@ -69,7 +69,7 @@ export type ReportState = StateFields &
     | { readonly type: 'message.failed'; readonly failure: Failure }
   )
 
-/** The newest state of a message. Contract, "Cross-channel mapping": keep the latest `statusCode` per `messageId`. */
+/** The newest state of a message. Contract, service.md#cross-channel-mapping: keep the latest `statusCode` per `messageId`. */
 export type MessageState = ReportState & {
   readonly project: string | undefined
   /** Every final report, in order: the parts of a long SMS share one id, and a success hides no failure. */

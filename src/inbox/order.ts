@@ -1,5 +1,5 @@
 /**
- * The order of one message's reports. Contract, "Delivery rules": by `timestamp`, not by arrival.
+ * The order of one message's reports. Contract, service.md#delivery-rules: by `timestamp`, not by arrival.
  *
  * Timestamps have whole seconds, so ties are usual: the lifecycle breaks them, and then the identity, never the arrival.
  * Chat-app callbacks carry no time of the event, so for them the lifecycle comes first.

@@ -80,6 +80,7 @@ export interface Claim {
   readonly raw: Buffer
 }
 
+/** What a dispatcher asks for; times are in milliseconds since 1970. */
 export interface ClaimRequest {
   /** At most so many events, each of another message. */
   readonly limit: number
@@ -89,6 +90,7 @@ export interface ClaimRequest {
   readonly exclude: ReadonlySet<string>
 }
 
+/** What a store leases in answer. */
 export interface ClaimResult {
   /** In each message the first by `order`; of several messages the longest due one first. */
   readonly claims: readonly Claim[]
@@ -128,6 +130,7 @@ export interface StoredLatest {
   readonly finals: readonly EventRecord[]
 }
 
+/** An event that was given up, as a store keeps it. */
 export interface StoredDeadLetter {
   readonly id: string
   readonly attempts: number
@@ -184,18 +187,21 @@ export interface EventsPage {
  */
 export type Resolution = 'replay' | 'force' | 'discard'
 
+/** A page of a list; `next` is the `after` of the page that follows, where there is one. */
 export interface Page<T> {
   readonly items: readonly T[]
   /** Pass it as `after` to go on; absent on the last page. */
   readonly next?: string
 }
 
+/** How much a store holds. */
 export interface StoreCounts {
   /** Admitted and not settled: waiting, due, running or to be tried again. */
   readonly unsettled: number
   readonly deadLetters: number
 }
 
+/** What a store says of itself. */
 export interface StoreCapabilities {
   readonly name: string
   /** What is admitted survives the end of the process. */
@@ -222,6 +228,7 @@ export interface OpenStore<X extends object = {}> {
   readonly latestNowMs?: number | undefined
   /** All or, where it throws, none; in the order given. Atomic with each message's latest state and gap decision. */
   admit(events: readonly NewEvent[], nowMs: number): Awaitable<readonly Admission[]>
+  /** Leases what is due, the first event of each message, to whoever asks; nothing of the messages in `exclude`. */
   claim(request: ClaimRequest): Awaitable<ClaimResult>
   /**
    * As `admit`, and then `claim` of what it has just admitted and nothing else, in one step: so that an event that runs
@@ -250,6 +257,7 @@ export interface OpenStore<X extends object = {}> {
     nowMs: number,
     lazily?: boolean,
   ): Awaitable<readonly (boolean | SettleFailed)[]>
+  /** The newest state of a message; undefined where nothing is known of it. */
   latest(messageKey: string): Awaitable<StoredLatest | undefined>
   /** Oldest first. */
   deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<StoredDeadLetter>>
@@ -263,7 +271,9 @@ export interface OpenStore<X extends object = {}> {
   resolve(id: string, resolution: Resolution, nowMs: number): Awaitable<boolean>
   /** Forgets what is older than its retention, a bounded step at a time; says how many it forgot. */
   prune(nowMs: number): Awaitable<number>
+  /** How much it holds now. */
   counts(): Awaitable<StoreCounts>
+  /** Nothing is asked of it afterwards. */
   close(): Awaitable<void>
   /**
    * What this store adds to the context of the handlers of a claim. What they do through it is undone where the attempt

@@ -132,7 +132,7 @@ interface ReadTimestamp {
 
 /**
  * The `timestamp` of a payload: whole Unix seconds, as a number or as decimal digits. What is out of range is kept in the
- * payload, and not used. Contract, "SMS delivery callback" and "Delivery rules".
+ * payload, and not used. Contract, service.md#sms-delivery-callback, #delivery-rules.
  */
 export function readTimestamp(value: unknown, nowMs: number): ReadTimestamp {
   if (value === undefined) return {}

@@ -30,7 +30,7 @@ const idLike = z.union([z.string().refine((text) => text.trim() !== ''), z.numbe
 
 /**
  * The SMS delivery callback, and every other report with its fields at the top. Extras are let through unread; only a message
- * id is asked for. Contract, "SMS delivery callback".
+ * id is asked for. Contract, service.md#sms-delivery-callback.
  */
 export const smsDeliverySchema = z.object({
   project: lenientText,
@@ -47,7 +47,7 @@ export const smsDeliverySchema = z.object({
   status_code: lenientWord,
 })
 
-/** The chat-app delivery callback: its report stands in one `statuses` object. Contract, "Chat-app delivery callback". */
+/** The chat-app delivery callback: its report stands in one `statuses` object. Contract, service.md#chat-app-delivery-callback. */
 export const chatAppDeliverySchema = z.object({
   project: lenientText,
   channel: lenientText,

@@ -1,6 +1,6 @@
 /**
  * Which of the premium callbacks one is. The contract names the types and not the field that says so, and in another place
- * that a customer "subscribes, unsubscribes or is billed". Contract, "Premium SMS callbacks", "Events".
+ * that a customer "subscribes, unsubscribes or is billed". Contract, service.md#premium-sms-callbacks, #events.
  */
 import type { SubscriptionWord } from '../events.ts'
 

@@ -19,6 +19,7 @@ export interface UsersReport {
   readonly shape?: ReportShape | undefined
 }
 
+/** What the option `readReport` takes: reads a report of a shape of your own, or returns undefined for what is none. */
 export type ReadUsersReport = (
   payload: Readonly<Record<string, unknown>>,
   kind: CallbackKind | undefined,

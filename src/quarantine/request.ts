@@ -17,6 +17,7 @@ import { readSignatureHeader } from '../authenticity/signature.ts'
  * - `rest`: anything else.
  */
 export const QUARANTINE_CLASSES = ['provedButStale', 'unverified', 'looksLikeOurs', 'rest'] as const
+/** What a refused request looks like, the best class first; each has room of its own. */
 export type QuarantineClass = (typeof QUARANTINE_CLASSES)[number]
 
 /** One whose bytes are those that were sent, so that it can still be proved. Of its address only the network is kept. */
@@ -75,7 +76,7 @@ function classByShape(callback: ExactCallback, body: ReadBody, unchecked: boolea
   return unchecked ? 'unverified' : 'looksLikeOurs'
 }
 
-/** Contract, "Events": a report names its message; of other callbacks only the project is known. */
+/** Contract, service.md#events: a report names its message; of other callbacks only the project is known. */
 function hasKnownFields({ fields }: ReadBody, kind: CallbackKind | undefined): boolean {
   if (fields === undefined) return false
   const isReport = isRecord(fields['statuses']) || Object.hasOwn(fields, 'messageId')

@@ -71,6 +71,7 @@ export interface QuarantinedRequest {
   readonly signatures?: readonly string[]
 }
 
+/** A page of what is in quarantine; `next` is the `after` of the page that follows, where there is one. */
 export interface QuarantinePage {
   readonly items: readonly QuarantinedRequest[]
   /** Pass it as `after` to go on; absent on the last page. */

@@ -1,6 +1,7 @@
-/** Carrier A: its five words and the numeric codes behind them. Contract, "Carrier A status values". */
+/** Carrier A: its five words and the numeric codes behind them. Contract, service.md#carrier-a-status-values. */
 import { permanent, type Meaning } from './meaning.ts'
 
+/** The five words to which the service maps carrier A’s codes. */
 export type CarrierAStatus =
   'success' | 'network_failure' | 'delivery_impossible' | 'absent_subscriber' | 'unknown_error'
 
@@ -28,7 +29,7 @@ export const CARRIER_A_CODES: ReadonlyMap<number, CarrierAStatus> = new Map<numb
 
 /**
  * The word for a numeric code of carrier A: `carrierAStatus(27)` is `'absent_subscriber'`. A code that the contract does
- * not list is `'unknown_error'`, which counts as a permanent failure. Contract, "Carrier A status values".
+ * not list is `'unknown_error'`, which counts as a permanent failure. Contract, service.md#carrier-a-status-values.
  */
 export function carrierAStatus(code: number): CarrierAStatus {
   return CARRIER_A_CODES.get(code) ?? 'unknown_error'

@@ -1,4 +1,4 @@
-/** Carrier B: words are forwarded as the carrier sends them. Contract, "SMS delivery callback". */
+/** Carrier B: words are forwarded as the carrier sends them. Contract, service.md#sms-delivery-callback. */
 import { permanent, type Meaning } from './meaning.ts'
 
 export const CARRIER_B: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([

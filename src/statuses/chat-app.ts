@@ -1,4 +1,4 @@
-/** The chat-app channel's words. Contract, "Chat-app delivery callback", `statuses.status`. */
+/** The chat-app channel's words. Contract, service.md#chat-app-delivery-callback, `statuses.status`. */
 import { permanent, type Meaning } from './meaning.ts'
 
 export const CHAT_APP: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([

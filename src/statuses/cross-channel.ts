@@ -1,4 +1,4 @@
-/** The cross-channel map. Contract, "Cross-channel mapping". */
+/** The cross-channel map. Contract, service.md#cross-channel-mapping. */
 import { CARRIER_A } from './carrier-a.ts'
 import { CARRIER_B } from './carrier-b.ts'
 import { CHAT_APP } from './chat-app.ts'

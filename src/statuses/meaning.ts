@@ -1,4 +1,4 @@
-/** What a status means, whatever channel it came over. Contract, "Cross-channel mapping". */
+/** What a status means, whatever channel it came over. Contract, service.md#cross-channel-mapping. */
 import type { Failure, FailureCause, ReportType } from '../events.ts'
 
 export interface Meaning {

@@ -1,4 +1,4 @@
-/** From a sender's word or code to one meaning, on any channel. Contract, "Events" and "Cross-channel mapping". */
+/** From a sender's word or code to one meaning, on any channel. Contract, service.md#events, #cross-channel-mapping. */
 import type { Carrier, Failure, ReportType, StatusCode } from '../events.ts'
 import type { ReportShape } from '../report-payloads.ts'
 import { CARRIER_A, carrierAStatus } from './carrier-a.ts'
@@ -38,7 +38,7 @@ export interface NormalisedStatus {
 }
 
 /**
- * Translates a status. Contract, "SMS delivery callback", "Chat-app delivery callback", "States and transitions".
+ * Translates a status. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback, #states-and-transitions.
  *
  * - Carrier A: its five words and its numbers; then the words and codes of the code table; else undefined.
  * - Carrier B: `delivered` and `failed`; every other word is its own, so that it is read by its code, else as a permanent

@@ -1,10 +1,11 @@
-/** The numeric codes and their words. Contract, "States and transitions". Code 20 is not assigned. */
+/** The numeric codes and their words. Contract, service.md#states-and-transitions. Code 20 is not assigned. */
 import { CODES, type StatusCode } from '../events.ts'
 import { permanent, type Meaning } from './meaning.ts'
 
 /** Over what a code comes, as the contract's table has it. */
 type CodeChannel = 'sms' | 'chat-app' | 'premium' | 'airtime'
 
+/** One row of the table of status codes: what the code means, and when the service gives it. */
 export interface StatusCodeRow extends Meaning {
   readonly code: StatusCode
   readonly word: string
@@ -105,7 +106,7 @@ const ROWS: Readonly<Record<StatusCode, Omit<StatusCodeRow, 'code'>>> = {
   },
 }
 
-/** The numeric codes, one row each. Contract, "States and transitions". */
+/** The numeric codes, one row each. Contract, service.md#states-and-transitions. */
 export const STATUS_CODES: readonly StatusCodeRow[] = CODES.map((code) => ({ code, ...ROWS[code] }))
 
 export const ROW_BY_CODE: ReadonlyMap<number | undefined, StatusCodeRow> = new Map(

@@ -35,6 +35,7 @@ export interface StoreUnderTest {
   readonly damage?: (name: string, target: DamageTarget) => Awaitable<void>
 }
 
+/** What `storeConformance` takes. */
 export interface ConformanceOptions {
   /** The runner's own: `test` of vitest, node:test, jest, ... */
   readonly test: (name: string, run: () => Promise<void>) => void

@@ -6,7 +6,7 @@ import { OptionsError } from '../errors.ts'
 /** What builders take inside: whatever the service may add one day. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Contract, "SMS delivery callback". One that is undefined is left out of the body. */
+/** Contract, service.md#sms-delivery-callback. One that is undefined is left out of the body. */
 export interface SmsDeliveryFields {
   readonly project?: string | undefined
   readonly messageId?: string | undefined
@@ -26,7 +26,7 @@ export interface SmsDeliveryFields {
   readonly authKey?: string | undefined
 }
 
-/** Contract, "Chat-app delivery callback". One that is undefined is left out of the body. */
+/** Contract, service.md#chat-app-delivery-callback. One that is undefined is left out of the body. */
 export interface ChatAppFields {
   readonly project?: string | undefined
   readonly channel?: string | undefined

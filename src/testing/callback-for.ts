@@ -1,4 +1,4 @@
-/** For each event type a callback that leads to it. Contract, "Events". */
+/** For each event type a callback that leads to it. Contract, service.md#events. */
 import { unknownName } from '../check-options.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { CallbackKind, EventType } from '../events.ts'

@@ -1,4 +1,4 @@
-/** Valid callback bodies with sensible defaults, of which every field can be replaced. Contract, "Events". */
+/** Valid callback bodies with sensible defaults, of which every field can be replaced. Contract, service.md#events. */
 import { randomUUID } from 'node:crypto'
 import {
   checkChatAppFields,
@@ -13,12 +13,12 @@ const PROJECT = 'My Shop'
 
 /** Builders of callback bodies, without the authKey: whoever sends one knows it. Throw an `OptionsError` for a misspelt field. */
 export const callback = {
-  /** Contract, "SMS delivery callback". Default: carrier A, `success`, now. */
+  /** Contract, service.md#sms-delivery-callback. Default: carrier A, `success`, now. */
   smsDelivery(fields: SmsDeliveryFields = {}): Record<string, unknown> {
     checkSmsFields(fields, 'callback.smsDelivery')
     return smsDelivery({ ...fields })
   },
-  /** Contract, "Chat-app delivery callback"; `statuses` is merged. Default: `delivered`. */
+  /** Contract, service.md#chat-app-delivery-callback; `statuses` is merged. Default: `delivered`. */
   chatApp(fields: ChatAppFields = {}): Record<string, unknown> {
     checkChatAppFields(fields, 'callback.chatApp')
     return chatApp({ ...fields, statuses: { ...fields.statuses } })
@@ -47,7 +47,7 @@ export const callback = {
       ...fields,
     }
   },
-  /** Contract, "Premium SMS callbacks"; fields not shown. Default: `activate`. */
+  /** Contract, service.md#premium-sms-callbacks; fields not shown. Default: `activate`. */
   subscription(fields: Fields = {}): Record<string, unknown> {
     checkObject(fields, 'callback.subscription')
     return {

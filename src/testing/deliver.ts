@@ -1,4 +1,4 @@
-/** Posts one callback to an app that need not listen anywhere. Contract, "Callback receiver". */
+/** Posts one callback to an app that need not listen anywhere. Contract, service.md#callback-receiver. */
 import { types } from 'node:util'
 import { z } from 'zod'
 import { checkOptions, describe, numberFrom } from '../check-options.ts'

@@ -9,7 +9,7 @@ const optionsSchema = z.strictObject({ timestamp: numberFrom(-Infinity, Infinity
 
 /**
  * The value of the `X-Service-Signature` header for exactly this body: `t=<unix seconds>,v1=<hex digest>`.
- * `timestamp` is in Unix seconds; default: now. Throws an `OptionsError` for what is no body or no secret. Contract, "Callback authenticity".
+ * `timestamp` is in Unix seconds; default: now. Throws an `OptionsError` for what is no body or no secret. Contract, service.md#callback-authenticity.
  */
 export function signCallback(
   body: string | Uint8Array,

@@ -75,6 +75,21 @@ describe('the hazards', () => {
   })
 })
 
+test('what the code says of the sender’s rules names a section of their page', () => {
+  const { anchors } = readPage('docs/service.md')
+  const sources = globSync('{src,test,examples,bench}/**/*.ts', { cwd: ROOT })
+  const named = sources.flatMap((file) =>
+    [...readProjectFile(file).matchAll(/[Cc]ontract, service\.md((?:(?:, )?#[\w-]+)+)/g)].flatMap(([, list = '']) =>
+      list.split(', ').map((anchor) => ({ file, anchor: anchor.slice(1) })),
+    ),
+  )
+  expect(named.length).toBeGreaterThan(100)
+  expect(named.filter(({ anchor }) => !anchors.includes(anchor))).toEqual([])
+  // A section that is quoted leads nowhere.
+  const quoted = sources.filter((file) => /ontract, "/.test(readProjectFile(file)))
+  expect(quoted).toEqual(['test/docs/links.test.ts'])
+})
+
 test('a broken link would be noticed', () => {
   expect(readMarkdown('# A\n[b](#c) <a id="d"></a>')).toMatchObject({ links: ['#c'], anchors: ['a', 'd'] })
 })

@@ -1,4 +1,4 @@
-/** Contract, "What the service does": transient failures of transactional sends are retried; OTP sends are logged. */
+/** Contract, service.md#what-the-service-does: transient failures of transactional sends are retried; OTP sends are logged. */
 import { describe, expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { AT_ONCE, collecting, emulating, PATIENCE, sendFrom } from './emulating.ts'

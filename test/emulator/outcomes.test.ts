@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { listen } from '../support/receiving.ts'
 import { AT_ONCE, AUTH_KEY, collecting, emulating, sendFrom, SHOP, SIGNING_SECRET } from './emulating.ts'
 
-/** By hand from the contract, "Carrier A status values". */
+/** By hand from the contract, service.md#carrier-a-status-values. */
 const CARRIER_A: Readonly<Record<string, readonly number[]>> = {
   success: [0],
   network_failure: [1001],

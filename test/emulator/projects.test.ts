@@ -1,4 +1,4 @@
-/** Contract, "Project", "Webhook security pair" and "Authentication": keys, rotation, Enforce HTTPS. */
+/** Contract, service.md#project, #webhook-security-pair, #authentication: keys, rotation, Enforce HTTPS. */
 import { createHmac } from 'node:crypto'
 import { createEmulator } from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'

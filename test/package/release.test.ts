@@ -82,7 +82,13 @@ test('the tarball is as small as it should be', { timeout: 120_000 }, async () =
 
 test('the workflow publishes nothing that it has not tested', () => {
   const workflow = readFileSync(new URL('../../.github/workflows/release.yml', import.meta.url), 'utf8')
-  for (const step of ['bash .ci/run', 'npm run test:matrix', 'npm run audit', 'npm publish --provenance', 'needs: test'])
+  for (const step of [
+    'bash .ci/run',
+    'npm run test:matrix',
+    'npm run audit',
+    'npm publish --provenance',
+    'needs: test',
+  ])
     expect(workflow).toContain(step)
   expect(workflow).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN/)
 })

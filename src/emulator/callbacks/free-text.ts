@@ -9,7 +9,7 @@ interface SpoiltText {
   readonly marker?: { readonly text: string; readonly bytes: Buffer }
 }
 
-/** A text for people, where the payload has one; contract, "Events". Others are let in: unknown fields are to be taken. */
+/** A text for people, where the payload has one; contract, service.md#events. Others are let in: unknown fields are to be taken. */
 const FREE_TEXTS = ['text', 'description', 'reason'] as const
 const ADDED = 'description'
 
@@ -25,7 +25,7 @@ export function spoilText(payload: Fields, kinds: ReadonlySet<'nulText' | 'badUt
 
 function withText(payload: Fields, text: string): Fields {
   const statuses = payload['statuses']
-  // Contract, "Chat-app delivery callback": `statuses.error` is the provider's reason.
+  // Contract, service.md#chat-app-delivery-callback: `statuses.error` is the provider's reason.
   if (isFields(statuses) && typeof statuses['error'] === 'string')
     return { ...payload, statuses: { ...statuses, error: statuses['error'] + text } }
   const name = FREE_TEXTS.find((other) => typeof payload[other] === 'string') ?? ADDED

@@ -8,7 +8,7 @@ export interface Outgoing {
   readonly kind: CallbackKind
   /** The project's display name. */
   readonly project: string
-  /** The live pair: it goes into the body, and keys the signature. Contract, "Webhook security pair". */
+  /** The live pair: it goes into the body, and keys the signature. Contract, service.md#webhook-security-pair. */
   readonly authKey: string
   readonly signingSecret: string
   /** Which of the two it carries. */
@@ -48,7 +48,7 @@ export interface Delivery {
   readonly error?: string
 }
 
-/** Posts callbacks; never retries. Contract, "Delivery rules". */
+/** Posts callbacks; never retries. Contract, service.md#delivery-rules. */
 export interface Sender {
   /** Resolves when all requests for it have been answered, have failed, or were dropped; never rejects. */
   send(outgoing: Outgoing): Promise<Delivery[]>

@@ -1,4 +1,4 @@
-/** One POST: on a connection of its own, without redirects, without a second try. Contract, "Delivery rules". */
+/** One POST: on a connection of its own, without redirects, without a second try. Contract, service.md#delivery-rules. */
 import http from 'node:http'
 import https from 'node:https'
 import type { Clock } from '../../clock.ts'

@@ -1,4 +1,4 @@
-/** From one outgoing callback to the bytes and the signature of one request. Contract, "Callback authenticity". */
+/** From one outgoing callback to the bytes and the signature of one request. Contract, service.md#callback-authenticity. */
 import { createHmac } from 'node:crypto'
 import { signCallback } from '../../testing/sign.ts'
 import { wholeNumber, type Draw, type Seed } from '../faults/draws.ts'

@@ -1,4 +1,4 @@
-/** Posts callbacks as the service does, with the faults that the seed has in store for them. Contract, "Delivery rules". */
+/** Posts callbacks as the service does, with the faults that the seed has in store for them. Contract, service.md#delivery-rules. */
 import { setMaxListeners } from 'node:events'
 import { systemClock } from '../../clock.ts'
 import type { Proof } from '../../events.ts'
@@ -143,7 +143,7 @@ function isIntact({ faults }: PlannedRequest, proof: Proof, { whole, status }: P
   return isToBeTaken(faults, proof)
 }
 
-/** Contract, "Delivery rules": match by `messageId`; the chat-app has it in `statuses.message_id`. */
+/** Contract, service.md#delivery-rules: match by `messageId`; the chat-app has it in `statuses.message_id`. */
 function messageOf(payload: Outgoing['payload']): string | undefined {
   const { messageId, statuses } = payload
   const id: unknown =

@@ -16,6 +16,7 @@ interface RouteInput {
   readonly body: unknown
 }
 
+/** One route of the control API. */
 export interface ControlRoute {
   readonly method: 'GET' | 'POST' | 'PATCH'
   /** `:project` stands for a display name, percent-encoded. */

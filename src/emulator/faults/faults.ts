@@ -24,7 +24,7 @@ interface FaultRow {
   readonly needs?: 'signature' | 'both'
 }
 
-/** Every fault, in the order in which they are listed. Contract, "Delivery rules" and "Callback authenticity". */
+/** Every fault, in the order in which they are listed. Contract, service.md#delivery-rules, #callback-authenticity. */
 export const FAULTS = {
   duplicate: { what: 'It is posted once more; each of the two has other faults of its own.', taken: 'yes' },
   reorder: {
@@ -94,6 +94,7 @@ export const FAULTS = {
   badUtf8: { what: 'A free text holds bytes that are not UTF-8.', taken: 'yes' },
 } as const satisfies Readonly<Record<string, FaultRow>>
 
+/** The name of a fault. */
 export type FaultName = keyof typeof FAULTS
 
 /** The names, for lists and checks. `Object.keys` of a constant gives its keys and no others. */

@@ -1,4 +1,4 @@
-/** Decides each recipient of a send: accepted, scheduled, queued, or which refusal. Contract, "States and transitions". */
+/** Decides each recipient of a send: accepted, scheduled, queued, or which refusal. Contract, service.md#states-and-transitions. */
 import type { Clock } from '../../clock.ts'
 import { ROW_BY_CODE } from '../../statuses/status-codes.ts'
 import type { StatusCode } from '../../events.ts'
@@ -15,7 +15,7 @@ import type { Project } from '../projects.ts'
 import { drawUuid } from '../random.ts'
 import type { Send } from './read-send.ts'
 
-/** The codes of an answer; those from 15 to 21 never are. Contract, "States and transitions", rule 1. */
+/** The codes of an answer; those from 15 to 21 never are. Contract, service.md#states-and-transitions, rule 1. */
 type SyncCode = Extract<StatusCode, 11 | 12 | 13 | 14 | 22 | 23>
 
 /** Those with which a recipient is refused. */
@@ -108,7 +108,7 @@ export function createAccept({ seed, clock, network, lifecycle, otpLog }: Accept
 
   return (project: Project, send: Send): Accepted => {
     const parts = partsOf(send.message)
-    // Contract, "States and transitions": without a code for a recipient's refusal there is only one for the whole send.
+    // Contract, service.md#states-and-transitions: without a code for a recipient's refusal there is only one for the whole send.
     const isByRecipient = REFUSAL_CODES.every((code) => isListed(code, send.channel))
     const whole = isByRecipient ? undefined : refusalOf(project, send, send.to, parts)
     if (whole !== undefined) return { recipients: [], messages: 0, refusedWith: whole }

@@ -1,4 +1,4 @@
-/** Contract, "Authentication errors (all channels)". */
+/** Contract, service.md#authentication-errors. */
 import type { Project, Projects } from '../projects.ts'
 import type { Fields } from './read-request.ts'
 

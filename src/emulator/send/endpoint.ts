@@ -1,4 +1,4 @@
-/** The send endpoint. Contract, "Send a message" and "Errors". */
+/** The send endpoint. Contract, service.md#send-a-message, #send-failures. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../clock.ts'
 import { SMS, type NamedChannel, type NamedChannels } from '../channel-names.ts'
@@ -14,10 +14,10 @@ import { readRequest, type Fields } from './read-request.ts'
 import { readSend, type Send } from './read-send.ts'
 import type { Project } from '../projects.ts'
 
-/** Contract, "Versioning": both paths are the same endpoint. */
+/** Contract, service.md#versioning: both paths are the same endpoint. */
 const PATHS: readonly string[] = ['/api/v1/messaging', '/v1/messaging']
 
-/** Contract, "Send failures". */
+/** Contract, service.md#send-failures. */
 const INSUFFICIENT_BALANCE = 'Error. Insufficient balance. Top up and try again.'
 
 interface EndpointParts {

@@ -24,7 +24,7 @@ interface PreParsed {
 }
 
 /**
- * Contract, "Authentication": GET has everything in the query, POST in the body, JSON or a form; the Bearer header works
+ * Contract, service.md#authentication: GET has everything in the query, POST in the body, JSON or a form; the Bearer header works
  * for both.
  */
 export async function readRequest(request: IncomingMessage & PreParsed): Promise<ReadRequest> {

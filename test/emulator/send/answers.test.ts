@@ -1,4 +1,4 @@
-/** Contract, "Send a message", "States and transitions" and "Error envelope per channel". */
+/** Contract, service.md#send-a-message, #states-and-transitions, #send-failures. */
 import express from 'express'
 import http from 'node:http'
 import { createEmulator, OUTCOMES } from 'messaging-webhooks/emulator'

@@ -1,4 +1,4 @@
-/** Contract, "Authentication" and "Errors": send forms × places of the key × cases × channels, on both paths. */
+/** Contract, service.md#authentication, #send-failures: send forms × places of the key × cases × channels, on both paths. */
 import { describe, expect, test } from 'vitest'
 import { API_KEY, call, emulating, SHOP, type Answered } from '../emulating.ts'
 

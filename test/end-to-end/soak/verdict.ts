@@ -11,7 +11,7 @@ export interface Handed {
   readonly payload: unknown
 }
 
-/** Where a report stands among those of its message: contract, "Delivery rules". */
+/** Where a report stands among those of its message: contract, service.md#delivery-rules. */
 interface Place {
   /** Unix seconds; 0 on a chat-app, whose callbacks have no time of the event. */
   readonly timestamp: number

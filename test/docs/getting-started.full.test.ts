@@ -1,0 +1,54 @@
+/** The guide's five minutes, as a reader has them: the packed package, its app, its commands. */
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { readPage } from '../../docs/markdown.ts'
+import { emptyProject, mustRun, pack } from '../package/packed.ts'
+import { runProgram, startProgram } from '../support/program.ts'
+import { listen } from '../support/receiving.ts'
+
+const KEYS = { AUTH_KEY: 'a-key', SIGNING_SECRET: 'a-secret' }
+
+test('the app of the guide prints what the guide says', { timeout: 300_000 }, async () => {
+  const { blocks } = readPage('docs/guides/getting-started.md')
+  const app = blocks.find(({ language }) => language === 'js')?.code ?? ''
+  const commands = blocks.flatMap(({ code }) => code.split('\n')).filter((line) => line.startsWith('npx '))
+  expect(commands.filter((line) => line.includes(' trigger '))).toHaveLength(2)
+
+  const project = await emptyProject()
+  onTestFinished(() => project.remove())
+  await project.install(await pack(project.folder), 'express@5')
+  await writeFile(join(project.folder, 'app.mjs'), app)
+  const port = await freePort()
+  const env = { ...KEYS, PORT: port }
+  const { child, ended } = startProgram(process.execPath, ['app.mjs'], { cwd: project.folder, env })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const url = `http://localhost:${port}/webhooks/status`
+  await vi.waitFor(() => fetch(url), { timeout: 60_000, interval: 100 })
+
+  const cli = join(project.folder, 'node_modules/.bin/messaging-webhooks')
+  const [first = '', second = ''] = commands.map((line) => line.replace('localhost:3000', `localhost:${port}`))
+  for (const line of [first, second, `${first} --fault duplicate`]) {
+    const [, , ...args] = line.split(' ')
+    // Later callbacks are of a later second, as a reader's are.
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    const { code, stdout, stderr } = await runProgram(process.execPath, [cli, ...args], { env: KEYS })
+    expect(code, `${stdout}${stderr}`).toBe(0)
+  }
+  const refused = await mustRun('curl', ['-si', url, '-H', 'x-service-signature: t=1,v1=00', '-d', '{}'])
+  expect(refused).toContain('401 Unauthorized')
+  child.kill('SIGTERM')
+  const { stdout, stderr } = await ended
+  expect(stdout.trim().split('\n')).toEqual(['message.delivered m-1', 'message.failed m-2', 'message.delivered m-1'])
+  expect(stderr).toContain('signature_malformed')
+})
+
+async function freePort(): Promise<string> {
+  const server = createServer()
+  const { port } = new URL(await listen(server))
+  server.close()
+  await once(server, 'close')
+  return port
+}
