@@ -41,6 +41,7 @@ export interface ConformanceOptions {
   readonly test: (name: string, run: () => Promise<void>) => void
   /** Called for each test that does not apply, with the reason. Default: prints both. */
   readonly skip?: ((name: string, reason: string) => void) | undefined
+  /** A fresh, empty store for each test. */
   readonly makeStore: () => Awaitable<StoreUnderTest>
   /** What the store says of itself. */
   readonly capabilities: StoreCapabilities

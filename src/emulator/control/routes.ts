@@ -22,6 +22,7 @@ export interface ControlRoute {
   /** `:project` stands for a display name, percent-encoded. */
   readonly path: string
   readonly what: string
+  /** Answers a request to it. */
   readonly run: (emulator: Controlled, input: RouteInput) => unknown
 }
 
