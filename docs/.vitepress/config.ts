@@ -57,6 +57,8 @@ export default defineConfig({
   title: 'messaging-webhooks',
   description: 'The receiving end of a messaging service’s callbacks',
   lang: 'en',
+  // No icon, and no request for one.
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
   srcExclude: ['.vitepress/**'],
   rewrites: { 'README.md': 'index.md', 'api/README.md': 'api/index.md' },
   markdown: {

@@ -37,6 +37,7 @@ export function failureOf({ failure }: Report): Failure {
   return failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
 }
 
+/** What is kept of an event beside its bytes. */
 export interface EventRecord {
   readonly project: string | undefined
   /** The kind that the middleware was mounted with. */

@@ -29,8 +29,9 @@ export async function pack(folder: string): Promise<string> {
 /** An empty project in the system's folder for temporary files, so that nothing of ours is found by walking upwards. */
 export async function emptyProject(): Promise<EmptyProject> {
   const folder = await mkdtemp(join(tmpdir(), 'messaging-webhooks-consumer-'))
-  // npm 11 runs no install script that is not allowed, and `node` has one.
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, allowScripts: { node: true } }))
+  // npm lists the parts of a version alone, and npm 11 runs no install script that is not allowed; `node` has one.
+  const manifest = { name: 'consumer', version: '0.0.0', private: true, allowScripts: { node: true } }
+  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
   await cp(join(import.meta.dirname, 'consumers'), folder, { recursive: true })
   return {
     folder,
