@@ -7,7 +7,7 @@ const report = z.object({
   vulnerabilities: z.record(z.string(), z.object({ via: z.array(z.union([z.string(), advisory])) })),
 })
 
-export interface Vulnerability {
+interface Vulnerability {
   /** The last part of the advisory's address, else its number. */
   readonly id: string
   readonly title: string
