@@ -1,4 +1,5 @@
 import { createReceiver, ERRORS, MessagingWebhooksError, RefusedError } from 'messaging-webhooks'
+import { ERRORS_PAGE } from '../src/error-table.ts'
 import { callback } from 'messaging-webhooks/testing'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { fakeClock } from './support/fake-clock.ts'
