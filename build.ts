@@ -53,8 +53,10 @@ function build(): number {
 
 /** Each file of vectors as it is written, which the compiler would not leave it, and all of them in one. */
 function publishVectors(): void {
+  const paths = globSync('src/vectors/*.json', { cwd: ROOT }).sort()
+  if (paths.length === 0) return
   const all: Record<string, unknown> = {}
-  for (const path of globSync('src/vectors/*.json', { cwd: ROOT }).sort()) {
+  for (const path of paths) {
     copyFileSync(join(ROOT, path), join(ROOT, 'dist/vectors', basename(path)))
     const file: unknown = JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
     if (!isFamily(file)) continue

@@ -60,7 +60,9 @@ let retried = 0
 receiver.onAny(() => void (handedOver += 1))
 receiver.onError(({ code, message, cause }) => {
   if (code === 'handler_failed') retried += 1
-  screen.failed(code, cause instanceof Error ? `${cause.message} It will be tried again.` : message)
+  // The address at its end is for a log.
+  const said = message.replace(/ See \S+$/, '')
+  screen.failed(code, cause instanceof Error ? `${cause.message} It will be tried again.` : said)
 })
 
 await receiver.start()
