@@ -130,7 +130,7 @@ export function steadyClock(wall: Clock): SteadyClock {
   }
 
   function reach(atLeastMs: number): void {
-    lastMs = atLeastMs
+    lastMs = Math.max(lastMs, atLeastMs)
     now()
   }
 
@@ -144,7 +144,7 @@ export function steadyClock(wall: Clock): SteadyClock {
       const untilMs = now() + Math.min(delayMs, LONGEST_TIMER_MS)
       function fire(): void {
         // That it fires proves that the delay is over, whatever the wall says.
-        reach(Math.max(untilMs, lastMs))
+        reach(untilMs)
         callback()
       }
       return wall.setTimer(fire, delayMs, keepAlive)

@@ -23,6 +23,13 @@ interface Receive {
   ): Promise<NotProved | { readonly proved: true; readonly event: NewEvent }>
 }
 
+/** The first attempt at an event, for whose end the answer waits. */
+interface WatchedAttempt {
+  readonly over: Promise<void>
+  /** The event was not admitted: nobody waits. */
+  forget(): void
+}
+
 interface ReceiveOptions extends NewEventOptions {
   readonly credentials: CredentialsSource
   readonly toleranceSeconds: number
@@ -32,8 +39,8 @@ interface ReceiveOptions extends NewEventOptions {
   readonly report: (error: MessagingWebhooksError) => void
   /** Counts what was admitted. */
   readonly taken: (event: NewEvent, admission: Admission) => void
-  /** Resolves when the first attempt at an event is over; defined where the answer waits for it. */
-  readonly attempted: ((id: string) => Promise<void>) | undefined
+  /** Watches for the first attempt at an event; defined where the answer waits for it. */
+  readonly watchAttempt: ((id: string) => WatchedAttempt) | undefined
 }
 
 export function createReceive(options: ReceiveOptions): Receive {
@@ -90,10 +97,18 @@ export function createReceive(options: ReceiveOptions): Receive {
     if (callback.captured.kind === 'parsed') report(new MessagingWebhooksError('body_already_parsed'))
     if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
     const event = eventOf(callback, body, proof)
-    const admission = inbox.admit(event)
-    return admission instanceof Promise
-      ? admission.then((settled) => answerAdmitted(event, settled))
-      : answerAdmitted(event, admission)
+    const attempt = options.watchAttempt?.(event.id)
+    function failed(error: unknown): never {
+      attempt?.forget()
+      throw error
+    }
+    try {
+      const admission = inbox.admit(event)
+      if (!(admission instanceof Promise)) return answerAdmitted(event, admission, attempt)
+      return admission.then((settled) => answerAdmitted(event, settled, attempt), failed)
+    } catch (error) {
+      return failed(error)
+    }
   }
 
   function eventOf({ kind, arrivedAtMs }: ArrivedCallback, body: ReadBody, proof: Proved): NewEvent {
@@ -114,11 +129,11 @@ export function createReceive(options: ReceiveOptions): Receive {
     )
   }
 
-  function answerAdmitted(event: NewEvent, admission: Admission): Awaitable<Answer> {
+  function answerAdmitted(event: NewEvent, admission: Admission, attempt?: WatchedAttempt): Awaitable<Answer> {
+    if (admission === 'full' || admission === 'duplicate') attempt?.forget()
     if (admission === 'full') return refuse('unavailable', { code: 'store_full' })
     options.taken(event, admission)
-    if (admission === 'duplicate' || options.attempted === undefined) return REPLIES.taken
-    return options.attempted(event.id).then(() => REPLIES.taken)
+    return admission === 'duplicate' || attempt === undefined ? REPLIES.taken : attempt.over.then(() => REPLIES.taken)
   }
 
   function failed(error: unknown): Answer {

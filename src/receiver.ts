@@ -148,7 +148,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     readReport: readReport && ((callback) => readTheirs(readReport, callback)),
     dedupeKey: dedupeKey && ((callback) => chooseKey(dedupeKey, callback)),
     taken: counter.taken,
-    attempted: answer === 'handled' ? (id) => dispatcher.attempted(id, handlerTimeoutMs) : undefined,
+    watchAttempt: answer === 'handled' ? (id) => dispatcher.watchAttempt(id, handlerTimeoutMs) : undefined,
   })
 
   function chooseKey(choose: (callback: DedupeKeyInput) => unknown, callback: DedupeKeyInput): string | undefined {

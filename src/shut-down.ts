@@ -25,9 +25,12 @@ interface Parts {
   }
   /** What the store holds is still there when the process is not. */
   readonly isDurable: boolean
-  /** True while a request is between its first byte and its answer. */
+  /** True while a callback is on its way from its last byte to its answer. */
   readonly isReceiving: () => boolean
 }
+
+/** How often to look whether a request is answered. */
+const LOOK_MS = 5
 
 /** What became of it. */
 export interface Closed {
@@ -39,6 +42,7 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
   const { clock, logger, report, servers, quarantine, dispatcher, inbox } = parts
 
   const turn = (): Promise<void> => new Promise((resolve) => clock.soon(resolve))
+  const pause = (): Promise<void> => new Promise((resolve) => void clock.setTimer(resolve, LOOK_MS, true))
 
   /** Says so at once where it will likely be what somebody forgot; whoever stops them in the same breath did not. */
   async function areLeftListening(): Promise<boolean> {
@@ -89,7 +93,7 @@ export function createShutDown(parts: Parts): (deadlineMs: number) => Promise<Cl
     }
     await dispatcher.stop(leftMs())
     await waitForServers(leftMs(), await leftListening)
-    while (parts.isReceiving() && leftMs() > 0) await turn()
+    while (parts.isReceiving() && leftMs() > 0) await pause()
     const closed = { keptAll: parts.isDurable || (await keptAll()) }
     await inbox.close()
     return closed

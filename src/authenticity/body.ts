@@ -12,6 +12,8 @@ const MOST_VALUES = 10_000
 /** A shorter key would be found by chance, and masking it by value would spoil the body. */
 const SHORTEST_SECRET_BYTES = 8
 const ASTERISK = 0x2a
+const BACKSLASH = 0x5c
+const QUOTE = 0x22
 const DIGIT_ONE = 0x31
 
 export interface ReadBody {
@@ -93,6 +95,7 @@ export function maskSecrets(body: ReadBody, secrets: readonly (string | Buffer)[
     // A body that is no JSON may be in another encoding, which no name was found in.
     if (body.fields === undefined) for (const wide of inWiderEncodings(secret.toString())) maskByValue(bytes, wide)
   }
+  if (bytes.includes(BACKSLASH) && maskEscaped(bytes, secrets)) found = true
   if (found) {
     // Quoted in another field, it must not come back through that one; digests are still made over what was sent.
     const { fields, problem } = readBody(bytes)
@@ -159,7 +162,7 @@ function maskValue(bytes: Buffer, { start, end }: Span): void {
     const byte = bytes[index]
     if (byte === undefined) return
     if (inString) {
-      const escaped = byte === 0x5c
+      const escaped = byte === BACKSLASH
       if (byte === 0x22) {
         inString = false
         continue
@@ -182,6 +185,40 @@ function inWiderEncodings(text: string): readonly Buffer[] {
   const utf16 = Buffer.from(text, 'utf16le')
   const utf32 = Buffer.from(Uint32Array.from(text, (character) => character.codePointAt(0) ?? 0).buffer)
   return [utf16, Buffer.from(utf16).swap16(), utf32, Buffer.from(utf32).swap32()]
+}
+
+/** Masks texts of JSON that quote a secret with an escape, as `\/` for a slash. Whether there was any. */
+function maskEscaped(bytes: Buffer, secrets: readonly (string | Buffer)[]): boolean {
+  const texts = secrets.map((secret) => secret.toString()).filter((text) => text.length >= SHORTEST_SECRET_BYTES)
+  let found = false
+  for (let start = bytes.indexOf(QUOTE); start !== -1;) {
+    let end = start + 1
+    let hasEscape = false
+    while (end < bytes.length && bytes[end] !== QUOTE) {
+      if (bytes[end] === BACKSLASH) {
+        hasEscape = true
+        end += 1
+      }
+      end += 1
+    }
+    if (hasEscape) {
+      const read = unescaped(bytes.toString('utf8', start, end + 1))
+      if (texts.some((text) => read.includes(text))) {
+        maskValue(bytes, { start, end: end + 1 })
+        found = true
+      }
+    }
+    start = bytes.indexOf(QUOTE, end + 1)
+  }
+  return found
+}
+
+function unescaped(quoted: string): string {
+  try {
+    return String(JSON.parse(quoted))
+  } catch {
+    return ''
+  }
 }
 
 /** Whether it was found. */

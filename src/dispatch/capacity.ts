@@ -56,7 +56,7 @@ export function letGo(state: DispatchState, work: Work): void {
 
 /** The next attempt at this event is over, or none will be made. */
 export function tellOfAttempt(state: DispatchState, id: string): void {
-  state.waitingForAttempt.get(id)?.()
+  for (const resolve of state.waitingForAttempt.get(id) ?? []) resolve()
   state.waitingForAttempt.delete(id)
   tellOfChange(state)
 }

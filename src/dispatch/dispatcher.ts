@@ -24,6 +24,13 @@ const GIVE_BACK_MS = 500
 
 const NONE: readonly Claim[] = []
 
+interface WatchedAttempt {
+  /** Resolves when the attempt is over or none will be made, or when its time is over. */
+  readonly over: Promise<void>
+  /** Nobody waits for it any more. */
+  forget(): void
+}
+
 interface Dispatcher {
   /** Begins to hand over what is in this store. */
   start(store: OpenStore<object>): void
@@ -33,10 +40,10 @@ interface Dispatcher {
   /** A dead letter is due again, perhaps of a message that is in our hands. */
   wakeAfterReplay(): void
   /**
-   * Resolves when the next attempt of this event is over or none will be made, or after `timeoutMs`: with `answer: 'handled'`
-   * a callback is answered then.
+   * Watches for the next attempt of an event, from before its admission: whoever claims it may be done with it before the
+   * admission has answered. With `answer: 'handled'` a callback is answered when it is over.
    */
-  attempted(id: string, timeoutMs: number): Promise<void>
+  watchAttempt(id: string, timeoutMs: number): WatchedAttempt
   /**
    * True when nothing is unsettled any more (of what has not hung, unless `waitForHung`); false when the deadline passed
    * before. `unsettled` counts what is, in the store and on its way there.
@@ -66,12 +73,23 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       for (const work of allInHand(state)) work.isFollowed = true
       wake(state)
     },
-    attempted(id, timeoutMs) {
-      if (state.stopped && !isInHand(state, id)) return Promise.resolve()
-      // An event is new once, so nobody else waits for its attempt.
-      const next = new Promise<void>((resolve) => void state.waitingForAttempt.set(id, resolve))
+    watchAttempt(id, timeoutMs) {
+      if (state.stopped && !isInHand(state, id)) return { over: Promise.resolve(), forget() {} }
+      // Repetitions of one callback, at once, each wait for themselves.
+      const waiters = state.waitingForAttempt.get(id) ?? new Set()
+      state.waitingForAttempt.set(id, waiters)
+      let tell = (): void => {}
+      const next = new Promise<void>((resolve) => {
+        tell = resolve
+        waiters.add(tell)
+      })
+      function forget(): void {
+        waiters.delete(tell)
+        if (waiters.size === 0 && state.waitingForAttempt.get(id) === waiters) state.waitingForAttempt.delete(id)
+        tell()
+      }
       // Another process may make it, and then nobody tells us.
-      return withDeadline(clock, timeoutMs, next, () => void state.waitingForAttempt.delete(id))
+      return { over: withDeadline(clock, timeoutMs, next, forget), forget }
     },
     drain: createDrain(state),
     async stop(deadlineMs) {

@@ -9,7 +9,7 @@ export interface Context {
   readonly attempt: number
   /** Aborted when the handler runs past `handlerTimeoutMs`, past its lease, or past the deadline of `close()`. */
   readonly signal: AbortSignal
-  /** True where `receiver.replay` asked for this run. */
+  /** True where `receiver.deadLetters.replay` asked for this run. */
   readonly replay: boolean
 }
 

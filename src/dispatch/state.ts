@@ -126,7 +126,7 @@ export interface DispatchState extends DispatchOptions {
   /** Told at every change: an attempt or a claim is over. */
   readonly waitingForChange: Set<() => void>
   /** Told when the next attempt of an event is over or none will be made, by the event. */
-  readonly waitingForAttempt: Map<string, () => void>
+  readonly waitingForAttempt: Map<string, Set<() => void>>
 }
 
 /** Events whose succeeded handlers are remembered. */

@@ -134,8 +134,8 @@ function write(response: ServerResponse, answer: Answer, closes: boolean, ends =
 /** All values of the header. Node joins repeated headers with `, `, so only such a value is worth a second look. */
 function signaturesOf(request: IncomingMessage): readonly string[] {
   const value = request.headers[SIGNATURE_HEADER]
-  if (typeof value === 'string' && !value.includes(', ')) return [value]
-  return request.headersDistinct[SIGNATURE_HEADER] ?? []
+  if (typeof value !== 'string') return []
+  return value.includes(', ') ? (request.headersDistinct[SIGNATURE_HEADER] ?? [value]) : [value]
 }
 
 /** Where frameworks leave what they made of a body. */

@@ -88,7 +88,8 @@ function describeHeaders(headers: RequestHeaders): Described {
         contentEncoding = value.trim().toLowerCase()
         break
       case 'content-length':
-        announced = Number(value)
+        // What is no number announces nothing: the body's own end decides.
+        announced = /^\d+$/.test(value) ? Number(value) : undefined
     }
   }
   if (isIterable(headers)) for (const [name, value] of headers) see(name, value)

@@ -182,7 +182,7 @@ export function createProcess(options: ProcessOptions): Process {
       startUnasked()
       dispatcher.wake()
     },
-    attempted: (id) => dispatcher.attempted(id, handlerTimeoutMs),
+    attempted: (id) => dispatcher.watchAttempt(id, handlerTimeoutMs).over,
     async replay(id) {
       const store = await inbox.open()
       const found = await store.resolve(id, 'replay', steady.now())

@@ -1,0 +1,33 @@
+/** Node's HTTP/2 server in its plain form: its requests look like those of HTTP/1, and lack a few things. */
+import { once } from 'node:events'
+import { connect, createServer } from 'node:http2'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createReceiver } from 'messaging-webhooks'
+import { callback, signCallback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
+
+test.each(['authKey', 'signature'])('a callback that its %s proves is taken', async (proof) => {
+  const receiver = createReceiver({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }, logger: false })
+  onTestFinished(() => receiver.close())
+  const listener = receiver.middleware('status')
+  // Its types are others than those of HTTP/1; what they have in common is what is used.
+  const server = createServer((request, response) =>
+    listener(request as unknown as IncomingMessage, response as unknown as ServerResponse),
+  )
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  onTestFinished(() => {
+    client.close()
+    server.close()
+  })
+  const body = JSON.stringify(callback.smsDelivery(proof === 'authKey' ? { authKey: AUTH_KEY } : {}))
+  const signed = proof === 'authKey' ? {} : { 'x-service-signature': signCallback(body, SIGNING_SECRET) }
+  const request = client.request({ ':method': 'POST', ':path': '/', ...signed })
+  request.end(body)
+  const [headers] = (await once(request, 'response')) as [{ readonly ':status': number }]
+  request.resume()
+  expect(headers[':status']).toBe(204)
+})
