@@ -14,7 +14,7 @@ describePython('the model receiver in Python', () => {
     const { code, stdout, stderr } = await run(vectors)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toBe(
-      (['signature', 'proof', 'normalisation', 'identity'] as const)
+      (['signature', 'proof', 'normalisation', 'identity', 'sequences'] as const)
         .map((family) => `${family}: ${vectors[family].length} vectors\n`)
         .join(''),
     )
@@ -32,6 +32,14 @@ describePython('the model receiver in Python', () => {
       'carrier A: its number 27, as text',
     ],
     ['identity', 'model/events.py', 'report["code"], ', '', 'two codes beside one word'],
+    ['sequences', 'model/sequences.py', 'now + gap', 'now', 'chat-app: delivered waits for sent'],
+    [
+      'sequences',
+      'model/sequences.py',
+      'message["open"] if',
+      'message["handed"] if',
+      'two finals: neither is late to the other',
+    ],
   ])('a mistake in %s is named, in %s: %s', async (family, file, right, mistaken, name) => {
     const { code, stdout } = await run(vectors, (folder) => {
       const path = join(folder, file)
