@@ -125,6 +125,28 @@ test('the block that sends through the emulator passes when it is run', { timeou
   expect(code, stderr).toBe(0)
 })
 
+test('each block that is whole, and needs no server, runs to its end', { timeout: 240_000 }, async () => {
+  // What the compiler takes without the names of other blocks is whole.
+  const names = new Map(blocks.map((block) => [`${block.page.replaceAll('/', '_')}-line-${block.line}.ts`, block]))
+  const found = complaints(new Map([...names].map(([name, { code }]) => [name, `${code}export {}\n`])))
+  const whole = [...names].filter(
+    ([name, { code }]) =>
+      code.includes("from 'messaging-webhooks") &&
+      !/postgres|redis|vitest|listen\(/.test(code) &&
+      !found.some((complaint) => complaint.includes(name)),
+  )
+  expect(whole.length).toBeGreaterThan(8)
+  const folder = await mkdtemp(join(ROOT, 'test/docs/example-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const failed: string[] = []
+  for (const [name, { code }] of whole) {
+    await writeFile(join(folder, name), code)
+    const ran = await runProgram(process.execPath, [join(folder, name)], { cwd: folder })
+    if (ran.code !== 0) failed.push(`${name}: ${ran.stderr}`)
+  }
+  expect(failed).toEqual([])
+})
+
 /** What the pages say of types, as statements that a compiler can refuse. */
 function typesOfTables(): string {
   const lines = [
