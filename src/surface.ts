@@ -49,7 +49,8 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   /**
    * What is mounted, in Express, Connect or node:http, before any body parser. `kind` is the callback type registered for
    * this URL; without one, delivery reports are recognised by their shape. `proof` overrides the option for this URL.
-   * Throws an `OptionsError` for a kind, a policy or an option that does not exist; all methods do, or reject. Contract, service.md#callback-receiver.
+   * Throws an `OptionsError` for a kind, a policy or an option that does not exist; all methods do, or reject.
+   * Contract, service.md#callback-receiver.
    */
   middleware(kind?: CallbackKind, options?: { readonly proof?: ProofPolicy | undefined }): Middleware
   /**
@@ -89,8 +90,9 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   close(options?: { readonly deadlineMs?: number | undefined }): Promise<void>
   /**
    * At the first of these signals: stops the servers (those given, and those that requests came from) so that no client is
-   * cut off, does what `close()` does, and ends the process, with exit code 0 unless `process.exitCode` is another: 1 where events were lost. At the
-   * second the process ends at once, with 128 and the number of the signal. Returns the function that takes this off again.
+   * cut off, does what `close()` does, and ends the process: with `process.exitCode` where you set it, else with 1 where
+   * events were lost and 0 where none were. At the second signal the process ends at once, with 128 and the number of the
+   * signal. Returns the function that takes this off again.
    */
   closeOnSignal(
     signals: NodeJS.Signals | readonly NodeJS.Signals[],

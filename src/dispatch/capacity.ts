@@ -157,7 +157,7 @@ function messagesInHand(
   return found.length === 0 ? NO_MESSAGES : new Set(found.map(({ messageKey }) => messageKey))
 }
 
-/** It has brought what it brings, or will not in time. False where its room had been given back before. */
+/** Gives back the room that a request held, once the store has answered or is too late. False where it was given back before. */
 export function giveRoomBack({ roomHeld }: DispatchState, request: ClaimRequest): boolean {
   const place = roomHeld.indexOf(request)
   if (place !== -1) roomHeld.splice(place, 1)

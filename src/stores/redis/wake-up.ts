@@ -62,7 +62,10 @@ export async function wakeUp(options: WakeUpOptions): Promise<() => Promise<void
   }
 }
 
-/** When the first of these partitions has something due. KEYS: due sets of one slot, or of a server without slots. ARGV: now. Returns now and that time, if any. */
+/**
+ * When the first of these partitions has something due. KEYS: due sets of one slot, or of a server without slots. ARGV: now.
+ * Returns now and that time, if any.
+ */
 const nextDueScript = script(/* lua */ `
 ${PRELUDE}
 local first
