@@ -30,8 +30,21 @@ module.exports = {
       // It is handed what receives; what it makes of a request is a callback, which the stages know.
       name: 'http-imports-leaves',
       severity: 'error',
-      from: { path: '^src/http/' },
+      from: { path: '^src/http/', pathNot: '^src/http/nest/' },
       to: { path: '^src/', pathNot: [leaves, '^src/http/'] },
+    },
+    {
+      // It makes a receiver, as any app that imports the package does.
+      name: 'the-nest-module-knows-what-the-package-exports-and-leaves',
+      severity: 'error',
+      from: { path: '^src/http/nest/' },
+      to: { path: '^src/', pathNot: [leaves, '^src/index\\.ts$', '^src/http/nest/'] },
+    },
+    {
+      name: 'nobody-imports-the-nest-module',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/http/nest/' },
+      to: { path: '^src/http/nest/' },
     },
     ...onlyLeftwards,
     {
@@ -42,6 +55,38 @@ module.exports = {
       to: { path: '^src/', pathNot: [leaves, '^src/(authenticity|quarantine)/'] },
     },
     {
+      // It goes through all places at once; whoever wires them hands them over.
+      name: 'erasure-knows-what-is-kept-and-where',
+      severity: 'error',
+      from: { path: '^src/erasure/' },
+      to: {
+        path: '^src/',
+        pathNot: [
+          leaves,
+          '^src/(authenticity|erasure)/',
+          '^src/inbox/store\\.ts$',
+          '^src/inbox/spool/spool\\.ts$',
+          '^src/quarantine/(keeper|request|request-log)\\.ts$',
+        ],
+      },
+    },
+    {
+      // It is beside the stages: what answers a probe stands in the receiver's way, and what sends one is a client.
+      name: 'the-doctor-knows-proofs-answers-and-how-to-sign',
+      severity: 'error',
+      from: { path: '^src/doctor/' },
+      to: {
+        path: '^src/',
+        pathNot: [
+          leaves,
+          '^src/(authenticity|doctor)/',
+          '^src/http/replies\\.ts$',
+          '^src/inbox/store\\.ts$',
+          '^src/testing/sign\\.ts$',
+        ],
+      },
+    },
+    {
       name: 'stores-import-the-contract-and-leaves',
       severity: 'error',
       from: { path: '^src/stores/([^/]+)/' },
@@ -50,14 +95,14 @@ module.exports = {
         pathNot: [
           leaves,
           '^src/inbox/(store|latest|order|record)\\.ts$',
-          '^src/stores/((bounds|leasable|pages)\\.ts$|$1/)',
+          '^src/stores/((bounds|holding|leasable|pages)\\.ts$|$1/)',
         ],
       },
     },
     {
       name: 'only-receiver-sees-everything',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(index\\.ts$|cli/)' },
+      from: { path: '^src/', pathNot: '^src/(index\\.ts$|cli/|http/nest/)' },
       to: { path: '^src/(receiver|index)\\.ts$' },
     },
     {
@@ -124,7 +169,7 @@ module.exports = {
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'],
         // Optional peers, too: each in its own store, by the rule below.
-        pathNot: ['^node_modules/((@types/)?pg|redis|ioredis)/'],
+        pathNot: ['^node_modules/((@types/)?pg|redis|ioredis|fastify|@nestjs/(common|core))/'],
       },
     },
     {
@@ -139,6 +184,25 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/cli/redis-client\\.ts$' },
       to: { path: '^node_modules/(redis|ioredis)/' },
+    },
+    {
+      name: 'nest-in-its-own-folder-only',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/http/nest/' },
+      to: { path: '^node_modules/@nestjs/' },
+    },
+    {
+      // Whoever does not import an adapter gets nothing of it, nor of its framework.
+      name: 'fastify-in-its-own-adapter-only',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/http/(fastify\\.ts$|nest/)' },
+      to: { path: '^node_modules/fastify/' },
+    },
+    {
+      name: 'nobody-imports-an-adapter',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/http/nest/' },
+      to: { path: '^src/http/((fastify|fetch|lambda)\\.ts$|nest/)' },
     },
     { name: 'nothing-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
   ],

@@ -16,6 +16,7 @@ import { COMMANDS } from '../src/cli/commands.ts'
 import { ENVIRONMENT } from '../src/cli/environment.ts'
 import { EXIT_CODES } from '../src/cli/exit-codes.ts'
 import { OF_HANDLERS, OF_QUARANTINE, REFUSED, REPORTED, THROWN, UNAVAILABLE } from '../src/error-table.ts'
+import { FINDINGS } from '../src/doctor/findings.ts'
 import { LOG_CODES } from '../src/log-codes.ts'
 import { readProjectFile } from './markdown.ts'
 import { VECTOR_TABLES } from './vector-tables.ts'
@@ -137,6 +138,12 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     under: 'log-lines',
     header: ['Code', 'Level', 'When'],
     rows: Object.entries(LOG_CODES).map(([name, [level, when]]) => [anchored(name), level, when]),
+  },
+  {
+    page: 'docs/guides/doctor.md',
+    under: 'findings',
+    header: ['Code', 'Level', 'What it says', 'How to mend it'],
+    rows: Object.entries(FINDINGS).map(([name, [level, what, fix]]) => [anchored(name), level, what, fix]),
   },
   ...EMULATOR_TABLES,
   ...VECTOR_TABLES,

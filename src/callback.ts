@@ -19,6 +19,8 @@ export interface ArrivedCallback {
   readonly arrivedAtMs: number
   /** Who is at the other end of the connection, perhaps a proxy; undefined where nobody can say. */
   readonly remoteAddress: string | undefined
+  /** Where somebody waits for the first attempt at what this brings: told of its end. */
+  readonly waitUntil?: ((attempted: Promise<void>) => void) | undefined
 }
 
 /** What was read of its body. */
@@ -26,7 +28,7 @@ export type Captured =
   /** The bytes as they were sent; `decoded` where a parser before us may have taken a content encoding off. */
   | { readonly kind: 'exact'; readonly bytes: Buffer; readonly decoded: boolean }
   /** A parser ran before us, and only what it made is left. */
-  | { readonly kind: 'parsed'; readonly value: unknown }
-  | { readonly kind: 'failed'; readonly reason: CaptureFailure; readonly detail?: string }
+  | { readonly kind: 'parsed'; readonly value: unknown; readonly detail?: string | undefined }
+  | { readonly kind: 'failed'; readonly reason: CaptureFailure; readonly detail?: string | undefined }
 
 export type CaptureFailure = 'body_too_large' | 'body_too_slow' | 'body_incomplete' | 'body_already_read'

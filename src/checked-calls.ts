@@ -17,19 +17,26 @@ import { LONGEST_TIMER_MS } from './clock.ts'
 import type { DeadLetters } from './dispatch/dead-letters.ts'
 import { OptionsError } from './errors.ts'
 import { CALLBACK_KINDS, type Schemas } from './events.ts'
+import { checkKind, checkMount } from './http/mount-options.ts'
 import type { CallbackRequest } from './http/request.ts'
 import type { Receiver } from './surface.ts'
 
 const milliseconds = numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional()
 const flag = z.boolean().optional()
 
-const mountOptions = z.strictObject({ proof: z.enum(PROOF_POLICIES).optional() })
 const messageStateOptions = z.strictObject({ project: textOf('the display name of a project').optional() })
 const replayOptions = z.strictObject({ force: flag })
 const deadlineOptions = z.strictObject({ deadlineMs: milliseconds })
 const pageOptions = z.strictObject({
   after: textOf('the `next` of a page').optional(),
   limit: pageLimit.optional(),
+})
+const doctorOptions = z.strictObject({
+  url: z.custom<string | URL>(isWebUrl, 'expected an http or https URL, such as http://localhost:3000/webhooks/status'),
+  kind: z.enum(CALLBACK_KINDS).optional(),
+  project: textOf('the display name of a project').optional(),
+  timeoutMs: milliseconds,
+  keepAliveMs: milliseconds,
 })
 const closeOnSignalOptions = z.strictObject({
   deadlineMs: milliseconds,
@@ -43,8 +50,8 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
   return {
     ...receiver,
     middleware(kind, options) {
-      checkKind(kind)
-      checkOptions(mountOptions, options, 'middleware')
+      checkNoRequest(kind)
+      checkMount('middleware', kind, options)
       return receiver.middleware(kind, options)
     },
     async receive(request) {
@@ -56,6 +63,10 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
       return receiver.messageState(messageId, options)
     },
     deadLetters: checkedDeadLetters(receiver.deadLetters),
+    async doctor(options) {
+      checkOptions(doctorOptions, options, 'doctor')
+      return receiver.doctor(options)
+    },
     async drain(options) {
       if (options !== undefined) checkOptions(deadlineOptions, options, 'drain')
       return receiver.drain(options)
@@ -87,18 +98,21 @@ function checkedDeadLetters<S extends Schemas>(deadLetters: DeadLetters<S>): Dea
   }
 }
 
-function checkKind(kind: unknown): void {
-  if (kind === undefined || CALLBACK_KINDS.some((known) => known === kind)) return
-  // Frameworks hand what is mounted a request, which has a method to write an answer to.
+function isWebUrl(url: unknown): boolean {
+  const protocol = typeof url === 'string' || url instanceof URL ? URL.parse(String(url))?.protocol : undefined
+  return protocol === 'http:' || protocol === 'https:'
+}
+
+/** Frameworks hand what is mounted a request, which has a method to write an answer to. */
+function checkNoRequest(kind: unknown): void {
   if (typeof kind === 'object' && kind !== null && 'method' in kind && 'headers' in kind)
     throw new OptionsError(
       'receiver.middleware itself was mounted and got a request; mount what it returns, with parentheses and the kind of ' +
         "callback: app.use(path, receiver.middleware('status')).",
     )
-  throw new OptionsError(`middleware: there is no such kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
 }
 
-const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'remoteAddress']
+const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'remoteAddress', 'waitUntil']
 
 /** By hand, for it runs for every request. A misspelt `proof` would weaken a URL in silence here, too. */
 function checkRequest(request: unknown): asserts request is CallbackRequest {
@@ -106,15 +120,16 @@ function checkRequest(request: unknown): asserts request is CallbackRequest {
   for (const key of Object.keys(request))
     if (!REQUEST_KEYS.includes(key))
       throw new OptionsError(`receive: there is no such part of a request. ${unknownName(key, REQUEST_KEYS)}`)
-  const { kind, proof, method, headers, body } = request
-  if (kind !== undefined && !CALLBACK_KINDS.some((known) => known === kind))
-    throw new OptionsError(`receive: there is no such kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
+  const { kind, proof, method, headers, body, waitUntil } = request
+  checkKind('receive', kind)
   if (proof !== undefined && !PROOF_POLICIES.some((known) => known === proof))
     throw new OptionsError(`receive: there is no such policy of proofs. ${unknownName(proof, PROOF_POLICIES)}`)
   if (typeof method !== 'string')
     throw new OptionsError(`receive: method is ${describe(method)}; expected that of the request, such as 'POST'.`)
   if (!isObject(headers))
     throw new OptionsError(`receive: headers is ${describe(headers)}; expected a record, or pairs such as Headers.`)
+  if (waitUntil !== undefined && typeof waitUntil !== 'function')
+    throw new OptionsError(`receive: waitUntil is ${describe(waitUntil)}; expected a function that takes a promise.`)
   if (!isBody(body)) throw new OptionsError(`receive: body is ${describe(body)}; ${EXPECTED_BODY}`)
 }
 

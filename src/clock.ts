@@ -141,7 +141,8 @@ export function steadyClock(wall: Clock): SteadyClock {
     reach,
     now,
     setTimer(callback, delayMs, keepAlive) {
-      const untilMs = now() + Math.min(delayMs, LONGEST_TIMER_MS)
+      // From the time that was told last: whoever sets a timer for a time has just asked.
+      const untilMs = lastMs + Math.min(delayMs, LONGEST_TIMER_MS)
       function fire(): void {
         // That it fires proves that the delay is over, whatever the wall says.
         reach(untilMs)
@@ -153,23 +154,59 @@ export function steadyClock(wall: Clock): SteadyClock {
   }
 }
 
-const TIMED_OUT = Symbol('timed out')
+/** The wall clock may be kept right by less. */
+const SLEPT_MS = 1_000
+
+/**
+ * A monotonic clock that goes on while the machine sleeps, which Node's may not: where the wall clock has gone on for longer,
+ * that counts. A wall clock that was set forward costs a question too many.
+ */
+export function elapsedMs(): () => number {
+  let wallMs = Date.now()
+  let ownMs = performance.now()
+  let sleptMs = 0
+  return () => {
+    const wallStepMs = Date.now() - wallMs
+    const ownStepMs = performance.now() - ownMs
+    wallMs += wallStepMs
+    ownMs += ownStepMs
+    if (wallStepMs - ownStepMs > SLEPT_MS) sleptMs += wallStepMs - ownStepMs
+    return ownMs + sleptMs
+  }
+}
 
 /** Settles as `work` does, or as `onTimeout()` does once `timeoutMs` have passed. The work itself goes on. */
-export async function withDeadline<T>(
-  clock: Clock,
-  timeoutMs: number,
-  work: PromiseLike<T>,
-  onTimeout: () => T,
-): Promise<T> {
-  let cancel = (): void => {}
-  const deadline = new Promise<typeof TIMED_OUT>((resolve) => {
-    cancel = clock.setTimer(() => resolve(TIMED_OUT), timeoutMs)
+export function withDeadline<T>(clock: Clock, timeoutMs: number, work: PromiseLike<T>, onTimeout: () => T): Promise<T> {
+  // Asked for its result once: some only begin to work then.
+  const settled = Promise.resolve(work)
+  return new Promise((resolve) => {
+    const cancel = clock.setTimer(() => resolve(Promise.resolve().then(onTimeout)), timeoutMs)
+    settled.then(
+      (value) => {
+        cancel()
+        resolve(value)
+      },
+      () => {
+        cancel()
+        resolve(settled)
+      },
+    )
   })
-  try {
-    const first = await Promise.race([work, deadline])
-    return first === TIMED_OUT ? onTimeout() : first
-  } finally {
-    cancel()
-  }
+}
+
+/** Resolves when all have settled, or `graceMs` after the first that was fulfilled; rejects as the first where none was. */
+export function someOf(clock: Clock, graceMs: number, all: readonly Promise<unknown>[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let cancel: (() => void) | undefined
+    for (const each of all)
+      each.then(
+        () => (cancel ??= clock.setTimer(resolve, graceMs, true)),
+        () => {},
+      )
+    void Promise.allSettled(all).then((results) => {
+      cancel?.()
+      if (results.every(({ status }) => status === 'rejected')) all[0]?.catch(reject)
+      else resolve()
+    })
+  })
 }

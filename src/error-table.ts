@@ -19,8 +19,12 @@ export const THROWN = {
     'Use a type or a family of the page of events, or `onAny` for every event.',
   ],
   project_required: [
-    '`messageState` was asked without a project.',
+    '`messageState` or `forget` was asked about a message without its project.',
     'Pass `{ project }`: a message id belongs to a project.',
+  ],
+  forget_unsupported: [
+    'The store is one of your own that has no `kept` and `forget`.',
+    'Remove it there by your own means, or give the store both; `quarantine` and the spool have forgotten it already.',
   ],
   wait_timed_out: [
     '`waitFor` did not see the event in time.',
@@ -77,9 +81,13 @@ export const REFUSED = {
     'The name of the project in the body has a NUL or half a surrogate pair in it.',
     'Check who posts to this URL: the credentials function is not asked for such text.',
   ],
+  probe_refused: [
+    'A probe of the doctor came a second time, a day late, or was not marked with the signing secret of the pair.',
+    'Such a probe is never an event: nothing was lost. Run the doctor with the whole pair that this receiver has.',
+  ],
   body_already_parsed: [
     'A body parser ran before the receiver, so the signature cannot be checked over the exact bytes.',
-    'Mount the receiver before express.json(), or keep the bytes in `req.rawBody`.',
+    'Mount the receiver before the parser (in Express, before express.json()), or keep the bytes in `req.rawBody`.',
   ],
   body_already_read: [
     'Something read the request before the receiver and left nothing of it.',
@@ -146,6 +154,10 @@ export const UNAVAILABLE = {
     'The tables are missing or old, and this role may not make them.',
     'Run `npx messaging-webhooks migrate` with a role that may; the guide to the Postgres store says more.',
   ],
+  store_unpartitioned: [
+    'The option `partitions` is given, and the events in the schema stand in one table, or in partitions of other days.',
+    'Run `npx messaging-webhooks migrate --partition-days` with that number, or give the number that the schema has, or none.',
+  ],
   store_replaced: [
     'The database file was removed or replaced while it was open.',
     'Restart the process; put nothing else in the place of the file while it runs.',
@@ -187,7 +199,7 @@ export const OF_HANDLERS = {
     '`cause` is what the database said. Throw what a failed statement throws: a transaction does not survive it.',
   ],
   lease_lost: [
-    'The lease of an event ran out while its handlers ran, so that another holder may have it.',
+    'The lease of an event ran out or was lost while its handlers ran, so that another holder may have it.',
     'It runs again, so handlers must bear a repetition; look for what stops the process or blocks its event loop.',
   ],
 } as const satisfies Texts

@@ -24,6 +24,11 @@ export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() 
  * At most ten lines a minute for each code, since anyone can send forged requests; what was left out is counted.
  */
 export function consoleLogger(clock: Clock): Logger {
+  return limitedLogger(clock, (level, line) => console[level](line))
+}
+
+/** The same, to wherever lines are written. */
+export function limitedLogger(clock: Clock, writeLine: (level: 'warn' | 'error', line: string) => void): Logger {
   const windows = new Map<string, { startedAt: number; lines: number }>()
   function write(level: 'warn' | 'error', fields: object, message: string): void {
     const code = 'code' in fields && typeof fields.code === 'string' ? fields.code : message
@@ -38,7 +43,7 @@ export function consoleLogger(clock: Clock): Logger {
     }
     window.lines += 1
     if (window.lines <= LINES_A_MINUTE)
-      console[level](printable(`messaging-webhooks${label(fields)}: ${message}${omitted}`))
+      writeLine(level, printable(`messaging-webhooks${label(fields)}: ${message}${omitted}`))
   }
   return {
     debug() {},

@@ -6,6 +6,8 @@ import type { CredentialsSource } from './authenticity/credentials.ts'
 import type { NotProved } from './authenticity/explain.ts'
 import type { QuarantineIntake } from './quarantine/quarantine.ts'
 import type { ExactCallback } from './quarantine/request.ts'
+import type { Probes } from './doctor/answering.ts'
+import { claimsToBeProbe } from './doctor/mark.ts'
 import { asRefusal, MessagingWebhooksError, RefusedError } from './errors.ts'
 import type { ArrivedCallback } from './callback.ts'
 import { REPLIES, type Answer, type AnswerName } from './http/replies.ts'
@@ -37,14 +39,18 @@ interface ReceiveOptions extends NewEventOptions {
   readonly quarantine: QuarantineIntake
   /** Something went wrong that the user must hear of. */
   readonly report: (error: MessagingWebhooksError) => void
+  /** What the doctor sends is answered, and is no callback. */
+  readonly probes: Pick<Probes, 'answer' | 'notProved'>
   /** Counts what was admitted. */
   readonly taken: (event: NewEvent, admission: Admission) => void
-  /** Watches for the first attempt at an event; defined where the answer waits for it. */
-  readonly watchAttempt: ((id: string) => WatchedAttempt) | undefined
+  /** Watches for the first attempt at an event. */
+  readonly watchAttempt: (id: string) => WatchedAttempt
+  /** The answer waits for it. */
+  readonly answersWhenHandled: boolean
 }
 
 export function createReceive(options: ReceiveOptions): Receive {
-  const { credentials, inbox, quarantine, report, toleranceSeconds } = options
+  const { credentials, inbox, quarantine, report, toleranceSeconds, answersWhenHandled } = options
   const clockWatch = createClockWatch(report)
 
   function refuse(name: AnswerName, refused: Pick<NotProved, 'code' | 'detail'>, cause?: unknown): Answer {
@@ -62,7 +68,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     }
     const body =
       captured.kind === 'parsed' ? readParsedBody(captured.value) : readSentBody({ captured, contentEncoding })
-    if (body === undefined) return refuse('not_authentic', { code: 'body_already_parsed' })
+    if (body === undefined) return refuse('not_authentic', { code: 'body_already_parsed', detail: fixOf(captured) })
     const proof = authenticate(callback, body)
     return proof instanceof Promise
       ? proof.then((settled) => admitOrRefuse(callback, body, settled))
@@ -89,26 +95,39 @@ export function createReceive(options: ReceiveOptions): Receive {
       quarantine.lookedUp(body.project, proof.proved)
     if (!proof.proved) {
       quarantine.keep(callback, body, proof)
+      options.probes.notProved(callback, body, proof)
       if (proof.offsetSeconds !== undefined) clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
       if (body.problem === 'content_encoding') return refuse('content_encoding', { ...proof, code: 'content_encoding' })
-      return refuse('not_authentic', proof)
+      return refuse(
+        'not_authentic',
+        proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof,
+      )
     }
+    if (claimsToBeProbe(body)) return answerProbe(callback, body, proof)
     if (clockWatch.isInDoubt && proof.signedAt !== undefined) clockWatch.trust()
-    if (callback.captured.kind === 'parsed') report(new MessagingWebhooksError('body_already_parsed'))
+    if (callback.captured.kind === 'parsed')
+      report(new MessagingWebhooksError('body_already_parsed', fixOf(callback.captured)))
     if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
     const event = eventOf(callback, body, proof)
-    const attempt = options.watchAttempt?.(event.id)
+    const { waitUntil } = callback
+    const attempt = answersWhenHandled || waitUntil !== undefined ? options.watchAttempt(event.id) : undefined
     function failed(error: unknown): never {
       attempt?.forget()
       throw error
     }
     try {
       const admission = inbox.admit(event)
-      if (!(admission instanceof Promise)) return answerAdmitted(event, admission, attempt)
-      return admission.then((settled) => answerAdmitted(event, settled, attempt), failed)
+      if (!(admission instanceof Promise)) return answerAdmitted(event, admission, attempt, waitUntil)
+      return admission.then((settled) => answerAdmitted(event, settled, attempt, waitUntil), failed)
     } catch (error) {
       return failed(error)
     }
+  }
+
+  async function answerProbe(callback: ArrivedCallback, body: ReadBody, { proof }: Proved): Promise<Answer> {
+    const pairs = await credentials.pairsFor(body.project)
+    const answer = await options.probes.answer({ callback, body, proof, pairs })
+    return answer ?? refuse('not_authentic', { code: 'probe_refused' })
   }
 
   function eventOf({ kind, arrivedAtMs }: ArrivedCallback, body: ReadBody, proof: Proved): NewEvent {
@@ -129,11 +148,27 @@ export function createReceive(options: ReceiveOptions): Receive {
     )
   }
 
-  function answerAdmitted(event: NewEvent, admission: Admission, attempt?: WatchedAttempt): Awaitable<Answer> {
+  function answerAdmitted(
+    event: NewEvent,
+    admission: Admission,
+    attempt: WatchedAttempt | undefined,
+    waitUntil: ArrivedCallback['waitUntil'],
+  ): Awaitable<Answer> {
     if (admission === 'full' || admission === 'duplicate') attempt?.forget()
     if (admission === 'full') return refuse('unavailable', { code: 'store_full' })
     options.taken(event, admission)
-    return admission === 'duplicate' || attempt === undefined ? REPLIES.taken : attempt.over.then(() => REPLIES.taken)
+    if (admission === 'duplicate' || attempt === undefined) return REPLIES.taken
+    tellOf(attempt.over, waitUntil)
+    return answersWhenHandled ? attempt.over.then(() => REPLIES.taken) : REPLIES.taken
+  }
+
+  /** The event is taken, whatever comes of this. */
+  function tellOf(over: Promise<void>, waitUntil: ArrivedCallback['waitUntil']): void {
+    try {
+      waitUntil?.(over)
+    } catch (error) {
+      report(new MessagingWebhooksError('internal', '`waitUntil` threw.', { cause: error }))
+    }
   }
 
   function failed(error: unknown): Answer {
@@ -154,9 +189,17 @@ export function createReceive(options: ReceiveOptions): Receive {
       const body = readSentBody(callback)
       const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - clockOffsetSeconds * 1_000 }
       const proof = prove(judged, body, await pairsFor(body.project), toleranceSeconds)
-      return proof.proved ? { proved: true, event: eventOf(callback, body, proof) } : proof
+      if (!proof.proved) return proof
+      // Refused once, for a clock or a pair that has been put right since: it is no event all the same.
+      if (claimsToBeProbe(body)) return { proved: false, code: 'probe_refused' }
+      return { proved: true, event: eventOf(callback, body, proof) }
     },
   }
+}
+
+/** How to mend in this framework that a parser ran before us, where it says so. */
+function fixOf(captured: ArrivedCallback['captured']): string | undefined {
+  return captured.kind === 'parsed' ? captured.detail : undefined
 }
 
 /** Then nothing was looked up. */

@@ -1,4 +1,5 @@
 /** Wires the stages together; nothing else. The object that it makes is described in surface.ts. */
+import { join } from 'node:path'
 import { credentialsSource } from './authenticity/credentials.ts'
 import { createQuarantine, quarantineFolder, type GuardedQuarantine } from './quarantine/quarantine.ts'
 import type { ArrivedCallback } from './callback.ts'
@@ -11,6 +12,11 @@ import { handedOverChannel } from './dispatch/attempt.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
 import { revive, type ReviveOptions } from './dispatch/revive.ts'
+import { createAboutApp } from './doctor/about-app.ts'
+import { createProbes } from './doctor/answering.ts'
+import { createOwnDoctor } from './doctor/own-receiver.ts'
+import { createUnnamedNetworks } from './doctor/unnamed-networks.ts'
+import { createForget } from './erasure/forget.ts'
 import { asOurs, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
 import type { HandedOver, Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
@@ -21,15 +27,12 @@ import { createServers } from './http/servers.ts'
 import { createAbsence } from './inbox/absence.ts'
 import { messageKey } from './inbox/identity.ts'
 import { createInbox, type Inbox } from './inbox/inbox.ts'
+import { createInboxOfParts } from './inbox/parts.ts'
 import { messageState } from './inbox/latest.ts'
-import type { DedupeKeyInput, ProvenCallback } from './inbox/new-event.ts'
-import { openSpools } from './inbox/spool/spool.ts'
-import type { NewEvent, Store } from './inbox/store.ts'
+import { openSpools, type Spools } from './inbox/spool/spool.ts'
+import type { Admission, NewEvent, Store } from './inbox/store.ts'
 import { consoleLogger, guardLogger, silentLogger } from './logger.ts'
 import type { Options } from './options.ts'
-import type { ReportPayload } from './payloads/read-report.ts'
-import { usersReport, type ReadUsersReport } from './payloads/users-report.ts'
-import { letReject } from './promises.ts'
 import { createReceive } from './receive.ts'
 import { createReporter } from './report.ts'
 import { resolveOptions } from './resolve-options.ts'
@@ -37,6 +40,7 @@ import { createShutDown, type Closed } from './shut-down.ts'
 import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
 import { createUnhandled } from './unhandled.ts'
+import { guardReading } from './users-reading.ts'
 import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
 
 const DEADLINE_MS = 10_000
@@ -75,6 +79,13 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       `dispatch: false needs a store that another receiver can share; the ${store.capabilities.name} store is not one.`,
     )
   const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? store.capabilities.spoolFolder)
+  /** Each part has its own, in the folder of all or where its store has one by itself. */
+  const spoolFolderOf = (name: string, part: Store<object>): string | undefined =>
+    resolved.spool === false
+      ? undefined
+      : resolved.spool === undefined
+        ? part.capabilities.spoolFolder
+        : join(resolved.spool, name)
   const absence = createAbsence({ clock: steady, logger, report })
   const reviving: ReviveOptions = {
     clock,
@@ -95,6 +106,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     reviving,
     report,
     absence,
+    absenceOf: (part) => inboxOfParts?.absenceOf(part),
     handedOver(event, succeeded) {
       // The receiver's own schemas made its data.
       const message: HandedOver<S> = { receiver, event, succeeded }
@@ -104,20 +116,30 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     secrets: credentials.secrets,
     shared: store.capabilities.shared,
   })
-  const inbox: Inbox<object> = createInbox(store, {
+  const intoStore = {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
     gapTimeoutMs,
     report,
-    absence,
     claims: resolved.dispatch,
-    openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
     onWork() {
       startUnasked()
       dispatcher.wake()
     },
+    onLost: dispatcher.lose,
     admitBatch: dispatcher.admit,
-  })
+  }
+  const spoolsIn = (folder: string | undefined): (() => Promise<Spools>) | undefined =>
+    folder === undefined ? undefined : () => openSpools(folder, report)
+  const inboxOfParts =
+    store.parts &&
+    createInboxOfParts(store.parts, {
+      ...intoStore,
+      logger,
+      openSpoolsOf: (name, part) => spoolsIn(spoolFolderOf(name, part)),
+    })
+  const inbox: Inbox<object> =
+    inboxOfParts ?? createInbox(store, { ...intoStore, absence, openSpools: spoolsIn(spoolFolder) })
   const quarantine: GuardedQuarantine = createQuarantine<NewEvent>({
     clock,
     report,
@@ -134,9 +156,34 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     async admit(event) {
       const admission = await inbox.admit(event)
       if (admission === 'full') throw new MessagingWebhooksError('store_full')
-      counter.taken(event, admission)
+      taken(event, admission)
     },
   })
+  const lacksSpool =
+    resolved.spool !== false &&
+    store.capabilities.durable &&
+    (store.parts === undefined
+      ? spoolFolder === undefined
+      : Array.from(store.parts.stores).some(([name, part]) => spoolFolderOf(name, part) === undefined))
+  const unnamedNetworks = createUnnamedNetworks(networks)
+  const aboutApp = createAboutApp({
+    clock: steady,
+    storeTimeoutMs: resolved.storeTimeoutMs,
+    capabilities: store.capabilities,
+    lacksSpool,
+    dispatch: resolved.dispatch,
+    isHandled: (type) => (handlers.byType.get(type)?.length ?? 0) > 0,
+    networks: unnamedNetworks.list,
+    keepAliveMs: () => servers.keepAliveMs,
+    askStore: async () => (await inbox.open()).counts(),
+  })
+  const probes = createProbes({ toleranceSeconds, maxBodyBytes, about: aboutApp })
+
+  function taken(event: NewEvent, admission: Admission): void {
+    counter.taken(event, admission)
+    unnamedNetworks.see(event)
+  }
+
   const { receive, proveAgain } = createReceive({
     credentials,
     inbox,
@@ -145,33 +192,12 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     networks,
     gapTimeoutMs,
     report,
-    readReport: readReport && ((callback) => readTheirs(readReport, callback)),
-    dedupeKey: dedupeKey && ((callback) => chooseKey(dedupeKey, callback)),
-    taken: counter.taken,
-    watchAttempt: answer === 'handled' ? (id) => dispatcher.watchAttempt(id, handlerTimeoutMs) : undefined,
+    ...guardReading({ dedupeKey, readReport, report }),
+    probes,
+    taken,
+    watchAttempt: (id) => dispatcher.watchAttempt(id, handlerTimeoutMs),
+    answersWhenHandled: answer === 'handled',
   })
-
-  function chooseKey(choose: (callback: DedupeKeyInput) => unknown, callback: DedupeKeyInput): string | undefined {
-    try {
-      // A copy: what is stored is not theirs to change.
-      const chosen = choose({ ...callback, raw: Buffer.from(callback.raw) })
-      if (chosen === undefined || (typeof chosen === 'string' && chosen !== '')) return chosen
-      letReject(chosen)
-      report(new MessagingWebhooksError('dedupe_key_failed'))
-    } catch (error) {
-      report(new MessagingWebhooksError('dedupe_key_failed', undefined, { cause: error }))
-    }
-    return undefined
-  }
-
-  function readTheirs(read: ReadUsersReport, { masked, kind, arrivedAtMs }: ProvenCallback): ReportPayload | undefined {
-    try {
-      return usersReport(read, { masked, kind, nowMs: arrivedAtMs })
-    } catch (error) {
-      report(new MessagingWebhooksError('read_report_failed', undefined, { cause: error }))
-      return undefined
-    }
-  }
 
   function report(error: MessagingWebhooksError, fields?: object): void {
     if (error instanceof RefusedError) counter.refused()
@@ -183,7 +209,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   }
 
   /** Said once. */
-  let isSpoolMissing = resolved.spool !== false && spoolFolder === undefined && store.capabilities.durable
+  let isSpoolMissing = lacksSpool
 
   /** A receiver that only takes needs its store all the same. */
   async function open(): Promise<void> {
@@ -238,6 +264,13 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     })
   }
 
+  function keyOf(messageId: string, project: string | undefined): string {
+    if (!credentials.byProject) return messageKey(undefined, messageId)
+    const named = project ?? credentials.onlyProject
+    if (named === undefined) throw new MessagingWebhooksError('project_required')
+    return messageKey(named, messageId)
+  }
+
   /** What every way in has in common. */
   const intake = {
     policy: proof,
@@ -268,12 +301,13 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       return counted(receiveRequest(request, intake))
     },
     start,
-    async messageState(messageId, { project = credentials.onlyProject } = {}) {
-      if (credentials.byProject && project === undefined) throw new MessagingWebhooksError('project_required')
+    async messageState(messageId, { project } = {}) {
+      const key = keyOf(messageId, project)
       const opened = await inbox.open()
-      const stored = await opened.latest(messageKey(credentials.byProject ? project : undefined, messageId))
+      const stored = await opened.latest(key)
       return stored && messageState(stored)
     },
+    forget: createForget({ clock: steady, keyOf, inbox, quarantine, dispatcher }),
     deadLetters: createDeadLetters({
       open: inbox.open,
       revive: (kept) => revive(kept, reviving),
@@ -281,8 +315,9 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       wake: () => dispatcher.wakeAfterReplay(),
     }),
     quarantine: quarantine.quarantine,
+    doctor: createOwnDoctor({ credentials, probes, about: aboutApp }),
     async stats() {
-      const stored = isClosed ? undefined : await inbox.known()
+      const [stored, shards] = isClosed ? [] : await Promise.all([inbox.known(), inboxOfParts?.stats()])
       const { spooled } = inbox
       return {
         ...counter.all(),
@@ -292,12 +327,15 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
         spooled,
         unsettled: stored === undefined ? undefined : stored.unsettled + spooled,
         deadLetters: stored?.deadLetters,
+        holders: stored?.holders,
+        shards,
       }
     },
-    async drain({ deadlineMs = DEADLINE_MS } = {}) {
+    drain({ deadlineMs = DEADLINE_MS } = {}) {
+      if (isClosed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
       // Within a handler that `close()` waits for, it says what became of the rest.
-      if (closing === undefined || isClosed) await start()
-      return dispatcher.drain(inbox.unsettled, deadlineMs)
+      const started = closing === undefined ? (starting ?? start()) : Promise.resolve()
+      return started.then(() => dispatcher.drain(inbox.unsettled, deadlineMs))
     },
     async close(times) {
       await close(times)

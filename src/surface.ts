@@ -5,11 +5,17 @@ import type { Quarantine } from './quarantine/surface.ts'
 import type { CloseOnSignalOptions } from './close-on-signal.ts'
 import type { Counts } from './counts.ts'
 import type { DeadLetters } from './dispatch/dead-letters.ts'
+import type { Diagnosis } from './doctor/findings.ts'
+import type { DoctorOptions } from './doctor/own-receiver.ts'
 import type { Context } from './dispatch/handlers.ts'
 import type { CallbackKind, EventMap, Pattern, Schemas, TypesOf, WebhookEvent } from './events.ts'
 import type { Middleware } from './http/node.ts'
 import type { CallbackAnswer, CallbackRequest } from './http/request.ts'
+import type { Holder } from './inbox/known.ts'
+import type { ForgetOptions, ForgetSelector } from './erasure/selector.ts'
+import type { Forgotten } from './erasure/forget.ts'
 import type { MessageState } from './inbox/latest.ts'
+import type { ShardStats } from './inbox/parts.ts'
 import type { ErrorHandler } from './report.ts'
 
 /**
@@ -32,6 +38,10 @@ export interface Stats extends Counts {
   readonly unsettled: number | undefined
   /** Dead letters in the store; undefined where it does not say. */
   readonly deadLetters: number | undefined
+  /** Who has the store open, and what each holds; undefined where it does not say. */
+  readonly holders: readonly Holder[] | undefined
+  /** How each shard of a sharded store is; where one is away, `store` is. Undefined for any other store. */
+  readonly shards: readonly ShardStats[] | undefined
 }
 
 /** The receiving end. `S` types the payloads, `X` is what the store adds to a handler's context. */
@@ -73,6 +83,23 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   readonly deadLetters: DeadLetters<S>
   /** The requests that were refused for want of a valid proof, kept so that the right key can still prove them. */
   readonly quarantine: Quarantine
+  /**
+   * Removes what may name a person, of a message, of a recipient, of a time or as you say, from every place that this receiver
+   * writes to: payloads, bytes, errors, newest states and dead letters in the store, the spool and the quarantine of this
+   * process. The identities stay, so a repetition is still a duplicate. What was not settled is settled by it: no handler is
+   * begun for it any more; one that runs ends as it would, and nothing of its outcome is kept. Says what it removed. What comes
+   * while it runs may be left. Rejects with a `MessagingWebhooksError`: `project_required` for a message id without its
+   * `project` where there are several; `forget_unsupported` for a store of your own that cannot; or what the store fails with,
+   * and then a second call does the rest.
+   */
+  forget(selector: ForgetSelector, options?: ForgetOptions): Promise<Forgotten>
+  /**
+   * Sends signed probes to `url`, as the service would, through whatever stands in front, and says what is wrong there and in
+   * this app, and how to mend it. No handler gets a probe, and nothing of it is stored or counted. `project` names whose pair
+   * to sign with, where there are several. Takes a second or two. Rejects with an `OptionsError` for a URL that is none, or a
+   * project without credentials; never for what it finds. Contract, service.md#callback-receiver.
+   */
+  doctor(options: DoctorOptions): Promise<Diagnosis>
   /** Counts, for metrics. It never rejects, and waits for the store for `storeTimeoutMs` at most. */
   stats(): Promise<Stats>
   /**

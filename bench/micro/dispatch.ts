@@ -35,7 +35,13 @@ export const dispatch: Step = {
       },
       () => {},
     )
-    const from = { store: openedMemoryStore(), settle: () => true, settleLazily: () => true }
+    const from = {
+      store: openedMemoryStore(),
+      absence: state.absence,
+      settle: () => true,
+      hold: undefined,
+      settleLazily: () => true,
+    }
     const next = freshEvents()
     return async () => {
       const { id, messageKey, record, raw } = next()

@@ -5,13 +5,23 @@ const REPOSITORY = 'https://github.com/messaging-webhooks/messaging-webhooks'
 
 const GUIDES: DefaultTheme.SidebarItem[] = [
   { text: 'Getting started', link: '/guides/getting-started' },
-  { text: 'Mounting', link: '/guides/mounting' },
+  {
+    text: 'Mounting',
+    link: '/guides/mounting',
+    items: [
+      { text: 'Fetch: Hono, Next.js, Bun …', link: '/guides/fetch' },
+      { text: 'NestJS', link: '/guides/nest' },
+      { text: 'Fastify', link: '/guides/fastify' },
+      { text: 'AWS Lambda', link: '/guides/lambda' },
+    ],
+  },
   { text: 'Handlers', link: '/guides/handlers' },
   { text: 'Projects and rotation', link: '/guides/projects' },
   { text: 'Your own payloads', link: '/guides/payloads' },
   { text: 'Once, and in order', link: '/guides/once-and-order' },
   { text: 'Security', link: '/guides/security' },
   { text: 'Quarantine', link: '/guides/quarantine' },
+  { text: 'Erasure', link: '/guides/erasure' },
   {
     text: 'Choosing a store',
     link: '/guides/stores',
@@ -20,11 +30,13 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
       { text: 'SQLite', link: '/guides/store-sqlite' },
       { text: 'Postgres', link: '/guides/store-postgres' },
       { text: 'Redis', link: '/guides/store-redis' },
+      { text: 'Several as one', link: '/guides/store-sharded' },
       { text: 'Your own', link: '/guides/store-of-your-own' },
     ],
   },
   { text: 'When the store is away', link: '/guides/spool' },
   { text: 'Deploying', link: '/guides/deploying' },
+  { text: 'The doctor', link: '/guides/doctor' },
   { text: 'When something goes wrong', link: '/guides/troubleshooting' },
   { text: 'Testing your handlers', link: '/guides/testing' },
   { text: 'The emulator', link: '/guides/emulator' },

@@ -16,8 +16,14 @@ export const COMMANDS: Readonly<Record<string, CommandRow>> = {
   emulate: { what: 'play the sending service, locally', load: () => import('./emulate.ts') },
   listen: { what: 'print the callbacks that come, and why one is refused', load: () => import('./listen.ts') },
   trigger: { what: 'sign callbacks and send them to a URL', load: () => import('./trigger.ts') },
+  doctor: { what: 'say what is wrong with a callback URL, and how to mend it', load: () => import('./doctor.ts') },
   verify: { what: 'say step by step why a signature holds or not', load: () => import('./verify.ts') },
   migrate: { what: 'make the tables of a Postgres store, or print their SQL', load: () => import('./migrate.ts') },
   events: { what: 'list what came, show one event, or one message’s life', load: () => import('./events.ts') },
+  holders: {
+    what: 'list the processes that have a store open, and what each holds',
+    load: () => import('./holders.ts'),
+  },
   'dead-letters': { what: 'list, show, replay or discard dead letters', load: () => import('./dead-letters.ts') },
+  forget: { what: 'remove a person or a message from a store', load: () => import('./forget.ts') },
 }

@@ -1,7 +1,9 @@
 /** The environment variables that the command line reads. The reference's table comes from here. */
 export const ENVIRONMENT = {
-  SIGNING_SECRET: 'The signing secret, for `listen`, `trigger` and `verify`.',
-  AUTH_KEY: 'The Auth Key, for `listen` and `trigger`.',
+  SIGNING_SECRET: 'The signing secret, for `listen`, `trigger`, `doctor` and `verify`.',
+  AUTH_KEY: 'The Auth Key, for `listen`, `trigger` and `doctor`.',
+  OLD_SIGNING_SECRET: 'The signing secret that was rotated out, for `doctor`.',
+  OLD_AUTH_KEY: 'The Auth Key that was rotated out, for `doctor`.',
   STORE_URL: 'The store, for `events`, `dead-letters` and `migrate`.',
   CONTROL_TOKEN: 'What the control API of `emulate` asks for.',
   DEBUG: 'Anything but empty: an error that is not foreseen shows where it was thrown.',

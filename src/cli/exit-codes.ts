@@ -8,6 +8,7 @@ export const EXIT_CODES = {
   unanswered: { code: 5, when: '`trigger`: there was no answer where there should be one.' },
   notFound: { code: 6, when: '`events`, `dead-letters`: there is none of that id.' },
   unsupported: { code: 7, when: 'This Node.js has no SQLite.' },
+  unwell: { code: 8, when: '`doctor`: something is a problem, or may become one.' },
   interrupted: { code: 130, when: '`trigger`: Ctrl+C came before the end.' },
 } as const satisfies Readonly<Record<string, { readonly code: number; readonly when: string }>>
 

@@ -18,6 +18,16 @@ export const SIGNING_SECRET: SecretOption = {
   what: 'the signing secret',
 }
 export const AUTH_KEY: SecretOption = { flag: 'auth-key-file', variable: 'AUTH_KEY', what: 'the Auth Key' }
+export const OLD_SIGNING_SECRET: SecretOption = {
+  flag: 'old-secret-file',
+  variable: 'OLD_SIGNING_SECRET',
+  what: 'the old signing secret',
+}
+export const OLD_AUTH_KEY: SecretOption = {
+  flag: 'old-key-file',
+  variable: 'OLD_AUTH_KEY',
+  what: 'the old Auth Key',
+}
 export const CONTROL_TOKEN: SecretOption = {
   flag: 'control-token-file',
   variable: 'CONTROL_TOKEN',
@@ -26,7 +36,9 @@ export const CONTROL_TOKEN: SecretOption = {
 
 /** What to say to whoever wants to give a secret itself, `--signing-secret`; undefined for any other flag. */
 export function secretHint(flag: string): string | undefined {
-  const row = [SIGNING_SECRET, AUTH_KEY, CONTROL_TOKEN].find((option) => option.flag === `${flag}-file`)
+  const row = [SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY, CONTROL_TOKEN].find(
+    (option) => option.flag === `${flag}-file`,
+  )
   return row && `Others can see an argument: set ${row.variable}, or name a file with --${row.flag}.`
 }
 

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { MessagingWebhooksError, OptionsError } from '../errors.ts'
-import type { OpenStore, Store } from '../inbox/store.ts'
+import type { OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
 import { readVariable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
 import { shown, type Terminal } from './terminal.ts'
@@ -65,7 +65,7 @@ export function storeUrl({ store }: StoreOption, terminal: Terminal): string | u
 export async function inStore(
   options: StoreOption,
   terminal: Terminal,
-  work: (store: OpenStore<object>) => Promise<void>,
+  work: (store: OpenStore<object>, capabilities: StoreCapabilities) => Promise<void>,
 ): Promise<void> {
   const url = storeUrl(options, terminal)
   if (url === undefined)
@@ -74,7 +74,7 @@ export async function inStore(
     const store = await storeOf(url, options)
     const opened = await store.open({ onWork() {}, claims: false })
     try {
-      await work(opened)
+      await work(opened, store.capabilities)
     } finally {
       await opened.close()
     }

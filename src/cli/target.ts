@@ -3,12 +3,12 @@ import { webUrl } from '../emulator/callbacks/web-url.ts'
 import { CliError } from './exit-codes.ts'
 
 /** Checks a URL that is posted to. Throws a `CliError` for one that is no http or https URL, or not of this machine. */
-export function checkTarget(url: string, allowRemote: boolean): void {
+export function checkTarget(url: string, allowRemote: boolean, called = '--to'): void {
   const target = webUrl(url)
   if (target === undefined)
     throw new CliError(
       'usage',
-      '--to is no http or https URL.',
+      `${called} is no http or https URL.`,
       'Expected such as http://localhost:3000/webhooks/status',
     )
   if (!allowRemote && !isLoopback(target.hostname))

@@ -52,7 +52,8 @@ function callFrom(attempt: Attempt, first: number): Awaitable<Settlement | undef
   for (let place = first; place < registrations.length; place += 1) {
     const registration = registrations[place]
     if (registration === undefined || before.includes(registration)) continue
-    if (state.shared && isLeaseLost(state, work)) return undefined
+    // Of the first one, whoever began the attempt has looked just now.
+    if (place > 0 && state.shared && isLeaseLost(state, work)) return undefined
     // Once a handler has hung there is no slot to run another in; the next attempt does.
     if (controller.signal.aborted) break
     try {
@@ -76,6 +77,7 @@ async function waitAndGoOn(
   result: Promise<unknown>,
 ): Promise<Settlement | undefined> {
   let hung = false
+  if (attempt.state.shared) watchLeases(attempt.state)
   try {
     hung = await waitFor(attempt, result)
     attempt.done.push(registration)
@@ -160,26 +162,41 @@ export function nameOf({ id, record: { report, kind } }: Claim): NamedEvent {
 }
 
 /**
- * Looks whether its lease has run out while its handlers ran: the process stood still, or something blocked its event loop.
- * By then another process may run them, so ours are told to stop, once.
+ * Looks whether its lease has run out or was lost while its handlers ran: the process stood still, or something blocked its
+ * event loop. By then another process may run them, so ours are told to stop, once.
  */
-function isLeaseLost(state: DispatchState, work: Work): boolean {
+export function isLeaseLost(state: DispatchState, work: Work): boolean {
   if (work.isLost || !work.isRunning) return work.isLost
-  if (!state.shared || state.over || state.clock.now() < work.leaseUntilMs) return false
+  if (!state.shared || state.over) return false
+  const { store } = work.from
+  if (state.clock.now() < work.leaseUntilMs && store.isHeld?.(work.claim.messageKey) !== false) return false
+  loseLease(state, work)
+  return true
+}
+
+function loseLease(state: DispatchState, work: Work): void {
   work.isLost = true
   const error = new HandlerError('lease_lost', nameOf(work.claim), work.claim.attempt)
   work.controller.abort(error)
   state.report(error)
   giveUp(state, work)
   wake(state)
-  return true
+}
+
+/** The store says that what was leased of these messages may be somebody else's. What is to be settled it decides itself. */
+export function loseLeases(state: DispatchState, isAmong: (messageKey: string) => boolean): void {
+  for (const work of allInHand(state)) {
+    if (work.isLost || !isAmong(work.claim.messageKey)) continue
+    if (work.isRunning) loseLease(state, work)
+    else if (!work.isBegun) work.isLost = true
+  }
 }
 
 /** After a standstill this timer is due before most of those that handlers have set. */
 const BEAT_MS = 250
 
-/** Looks after the leases under which handlers run, as long as any do. */
-export function watchLeases(state: DispatchState): void {
+/** Looks after the leases under which handlers are waited for, as long as any are: no timer fires while a plain function runs. */
+function watchLeases(state: DispatchState): void {
   if (state.isWatchingLeases) return
   state.isWatchingLeases = true
   state.clock.setTimer(() => {

@@ -27,6 +27,7 @@ export function takeInHand(
     isOver: false,
     isFollowed: false,
     isLost: false,
+    isForgotten: false,
   }
   state.atWork += 1
   state.inHand.members.set(claim.messageKey, work)
@@ -51,7 +52,8 @@ export function letGo(state: DispatchState, work: Work): void {
     if (state.inHand.members.get(claim.messageKey) === work) removeMember(state.inHand, claim.messageKey)
   }
   // Mostly nobody waits, and this is called all the time.
-  if (state.waitingForAttempt.size > 0 || state.waitingForChange.size > 0) tellOfAttempt(state, claim.id)
+  if (state.waitingForAttempt.size > 0) tellOfAttempt(state, claim.id)
+  else if (state.waitingForChange.size > 0) tellOfChange(state)
 }
 
 /** The next attempt at this event is over, or none will be made. */
@@ -67,9 +69,24 @@ export function tellOfChange({ waitingForChange }: DispatchState): void {
   waitingForChange.clear()
 }
 
+/** Waits for the next change, at most `ms`. Somebody waits for us, so the process must stay. */
+export function nextChange({ clock, waitingForChange }: DispatchState, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.setTimer(resolve, ms, true)
+    waitingForChange.add(() => {
+      cancel()
+      resolve()
+    })
+  })
+}
+
 /** All that is in hand, as it is now. */
 export function allInHand({ inHand }: DispatchState): readonly Work[] {
   return [...inHand.members.values()]
+}
+
+export function isInHand(state: DispatchState, id: string): boolean {
+  return allInHand(state).some(({ claim }) => claim.id === id)
 }
 
 /** A slot at once where one is free, else the next in turn. */

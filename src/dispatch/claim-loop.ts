@@ -1,8 +1,9 @@
 /** Asks the store for what is due: when, how much, and what its answers tell of what else waits there. */
 import { asOurs } from '../errors.ts'
 import { inStoreTime } from '../inbox/in-store-time.ts'
-import type { ClaimRequest, ClaimResult } from '../inbox/store.ts'
+import type { Claim, ClaimRequest, ClaimResult } from '../inbox/store.ts'
 import { askRoom, enterSlot, giveRoomBack, takeInHand, tellOfChange } from './capacity.ts'
+import { openedOf } from './settle.ts'
 import { BACKLOG, type DispatchState, type Opened } from './state.ts'
 
 /** How long to leave a store alone that threw. */
@@ -19,10 +20,6 @@ export function wake(state: DispatchState): void {
 
 /** Something may be due, but likely is not. A claim that begins before does for it. */
 export function wakeLater(state: DispatchState): void {
-  if (state.hurried > 0) {
-    wake(state)
-    return
-  }
   if (state.isWoken || state.stopped || state.cancelLater !== undefined) return
   function wakeNow(): void {
     state.cancelLater = undefined
@@ -30,6 +27,15 @@ export function wakeLater(state: DispatchState): void {
   }
   // A process that ends meanwhile would leave what comes next of a message undone.
   state.cancelLater = state.clock.setTimer(wakeNow, SHARE_MS, true)
+}
+
+/** Takes over the look that was put off, for whoever looks or counts now. False where none was. */
+export function takeLook(state: DispatchState): boolean {
+  const { cancelLater } = state
+  if (cancelLater === undefined) return false
+  state.cancelLater = undefined
+  cancelLater()
+  return true
 }
 
 /** Something may be due then. */
@@ -56,8 +62,7 @@ async function claimWhileWoken(state: DispatchState): Promise<void> {
   try {
     while (state.isWoken) {
       state.isWoken = false
-      state.cancelLater?.()
-      state.cancelLater = undefined
+      takeLook(state)
       const nextDueMs = await claimDue(state)
       if (nextDueMs !== undefined) wakeAt(state, nextDueMs)
     }
@@ -91,8 +96,14 @@ async function claimDue(state: DispatchState): Promise<number | undefined> {
   if (state.absence.foundBy.size > 0) state.absence.end('dispatch')
   state.fullClaims = claims.length < request.limit ? 0 : state.fullClaims + 1
   state.foundLast = claims.length > 0
-  for (const claim of claims) enterSlot(state, takeInHand(state, claim, opened, request.leaseUntilMs))
+  for (const claim of claims) run(state, claim, opened, request.leaseUntilMs)
   return nextDueMs
+}
+
+function run(state: DispatchState, claim: Claim, from: Opened, askedUntilMs: number): void {
+  const { part, leaseUntilMs = askedUntilMs } = claim
+  const holder = part === undefined ? from : openedOf(state, from, part)
+  enterSlot(state, takeInHand(state, claim, holder, leaseUntilMs))
 }
 
 async function claimInTime(
@@ -106,7 +117,7 @@ async function claimInTime(
   const { leaseUntilMs } = request
   const runLate = ({ claims }: ClaimResult): void => {
     if (state.stopped || state.clock.now() >= leaseUntilMs) return
-    for (const claim of claims) enterSlot(state, takeInHand(state, claim, from, leaseUntilMs))
+    for (const claim of claims) run(state, claim, from, leaseUntilMs)
   }
   try {
     return await inStoreTime(state.clock, state.storeTimeoutMs, answer, () => {

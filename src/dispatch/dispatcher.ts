@@ -1,6 +1,6 @@
 /** Delivery: claims what is due, runs its handlers, settles it. At least once, one event of a message at a time. */
 import { withDeadline, type Clock } from '../clock.ts'
-import { MessagingWebhooksError } from '../errors.ts'
+import { waitFor } from '../inbox/in-store-time.ts'
 import type { AdmitBatch } from '../inbox/inbox.ts'
 import {
   isKept,
@@ -13,14 +13,22 @@ import {
   type NewEvent,
   type OpenStore,
 } from '../inbox/store.ts'
-import { allInHand, askRoom, enterSlotSoon, giveRoomBack, takeInHand, tellOfAttempt, tellOfChange } from './capacity.ts'
-import { wake, wakeBy } from './claim-loop.ts'
-import { begin, giveBack } from './run.ts'
-import { withSettlements } from './settle.ts'
+import { loseLeases } from './attempt.ts'
+import {
+  allInHand,
+  askRoom,
+  enterSlotSoon,
+  giveRoomBack,
+  isInHand,
+  nextChange,
+  takeInHand,
+  tellOfChange,
+} from './capacity.ts'
+import { takeLook, wake, wakeBy } from './claim-loop.ts'
+import { begin } from './run.ts'
+import { openedOf, withSettlements } from './settle.ts'
 import { BACKLOG, createState, type DispatchOptions, type DispatchState } from './state.ts'
-
-/** How long a receiver that closes waits, after its deadline, until the store has taken back what was not begun. */
-const GIVE_BACK_MS = 500
+import { stop } from './stop.ts'
 
 const NONE: readonly Claim[] = []
 
@@ -37,6 +45,10 @@ interface Dispatcher {
   readonly admit: AdmitBatch
   /** Something may be due. */
   wake(): void
+  /** What was leased of these messages may be somebody else's. */
+  lose(isAmong: (messageKey: string) => boolean): void
+  /** Begins no handler any more of the events that are meant. Those that run go on: what a handler has, it has. */
+  forget(isMeant: (claim: Claim) => boolean): void
   /** A dead letter is due again, perhaps of a message that is in our hands. */
   wakeAfterReplay(): void
   /**
@@ -69,6 +81,15 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     },
     admit: createAdmit(state),
     wake: () => wake(state),
+    lose: (isAmong) => loseLeases(state, isAmong),
+    forget(isMeant) {
+      for (const work of allInHand(state)) {
+        if (!isMeant(work.claim)) continue
+        work.isForgotten = true
+        state.succeeded.delete(work.claim.id)
+      }
+      wake(state)
+    },
     wakeAfterReplay() {
       for (const work of allInHand(state)) work.isFollowed = true
       wake(state)
@@ -92,32 +113,11 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       return { over: withDeadline(clock, timeoutMs, next, forget), forget }
     },
     drain: createDrain(state),
-    async stop(deadlineMs) {
-      state.stopped = true
-      state.cancelTimer()
-      state.cancelLater?.()
-      // What is not in our hands now will not be attempted here any more.
-      for (const id of state.waitingForAttempt.keys()) if (!isInHand(state, id)) tellOfAttempt(state, id)
-      const untilMs = clock.now() + deadlineMs
-      // What a claim or an admission under way brings is leased already, so it runs.
-      while ((state.atWork > 0 || state.isClaiming || state.roomHeld.length > 0) && clock.now() < untilMs)
-        await nextChange(state, untilMs - clock.now())
-      state.over = true
-      state.waitingForSlot = []
-      const works = allInHand(state)
-      for (const { controller } of works) controller.abort(new MessagingWebhooksError('receiver_closed'))
-      const unbegun = works.filter(({ isBegun }) => !isBegun).map((work) => giveBack(state, work))
-      // A store that does not answer lets their leases run out.
-      await withDeadline(clock, GIVE_BACK_MS, Promise.all(unbegun), () => [])
-    },
+    stop: (deadlineMs) => stop(state, deadlineMs),
     get running() {
       return state.atWork
     },
   }
-}
-
-function isInHand(state: DispatchState, id: string): boolean {
-  return allInHand(state).some(({ claim }) => claim.id === id)
 }
 
 /**
@@ -132,8 +132,9 @@ function createAdmit(state: DispatchState): AdmitBatch {
     const request = mayClaim ? askRoom(state, store, events.length, nowMs, events) : undefined
     if (store.admitAndClaim === undefined || request === undefined) {
       const answer = store.admit(events, nowMs)
-      if (!(answer instanceof Promise)) return admitted(state, events, answer)
-      return patience.wait(answer.then((admissions) => admitted(state, events, admissions)))
+      if (!(answer instanceof Promise)) return admitted(state, store, events, answer)
+      const kept = answer.then((admissions) => admitted(state, store, events, admissions))
+      return waitFor(patience, kept)
     }
     const failed = (error: unknown): never => {
       release(state, request)
@@ -146,18 +147,19 @@ function createAdmit(state: DispatchState): AdmitBatch {
       return failed(error)
     }
     const { leaseUntilMs } = request
-    if (!(answer instanceof Promise)) return admitted(state, events, answer.admissions, answer.claims, leaseUntilMs)
+    if (!(answer instanceof Promise))
+      return admitted(state, store, events, answer.admissions, answer.claims, leaseUntilMs)
     state.roomHeld.push(request)
     const taken = answer.then(({ admissions, claims }) => {
       const isInTime = giveRoomBack(state, request)
       const isOurs = isInTime ? !state.over : !state.stopped && state.clock.now() < leaseUntilMs
-      admitted(state, events, admissions, claims, isOurs ? leaseUntilMs : undefined)
+      admitted(state, store, events, admissions, claims, isOurs ? leaseUntilMs : undefined)
       // A claim may have been turned away for the room that was held.
       if (state.fullClaims > 0) wake(state)
       if (state.stopped) tellOfChange(state)
       return admissions
     }, failed)
-    return patience.wait(taken, () => release(state, request))
+    return waitFor(patience, taken, () => release(state, request))
   }
 }
 
@@ -173,6 +175,7 @@ function release(state: DispatchState, request: ClaimRequest): void {
 /** What was claimed runs after the answers, where `leaseUntilMs` says that it is ours to run; the rest will be claimed. */
 function admitted(
   state: DispatchState,
+  store: OpenStore<object>,
   events: readonly NewEvent[],
   admissions: readonly Admission[],
   claims: readonly Claim[] = NONE,
@@ -186,8 +189,10 @@ function admitted(
     // Both are in one order.
     if (claim?.id === event.id) {
       next += 1
-      if (opened !== undefined && leaseUntilMs !== undefined)
-        enterSlotSoon(state, takeInHand(state, claim, opened, leaseUntilMs, event[PAYLOAD]))
+      if (opened !== undefined && leaseUntilMs !== undefined) {
+        const from = store === opened.store ? opened : openedOf(state, opened, store)
+        enterSlotSoon(state, takeInHand(state, claim, from, leaseUntilMs, event[PAYLOAD]))
+      }
     } else if (isKept(admissions[index])) rest.push(event)
     // A store in memory keeps the events as they are, for as long as they wait.
     event[PAYLOAD] = undefined
@@ -201,6 +206,7 @@ function leaveToClaim(state: DispatchState, { messageKey, awaits, gapUntilMs }: 
   const before = state.inHand.members.get(messageKey)
   if (before !== undefined) {
     before.isFollowed = true
+    before.from.hold?.writeNow()
     return
   }
   if (awaits !== 0) state.gapUntilMs = Math.max(state.gapUntilMs, gapUntilMs)
@@ -215,12 +221,15 @@ function createDrain(state: DispatchState): Dispatcher['drain'] {
   return async (unsettled, deadlineMs, { waitForHung = true } = {}) => {
     const untilMs = clock.now() + deadlineMs
     state.hurried += 1
-    if (state.cancelLater !== undefined) wake(state)
+    for (const hold of state.holds) hold.writeNow()
     try {
       for (;;) {
         // Counting a long backlog takes its time, so it is counted only where it may be none.
         const isIdle = state.atWork === 0 && !state.isClaiming
+        // Where nothing is left, a look would find nothing.
+        const isToLook = isIdle && takeLook(state)
         const left = isIdle ? await counted(unsettled, clock, untilMs) : Infinity
+        if (isToLook && left > 0) wake(state)
         if (state.atWork === 0 && left === 0) return true
         // Apart from the hung ones, whose slots are free.
         if (!waitForHung && state.atWork === 0 && left <= state.inHand.members.size) return false
@@ -235,22 +244,13 @@ function createDrain(state: DispatchState): Dispatcher['drain'] {
 }
 
 /** Infinity while the store is away: then nobody knows. */
-async function counted(unsettled: () => Awaitable<number>, clock: Clock, untilMs: number): Promise<number> {
+function counted(unsettled: () => Awaitable<number>, clock: Clock, untilMs: number): Awaitable<number> {
   try {
     const count = unsettled()
     if (!(count instanceof Promise)) return count
-    return await withDeadline(clock, Math.max(untilMs - clock.now(), LOOK_MS), count, () => Infinity)
+    const timeoutMs = Math.max(untilMs - clock.now(), LOOK_MS)
+    return withDeadline(clock, timeoutMs, count, () => Infinity).catch(() => Infinity)
   } catch {
     return Infinity
   }
-}
-
-/** Waits for the next change, at most `ms`. Somebody waits for us, so the process must stay. */
-async function nextChange({ clock, waitingForChange }: DispatchState, ms: number): Promise<void> {
-  let cancel = (): void => {}
-  await new Promise<void>((resolve) => {
-    waitingForChange.add(resolve)
-    cancel = clock.setTimer(resolve, ms, true)
-  })
-  cancel()
 }

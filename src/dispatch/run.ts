@@ -1,7 +1,7 @@
 /** What becomes of an event that has its slot: its handlers run, it is settled, and there is room again. */
 import { asOurs, HandlerError } from '../errors.ts'
 import type { Awaitable, OpenStore, SettleFailed, Settlement } from '../inbox/store.ts'
-import { makeAttempt, nameOf, undone, watchLeases } from './attempt.ts'
+import { isLeaseLost, makeAttempt, nameOf, undone } from './attempt.ts'
 import { learnPace, leaveSlot, letGo } from './capacity.ts'
 import { wake, wakeBy, wakeLater } from './claim-loop.ts'
 import { revive } from './revive.ts'
@@ -11,8 +11,11 @@ import type { DispatchState, Work } from './state.ts'
 /** Without a promise as long as neither a handler nor the store gives one: then an event is done with as it is begun. */
 export function begin(state: DispatchState, work: Work): void {
   const nowMs = state.clock.now()
-  if (nowMs + state.handlers.longestMs > work.leaseUntilMs) {
-    // Handlers have become slow all at once: another process could take it while they run. It comes again under a new lease.
+  const { store } = work.from
+  const isHeld = store.isHeld === undefined || store.isHeld(work.claim.messageKey) === true
+  if (work.isForgotten || work.isLost || nowMs + state.handlers.longestMs > work.leaseUntilMs || !isHeld) {
+    // Handlers have become slow all at once, or the process stood still: another could take it while they run. It comes again
+    // under a new lease.
     void giveBack(state, work)
     return
   }
@@ -21,13 +24,13 @@ export function begin(state: DispatchState, work: Work): void {
   work.isBegun = true
   work.begunAtMs = nowMs
   try {
-    work.extras = work.from.store.contextFor?.(work.claim)
+    work.extras = store.contextFor?.(work.claim)
     work.isRunning = true
-    if (state.shared) watchLeases(state)
     const event = revive(work.claim, state.reviving, work.payload)
     const made =
       event instanceof Promise
-        ? event.then((revived) => makeAttempt(state, work, revived))
+        ? // A schema may have taken its time.
+          event.then((revived) => (isLeaseLost(state, work) ? undefined : makeAttempt(state, work, revived)))
         : makeAttempt(state, work, event)
     if (made instanceof Promise)
       made.then((settlement) => conclude(state, work, settlement)).catch((error: unknown) => failed(state, work, error))
@@ -46,9 +49,18 @@ export async function giveBack(state: DispatchState, work: Work): Promise<void> 
     letGo(state, work)
     wake(state)
   } catch (error) {
-    if (!state.stopped) state.absence.begin('dispatch', asOurs(error, 'store_failed'))
+    if (!state.stopped) from.absence.begin('dispatch', asOurs(error, 'store_failed'))
     letGo(state, work)
     wakeBy(state, leaseUntilMs)
+  }
+}
+
+/** Its handlers have not ended in time, and nobody here waits for them: another process need not wait for the lease. */
+export async function leaveToOthers(state: DispatchState, work: Work): Promise<void> {
+  try {
+    await work.from.settle(againOf(state, work))
+  } catch {
+    // The store is away, and the receiver closes: the lease runs out.
   }
 }
 
@@ -56,6 +68,11 @@ export async function giveBack(state: DispatchState, work: Work): Promise<void> 
 function failed(state: DispatchState, work: Work, error: unknown): void {
   if (!state.stopped) state.report(asOurs(error, 'store_failed'))
   finish(state, work, false)
+}
+
+/** It is to be tried again at once. */
+function againOf({ clock }: DispatchState, { claim: { id, messageKey, token } }: Work): Settlement {
+  return { id, messageKey, token, outcome: 'retry', dueMs: clock.now(), error: '' }
 }
 
 function conclude(state: DispatchState, work: Work, settlement: Settlement | undefined): void {
@@ -71,11 +88,9 @@ function conclude(state: DispatchState, work: Work, settlement: Settlement | und
     // No answer waits for it to be settled, no other event, and nobody who drains or closes.
     const isAwaited = work.isFollowed || state.waitingForAttempt.has(claim.id) || state.hurried > 0 || state.stopped
     isDone = settle(state, work, settlement, extras === undefined && !isAwaited && isUpToDate(state, from.store))
-  } else if (extras !== undefined) {
-    // Only so that the store takes back what it gave.
-    const { id, messageKey, token } = claim
-    const retry: Settlement = { id, messageKey, token, outcome: 'retry', dueMs: state.clock.now(), error: '' }
-    isDone = settle(state, work, retry, false)
+  } else if (extras !== undefined || from.store.isHeld !== undefined) {
+    // The store takes back what it gave; and where nobody has taken the event meanwhile, it need not wait for its lease to end.
+    isDone = settle(state, work, againOf(state, work), false)
   }
   if (isDone instanceof Promise)
     isDone.then((done) => finish(state, work, done)).catch((error: unknown) => failed(state, work, error))
@@ -96,45 +111,41 @@ function settle(state: DispatchState, work: Work, settlement: Settlement, lazily
   const { from } = work
   try {
     const answer = lazily ? from.settleLazily(settlement) : from.settle(settlement)
-    if (typeof answer !== 'boolean') return settleInTime(state, work, settlement, answer)
-    return settled(state, work, settlement, answer)
+    if (typeof answer === 'boolean') return settled(state, work, settlement, answer)
+    return Promise.resolve(answer)
+      .then((held) =>
+        typeof held === 'boolean' ? settled(state, work, settlement, held) : settleUndone(state, work, held),
+      )
+      .catch((error: unknown) => settleLater(state, work, settlement, error))
   } catch (error) {
     return settleLater(state, work, settlement, error)
   }
 }
 
-async function settleInTime(
-  state: DispatchState,
-  work: Work,
-  made: Settlement,
-  answer: Awaitable<boolean | SettleFailed>,
-): Promise<boolean> {
-  let settlement = made
+/** Anew, as one whose handler failed. */
+async function settleUndone(state: DispatchState, work: Work, { failed: cause }: SettleFailed): Promise<boolean> {
+  const settlement = undone(state, work.claim, cause)
   try {
-    let held = await answer
-    if (typeof held !== 'boolean') {
-      settlement = undone(state, work.claim, held.failed)
-      held = await work.from.settle(settlement)
-    }
-    return settled(state, work, settlement, held)
+    return settled(state, work, settlement, await work.from.settle(settlement))
   } catch (error) {
     return settleLater(state, work, settlement, error)
   }
 }
 
 function settled(
-  { absence, report }: DispatchState,
-  { claim, isLost }: Work,
+  { report }: DispatchState,
+  { claim, from, isLost, isForgotten }: Work,
   { outcome }: Settlement,
   held: boolean | SettleFailed,
 ): boolean {
-  if (absence.foundBy.size > 0) absence.end('dispatch')
-  if (held === false && !isLost) report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
+  if (from.absence.foundBy.size > 0) from.absence.end('dispatch')
+  if (held === false && !isLost && !isForgotten) report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
   return held === true && outcome === 'done'
 }
 
 function finish(state: DispatchState, work: Work, isDone: boolean): void {
+  const { store } = work.from
   letGo(state, work)
-  if (isDone && !work.isFollowed && isUpToDate(state, work.from.store)) wakeLater(state)
-  else wake(state)
+  if (!isDone || work.isFollowed || !isUpToDate(state, store)) wake(state)
+  else if (store.tellsOfRest !== true) wakeLater(state)
 }

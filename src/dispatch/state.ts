@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { MessagingWebhooksError } from '../errors.ts'
 import type { WebhookEvent } from '../events.ts'
 import type { Absence } from '../inbox/absence.ts'
+import type { Hold } from '../inbox/in-store-time.ts'
 import type {
   Awaitable,
   Claim,
@@ -32,6 +33,8 @@ export interface DispatchOptions {
   readonly shared: boolean
   readonly reviving: ReviveOptions
   readonly absence: Absence
+  /** Of a part of the store, which may be away alone; undefined for what is none. */
+  readonly absenceOf?: ((part: OpenStore<object>) => Absence | undefined) | undefined
   readonly report: (error: MessagingWebhooksError) => void
   /** An attempt is over and somebody listens to its channel; `succeeded` where no handler is left to run. */
   readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
@@ -41,12 +44,15 @@ export interface DispatchOptions {
   readonly secrets: () => readonly string[]
 }
 
-/** The open store, and who settles in it. */
+/** The open store, or a part of it that may be away alone, and who settles in it. */
 export interface Opened {
   readonly store: OpenStore<object>
+  readonly absence: Absence
   settle(settlement: Settlement): Awaitable<boolean | SettleFailed>
   /** The same where nobody waits for it. */
   settleLazily(settlement: Settlement): Awaitable<boolean | SettleFailed>
+  /** Of those, where the store has them wait for others. */
+  readonly hold: Hold | undefined
 }
 
 /** An event in our hands. Nothing else of its message is, even where a lease has run out. */
@@ -71,8 +77,10 @@ export interface Work {
   isOver: boolean
   /** Something of its message was admitted here since, and has to wait for it. */
   isFollowed: boolean
-  /** Its lease ran out while its handlers ran. */
+  /** Its lease ran out, or was lost, before it was settled: another process may have it. */
   isLost: boolean
+  /** The store has forgotten it, or is about to: no handler is begun any more, and it is settled in vain. */
+  isForgotten: boolean
 }
 
 export interface DispatchState extends DispatchOptions {
@@ -81,6 +89,10 @@ export interface DispatchState extends DispatchOptions {
 
   /** Undefined until the store is open: nothing is leased before. */
   opened: Opened | undefined
+  /** Those parts of it that have leased something to us. */
+  readonly parts: Map<OpenStore<object>, Opened>
+  /** Settlements that wait for others, in the store and in its parts. */
+  readonly holds: Hold[]
   /** Nothing more is asked for. What is leased already, or will be by what is under way, still runs. */
   stopped: boolean
   /** Stopped, and what ran then was waited for. */
@@ -116,7 +128,7 @@ export interface DispatchState extends DispatchOptions {
   cancelTimer: () => void
   /** Of a look that was put off; undefined where none was. */
   cancelLater: (() => void) | undefined
-  /** So many wait for all to be settled, so that nothing is put off. */
+  /** So many wait for all to be settled, so that no settlement is put off. */
   hurried: number
 
   /** What has succeeded of events between two attempts; after a restart all of their handlers run. */
@@ -140,6 +152,8 @@ export function createState(options: DispatchOptions, begin: DispatchState['begi
     ...options,
     begin,
     opened: undefined,
+    parts: new Map(),
+    holds: [],
     stopped: false,
     over: false,
     inHand: churningMap(),

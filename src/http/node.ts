@@ -14,6 +14,12 @@ import type { KnownServer, Servers } from './servers.ts'
 /** What is mounted: `app.use(path, it)`, `app.post(path, it)`, a Router, Connect, or a `node:http` listener. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
 
+/** A receiver, as far as what mounts its middleware elsewhere needs to know. */
+export interface MiddlewareReceiver {
+  middleware(kind?: CallbackKind, options?: { readonly proof?: ProofPolicy | undefined }): Middleware
+  close(): Promise<void>
+}
+
 interface NodeOptions {
   readonly kind: CallbackKind | undefined
   readonly policy: ProofPolicy

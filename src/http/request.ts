@@ -16,26 +16,41 @@ export interface CallbackRequest {
   readonly headers: RequestHeaders
   /**
    * The bytes as they were sent, whole or as they come (a web stream, a Node stream), or `{ parsed }` where a parser left
-   * nothing else: then a signature cannot be checked. None is an empty body.
+   * nothing else: then a signature cannot be checked. `{ parsed: undefined }` says that nothing is left. None is an empty body.
    */
   readonly body?: RequestBody | null | undefined
   /** The address of whoever sent it, which helps the quarantine to keep what forgers would crowd out. */
   readonly remoteAddress?: string | undefined
+  /**
+   * For a platform that freezes the process once it has answered: called before the answer, where this callback brought a new
+   * event, with a promise that resolves when its handlers have been attempted once, or after `handlerTimeoutMs`. It never
+   * rejects.
+   */
+  readonly waitUntil?: ((attempted: Promise<void>) => void) | undefined
 }
 
 /** Headers as a record, or as pairs; a header that was sent twice is there twice, or has a list of values. */
 export type RequestHeaders =
   Readonly<Record<string, string | readonly string[] | undefined>> | Iterable<readonly [name: string, value: string]>
 
-/** A body: its bytes, whole or as a stream, or what a parser made of it where it left no bytes. */
-export type RequestBody = Uint8Array | AsyncIterable<Uint8Array> | { readonly parsed: unknown }
+/**
+ * A body: its bytes, whole or as a stream, or what a parser made of it where it left no bytes; `fix` says in a sentence how to
+ * mend that in this framework, and stands in the error that `onError` hears.
+ */
+export type RequestBody =
+  Uint8Array | AsyncIterable<Uint8Array> | { readonly parsed: unknown; readonly fix?: string | undefined }
 
-/** What to answer, as it stands. */
+/** What to answer, as it stands; a `connection` among the headers is for servers whose connections are their own. */
 export interface CallbackAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   /** Absent where the answer has none. */
   readonly body: string | undefined
+}
+
+/** A receiver, as far as what carries requests to it needs to know. */
+export interface RequestReceiver {
+  receive(request: CallbackRequest): Promise<CallbackAnswer>
 }
 
 interface RequestOptions {
@@ -59,12 +74,27 @@ export async function receiveRequest(request: CallbackRequest, options: RequestO
 }
 
 async function answerTo(request: CallbackRequest, options: RequestOptions): Promise<Answer> {
-  if (request.method.toUpperCase() !== 'POST') return REPLIES.method_not_allowed
+  if (request.method.toUpperCase() !== 'POST') return closing(REPLIES.method_not_allowed)
   const arrivedAtMs = options.bodies.clock.now()
   const { signatures, contentEncoding, announced } = describeHeaders(request.headers)
   const captured = await readBody(request.body, announced, options.bodies)
-  const { kind, proof: policy = options.policy, remoteAddress } = request
-  return options.receive({ kind, policy, signatures, contentEncoding, captured, arrivedAtMs, remoteAddress })
+  const { kind, proof: policy = options.policy, remoteAddress, waitUntil } = request
+  const answer = await options.receive({
+    kind,
+    policy,
+    signatures,
+    contentEncoding,
+    captured,
+    arrivedAtMs,
+    remoteAddress,
+    waitUntil,
+  })
+  return captured.kind === 'failed' && captured.reason !== 'body_already_read' ? closing(answer) : answer
+}
+
+/** Before the body's end the connection is of no more use: a server would read the rest for ever. */
+function closing(answer: Answer): Answer {
+  return { ...answer, headers: { ...answer.headers, connection: 'close' } }
 }
 
 /** The headers that count, read once. */
@@ -113,15 +143,24 @@ function readBody(
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     return { kind: 'exact', bytes, decoded: false }
   }
-  if (!(Symbol.asyncIterator in body)) return { kind: 'parsed', value: body.parsed }
+  if (!(Symbol.asyncIterator in body)) {
+    const { parsed, fix } = body
+    return parsed === undefined
+      ? { kind: 'failed', reason: 'body_already_read', detail: fix }
+      : { kind: 'parsed', value: parsed, detail: fix }
+  }
   if (announced !== undefined && announced > bodies.maxBodyBytes)
     return bodies.tooLarge(`${announced} bytes were announced`)
-  return readPieces(body, announced, bodies)
+  const pieces = iteratorOf(body)
+  return pieces === undefined ? { kind: 'failed', reason: 'body_already_read' } : readPieces(pieces, announced, bodies)
 }
 
-function readPieces(body: AsyncIterable<Uint8Array>, announced: number | undefined, bodies: Bodies): Promise<Captured> {
+function readPieces(
+  pieces: AsyncIterator<Uint8Array>,
+  announced: number | undefined,
+  bodies: Bodies,
+): Promise<Captured> {
   return new Promise((resolve) => {
-    const pieces = body[Symbol.asyncIterator]()
     const gate = createGate()
     function finished(captured: Captured): void {
       gate.resume()
@@ -154,6 +193,15 @@ function readPieces(body: AsyncIterable<Uint8Array>, announced: number | undefin
     }
     void read()
   })
+}
+
+/** Undefined for a stream that somebody else is reading. */
+function iteratorOf(body: AsyncIterable<Uint8Array>): AsyncIterator<Uint8Array> | undefined {
+  try {
+    return body[Symbol.asyncIterator]()
+  } catch {
+    return undefined
+  }
 }
 
 interface Gate extends Flow {

@@ -27,6 +27,8 @@ export interface Servers {
   stop(given: readonly Server[], times: StopTimes): void
   /** From now on `closed` wants to know how long no request has come. */
   watch(): void
+  /** The shortest `keepAliveTimeout` of those that close idle connections; undefined where none is known. */
+  readonly keepAliveMs: number | undefined
   /** True where one still listens, and nobody here has been told to stop it. */
   readonly areListening: boolean
   /**
@@ -109,6 +111,10 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
     watch() {
       servers.areWatched = true
       lastMs ??= clock.now()
+    },
+    get keepAliveMs() {
+      const timesMs = [...open.values()].flatMap((server) => (isServer(server) ? server.keepAliveTimeout : []))
+      return timesMs.length === 0 ? undefined : Math.min(...timesMs.map((ms) => (ms > 0 ? ms : Infinity)))
     },
     get areListening() {
       return [...open.values()].some(isLeftAlone)

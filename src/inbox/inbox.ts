@@ -2,19 +2,15 @@
 import { withDeadline, type SteadyClock } from '../clock.ts'
 import { asOurs, MessagingWebhooksError } from '../errors.ts'
 import type { Absence } from './absence.ts'
-import { inBatches } from './batch.ts'
-import { inStoreTime, Patience } from './in-store-time.ts'
-import { createOutage, type Outage } from './outage.ts'
+import { isForgotten } from './forgotten.ts'
+import { inBatches, newPatience, waitFor, type Patience } from './in-store-time.ts'
+import { knownOf, type Known } from './known.ts'
+import type { Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import { createPruning } from './pruning.ts'
-import type { Spool, Spools } from './spool/spool.ts'
-import type { Admission, Awaitable, NewEvent, OpenStore, Store, StoreCounts } from './store.ts'
-
-/**
- * What part of the time of its answer an event may wait for the last ones of the spool. It must be longer than a store takes
- * for two batches, slow as it may be: else they would never come to an end under load.
- */
-const PART_FOR_WAITING = 1 / 2
+import { openSpooling, type Spooling } from './spooling.ts'
+import type { Spools } from './spool/spool.ts'
+import type { Admission, Awaitable, NewEvent, OpenStore, Store, StoreHost } from './store.ts'
 
 /**
  * Admits a batch into the open store, and sees to it that somebody runs it. With `mayLease`, what can run here at once may be
@@ -36,6 +32,8 @@ interface InboxOptions {
   readonly absence: Absence
   /** Something may be due: another process has admitted it, or an outage is over. */
   readonly onWork: () => void
+  /** What was leased of these messages may be somebody else's. */
+  readonly onLost?: StoreHost['onLost']
   /** False where nothing is claimed here. */
   readonly claims: boolean
   readonly admitBatch: AdmitBatch
@@ -50,62 +48,53 @@ export interface Inbox<X extends object> {
   admit(event: NewEvent): Awaitable<Admission>
   /** How many events are unsettled, in the store and on their way there. */
   unsettled(): Awaitable<number>
-  /** What the store itself counts; undefined where it does not say in time, or is away. */
-  known(): Promise<StoreCounts | undefined>
+  /** What the store itself knows; undefined where it does not say in time, or is away. */
+  known(): Promise<Known | undefined>
   /** Events that are on their way to the store: in the spool, or waiting for its rest. */
   readonly spooled: number
+  /** Forgets them, where they are meant; says how many there were. Of the store itself it knows nothing. */
+  forgetSpooled(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number>
   close(): Promise<void>
 }
 
+/** A store that fails between the two is asked again long before. */
+const UNTIL_FORGOTTEN_MS = 600_000
+
 export function createInbox<X extends object>(store: Store<X>, options: InboxOptions): Inbox<X> {
-  const { clock, storeTimeoutMs, gapTimeoutMs, report, absence, admitBatch, onWork } = options
+  const { clock, storeTimeoutMs, gapTimeoutMs, report, absence, admitBatch, onWork, onLost } = options
   const pruning = createPruning(clock)
   let opened: OpenStore<X> | undefined
   let opening: Promise<OpenStore<X>> | undefined
-  let spooling: Promise<void> | undefined
+  let spooling: Promise<Spooling> | undefined
+  let spooled: Spooling | undefined
   let outage: Outage | undefined
-  let aside: Spool | undefined
-  let closeSpools = async (): Promise<void> => {}
   let closed = false
 
-  async function openSpools(openThem: () => Promise<Spools>): Promise<void> {
-    const spools = await openThem()
-    closeSpools = async () => {
-      await spools.outage.close()
-      await spools.aside.close()
-    }
-    // Once a start, by way of the other spool: what the store refuses still comes back here. Where that one is full, the rest
-    // stays for the next start, and keeps nobody from what is to be taken now.
-    await spools.aside
-      .empty((events) => spools.outage.append(events))
-      .catch((error: unknown) => report(asOurs(error, 'spool_unusable')))
-    aside = spools.aside
-    const waitMs = storeTimeoutMs * PART_FOR_WAITING
-    outage = createOutage({
+  async function openBehind(openSpools: () => Promise<Spools>): Promise<void> {
+    spooling ??= openSpooling({
       clock,
-      spool: spools.outage,
-      waitMs,
-      takeFromSpool,
-      admit: async (event) => admit(event, storeTimeoutMs - waitMs),
+      storeTimeoutMs,
       absence,
-      onOver() {
-        // It was found away before there was a spool.
-        absence.end('admission')
-        onWork()
-      },
+      report,
+      openSpools,
+      openStore: open,
+      write: (events, patience) => write(events, patience, false),
+      admit,
+      onWork,
     })
+    try {
+      spooled = await spooling
+      outage = spooled.outage
+    } catch (error) {
+      spooling = undefined
+      throw error
+    }
   }
 
   async function openStore(): Promise<OpenStore<X>> {
     try {
-      if (options.openSpools !== undefined) {
-        spooling ??= openSpools(options.openSpools)
-        await spooling.catch((error: unknown) => {
-          spooling = undefined
-          throw error
-        })
-      }
-      opened = await store.open({ onWork, report, claims: options.claims })
+      if (options.openSpools !== undefined) await openBehind(options.openSpools)
+      opened = await store.open({ onWork, onLost, report, claims: options.claims })
       if (opened.latestNowMs !== undefined) clock.reach(opened.latestNowMs)
       pruning.begin(opened)
       return opened
@@ -130,6 +119,8 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   /** A gap began when its callback arrived, by the wall's clock, which may have been far ahead just then. */
   function onSteadyClock(event: NewEvent, nowMs: number): NewEvent {
     if (event.awaits === 0) return event
+    // Nobody shall be given it before the store has forgotten it, too.
+    if (isForgotten(event)) return { ...event, gapUntilMs: nowMs + UNTIL_FORGOTTEN_MS }
     return { ...event, gapUntilMs: Math.min(event.gapUntilMs + clock.aheadMs, nowMs + gapTimeoutMs) }
   }
 
@@ -160,31 +151,6 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     }
   }
 
-  /** Nobody waits for an answer, so each write has a time of its own. */
-  async function writePlainly(events: readonly NewEvent[]): Promise<readonly Admission[]> {
-    const patience = new Patience(clock, storeTimeoutMs)
-    try {
-      return await write(events, patience, false)
-    } finally {
-      patience.end()
-    }
-  }
-
-  async function takeFromSpool(events: readonly NewEvent[]): Promise<void> {
-    await inStoreTime(clock, storeTimeoutMs, open())
-    const results = await admitAroundPoison(writePlainly, events, events.length)
-    const refused = events.filter((_, index) => results[index] instanceof Error)
-    if (refused.length > 0) {
-      await aside?.append(refused)
-      report(
-        new MessagingWebhooksError('event_refused', undefined, {
-          cause: results.find((result) => result instanceof Error),
-        }),
-      )
-    }
-    onWork()
-  }
-
   /** Without a spool, whose outage says so, callbacks alone tell that the store is away, and back. */
   function failed(error: unknown): MessagingWebhooksError {
     if (!closed) absence.begin('admission')
@@ -193,39 +159,33 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
 
   const admitInBatches = inBatches(clock, storeTimeoutMs, writeInOrder)
 
-  async function admitWaiting(admitted: Promise<Admission>, event: NewEvent): Promise<Admission> {
-    try {
-      const admission = await admitted
-      if (absence.foundBy.size > 0) absence.end('admission')
-      return admission
-    } catch (error) {
-      if (outage === undefined || closed) throw failed(error)
-      outage.begin(error)
-      return outage.take(event)
-    }
+  /** What the store has failed to take goes where the rest of its outage goes. */
+  function takeInstead(event: NewEvent, error: unknown): Promise<Admission> {
+    if (outage === undefined || closed) throw failed(error)
+    outage.begin(error)
+    return outage.take(event)
   }
 
   /** The answer has one time for both, the opening and the admission. */
   async function admitWhenOpen(event: NewEvent): Promise<Admission> {
-    const patience = new Patience(clock, storeTimeoutMs)
+    const patience = newPatience(clock, storeTimeoutMs)
     async function openAndAdmit(): Promise<Admission> {
       await open()
       if (patience.isOver) throw new MessagingWebhooksError('store_slow')
       return admit(event)
     }
     try {
-      return await patience.wait(openAndAdmit())
+      return await waitFor(patience, openAndAdmit())
     } catch (error) {
-      if (outage === undefined || closed) throw failed(error)
-      outage.begin(error)
-      return await outage.take(event)
+      return await takeInstead(event, error)
     } finally {
-      patience.end()
+      patience.cancel?.()
     }
   }
 
-  function countStored(): Awaitable<StoreCounts> {
-    return opened === undefined ? open().then((store) => store.counts()) : opened.counts()
+  /** Mostly there is no outage, and every look at the store's counts asks. */
+  function held(): number {
+    return outage?.active === true ? outage.held : 0
   }
 
   function admit(event: NewEvent, timeoutMs?: number): Awaitable<Admission> {
@@ -233,13 +193,18 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     if (opened === undefined) return admitWhenOpen(event)
     try {
       const admission = admitInBatches(event, timeoutMs)
-      if (admission instanceof Promise) return admitWaiting(admission, event)
+      if (admission instanceof Promise)
+        return admission.then(
+          (settled) => {
+            if (absence.foundBy.size > 0) absence.end('admission')
+            return settled
+          },
+          (error: unknown) => takeInstead(event, error),
+        )
       if (absence.foundBy.size > 0) absence.end('admission')
       return admission
     } catch (error) {
-      if (outage === undefined) throw failed(error)
-      outage.begin(error)
-      return outage.take(event)
+      return takeInstead(event, error)
     }
   }
 
@@ -247,21 +212,23 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     open,
     admit,
     unsettled() {
-      const counted = countStored()
-      if (counted instanceof Promise) return counted.then(({ unsettled }) => unsettled + (outage?.held ?? 0))
-      return counted.unsettled + (outage?.held ?? 0)
+      const counted = opened === undefined ? open().then((store) => store.counts()) : opened.counts()
+      if (counted instanceof Promise) return counted.then(({ unsettled }) => unsettled + held())
+      return counted.unsettled + held()
     },
     async known() {
       try {
-        const counted = countStored()
-        if (!(counted instanceof Promise)) return counted
-        return await withDeadline<StoreCounts | undefined>(clock, storeTimeoutMs, counted, () => undefined)
+        const asked = opened === undefined ? open().then(knownOf) : knownOf(opened)
+        return await withDeadline<Known | undefined>(clock, storeTimeoutMs, asked, () => undefined)
       } catch {
         return undefined
       }
     },
     get spooled() {
-      return outage?.held ?? 0
+      return held()
+    },
+    async forgetSpooled(isMeant, dryRun) {
+      return spooled === undefined ? 0 : spooled.forget(isMeant, dryRun)
     },
     async close() {
       closed = true
@@ -269,7 +236,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       outage?.stop()
       const target = await opening?.catch(() => undefined)
       opened = undefined
-      await closeSpools()
+      await spooled?.close()
       try {
         await target?.close()
       } catch (error) {

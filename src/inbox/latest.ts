@@ -1,6 +1,6 @@
 /** The newest state of a message: a merge that never goes back, whatever the order of arrival. */
 import type { Failure, TimestampSource } from '../events.ts'
-import { knownTime } from './order.ts'
+import { identityIn, knownTime } from './order.ts'
 import { failureOf, isEventRecord, isObject, type EventRecord, type Report } from './record.ts'
 import type { StoredLatest } from './store.ts'
 
@@ -36,6 +36,27 @@ export function mergeLatest(
 }
 
 const NO_FINALS: readonly FinalReport[] = []
+
+/** Every report in it, those that are newest and final twice. */
+export function reportsIn(latest: MessageLatest | undefined): readonly FinalReport[] {
+  return latest === undefined ? NO_FINALS : [latest, ...latest.finals]
+}
+
+/**
+ * The state without these reports, where they are forgotten: the newest is then the newest final one that is left. The same
+ * object where none of them is in it.
+ */
+export function withoutReports(
+  latest: MessageLatest | undefined,
+  isForgotten: (id: string) => boolean,
+): MessageLatest | undefined {
+  if (latest === undefined) return undefined
+  const isLeft = ({ order }: { readonly order: string }): boolean => !isForgotten(identityIn(order))
+  const finals = latest.finals.filter(isLeft)
+  if (finals.length === latest.finals.length && isLeft(latest)) return latest
+  const newest = isLeft(latest) ? latest : finals.at(-1)
+  return newest && { order: newest.order, record: newest.record, finals }
+}
 
 /** Whether a value that a store has read back is what `mergeLatest` made. */
 export function isMessageLatest(value: unknown): value is MessageLatest {

@@ -50,6 +50,14 @@ export function placeOf(
   return { order, final, step: life.step, awaits: life.awaits }
 }
 
+/** Two times and a stage stand before the identity of the report. */
+const BEFORE_IDENTITY = 2 * SECONDS_DIGITS + 1
+
+/** The identity of the report that has this order. */
+export function identityIn(order: string): string {
+  return order.slice(BEFORE_IDENTITY)
+}
+
 /** Whether a later report was handed over already. Of two final ones neither is late. */
 export function isLate(
   event: { readonly order: string; readonly final: boolean },

@@ -13,9 +13,9 @@ import type { Spool } from './spool/spool.ts'
 import type { Admission, NewEvent } from './store.ts'
 
 export interface Outage {
-  /** True while new events must go through `take`. */
+  /** True while new events must go through `take`. A field, for every event looks at it. */
   readonly active: boolean
-  /** Events that are on their way to the store: in the spool, or waiting for its rest. */
+  /** Events that are on their way to the store, in the spool or waiting for its rest; none where it is not `active`. */
   readonly held: number
   /** The store has failed: from now on everything goes through the spool. It is reported once an outage. */
   begin(cause: unknown): void
@@ -24,6 +24,8 @@ export interface Outage {
    * spool cannot keep it either.
    */
   take(event: NewEvent): Promise<Admission>
+  /** What waits in memory goes into the spool, too; resolves when it is there. */
+  spoolAll(): Promise<void>
   /** What still waits goes into the spool. */
   stop(): void
 }
@@ -55,7 +57,6 @@ export function createOutage(options: {
   readonly onOver: () => void
 }): Outage {
   const { clock, spool, waitMs, takeFromSpool, admit, absence, onOver } = options
-  let active = spool.size > 0
   let fromSpool = 0
   const appends = new Set<Promise<unknown>>()
   let lookMs = FIRST_LOOK_MS
@@ -69,8 +70,8 @@ export function createOutage(options: {
   function begin(cause: unknown): void {
     // Also where an earlier process has left something in the spool, and the store turns out to be away.
     absence.begin('spool', new MessagingWebhooksError('store_outage', undefined, { cause }))
-    if (active) return
-    active = true
+    if (outage.active) return
+    outage.active = true
     lookMs = FIRST_LOOK_MS
     look()
   }
@@ -142,29 +143,29 @@ export function createOutage(options: {
       return
     }
     if (stopped) return
-    active = false
+    outage.active = false
     absence.end('spool', fromSpool)
     fromSpool = 0
     endWaiting(admit)
     onOver()
   }
 
-  if (active) look()
-
-  return {
-    get active() {
-      return active
-    },
+  const outage = {
+    active: spool.size > 0,
     get held() {
       return spool.size + (waiting?.length ?? 0)
     },
     begin,
-    take(event) {
+    take(event: NewEvent) {
       if (waiting === undefined) return append(event)
       const taken = new Promise<Admission>((resolve) => waiting?.push({ event, resolve }))
       waitingBytes += event.raw.length
       if (waiting.length >= MOST_WAITING || waitingBytes >= MOST_WAITING_BYTES) endWaiting(append)
       return taken
+    },
+    async spoolAll() {
+      if (waiting !== undefined) endWaiting(append)
+      await Promise.allSettled(appends)
     },
     stop() {
       stopped = true
@@ -172,4 +173,6 @@ export function createOutage(options: {
       endWaiting(append)
     },
   }
+  if (outage.active) look()
+  return outage
 }

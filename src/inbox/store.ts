@@ -78,6 +78,10 @@ export interface Claim {
   readonly replay: boolean
   readonly record: EventRecord
   readonly raw: Buffer
+  /** The part that leased it, of a store that has `parts`: it alone is to be told what becomes of the event. */
+  readonly part?: OpenStore<object>
+  /** Until when it is leased, where that is not what this request asked for: a part has answered an earlier one late. */
+  readonly leaseUntilMs?: number
 }
 
 /** What a dispatcher asks for; times are in milliseconds since 1970. */
@@ -194,11 +198,68 @@ export interface Page<T> {
   readonly next?: string
 }
 
+/** What a store still keeps of an event that may name a person: its record, its bytes, or a report of the latest state. */
+export interface KeptEvent extends Pick<StoredEvent, 'id' | 'atMs' | 'record' | 'raw'> {
+  readonly messageKey: string
+}
+
+/** What is to be forgotten: of one message all that is kept, or these of its events alone. */
+export interface ForgetTarget {
+  readonly messageKey: string
+  readonly ids?: readonly string[] | undefined
+}
+
+/** Whether an event of its message is meant. */
+export function isTarget({ ids }: ForgetTarget, id: string): boolean {
+  return ids === undefined || ids.includes(id)
+}
+
+/** A step of forgetting. */
+export interface ForgetRequest {
+  readonly targets: readonly ForgetTarget[]
+  /** Counts, and changes nothing. */
+  readonly dryRun: boolean
+  /** The `next` of the step before, with the same targets. */
+  readonly after?: string | undefined
+}
+
+/** What a step has forgotten; `next` where the same targets need another one. */
+export interface ForgottenCounts {
+  /** Events of which a record or bytes were kept, whatever their state. */
+  readonly events: number
+  /** Those of them that were not settled yet. */
+  readonly unsettled: number
+  readonly deadLetters: number
+  /** Messages of which a latest state was kept, or a part of it. */
+  readonly states: number
+  readonly next?: string
+}
+
 /** How much a store holds. */
 export interface StoreCounts {
   /** Admitted and not settled: waiting, due, running or to be tried again. */
   readonly unsettled: number
   readonly deadLetters: number
+}
+
+/**
+ * A process that has opened the store: what it has leased is its own for as long as it shows life. Nobody knows more of it than
+ * it has said itself.
+ */
+export interface StoreHolder {
+  /** Chosen at random; a process that was taken for dead goes on under another one. */
+  readonly id: string
+  /** The machine's name and the process id, as it said them. */
+  readonly name: string
+  readonly isSelf: boolean
+  /** When it came, by the store's clock; undefined where it does not keep that. */
+  readonly sinceMs: number | undefined
+  /** How long ago it last showed life. */
+  readonly silentMs: number
+  /** Events under its leases. */
+  readonly held: number
+  /** The part that it has open, of a store that has `parts`: there is one for each. */
+  readonly shard?: string
 }
 
 /** What a store says of itself. */
@@ -214,6 +275,15 @@ export interface StoreCapabilities {
   readonly admitsAndClaims?: boolean
   /** It has `events`. */
   readonly listsEvents?: boolean
+  /** What a process had leased that died is due again within seconds, and it has `holders`; else it waits for its lease. */
+  readonly knowsHolders?: boolean
+  /** It has `kept` and `forget`. */
+  readonly forgets?: boolean
+  /**
+   * It is several stores as one (`Store.parts`). Each is all that this contract says; between messages that stand in different
+   * ones nothing says which is due for longer, and a call that asks several may have done its work in some where it rejects.
+   */
+  readonly hasParts?: boolean
   /** Where the spool of an outage is by default, beside the store's own file; none where it has no place on this disk. */
   readonly spoolFolder?: string
 }
@@ -257,6 +327,13 @@ export interface OpenStore<X extends object = {}> {
     nowMs: number,
     lazily?: boolean,
   ): Awaitable<readonly (boolean | SettleFailed)[]>
+  /**
+   * After a settlement that ends an event while something else of its message waits, the store calls `onWork`, once it has
+   * answered. Where it does not say so, whoever has settled looks for what is due.
+   */
+  readonly tellsOfRest?: boolean
+  /** How long a settlement that nobody waits for may wait for others, to share a round trip with them; 0 by default. */
+  readonly settleHoldMs?: number
   /** The newest state of a message; undefined where nothing is known of it. */
   latest(messageKey: string): Awaitable<StoredLatest | undefined>
   /** Oldest first. */
@@ -271,15 +348,38 @@ export interface OpenStore<X extends object = {}> {
   resolve(id: string, resolution: Resolution, nowMs: number): Awaitable<boolean>
   /** Forgets what is older than its retention, a bounded step at a time; says how many it forgot. */
   prune(nowMs: number): Awaitable<number>
+  /**
+   * Walks, a bounded step at a time, through all that is kept and may name a person: each at least once, in no order that
+   * means anything, some twice. A `limit` is what it looks at, so a page may be empty and have a `next`; what comes while it
+   * walks need not be among it. A store need not have it; where it has, it has `forget`.
+   */
+  kept?(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<KeptEvent>>
+  /**
+   * Removes records, bytes, errors, dead letters and the latest state of the targets; of each event the identity stays, so a
+   * repetition is a duplicate, and what orders a message. What was not settled is settled by it, so nobody is given it any
+   * more: whoever holds it settles in vain (false, and nothing changed), and what follows in its message is due. A report
+   * that is new later is taken as any other.
+   */
+  forget?(request: ForgetRequest, nowMs: number): Awaitable<ForgottenCounts>
+  /** Overwrites what the engine has left of it in free places, where it can; it may take long, and nothing else is done meanwhile. */
+  eraseTraces?(): Awaitable<void>
   /** How much it holds now. */
   counts(): Awaitable<StoreCounts>
+  /**
+   * Whether what is leased of this message is still ours: true where no other process can have taken us for dead, false where
+   * one has by now, as after this process stood still; undefined where only the store can tell, which it is asked then. Without
+   * this verb, a lease holds until it ends.
+   */
+  isHeld?(messageKey: string): boolean | undefined
+  /** Who has the store open, the longest there first. For people who look on. */
+  holders?(): Awaitable<readonly StoreHolder[]>
   /** Nothing is asked of it afterwards. */
   close(): Awaitable<void>
   /**
    * What this store adds to the context of the handlers of a claim. What they do through it is undone where the attempt
    * fails, so a retry runs all of them again.
    */
-  contextFor?(claim: Claim): X
+  readonly contextFor?: ((claim: Claim) => X) | undefined
 }
 
 /** Who opens a store. */
@@ -288,6 +388,11 @@ export interface StoreHost {
   readonly onWork: () => void
   /** To be told what is wrong though every call succeeds; what a call rejects with is reported by whoever called. */
   readonly report?: (error: MessagingWebhooksError) => void
+  /**
+   * To be called when what was leased is ours no more, or may soon be somebody else's: of the messages that `isAmong` names.
+   * The token decides who may settle it.
+   */
+  readonly onLost?: ((isAmong: (messageKey: string) => boolean) => void) | undefined
   /** False where nothing will be claimed, so that nobody need be woken. Default true. */
   readonly claims?: boolean
 }
@@ -297,4 +402,42 @@ export interface Store<X extends object = {}> {
   readonly capabilities: StoreCapabilities
   /** Opens, migrates, checks. */
   open(host: StoreHost): Awaitable<OpenStore<X>>
+  /**
+   * The stores of which this one is made, each of which may be away alone. Who knows of them opens each, admits into each and
+   * settles in each by itself, and joins them for all else. Who does not, or wraps this store, has one like any other, that is
+   * away where a part of it is.
+   */
+  readonly parts?: StoreParts<X>
+}
+
+/** See `Store.parts`. */
+export interface StoreParts<X extends object = {}> {
+  /** By name. */
+  readonly stores: ReadonlyMap<string, Store<X>>
+  /** Several open stores as one. It closes none of them. */
+  join(host: PartsHost<X>): JoinedStore<X>
+}
+
+/** Who has opened the parts of a store, or will. */
+export interface PartsHost<X extends object = {}> {
+  /** The open part; rejects where it cannot be opened now, and may be asked again. */
+  open(name: string): Promise<OpenStore<X>>
+  /** Something may be due in one of them. */
+  onWork(): void
+  /** A part has failed as it was asked for work, the others have not; not called again before `onBack`. */
+  onAway(name: string, error: unknown): void
+  /** It has answered again. */
+  onBack(name: string): void
+  /** Events wait elsewhere to get into this part, so that what it knows is not all. */
+  isBehind(name: string): boolean
+  /** Whether claims shall say of which part they are, and those of a slow one may come with a later request, after `onWork`. */
+  readonly wantsParts: boolean
+}
+
+/** Several open stores as one. */
+export interface JoinedStore<X extends object = {}> extends OpenStore<X> {
+  /** The part in which the events of this message stand, or will. It never rejects. */
+  homeOf(messageKey: string): Awaitable<string>
+  /** Whether they may stand there, as far as is known without asking. */
+  mayStandIn(messageKey: string, name: string): boolean
 }

@@ -43,6 +43,8 @@ export interface GuardedQuarantine {
   readonly quarantine: Quarantine
   /** Loads what an earlier process kept. Never rejects. */
   open(): Promise<void>
+  /** Forgets the requests that are meant, also on the disk; says how many there were. */
+  forget(isMeant: (request: KeptRequest) => boolean, dryRun: boolean): Promise<number>
   /** Ends what runs, and sets no timer any more. */
   stop(): void
   /** Writes down what is not yet, and warns of what is lost with this process. Never rejects. */
@@ -175,6 +177,16 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         keeper.clear()
         expire()
       },
+    },
+    async forget(isMeant, dryRun) {
+      await open()
+      const count = await turns(() => {
+        const meant = keeper.all().filter(isMeant)
+        if (!dryRun) for (const request of meant) keeper.remove(request)
+        return Promise.resolve(meant.length)
+      })
+      if (count > 0 && !dryRun) await requestLog?.overwritten()
+      return count
     },
     stop() {
       recheck.stop()

@@ -21,6 +21,8 @@ interface RequestLog {
   readonly changes: KeeperChanges
   /** Loads what dead processes left; `restore` says what is kept of it. Never rejects; later calls wait for the first. */
   open(restore: (remembered: Remembered) => KeptRequest | undefined): Promise<void>
+  /** What was removed until now is written over; not where the disk fails, which is reported. */
+  overwritten(): Promise<void>
   /** Writes what is not written yet, and leaves it to the next process. */
   close(deadlineMs: number): Promise<void>
   /** The requests that are in memory only. */
@@ -207,6 +209,13 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
         })
       void opened.then(wake)
       return opened
+    },
+    async overwritten() {
+      cancelPause?.()
+      cancelPause = undefined
+      wake()
+      // Whoever is woken meanwhile begins anew.
+      while (running !== undefined) await running
     },
     async close(deadlineMs) {
       isClosing = true

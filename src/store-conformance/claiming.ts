@@ -36,7 +36,20 @@ export const CLAIMING: readonly ConformanceCase[] = [
     },
   },
   {
+    name: 'at most the limit, and in the end each message once',
+    async run({ open }) {
+      for (const [index, message] of ['a', 'b', 'c'].entries())
+        await admit(open, [sample({ message })], START_MS + index)
+      const nowMs = START_MS + 10
+      const { claims: two } = await claim(open, { limit: 2, nowMs })
+      const { claims: one } = await claim(open, { limit: 2, nowMs })
+      assert.deepEqual([two.length, one.length], [2, 1])
+      assert.deepEqual(namesOf([...two, ...one]).toSorted(), ['a-1', 'b-1', 'c-1'])
+    },
+  },
+  {
     name: 'at most the limit, the longest due message first',
+    needs: 'one queue',
     async run({ open }) {
       for (const [index, message] of ['a', 'b', 'c'].entries())
         await admit(open, [sample({ message })], START_MS + index)

@@ -12,6 +12,8 @@ import { BYTES } from './bytes.ts'
 import { CLAIMING } from './claiming.ts'
 import { DURABILITY } from './durability.ts'
 import { checkDamage, MOMENTS } from './damage.ts'
+import { HOLDERS } from './holders.ts'
+import { FORGETTING } from './forgetting.ts'
 import { checkInterleavings } from './interleavings.ts'
 import { LATEST } from './latest.ts'
 import { LISTING } from './listing.ts'
@@ -27,6 +29,8 @@ const CONCERNS: Readonly<Record<string, readonly ConformanceCase[]>> = {
   settling: SETTLING,
   latest: LATEST,
   listing: LISTING,
+  holders: HOLDERS,
+  forgetting: FORGETTING,
   bytes: BYTES,
   durability: DURABILITY,
 }
@@ -46,6 +50,9 @@ const optionsSchema = z.strictObject({
     ownClock: z.boolean().optional(),
     admitsAndClaims: z.boolean().optional(),
     listsEvents: z.boolean().optional(),
+    knowsHolders: z.boolean().optional(),
+    forgets: z.boolean().optional(),
+    hasParts: z.boolean().optional(),
   } satisfies Record<keyof StoreCapabilities, z.ZodType>),
   damages: z
     .array(
@@ -99,8 +106,13 @@ export function storeConformance(options: ConformanceOptions): void {
 }
 
 /** What such a store cannot do of what a test needs; undefined where the test applies. */
-function lack(needs: Need, { durable, ownClock, admitsAndClaims, listsEvents }: StoreCapabilities): string | undefined {
+function lack(needs: Need, capabilities: StoreCapabilities): string | undefined {
+  const { durable, ownClock, admitsAndClaims, listsEvents, knowsHolders, forgets, hasParts } = capabilities
+  if (needs === 'one queue') return hasParts === true ? 'has several parts' : undefined
   if (needs === 'events') return listsEvents === true ? undefined : 'has no events'
+  if (needs === 'holders') return knowsHolders === true ? undefined : 'does not know its holders'
+  if (needs === 'forget' || (needs === 'lasting forget' && durable))
+    return forgets === true ? undefined : 'has no forget'
   if (needs === 'admitAndClaim') return admitsAndClaims === true ? undefined : 'has no admitAndClaim'
   if (!durable) return 'is not durable'
   return needs === 'told times' && ownClock === true ? 'has a clock of its own' : undefined

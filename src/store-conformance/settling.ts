@@ -1,7 +1,12 @@
 /** Settling: done, to be tried again, or dead; and what may be done with the dead. */
 import assert from 'node:assert/strict'
+import { systemClock } from '../clock.ts'
 import { admit, claim, handOverAll, LEASE_MS, namesOf, sample, settlementOf, START_MS } from './samples.ts'
 import type { ConformanceCase, Fixture } from './suite.ts'
+
+/** What is said after an answer comes soon; a busy machine may take its time. */
+const LOOK_MS = 5
+const LOOKS = 2_000
 
 /** Claims the only due event and buries it. */
 async function bury(open: Fixture['open'], error = 'it failed', nowMs = START_MS): Promise<string> {
@@ -44,6 +49,38 @@ export const SETTLING: readonly ConformanceCase[] = [
       assert.deepEqual([again?.attempt, again?.record.report?.status], [2, 'm-1'])
       assert.deepEqual(await open.settle([back], dueMs), [false])
       assert.deepEqual(await handOverAll(open, dueMs + LEASE_MS), ['m-1', 'm-2'])
+    },
+  },
+  {
+    name: 'what was given back is due when it was said to be, also where the step has come that it had waited for',
+    async run({ open }) {
+      const nowMs = START_MS + 10
+      await admit(open, [sample({ at: 2, step: 2, awaits: 1, gapUntilMs: nowMs })])
+      const [waited] = (await claim(open, { nowMs })).claims
+      assert.ok(waited)
+      await open.admit([sample({ at: 1, step: 1 })], nowMs)
+      const dueMs = nowMs + 500
+      assert.deepEqual(await open.settle([settlementOf(waited, { outcome: 'unbegun', dueMs })], nowMs), [true])
+      const [step] = (await claim(open, { nowMs })).claims
+      assert.equal(step?.record.report?.status, 'm-1')
+      assert.deepEqual(await open.settle([settlementOf(step, { outcome: 'done' })], nowMs), [true])
+      assert.deepEqual((await claim(open, { nowMs: dueMs - 1 })).claims, [])
+      assert.deepEqual(namesOf((await claim(open, { nowMs: dueMs })).claims), ['m-2'])
+    },
+  },
+  {
+    name: 'whoever ends an event hears that more of its message waits, where the store says that it tells of it',
+    async run({ open, timesTold }) {
+      await admit(open, [sample({ at: 1 })])
+      const [first] = (await claim(open)).claims
+      assert.ok(first)
+      await admit(open, [sample({ at: 2 })])
+      const before = timesTold()
+      assert.deepEqual(await open.settle([settlementOf(first, { outcome: 'done' })], START_MS), [true])
+      for (let look = 0; open.tellsOfRest === true && timesTold() === before && look < LOOKS; look += 1)
+        await new Promise<void>((resolve) => void systemClock().setTimer(resolve, LOOK_MS, true))
+      if (open.tellsOfRest === true) assert.ok(timesTold() > before, 'onWork was called')
+      assert.deepEqual(namesOf((await claim(open)).claims), ['m-2'])
     },
   },
   {

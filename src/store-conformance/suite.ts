@@ -52,7 +52,8 @@ export interface ConformanceOptions {
 }
 
 /** What a store must be able to do for a test to apply. */
-export type Need = 'durable' | 'told times' | 'admitAndClaim' | 'events'
+export type Need =
+  'one queue' | 'durable' | 'told times' | 'admitAndClaim' | 'events' | 'holders' | 'forget' | 'lasting forget'
 
 /** One test: gets an open store, and opens it anew where it asks for it. */
 export interface ConformanceCase {
@@ -65,8 +66,12 @@ export interface ConformanceCase {
 export interface Fixture {
   readonly capabilities: StoreCapabilities
   readonly open: OpenStore<object>
+  /** Opens the same store once more, as another process does; `leave` closes that one before the test is over. */
+  readonly openAnother: () => Promise<{ readonly other: OpenStore<object>; readonly leave: () => Promise<void> }>
   /** Closes the store and opens it again, as a restart does. */
   readonly reopen: () => Promise<OpenStore<object>>
+  /** How often the store has said that there is work. */
+  readonly timesTold: () => number
   /** What the store has reported. */
   readonly reports: readonly MessagingWebhooksError[]
   /** Spoils something; see `StoreUnderTest`. */
@@ -81,18 +86,35 @@ export async function runOnFreshStore(
   const under = await makeStore()
   const { store, dispose } = under
   const reports: MessagingWebhooksError[] = []
-  const host = { onWork() {}, report: (error: MessagingWebhooksError) => void reports.push(error) }
+  let timesTold = 0
+  const host = {
+    onWork: () => void (timesTold += 1),
+    report: (error: MessagingWebhooksError) => void reports.push(error),
+  }
   let open = await store.open(host)
+  const others = new Set<OpenStore<object>>()
   const fixture: Fixture = {
     capabilities: store.capabilities,
     get open() {
       return open
+    },
+    async openAnother() {
+      const other = await store.open(host)
+      others.add(other)
+      return {
+        other,
+        async leave() {
+          others.delete(other)
+          await other.close()
+        },
+      }
     },
     async reopen() {
       await open.close()
       open = await store.open(host)
       return open
     },
+    timesTold: () => timesTold,
     reports,
     async damage(name, target) {
       if (under.damage === undefined) throw new TypeError('`damages` are given, and `makeStore` gives no `damage`.')
@@ -102,7 +124,7 @@ export async function runOnFreshStore(
   try {
     await run(fixture)
   } finally {
-    await open.close()
+    for (const each of [...others, open]) await each.close()
     await dispose?.()
   }
 }

@@ -32,6 +32,8 @@ describe('help', { timeout: 120_000 }, () => {
       ['--control-token-file <path>'],
       ['--signing-secret-file <path>'],
       ['--auth-key-file <path>'],
+      ['--old-secret-file <path>'],
+      ['--old-key-file <path>'],
     ])
   })
 

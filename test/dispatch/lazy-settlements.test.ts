@@ -2,6 +2,7 @@
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { holdFirst, leasingReceiver } from '../support/leasing.ts'
+import { atRest, letTimePass } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
 import { leasingStore, newLeasing } from '../support/stores.ts'
 
@@ -49,4 +50,67 @@ test('what the store gave to the handlers is in use until it is settled', async 
   receiver.on('message.*', () => {})
   await post(url, callback.smsDelivery())
   await expect.poll(() => leasing.lazily).toEqual([false])
+})
+
+const HOLD_MS = 25
+
+/** A store that holds settlements back until the test's clock moves. */
+async function holding({ durable = false } = {}) {
+  const leasing = newLeasing()
+  const all = await leasingReceiver({ store: leasingStore(leasing, { holdMs: HOLD_MS, durable }), concurrency: 4 })
+  return { ...all, leasing }
+}
+
+test('what nobody waits for is held back, and settled together', async () => {
+  const { receiver, clock, leasing, send } = await holding()
+  receiver.on('message.*', () => {})
+  await send('a')
+  await send('b')
+  await atRest()
+  expect(leasing.together).toEqual([])
+  await clock.advance(HOLD_MS)
+  expect(leasing.together).toEqual([2])
+  expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
+})
+
+test('no more is held than there are slots', async () => {
+  const { receiver, leasing, send } = await holding()
+  receiver.on('message.*', () => {})
+  for (const name of ['a', 'b', 'c', 'd']) await send(name)
+  await expect.poll(() => leasing.together).toEqual([4])
+})
+
+test('the next report of a message does not wait for what is held', async () => {
+  const { receiver, url, report, leasing } = await holding()
+  const handled: unknown[] = []
+  receiver.on('message.*', ({ status }) => void handled.push(status))
+  await post(url, report('a', 'queued'))
+  await expect.poll(() => handled).toEqual(['queued'])
+  await atRest()
+  expect(leasing.together).toEqual([])
+  await post(url, report('a', 'success'))
+  await expect.poll(() => handled).toEqual(['queued', 'success'])
+})
+
+test('who drains does not wait for what is held', async () => {
+  const { receiver, leasing, send } = await holding()
+  const handled: unknown[] = []
+  receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
+  await send('a')
+  await expect.poll(() => handled).toEqual(['a'])
+  await atRest()
+  expect(leasing.together).toEqual([])
+  expect(await receiver.drain()).toBe(true)
+  expect(leasing.together).toEqual([1])
+})
+
+test('who closes settles what is held, and leaves none of it to others', async () => {
+  const { receiver, clock, leasing, send } = await holding({ durable: true })
+  const handled: unknown[] = []
+  receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
+  await send('a')
+  await expect.poll(() => handled).toEqual(['a'])
+  await atRest()
+  await letTimePass(clock, receiver.close({ deadlineMs: 0 }))
+  expect(leasing.outcomes).toEqual(['done'])
 })

@@ -1,6 +1,7 @@
 /** Events that are leased as they are admitted: order, fairness, the limit, and that nothing is left behind. */
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
+import { sample } from '../../src/store-conformance/samples.ts'
 import { atRest } from '../support/fake-clock.ts'
 import { gate, holdFirst, leasingReceiver } from '../support/leasing.ts'
 import { post, receiving } from '../support/receiving.ts'
@@ -256,4 +257,25 @@ test('an answer that waits for the handlers has its attempt', async () => {
   await send('a')
   expect(handled).toEqual(['a'])
   expect(leasing.leased).toBe(1)
+})
+
+test('who drains does not look for what is due where nothing is left', async () => {
+  const { receiver, leasing, clock, send } = await leasingReceiver()
+  receiver.on('message.*', () => {})
+  await send('a')
+  const { claim } = leasing.calls
+  expect(await receiver.drain()).toBe(true)
+  await clock.advance(1_000)
+  expect(leasing.calls.claim).toBe(claim)
+})
+
+test('who drains looks at once where something is left', async () => {
+  const { receiver, leasing, clock, send } = await leasingReceiver()
+  const handled: unknown[] = []
+  receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
+  await send('a')
+  // By another process, which nobody was told of.
+  await leasing.elsewhere?.admit([sample({ message: 'b' })], clock.now())
+  expect(await receiver.drain()).toBe(true)
+  expect(handled).toHaveLength(2)
 })

@@ -195,3 +195,32 @@ test('shorter than the lease it is nothing, either', async () => {
   expect(codes()).toEqual([])
   expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
 })
+
+test('no handler is begun where a schema took longer than the lease', async () => {
+  const time = stoppable()
+  const { store, seen } = sharedStore()
+  const { open, opened } = gate()
+  const validate = () => opened.then(() => ({ value: {} }))
+  const { receiver, url, errors } = await receiving(
+    {
+      clock: time.clock,
+      store,
+      handlerTimeoutMs: 1_000,
+      schemas: { payment: { '~standard': { version: 1, vendor: 'the tests', validate } } },
+    },
+    { kind: 'payment' },
+  )
+  const begun: number[] = []
+  receiver.on('payment', (_event, { attempt }) => void begun.push(attempt))
+  await receiver.start()
+  await post(url, { id: 'p1' })
+  await time.advance(0)
+  await expect.poll(async () => (await receiver.stats()).running).toBe(1)
+  time.standStill(LEASE_MS)
+  open()
+  await expect.poll(() => errors.map(({ code }) => code)).toEqual(['lease_lost'])
+  await time.advance(1_000)
+  // Under a lease of its own.
+  expect(begun).toEqual([2])
+  expect(seen.settlements.map(({ outcome }) => outcome)).toEqual(['done'])
+})

@@ -1,4 +1,4 @@
-/** The guide's block that partitions by message id, run on stores in memory: all reports of a message come to one of them. */
+/** The guide's block that has two databases as one store, run on stores in memory: all reports of a message come to one of them. */
 import { spawnSync } from 'node:child_process'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
@@ -9,7 +9,8 @@ import express from 'express'
 import { memoryStore } from 'messaging-webhooks'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 const app = express()
-const markDelivered = async () => {}
+let delivered = 0
+const markDelivered = async () => void (delivered += 1)
 const stores = []
 const madeStore = () => {
   const { capabilities, open } = memoryStore()
@@ -44,15 +45,18 @@ for (let index = 0; index < 20; index += 1) {
 }
 await post('no JSON')
 await post('')
-console.log(JSON.stringify({ stores, statuses: [...statuses] }))
+const drained = await receiver.drain()
+console.log(JSON.stringify({ stores, statuses: [...statuses], drained, delivered }))
 process.exit()
 `
 
-test('partitions by message id', { timeout: 60_000 }, () => {
+test('shares the messages out', { timeout: 60_000 }, () => {
   const { blocks } = readPage('docs/guides/deploying.md')
-  const block = blocks.find(({ code }) => code.includes('function keyOf'))?.code ?? ''
-  expect(block).toContain('postgresStore({ connectionString })')
-  const code = BEFORE + block.replace('postgresStore({ connectionString })', 'madeStore()') + AFTER
+  const block = blocks.find(({ code }) => code.includes('shardedStore({'))?.code ?? ''
+  const databases = /postgresStore\(\{ connectionString: '[^']+' \}\)/g
+  expect(block.match(databases)).toHaveLength(2)
+  const own = block.replace(databases, 'madeStore()').replace("spool: '/var/lib/app'", 'spool: false')
+  const code = BEFORE + own + AFTER
   const { outputText } = ts.transpileModule(code, {
     compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
   })
@@ -62,7 +66,13 @@ test('partitions by message id', { timeout: 60_000 }, () => {
     timeout: 50_000,
   })
   expect(status, stderr).toBe(0)
-  const shown = JSON.parse(stdout) as { readonly stores: readonly string[][]; readonly statuses: readonly number[] }
+  const shown = JSON.parse(stdout) as {
+    readonly stores: readonly string[][]
+    readonly statuses: readonly number[]
+    readonly drained: boolean
+    readonly delivered: number
+  }
+  expect([shown.drained, shown.delivered]).toEqual([true, 20 * 3])
   expect(shown.statuses).toEqual([204])
   const messages = shown.stores.map((keys) => new Set(keys))
   expect(messages).toHaveLength(2)

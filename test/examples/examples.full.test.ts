@@ -51,6 +51,23 @@ test('plain Connect: two URLs, and the next middleware for everything else', asy
   expect(output).toMatch(/answered 404\n$/)
 })
 
+test('Fastify: callbacks beside an app of its own, and one close for both', async () => {
+  expect(await run('fastify')).toBe(`message.delivered: sms-1 by sms
+  answered 204
+paid: "pay-1"
+  answered 204
+  answered 403
+closed: the store is closed
+`)
+})
+
+test('AWS Lambda: the answer comes after the handler, once', async () => {
+  const output = await run('lambda')
+  expect(output).toBe(
+    'message.delivered: sms-1\n  answered 204\n  answered 204\nrefused: signature_mismatch\n  answered 401\n',
+  )
+})
+
 test('durable: an app that is killed again and again loses nothing', { timeout: 120_000 }, async () => {
   const output = await run('durable', { KILLS: '2' })
   expect(output.match(/^kill -9 of process \d+, after \d+ callbacks were answered 204$/gm)).toHaveLength(2)

@@ -1,9 +1,7 @@
-import { createServer } from 'node:http'
-import { once } from 'node:events'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startProgram } from '../support/program.ts'
-import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'
+import { AUTH_KEY, freePort, post, SIGNING_SECRET } from '../support/receiving.ts'
 
 test('the quickstart takes callbacks on PORT with the credentials of its environment', async () => {
   const port = await freePort()
@@ -38,11 +36,3 @@ test('the quickstart without its credentials says what is missing', async () => 
   expect(code).toBe(1)
   expect(stderr).toContain('authKey is empty; expected a non-empty string (is the environment variable set?)')
 })
-
-async function freePort(): Promise<string> {
-  const server = createServer()
-  const { port } = new URL(await listen(server))
-  server.close()
-  await once(server, 'close')
-  return port
-}

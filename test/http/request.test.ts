@@ -62,6 +62,18 @@ describe('a body is taken', () => {
     expect(codes()).toEqual(['body_already_parsed', 'body_already_parsed'])
   })
 
+  test('as a parser left it, with how to mend that in this framework', async () => {
+    const { receive, errors } = unmounted()
+    const fix = 'In this framework, mount it before the others.'
+    for (const parsed of [KEYED, callback.smsDelivery(), 'no JSON', undefined]) await receive({ body: { parsed, fix } })
+    expect(errors.map(({ code, name, detail }) => ({ code, name, detail }))).toEqual([
+      { code: 'body_already_parsed', name: 'MessagingWebhooksError', detail: fix },
+      { code: 'body_already_parsed', name: 'RefusedError', detail: fix },
+      { code: 'body_already_parsed', name: 'RefusedError', detail: fix },
+      { code: 'body_already_read', name: 'RefusedError', detail: fix },
+    ])
+  })
+
   test('as none, which no proof can be about', async () => {
     const { receive } = unmounted()
     for (const body of [undefined, null]) expect(await receive({ body, headers: {} })).toMatchObject({ status: 401 })
@@ -133,6 +145,15 @@ describe('refusals', () => {
     expect(await receive({ method: 'GET' })).toMatchObject({ status: 405, headers: { allow: 'POST' } })
   })
 
+  test('close the connection where the body was not read to its end, and only there', async () => {
+    const { receive } = unmounted({ maxBodyBytes: 100 })
+    const connectionOf = async (request: Partial<CallbackRequest>) => (await receive(request)).headers['connection']
+    expect(await connectionOf({ method: 'PUT' })).toBe('close')
+    expect(await connectionOf({ body: pieces(new Uint8Array(101), 50) })).toBe('close')
+    expect(await connectionOf({ body: pieces(new Uint8Array(99), 50), headers: {} })).toBeUndefined()
+    expect(await connectionOf({ body: { parsed: undefined } })).toBeUndefined()
+  })
+
   test.each<[string, Partial<CallbackRequest>]>([
     ['given whole', { body: new Uint8Array(101) }],
     ['announced', { headers: { 'content-length': '101' }, body: pieces(new Uint8Array(101), 50) }],
@@ -183,6 +204,14 @@ describe('refusals', () => {
     const { receive, codes } = unmounted()
     const body: AsyncIterable<unknown> = Readable.from([BYTES], { encoding: 'utf8' })
     expect(await receive({ body: body as AsyncIterable<Uint8Array> })).toMatchObject({ status: 401 })
+    expect(codes()).toEqual(['body_already_read'])
+  })
+
+  test('of a stream that somebody else is reading', async () => {
+    const { receive, codes } = unmounted()
+    const { body } = new Response(BYTES)
+    body?.getReader()
+    expect(await receive({ body })).toMatchObject({ status: 401 })
     expect(codes()).toEqual(['body_already_read'])
   })
 
@@ -241,6 +270,37 @@ test('after close() it is answered 503', async () => {
   expect(await receive({})).toMatchObject({ status: 503 })
 })
 
+describe('waitUntil', () => {
+  test('is told of the first attempt at what a callback brought, which the answer does not wait for', async () => {
+    const { receiver, receive } = unmounted()
+    let finish = (): void => {}
+    receiver.onAny(() => new Promise<void>((_, reject) => (finish = () => reject(new Error('not yet')))))
+    const told: Promise<void>[] = []
+    const waitUntil = (attempted: Promise<void>): void => void told.push(attempted)
+    expect(await receive({ waitUntil })).toMatchObject({ status: 204 })
+    let isOver = false
+    const attempted = Promise.all(told).then(() => (isOver = true))
+    await expect.poll(async () => (await receiver.stats()).running).toBe(1)
+    expect({ count: told.length, isOver }).toEqual({ count: 1, isOver: false })
+    finish()
+    await attempted
+    // Neither what comes again nor what is refused brings anything.
+    expect(await receive({ waitUntil })).toMatchObject({ status: 204 })
+    expect(await receive({ waitUntil, headers: {} })).toMatchObject({ status: 401 })
+    expect(told).toHaveLength(1)
+  })
+
+  test('that throws takes nothing back', async () => {
+    const { receiver, receive, ids, codes } = unmounted()
+    const waitUntil = (): never => {
+      throw new Error('frozen')
+    }
+    expect(await receive({ waitUntil })).toMatchObject({ status: 204 })
+    await receiver.drain()
+    expect({ ids, codes: codes() }).toEqual({ ids: ['m-1'], codes: ['internal'] })
+  })
+})
+
 test('a policy of its own goes before the option', async () => {
   const { receive } = unmounted({ proof: 'authKey' })
   expect(await receive({})).toMatchObject({ status: 401 })
@@ -251,6 +311,7 @@ test.each<[string, object, string]>([
   ['a misspelt policy', { prof: 'signature' }, 'there is no such part of a request. Got "prof". Did you mean "proof"?'],
   ['a policy that does not exist', { proof: 'signatur' }, 'Did you mean "signature"?'],
   ['a kind that does not exist', { kind: 'state' }, 'There are: status, received, payment, subscription.'],
+  ['a promise to wait for', { waitUntil: Promise.resolve() }, 'waitUntil is an object; expected a function'],
   ['no method', { method: undefined }, 'method is undefined'],
   ['headers as text', { headers: 'a: b' }, 'headers is a text'],
   ['a body as text', { body: 'the body' }, 'body is a text; expected its bytes'],

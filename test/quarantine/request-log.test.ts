@@ -1,7 +1,7 @@
 /** The quarantine's log on the disk by itself: disks that fail, hang or are slow, deaths at any moment, and how large it grows. */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import fc from 'fast-check'
 import type { MessagingWebhooksError, QuarantineClass } from 'messaging-webhooks'
 import { QUARANTINE_CLASSES } from '../../src/quarantine/request.ts'
@@ -99,10 +99,17 @@ function bytesIn(folder: string): number {
   return filesIn(folder).reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0)
 }
 
-/** The folder as a kill at this moment would leave it: without anybody who holds its locks. */
+/**
+ * The folder as a kill at this moment would leave it: without anybody who holds its locks. Not by `cpSync`, which never ends
+ * where a file becomes shorter as it is copied.
+ */
 function killed(folder: string): string {
   const copy = emptyFolder()
-  cpSync(folder, copy, { recursive: true, filter: (path) => !path.endsWith('lock') })
+  for (const path of filesIn(folder)) {
+    const target = join(copy, relative(folder, path))
+    mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
+    writeFileSync(target, readFileSync(path), { mode: 0o600 })
+  }
   return copy
 }
 

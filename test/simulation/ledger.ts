@@ -63,6 +63,8 @@ export interface Ledger {
     event: WebhookEvent,
     idealMs: number,
   ): (ok: boolean) => void
+  /** What its handlers do not end in time, it gives back; from then on they hold nothing. */
+  closes(process: string): void
   /** Nothing runs any more in this process. */
   died(process: string): void
   /** What was offered to the store without its meaning tells nothing of its message. */
@@ -80,6 +82,7 @@ export function createLedger(): Ledger {
   const handedAsItself = new Map<string, { id: string; order: string; final: boolean }[]>()
   const runs = new Set<Run>()
   const offered = new Map<string, Callback[]>()
+  const closing = new Set<string>()
   let broken: Broken | undefined
 
   function breaks(promise: string, detail: string): void {
@@ -103,6 +106,10 @@ export function createLedger(): Ledger {
 
   function remember(events: readonly NewEvent[]): void {
     for (const event of events) if (!ofModel.has(event.id)) ofModel.set(event.id, event)
+  }
+
+  function givenBack(id: string): void {
+    for (const run of runs) if (run.id === id && closing.has(run.process)) runs.delete(run)
   }
 
   /** Late is what is older than what was handed over as itself; the store keeps the same in the model. */
@@ -152,6 +159,7 @@ export function createLedger(): Ledger {
           same('only who holds the lease settles', answers[index], expected)
           if (expected && settlement.outcome === 'done' && !succeeded.has(settlement.id))
             breaks('nothing is settled that was not handed over', settlement.id)
+          if (expected && settlement.outcome === 'retry') givenBack(settlement.id)
         }
       }),
     replayed: (id, nowMs, found) =>
@@ -180,6 +188,7 @@ export function createLedger(): Ledger {
         if (ok) succeeded.add(id)
       }
     },
+    closes: (process) => void closing.add(process),
     died(process) {
       for (const run of runs) if (run.process === process) runs.delete(run)
     },

@@ -126,14 +126,18 @@ test('memory: it takes a late report for a new one', async () => {
 })
 
 test('sqlite: it settles for whoever asks, whatever the token', async () => {
+  let planted = 0
   vi.doMock('../../src/stores/sqlite/statements.ts', async (original) => {
     const { prepare, ...rest } = await original<typeof import('../../src/stores/sqlite/statements.ts')>()
-    const ends = /(SET state = :state\b[^]*)token = :token/
+    const finds = /(FROM events WHERE id = :id AND state = 0 AND )token = :token/
     return {
       ...rest,
-      prepare: (...[db, sql]: Parameters<typeof prepare>) =>
-        prepare(db, sql.replace(ends, '$1(token = :token OR true)')),
+      prepare: (...[db, sql]: Parameters<typeof prepare>) => {
+        if (finds.test(sql)) planted += 1
+        return prepare(db, sql.replace(finds, '$1(token = :token OR true)'))
+      },
     }
   })
   expect(await play(({ SQLITE }) => SQLITE, { firstSeed: RARE })).toBe('only who holds the lease settles')
+  expect(planted).toBeGreaterThan(0)
 })

@@ -234,6 +234,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
 
   async function close(place: Place, deadlineMs: number, closed: () => void): Promise<void> {
     const { process, owner } = place
+    ledger.closes(owner.name)
     await process?.close(deadlineMs)
     if (place.owner === owner && owner.alive) kill(place)
     closed()

@@ -2,6 +2,7 @@
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { systemClock } from '../../src/clock.ts'
 import { createAbsence, type Absence } from '../../src/inbox/absence.ts'
+import { waitFor } from '../../src/inbox/in-store-time.ts'
 import type { AdmitBatch } from '../../src/inbox/inbox.ts'
 import { silentLogger } from '../../src/logger.ts'
 
@@ -13,5 +14,5 @@ export function quietAbsence(report: (error: MessagingWebhooksError) => void = (
 /** Nobody runs here what is admitted. */
 export const admitOnly: AdmitBatch = ({ store, events, nowMs, patience }) => {
   const answer = store.admit(events, nowMs)
-  return answer instanceof Promise ? patience.wait(answer) : answer
+  return answer instanceof Promise ? waitFor(patience, answer) : answer
 }

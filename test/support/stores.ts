@@ -10,6 +10,10 @@ interface Leasing {
   leased: number
   /** Of each settlement, whether it might wait. */
   readonly lazily: boolean[]
+  /** How many settlements each call brought. */
+  readonly together: number[]
+  /** What the settlements said. */
+  readonly outcomes: string[]
   /** What was admitted through `admitAndClaim`. */
   readonly seen: NewEvent[]
   /** The store behind it, as another process has it. */
@@ -24,6 +28,8 @@ export function newLeasing(): Leasing {
     calls: { admit: 0, admitAndClaim: 0, claim: 0 },
     leased: 0,
     lazily: [],
+    together: [],
+    outcomes: [],
     seen: [],
     elsewhere: undefined,
     before: undefined,
@@ -33,9 +39,10 @@ export function newLeasing(): Leasing {
 
 /**
  * A store in memory that leases the first event of a message as it admits it, however memory itself does it. `durable`: as
- * if a disk kept it. `gives`: as if handlers had a transaction of it.
+ * if a disk kept it. `gives`: as if handlers had a transaction of it. `holdMs`: as if a
+ * network were between.
  */
-export function leasingStore(leasing: Leasing, { durable = false, gives = false } = {}): Store {
+export function leasingStore(leasing: Leasing, { durable = false, gives = false, holdMs = 0 } = {}): Store {
   const { capabilities, open } = memoryStore()
   return {
     capabilities: { ...capabilities, durable, admitsAndClaims: true },
@@ -45,6 +52,7 @@ export function leasingStore(leasing: Leasing, { durable = false, gives = false 
       const known = new Set<string>()
       return {
         ...memory,
+        settleHoldMs: holdMs,
         admit(events, nowMs) {
           leasing.calls.admit += 1
           for (const { messageKey } of events) known.add(messageKey)
@@ -67,6 +75,8 @@ export function leasingStore(leasing: Leasing, { durable = false, gives = false 
           return memory.claim(request)
         },
         settle(settlements, nowMs, lazily = false) {
+          leasing.together.push(settlements.length)
+          leasing.outcomes.push(...settlements.map(({ outcome }) => outcome))
           for (const _ of settlements) leasing.lazily.push(lazily)
           return memory.settle(settlements, nowMs)
         },

@@ -1,10 +1,17 @@
 /** One file of events: what is known of it, and how its events are handed over. */
 import { join } from 'node:path'
-import { systemCode, type FileSystem, type OpenedFile } from '../../disk-log/file-system.ts'
+import { systemCode, writeAll, type FileSystem, type OpenedFile } from '../../disk-log/file-system.ts'
 import { logFileName, type LogFile, type LogFileName, type LogKind } from '../../disk-log/log-file.ts'
+import { encodeRecord } from '../../disk-log/record.ts'
 import { countRecords, nextRecord, windowOver } from '../../disk-log/scan.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
+import { forgottenEvent, isForgotten } from '../forgotten.ts'
 import type { NewEvent } from '../store.ts'
+
+/** What stands in a record that was written over. */
+interface Identity extends Pick<NewEvent, 'id' | 'messageKey'> {
+  readonly forgotten: true
+}
 
 export const EVENT_LOG: LogKind<NewEvent> = {
   extension: 'segment',
@@ -12,9 +19,19 @@ export const EVENT_LOG: LogKind<NewEvent> = {
   magic: Buffer.from([0xf5, 0x6d, 0x77, 0x01]),
   end: Buffer.from([0x0a]),
   synced: true,
-  write: ({ raw, ...fields }) => ({ fields, bytes: raw }),
-  // What `write` returned, as the checksum says.
-  read: (fields, bytes) => ({ ...(fields as Omit<NewEvent, 'raw'>), raw: Buffer.from(bytes) }),
+  write(event) {
+    const { raw, ...fields } = event
+    const { id, messageKey } = fields
+    return {
+      fields: isForgotten(event) ? ({ id, messageKey, forgotten: true } satisfies Identity) : fields,
+      bytes: raw,
+    }
+  },
+  read(written, bytes) {
+    // What `write` returned, as the checksum says.
+    const fields = written as Omit<NewEvent, 'raw'> | Identity
+    return 'forgotten' in fields ? forgottenEvent(fields) : { ...fields, raw: Buffer.from(bytes) }
+  },
 }
 
 export interface Segment {
@@ -29,7 +46,14 @@ export interface Segment {
   held: number
   /** Whether the disk failed to give a part of it, as it may not the next time. */
   unreadable: boolean
+  /** How often records in it were written over: what was read of it before is old then. */
+  rewrites: number
 }
+
+type Window = ReturnType<typeof windowOver>
+
+/** Whether an event is to be forgotten. */
+export type IsMeant = (event: NewEvent) => boolean
 
 interface EmptyOptions {
   readonly fs: FileSystem
@@ -37,6 +61,8 @@ interface EmptyOptions {
   readonly report: (error: MessagingWebhooksError) => void
   /** Throws where the emptying is to stop. */
   readonly checkOpen: () => void
+  /** From the reading of a batch until it is taken, nobody forgets what is in it. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>
 }
 
 interface Batch {
@@ -51,7 +77,7 @@ const MOST_A_BATCH = 256
 const MOST_BYTES_A_BATCH = 1024 * 1024
 
 export function newSegment(file: Segment['file'], mayBeTorn: boolean): Segment {
-  return { file, mayBeTorn, read: 0, checked: 0, held: 0, unreadable: false }
+  return { file, mayBeTorn, read: 0, checked: 0, held: 0, unreadable: false, rewrites: 0 }
 }
 
 /** A segment that another process left. */
@@ -90,29 +116,84 @@ export async function emptySegment(segment: Segment, options: EmptyOptions): Pro
   }
 }
 
-async function emptyFile(file: OpenedFile, segment: Segment, { take, report, checkOpen }: EmptyOptions): Promise<void> {
+async function emptyFile(file: OpenedFile, segment: Segment, options: EmptyOptions): Promise<void> {
   const { end } = segment.file
-  const window = windowOver(file, end, () => (segment.unreadable = true))
+  const newWindow = (): Window => windowOver(file, end, () => (segment.unreadable = true))
+  let window = newWindow()
+  let { rewrites } = segment
   segment.unreadable = segment.unreadable && segment.read > 0
-  while (segment.read < end) {
-    const { events, next, lost } = await readBatch(window, segment, end)
-    // A batch that is read again is not reported again.
-    const places = lost.filter((position) => position >= segment.checked).length
-    if (places > 0) report(new MessagingWebhooksError('spool_damaged', said(places, segment)))
-    segment.checked = next
-    checkOpen()
-    if (events.length > 0) await take(events)
-    segment.read = next
-    // Nothing is left of what was counted and could not be read.
-    segment.held = next === segment.file.end ? 0 : Math.max(0, segment.held - events.length)
-  }
+  while (segment.read < end)
+    await options.inTurn(() => {
+      if (rewrites !== segment.rewrites) window = newWindow()
+      rewrites = segment.rewrites
+      return emptyBatch(window, segment, end, options)
+    })
 }
 
-async function readBatch(
-  window: ReturnType<typeof windowOver>,
-  { file: { salt }, read, mayBeTorn }: Segment,
+async function emptyBatch(
+  window: Window,
+  segment: Segment,
   end: number,
-): Promise<Batch> {
+  { take, report, checkOpen }: EmptyOptions,
+): Promise<void> {
+  const { events, next, lost } = await readBatch(window, segment, end)
+  // A batch that is read again is not reported again.
+  const places = lost.filter((position) => position >= segment.checked).length
+  if (places > 0) report(new MessagingWebhooksError('spool_damaged', said(places, segment)))
+  segment.checked = next
+  checkOpen()
+  if (events.length > 0) await take(events)
+  segment.read = next
+  // Nothing is left of what was counted and could not be read.
+  segment.held = next === segment.file.end ? 0 : Math.max(0, segment.held - events.length)
+}
+
+/**
+ * Writes over those records of the segment that are meant, also those that were handed over already: the file stays until the
+ * last one was. What stands there then is the identity alone, in a record of the same length. Returns how many were still held.
+ */
+export async function forgetInSegment(
+  segment: Segment,
+  { fs, isMeant, dryRun }: { readonly fs: FileSystem; readonly dryRun: boolean; readonly isMeant: IsMeant },
+): Promise<number> {
+  const { path, salt, end } = segment.file
+  let file: OpenedFile
+  try {
+    file = await fs.open(path, 'r+')
+  } catch (error) {
+    // All of it was handed over meanwhile.
+    if (systemCode(error) === 'ENOENT') return 0
+    throw error
+  }
+  let count = 0
+  let erased = 0
+  try {
+    const window = windowOver(file, end, () => {})
+    for (let from = 0; from < end;) {
+      const found = await nextRecord(window, { from, end, salt }, EVENT_LOG)
+      if (found.kind === 'record' && !isForgotten(found.value) && isMeant(found.value)) {
+        if (from >= segment.read) count += 1
+        if (!dryRun) await writeAll(file, identityRecord(found.value, found.next - from, salt), from)
+        erased += 1
+      }
+      from = found.next
+    }
+    if (erased > 0 && !dryRun) await file.datasync()
+  } finally {
+    await file.close()
+    if (erased > 0 && !dryRun) segment.rewrites += 1
+  }
+  return count
+}
+
+/** What takes the place of a record of so many bytes; it has fewer fields, and zeros make up for them. */
+function identityRecord(event: NewEvent, length: number, salt: number): Buffer {
+  const identity = forgottenEvent(event)
+  const filled = length - encodeRecord(EVENT_LOG, identity, salt).length
+  return encodeRecord(EVENT_LOG, { ...identity, raw: Buffer.alloc(Math.max(0, filled)) }, salt)
+}
+
+async function readBatch(window: Window, { file: { salt }, read, mayBeTorn }: Segment, end: number): Promise<Batch> {
   const events: NewEvent[] = []
   const lost: number[] = []
   let from = read

@@ -9,6 +9,8 @@ import { EVENT_LOG, newSegment, type Segment } from './segment.ts'
 export interface Segments {
   /** The oldest segment. */
   readonly first: Segment | undefined
+  /** All of them, in their order. */
+  readonly all: readonly Segment[]
   /** Records that are held. */
   readonly held: number
   /** Bytes that their files take, but for the reserve. */
@@ -97,6 +99,9 @@ export function createSegments(options: {
   return {
     get first() {
       return segments[0]
+    },
+    get all() {
+      return [...segments]
     },
     get held() {
       return segments.reduce((sum, segment) => sum + segment.held, 0)

@@ -17,7 +17,7 @@ import { inTurn } from '../../in-turn.ts'
 import type { NewEvent } from '../store.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createReserve, shaveReserve, takeReserve } from './reserve.ts'
-import { emptySegment, EVENT_LOG, findSegment, type Segment } from './segment.ts'
+import { emptySegment, EVENT_LOG, findSegment, forgetInSegment, type IsMeant, type Segment } from './segment.ts'
 import { createSegments } from './segments.ts'
 
 const MIB = 1024 * 1024
@@ -34,6 +34,8 @@ export interface Spool {
    * time; a spool that is closed meanwhile ends it with `receiver_closed`, without waiting for `take`.
    */
   empty(take: (events: readonly NewEvent[]) => Promise<void>): Promise<void>
+  /** Writes over the records of these events, and says how many of them were still held; counts only, where it is a `dryRun`. */
+  forget(isMeant: IsMeant, dryRun: boolean): Promise<number>
   /** Records that are held, those included that are being written. While there are any, new events go through here. */
   readonly size: number
   /** What the files take, but for the reserve. */
@@ -111,6 +113,9 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
   // Writes, and what else changes files, one at a time.
   const turns = inTurn()
   const commits = createGroupCommit(segments, turns)
+  /** Between the reading of a batch and its end nothing of it is forgotten. */
+  const batches = inTurn()
+  const appending = new Set<Promise<void>>()
   let isEmptying = false
   let closing: Promise<void> | undefined
 
@@ -131,7 +136,8 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
       checkOpen()
       const segment = segments.first
       if (segment !== undefined) {
-        if (segment.read < segment.file.end) await emptySegment(segment, { fs, take, report, checkOpen })
+        if (segment.read < segment.file.end)
+          await emptySegment(segment, { fs, take, report, checkOpen, inTurn: batches })
         // Another process may have the file by now.
         checkOpen()
         await turns(() => segments.retire(segment))
@@ -159,7 +165,22 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
       const bytes = Buffer.concat(events.map((event) => encodeRecord(EVENT_LOG, event, salt)))
       if (segments.bytes + commits.bytes + bytes.length > maxBytes)
         throw new MessagingWebhooksError('spool_full', `It may take ${maxBytes} bytes.`)
-      await commits.append(bytes, events.length)
+      const appended = commits.append(bytes, events.length)
+      appending.add(appended)
+      try {
+        await appended
+      } finally {
+        appending.delete(appended)
+      }
+    },
+    async forget(isMeant, dryRun) {
+      checkOpen()
+      await Promise.allSettled(appending)
+      return batches(async () => {
+        let count = 0
+        for (const segment of segments.all) count += await forgetInSegment(segment, { fs, isMeant, dryRun })
+        return count
+      })
     },
     async empty(take) {
       if (isEmptying) throw new Error('The spool is being emptied already.')
@@ -204,7 +225,7 @@ async function findSegments(left: {
   return segments
 
   async function discard(segment: Segment): Promise<void> {
-    await emptySegment(segment, { fs, take: () => Promise.resolve(), report, checkOpen: () => {} })
+    await emptySegment(segment, { fs, take: () => Promise.resolve(), report, checkOpen: () => {}, inTurn: inTurn() })
     if (!segment.unreadable) await fs.rm(segment.file.path, { force: true })
   }
 }

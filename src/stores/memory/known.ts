@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { churningMap, removeMember } from '../../churning-map.ts'
-import { NEW_MESSAGE, packMessage, settledAtMsOf, unpacked, type Known, type Message } from './message.ts'
+import { NEW_MESSAGE, packedIds, packMessage, settledAtMsOf, unpacked, type Known, type Message } from './message.ts'
 
 interface KnownMessages {
   /** A settled one counts as used. */
@@ -13,6 +13,10 @@ interface KnownMessages {
   activate(key: string, found: Known | undefined, nowMs: number): Message
   /** Nothing of it waits any more. */
   settle(message: Message, nowMs: number): void
+  /** As `find`, but for its age, and it uses none. */
+  peek(key: string): Known | undefined
+  /** Puts another text in the place of a settled one's; how many events it has stays the same. */
+  replace(key: string, text: string): void
   /** All of them; it uses none. */
   all(): Iterable<readonly [key: string, value: Known]>
   /** Forgets up to `most` messages that are too old; says how many. One used since then goes later, and is found no more. */
@@ -51,6 +55,10 @@ export function createKnownMessages(bounds: { readonly maxEvents: number; readon
       const { key, settledIds } = message
       settled.set(key, packMessage(message, nowMs), { size: settledIds.length })
       removeMember(active, key)
+    },
+    peek: (key) => active.members.get(key) ?? settled.peek(key),
+    replace(key, text) {
+      settled.set(key, text, { size: packedIds(text).length })
     },
     *all() {
       yield* settled.entries()

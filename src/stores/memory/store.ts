@@ -20,6 +20,7 @@ import type {
 import { daysAboveZero } from '../bounds.ts'
 import { pageOf } from '../pages.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
+import { forgetEvents, keptEvents } from './forgetting.ts'
 import { createKnownMessages } from './known.ts'
 import { listEvents } from './listing.ts'
 import { hasEvent, unpacked, type Message, type Pending } from './message.ts'
@@ -59,7 +60,14 @@ interface Kept {
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const bounds = checkOptions(boundsSchema, options, 'memoryStore')
   return {
-    capabilities: { name: 'memory', durable: false, shared: false, admitsAndClaims: true, listsEvents: true },
+    capabilities: {
+      name: 'memory',
+      durable: false,
+      shared: false,
+      admitsAndClaims: true,
+      listsEvents: true,
+      forgets: true,
+    },
     open: () => openMemoryStore(bounds),
   }
 }
@@ -139,6 +147,11 @@ function openMemoryStore({
     return { id, messageKey, token, attempt, late, replay, record, raw }
   }
 
+  function settled({ event }: Pending): void {
+    unsettled -= 1
+    unsettledBytes -= event.raw.length
+  }
+
   function claim({ limit, nowMs, leaseUntilMs, exclude }: ClaimRequest): ClaimResult {
     latestNowMs = Math.max(latestNowMs, nowMs)
     // Gives back what a holder did not settle in time.
@@ -187,8 +200,7 @@ function openMemoryStore({
       const { id, raw, record } = event
       message.pending = message.pending.filter((other) => other !== pending)
       message.settledIds = [...message.settledIds, id]
-      unsettled -= 1
-      unsettledBytes -= raw.length
+      settled(pending)
       if (settlement.outcome === 'dead') {
         const { error } = settlement
         dead.set(id, { id, attempts, error, diedAtMs: nowMs, record, raw, pending, sequence: (deaths += 1) })
@@ -245,6 +257,11 @@ function openMemoryStore({
       )
     },
     events: (page) => listEvents({ known: known.all(), dead }, page),
+    kept: (page) => keptEvents({ known, dead }, page),
+    forget(request, nowMs) {
+      latestNowMs = Math.max(latestNowMs, nowMs)
+      return forgetEvents({ known, dead, schedule, settled }, request)
+    },
     resolve(id, resolution, nowMs) {
       const letter = dead.get(id)
       if (letter === undefined) return false

@@ -6,10 +6,10 @@ import { encodeRecord, hexOf, integers, words } from './encoding.ts'
 import { placesByKey, type Engine } from './engine.ts'
 import { fill } from './sql-text.ts'
 
-/** Admits a batch: see the function. :now, :lease (its end), :bytes (hex), and arrays of one entry an event. Returns one row. */
+/** Admits a batch: see the function. :now, :lease (its end), :holder, :bytes (hex), and arrays of one entry an event. Returns one row. */
 const ADMIT = /* sql */ `
 SELECT admissions, tokens, spoilt FROM {schema}.admit_{set}(
-  :now, :lease, :keys, :ids, :orders, :finals, :steps, :awaits, :gaps, :leasables, decode(:bytes, 'hex'), :starts,
+  :now, :lease, :holder, :keys, :ids, :orders, :finals, :steps, :awaits, :gaps, :leasables, decode(:bytes, 'hex'), :starts,
   :recordEnds, :bodyEnds
 );
 `
@@ -19,7 +19,8 @@ const ADMISSIONS: readonly (Admission | undefined)[] = ['duplicate', 'new', 'lat
 
 interface AdmissionVerbs {
   admit(events: readonly NewEvent[], nowMs: number): Promise<readonly Admission[]>
-  admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): Promise<AdmittedAndClaimed>
+  /** For this holder. */
+  admitAndClaim(events: readonly NewEvent[], request: ClaimRequest, holder: number): Promise<AdmittedAndClaimed>
 }
 
 export function createAdmission(engine: Engine, report: Report): AdmissionVerbs {
@@ -30,6 +31,7 @@ export function createAdmission(engine: Engine, report: Report): AdmissionVerbs 
     events: readonly NewEvent[],
     nowMs: number,
     request?: ClaimRequest,
+    holder = 0,
   ): Promise<AdmittedAndClaimed> {
     // That the server answers is all that an empty batch asks.
     if (events.length === 0) {
@@ -43,6 +45,7 @@ export function createAdmission(engine: Engine, report: Report): AdmissionVerbs 
     const [[row] = []] = await engine.together(
       fill(statement, {
         now,
+        holder,
         lease: request === undefined ? now : { sql: `${now.sql} + ${Math.ceil(request.leaseUntilMs - nowMs)}` },
         keys: given.map(({ messageKey }) => messageKey),
         ids: given.map(({ id }) => id),
@@ -73,7 +76,7 @@ export function createAdmission(engine: Engine, report: Report): AdmissionVerbs 
     async admit(events, nowMs) {
       return (await admit(events, nowMs)).admissions
     },
-    admitAndClaim: (events, request) => admit(events, request.nowMs, request),
+    admitAndClaim: (events, request, holder) => admit(events, request.nowMs, request, holder),
   }
 }
 

@@ -6,17 +6,18 @@ import { bytes, integer, isNull, text, truth, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { fill } from './sql-text.ts'
 
-/** Claims: see the function. :now, :lease (its end), :exclude (keys, hex), :limit. Returns claims, damages, and how long from now. */
-const CLAIM = /* sql */ 'SELECT * FROM {schema}.claim_{set}(:now, :lease, :exclude, :limit);'
+/** Claims: see the function. :now, :lease (its end), :holder, :exclude (keys, hex), :limit. Returns claims, damages, and how long from now. */
+const CLAIM = /* sql */ 'SELECT * FROM {schema}.claim_{set}(:now, :lease, :holder, :exclude, :limit);'
 
 /** What is due and locked is being admitted or settled by somebody at this moment. */
 export const LOCKED_AGAIN_MS = 10
 
+/** A claim resolves to undefined where others have taken the holder for dead. */
 export function createClaiming(options: {
   readonly engine: Engine
   readonly settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly boolean[]>
   readonly report: Report
-}): (request: ClaimRequest) => Promise<ClaimResult> {
+}): (request: ClaimRequest, holder: number) => Promise<ClaimResult | undefined> {
   const { engine, settle, report } = options
   const statement = engine.sql(CLAIM)
 
@@ -34,10 +35,10 @@ export function createClaiming(options: {
     }
   }
 
-  return async ({ limit, nowMs, leaseUntilMs, exclude }) => {
+  return async ({ limit, nowMs, leaseUntilMs, exclude }, holder) => {
     const now = engine.now(nowMs)
     const lease = { sql: `${now.sql} + ${Math.ceil(leaseUntilMs - nowMs)}` }
-    const [rows = []] = await engine.together(fill(statement, { now, lease, limit, exclude: [...exclude] }))
+    const [rows = []] = await engine.together(fill(statement, { now, lease, holder, limit, exclude: [...exclude] }))
     const claims: Claim[] = []
     const unreadable: Row[] = []
     let aheadMs: number | undefined
@@ -49,6 +50,7 @@ export function createClaiming(options: {
         else claims.push(claim)
       } else {
         const place = text(row, 'spoilt')
+        if (place === 'holder') return undefined
         report(truth(row, 'is_dead') ? eventDamaged(place, text(row, 'id')) : stateDamaged(place, text(row, 'key')))
       }
     }

@@ -58,12 +58,6 @@ export function integers(row: Row, column: string): readonly number[] {
   return inside === '' ? [] : inside.split(',').map(Number)
 }
 
-/** An array of truths, none of them null. */
-export function truths(row: Row, column: string): readonly boolean[] {
-  const inside = /^\{([tf,]*)\}$/.exec(text(row, column))?.[1] ?? damaged(column)
-  return inside === '' ? [] : inside.split(',').map((value) => value === 't')
-}
-
 export function isNull(row: Row, column: string): boolean {
   return row[column] === null
 }

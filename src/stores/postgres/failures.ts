@@ -10,9 +10,10 @@ const OF_THE_DATA = /^(21|22|23|54)/
 const OF_THE_SERVER = /^(08|28|3D|53|55|57|58|XX)/
 /**
  * A deadlock, what a stricter isolation than ours refuses, and a number that somebody has given to a row of their own: the
- * same again may well succeed, and the next number is free.
+ * same again may well succeed, and the next number is free. And an index that is not there (42P10): the tables were partitioned
+ * while a function was at work, and the next call is of the new one.
  */
-const PASSING = new Set(['40P01', '40001', '23505'])
+const PASSING = new Set(['40P01', '40001', '23505', '42P10'])
 
 /** The five characters by which Postgres names an error. */
 function sqlState(error: unknown): string | undefined {

@@ -5,32 +5,38 @@
  */
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Connections, Session } from './connections.ts'
-import { hexOf, integer, text, truth, type Row } from './encoding.ts'
+import { hexOf, integer, text, truth, words, type Row } from './encoding.ts'
 import { hasState, type Failures } from './failures.ts'
 import { FUNCTIONS, namesOf, ofSet, type FunctionSet } from './functions/set.ts'
 import { INBOX } from './migrations/001-inbox.ts'
+import { HOLDERS } from './migrations/002-holders.ts'
+import { partitionSteps } from './partitioning.ts'
 import { fill, inSchema, quoteName } from './sql-text.ts'
 
 /**
- * Whether a schema has our ledger, which tables of our names it has, and whether it has the functions :names, which are
- * :count. :schema is its name in UTF-8, in hexadecimal.
+ * Whether a schema has our ledger, which tables of our names it has, whether its events are in partitions, and which of the
+ * functions :names it has. :schema is its name in UTF-8, in hexadecimal.
  */
 const FIND_LEDGER = /* sql */ `
 SELECT count(*) FILTER (WHERE c.relname = 'messaging_webhooks_migrations') > 0 AS ledger,
   string_agg(c.relname, ', ' ORDER BY c.relname) FILTER (WHERE c.relname <> 'messaging_webhooks_migrations') AS tables,
-  (SELECT count(DISTINCT p.proname) = :count
+  count(*) FILTER (WHERE c.relname = 'events' AND c.relkind = 'p') > 0 AS partitioned,
+  (SELECT coalesce(array_agg(DISTINCT p.proname::text), '{}')
     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
     WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8') AND p.proname = ANY (:names)) AS functions
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8')
-  AND c.relname IN ('messaging_webhooks_migrations', 'messages', 'events', 'waiting', 'dead_letters', 'latest_time')
+  AND c.relname IN ('messaging_webhooks_migrations', 'messages', 'events', 'waiting', 'dead_letters', 'latest_time', 'holders')
 `
 
 /** How many migrations the schema has. */
 const FIND_VERSION = /* sql */ 'SELECT coalesce(max(version), 0) AS version FROM {schema}.messaging_webhooks_migrations'
 
+/** Of how many days its partitions are. */
+const FIND_DAYS = /* sql */ 'SELECT days FROM {schema}.partitioning'
+
 /** Numbered from 1; the ledger has a row for each that was applied. */
-const MIGRATIONS: readonly string[] = [INBOX]
+const MIGRATIONS: readonly string[] = [INBOX, HOLDERS]
 
 const INSUFFICIENT_PRIVILEGE = '42501'
 /** Instances that start at once wait for the one that migrates. */
@@ -48,11 +54,18 @@ export function migrationsText(schema: string, from = 0): string {
   return `BEGIN;\n${ddl(schema, from, FUNCTIONS)}COMMIT;\n`
 }
 
+/** Partitions for a schema that has all migrations: a transaction a step; applied twice it changes nothing. */
+export function partitionsText(schema: string, days: number): string {
+  return partitionSteps(schema, days)
+    .map((step) => `BEGIN;${step}COMMIT;\n`)
+    .join('')
+}
+
 /**
  * The row of the ledger comes first: where the migration was applied already, nothing else is. The functions may be there,
  * for a migration need not come with new ones.
  */
-function ddl(schema: string, from: number, functions: FunctionSet): string {
+function ddl(schema: string, from: number, functions: FunctionSet, partitioned = false): string {
   const steps = MIGRATIONS.slice(from).map((migration, index) => {
     const version = from + index + 1
     return `\n-- Migration ${version}\nINSERT INTO {schema}.messaging_webhooks_migrations (version) VALUES (${version});\n${migration}`
@@ -60,7 +73,7 @@ function ddl(schema: string, from: number, functions: FunctionSet): string {
   const lock = `SELECT pg_advisory_xact_lock(${lockNumber(schema)});\n`
   // Who may make functions need not be allowed to make schemas.
   const ledger = from === 0 ? `CREATE SCHEMA IF NOT EXISTS {schema};${LEDGER}` : ''
-  const made = `\n-- Functions ${functions.number}\n${ofSet(functions.text, functions)}`
+  const made = `\n-- Functions ${functions.number}\n${ofSet(partitioned ? functions.partitioned : functions.text, functions)}`
   return inSchema([lock, ledger, ...steps, made].join(''), schema)
 }
 
@@ -75,34 +88,42 @@ export interface Migrated {
   readonly to: number
   /** All tables were there, and only the functions that this package calls were missing. */
   readonly functionsOnly?: true
+  /** Of how many days its partitions are, where its events stand in partitions. */
+  readonly partitionDays?: number
 }
 
 /** What the schema has, and what of ours it needs. */
 interface Found {
   readonly version: number
   readonly hasFunctions: boolean
+  readonly partitionDays?: number
 }
 
-function migrated({ version: from, hasFunctions }: Found): Migrated {
+function migrated({ version: from, hasFunctions, partitionDays }: Found): Migrated {
   const to = MIGRATIONS.length
-  return from === to && !hasFunctions ? { from, to, functionsOnly: true } : { from, to }
+  const partitions = partitionDays === undefined ? {} : { partitionDays }
+  return { from, to, ...(from === to && !hasFunctions ? { functionsOnly: true } : {}), ...partitions }
 }
 
 const isUpToDate = ({ version, hasFunctions }: Found): boolean => version === MIGRATIONS.length && hasFunctions
 
-/** Brings the schema up to date. Refuses one that is not ours, or newer, and leaves it as it is. */
+/**
+ * Brings the schema up to date. Refuses one that is not ours, or newer, and leaves it as it is. One that is made here has
+ * partitions of `days`, where that is given.
+ */
 export async function migrate(
   connections: Connections,
   schema: string,
   failures: Failures,
   functions = FUNCTIONS,
+  days?: number,
 ): Promise<Migrated> {
   // Most starts find everything done, and need no right to make tables.
   const before = await find(connections.query, schema, functions)
   if (isUpToDate(before)) return migrated(before)
   const session = await connections.checkOut()
   try {
-    const found = await apply(session, schema, functions)
+    const found = await apply(session, schema, functions, days)
     session.release()
     return migrated(found)
   } catch (error) {
@@ -122,7 +143,7 @@ export async function pending(connections: Connections, schema: string): Promise
   return migrated(await find(connections.query, schema, FUNCTIONS))
 }
 
-async function apply(session: Session, schema: string, functions: FunctionSet): Promise<Found> {
+async function apply(session: Session, schema: string, functions: FunctionSet, days?: number): Promise<Found> {
   await session.batch(
     `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${WAIT_FOR_LOCK_MS}; ` +
       `SET LOCAL statement_timeout = ${WAIT_FOR_LOCK_MS};`,
@@ -130,21 +151,23 @@ async function apply(session: Session, schema: string, functions: FunctionSet): 
   await session.batch(`SELECT pg_advisory_xact_lock(${lockNumber(schema)});`)
   // Another process may have migrated while we waited.
   const found = await find(async (sql) => (await session.batch(sql))[0] ?? [], schema, functions)
-  if (!isUpToDate(found)) await session.batch(ddl(schema, found.version, functions))
+  const { version, partitionDays } = found
+  if (!isUpToDate(found)) await session.batch(ddl(schema, version, functions, partitionDays !== undefined))
+  const isNew = version === 0 && days !== undefined
+  if (isNew) for (const step of partitionSteps(schema, days, functions)) await session.batch(step)
   await session.batch('COMMIT;')
-  return found
+  return isNew ? { ...found, partitionDays: days } : found
 }
 
 type Query = (sql: string) => Promise<readonly Row[]>
 
 /** Throws for a schema that is not ours, or newer. */
 async function find(query: Query, schema: string, functions: FunctionSet): Promise<Found> {
-  const names = namesOf(functions)
+  const names = namesOf(functions, true)
   const [found] = await query(
     fill(FIND_LEDGER, {
       schema: hexOf(schema),
       names: { sql: `ARRAY[${names.map((name) => `'${name}'`).join()}]::name[]` },
-      count: names.length,
     }),
   )
   if (found === undefined || !truth(found, 'ledger')) {
@@ -162,5 +185,10 @@ async function find(query: Query, schema: string, functions: FunctionSet): Promi
       'store_newer',
       `The schema ${quoteName(schema)} has version ${version}; this package knows ${MIGRATIONS.length}.`,
     )
-  return { version, hasFunctions: truth(found, 'functions') }
+  const isPartitioned = truth(found, 'partitioned')
+  const known = words(found, 'functions')
+  const hasFunctions = namesOf(functions, isPartitioned).every((name) => known.includes(name))
+  if (!isPartitioned) return { version, hasFunctions }
+  const [partitioning] = await query(inSchema(FIND_DAYS, schema))
+  return { version, hasFunctions, partitionDays: partitioning === undefined ? 1 : integer(partitioning, 'days') }
 }

@@ -4,25 +4,31 @@ import { systemClock } from '../../clock.ts'
 import type {
   Admission,
   AdmittedAndClaimed,
+  Claim,
   ClaimRequest,
   ClaimResult,
   NewEvent,
   OpenStore,
+  Settlement,
   StoreHost,
 } from '../../inbox/store.ts'
 import { createAdmission } from './admission.ts'
 import { createClaiming, LOCKED_AGAIN_MS } from './claiming.ts'
 import { loadPg, reach, type Place } from './connections.ts'
 import { createEngine } from './engine.ts'
+import { createForgetting } from './forgetting.ts'
 import { FUNCTIONS } from './functions/set.ts'
+import { createHolder } from './holders.ts'
 import { readLatestTime, type ToldTime } from './latest-time.ts'
 import { startListening, type ListenClient } from './listen.ts'
 import { createListing } from './listing.ts'
 import { migrate } from './migrate.ts'
+import { checkDays } from './partition.ts'
 import { createPruning, slackMsOf, type Retention } from './pruning.ts'
 import { createReading } from './reading.ts'
-import { createSettling } from './settling.ts'
+import { createSettling, SETTLE_HOLD_MS } from './settling.ts'
 import { createTransactions, type PostgresContext } from './transactions.ts'
+import { createUpkeep } from './upkeep.ts'
 
 /** Tells whoever listens on the channel $1: $2 says who tells. */
 const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
@@ -34,6 +40,8 @@ export interface Settings extends Place {
   readonly retention: Retention
   readonly transactional: boolean
   readonly clock: 'server' | 'caller'
+  /** Of how many days partitions are, where there are to be any. */
+  readonly partitionDays: number | undefined
 }
 
 /** A connection beside the pool: the pool's own may go through a pooler, which delivers no notifications. */
@@ -53,9 +61,12 @@ export async function openPostgres(
   const { connections, failures, pool } = await reach(settings)
   const report = host.report ?? (() => {})
   let told: ToldTime
+  let partitionDays: number | undefined
   const engine = createEngine({ connections, schema, clock: settings.clock, functions })
   try {
-    await migrate(connections, schema, failures, functions)
+    ;({ partitionDays } = await migrate(connections, schema, failures, functions, settings.partitionDays))
+    checkDays(schema, partitionDays, settings.partitionDays)
+    if (partitionDays !== undefined) await createUpkeep(engine).ahead(systemClock().now())
     told = await readLatestTime(engine, settings.clock, report)
   } catch (error) {
     await connections.close()
@@ -74,12 +85,22 @@ export async function openPostgres(
     pollIntervalMs: settings.pollIntervalMs,
     probeIntervalMs: settings.probeIntervalMs,
   })
+  const holder = createHolder({
+    engine,
+    clock: systemClock(),
+    host,
+    byCallers: settings.clock === 'caller',
+    tell: () => listening.tell(),
+  })
   const admission = createAdmission(engine, report)
-  const settling = createSettling(engine, slackMsOf(retention))
+  const settling = createSettling(engine, slackMsOf(retention, partitionDays), () => systemClock().soon(host.onWork))
   const claimDue = createClaiming({ engine, settle: settling.settle, report })
   async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
     const noneLeft = listening.claiming()
-    const result = await claimDue(request)
+    const { result, holder: leasedTo } = await holder.leasing((id) => claimDue(request, id))
+    if (result === undefined) return { claims: [], nextDueMs: request.nowMs + LOCKED_AGAIN_MS }
+    if (!holder.isStill(leasedTo))
+      return { claims: await giveBack(result.claims, request.nowMs), nextDueMs: request.nowMs }
     if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs + LOCKED_AGAIN_MS) noneLeft()
     return result
   }
@@ -99,25 +120,42 @@ export async function openPostgres(
     else listening.tellOfWhatIsLeft()
   }
 
+  /** Nobody has seen them. */
+  async function giveBack(claims: readonly Claim[], nowMs: number): Promise<readonly Claim[]> {
+    const unbegun = claims.map(({ id, messageKey, token }): Settlement => {
+      return { id, messageKey, token, outcome: 'unbegun', dueMs: nowMs }
+    })
+    // Where this fails, too, they are released with all that the dead holder had.
+    if (unbegun.length > 0) await settling.settle(unbegun, nowMs).catch(() => [])
+    return []
+  }
+
   async function admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): Promise<AdmittedAndClaimed> {
     await told.tell(request.nowMs)
-    const result = await admission.admitAndClaim(events, request)
-    tellOf(result.admissions, result.claims.length)
-    return result
+    const id = holder.now
+    if (id === undefined) return { admissions: await admit(events, request.nowMs), claims: [] }
+    const { admissions, claims } = await admission.admitAndClaim(events, request, id)
+    tellOf(admissions, claims.length)
+    return { admissions, claims: holder.isStill(id) ? claims : await giveBack(claims, request.nowMs) }
+  }
+
+  async function admit(events: readonly NewEvent[], nowMs: number): Promise<readonly Admission[]> {
+    await told.tell(nowMs)
+    const admissions = await admission.admit(events, nowMs)
+    tellOf(admissions)
+    return admissions
   }
 
   return {
     ...createReading(engine),
     ...createListing(engine),
+    ...createForgetting(engine, () => listening.tell()),
     latestNowMs: told.atOpening,
-    async admit(events, nowMs) {
-      await told.tell(nowMs)
-      const admissions = await admission.admit(events, nowMs)
-      tellOf(admissions)
-      return admissions
-    },
+    isHeld: holder.isHeld,
+    holders: holder.holders,
+    admit,
     // With transactions, a claim begins one for each event.
-    ...(transactions === undefined ? { admitAndClaim } : {}),
+    ...(transactions === undefined ? { admitAndClaim, tellsOfRest: true, settleHoldMs: SETTLE_HOLD_MS } : {}),
     async claim(request) {
       await told.tell(request.nowMs)
       return claim(request)
@@ -134,7 +172,9 @@ export async function openPostgres(
     prune,
     close() {
       closing ??= (async () => {
-        await Promise.all([listening.stop(), transactions?.close()])
+        await transactions?.close()
+        await holder.leave()
+        await listening.stop()
         await connections.close()
       })()
       return closing

@@ -3,6 +3,7 @@ import { stateDamaged, type Report } from './damage.ts'
 import { integer, isNull, text, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { fill, type Piece } from './sql-text.ts'
+import { createUpkeep } from './upkeep.ts'
 
 /** Dead letters whose retention (:before) is over become settled ones; at most :limit. Returns how many. */
 const FORGET_DEAD = /* sql */ `
@@ -99,6 +100,8 @@ WITH ahead AS (
 ) SELECT count(*) AS mended FROM ahead;
 `
 
+const MEND_SINCE_IN_PARTITIONS = /* sql */ 'SELECT {schema}.mend_ahead_{set}(:now, :limit) AS mended;'
+
 export interface Retention {
   /** Payloads of settled events. */
   readonly retentionDays: number
@@ -121,7 +124,9 @@ const FROM_THE_START = { sql: '(-9223372036854775808)' }
 const MOST_SLACK_MS = 60_000
 const SLACK_SHARE = 0.001
 
-export function slackMsOf({ retentionDays, dedupeDays }: Retention): number {
+/** In partitions it keeps that for as long as one takes, or it would be moved to another. */
+export function slackMsOf({ retentionDays, dedupeDays }: Retention, partitionDays?: number): number {
+  if (partitionDays !== undefined) return partitionDays * DAY_MS
   return Math.floor(Math.min(MOST_SLACK_MS, Math.min(retentionDays, dedupeDays) * DAY_MS * SLACK_SHARE))
 }
 
@@ -131,19 +136,20 @@ export function createPruning(
   retention: Retention,
   report: Report,
 ): (nowMs: number) => Promise<number> {
-  const slackMs = slackMsOf(retention)
   const forgetDead = engine.sql(FORGET_DEAD)
   const forgetPayloads = engine.sql(FORGET_PAYLOADS)
   const forgetEvents = engine.sql(LOCK_FORGETTABLE + FORGET_EVENTS + FORGET_MESSAGES)
 
   const findAstray = engine.sql(FIND_ASTRAY)
   const mendSince = engine.sql(MEND_SINCE)
+  const mendSinceInPartitions = engine.sql(MEND_SINCE_IN_PARTITIONS)
+  const upkeep = createUpkeep(engine)
   /** How far the walk has come. */
   let afterMessage: Piece = FROM_THE_START
   let afterSeq: Piece = FROM_THE_START
 
   /** What no verb would meet any more. One report a step: a tool that spoils one row may spoil a million. */
-  async function mend(nowMs: number): Promise<number> {
+  async function mend(nowMs: number, partitionDays: number | undefined): Promise<number> {
     const now = engine.now(nowMs)
     const values = { now, afterMessage, afterSeq, limit: LOOKED_AT_A_STEP }
     const [rows = []] = await engine.together(fill(findAstray, values))
@@ -151,7 +157,9 @@ export function createPruning(
     const last = rows.find((row) => isNull(row, 'place'))
     afterMessage = placeOf(last, 'next_message')
     afterSeq = placeOf(last, 'next_seq')
-    const [[since] = []] = await engine.together(fill(mendSince, { now, limit: ROWS_A_STEP }))
+    const [[since] = []] = await engine.together(
+      fill(partitionDays === undefined ? mendSince : mendSinceInPartitions, { now, limit: ROWS_A_STEP }),
+    )
     const ahead = since === undefined ? 0 : integer(since, 'mended')
     const [first] = found
     if (first !== undefined) report(stateDamaged(text(first, 'place'), text(first, 'key'), found.length - 1 + ahead))
@@ -160,7 +168,9 @@ export function createPruning(
   }
 
   return async (nowMs) => {
-    const mended = await mend(nowMs)
+    const partitionDays = await upkeep.days()
+    const slackMs = slackMsOf(retention, partitionDays)
+    const mended = await mend(nowMs, partitionDays)
     const now = engine.now(nowMs)
     const values = (days: number, slackMs = 0) => ({
       now,
@@ -169,8 +179,14 @@ export function createPruning(
     })
     // Each in a transaction of its own, so that nothing stays locked for longer than it must.
     const [dead = []] = await engine.together(fill(forgetDead, values(retention.deadLetterDays)))
-    const [payloads = []] = await engine.together(fill(forgetPayloads, values(retention.retentionDays, slackMs)))
     const dedupeDays = Math.max(retention.dedupeDays, retention.retentionDays)
+    if (partitionDays !== undefined) {
+      const payloads = values(retention.retentionDays, slackMs).before
+      const identities = values(dedupeDays, slackMs).before
+      const touched = await upkeep.step(nowMs, { payloads, identities, limit: ROWS_A_STEP })
+      return mended + forgotten(dead) + touched
+    }
+    const [payloads = []] = await engine.together(fill(forgetPayloads, values(retention.retentionDays, slackMs)))
     const [, events = []] = await engine.together(fill(forgetEvents, values(dedupeDays, slackMs)))
     return [dead, payloads, events].reduce((sum, rows) => sum + forgotten(rows), mended)
   }

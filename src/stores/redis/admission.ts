@@ -6,8 +6,10 @@ import { callsFor, inPlace, isFailure, throwFirst, valuesOf, type Call, type Una
 import type { RedisArgument } from './clients/connection.ts'
 import { encodeRecord } from './encoding.ts'
 import type { Engine } from './engine.ts'
+import type { GiveBack, Holders } from './holders.ts'
 import { integer, list, orThrow } from './replies.ts'
 import { script } from './scripted.ts'
+import { KNOWN } from './scripts/holders.ts'
 import { WRITING } from './scripts/heal.ts'
 
 const ADMISSIONS: readonly Admission[] = ['duplicate', 'new', 'late']
@@ -15,6 +17,8 @@ const ADMISSIONS: readonly Admission[] = ['duplicate', 'new', 'late']
 interface AdmissionOptions {
   readonly engine: Engine
   readonly unanswered: Unanswered
+  readonly holders: Holders
+  readonly giveBack: GiveBack
   /** Is called when others may have something to do. */
   readonly announce: () => void
   /** Is called when this process may have leases that it does not know of. */
@@ -32,6 +36,11 @@ interface Leasing {
   readonly leaseUntilMs: number
 }
 
+/** Leases are taken under the name of this holder; under none where that is empty. */
+interface Holding extends Call<NewEvent> {
+  readonly holder: string
+}
+
 /** What became of one event. */
 interface Admitted {
   readonly admission: Admission
@@ -39,29 +48,38 @@ interface Admitted {
   readonly token: number
 }
 
-export function createAdmission({ engine, unanswered, announce, onWork }: AdmissionOptions): Admitting {
-  const { redis, retention, timeFor, damage } = engine
+export function createAdmission(options: AdmissionOptions): Admitting {
+  const { engine, unanswered, holders, giveBack, announce, onWork } = options
+  const { redis, partitions, retention, timeFor, damage } = engine
 
   async function admitCall(
-    { name, keys, members }: Call<NewEvent>,
+    { name, keys, members, holder }: Holding,
     nowMs: number,
     { leasable, leaseUntilMs }: Leasing,
   ): Promise<readonly Admitted[]> {
     const leaseMs = Math.round(leaseUntilMs - nowMs)
-    const args: (RedisArgument | number)[] = [timeFor(nowMs), name, retention.dedupeMs, MOST_FINALS, leaseMs]
+    const args: (RedisArgument | number)[] = [timeFor(nowMs), name, retention.dedupeMs, MOST_FINALS, leaseMs, holder]
     for (const { item, key, index } of members) {
       const { messageKey, id, order, final, step, awaits, gapUntilMs, record, raw } = item
       args.push(key, messageKey, id, order, final ? 1 : 0, step, awaits, Math.round(gapUntilMs - nowMs))
       args.push(leasable[index] === true ? 1 : 0, encodeRecord(record), raw)
     }
-    const [answers, notes] = list(await redis.run(admitScript, keys, args))
+    const [answers, notes] = list(await redis.run(admitScript, [...keys, partitions.homeOf(keys[0])], args))
     damage.tell(notes)
-    return list(answers).map((reply) => {
+    const admitted = list(answers).map((reply) => {
       const [outcome, token] = list(reply)
       const admission = ADMISSIONS[integer(orThrow(outcome))]
       if (admission === undefined) throw new TypeError('The script answered with something else than an admission.')
       return { admission, token: integer(token) }
     })
+    if (holder === '' || holders.isOurs(keys[0], holder)) return admitted
+    // We were taken for dead meanwhile.
+    const lost = members.flatMap(({ item: { id, messageKey } }, at) => {
+      const { token } = admitted[at] ?? { token: NO_LEASE }
+      return token === NO_LEASE ? [] : [{ id, messageKey, token }]
+    })
+    giveBack(lost, nowMs)
+    return admitted.map(({ admission }) => ({ admission, token: NO_LEASE }))
   }
 
   async function admitAll(events: readonly NewEvent[], nowMs: number, leasing: Leasing): Promise<readonly Admitted[]> {
@@ -70,7 +88,12 @@ export function createAdmission({ engine, unanswered, announce, onWork }: Admiss
       await redis.ask(['PING'])
       return []
     }
-    const calls = callsFor(events, engine, ({ raw }) => raw.length)
+    const leases = leasing.leasable.includes(true)
+    const calls = callsFor(events, engine, ({ raw }) => raw.length).map((call) => ({
+      ...call,
+      // Nobody waits here until it is known again: what is not leased will be claimed.
+      holder: (leases ? holders.sureId(call.keys[0]) : undefined) ?? '',
+    }))
     // Where one fails, the others may be in: they are duplicates when they come again, and nothing is lost or doubled.
     const results = await Promise.allSettled(calls.map((call) => admitCall(call, nowMs, leasing)))
     const answers = valuesOf(results)
@@ -81,10 +104,14 @@ export function createAdmission({ engine, unanswered, announce, onWork }: Admiss
   }
 
   /** The caller hears of no lease where one of the calls failed: the next claim gets them all. */
-  function askAgain(calls: readonly Call<NewEvent>[], { leasable, leaseUntilMs }: Leasing): void {
-    const leased = calls.flatMap(({ members }) => members).filter(({ index }) => leasable[index] === true)
+  function askAgain(calls: readonly Holding[], { leasable, leaseUntilMs }: Leasing): void {
+    const leased = calls.flatMap(({ members, holder }) =>
+      members
+        .filter(({ index }) => holder !== '' && leasable[index] === true)
+        .map(({ item: { messageKey }, name }) => ({ messageKey, name, leaseUntilMs, holder })),
+    )
     if (leased.length === 0) return
-    unanswered.add(leased.map(({ item: { messageKey }, name }) => ({ messageKey, name, leaseUntilMs })))
+    unanswered.add(leased)
     onWork()
   }
 
@@ -109,14 +136,17 @@ export function createAdmission({ engine, unanswered, announce, onWork }: Admiss
  * no other unsettled event, and the event waits for none. The first write of each is refused where memory is full, and then
  * none is done.
  *
- * ARGV: now, call, dedupe (ms), most finals, lease (ms); then for each: place of its key in KEYS, message, id, order, final (1
+ * ARGV: now, call, dedupe (ms), most finals, lease (ms), holder or empty for no leases; then for each: place of its key in KEYS, message, id, order, final (1
  * or 0), step, awaits, gap (ms from now), to be leased (1 or 0), record, bytes. Returns for each 0 duplicate, 1 new, 2 late or a
  * text that says what is wrong; and the token of the lease, 0 for none. The same again to the same call.
  */
 const admitScript = script(/* lua */ `
 ${WRITING}
-local FIRST, FIELDS = 6, 11
-local mostFinals, leaseEnd = tonumber(ARGV[4]), now + tonumber(ARGV[5])
+${KNOWN}
+local FIRST, FIELDS = 7, 11
+local mostFinals, leaseEnd, holder = tonumber(ARGV[4]), now + tonumber(ARGV[5]), ARGV[6]
+-- One that is not known may have been taken for dead: whatever it leased, nobody would give back.
+local mayHold = holder ~= '' and isKnown(holder)
 
 -- Those that waited for this step wait no longer. Says whether the first one is among them.
 local function closeGaps(mk, m, state, step)
@@ -184,7 +214,7 @@ local function admit(at, again)
   local closes = step ~= 0 and bit.band(state.g or 0, step) ~= 0
   -- What is at rest is held by nobody, and has no other event.
   local isAtRest = not state.f
-  local leases = isAtRest and not waits and ARGV[at + 8] == '1'
+  local leases = mayHold and isAtRest and not waits and ARGV[at + 8] == '1'
   local event = { q = order, f = final or nil, b = awaits ~= 0 and awaits or nil, l = late or nil, c = call,
     D = waits and now + tonumber(ARGV[at + 7]) or now }
   if isAtRest then
@@ -202,7 +232,7 @@ local function admit(at, again)
   if step ~= 0 then state.s = bit.bor(state.s or 0, step) end
   if leases then
     state.t = (state.t or 0) + 1
-    state.u, state.i = leaseEnd, id
+    state.u, state.i, state.H = leaseEnd, id, ms(state.t) .. ' ' .. holder
     event.a, event.k = 1, state.t
     if before(state.h or '', order) then state.h = order end
     if not final and before(state.o or '', order) then state.o = order end

@@ -4,6 +4,7 @@
  */
 import type { ClaimRequest } from '../../inbox/store.ts'
 import type { Engine } from './engine.ts'
+import type { Holders } from './holders.ts'
 import type { Keys } from './partitions.ts'
 
 /** A millisecond or so of the server's time. */
@@ -90,6 +91,8 @@ export function throwFirst(results: readonly PromiseSettledResult<unknown>[]): v
 
 interface Asked {
   readonly messageKey: string
+  /** Under which it was asked for. */
+  readonly holder: string
   /** The name by which the script knows that it has run for this. */
   readonly name: string
   readonly leaseUntilMs: number
@@ -105,7 +108,11 @@ export interface Unanswered {
   take(request: ClaimRequest): readonly Asked[]
 }
 
-export function createUnanswered(): Unanswered {
+/** What was asked for under a name that is ours no more, the store gives back by itself. */
+export function createUnanswered(
+  { partitions }: Pick<Engine, 'partitions'>,
+  holders: Pick<Holders, 'isOurs'>,
+): Unanswered {
   let waiting: readonly Asked[] = []
   return {
     add(asked) {
@@ -113,7 +120,10 @@ export function createUnanswered(): Unanswered {
     },
     take({ limit, nowMs, exclude }) {
       if (waiting.length === 0) return waiting
-      const valid = waiting.filter(({ leaseUntilMs }) => leaseUntilMs > nowMs)
+      const valid = waiting.filter(
+        ({ leaseUntilMs, messageKey, holder }) =>
+          leaseUntilMs > nowMs && holders.isOurs(partitions.dueKeyOf(messageKey), holder),
+      )
       const fitting: Asked[] = []
       const messages = new Set(exclude)
       for (const asked of valid) {

@@ -6,8 +6,10 @@ import type { Reply } from './clients/connection.ts'
 import { createLook, type Entry } from './due.ts'
 import { decodePayload } from './encoding.ts'
 import type { Engine } from './engine.ts'
+import type { GiveBack, Holders } from './holders.ts'
 import { bytes, integer, isSet, list, text } from './replies.ts'
 import { script } from './scripted.ts'
+import { KEEPING } from './scripts/holders.ts'
 import { WRITING } from './scripts/heal.ts'
 import { BURY } from './scripts/message.ts'
 
@@ -16,31 +18,47 @@ const MOST_LOOKS = 5
 
 type Unreadable = Omit<Claim, 'record'>
 
-export function createClaiming(
-  engine: Engine,
-  unanswered: Unanswered,
-  settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly boolean[]>,
-): (request: ClaimRequest) => Promise<ClaimResult> {
-  const { redis, retention, timeFor, damage } = engine
+interface ClaimingOptions {
+  readonly engine: Engine
+  readonly unanswered: Unanswered
+  readonly holders: Holders
+  readonly settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly boolean[]>
+  readonly giveBack: GiveBack
+}
+
+export function createClaiming(options: ClaimingOptions): (request: ClaimRequest) => Promise<ClaimResult> {
+  const { engine, unanswered, holders, settle, giveBack } = options
+  const { redis, partitions, retention, timeFor, damage } = engine
   const look = createLook(engine)
 
   /** Under new names, unless they have some: what may have been given to a call before. */
   async function take(
-    { keys, members }: Call<{ readonly messageKey: string; readonly name?: string }>,
+    { keys, members }: Call<{ readonly messageKey: string; readonly name?: string; readonly holder?: string }>,
     { nowMs, leaseUntilMs }: ClaimRequest,
   ): Promise<readonly Claim[]> {
     const asked = members.map(({ item, name, key }) => ({ key, messageKey: item.messageKey, name: item.name ?? name }))
     const fields = asked.flatMap(({ key, messageKey, name }) => [key, messageKey, name])
     let reply: Reply
+    let holder: string | undefined
     try {
-      const args = [timeFor(nowMs), Math.round(leaseUntilMs - nowMs), retention.deadLetterMs, ...fields]
-      reply = await redis.run(claimScript, keys, args)
+      holder = await holders.sure(keys[0])
+      const args = [timeFor(nowMs), Math.round(leaseUntilMs - nowMs), retention.deadLetterMs, holder, ...fields]
+      reply = await redis.run(claimScript, [...keys, partitions.homeOf(keys[0])], args)
     } catch (error) {
-      unanswered.add(asked.map(({ messageKey, name }) => ({ messageKey, name, leaseUntilMs })))
+      const unheard = members.map(({ item, name }) => ({
+        messageKey: item.messageKey,
+        name: item.name ?? name,
+        leaseUntilMs,
+        // Before we were sure, nothing was asked for, but what had been before.
+        holder: item.holder ?? holder ?? '',
+      }))
+      unanswered.add(unheard.filter((each) => each.holder !== ''))
       throw error
     }
-    const [found, notes] = list(reply)
+    const [isKnown, found, notes] = list(reply)
     damage.tell(notes)
+    // The next look asks under which name we may.
+    if (isKnown !== 1) holders.refuse(keys[0], holder)
     const claims: Claim[] = []
     const unreadable: Unreadable[] = []
     for (const each of list(found)) {
@@ -49,7 +67,10 @@ export function createClaiming(
       else claims.push({ ...claim, record })
     }
     if (unreadable.length > 0) await setAside(unreadable, nowMs)
-    return claims
+    if (holders.isOurs(keys[0], holder)) return claims
+    // We were taken for dead meanwhile.
+    giveBack(claims, nowMs)
+    return []
   }
 
   /** What it holds stays as it is: the dead letter shows what can be read of it. */
@@ -127,15 +148,24 @@ const LOST = JSON.stringify(new MessagingWebhooksError('event_damaged').message)
  * out. One of which nothing but its name is left becomes a dead letter; a message that cannot be healed is put off for a minute.
  * Run again by the same call, it gives the same.
  *
- * ARGV: now, lease (ms), dead letters (ms); then for each: place of its key in KEYS, message, call. Returns for each handed out:
- * message, id, token, attempt, late, replay, record and bytes; and what is to be reported. The first write is one that is allowed
+ * ARGV: now, lease (ms), dead letters (ms), holder; then for each: place of its key in KEYS, message, call. Returns 0 where the
+ * holder is taken for dead, else 1; for each handed out: message, id, token, attempt, late, replay, record and bytes; and what is
+ * to be reported. The first write is one that is allowed
  * where memory is full: what is handed over makes room.
  */
 const claimScript = script(/* lua */ `
 ${WRITING}
 ${BURY}
-local FIRST, FIELDS = 4, 3
-local leaseEnd, keepDead = now + tonumber(ARGV[2]), tonumber(ARGV[3])
+${KEEPING}
+local FIRST, FIELDS = 5, 3
+local leaseEnd, keepDead, holder = now + tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+if not isKnown(holder) then
+  local keep = keeper()
+  if keep.isBuried(holder) then return { 0, {} } end
+  -- The store has lost it: it would not ask if it were not sure of its life.
+  keep.mend()
+  keep.enter(holder)
+end
 
 local claims = {}
 local function claim(at, again)
@@ -145,7 +175,8 @@ local function claim(at, again)
   local packed = redis.call('HGET', m, 'S')
   local state = packed and sound(stateIn(packed)) or {}
   if not state.f then
-    if not again then error('damaged') end
+    -- Mostly another process has settled it since it was seen.
+    if not again and redis.call('ZSCORE', due, mk) then error('damaged') end
     redis.call('ZREM', due, mk)
     return
   end
@@ -154,7 +185,7 @@ local function claim(at, again)
   local id = held and state.i or state.f
   local known = id and redis.call('HGET', m, 'd' .. id)
   local event = known and unsettledIn(known)
-  if held and (not event or event.c ~= call) then return end
+  if held and (not event or event.c ~= call or state.H ~= ms(state.t) .. ' ' .. holder) then return end
   if not event or soundEvent(event).q ~= state.q and id == state.f then error('damaged') end
   local payload = redis.pcall('GET', eventOf(mk, id))
   if type(payload) ~= 'string' then
@@ -163,7 +194,7 @@ local function claim(at, again)
     redis.call('SET', eventOf(mk, id), '')
     bury(mk, id, state, event, ${LOST}, keepDead)
     leave(mk, state, id, event.q)
-    state.u, state.i = nil, nil
+    state.u, state.i, state.H = nil, nil, nil
     redis.call('HSET', m, 'd' .. id, math.max(1, math.floor(now / 1000)) .. ' ' .. call, 'S', cmsgpack.pack(state))
     schedule(mk, state)
     note('event_damaged', id, 'e')
@@ -172,14 +203,14 @@ local function claim(at, again)
   if not held then
     redis.call('ZREM', due, mk)
     if event.D > now then
-      state.u, state.i = nil, nil
+      state.u, state.i, state.H = nil, nil, nil
       redis.call('HSET', m, 'S', cmsgpack.pack(state))
       schedule(mk, state, event)
       return
     end
     -- Above every token that an event of its has had, whatever became of the state meanwhile.
     state.t = math.max(state.t or 0, event.k or 0) + 1
-    state.u, state.i = leaseEnd, id
+    state.u, state.i, state.H = leaseEnd, id, ms(state.t) .. ' ' .. holder
     event.a, event.k, event.c = (event.a or 0) + 1, state.t, call
     if before(state.h or '', event.q) then state.h = event.q end
     if not event.f and before(state.o or '', event.q) then state.o = event.q end
@@ -195,5 +226,5 @@ for at = FIRST, #ARGV, FIELDS do
   if trouble then redis.call('ZADD', due, ms(now + 60000), ARGV[at + 1]) end
 end
 if miscounted then healer().settleCounts() end
-return { claims, notes }
+return { 1, claims, notes }
 `)

@@ -5,7 +5,17 @@ import { list, text } from './replies.ts'
 
 const MOST_SAID = 1_000
 
-const OF_ALL: ReadonlySet<string> = new Set(['due', 'dead', 'deadof', 'more'])
+const OF_ALL: ReadonlySet<string> = new Set([
+  'due',
+  'dead',
+  'deadof',
+  'more',
+  'holders',
+  'holderof',
+  'buried',
+  'sweep',
+  'steady',
+])
 
 export interface DamageReports {
   /** Takes the notes of a script: code, event or message, place. None says what stood there. */

@@ -9,6 +9,8 @@ export interface Engine {
   readonly retention: Retention
   /** The time to hand to a script: empty, so that it is the server's; tests tell it. */
   readonly timeFor: (nowMs: number) => string
+  /** The same for what no verb asks for: the time that was told last. */
+  readonly latestTime: () => string
   /** Reports what a script found spoilt. */
   readonly damage: DamageReports
   /** A name for one call, by which a script knows that it has run for it. */

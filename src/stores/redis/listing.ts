@@ -10,7 +10,7 @@ import type { Engine } from './engine.ts'
 import type { Keys } from './partitions.ts'
 import { bytes, list, text } from './replies.ts'
 import { script } from './scripted.ts'
-import { PRELUDE } from './scripts/prelude.ts'
+import { PRELUDE, WALK } from './scripts/prelude.ts'
 
 /** Keys that a script looks at: a millisecond or two of the server's time. */
 const KEYS_A_STEP = 200
@@ -109,14 +109,9 @@ function numberOrNone(value: string): number | undefined {
  */
 const listEventsScript = script(/* lua */ `
 ${PRELUDE}
-local places, only = {}, ARGV[4]
-for key = 1, #KEYS do
-  enter(key)
-  places[base] = key
-end
-local head = string.match(due, '^(.*){') or ''
-local pattern = string.gsub(head, '[%*%?%[%]%^%-\\\\]', '\\\\%0') .. '{*}:m:*'
-local found = redis.call('SCAN', ARGV[2], 'MATCH', pattern, 'COUNT', ARGV[3])
+${WALK}
+local only = ARGV[4]
+local found = keysLike('m:*')
 local seen = { found[1] }
 local function list(place, mk, id, known)
   local second, event = string.match(known, '^%d+'), unpacked(known)

@@ -9,6 +9,9 @@ import { createClaiming } from './claiming.ts'
 import type { Adapter, Reply } from './clients/connection.ts'
 import { createDamageReports } from './damage.ts'
 import type { Engine, Retention } from './engine.ts'
+import { createForgetting } from './forgetting.ts'
+import { createHolderList } from './holder-list.ts'
+import { createHolders, type GiveBack } from './holders.ts'
 import { createListing } from './listing.ts'
 import { createPartitions } from './partitions.ts'
 import { createPruning } from './pruning.ts'
@@ -66,32 +69,41 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const partitions = createPartitions(prefix, count, client.isCluster)
     const instance = randomBytes(6).toString('base64url')
     let calls = 0
+    let toldTime = ''
     const engine: Engine = {
       redis,
       partitions,
       retention,
-      timeFor: serverNow === undefined ? () => '' : (nowMs) => String(serverNow(nowMs)),
+      timeFor: serverNow === undefined ? () => '' : (nowMs) => (toldTime = String(serverNow(nowMs))),
+      latestTime: () => toldTime,
       damage: createDamageReports((error) => host.report?.(error)),
       nextCall: () => `${instance}${(calls += 1).toString(36)}`,
     }
     const channel = `${prefix}:work`
     if (host.claims !== false) closers.push(await wakeUp({ ...settings, engine, clock, channel, onWork: host.onWork }))
-    const unanswered = createUnanswered()
-    const settling = createSettling(engine)
+    function announce(): void {
+      // Who does not hear of it looks by itself.
+      redis.ask(['PUBLISH', channel, '']).catch(() => {})
+    }
+    const holders = createHolders({ engine, clock, instance, host, announce })
+    closers.push(() => holders.leave())
+    if (host.claims !== false) await holders.begin()
+    const unanswered = createUnanswered(engine, holders)
+    const settling = createSettling(engine, () => clock.soon(host.onWork))
+    const giveBack: GiveBack = (claims, nowMs) => {
+      if (claims.length === 0) return
+      const settlements = claims.map((claim) => ({ ...claim, outcome: 'unbegun', dueMs: nowMs }) as const)
+      settling.settle(settlements, nowMs).then(host.onWork, () => {})
+    }
     return {
-      ...createAdmission({
-        engine,
-        unanswered,
-        announce() {
-          // Who does not hear of it looks by itself.
-          redis.ask(['PUBLISH', channel, '']).catch(() => {})
-        },
-        onWork: host.onWork,
-      }),
-      claim: createClaiming(engine, unanswered, settling.settle),
+      ...createAdmission({ engine, unanswered, holders, giveBack, announce, onWork: host.onWork }),
+      claim: createClaiming({ engine, unanswered, holders, settle: settling.settle, giveBack }),
+      isHeld: holders.isHeld,
+      ...createHolderList(engine, holders),
       ...settling,
       ...createReading(engine),
       ...createListing(engine),
+      ...createForgetting(engine),
       prune: createPruning(engine),
       close: closeAll,
     }

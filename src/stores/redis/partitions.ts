@@ -11,6 +11,8 @@ export interface Partitions {
   /** The due set of each partition, by which scripts know it. */
   readonly dueKeys: readonly Key[]
   dueKeyOf(messageKey: string): Key
+  /** The first one of its group, where that keeps what belongs to all of them. */
+  homeOf(dueKey: Key): Key
   /** The same in groups that one script may be given: all at once where there are no slots. */
   readonly groups: readonly Keys[]
 }
@@ -25,6 +27,7 @@ export function createPartitions(prefix: string, count: number, isCluster: boole
   return {
     dueKeys: all,
     dueKeyOf: (messageKey) => all[scattered(messageKey) % all.length] ?? all[0],
+    homeOf: (dueKey) => (isCluster ? dueKey : all[0]),
     groups: isCluster ? all.map((key): Keys => [key]) : [all],
   }
 }

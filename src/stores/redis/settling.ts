@@ -7,12 +7,19 @@ import { script } from './scripted.ts'
 import { WRITING } from './scripts/heal.ts'
 import { BURY } from './scripts/message.ts'
 
+const SETTLE_HOLD_MS = 25
+const HELD = 1
+const HELD_WITH_REST = 2
+
 interface Settling {
+  readonly tellsOfRest: true
+  readonly settleHoldMs: number
   settle(settlements: readonly Settlement[], nowMs: number): Promise<readonly boolean[]>
   resolve(id: string, resolution: Resolution, nowMs: number): Promise<boolean>
 }
 
-export function createSettling(engine: Engine): Settling {
+/** `onRest`: something else of a message whose event has ended may be due. */
+export function createSettling(engine: Engine, onRest: () => void): Settling {
   const { redis, partitions, retention, timeFor, nextCall, damage } = engine
   const { retentionMs, dedupeMs, deadLetterMs } = retention
 
@@ -25,10 +32,14 @@ export function createSettling(engine: Engine): Settling {
     })
     const [answers, notes] = list(await redis.run(settleScript, keys, [...args, ...fields]))
     damage.tell(notes)
-    return list(answers).map((reply) => orThrow(reply) === 1)
+    const held = list(answers).map(orThrow)
+    if (held.includes(HELD_WITH_REST)) onRest()
+    return held.map((answer) => answer === HELD || answer === HELD_WITH_REST)
   }
 
   return {
+    tellsOfRest: true,
+    settleHoldMs: SETTLE_HOLD_MS,
     async settle(settlements, nowMs) {
       const calls = callsFor(settlements, engine)
       return inPlace(calls, await Promise.all(calls.map((call) => settleCall(call, nowMs))))
@@ -51,8 +62,9 @@ export function createSettling(engine: Engine): Settling {
 
 /**
  * Ends attempts: done, to be tried again, dead, or not begun. ARGV: now, call, retention, dedupe and dead letters (ms); then
- * for each: place of its key in KEYS, message, id, token, outcome, delay (ms from now), error. Returns for each 1, or 0 where
- * the lease did not hold and nothing changed, or a text that says what is wrong; 1 again to the same call. The first write is
+ * for each: place of its key in KEYS, message, id, token, outcome, delay (ms from now), error. Returns for each 1, or 2 where it
+ * has ended and others of its message wait, or 0 where the lease did not hold and nothing changed, or a text that says what
+ * is wrong; 1 or 2 again to the same call. The first write is
  * one that is allowed where memory is full.
  */
 const settleScript = script(/* lua */ `
@@ -76,7 +88,7 @@ local function settle(at, again)
   if not event then
     local _, last, by = string.find(known, '^%d+ (.*)$')
     if not last and not again then error('damaged') end
-    return by == call and 1 or 0
+    return by == call and 2 or 0
   end
   soundEvent(event)
   if event.c == call then return 1 end
@@ -86,7 +98,7 @@ local function settle(at, again)
   if not state.f or redis.call('ZCARD', waitingOf(mk)) ~= (state.w or 0) then error('damaged') end
 
   redis.call('ZREM', due, mk)
-  if not state.u or state.t == token then state.u, state.i = nil, nil end
+  if not state.u or state.t == token then state.u, state.i, state.H = nil, nil, nil end
   if outcome == 'retry' or outcome == 'unbegun' then
     event.D, event.c = now + tonumber(ARGV[at + 5]), call
     if outcome == 'unbegun' then event.a, event.k = event.a - 1, nil end
@@ -104,7 +116,7 @@ local function settle(at, again)
   redis.call('HSET', m, 'd' .. id, known, 'S', cmsgpack.pack(state))
   schedule(mk, state, state.f == id and event)
   if not state.f then redis.call('PEXPIRE', m, ms(math.max(tonumber(dedupe), (state.x or 0) - now))) end
-  return 1
+  return state.f and (outcome == 'done' or outcome == 'dead') and 2 or 1
 end
 
 local answers = {}

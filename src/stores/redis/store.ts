@@ -91,4 +91,6 @@ const REDIS_CAPABILITIES = {
   ownClock: true,
   admitsAndClaims: true,
   listsEvents: true,
+  knowsHolders: true,
+  forgets: true,
 } as const

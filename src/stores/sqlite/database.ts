@@ -148,7 +148,7 @@ const OF_THE_DATA = new Set([1, 18, 19, 20, 21, 25])
  * A failure of the file or its disk becomes an error of ours, for then no event is to blame: a full disk that has room
  * again a moment later must not make an `unrecognized` event of the one that did not fit. The rest is thrown as it is.
  */
-function asOurs(error: unknown): unknown {
+export function asOurs(error: unknown): unknown {
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
   if (code === undefined || OF_THE_DATA.has(code)) return error
   if (code === SQLITE_BUSY) return new MessagingWebhooksError('store_locked', undefined, { cause: error })

@@ -63,21 +63,23 @@ type PackedEvent = readonly [
 ]
 
 export function packEvents(events: readonly NewEvent[]): PackedEvents {
-  const encoded = events.map((event): EncodedEvent => ({ ...event, record: Buffer.from(JSON.stringify(event.record)) }))
-  const parts = encoded.flatMap(({ record, raw }) => [record, raw])
-  const bytes = new ArrayBuffer(parts.reduce((sum, part) => sum + part.length, 0))
+  const parts: Buffer[] = []
+  let length = 0
+  const packed = events.map((event): PackedEvent => {
+    const { id, messageKey, order, final, step, awaits, gapUntilMs, raw } = event
+    const record = Buffer.from(JSON.stringify(event.record))
+    parts.push(record, raw)
+    length += record.length + raw.length
+    return [id, messageKey, order, final, step, awaits, gapUntilMs, record.length, raw.length]
+  })
+  const bytes = new ArrayBuffer(length)
   const into = new Uint8Array(bytes)
   let end = 0
   for (const part of parts) {
     into.set(part, end)
     end += part.length
   }
-  return { events: encoded.map(packEvent), bytes }
-}
-
-function packEvent(event: EncodedEvent): PackedEvent {
-  const { id, messageKey, order, final, step, awaits, gapUntilMs, record, raw } = event
-  return [id, messageKey, order, final, step, awaits, gapUntilMs, record.length, raw.length]
+  return { events: packed, bytes }
 }
 
 export function unpackEvents({ events, bytes }: PackedEvents): readonly EncodedEvent[] {
@@ -91,4 +93,13 @@ export function unpackEvents({ events, bytes }: PackedEvents): readonly EncodedE
     const record = next(recordBytes)
     return { id, messageKey, order, final, step, awaits, gapUntilMs, record, raw: next(rawBytes) }
   })
+}
+
+/** A Buffer comes out of another thread as a plain Uint8Array. */
+export function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}
+
+export function withBuffer<T extends { readonly raw: Buffer }>(kept: T): T {
+  return { ...kept, raw: asBuffer(kept.raw) }
 }

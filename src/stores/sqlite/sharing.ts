@@ -5,10 +5,12 @@
 import { readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { Clock } from '../../clock.ts'
+import { systemClock, type Clock } from '../../clock.ts'
 import { isKnownDead, nodeFs } from '../../disk-log/node-file-system.ts'
 import { isProcessFolder, makeProcessFolder } from '../../disk-log/process-folder.ts'
-import type { Holders } from './holders.ts'
+import type { StoreHolder } from '../../inbox/store.ts'
+import { HOLDER_NAME } from '../holding.ts'
+import type { Holders, HoldingStore, ListedHolder } from './holders.ts'
 
 /** How late work that another process admitted is noticed here, at most. */
 const LOOK_EVERY_MS = 250
@@ -70,8 +72,7 @@ async function releaseDead({ holders, holdersFolder, onWork }: Watched): Promise
   }
 }
 
-interface SignOfLife {
-  readonly name: string
+interface SignOfLife extends HoldingStore {
   end(): Promise<void>
 }
 
@@ -84,6 +85,8 @@ export async function showLife(folder: string): Promise<SignOfLife | undefined> 
     const home = await makeProcessFolder(nodeFs, folder)
     return {
       name: home.name,
+      process: HOLDER_NAME,
+      sinceMs: systemClock().now(),
       async end() {
         await home.leave()
         await rm(home.folder, { recursive: true, force: true })
@@ -100,6 +103,26 @@ export async function showLife(folder: string): Promise<SignOfLife | undefined> 
  */
 function isDead(folder: string, name: string): Promise<boolean> {
   return isProcessFolder(name) ? isKnownDead(join(folder, name)) : Promise.resolve(false)
+}
+
+/** Those that show life now. Of one that died nobody may have found it out yet, and of a copied file all others are elsewhere. */
+export async function livingHolders(
+  folder: string,
+  listed: readonly ListedHolder[],
+  own: string | undefined,
+): Promise<readonly StoreHolder[]> {
+  const living: StoreHolder[] = []
+  for (const { name, process = '', sinceMs, held } of listed) {
+    const isSelf = name === own
+    if (isSelf || (await showsLife(folder, name)))
+      living.push({ id: name, name: process, isSelf, sinceMs, silentMs: 0, held })
+  }
+  return living
+}
+
+/** Yes where it cannot be told, as of another user's. */
+async function showsLife(folder: string, name: string): Promise<boolean> {
+  return isProcessFolder(name) && (await nodeFs.isHeld(join(folder, name)).catch(() => true))
 }
 
 async function removeSign(folder: string, name: string): Promise<void> {

@@ -58,14 +58,17 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
       shared,
       admitsAndClaims: true,
       listsEvents: true,
+      knowsHolders: shared,
+      forgets: true,
       spoolFolder: `${path}-spool`,
     },
-    open: ({ onWork, report = () => {} }) =>
+    open: ({ onWork, report = () => {}, claims = true }) =>
       openSqlite(
         {
           database: { path, synchronous, busyTimeoutMs },
           retention: { retentionDays, deadLetterDays, dedupeDays },
           holdersFolder: `${path}-holders`,
+          claims,
         },
         { onWork, report },
       ),

@@ -32,7 +32,7 @@ export async function startCluster(
   onFinished: Finally,
 ): Promise<Cluster> {
   const folder = temporaryFolder(onFinished)
-  const lives: { readonly log: string; wasKilled: boolean }[] = []
+  const lives: { readonly log: string; wasKilled: boolean; killedNs?: bigint }[] = []
 
   async function start(place: number): Promise<Instance> {
     const log = join(folder, `handlers-${lives.length}.log`)
@@ -52,6 +52,7 @@ export async function startCluster(
       const life = lives.find(({ log }) => log === dying?.log)
       if (dying === undefined || life === undefined) throw new Error(`There is no instance ${place}.`)
       life.wasKilled = true
+      life.killedNs = process.hrtime.bigint()
       await dying.kill()
       instances[place] = await start(place)
     },

@@ -11,7 +11,12 @@ import { judge, NOTHING_WRONG } from './verdict.ts'
 const CUTS = Number(process.env['CUTS'] ?? '5')
 const POLL = { timeout: 60_000, interval: 100 }
 /** What a client sends last before something is committed. */
-const COMMITTING: Readonly<Record<EngineName, string>> = { sqlite: '', postgres: 'COMMIT', redis: 'EVALSHA' }
+const COMMITTING: Readonly<Record<EngineName, string>> = {
+  sqlite: '',
+  postgres: 'COMMIT',
+  redis: 'EVALSHA',
+  sharded: 'COMMIT',
+}
 
 onEachEngine(
   ['postgres', 'redis'],

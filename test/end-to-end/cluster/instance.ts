@@ -26,6 +26,8 @@ export interface InstanceSettings {
   readonly gapTimeoutMs?: number
   /** Its handlers take so long, and stop where they are told to. */
   readonly handlerMs?: number
+  /** At most so long, at random, and to their end. Default 4. */
+  readonly mostHandlerMs?: number
   /** `false`: it only takes. */
   readonly dispatch?: boolean
   /** `false`: it mounts no middleware, and only hands over. */

@@ -7,6 +7,8 @@ import type { ServiceRecord } from './service.ts'
 export interface Life {
   readonly log: string
   readonly wasKilled: boolean
+  /** By the clock that all processes of the machine share. */
+  readonly killedNs?: bigint | undefined
 }
 
 interface Attempt {
@@ -36,6 +38,8 @@ export interface Verdict {
   /** Handed over as late though nothing later had been. */
   readonly early: readonly string[]
   readonly handled: number
+  /** How long after a kill each event that the killed one's handlers had began again, in milliseconds, the quickest first. */
+  readonly recoveredMs: readonly number[]
   readonly summary: string
 }
 
@@ -55,6 +59,7 @@ export function judge(lives: readonly Life[], record: ServiceRecord): Verdict {
   const isLeaseOver = again.filter(([before, after]) => !before.life.wasKilled && isExplained(before, after)).length
   const names = new Set(attempts.map(nameOf))
   const lost = [...record.answered].filter((name) => !done.has(name))
+  const recoveredMs = again.flatMap(recovery).toSorted((a, b) => a - b)
   const late = new Set(attempts.filter(({ isLate }) => isLate).map(({ id }) => id)).size
   const answers = [...record.statuses].map(([status, count]) => `${status ?? 'none'}: ${count}`).join(', ')
   return {
@@ -71,10 +76,12 @@ export function judge(lives: readonly Life[], record: ServiceRecord): Verdict {
       runs.filter((run) => run.isLate && !isOvertaken(run, runs) && !wasClaimed(run, runs)).map(nameOf),
     ),
     handled: byEvent.length,
+    recoveredMs,
     summary:
       `${record.sent} callbacks sent (answers ${answers}), ${record.answered.size} events, ${lost.length} lost; ` +
       `${byEvent.length} handed over, ${late} of them late; ${again.length} run again, ${unexplained.length} without a reason` +
-      (isLeaseOver === 0 ? '' : `, ${isLeaseOver} because their process stood still for longer than a lease`),
+      (isLeaseOver === 0 ? '' : `, ${isLeaseOver} because their process stood still for longer than a lease`) +
+      (recoveredMs.length === 0 ? '' : `; ${spread(recoveredMs)}`),
   }
 }
 
@@ -105,6 +112,20 @@ function isExplained(before: Attempt, after: Attempt): boolean {
 function hasGoneBefore(before: Attempt, after: Attempt): boolean {
   if (before.endedNs === undefined) return before.life.wasKilled
   return before.endedNs <= after.beganNs || after.beganNs - before.beganNs > LEASE_NS
+}
+
+function recovery([before, after]: readonly [Attempt, Attempt]): readonly number[] {
+  const { killedNs } = before.life
+  return killedNs === undefined || before.isSettled ? [] : [Number(after.beganNs - killedNs) / 1e6]
+}
+
+function spread(sortedMs: readonly number[]): string {
+  const at = (part: number): string =>
+    ((sortedMs[Math.min(sortedMs.length - 1, Math.floor(part * sortedMs.length))] ?? 0) / 1_000).toFixed(2)
+  return (
+    `${sortedMs.length} that a kill took from their handlers began again after ` +
+    `${at(0)} s at the soonest, ${at(0.5)} s in the middle, ${at(0.99)} s at 99 %, ${at(1)} s at the latest`
+  )
 }
 
 /** Whether a later state had begun before it, as itself. */

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createReceiver, MessagingWebhooksError, type FailedEvent, type WebhookEvent } from 'messaging-webhooks'
+import { lambdaHandler, type LambdaHandler } from 'messaging-webhooks/lambda'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { z } from 'zod'
 
@@ -25,6 +26,8 @@ receiver.on('message.*', async (event, { signal }) => {
 })
 receiver.onAny((event) => void (event satisfies WebhookEvent<{ payment: z.ZodType<{ amount: number }> }>))
 receiver.onError((error) => void (error instanceof MessagingWebhooksError))
+// Without the types of AWS.
+export const handler: LambdaHandler = lambdaHandler(receiver, 'status')
 // @ts-expect-error A misspelt type does not compile.
 const misspelt = () => receiver.on('message.deliverd', () => {})
 // @ts-expect-error Nor does a misspelt option.

@@ -218,5 +218,6 @@ test('what it says of itself is true', () => {
     durable: false,
     shared: false,
     listsEvents: true,
+    forgets: true,
   })
 })

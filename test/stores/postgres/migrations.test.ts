@@ -8,8 +8,8 @@ import {
   postgresStore,
 } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, done, eventOf } from './events.ts'
-import { describePostgres, freshSchema, functionsOf, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
+import { claim, done, eventOf, namesOf } from './events.ts'
+import { describePostgres, freshRole, freshSchema, functionsOf, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const PATIENT = { timeout: 60_000 }
 const HOST = { onWork() {}, claims: false }
@@ -29,7 +29,10 @@ describePostgres('migrations', () => {
         postgresStore({ connectionString: POSTGRES_URL, schema, maxConnections: 2 }).open(HOST),
       ),
     )
-    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([{ version: 1 }])
+    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([
+      { version: 1 },
+      { version: 2 },
+    ])
     const admissions = await Promise.all(stores.map(async (open) => open.admit([eventOf('m')], Date.now())))
     expect(admissions.flat().toSorted()).toEqual([...Array.from({ length: 9 }, () => 'duplicate'), 'new'])
     await Promise.all(stores.map(async (open) => open.close()))
@@ -44,7 +47,10 @@ describePostgres('migrations', () => {
     const answers = openers.map(async (opener): Promise<unknown> => (await once(opener, 'message'))[0])
     for (const opener of openers) opener.send('open')
     expect(await Promise.all(answers)).toEqual(openers.map(() => 'open'))
-    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([{ version: 1 }])
+    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([
+      { version: 1 },
+      { version: 2 },
+    ])
   })
 
   test('tables of somebody else with our names are refused and left as they are', PATIENT, async () => {
@@ -85,8 +91,8 @@ describePostgres('migrations', () => {
 
   test('says what there was and is, and does nothing the second time', PATIENT, async () => {
     const schema = freshSchema()
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 0, to: 1 })
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 1, to: 1 })
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 0, to: 2 })
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 2, to: 2 })
   })
 
   test('the printed migrations make the same tables, and applied twice they change nothing', PATIENT, async () => {
@@ -96,9 +102,27 @@ describePostgres('migrations', () => {
     await migratePostgres({ connectionString: POSTGRES_URL, schema: applied })
     expect(await tablesOf(printed)).toEqual(await tablesOf(applied))
     await expect(onServer((client) => client.query(sql))).rejects.toThrow(/messaging_webhooks_migrations_pkey/)
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema: printed })).toEqual({ from: 1, to: 1 })
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema: printed })).toEqual({ from: 2, to: 2 })
     expect(postgresMigrations({ schema: 'odd "name"' })).toContain('"odd ""name""".messages')
     expect(postgresMigrations()).toContain('CREATE SCHEMA IF NOT EXISTS "messaging_webhooks";')
+  })
+
+  test('tables of version 1 are brought up to date, and who had rights on them goes on', PATIENT, async () => {
+    const schema = freshSchema()
+    await migratePostgres({ connectionString: POSTGRES_URL, schema })
+    const functions = await functionsOf(schema)
+    await rowsOf(`
+      DROP TABLE "${schema}".holders;
+      ALTER TABLE "${schema}".waiting DROP COLUMN holder;
+      DELETE FROM "${schema}".messaging_webhooks_migrations WHERE version = 2;
+      ${functions.map((name) => `DROP FUNCTION "${schema}"."${String(name)}"`).join(';')}`)
+    const url = await freshRole(schema)
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 1, to: 2 })
+    const open = await postgresStore({ connectionString: url, schema, maxConnections: 2 }).open({ onWork() {} })
+    onTestFinished(async () => open.close())
+    await open.admit([eventOf('m')], Date.now())
+    expect(namesOf(await claim(open))).toEqual(['m'])
+    expect(await open.holders?.()).toMatchObject([{ isSelf: true, held: 1 }])
   })
 
   test('functions that are missing are made, or printed, without the tables', PATIENT, async () => {
@@ -110,15 +134,15 @@ describePostgres('migrations', () => {
       expect(all.length).toBeGreaterThan(0)
       // One is as good as all.
       await rowsOf(`DROP FUNCTION "${schema}"."${String(all[0])}"`)
-      const missing = { from: 1, to: 1, functionsOnly: true }
+      const missing = { from: 2, to: 2, functionsOnly: true }
       expect(await pendingPostgresMigrations(place(schema))).toEqual(missing)
       if (schema === applied) expect(await migratePostgres(place(schema))).toEqual(missing)
-      else await onServer((client) => client.query(postgresMigrations({ schema, from: 1 })))
+      else await onServer((client) => client.query(postgresMigrations({ schema, from: 2 })))
       expect(await functionsOf(schema)).toEqual(all)
-      expect(await pendingPostgresMigrations(place(schema))).toEqual({ from: 1, to: 1 })
+      expect(await pendingPostgresMigrations(place(schema))).toEqual({ from: 2, to: 2 })
     }
     expect(await tablesOf(printed)).toEqual(await tablesOf(applied))
-    expect(postgresMigrations({ from: 1 })).not.toContain('CREATE TABLE')
+    expect(postgresMigrations({ from: 2 })).not.toContain('CREATE TABLE')
   })
 
   test(

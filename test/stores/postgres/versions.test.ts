@@ -16,11 +16,12 @@ const LEASE_MS = 60_000
 
 /** What the next package may bring: its claims let the token grow by so much. */
 const JUMP = 1_000
+const jumping = (text: string): string =>
+  text.replaceAll('held.token + 1', `held.token + ${JUMP}`).replace('m.token + 1,', `m.token + ${JUMP},`)
 const NEXT: FunctionSet = {
   number: FUNCTIONS.number + 1,
-  text: FUNCTIONS.text
-    .replaceAll('held.token + 1', `held.token + ${JUMP}`)
-    .replace('m.token + 1,', `m.token + ${JUMP},`),
+  text: jumping(FUNCTIONS.text),
+  partitioned: jumping(FUNCTIONS.partitioned),
 }
 const OLD = { functions: FUNCTIONS, growth: 1 }
 const NEW = { functions: NEXT, growth: JUMP }
@@ -113,7 +114,10 @@ describePostgres('two versions of the package', () => {
     expect(all).toEqual(expect.arrayContaining([...theirs]))
     const added = all.filter((name) => !theirs.includes(name))
     expect(added).toEqual(theirs.map(() => namesIn(after.functions)))
-    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([{ version: 1 }])
+    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([
+      { version: 1 },
+      { version: 2 },
+    ])
 
     const [held, ...none] = await claim(second, { limit: 1 })
     if (held === undefined) throw new Error('Nothing was handed over.')
@@ -134,8 +138,8 @@ describePostgres('two versions of the package', () => {
       const schema = freshSchema()
       await opened(schema, NEXT)
       expect(await pendingPostgresMigrations({ connectionString: POSTGRES_URL, schema })).toEqual({
-        from: 1,
-        to: 1,
+        from: 2,
+        to: 2,
         functionsOnly: true,
       })
       const url = await freshRole(schema)
@@ -147,7 +151,7 @@ describePostgres('two versions of the package', () => {
       const newer = await opened(schema, NEXT, url)
       expect(await newer.admit([eventOf('m')], Date.now())).toEqual(['new'])
       const migrated = await migratePostgres({ connectionString: POSTGRES_URL, schema })
-      expect(migrated).toEqual({ from: 1, to: 1, functionsOnly: true })
+      expect(migrated).toEqual({ from: 2, to: 2, functionsOnly: true })
       const older = await opened(schema, FUNCTIONS, url)
       expect(namesOf(await claim(older))).toEqual(['m'])
     },
@@ -155,5 +159,9 @@ describePostgres('two versions of the package', () => {
 })
 
 test('what is released under a number stays as it is: a change of the text takes the next number', () => {
-  expect([FUNCTIONS.number, digestOf(FUNCTIONS.text)]).toEqual([1, 'ba9d105bca9972ac68dfe65479a04cb7'])
+  expect([FUNCTIONS.number, digestOf(FUNCTIONS.text), digestOf(FUNCTIONS.partitioned)]).toEqual([
+    2,
+    '5c3f3f5261b96a43e99d936cd8afe16f',
+    '8adb35c31d900de14b87d980d13441e8',
+  ])
 })

@@ -4,7 +4,7 @@ import { Redis, type Cluster } from 'ioredis'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
 
 interface RedisDamage extends Damage {
-  /** Lua. KEYS[1] is the due set; `base`, `m`, `w`, `e`, `mk`, `id` are what they are in the scripts. */
+  /** Lua. KEYS[1] is the due set; `base`, `home`, `m`, `w`, `e`, `mk`, `id` are what they are in the scripts. */
   readonly lua: string
 }
 
@@ -122,7 +122,7 @@ const DAMAGES: readonly RedisDamage[] = [
     spoil('m: another hash', `redis.call('DEL', m); redis.call('HSET', m, 'a', 'b', 'd', 'e', 'F', 'g', 'R', 'h')`),
   ].map((damage): RedisDamage => ({ ...damage, scatters: true })),
   ...values('m.S', 'm', `'S'`),
-  ...fields('m.S', 'm', `'S'`, 'f q i h o', NEITHER),
+  ...fields('m.S', 'm', `'S'`, 'f q i h o H', NEITHER),
   // A text is an order, if another one: nothing is later, and the newest state stays what it is.
   ...fields(
     'm.S',
@@ -204,6 +204,28 @@ const DAMAGES: readonly RedisDamage[] = [
   ),
   ...fields('deadof', `base .. 'deadof'`, 'id', 'q f b D a k l y c m E T', NEITHER),
   ...others('call', `base .. 'call:' .. id`, 'a text'),
+
+  ...others('holders', `home .. 'holders'`, 'a sorted set'),
+  ...['inf', '-inf', '1e300', '-1e300', '1.5', '0'].map((score) =>
+    spoil(
+      `holders: all scores are ${score}`,
+      `for _, each in ipairs(redis.call('ZRANGE', home .. 'holders', 0, -1)) do
+         redis.call('ZADD', home .. 'holders', '${score}', each)
+       end`,
+    ),
+  ),
+  spoil('holders: a member that is none', `redis.call('ZADD', home .. 'holders', 0, '\\255\\254')`),
+  ...others('holderof', `home .. 'holderof'`, 'a hash'),
+  ...others('buried', `home .. 'buried'`, 'a sorted set'),
+  ...others('sweep', `home .. 'sweep'`, 'a hash'),
+  ...others('steady', `home .. 'steady'`, 'a hash'),
+  ...['inf', 'nan', '-1', 'garbage'].map((value) =>
+    spoil(`steady: ${value}`, `redis.call('HSET', home .. 'steady', 'since', '${value}', 'last', '${value}')`),
+  ),
+  spoil(
+    'sweep: a place that is none',
+    `redis.call('HSET', home .. 'sweep', 'at', '-7.5', 'from', 'garbage', 'since', '')`,
+  ),
 ]
 
 export const REDIS_DAMAGES: readonly Damage[] = DAMAGES
@@ -220,10 +242,12 @@ export async function damageRedis(
 ): Promise<void> {
   const found = DAMAGES.find((damage) => damage.name === name)
   if (found === undefined) throw new TypeError(`There is no such damage: ${name}.`)
-  const due = createPartitions(prefix, PARTITIONS, false).dueKeyOf(messageKey)
+  const partitions = createPartitions(prefix, PARTITIONS, false)
+  const due = partitions.dueKeyOf(messageKey)
   const script = `
     local base, mk, id = string.sub(KEYS[1], 1, -4), ARGV[1], ARGV[2]
+    local home = string.sub(KEYS[2], 1, -4)
     local m, w, e = base .. 'm:' .. mk, base .. 'w:' .. mk, base .. 'e:' .. mk .. ':' .. id
     ${found.lua}`
-  await redis.eval(script, 1, due, messageKey, id, String(nowMs))
+  await redis.eval(script, 2, due, partitions.homeOf(due), messageKey, id, String(nowMs))
 }

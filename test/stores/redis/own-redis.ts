@@ -124,6 +124,8 @@ export const REDIS_CAPABILITIES: StoreCapabilities = {
   ownClock: true,
   admitsAndClaims: true,
   listsEvents: true,
+  knowsHolders: true,
+  forgets: true,
 }
 
 /** The tests of the contract, for a Redis store. */

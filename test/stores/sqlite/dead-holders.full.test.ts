@@ -104,18 +104,39 @@ test('what a living process holds stays with it, in another process and in this 
   expect(await first.settle([settlementOf(mine, { outcome: 'done' })], Date.now())).toEqual([true])
 })
 
-test('what is still held when a store is closed waits for its lease: a handler may still run', PATIENT, async () => {
+test('what is still held when a store is closed is due at once, for others and after a restart', PATIENT, async () => {
   const path = await freshFile()
   const first = await open(path)
-  expect((await claimNow(first)).claims).toHaveLength(1)
+  const [held] = (await claimNow(first)).claims
+  if (held === undefined) throw new Error('There was nothing to claim.')
+  const second = await open(path)
+  expect((await claimNow(second)).claims).toEqual([])
   await first.close()
+  expect(holderNames(path)).toHaveLength(1)
+  expect(readdirSync(`${path}-holders`)).toEqual(holderNames(path))
+  const [again] = (await claimNow(second)).claims
+  expect(again).toMatchObject({ id: held.id, attempt: 2 })
+  expect(again?.token).toBeGreaterThan(held.token)
+  // Whoever has the old token settles in vain.
+  expect(await second.settle([settlementOf(held, { outcome: 'done' })], Date.now())).toEqual([false])
+  await second.close()
   expect(holderNames(path)).toEqual([])
   expect(readdirSync(`${path}-holders`)).toEqual([])
-  const second = await open(path)
-  await somebodyDies(path)
-  expect((await claimNow(second)).claims).toEqual([])
-  const laterMs = Date.now() + LONG_LEASE_MS
-  expect((await claim(second, { nowMs: laterMs })).claims).toMatchObject([{ attempt: 2 }])
+  const third = await open(path)
+  expect((await claimNow(third)).claims).toMatchObject([{ id: held.id, attempt: 3 }])
+})
+
+test('one that was killed and not found out yet is not listed', PATIENT, async () => {
+  const path = await freshFile()
+  const first = await open(path)
+  const dying = await holder(path)
+  expect(dying.claims).toHaveLength(1)
+  expect((await first.holders?.())?.map(({ isSelf, held }) => [isSelf, held])).toEqual([
+    [true, 0],
+    [false, 1],
+  ])
+  await dying.kill()
+  expect((await first.holders?.())?.map(({ isSelf }) => isSelf)).toEqual([true])
 })
 
 test.each(['living', 'killed'] as const)(

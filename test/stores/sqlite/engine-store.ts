@@ -10,13 +10,14 @@ import { createHolders } from '../../../src/stores/sqlite/holders.ts'
 const RETENTION = { retentionDays: 7, deadLetterDays: 30, dedupeDays: 30 }
 
 export function engineStore(path: string): Store {
+  // Whether a holder is alive the file does not say.
   const { admitsAndClaims: _, ...capabilities } = sqliteStore(path).capabilities
   return {
-    capabilities,
+    capabilities: { ...capabilities, knowsHolders: false },
     async open({ report = () => {} }): Promise<OpenStore> {
       const database = await openDatabase({ path, synchronous: 'OFF', busyTimeoutMs: 5_000 })
       const holders = createHolders(database)
-      holders.hold('v1-000000000000')
+      holders.hold({ name: 'v1-000000000000', process: 'here:1', sinceMs: 0 })
       const { admitAndClaim: _, admit, ...engine } = createEngine({ database, retention: RETENTION, holders, report })
       return { ...engine, admit: (events, nowMs) => admit(unpackEvents(packEvents(events)), nowMs) }
     },

@@ -1,3 +1,5 @@
+import type { Layout } from './layout.ts'
+
 /**
  * Admits a batch, sorted by key so that two batches lock in one order. Arrays of one entry an event: keys and ids (hex),
  * orders (hex of UTF-8), finals, steps, awaits, gaps (how long one lasts from now), leasables (1 for what may be leased
@@ -5,12 +7,13 @@
  * body ends (body_ends). Returns, for each, 0 for a duplicate, 1 for new, 2 for late; and the token of its lease, or 0. Beside
  * them `spoilt`, the damages that it met: the place and the key of the message (hex), with a colon between.
  *
- * An event is leased where nothing else of its message waits, and it is due. Whoever calls says `leasable` of one event of
+ * An event is leased, to `holder_id`, where nothing else of its message waits, and it is due; none is where others have taken that
+ * holder for dead. Whoever calls says `leasable` of one event of
  * a message at most, and only if it is the only one in the batch.
  */
-export const ADMIT = /* sql */ `
+export const admit = (layout: Layout): string => /* sql */ `
 CREATE OR REPLACE FUNCTION {schema}.admit_{set}(
-  now_ms bigint, lease_until bigint, keys text[], ids text[], orders text[], finals integer[], steps integer[],
+  now_ms bigint, lease_until bigint, holder_id bigint, keys text[], ids text[], orders text[], finals integer[], steps integer[],
   awaits integer[], gaps bigint[], leasables integer[], bytes bytea, starts integer[], record_ends integer[],
   body_ends integer[], OUT admissions integer[], OUT tokens bigint[],
   OUT spoilt text[]
@@ -24,7 +27,8 @@ DECLARE
   is_known boolean;
   is_late boolean;
   is_due boolean;
-  lease_token bigint;
+  lease_token bigint;${layout.declared}
+  may_lease boolean := 1 = ANY (leasables) AND {schema}.is_holder_{set}(holder_id);
 BEGIN
   admissions := '{}';
   tokens := '{}';
@@ -36,7 +40,7 @@ BEGIN
   FOR e IN
     SELECT decode(u.key, 'hex') AS key, decode(u.id, 'hex') AS id,
       convert_from(decode(u.ord, 'hex'), 'UTF8') COLLATE "C" AS ord, u.final = 1 AS final, u.step, u.await,
-      now_ms + u.gap AS gap_until, u.leasable = 1 AS leasable,
+      now_ms + u.gap AS gap_until, may_lease AND u.leasable = 1 AS leasable,
       substring(bytes FROM u.start + 1 FOR u.record_end - u.start) AS record,
       substring(bytes FROM u.record_end + 1 FOR u.body_end - u.record_end) AS raw
     FROM unnest(keys, ids, orders, finals, steps, awaits, gaps, leasables, starts, record_ends, body_ends)
@@ -45,10 +49,10 @@ BEGIN
     is_late := false;
     is_due := e.await = 0;
     lease_token := CASE WHEN e.leasable AND is_due THEN 1 ELSE 0 END;
-    INSERT INTO {schema}.messages (key, steps, handed, handed_open, token)
+    INSERT INTO {schema}.messages (key, steps, handed, handed_open, token${layout.firstColumn})
     VALUES (
       e.key, e.step, CASE WHEN lease_token = 0 THEN '' ELSE e.ord END,
-      CASE WHEN lease_token = 0 OR e.final THEN '' ELSE e.ord END, lease_token
+      CASE WHEN lease_token = 0 OR e.final THEN '' ELSE e.ord END, lease_token${layout.firstValue}
     ) ON CONFLICT (key) DO NOTHING RETURNING id INTO message_id;
 
     is_known := NOT FOUND;
@@ -57,8 +61,8 @@ BEGIN
       VALUES (message_id, e.id, e.ord, e.final, now_ms, e.record, e.raw);
     ELSE
       -- A repetition is found before anything is locked, and writes nothing.
-      SELECT m.id INTO message_id FROM {schema}.messages m WHERE m.key = e.key;
-      PERFORM FROM {schema}.events v WHERE v.message = message_id AND v.id = e.id;
+      ${layout.findMessage} FROM {schema}.messages m WHERE m.key = e.key;
+      PERFORM FROM {schema}.events v WHERE v.message = message_id AND v.id = e.id${layout.sinceFirst};
       IF FOUND THEN
         admissions := admissions || 0;
         tokens := tokens || 0::bigint;
@@ -69,8 +73,8 @@ BEGIN
       IF NOT FOUND THEN
         RAISE EXCEPTION 'The message was forgotten at this moment.' USING ERRCODE = 'serialization_failure';
       END IF;
-      INSERT INTO {schema}.events (message, id, ord, final, since, record, raw)
-      VALUES (message_id, e.id, e.ord, e.final, now_ms, e.record, e.raw) ON CONFLICT (message, id) DO NOTHING;
+      ${layout.lookAgain}INSERT INTO {schema}.events (message, id, ord, final, since, record, raw)
+      VALUES (message_id, e.id, e.ord, e.final, now_ms, e.record, e.raw) ON CONFLICT${layout.unique} DO NOTHING;
       IF NOT FOUND THEN
         admissions := admissions || 0;
         tokens := tokens || 0::bigint;
@@ -119,20 +123,23 @@ BEGIN
     END IF;
 
     IF is_known THEN
-      INSERT INTO {schema}.waiting (message, ord, id, final, awaits, late, admitted, due, attempts, token, turn, leased)
+      INSERT INTO {schema}.waiting (message, ord, id, final, awaits, late, admitted, due, attempts, token, turn, leased, holder)
       VALUES (
         message_id, e.ord, e.id, e.final, e.await, is_late, now_ms,
         CASE WHEN is_late OR e.await = 0 THEN now_ms ELSE e.gap_until END, CASE WHEN lease_token = 0 THEN 0 ELSE 1 END,
-        lease_token, CASE WHEN lease_token <> 0 THEN lease_until WHEN is_due THEN now_ms ELSE e.gap_until END, lease_token <> 0
+        lease_token, CASE WHEN lease_token <> 0 THEN lease_until WHEN is_due THEN now_ms ELSE e.gap_until END, lease_token <> 0,
+        holder_id
       ) ON CONFLICT (message, ord, id) DO UPDATE SET
         -- It waited already, and its event was gone.
-        due = excluded.due, attempts = excluded.attempts, token = excluded.token, turn = excluded.turn, leased = excluded.leased;
+        due = excluded.due, attempts = excluded.attempts, token = excluded.token, turn = excluded.turn, leased = excluded.leased,
+        holder = excluded.holder;
     ELSE
-      INSERT INTO {schema}.waiting (message, ord, id, final, awaits, late, admitted, due, attempts, token, turn, leased)
+      INSERT INTO {schema}.waiting (message, ord, id, final, awaits, late, admitted, due, attempts, token, turn, leased, holder)
       VALUES (
         message_id, e.ord, e.id, e.final, e.await, is_late, now_ms,
         CASE WHEN is_late OR e.await = 0 THEN now_ms ELSE e.gap_until END, CASE WHEN lease_token = 0 THEN 0 ELSE 1 END,
-        lease_token, CASE WHEN lease_token <> 0 THEN lease_until WHEN is_due THEN now_ms ELSE e.gap_until END, lease_token <> 0
+        lease_token, CASE WHEN lease_token <> 0 THEN lease_until WHEN is_due THEN now_ms ELSE e.gap_until END, lease_token <> 0,
+        holder_id
       );
     END IF;
     admissions := admissions || CASE WHEN is_late THEN 2 ELSE 1 END;

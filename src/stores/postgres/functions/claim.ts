@@ -1,11 +1,16 @@
+import type { Layout } from './layout.ts'
+
 /**
- * Hands over, until lease_until, the first event of each message of which something is due, the longest due first, at most
+ * Hands over to `holder_id`, until lease_until, the first event of each message of which something is due, the longest due first, at most
  * `most`; but of none in `excluded` (keys, hex), and of none that somebody else has locked: what is due and locked is being
  * admitted or settled. Returns a row for each; one with `spoilt` for each damage that it met, the place of it, and whether the
  * event is dead of it; and last, where something is due now or later, one without key whose `ahead` says how long from now.
+ * Where others have taken that holder for dead, it hands nothing over and returns one row, whose `spoilt` says `holder`.
  */
-export const CLAIM = /* sql */ `
-CREATE OR REPLACE FUNCTION {schema}.claim_{set}(now_ms bigint, lease_until bigint, excluded text[], most integer)
+export const claim = (layout: Layout): string => /* sql */ `
+CREATE OR REPLACE FUNCTION {schema}.claim_{set}(
+  now_ms bigint, lease_until bigint, holder_id bigint, excluded text[], most integer
+)
 RETURNS TABLE (
   key text, id text, token bigint, attempt integer, late boolean, replay boolean, record text, raw text, ahead bigint,
   spoilt text, is_dead boolean
@@ -24,6 +29,11 @@ DECLARE
   claimed integer := 0;
   damaged integer := 0;
 BEGIN
+  IF NOT {schema}.is_holder_{set}(holder_id) THEN
+    spoilt := 'holder';
+    RETURN NEXT;
+    RETURN;
+  END IF;
   LOOP
     is_stuck := true;
     FOR held IN
@@ -59,7 +69,7 @@ BEGIN
         CONTINUE;
       END IF;
       SELECT v.ord, encode(v.record, 'hex') AS record, encode(v.raw, 'hex') AS raw INTO kept
-      FROM {schema}.events v WHERE v.message = held.id AND v.id = head.id;
+      FROM {schema}.events v WHERE v.message = held.id AND v.id = head.id${layout.asAdmitted};
       -- Where the event is gone, all of it is null.
       IF (
         kept.ord = head.ord AND kept.record IS NOT NULL AND kept.raw IS NOT NULL AND head.attempts BETWEEN 0 AND 1000000
@@ -77,7 +87,8 @@ BEGIN
         EXIT WHEN damaged >= 1000;
         CONTINUE;
       END IF;
-      UPDATE {schema}.waiting w SET turn = lease_until, leased = true, token = held.token + 1, attempts = w.attempts + 1
+      UPDATE {schema}.waiting w SET turn = lease_until, leased = true, token = held.token + 1, attempts = w.attempts + 1,
+        holder = holder_id
       WHERE w.message = held.id AND w.ord = head.ord AND w.id = head.id;
       UPDATE {schema}.messages m SET token = m.token + 1, handed = greatest(m.handed, head.ord),
         handed_open = CASE WHEN head.final THEN m.handed_open ELSE greatest(m.handed_open, head.ord) END

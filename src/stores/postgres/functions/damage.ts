@@ -1,3 +1,5 @@
+import type { Layout } from './layout.ts'
+
 /**
  * What becomes of rows that somebody else has spoilt; see "Damage" in the store contract. Nothing here runs while all is well.
  *
@@ -16,7 +18,7 @@
  * `mended_token` is a token that is greater than any that could still settle something of this message. One that is beyond
  * 2^52, or negative, was not counted: then it begins anew at the time, which no honest one reaches.
  */
-export const DAMAGE = /* sql */ `
+export const damage = (layout: Layout): string => /* sql */ `
 CREATE OR REPLACE FUNCTION {schema}.is_order_{set}(ord text) RETURNS boolean LANGUAGE sql STABLE AS $messaging_webhooks$
   SELECT ord OPERATOR(pg_catalog.~) '^[0-9]{25}'
     AND ord COLLATE pg_catalog."C" < pg_catalog.lpad(
@@ -63,8 +65,7 @@ BEGIN
   WHERE w.message = message_id AND w.id = of_id AND w.ord = of_ord;
   DELETE FROM {schema}.waiting w WHERE w.message = message_id AND w.id = of_id;
   -- The identity is known all the same, so a repetition is one.
-  INSERT INTO {schema}.events AS v (message, id, ord, final, since) VALUES (message_id, of_id, '', false, now_ms)
-  ON CONFLICT (message, id) DO UPDATE SET since = now_ms;
+  ${layout.keepIdentity}
   PERFORM {schema}.bury_{set}(
     message_id, of_id, of_ord, was.awaits, CASE WHEN was.attempts BETWEEN 0 AND 1000000 THEN was.attempts ELSE 0 END,
     convert_to('The store could not read ' || place || ' of this event.', 'UTF8'), now_ms
@@ -146,7 +147,7 @@ END $messaging_webhooks$;
 CREATE OR REPLACE FUNCTION {schema}.find_astray_{set}(
   now_ms bigint, after_message bigint, after_seq bigint, most integer, OUT place text, OUT key text,
   OUT next_message bigint, OUT next_seq bigint
-) RETURNS SETOF record LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $messaging_webhooks$
+) RETURNS SETOF record LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp${layout.byIndex} AS $messaging_webhooks$
 #variable_conflict use_column
 DECLARE
   -- No retry, gap or lease lasts ten years.

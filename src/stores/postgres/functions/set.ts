@@ -19,27 +19,34 @@
  * before can read, or a migration must come with it. No ledger tells of sets, for the catalog does. Nobody drops one: an owner
  * may, once nothing calls it any more.
  */
-import { ADMIT } from './admit.ts'
-import { CLAIM } from './claim.ts'
-import { DAMAGE } from './damage.ts'
-import { SETTLE } from './settle.ts'
+import { admit } from './admit.ts'
+import { claim } from './claim.ts'
+import { damage } from './damage.ts'
+import { HOLDERS } from './holders.ts'
+import { ONE_TABLE, PARTITIONS, type Layout } from './layout.ts'
+import { settle } from './settle.ts'
+import { UPKEEP } from './upkeep.ts'
 
 /** `{schema}` and `{set}`, the number, are still to be put into the text. */
 export interface FunctionSet {
   readonly number: number
   readonly text: string
+  /** For a schema whose events are in partitions. */
+  readonly partitioned: string
 }
 
-export const FUNCTIONS: FunctionSet = { number: 1, text: DAMAGE + ADMIT + CLAIM + SETTLE }
+const textOf = (layout: Layout): string => HOLDERS + damage(layout) + admit(layout) + claim(layout) + settle(layout)
+
+export const FUNCTIONS: FunctionSet = { number: 2, text: textOf(ONE_TABLE), partitioned: textOf(PARTITIONS) + UPKEEP }
 
 /** Has a statement mean the functions of this set. */
-export function ofSet(statement: string, { number }: FunctionSet): string {
+export function ofSet(statement: string, { number }: Pick<FunctionSet, 'number'>): string {
   return statement.replaceAll('{set}', String(number))
 }
 
 /** The names that a schema has where it has this set. */
-export function namesOf({ number, text }: FunctionSet): readonly string[] {
-  return [...text.matchAll(/^CREATE OR REPLACE FUNCTION \{schema\}\.(\w+)_\{set\}/gm)].map(
-    ([, name]) => `${name}_${number}`,
-  )
+export function namesOf({ number, text, partitioned }: FunctionSet, isPartitioned: boolean): readonly string[] {
+  return [
+    ...(isPartitioned ? partitioned : text).matchAll(/^CREATE OR REPLACE FUNCTION \{schema\}\.(\w+)_\{set\}/gm),
+  ].map(([, name]) => `${name}_${number}`)
 }

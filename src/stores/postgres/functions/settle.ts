@@ -1,13 +1,16 @@
+import type { Layout } from './layout.ts'
+
 /**
  * Settles what is still held, and says when each message is due next. Arrays of one entry a settlement, sorted by key so
  * that two calls lock in one order: keys and ids (hex), tokens, states (0 to be tried again, 1 settled, 2 dead, 3 not begun),
  * aheads (of what is due again, from now), errors (hex). `slack`: so much later than its admission an event may be settled
- * while its retention counts from that. Returns, for each, whether it was held.
+ * while its retention counts from that. Returns, for each, 0 where it was not held, 1 where it was, and 2 where it has
+ * ended and others of its message wait.
  */
-export const SETTLE = /* sql */ `
+export const settle = (layout: Layout): string => /* sql */ `
 CREATE OR REPLACE FUNCTION {schema}.settle_{set}(
   now_ms bigint, slack bigint, keys text[], ids text[], tokens bigint[], states integer[], aheads bigint[], errors text[],
-  OUT held boolean[]
+  OUT held integer[]
 ) LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off AS $messaging_webhooks$
 DECLARE
@@ -32,8 +35,9 @@ BEGIN
       WHERE w.message = known.id AND w.id = s.id AND w.token = s.token;
       is_held := FOUND;
     ELSIF is_held AND s.state = 3 THEN
+      -- It was claimed, so it waits for no step any more: else it would be due at once where that was seen.
       UPDATE {schema}.waiting w
-      SET due = now_ms + s.ahead, turn = NULL, leased = false, attempts = w.attempts - 1, token = 0
+      SET due = now_ms + s.ahead, turn = NULL, leased = false, attempts = w.attempts - 1, token = 0, awaits = 0
       WHERE w.message = known.id AND w.id = s.id AND w.token = s.token;
       is_held := FOUND;
     ELSIF is_held THEN
@@ -47,13 +51,16 @@ BEGIN
         PERFORM {schema}.bury_{set}(known.id, s.id, was.ord, was.awaits, was.attempts, decode(s.error, 'hex'), now_ms);
       END IF;
       IF is_held AND was.admitted < now_ms - slack THEN
-        UPDATE {schema}.events v SET since = now_ms WHERE v.message = known.id AND v.id = s.id;
+        UPDATE {schema}.events v SET since = now_ms WHERE v.message = known.id AND v.id = s.id${layout.asWaited};
       END IF;
     END IF;
-    held := held || is_held;
-    CONTINUE WHEN NOT is_held;
+    IF NOT is_held THEN
+      held := held || 0;
+      CONTINUE;
+    END IF;
 
     SELECT w.* INTO head FROM {schema}.waiting w WHERE w.message = known.id ORDER BY w.ord, w.id LIMIT 1;
+    held := held || CASE WHEN FOUND AND s.state IN (1, 2) THEN 2 ELSE 1 END;
     CONTINUE WHEN NOT FOUND;
     -- Another event of the message may be in somebody's hands by now, under a lease of its own.
     SELECT bool_or(w.leased AND num_nonnulls(w.turn) = 1) AS is_leased, bool_or(w.id = s.id) AS is_twice INTO others

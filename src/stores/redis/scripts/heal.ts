@@ -83,7 +83,7 @@ local function heal(mk, spoilt, orphan)
   local old, state = unpacked(packed), {}
   if packed and not old then say('S') end
   for field, most in pairs({ w = MOST, t = MOST / 8, u = now + LONGEST, n = MOST, p = MOST / 8, x = MOST / 8, s = 2147483648,
-    g = 2147483648, f = 0, q = 0, i = 0, h = 0, o = 0, L = 0 }) do
+    g = 2147483648, f = 0, q = 0, i = 0, h = 0, o = 0, L = 0, H = 0 }) do
     local value = old and old[field]
     if value ~= nil then
       if most == 0 and type(value) == 'string' or most > 0 and whole(value, most) then state[field] = value

@@ -18,10 +18,10 @@ end
 
 -- A comparison raises by itself where the types are wrong, and costs less than to ask for the type.
 local function sound(s)
-  local f, i, h, o, L = s.f, s.i, s.h, s.o, s.L
+  local f, i, h, o, L, H = s.f, s.i, s.h, s.o, s.L, s.H
   local w, t, u, n, p, x, S, g = s.w or 0, s.t or 0, s.u or 0, s.n or 0, s.p or 0, s.x or 0, s.s or 0, s.g or 0
   if type(s) == 'table' and (not f or f >= '' and s.q >= '') and (not i or i >= '') and (not h or h >= '')
-    and (not o or o >= '') and (not L or L >= '') and w >= 0 and t >= 0 and n >= 0 and p >= 0 and x >= 0 and S >= 0 and g >= 0
+    and (not o or o >= '') and (not L or L >= '') and (not H or H >= '') and w >= 0 and t >= 0 and n >= 0 and p >= 0 and x >= 0 and S >= 0 and g >= 0
     and u >= 0 and u <= now + LONGEST and w + t + n + p + x + S + g < MOST and (w + t + n + p + S + g) % 1 == 0 then return s end
   error('damaged')
 end

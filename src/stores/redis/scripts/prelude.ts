@@ -11,15 +11,22 @@
  * - `w:<message>`: sorted set of its unsettled events, in order, without the first, which stands in the state
  * - `e:<message>:<id>`: record, line feed, bytes
  * - `more`: number of unsettled events in all `w`; `dead`: sorted set of dead letters; `deadof`: what is known of them;
- *   `call:<id>`: the call that resolved one, for a minute
+ *   `call:<id>`: the call that resolved one, and `call:<call>`: what one forgot, for a minute
+ *
+ * Of processes, where a script may be given several partitions only in the first of them:
+ * - `holders`: sorted set of those that may hold leases, by the time of their last sign of life; `holderof`: hash, of each since
+ *   when it is there, what tells its process from others, and its name
+ * - `buried`: sorted set of those that were taken for dead, by the time of that, for a minute or two
+ * - `steady`: hash, `since` when somebody has always shown life, and when it was the `last` time
+ * - `sweep`: hash, while leases of the dead are given back: `at` which partition, `from` which time, `since` when
  *
  * None of them is trusted: `message.ts` says what is as it was written, `heal.ts` makes the rest anew.
  *
  * Packed by MessagePack, as fields that may be absent:
- * - a state: `f` `q` its first unsettled event, and the order of that; `w` how many others there are; `t` last token; `u` `i` the
- *   lease: end, event; `h` `o` handed over, and the same of those that are not final; `s` steps seen; `g` steps waited for;
- *   `L` latest order; `R` whether there is an `R`; `n` how many final records; `x` kept until, for a dead letter; `p` fields
- *   at which old `d` are swept out
+ * - a state: `f` `q` its first unsettled event, and the order of that; `w` how many others there are; `t` last token; `u` `i` `H`
+ *   the lease: end, event, its token and its holder, who has it if the token is the last; `h` `o` handed over, and the same of
+ *   those that are not final; `s` steps seen; `g` steps waited for; `L` latest order; `R` whether there is an `R`; `n` how many
+ *   final records; `x` kept until, for a dead letter; `p` fields at which old `d` are swept out
  * - an event: `q` order, `f` final, `b` step waited for, `D` due, `a` attempts, `k` token, `l` late, `y` replay, `c` the call that
  *   wrote last; a dead letter also `m` message, `E` error, `T` time of death
  */
@@ -60,5 +67,21 @@ end
 -- Whether a later report was handed over already; of two final ones neither is late.
 local function isLate(order, final, state)
   return order ~= '' and before(order, (final and state.o or not final and state.h) or '')
+end
+`
+
+/**
+ * For scripts that walk through the keys of partitions: ARGV[2] is the cursor, ARGV[3] how many keys to look at. `places` gives the place
+ * in KEYS of each partition, by `base`; `keysLike` asks for keys that end so, and returns the next cursor and those found.
+ */
+export const WALK = /* lua */ `
+local places = {}
+for place = 1, #KEYS do
+  enter(place)
+  places[base] = place
+end
+local head = string.gsub(string.match(due, '^(.*){') or '', '[%*%?%[%]%^%-\\\\]', '\\\\%0')
+local function keysLike(ending)
+  return redis.call('SCAN', ARGV[2], 'MATCH', head .. '{*}:' .. ending, 'COUNT', ARGV[3])
 end
 `

@@ -50,7 +50,7 @@ function answer(answered: InstanceAnswer): void {
 
 const receiver = createReceiver({
   credentials: { authKey, signingSecret },
-  store: watched(await storeOf(settings.store)),
+  store: await storeOf(settings.store, watched),
   spool: settings.spool ?? false,
   storeTimeoutMs,
   handlerTimeoutMs,
@@ -64,7 +64,9 @@ receiver.on(['message.*', 'late'], async (event, { attempt, signal }) => {
   const { messageId, status } = event.type === 'late' ? event.report : event
   write(`begin ${event.id} ${messageId} ${status} ${event.type === 'late' ? 'late' : 'itself'} ${attempt}`)
   await held
-  await new Promise((resolve) => setTimeout(resolve, settings.handlerMs ?? Math.random() * 4))
+  await new Promise((resolve) =>
+    setTimeout(resolve, settings.handlerMs ?? Math.random() * (settings.mostHandlerMs ?? 4)),
+  )
   write(`${settings.handlerMs !== undefined && signal.aborted ? 'stopped' : 'end'} ${event.id}`)
 })
 

@@ -1,0 +1,149 @@
+/**
+ * How long it takes to forget: each store gets EVENTS chat-app reports (100,000) of as many messages, settled, of which ten
+ * are of one person; then the person is forgotten, who is found by reading all of them, and one message, by its id. Prints
+ * events read a second, and the time beside that which it took to take the events in, in the same run.
+ *
+ *     EVENTS=100000 POSTGRES_URL=postgres://postgres@127.0.0.1:5432/test REDIS_URL=redis://127.0.0.1:6379 node bench/forgetting.ts
+ */
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import pg from 'pg'
+import { createClient } from 'redis'
+import { createReceiver, type Store } from 'messaging-webhooks'
+import { postgresStore } from 'messaging-webhooks/postgres'
+import { redisStore } from 'messaging-webhooks/redis'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import type { NewEvent } from 'messaging-webhooks/store'
+
+const EVENTS = Number(process.env['EVENTS'] ?? 100_000)
+const POSTGRES_URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
+const REDIS_URL = process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379'
+const BATCH = 500
+const PERSON = '254700000000'
+const OF_THE_PERSON = 10
+const SCHEMA = 'mw_bench_forgetting'
+const PREFIX = 'mw-bench-forgetting'
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest().toString('hex', 0, 16)
+}
+
+function event(number: number): NewEvent {
+  const recipient = number % (EVENTS / OF_THE_PERSON) === 0 ? PERSON : `2547${String(number).padStart(8, '1')}`
+  const messageId = `m${number}`
+  const id = digest(`event ${number}`)
+  const receivedAtMs = Date.now()
+  const statuses = { recipient, message_id: messageId, status: 'delivered', type: 'status' }
+  return {
+    id,
+    // As the receiver makes it, so that it finds the message by its id.
+    messageKey: digest(`7:message-${messageId.length}:${messageId}`),
+    order: `${'0'.repeat(12)}3${'0'.repeat(12)}${id}`,
+    final: true,
+    step: 2,
+    awaits: 0,
+    gapUntilMs: 0,
+    record: {
+      project: 'My Shop',
+      kind: 'status',
+      timestamp: Math.floor(receivedAtMs / 1_000),
+      timestampSource: 'signature',
+      receivedAtMs,
+      proof: 'both',
+      report: {
+        type: 'message.delivered',
+        shape: 'chat-app',
+        messageId,
+        channel: 'chat-app',
+        recipient,
+        status: 'delivered',
+      },
+    },
+    raw: Buffer.from(
+      JSON.stringify({ project: 'My Shop', channel: 'chat-app', phone_number: '254711111111', statuses }),
+    ),
+  }
+}
+
+async function fill(store: Store<object>): Promise<number> {
+  const open = await store.open({ onWork() {} })
+  const begunMs = performance.now()
+  for (let from = 0; from < EVENTS; from += BATCH) {
+    const events = Array.from({ length: Math.min(BATCH, EVENTS - from) }, (_, index) => event(from + index))
+    await open.admit(events, Date.now())
+    for (;;) {
+      const nowMs = Date.now()
+      const { claims } = await open.claim({ limit: BATCH, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set() })
+      if (claims.length === 0) break
+      await open.settle(
+        claims.map(({ id, messageKey, token }) => ({ id, messageKey, token, outcome: 'done' })),
+        Date.now(),
+      )
+    }
+  }
+  const tookMs = performance.now() - begunMs
+  await open.close()
+  return tookMs
+}
+
+async function measure(name: string, make: () => Store<object>, size: () => number | undefined = () => undefined) {
+  const filledMs = await fill(make())
+  const receiver = createReceiver({
+    credentials: { authKey: 'a', signingSecret: 's' },
+    store: make(),
+    logger: false,
+    spool: false,
+  })
+  await receiver.start()
+  const row: Record<string, number | string> = { store: name, 'taken in, s': (filledMs / 1_000).toFixed(1) }
+  const byRecipient = await receiver.forget({ recipient: PERSON }, { compact: false })
+  if (byRecipient.events !== OF_THE_PERSON) throw new Error(`${name} forgot ${byRecipient.events} events.`)
+  row['by recipient, s'] = (byRecipient.tookMs / 1_000).toFixed(2)
+  row['events read a second'] = Math.round(EVENTS / (byRecipient.tookMs / 1_000))
+  row['part of taking in'] = (byRecipient.tookMs / filledMs).toFixed(2)
+  const byId = await receiver.forget({ messageId: 'm1' }, { compact: false })
+  if (byId.events !== 1) throw new Error(`${name} forgot ${byId.events} events.`)
+  row['by message id, ms'] = Math.round(byId.tookMs)
+  const bytes = size()
+  if (bytes !== undefined) {
+    const compacted = await receiver.forget({ messageId: 'm2' })
+    row['rewriting, MiB/s'] = Math.round(bytes / 2 ** 20 / ((compacted.tookMs - byId.tookMs) / 1_000))
+  }
+  await receiver.close()
+  return row
+}
+
+const rows = []
+const folder = mkdtempSync(join(tmpdir(), 'bench-forgetting-'))
+const path = join(folder, 'inbox.db')
+rows.push(
+  await measure(
+    'SQLite',
+    () => sqliteStore(path),
+    () => statSync(path).size,
+  ),
+)
+rmSync(folder, { recursive: true })
+
+const client = new pg.Client({ connectionString: POSTGRES_URL })
+await client.connect()
+await client.query(`DROP SCHEMA IF EXISTS ${SCHEMA} CASCADE`)
+rows.push(await measure('Postgres', () => postgresStore({ connectionString: POSTGRES_URL, schema: SCHEMA })))
+await client.query(`DROP SCHEMA ${SCHEMA} CASCADE`)
+await client.end()
+
+const redis = createClient({ url: REDIS_URL })
+await redis.connect()
+async function clear(): Promise<void> {
+  for await (const keys of redis.scanIterator({ MATCH: `${PREFIX}*`, COUNT: 1_000 }))
+    if (keys.length > 0) await redis.unlink(keys)
+}
+await clear()
+rows.push(await measure('Redis', () => redisStore({ client: createClient({ url: REDIS_URL }), prefix: PREFIX })))
+await clear()
+await redis.close()
+
+console.table(rows)

@@ -1,0 +1,35 @@
+/** AWS Lambda: the module that a function is made of, and below it one invocation as an HTTP API makes it. */
+import { createReceiver } from 'messaging-webhooks'
+import { lambdaHandler } from 'messaging-webhooks/lambda'
+import { callback, signCallback } from 'messaging-webhooks/testing'
+
+const signingSecret = 'secret-of-the-shop'
+// In a function, with the Redis or the Postgres store: what is in memory ends with the process, which nobody announces.
+const receiver = createReceiver({ credentials: { signingSecret }, logger: false })
+
+receiver.on('message.*', async ({ type, messageId }) => {
+  await new Promise((resolve) => setTimeout(resolve, 20)) // its work
+  console.log(`${type}: ${messageId}`)
+})
+
+receiver.onError(({ code }) => console.log(`refused: ${code}`))
+
+export const status = lambdaHandler(receiver, 'status')
+export const payment = lambdaHandler(receiver, 'payment', { proof: 'signature' })
+
+async function invoke(handler: typeof status, fields: Record<string, unknown>, secret: string): Promise<void> {
+  const body = JSON.stringify(fields)
+  const event = {
+    version: '2.0',
+    requestContext: { http: { method: 'POST', sourceIp: '127.0.0.1' } },
+    headers: { 'content-type': 'application/json', 'x-service-signature': signCallback(body, secret) },
+    body,
+    isBase64Encoded: false,
+  }
+  const { statusCode } = await handler(event, { getRemainingTimeInMillis: () => 10_000 })
+  console.log(`  answered ${statusCode}`)
+}
+
+await invoke(status, callback.smsDelivery({ messageId: 'sms-1' }), signingSecret)
+await invoke(status, callback.smsDelivery({ messageId: 'sms-1' }), signingSecret) // the same again
+await invoke(payment, callback.payment({ id: 'pay-1' }), 'a guess')

@@ -1,0 +1,104 @@
+/** `doctor`: sends signed probes to a URL, and says what is wrong on the way there and in the app behind it. */
+import { Option, type Command } from 'commander'
+import { preparePair, unknownField, type LivePair } from '../authenticity/pair.ts'
+import { systemClock } from '../clock.ts'
+import { examine } from '../doctor/doctor.ts'
+import type { Diagnosis, Finding } from '../doctor/findings.ts'
+import { ANSWER_TIMEOUT_MS } from '../doctor/own-receiver.ts'
+import { CALLBACK_KINDS, type CallbackKind } from '../events.ts'
+import { wholeNumber } from './arguments.ts'
+import { CliError, EXIT_CODES } from './exit-codes.ts'
+import { addSecretOption, AUTH_KEY, OLD_AUTH_KEY, OLD_SIGNING_SECRET, readSecret, SIGNING_SECRET } from './secrets.ts'
+import { checkTarget } from './target.ts'
+import { shown, type Terminal } from './terminal.ts'
+
+interface DoctorCommandOptions {
+  readonly kind?: CallbackKind
+  readonly project?: string
+  readonly timeout: number
+  readonly keepAlive?: number
+  readonly allowRemote?: true
+  readonly json?: true
+}
+
+const LONGEST_TIMEOUT_MS = 600_000
+
+export function define(command: Command, terminal: Terminal): void {
+  command.argument('<url>', 'the callback URL, as it is registered')
+  for (const secret of [SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY]) addSecretOption(command, secret)
+  command
+    .addOption(new Option('--kind <kind>', 'the kind of callback that is registered for it').choices(CALLBACK_KINDS))
+    .option('--project <name>', 'the project that the probes are of, where the app has several')
+    .option('--timeout <ms>', 'for an answer', wholeNumber(1, LONGEST_TIMEOUT_MS), ANSWER_TIMEOUT_MS)
+    .option(
+      '--keep-alive <ms>',
+      'how long the proxy in front keeps idle connections; tried once',
+      wholeNumber(1, LONGEST_TIMEOUT_MS),
+    )
+    .option('--allow-remote', 'send to another machine than this one')
+    .option('--json', 'print what was found as one line of JSON')
+    .addHelpText(
+      'after',
+      `\nExample:\n  SIGNING_SECRET=… AUTH_KEY=… messaging-webhooks doctor http://localhost:3000/webhooks/status --kind status`,
+    )
+    .action(async (url: string, options: DoctorCommandOptions) => {
+      checkTarget(url, options.allowRemote ?? false, 'The URL')
+      const pair = readPair(command, SIGNING_SECRET, AUTH_KEY)
+      if (pair === undefined)
+        throw new CliError(
+          'usage',
+          'No pair was given to sign with.',
+          'Set SIGNING_SECRET and AUTH_KEY, as the app has them, or name files with --signing-secret-file and --auth-key-file.',
+        )
+      const old = readPair(command, OLD_SIGNING_SECRET, OLD_AUTH_KEY)
+      const diagnosis = await examine({
+        url: new URL(url),
+        kind: options.kind,
+        project: options.project,
+        pair,
+        oldPairs: old === undefined ? [] : [old],
+        timeoutMs: options.timeout,
+        keepAliveMs: options.keepAlive,
+        clock: systemClock(),
+        own: undefined,
+      })
+      if (options.json) terminal.print(JSON.stringify(diagnosis), 'whole')
+      else printDiagnosis(diagnosis, terminal)
+      process.exitCode = EXIT_CODES[diagnosis.ok ? 'ok' : 'unwell'].code
+    })
+}
+
+/** Undefined where neither half was given. */
+function readPair(
+  command: Command,
+  secretOption: typeof SIGNING_SECRET,
+  keyOption: typeof AUTH_KEY,
+): LivePair | undefined {
+  const signingSecret = readSecret(command.opts(), secretOption)
+  const authKey = readSecret(command.opts(), keyOption)
+  if (signingSecret === undefined && authKey === undefined) return undefined
+  const pair = {
+    ...(signingSecret === undefined ? {} : { signingSecret }),
+    ...(authKey === undefined ? {} : { authKey }),
+  }
+  return preparePair(pair, undefined, 'the pair', unknownField)
+}
+
+const SIGNS = { problem: '✗', warning: '!', ok: '✓', unknown: '?' } as const
+
+function printDiagnosis({ ok, url, findings }: Diagnosis, { print, colours }: Terminal): void {
+  const { bold, green, red, yellow, dim } = colours
+  const colour = { problem: red, warning: yellow, ok: green, unknown: dim }
+  print(bold(shown(url)))
+  for (const found of findings) {
+    print(`${colour[found.level](SIGNS[found.level])} ${shown(found.what)} ${dim(`(${found.code})`)}`)
+    if (found.level !== 'ok') print(`  → ${shown(found.fix)}`)
+  }
+  print(ok ? green('All is well.') : red(summaryOf(findings)))
+}
+
+function summaryOf(findings: readonly Finding[]): string {
+  const count = (level: Finding['level']): number => findings.filter((found) => found.level === level).length
+  const parts = [`${count('problem')} to be mended`, `${count('warning')} to look at`]
+  return `${parts.join(', ')}.`
+}

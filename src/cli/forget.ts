@@ -1,0 +1,128 @@
+/** `forget`: removes what may name a person from a store, and from what closed receivers left beside it. */
+import { join } from 'node:path'
+import { InvalidArgumentError, type Command } from 'commander'
+import { systemClock } from '../clock.ts'
+import { isMeantRequest, type Forgotten } from '../erasure/forget.ts'
+import { forgetInStore } from '../erasure/in-store.ts'
+import { forgetInQuarantine, forgetInSpool } from '../erasure/left-behind.ts'
+import { checkSelector, type ForgetSelector } from '../erasure/selector.ts'
+import type { MessagingWebhooksError } from '../errors.ts'
+import { messageKey } from '../inbox/identity.ts'
+import type { NewEvent, OpenStore, StoreCapabilities } from '../inbox/store.ts'
+import { CliError } from './exit-codes.ts'
+import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
+import { aligned, shown, type Terminal } from './terminal.ts'
+
+interface ForgetFlags extends StoreOption {
+  readonly messageId?: string
+  readonly recipient?: string
+  readonly before?: Date
+  readonly project?: string
+  readonly dryRun?: boolean
+  readonly compact: boolean
+  readonly spool?: string
+  readonly quarantine?: string
+  readonly json?: true
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  addStoreOptions(command)
+    .option('--message-id <id>', 'one message, by the id that the service gave it')
+    .option('--recipient <number>', 'a person: every message and event that has this number, or name, as a value')
+    .option('--before <time>', 'all that came before, as in 2026-01-31 or 2026-01-31T12:00:00Z', readTime)
+    .option('--project <name>', 'of this project alone; needed with --message-id for a receiver with several')
+    .option('--dry-run', 'say how many there are, and remove nothing')
+    .option('--no-compact', 'with SQLite: do not rewrite the file, so that traces stay in its free places')
+    .option('--spool <folder>', 'what receivers left there when they ended (default: beside an SQLite file)')
+    .option('--quarantine <folder>', 'likewise (default: the folder quarantine in that of the spool)')
+    .option('--json', 'print the counts as one line of JSON')
+    .addHelpText(
+      'after',
+      '\nIdentities stay, so a repetition is still known. It asks nothing: try --dry-run first.\n' +
+        'What a running receiver has in its spool and quarantine only `receiver.forget()` removes.',
+    )
+    .action((flags: ForgetFlags) => {
+      const selector = selectorIn(flags)
+      return inStore(flags, terminal, (store, capabilities) => forget(store, capabilities, selector, flags, terminal))
+    })
+}
+
+function readTime(text: string): Date {
+  const time = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/.test(text)
+    ? new Date(text)
+    : undefined
+  if (time === undefined || Number.isNaN(time.getTime()))
+    throw new InvalidArgumentError('Expected a day, or a time with its zone.')
+  return time
+}
+
+function selectorIn({ messageId, recipient, before, project }: ForgetFlags): ForgetSelector {
+  const ways: readonly (ForgetSelector | undefined)[] = [
+    messageId === undefined ? undefined : { messageId, project },
+    recipient === undefined ? undefined : { recipient, project },
+    before === undefined ? undefined : { before },
+  ]
+  const [selector, ...others] = ways.filter((way) => way !== undefined)
+  if (selector === undefined || others.length > 0)
+    throw new CliError('usage', 'Expected exactly one of --message-id, --recipient and --before.')
+  if (before !== undefined && project !== undefined)
+    throw new CliError('usage', '--project goes with --message-id or --recipient alone.')
+  return selector
+}
+
+async function forget(
+  store: OpenStore<object>,
+  { spoolFolder }: StoreCapabilities,
+  selector: ForgetSelector,
+  { dryRun = false, compact, spool = spoolFolder, quarantine, json }: ForgetFlags,
+  terminal: Terminal,
+): Promise<void> {
+  const clock = systemClock()
+  const startedMs = clock.now()
+  const wanted = checkSelector(selector)
+  const inTheStore = wanted.by === 'message' ? { messageKey: messageKey(wanted.project, wanted.messageId) } : wanted
+  const options = { dryRun, report: (error: MessagingWebhooksError) => terminal.note(shown(error.message)) }
+  const isMeant = (event: NewEvent): boolean =>
+    'messageKey' in inTheStore ? event.messageKey === inTheStore.messageKey : inTheStore.isMeant(event)
+  const besideSpool = spool === undefined ? undefined : join(spool, 'quarantine')
+  const requests = quarantine ?? besideSpool
+  const left = spool === undefined ? NONE : await forgetInSpool(spool, isMeant, options)
+  const refused =
+    requests === undefined
+      ? NONE
+      : await forgetInQuarantine(requests, (request) => isMeantRequest(request, wanted), options)
+  // The store's own time may be ahead, where this machine's clock was set back.
+  const nowMs = (): number => Math.max(clock.now(), store.latestNowMs ?? 0)
+  const { states, ...counts } = await forgetInStore(store, inTheStore, { dryRun, compact, nowMs })
+  const tookMs = clock.now() - startedMs
+  tell(
+    { ...counts, messageStates: states, spooled: left.count, quarantined: refused.count, tookMs, dryRun },
+    json,
+    terminal,
+  )
+  const running = Math.max(left.running, refused.running)
+  if (running > 0)
+    terminal.note(
+      `${running} running ${running === 1 ? 'process has' : 'processes have'} a spool or a quarantine there, which was not looked ` +
+        'into: call `receiver.forget()` in each, or run this again when they have closed.',
+    )
+}
+
+const NONE = { count: 0, running: 0 } as const
+
+function tell(forgotten: Forgotten, json: true | undefined, terminal: Terminal): void {
+  if (json) {
+    terminal.print(JSON.stringify(forgotten), 'whole')
+    return
+  }
+  const { events, unsettled, deadLetters, messageStates, spooled, quarantined, examined, tookMs, dryRun } = forgotten
+  terminal.print(dryRun ? 'This would be removed:' : 'This was removed:')
+  const rows: readonly (readonly [number, string])[] = [
+    [events, `events, of which ${unsettled} were not settled and ${deadLetters} dead letters`],
+    [messageStates, 'newest states of messages'],
+    [spooled, 'events in the spool'],
+    [quarantined, 'requests in quarantine'],
+  ]
+  for (const line of aligned(rows.map(([count, what]) => [String(count), what]))) terminal.print(`  ${line}`)
+  terminal.note(`${examined} records of the store were read. It took ${tookMs} ms.`)
+}

@@ -1,0 +1,37 @@
+/** `holders`: lists the processes that have a store open, since when, and what each holds. */
+import type { Command } from 'commander'
+import { holdersOf, type Holder } from '../inbox/known.ts'
+import type { OpenStore } from '../inbox/store.ts'
+import { CliError } from './exit-codes.ts'
+import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
+import { aligned, shown, type Terminal } from './terminal.ts'
+
+interface HoldersOptions extends StoreOption {
+  readonly json?: true
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  addStoreOptions(command)
+    .option('--json', 'print one JSON object a line')
+    .action((options: HoldersOptions) => inStore(options, terminal, (store) => list(store, options, terminal)))
+}
+
+async function list(store: OpenStore<object>, { json }: HoldersOptions, terminal: Terminal): Promise<void> {
+  const holders = await holdersOf(store)
+  if (holders === undefined) throw new CliError('failed', 'This store does not know who has it open.')
+  if (json) for (const { isSelf: _, ...holder } of holders) terminal.print(JSON.stringify(holder), 'whole')
+  else for (const line of aligned(holders.map((holder) => cells(holder, terminal)))) terminal.print(line, 'cut')
+  if (holders.length === 0) terminal.note('No process has this store open.')
+}
+
+function cells({ id, name, since, silentMs, held }: Holder, { colours: { dim, yellow } }: Terminal): string[] {
+  const life = `showed life ${(silentMs / 1_000).toFixed(1)} s ago`
+  return [
+    id,
+    shown(name),
+    dim(since === undefined ? 'since nobody knows' : `since ${since.toISOString()}`),
+    // A beat is due every two seconds.
+    silentMs > 4_000 ? yellow(life) : life,
+    `holds ${held} ${held === 1 ? 'event' : 'events'}`,
+  ]
+}

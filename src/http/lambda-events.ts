@@ -1,0 +1,53 @@
+/** The events and answers of what stands before a function: API Gateway (REST and HTTP), function URLs, load balancers. */
+import { OptionsError } from '../errors.ts'
+import type { CallbackAnswer, CallbackRequest } from './request.ts'
+
+/** As much of these triggers' events as is read; those of `@types/aws-lambda` fit. */
+export interface LambdaEvent {
+  readonly httpMethod?: string
+  readonly requestContext?: {
+    readonly http?: { readonly method: string; readonly sourceIp: string }
+    readonly identity?: { readonly sourceIp: string }
+    readonly elb?: object
+  }
+  readonly headers?: Readonly<Record<string, string | undefined>> | null | undefined
+  readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null | undefined
+  /** A text; or what a parser before the handler made of it, which leaves nothing that a signature could be checked over. */
+  readonly body?: unknown
+  readonly isBase64Encoded?: boolean
+}
+
+/** An answer as these triggers take it; a load balancer asks for its headers as lists where it sent lists. */
+export type LambdaResult = { statusCode: number; body: string; isBase64Encoded: boolean } & (
+  { headers: Record<string, string> } | { multiValueHeaders: Record<string, string[]> }
+)
+
+const FIX = 'Take away the middleware that parses bodies before this handler: event.body must be as Lambda gave it.'
+
+/** Throws an `OptionsError` for an event that is no request. */
+export function requestOf({ requestContext = {}, ...event }: LambdaEvent): CallbackRequest {
+  const { http, identity } = requestContext
+  const { body, isBase64Encoded, multiValueHeaders, headers } = event
+  const method = http?.method ?? event.httpMethod
+  if (method === undefined)
+    throw new OptionsError(
+      'lambdaHandler: the event is no HTTP request; expected one of API Gateway, a function URL or a load balancer.',
+    )
+  const parsed = body === undefined || body === null ? undefined : { parsed: body, fix: FIX }
+  return {
+    method,
+    // Where there are both, only the lists have every value.
+    headers: multiValueHeaders ?? headers ?? {},
+    body: typeof body === 'string' ? Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8') : parsed,
+    remoteAddress: (http ?? identity)?.sourceIp,
+  }
+}
+
+export function resultOf({ headers, multiValueHeaders }: LambdaEvent, answer: CallbackAnswer): LambdaResult {
+  const result = { statusCode: answer.status, body: answer.body ?? '', isBase64Encoded: false }
+  // The connection and its framing are the platform's own.
+  const own = Object.entries(answer.headers).filter(([name]) => name !== 'connection' && name !== 'content-length')
+  return headers || !multiValueHeaders
+    ? { ...result, headers: Object.fromEntries(own) }
+    : { ...result, multiValueHeaders: Object.fromEntries(own.map(([name, value]) => [name, [value]])) }
+}

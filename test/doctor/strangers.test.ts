@@ -1,0 +1,158 @@
+/** Nobody but a holder of the pair learns that there is a doctor, or anything from it; and no probe is ever an event. */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { signCallback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { AUTH_KEY, receiving, SIGNING_SECRET } from '../support/receiving.ts'
+import { askDoctor, faultsOf, PAIR, proxying, serving } from './asking.ts'
+
+const ANSWER_HEADER = 'x-messaging-webhooks-doctor'
+
+interface Recorded {
+  readonly body: Buffer
+  readonly signature: string
+}
+
+/** The answer as it stands, but for its date. */
+async function answerTo(url: string, { body, signature }: Recorded) {
+  const headers = { 'content-type': 'application/json', 'x-service-signature': signature }
+  const response = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) })
+  const { date: _, ...rest } = Object.fromEntries(response.headers)
+  return { status: response.status, headers: rest, text: await response.text() }
+}
+
+/** A receiver behind somebody who reads everything. */
+async function overheard(options: Parameters<typeof receiving>[0] = {}) {
+  const { receiver, errors } = await receiving(options)
+  const handled: unknown[] = []
+  receiver.onAny((event) => void handled.push(event))
+  const url = await serving(receiver.middleware('status'))
+  const recorded: Recorded[] = []
+  const front = await proxying(url, ({ body, headers }) => {
+    const at = headers.findIndex((name) => name.toLowerCase() === 'x-service-signature')
+    recorded.push({ body, signature: headers[at + 1] ?? '' })
+  })
+  return { receiver, errors, handled, url, front, recorded }
+}
+
+const FORGERY = { body: Buffer.from('{"messageId":"m-1","status":"success"}'), signature: `t=1,v1=${'0'.repeat(64)}` }
+
+test('a recorded probe that is sent again is answered as a forgery is', async () => {
+  const { receiver, errors, handled, url, front, recorded } = await overheard()
+  const forged = await answerTo(url, FORGERY)
+  expect(forged.status).toBe(401)
+  expect(faultsOf(await askDoctor(front))).toEqual([])
+  expect(recorded.length).toBeGreaterThan(5)
+  const kept = (await receiver.quarantine.list()).items.length
+  for (const probe of recorded) expect(await answerTo(url, probe)).toEqual(forged)
+  expect(errors.slice(1).map(({ code }) => code)).toEqual(recorded.map(() => 'probe_refused'))
+  await receiver.drain()
+  expect(handled).toEqual([])
+  expect((await receiver.quarantine.list()).items).toHaveLength(kept)
+})
+
+test('who knows the reserved name, and no pair, is answered as a forger is', async () => {
+  const { receiver, errors, url } = await overheard()
+  const forged = await answerTo(url, FORGERY)
+  const guesses = [
+    `messaging-webhooks-doctor.${Date.now().toString(36)}.${randomBytes(16).toString('hex')}.${randomBytes(32).toString('hex')}`,
+    'messaging-webhooks-doctor.',
+    'messaging-webhooks-doctor',
+  ]
+  for (const messageId of guesses) {
+    const body = Buffer.from(JSON.stringify({ messageId, status: 'success' }))
+    expect(await answerTo(url, { body, signature: signCallback(body, 'a guess') })).toEqual(forged)
+  }
+  // The same reasons and the same quarantine as for any other.
+  expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['signature_stale', 'signature_mismatch']))
+  expect((await receiver.quarantine.list()).items).toHaveLength(1 + guesses.length)
+})
+
+test('who has read the Auth Key alone cannot mark a probe where there is a signing secret', async () => {
+  const { receiver, handled, url } = await overheard()
+  const time = Date.now().toString(36)
+  const nonce = randomBytes(16).toString('hex')
+  const tag = createHmac('sha256', AUTH_KEY).update(`messaging-webhooks doctor, probe\n${time}\n${nonce}`).digest('hex')
+  const body = Buffer.from(
+    JSON.stringify({
+      messageId: `messaging-webhooks-doctor.${time}.${nonce}.${tag}`,
+      status: 'success',
+      authKey: AUTH_KEY,
+    }),
+  )
+  const signature = `t=${Math.floor(Date.now() / 1_000)},v1=${'0'.repeat(64)}`
+  expect(await answerTo(url, { body, signature })).toEqual(await answerTo(url, FORGERY))
+  await receiver.drain()
+  expect(handled).toEqual([])
+})
+
+test('a probe that cannot be read any more is no event', async () => {
+  const { receiver, handled, url } = await overheard()
+  const body = Buffer.from('{"messageId":"messaging-webhooks-doctor.1.2.3",')
+  expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(401)
+  await receiver.drain()
+  expect(handled).toEqual([])
+})
+
+test('a callback that cannot be read, in which somebody writes of the doctor, is kept as any other', async () => {
+  const { receiver, handled, url } = await overheard()
+  const text = JSON.stringify('"messageId":"messaging-webhooks-doctor.1.2.3" is what I got')
+  const body = Buffer.from(`{"messageId":"m-1","text":${text},`)
+  expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(204)
+  await receiver.drain()
+  expect(handled).toHaveLength(1)
+})
+
+test('a probe that was refused is no event when its pair is put in place', async () => {
+  const live = { pair: { authKey: 'auth-key-of-another', signingSecret: 'signing-secret-of-another' } }
+  const { receiver, handled, url } = await overheard({ credentials: () => live.pair })
+  expect(faultsOf(await askDoctor(url))).toEqual(['pair_wrong'])
+  expect((await receiver.quarantine.list()).items.length).toBeGreaterThan(0)
+  live.pair = { ...PAIR }
+  expect(await receiver.quarantine.reverify()).toMatchObject({ admitted: 0 })
+  await receiver.drain()
+  expect(handled).toEqual([])
+})
+
+test('the answer is sealed, and always of one length', async () => {
+  const lengths = new Set<number>()
+  const answers: string[] = []
+  for (const networks of [{}, { 'a network of a very long name indeed': 'carrierA' }] as const) {
+    const { receiver } = await receiving({ networks, spool: false })
+    const middleware = receiver.middleware('status')
+    const url = await serving((request, response) => {
+      response.on('finish', () => {
+        const sealed = response.getHeader(ANSWER_HEADER)
+        if (typeof sealed !== 'string') return
+        lengths.add(sealed.length)
+        answers.push(Buffer.from(sealed, 'base64url').toString('latin1'))
+      })
+      middleware(request, response)
+    })
+    await askDoctor(url)
+    receiver.onAny(() => {})
+    await askDoctor(url)
+  }
+  expect(lengths.size).toBe(1)
+  // Proxies give the headers of an answer four kilobytes.
+  expect([...lengths][0]).toBeLessThan(2_500)
+  for (const answer of answers) expect(answer).not.toContain('maxBodyBytes')
+})
+
+test('nothing is sent to anywhere but the URL, and with nothing beside what the service sends', async () => {
+  const seen: IncomingHttpHeaders[] = []
+  const targets = new Set<string>()
+  const { receiver } = await receiving()
+  receiver.onAny(() => {})
+  const middleware = receiver.middleware('status')
+  const url = await serving((request, response) => {
+    seen.push(request.headers)
+    targets.add(`${request.method ?? ''} ${request.url ?? ''}`)
+    middleware(request, response)
+  })
+  await askDoctor(`${url}webhooks/status?a=1`)
+  expect([...targets]).toEqual(['POST /webhooks/status?a=1'])
+  const names = new Set(seen.flatMap((headers) => Object.keys(headers)))
+  const expected = ['accept', 'connection', 'content-length', 'content-type', 'host', 'x-service-signature']
+  expect([...names].toSorted()).toEqual(expected)
+})

@@ -1,0 +1,49 @@
+/**
+ * The server is restarted under load, with events in handlers' hands: nobody who is alive is taken for dead, so no event runs
+ * twice at once. `RESTARTS` says how often (`npm run test:cluster`: ten times).
+ */
+import { startCluster } from './cluster.ts'
+import { onEachEngine } from './on-each-engine.ts'
+import { startLoad } from './service.ts'
+import { judge, NOTHING_WRONG } from './verdict.ts'
+
+const RESTARTS = Number(process.env['RESTARTS'] ?? '2')
+const POLL = { timeout: 60_000, interval: 100 }
+const ENOUGH = 30
+/** Some are under way at each restart; a lease is far longer than the test. */
+const settings = { handlerTimeoutMs: 600_000, mostHandlerMs: 3_000, storeTimeoutMs: 5_000 }
+
+onEachEngine(
+  ['postgres', 'redis'],
+  `restarted ${RESTARTS} times under load: no event runs twice at once, or again without a reason`,
+  async ({ server, engine, context: { expect, onTestFinished } }) => {
+    const cluster = await startCluster(3, server.specs('restarts'), settings, onTestFinished)
+    const load = startLoad(() => cluster.instances, { pauseMs: 200 })
+    const { answered } = load.record
+    const moreAnswers = async (): Promise<void> => {
+      const before = answered.size
+      await expect.poll(() => answered.size - before, POLL).toBeGreaterThan(ENOUGH)
+    }
+
+    for (let restart = 0; restart < RESTARTS; restart += 1) {
+      await moreAnswers()
+      await server.stop()
+      // From none at all to long enough that a process would be dead, had only it been silent for so long.
+      await new Promise((resolve) => setTimeout(resolve, (restart % 4) * 3_500))
+      await server.start()
+    }
+    await moreAnswers()
+    await load.stop()
+    for (const instance of cluster.instances)
+      expect(await instance.ask('drain')).toMatchObject({ drained: true, unsettled: 0, deadLetters: 0 })
+    const verdict = judge(cluster.lives, load.record)
+    console.log(`${engine}, restarted ${RESTARTS} times: ${verdict.summary}`)
+    expect({ lost: verdict.lost, invented: verdict.invented, overlapping: verdict.overlapping }).toEqual({
+      lost: NOTHING_WRONG.lost,
+      invented: NOTHING_WRONG.invented,
+      overlapping: NOTHING_WRONG.overlapping,
+    })
+    expect({ backwards: verdict.backwards, early: verdict.early }).toEqual({ backwards: [], early: [] })
+  },
+  { timeoutMs: 240_000 + RESTARTS * 30_000 },
+)

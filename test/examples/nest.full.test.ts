@@ -1,0 +1,47 @@
+/** The example of NestJS, written with decorators, as its own compiler options take it and as Node.js runs it. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { readProjectFile, ROOT } from '../../docs/markdown.ts'
+import { runProgram, startProgram } from '../support/program.ts'
+import { AUTH_KEY, freePort, post, SIGNING_SECRET } from '../support/receiving.ts'
+
+const PATIENT = { timeout: 120_000 }
+const PROJECT = join(ROOT, 'examples/nest/tsconfig.json')
+
+test('its types hold, those of decorated methods too', PATIENT, async () => {
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+  const { code, stdout } = await runProgram(process.execPath, [tsc, '-p', PROJECT])
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+})
+
+test('it takes callbacks, hands them to methods, and closes on SIGTERM', PATIENT, async () => {
+  // Within the package, whose own name leads to what is built.
+  const folder = mkdtempSync(join(ROOT, 'examples/nest/compiled-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const { options } = ts.convertCompilerOptionsFromJson(
+    { target: 'es2023', module: 'esnext', experimentalDecorators: true, emitDecoratorMetadata: true },
+    ROOT,
+  )
+  const { outputText } = ts.transpileModule(readProjectFile('examples/nest/app.ts'), { compilerOptions: options })
+  writeFileSync(join(folder, 'app.js'), outputText)
+  const port = await freePort()
+  const { child, ended } = startProgram(process.execPath, [join(folder, 'app.js')], {
+    env: { AUTH_KEY, SIGNING_SECRET, STORE: join(folder, 'inbox.db'), PORT: port, NO_COLOR: '1' },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const url = `http://127.0.0.1:${port}/webhooks/status`
+  const delivered = callback.smsDelivery({ messageId: 'm-1' })
+  const answer = await vi.waitFor(() => post(url, delivered), { timeout: 60_000, interval: 100 })
+  expect(answer.status).toBe(204)
+  expect((await post(url, callback.smsDelivery({ messageId: 'm-2', status: 'network_failure' }))).status).toBe(204)
+  expect((await post(url, delivered)).status).toBe(204)
+  child.kill()
+  const { stdout, stderr } = await ended
+  const lines = stdout.split('\n')
+  expect(lines.filter((line) => line.startsWith('m-'))).toEqual(['m-1 was delivered', 'm-2 failed: send it again'])
+  expect(lines.join('\n')).toMatch(/\[WebhooksModule\].* Mapped \{\/webhooks\/status, POST\}/)
+  expect(stderr).toBe('')
+})

@@ -1,0 +1,3 @@
+import { status } from '$lib/status.js'
+
+export const fallback = ({ request }) => status(request)

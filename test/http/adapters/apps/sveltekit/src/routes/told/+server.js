@@ -1,0 +1,3 @@
+import { told } from '$lib/status.js'
+
+export const GET = () => Response.json(told())

@@ -1,0 +1,13 @@
+using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .worker)],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")]
+);
+
+const worker :Workerd.Worker = (
+  modules = [(name = "worker.mjs", esModule = embed "dist/worker.mjs")],
+  compatibilityDate = "2026-07-01",
+  compatibilityFlags = ["nodejs_compat"],
+  bindings = [(name = "RECEIVER_OPTIONS", fromEnvironment = "RECEIVER_OPTIONS")],
+);

@@ -1,0 +1,5 @@
+import { answer } from './receiver.mjs'
+
+export default {
+  fetch: (request, _env, context) => answer(request, context),
+}

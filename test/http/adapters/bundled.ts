@@ -1,0 +1,22 @@
+/** An application in one file, as whoever deploys it bundles it. */
+import { join } from 'node:path'
+import { build } from 'vite'
+
+/** Bundles `entry` of a folder, with all that it imports but Node's own modules, to a file; returns its path. */
+export async function bundle(folder: string, entry: string, file: string, isSmall = false): Promise<string> {
+  await build({
+    root: folder,
+    configFile: false,
+    logLevel: 'error',
+    ssr: { noExternal: true },
+    build: {
+      ssr: entry,
+      outDir: 'dist',
+      emptyOutDir: false,
+      minify: isSmall,
+      target: 'es2023',
+      rolldownOptions: { output: { entryFileNames: file, codeSplitting: false } },
+    },
+  })
+  return join(folder, 'dist', file)
+}

@@ -1,0 +1,27 @@
+/** An adapter on a server of Node.js in this process. */
+import http from 'node:http'
+import { createReceiver, type Receiver } from 'messaging-webhooks'
+import { listen } from '../../support/receiving.ts'
+import type { AdapterOptions, StartedAdapter } from './cases.ts'
+import { watched } from './watched.ts'
+
+/** `mount` makes what answers `/webhooks/status`, and anything else as it likes. */
+export function onNode(
+  mount: (receiver: Receiver) => http.RequestListener,
+): (options: AdapterOptions) => Promise<StartedAdapter> {
+  return async (options) => {
+    const receiver = createReceiver(options)
+    const told = watched(receiver)
+    const server = http.createServer(mount(receiver))
+    const url = await listen(server)
+    return {
+      url: `${url}webhooks/status`,
+      told,
+      async close() {
+        server.closeAllConnections()
+        server.close()
+        await receiver.close({ deadlineMs: 100 })
+      },
+    }
+  }
+}

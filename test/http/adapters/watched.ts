@@ -1,0 +1,21 @@
+/** What a receiver that is served by an adapter has told: plain data, so that it may be in a process of its own. */
+import type { Receiver } from 'messaging-webhooks'
+
+/** In the order in which it was told. */
+export interface Told {
+  readonly errors: readonly { readonly code: string; readonly message: string }[]
+  /** The handlers' events: the message, where there is one, and the body's bytes in hex. */
+  readonly handed: readonly { readonly messageId: string | undefined; readonly raw: string }[]
+}
+
+/** Hangs handlers on it that keep what they are told. */
+export function watched(receiver: Pick<Receiver, 'onAny' | 'onError'>): () => Told {
+  const errors: { code: string; message: string }[] = []
+  const handed: { messageId: string | undefined; raw: string }[] = []
+  receiver.onError(({ code, message }) => void errors.push({ code, message }))
+  receiver.onAny((event) => {
+    const messageId = 'messageId' in event ? event.messageId : undefined
+    handed.push({ messageId, raw: event.raw.toString('hex') })
+  })
+  return () => ({ errors: [...errors], handed: [...handed] })
+}

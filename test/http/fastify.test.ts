@@ -1,0 +1,232 @@
+/** The plugin for Fastify: every adapter's cases, and what an app may do around it. */
+import { once } from 'node:events'
+import { connect as connectHttp2 } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import connect, { type HandleFunction } from 'connect'
+import express from 'express'
+import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import { createReceiver, OptionsError } from 'messaging-webhooks'
+import { webhooks, type WebhooksOptions } from 'messaging-webhooks/fastify'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { withCredentials, type SomeOptions } from '../support/receiving.ts'
+import { connect as connectWire, keyedText, reportText, request, signatureOf } from '../support/wire.ts'
+import { adapterCases, type AdapterOptions, type StartedAdapter } from './adapters/cases.ts'
+import { watched } from './adapters/watched.ts'
+
+type Prepare = (app: FastifyInstance) => void
+
+/** An app that has one path of ours, and of its own whatever `prepare` gives it. */
+function starting(prepare: Prepare = () => {}, server: FastifyServerOptions = {}) {
+  return async (options: AdapterOptions): Promise<StartedAdapter> => {
+    const receiver = createReceiver(options)
+    const app = Fastify({ ...server, forceCloseConnections: true })
+    prepare(app)
+    void app.register(webhooks, { receiver, status: '/status' })
+    const told = watched(receiver)
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    return { url: `${url}/status`, told, close: () => app.close() }
+  }
+}
+
+/** As the plugins do that run Express or Connect middleware in Fastify. */
+const parseAsExpressDoes: Prepare = (app) => {
+  const connected = connect().use(express.json() as HandleFunction)
+  app.addHook('onRequest', (incoming, reply, done) => connected(incoming.raw, reply.raw, done))
+}
+
+adapterCases('Fastify', {
+  start: starting(),
+  parser: { start: starting(parseAsExpressDoes), code: 'body_already_parsed', says: 'keep the bytes in `req.rawBody`' },
+})
+
+/** Parsers that would fail, the least of limits and time, and hooks that fail at every stage after the first. */
+const hostile: Prepare = (app) => {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(new Error('No parser.')))
+  app.addHook('onRequest', async () => {
+    await new Promise(setImmediate)
+  })
+  app.addHook('preParsing', async (incoming) => {
+    incoming.raw.resume()
+    throw new Error('Nothing is parsed here.')
+  })
+  for (const hook of ['preValidation', 'preHandler', 'preSerialization', 'onSend'] as const)
+    app.addHook(hook, async () => {
+      throw new Error(`${hook} was run.`)
+    })
+}
+
+adapterCases('Fastify with parsers, hooks, a limit and a deadline of its own', {
+  start: starting(hostile, { bodyLimit: 1, handlerTimeout: 1_000 }),
+  parser: { start: starting(parseAsExpressDoes), code: 'body_already_parsed', says: 'keep the bytes in `req.rawBody`' },
+})
+
+type Mount = Partial<WebhooksOptions> & { readonly prefix?: string }
+
+/** A running app with the plugin; closed with the test. */
+async function serving(options: SomeOptions = {}, prepare: Prepare = () => {}, mount: Mount = {}) {
+  const receiver = createReceiver({ logger: false, ...withCredentials(options) })
+  const app = Fastify({ return503OnClosing: false })
+  prepare(app)
+  void app.register(webhooks, { receiver, status: '/status', ...mount })
+  const told = watched(receiver)
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  onTestFinished(async () => {
+    app.server.closeAllConnections()
+    await app.close()
+    await receiver.close({ deadlineMs: 100 })
+  })
+  return { app, receiver, told, url }
+}
+
+const post = (url: string, body = keyedText()): Promise<{ readonly status: number }> => request(url, { body })
+
+describe('an app', () => {
+  test('keeps its own parsing, hooks and errors for its own routes', async () => {
+    const ran: string[] = []
+    const { url, told } = await serving({}, (app) => {
+      for (const hook of ['onRequest', 'preHandler', 'onResponse'] as const)
+        app.addHook(hook, async (incoming) => void ran.push(`${hook} ${incoming.url}`))
+      app.post('/own', { bodyLimit: 30 }, async (incoming) => ({ got: incoming.body }))
+    })
+    expect(await request(`${url}/own`, { body: '{"a":1}' })).toMatchObject({ status: 200, text: '{"got":{"a":1}}' })
+    expect(await request(`${url}/own`, { body: keyedText() })).toMatchObject({ status: 413 })
+    expect(await post(`${url}/status`)).toMatchObject({ status: 204 })
+    await expect
+      .poll(() => ran.filter((line) => line.endsWith('/status')))
+      .toEqual(['onRequest /status', 'onResponse /status'])
+    expect(ran).toContain('preHandler /own')
+    expect(told().errors).toEqual([])
+  })
+
+  test('has a path for each kind, each with its own proofs, under a prefix', async () => {
+    const { url, told } = await serving({}, () => {}, {
+      prefix: '/webhooks',
+      received: '/received',
+      payment: { url: '/payment', proof: 'signature' },
+      any: '/any',
+    })
+    expect(await post(`${url}/webhooks/status`)).toMatchObject({ status: 204 })
+    expect(await post(`${url}/webhooks/received`, keyedText({ messageId: 'in-1' }))).toMatchObject({ status: 204 })
+    expect(await post(`${url}/webhooks/any`, keyedText({ messageId: 'any-1' }))).toMatchObject({ status: 204 })
+    expect(await post(`${url}/webhooks/payment`)).toMatchObject({ status: 401 })
+    expect(await post(`${url}/status`)).toMatchObject({ status: 404 })
+    expect(await post(`${url}/webhooks/subscription`)).toMatchObject({ status: 404 })
+    await expect.poll(() => told().handed.map(({ messageId }) => messageId)).toEqual(['m-1', undefined, 'any-1'])
+  })
+
+  test('answers every method of its own, and no content type stands in the way', async () => {
+    const { url } = await serving()
+    for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+      expect(await request(`${url}/status`, { method })).toMatchObject({ status: 405, headers: { allow: 'POST' } })
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'no type at all', ''])
+      expect(
+        await request(`${url}/status`, { body: keyedText({ messageId: type }), headers: { 'content-type': type } }),
+      ).toMatchObject({ status: 204 })
+  })
+
+  test('is tried without a network', async () => {
+    const { app, told } = await serving()
+    expect(await app.inject({ method: 'POST', url: '/status', payload: keyedText() })).toMatchObject({
+      statusCode: 204,
+    })
+    expect(await app.inject({ method: 'GET', url: '/status' })).toMatchObject({ statusCode: 405 })
+    await expect.poll(() => told().handed).toHaveLength(1)
+  })
+
+  test('lends the receiver its logger', async () => {
+    const lines: string[] = []
+    const app = Fastify({ logger: { level: 'warn', stream: { write: (line: string) => void lines.push(line) } } })
+    const receiver = createReceiver({ ...withCredentials({}), logger: app.log })
+    void app.register(webhooks, { receiver, status: '/status' })
+    onTestFinished(() => app.close())
+    expect(await app.inject({ method: 'POST', url: '/status', payload: reportText() })).toMatchObject({
+      statusCode: 401,
+    })
+    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([{ level: 40, code: 'signature_missing' }])
+  })
+
+  test('speaks HTTP/2', async () => {
+    const receiver = createReceiver({ logger: false, ...withCredentials({}) })
+    const app = Fastify({ http2: true })
+    void app.register(webhooks, { receiver, status: '/status' })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const client = connectHttp2(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}`)
+    onTestFinished(async () => {
+      client.destroy()
+      await app.close()
+    })
+    const told = watched(receiver)
+    const body = reportText({ messageId: 'two' })
+    const answers = ['POST', 'GET'].map(async (method) => {
+      const sent = client.request({
+        ':method': method,
+        ':path': '/status',
+        ...(method === 'POST' ? { 'x-service-signature': signatureOf(body) } : {}),
+      })
+      sent.end(method === 'POST' ? body : undefined)
+      const [headers] = (await once(sent, 'response')) as [{ readonly ':status': number }]
+      sent.resume()
+      return headers[':status']
+    })
+    expect(await Promise.all(answers)).toEqual([204, 405])
+    await expect.poll(() => told().handed).toHaveLength(1)
+  })
+})
+
+describe('app.close()', () => {
+  test('takes what is on its way, hands over what was taken, and closes the receiver', async () => {
+    const { app, receiver, url } = await serving()
+    const handled: (string | undefined)[] = []
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    receiver.on('message.*', async ({ messageId }) => {
+      await held
+      handled.push(messageId)
+    })
+    expect(await post(`${url}/status`, keyedText({ messageId: 'before' }))).toMatchObject({ status: 204 })
+    const half = Buffer.from(keyedText({ messageId: 'half' }))
+    const wire = await connectWire(`${url}/status`)
+    wire.write(`POST /status HTTP/1.1\r\nHost: a\r\nContent-Length: ${half.length}\r\n\r\n`, half.subarray(0, 9))
+    await expect.poll(() => new Promise((resolve) => app.server.getConnections((_, count) => resolve(count)))).toBe(1)
+    const closed = app.close().then(() => handled.length)
+    wire.write(half.subarray(9))
+    expect(await wire.answers()).toEqual([204])
+    release()
+    expect(await closed).toBe(2)
+    expect(handled.toSorted()).toEqual(['before', 'half'])
+    expect(await receiver.stats()).toMatchObject({ store: 'closed' })
+  })
+
+  test('leaves the receiver open where it was told to', async () => {
+    const { app, receiver } = await serving({}, () => {}, { close: false })
+    await app.close()
+    expect(await receiver.stats()).toMatchObject({ store: 'up' })
+  })
+})
+
+describe('refused as it is registered:', () => {
+  const receiver = createReceiver({ logger: false, ...withCredentials({}) })
+  test.each<[string, object, string]>([
+    ['no receiver', { status: '/status' }, 'webhooks: receiver is undefined; expected what createReceiver() returned'],
+    ['no path', { receiver }, "webhooks: no path is given; expected one, such as status: '/status'."],
+    ['a misspelt kind', { receiver, statuses: '/' }, 'webhooks: statuses is no option (did you mean status?).'],
+    [
+      'a path that is none',
+      { receiver, status: 1 },
+      "status is 1; expected a path such as '/status', or { url, proof }.",
+    ],
+    [
+      'a misspelt policy',
+      { receiver, status: { url: '/', proof: 'signatur' } },
+      'proof is a text; expected one of either, signature',
+    ],
+    ['a misspelt part of a path', { receiver, status: { url: '/', prof: 'both' } }, 'expected a path such as'],
+    ['neither of two', { receiver, status: '/', close: 'no' }, 'close is a text; expected true or false'],
+  ])('%s', async (_, options, says) => {
+    const app = Fastify()
+    const ready = app.register(webhooks, options as WebhooksOptions).ready()
+    await expect(ready).rejects.toThrow(says)
+    await expect(ready).rejects.toBeInstanceOf(OptionsError)
+  })
+})

@@ -1,0 +1,116 @@
+/** `receiverHandler` by itself: what it makes of a `Request`, and of what a platform hands over beside it. */
+import { createReceiver, type MessagingWebhooksError } from 'messaging-webhooks'
+import { receiverHandler } from 'messaging-webhooks/fetch'
+import { callback, signCallback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
+import { SIGNING_SECRET, withCredentials, type SomeOptions } from '../support/receiving.ts'
+
+const BODY = JSON.stringify(callback.smsDelivery({ messageId: 'm-1' }))
+
+function handling(options: SomeOptions = {}, mount: Parameters<typeof receiverHandler>[2] = {}) {
+  const receiver = createReceiver({ logger: false, ...withCredentials(options) })
+  const errors: MessagingWebhooksError[] = []
+  receiver.onError((error) => void errors.push(error))
+  onTestFinished(() => receiver.close({ deadlineMs: 0 }))
+  return { receiver, errors, handle: receiverHandler(receiver, 'status', mount) }
+}
+
+function signed(body: string | ReadableStream<Uint8Array> = BODY): Request {
+  const headers = { 'x-service-signature': signCallback(BODY, SIGNING_SECRET) }
+  return new Request('http://localhost/status', { method: 'POST', headers, body, duplex: 'half' })
+}
+
+test('an answer has the status, the headers and the body of the receiver’s', async () => {
+  const { handle } = handling()
+  const taken = await handle(signed())
+  expect({ status: taken.status, body: taken.body }).toEqual({ status: 204, body: null })
+  const refused = await handle(new Request('http://localhost/status', { method: 'POST', body: BODY }))
+  expect(refused.status).toBe(401)
+  expect(await refused.json()).toEqual({ error: { code: 'not_authentic', message: 'The request is not authentic.' } })
+  expect((await handle(new Request('http://localhost/status'))).headers.get('allow')).toBe('POST')
+})
+
+test.each<[string, (request: Request) => unknown]>([
+  ['was read', (request) => request.text()],
+  ['is being read', (request) => request.body?.getReader()],
+])('a body that %s is refused, with the way to mend it', async (_, take) => {
+  const { handle, errors } = handling()
+  const request = signed()
+  await take(request)
+  expect((await handle(request)).status).toBe(401)
+  expect(errors).toMatchObject([
+    { code: 'body_already_read', message: expect.stringContaining('request.clone()') as unknown },
+  ])
+})
+
+test('a clone may be read before', async () => {
+  const { handle } = handling()
+  const request = signed()
+  await request.clone().json()
+  expect((await handle(request)).status).toBe(204)
+})
+
+test('a stream that stands still is let go when its time is over', async () => {
+  const clock = fakeClock()
+  const { handle } = handling({ clock, bodyTimeoutMs: 1_000 })
+  let isCancelled = false
+  const still = new ReadableStream<Uint8Array>({
+    start: (to) => to.enqueue(Buffer.from(BODY.slice(0, 9))),
+    cancel: () => void (isCancelled = true),
+  })
+  const request = signed(still)
+  const answer = handle(request)
+  await new Promise(setImmediate)
+  await clock.advance(1_000)
+  expect((await answer).status).toBe(408)
+  // To cancel it would end some servers' connections before they have answered.
+  expect({ isLocked: request.body?.locked, isCancelled }).toEqual({ isLocked: false, isCancelled: false })
+})
+
+test('waitUntil is called on its own object, with what ends when the handlers have been tried', async () => {
+  const { receiver, handle } = handling()
+  const order: string[] = []
+  receiver.onAny(async () => {
+    await new Promise(setImmediate)
+    order.push('handled')
+  })
+  const platform = {
+    works: new Array<Promise<unknown>>(),
+    waitUntil(work: Promise<unknown>) {
+      this.works.push(work)
+    },
+  }
+  expect((await handle(signed(), platform)).status).toBe(204)
+  order.push('answered')
+  await Promise.all(platform.works)
+  expect({ order, count: platform.works.length }).toEqual({ order: ['answered', 'handled'], count: 1 })
+})
+
+test('whatever else a framework hands over is left alone', async () => {
+  const { handle } = handling()
+  for (const context of [{ params: Promise.resolve({}) }, { waitUntil: 'no function', remoteAddress: 7 }])
+    expect((await handle(signed(), context)).status).toBe(204)
+})
+
+test('the address that is handed over is the receiver’s to know', async () => {
+  const { receiver } = handling()
+  const addresses: unknown[] = []
+  const handle = receiverHandler({
+    receive(request) {
+      addresses.push(request.remoteAddress)
+      return receiver.receive(request)
+    },
+  })
+  for (const remoteAddress of ['192.0.2.7', undefined]) await handle(signed(), { remoteAddress })
+  expect(addresses).toEqual(['192.0.2.7', undefined])
+})
+
+test('a policy of its own goes before the option, and a misspelt one mounts nothing', async () => {
+  expect((await handling({}, { proof: 'authKey' }).handle(signed())).status).toBe(401)
+  const { receiver } = handling()
+  const misspelt: object = { prof: 'signature' }
+  expect(() => receiverHandler(receiver, 'status', misspelt)).toThrow('receiverHandler: prof')
+  const state: unknown = 'state'
+  expect((): unknown => Reflect.apply(receiverHandler, undefined, [receiver, state])).toThrow('There are: status,')
+})

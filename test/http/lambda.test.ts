@@ -1,0 +1,203 @@
+/** The handler for AWS Lambda: every adapter's cases behind each trigger, and what is Lambda's own. */
+import { gzipSync } from 'node:zlib'
+import { createReceiver, OptionsError, type Receiver } from 'messaging-webhooks'
+import { lambdaHandler, type LambdaEvent } from 'messaging-webhooks/lambda'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { withCredentials, type SomeOptions } from '../support/receiving.ts'
+import { keyedText, reportText, signatureOf } from '../support/wire.ts'
+import { adapterCases, type Adapter, type AdapterOptions } from './adapters/cases.ts'
+import {
+  httpApi,
+  loadBalancer,
+  loadBalancerWithLists,
+  restApi,
+  serveBehind,
+  type Encoding,
+} from './adapters/lambda-triggers.ts'
+import { watched } from './adapters/watched.ts'
+
+/** `*∕*` among the binary media types of a REST API. */
+const always: Encoding = () => true
+/** What a load balancer does by itself. */
+const unlessText: Encoding = ({ 'content-type': type = '', 'content-encoding': encoding }) =>
+  encoding !== undefined || !/^(text\/|application\/(json|javascript|xml))/.test(type)
+const never: Encoding = () => false
+
+function starting(trigger: Parameters<typeof serveBehind>[0], encoding: Encoding): Adapter['start'] {
+  return async (options: AdapterOptions) => {
+    const receiver = createReceiver(options)
+    const { url, close } = await serveBehind(trigger, encoding, lambdaHandler(receiver, 'status'))
+    return {
+      url: `${url}status`,
+      told: watched(receiver),
+      close() {
+        close()
+        return receiver.close({ deadlineMs: 100 })
+      },
+    }
+  }
+}
+
+/** As middleware for JSON bodies leaves it. */
+const parsing: Adapter['parser'] = {
+  async start(options) {
+    const receiver = createReceiver(options)
+    const handler = lambdaHandler(receiver, 'status')
+    const { url, close } = await serveBehind(httpApi, never, (event, context) =>
+      handler({ ...event, body: JSON.parse(String(event.body)) as unknown }, context),
+    )
+    return {
+      url,
+      told: watched(receiver),
+      close() {
+        close()
+        return receiver.close({ deadlineMs: 100 })
+      },
+    }
+  },
+  code: 'body_already_parsed',
+  says: 'event.body must be as Lambda gave it',
+}
+
+const CANNOT: NonNullable<Adapter['cannot']> = {
+  'a client that sends for ever': 'the platform reads the request, within its own limit of bytes',
+  'a body that stands still': 'the platform reads the request, within its own limit of time',
+  'a client that leaves': 'the platform invokes nothing before the request is whole',
+}
+const NO_UTF_8 = 'the platform hands a JSON body over as text, in which other bytes than UTF-8 are lost'
+
+adapterCases('API Gateway, REST, with every type binary', {
+  start: starting(restApi, always),
+  parser: parsing,
+  cannot: CANNOT,
+})
+
+adapterCases('API Gateway, HTTP, and function URLs', {
+  start: starting(httpApi, never),
+  parser: parsing,
+  cannot: { ...CANNOT, 'bytes that are no UTF-8, to the byte': NO_UTF_8, 'a compressed body': NO_UTF_8 },
+})
+
+adapterCases('a load balancer', {
+  start: starting(loadBalancer, unlessText),
+  parser: parsing,
+  cannot: {
+    ...CANNOT,
+    'bytes that are no UTF-8, to the byte': NO_UTF_8,
+    'a signature header sent twice': 'without multi-value headers the last value is all that is handed over',
+  },
+})
+
+adapterCases('a load balancer with multi-value headers', {
+  start: starting(loadBalancerWithLists, unlessText),
+  parser: parsing,
+  cannot: { ...CANNOT, 'bytes that are no UTF-8, to the byte': NO_UTF_8 },
+})
+
+function receiverOf(options: SomeOptions = {}): Receiver {
+  const receiver = createReceiver({ logger: false, ...withCredentials(options) })
+  onTestFinished(() => receiver.close({ deadlineMs: 0 }))
+  return receiver
+}
+
+/** An event of an HTTP API, and a minute for it. */
+function signed(body = reportText()): LambdaEvent {
+  return {
+    requestContext: { http: { method: 'POST', sourceIp: '192.0.2.1' } },
+    headers: { 'x-service-signature': signatureOf(body) },
+    body,
+    isBase64Encoded: false,
+  }
+}
+const left = (ms: number) => ({ getRemainingTimeInMillis: () => ms })
+const TAKEN = { statusCode: 204, body: '', isBase64Encoded: false, headers: {} }
+
+describe.each(['stored', 'handled'] as const)('where the receiver answers once it has %s', (answer) => {
+  test('the answer waits for the first attempt, whatever comes of it', async () => {
+    const receiver = receiverOf({ answer })
+    const told: string[] = []
+    let fail = (): void => {}
+    receiver.onAny(() => new Promise<void>((_, reject) => (fail = () => reject(new Error('Not yet.')))))
+    receiver.onError(({ code }) => void told.push(code))
+    const answered = lambdaHandler(receiver, 'status')(signed(), left(60_000)).then((result) => {
+      told.push('answered')
+      return result
+    })
+    await expect.poll(async () => (await receiver.stats()).running).toBe(1)
+    await new Promise(setImmediate)
+    expect(told).toEqual([])
+    fail()
+    expect(await answered).toEqual(TAKEN)
+    expect(told).toEqual(['handler_failed', 'answered'])
+  })
+
+  test('it does not wait longer than the function has', async () => {
+    const receiver = receiverOf({ answer })
+    receiver.onAny(() => new Promise(() => {}))
+    expect(await lambdaHandler(receiver, 'status')(signed(), left(1_001))).toEqual(TAKEN)
+    expect(await lambdaHandler(receiver, 'status')(signed(reportText({ messageId: 'm-2' })), left(3))).toEqual(TAKEN)
+    expect(await receiver.stats()).toMatchObject({ running: 2, taken: 2 })
+  })
+
+  test('what comes again, or is refused, waits for nothing', async () => {
+    const receiver = receiverOf({ answer })
+    receiver.onAny(() => new Promise(() => {}))
+    const handler = lambdaHandler(receiver, 'status')
+    await handler(signed(), left(0))
+    expect(await handler(signed(), left(3_600_000))).toEqual(TAKEN)
+    expect(await handler({ ...signed(), headers: {} }, left(3_600_000))).toMatchObject({ statusCode: 401 })
+  })
+})
+
+test('a URL has a kind, and proofs of its own', async () => {
+  const receiver = receiverOf()
+  const types: string[] = []
+  receiver.onAny(({ type }) => void types.push(type))
+  const handler = lambdaHandler(receiver, 'payment', { proof: 'signature' })
+  expect(await handler({ ...signed(keyedText()), headers: {} }, left(9_000))).toMatchObject({ statusCode: 401 })
+  expect(await handler(signed(keyedText()), left(9_000))).toEqual(TAKEN)
+  expect(types).toEqual(['payment'])
+})
+
+test('an answer has headers of the form that the event has', async () => {
+  const handler = lambdaHandler(receiverOf(), 'status')
+  const refused = { statusCode: 405, isBase64Encoded: false }
+  const headers = { 'content-type': 'application/json; charset=utf-8', allow: 'POST' }
+  const lists = { 'content-type': ['application/json; charset=utf-8'], allow: ['POST'] }
+  for (const event of [
+    { headers: {}, multiValueHeaders: {} },
+    { headers: {} },
+    {},
+    { headers: null, multiValueHeaders: null },
+  ])
+    expect(await handler({ httpMethod: 'GET', ...event }, left(9_000))).toMatchObject({ ...refused, headers })
+  const result = await handler({ httpMethod: 'GET', multiValueHeaders: {} }, left(9_000))
+  expect(result).toMatchObject({ ...refused, multiValueHeaders: lists })
+  expect(result).not.toHaveProperty('headers')
+})
+
+test('an exact body comes as base64, whatever is in it', async () => {
+  const receiver = receiverOf()
+  const bytes = gzipSync(reportText())
+  const event = { ...signed(), body: bytes.toString('base64'), isBase64Encoded: true }
+  const result = await lambdaHandler(receiver)(
+    { ...event, headers: { 'X-Service-Signature': signatureOf(bytes) } },
+    left(9_000),
+  )
+  expect(result).toEqual(TAKEN)
+})
+
+test.each<[string, object]>([
+  ['of a queue', { Records: [] }],
+  ['of the console', { key1: 'value1' }],
+])('an event %s is no callback, and fails the invocation', async (_, event) => {
+  const invoked = lambdaHandler(receiverOf(), 'status')({ ...event }, left(9_000))
+  await expect(invoked).rejects.toThrow('lambdaHandler: the event is no HTTP request; expected one of API Gateway')
+  await expect(invoked).rejects.toBeInstanceOf(OptionsError)
+})
+
+test('a kind and a policy that do not exist are refused as the handler is made', () => {
+  const make = lambdaHandler as (receiver: Receiver, kind: string, mount?: object) => unknown
+  expect(() => make(receiverOf(), 'state')).toThrow('lambdaHandler: there is no such kind of callback.')
+  expect(() => make(receiverOf(), 'status', { prof: 'both' })).toThrow('lambdaHandler: prof is no option')
+})

@@ -1,0 +1,76 @@
+/** Forgetting what is in a spool: its bytes are gone from the files, its identity and all others come out as they went in. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { NewEvent } from '../../../src/inbox/store.ts'
+import { isForgotten } from '../../../src/inbox/forgotten.ts'
+import { crashed, emptyAll, event, events, nameOf, spooling } from './spooling.ts'
+
+/** All that stands in the files. */
+function contents(folder: string): string {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+    .map((path) => readFileSync(path, 'latin1'))
+    .join('')
+}
+
+const isNamed =
+  (...names: readonly string[]) =>
+  (each: NewEvent): boolean =>
+    names.includes(nameOf(each))
+
+test('only identities are left of what is meant, in its place; nothing is damaged, also after a crash', async () => {
+  const { spool, folder, errors } = await spooling()
+  // A tiny body has the least room for what takes its place.
+  const tiny = event('tiny', Buffer.from('x'))
+  const given = [...events('a', 3), tiny, event('large', Buffer.from('secret '.repeat(10_000))), ...events('b', 3)]
+  await spool.append(given)
+  const { length } = contents(folder)
+  const isMeant = isNamed('a2', 'tiny', 'large', 'b3')
+  expect(await spool.forget(isMeant, true)).toBe(4)
+  expect(contents(folder)).toContain('secret')
+  expect(await spool.forget(isMeant, false)).toBe(4)
+  expect(await spool.forget(isMeant, false)).toBe(0)
+  const left = contents(folder)
+  expect(left).toHaveLength(length)
+  for (const name of ['secret', '"a2"', '"tiny"', '"b3"']) expect(left).not.toContain(name)
+
+  const later = await spooling({ folder: await crashed(folder) })
+  for (const { spool: either, errors: reported } of [{ spool, errors }, later]) {
+    const taken = await emptyAll(either)
+    expect(taken.map(({ id }) => id)).toEqual(given.map(({ id }) => id))
+    expect(taken.map(({ messageKey }) => messageKey)).toEqual(given.map(({ messageKey }) => messageKey))
+    expect(taken.filter((each) => !isForgotten(each))).toEqual(given.filter((each) => !isMeant(each)))
+    expect(reported).toEqual([])
+    expect(either.size).toBe(0)
+  }
+})
+
+test('what is being handed over is waited for, and what was read ahead is not handed over with its bytes', async () => {
+  const { spool, folder } = await spooling()
+  const given = events('e', 600)
+  await spool.append(given)
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const taken: NewEvent[] = []
+  const emptying = spool.empty(async (batch) => {
+    taken.push(...batch)
+    await held
+  })
+  await expect.poll(() => taken.length).toBeGreaterThan(0)
+  const inHand = taken.length
+  expect(inHand).toBeLessThan(600)
+  let forgotten: number | undefined
+  const forgetting = spool.forget(isNamed('e1', 'e600'), false).then((count) => (forgotten = count))
+  await spool.append(events('later', 1))
+  expect(forgotten).toBeUndefined()
+  release()
+  await forgetting
+  // The first was handed over, and yet it stood in the file.
+  expect(forgotten).toBe(1)
+  await emptying
+  expect(taken.map(({ id }) => id)).toEqual([...given, ...events('later', 1)].map(({ id }) => id))
+  expect(taken.filter(isForgotten).map(({ id }) => id)).toEqual([given.at(-1)?.id])
+  expect(contents(folder)).not.toContain('"e600"')
+})

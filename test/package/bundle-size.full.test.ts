@@ -1,0 +1,33 @@
+/** What an application carries with it that is deployed as one file: the receiver and the Fetch entry, with all they import. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { expect, onTestFinished, test } from 'vitest'
+import { appFolder, removeFolder } from '../http/adapters/app-process.ts'
+import { bundle } from '../http/adapters/bundled.ts'
+
+const APP = `import { createReceiver } from 'messaging-webhooks'
+import { receiverHandler } from 'messaging-webhooks/fetch'
+export default { fetch: receiverHandler(createReceiver({ credentials: { authKey: 'of the dashboard' } }), 'status') }
+`
+
+async function bundled(entry: string): Promise<Buffer> {
+  const folder = appFolder('any')
+  onTestFinished(() => removeFolder(folder))
+  writeFileSync(join(folder, 'main.mjs'), entry)
+  return readFileSync(await bundle(folder, 'main.mjs', 'bundle.mjs', true))
+}
+
+test('an app of the root and the Fetch entry is no larger than its page says', async () => {
+  const bytes = await bundled(APP)
+  // Measured: 309,548 bytes, 103,683 compressed, with the doctor, which bundlers leave in a second file where they may.
+  expect(bytes.length).toBeLessThan(340_000)
+  expect(gzipSync(bytes).length).toBeLessThan(114_000)
+})
+
+test('the Fetch entry by itself brings no receiver', async () => {
+  const bytes = await bundled("export { receiverHandler } from 'messaging-webhooks/fetch'\n")
+  // Measured: 77,737 bytes, most of which check what is said of the URL.
+  expect(bytes.length).toBeLessThan(100_000)
+  expect(bytes.includes('createSecretKey')).toBe(false)
+})

@@ -1,0 +1,36 @@
+/** What a function for AWS Lambda is bundled to: its cold start is paid for by the byte. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { expect, onTestFinished, test } from 'vitest'
+import { bundleFunction } from '../../bench/function/bundle.ts'
+import { mustRun } from './packed.ts'
+
+/** 381 and 126 KiB when these were written down. */
+const MOST_KIB = { minified: 419, gzipped: 138 }
+
+test('the receiver, the handler for Lambda and the Redis store in one file stay within their bounds', async () => {
+  const { code, modules, imports } = await bundleFunction()
+  expect(Buffer.byteLength(code) / 1_024).toBeLessThan(MOST_KIB.minified)
+  expect(gzipSync(code).length / 1_024).toBeLessThan(MOST_KIB.gzipped)
+
+  expect(imports.filter((name) => !name.startsWith('node:'))).toEqual([])
+  const packages = modules.map((path) => /node_modules\/((@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? 'ours')
+  expect([...new Set(packages)].toSorted()).toEqual(['lru-cache', 'ours', 'zod'])
+  // Nothing of what a function has no use for; the doctor signs its probes.
+  expect(
+    modules.filter((path) =>
+      /dist\/(cli|emulator|testing\/(?!sign\.js)|vectors|stores\/(sqlite|postgres))\//.test(path),
+    ),
+  ).toEqual([])
+
+  const folder = mkdtempSync(join(tmpdir(), 'messaging-webhooks-function-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, 'index.mjs'), code)
+  const invoke = `
+    const { handler } = await import(${JSON.stringify(join(folder, 'index.mjs'))})
+    console.log((await handler({ httpMethod: 'GET' }, { getRemainingTimeInMillis: () => 3_000 })).statusCode)
+    process.exit()`
+  expect(await mustRun(process.execPath, ['--input-type=module', '--eval', invoke])).toBe('405\n')
+})

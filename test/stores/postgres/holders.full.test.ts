@@ -1,0 +1,141 @@
+/** Who holds leases on Postgres: the dead, the silent, the living, and those who leave. They need the seconds that a death takes. */
+import type { OpenStore } from 'messaging-webhooks/store'
+import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/postgres'
+import { expect, onTestFinished, test } from 'vitest'
+import { claim, done, eventOf, namesOf } from './events.ts'
+import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
+
+const POLL = { timeout: 40_000, interval: 100 }
+const PATIENT = { timeout: 90_000 }
+const LEASE_MS = 3_600_000
+
+interface Opened extends OpenStore<object> {
+  readonly seen: { work: number; lost: number }
+}
+
+async function openAt(schema: string, options: Partial<PostgresStoreOptions> = {}): Promise<Opened> {
+  const seen = { work: 0, lost: 0 }
+  const store = postgresStore({ connectionString: POSTGRES_URL, schema, maxConnections: 3, ...options })
+  const open = await store.open({ onWork: () => void (seen.work += 1), onLost: () => void (seen.lost += 1) })
+  onTestFinished(async () => open.close())
+  // Its first beat need not have come through when it is open.
+  await expect.poll(() => open.isHeld?.('any'), POLL).toBe(true)
+  return { ...open, seen }
+}
+
+const held = async (open: OpenStore<object>) =>
+  (await open.holders?.())?.map(({ isSelf, held: events }) => ({ isSelf, held: events }))
+
+async function claimFor(open: OpenStore<object>) {
+  const nowMs = Date.now()
+  return (await open.claim({ limit: 10, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })).claims
+}
+
+describePostgres('holders on Postgres', () => {
+  test('those who are there are listed, with what each holds', PATIENT, async () => {
+    const schema = freshSchema()
+    const [first, second] = [await openAt(schema), await openAt(schema)]
+    await first.admit([eventOf('a'), eventOf('b'), eventOf('c')], Date.now())
+    const nowMs = Date.now()
+    await first.claim({ limit: 2, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })
+    await claimFor(second)
+    expect(await held(first)).toEqual([
+      { isSelf: true, held: 2 },
+      { isSelf: false, held: 1 },
+    ])
+    expect(await held(second)).toEqual([
+      { isSelf: false, held: 2 },
+      { isSelf: true, held: 1 },
+    ])
+    await second.close()
+    expect(await held(first)).toEqual([{ isSelf: true, held: 2 }])
+  })
+
+  test('what one holds that closes is due at once, the attempt counted', PATIENT, async () => {
+    const schema = freshSchema()
+    const [first, second] = [await openAt(schema), await openAt(schema)]
+    await first.admit([eventOf('a', 1), eventOf('a', 2)], Date.now())
+    const [before] = await claimFor(first)
+    expect(await claimFor(second)).toEqual([])
+    await first.close()
+    const [after, ...none] = await claimFor(second)
+    expect([after?.id, after?.attempt, none]).toEqual([before?.id, 2, []])
+    expect(after && before && after.token > before.token).toBe(true)
+  })
+
+  test(
+    'what is leased under a name that nobody knows is due again, and a living one keeps its own',
+    PATIENT,
+    async () => {
+      const schema = freshSchema()
+      const first = await openAt(schema)
+      await first.admit([eventOf('a'), eventOf('b')], Date.now())
+      const nowMs = Date.now()
+      const [own] = (await first.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })).claims
+      await claimFor(first)
+      await rowsOf(
+        `UPDATE "${schema}".waiting SET holder = 12345 WHERE token = 1 AND encode(id, 'hex') <> '${own?.id ?? ''}'`,
+      )
+      // Whoever comes looks for such.
+      const second = await openAt(schema)
+      expect(second.seen.work).toBeGreaterThan(0)
+      expect(namesOf(await claimFor(second))).toEqual(['b'])
+      expect(await first.settle(own === undefined ? [] : [done(own)], Date.now())).toEqual([true])
+    },
+  )
+
+  test(
+    'one that was taken for dead hears that it lost what it held, cannot settle it, and goes on',
+    PATIENT,
+    async () => {
+      const schema = freshSchema()
+      const [first, second] = [await openAt(schema), await openAt(schema)]
+      await first.admit([eventOf('a')], Date.now())
+      const [lost] = await claimFor(first)
+      // Nobody silences a process from outside; this is what the others do with one that was silent.
+      await rowsOf(`UPDATE "${schema}".holders SET gone_since = 1 WHERE id = (
+      SELECT holder FROM "${schema}".waiting)`)
+      let taken: Awaited<ReturnType<typeof claim>> = []
+      await expect.poll(async () => (taken = [...(await claimFor(second))]).length, POLL).toBe(1)
+      await expect.poll(() => first.seen.lost, POLL).toBe(1)
+      expect(taken[0]).toMatchObject({ id: lost?.id, attempt: 2 })
+      expect(await first.settle(lost === undefined ? [] : [done(lost)], Date.now())).toEqual([false])
+      await first.admit([eventOf('b')], Date.now())
+      expect(namesOf(await claimFor(first))).toEqual(['b'])
+      expect(await second.settle(taken.map(done), Date.now())).toEqual([true])
+    },
+  )
+
+  test(
+    'a claim under a name that is dead by then brings nothing, and is made anew under another',
+    PATIENT,
+    async () => {
+      const schema = freshSchema()
+      const first = await openAt(schema)
+      await first.admit([eventOf('a')], Date.now())
+      await rowsOf(`UPDATE "${schema}".holders SET gone_since = 1 WHERE id <> 0`)
+      expect(namesOf(await claimFor(first))).toEqual(['a'])
+      const [{ holder } = {}] = await rowsOf(`SELECT holder FROM "${schema}".waiting`)
+      expect(await rowsOf(`SELECT id FROM "${schema}".holders WHERE gone_since IS NULL AND id <> 0`)).toEqual([
+        { id: holder },
+      ])
+      // What is taken in meanwhile is leased to nobody who is dead.
+      await rowsOf(`UPDATE "${schema}".holders SET gone_since = 1 WHERE id <> 0`)
+      const nowMs = Date.now()
+      const request = { limit: 5, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set<string>() }
+      expect(await first.admitAndClaim?.([eventOf('b')], request)).toEqual({ admissions: ['new'], claims: [] })
+    },
+  )
+
+  test('callers’ clocks an hour apart decide over nobody’s life', PATIENT, async () => {
+    const schema = freshSchema()
+    const [first, second] = [await openAt(schema, { clock: 'caller' }), await openAt(schema, { clock: 'caller' })]
+    const [early, late] = [Date.now() - 3_600_000, Date.now() + 3_600_000]
+    await first.admit([eventOf('a')], early)
+    const request = { limit: 5, exclude: new Set<string>() }
+    expect((await first.claim({ ...request, nowMs: early, leaseUntilMs: late + LEASE_MS })).claims).toHaveLength(1)
+    expect((await second.claim({ ...request, nowMs: late, leaseUntilMs: late + LEASE_MS })).claims).toEqual([])
+    await first.close()
+    expect((await second.claim({ ...request, nowMs: late, leaseUntilMs: late + LEASE_MS })).claims).toHaveLength(1)
+  })
+})

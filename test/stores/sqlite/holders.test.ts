@@ -1,0 +1,70 @@
+/** Who has the file open: as many as could lease something, each by its name. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { OpenStore } from 'messaging-webhooks/store'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { admit, claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+
+function freshPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sqlite-holders-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'inbox.db')
+}
+
+async function open(path: string, claims = true): Promise<OpenStore> {
+  const opened = await sqliteStore(path).open({ onWork() {}, claims })
+  onTestFinished(async () => {
+    await opened.close()
+  })
+  return opened
+}
+
+const WHO = `${hostname()}:${process.pid}`
+
+test('a holder has the name of its process, the time of its opening, and what it has leased and not settled', async () => {
+  const store = await open(freshPath())
+  const beforeMs = Date.now()
+  await admit(
+    store,
+    ['a', 'b', 'c'].map((message) => sample({ message })),
+  )
+  const [first] = (await claim(store, { limit: 2 })).claims
+  if (first === undefined) throw new Error('There was nothing to claim.')
+  const [holder, ...none] = (await store.holders?.()) ?? []
+  expect(none).toEqual([])
+  expect(holder).toMatchObject({ name: WHO, isSelf: true, silentMs: 0, held: 2 })
+  expect(holder?.sinceMs).toBeGreaterThan(beforeMs - 60_000)
+  expect(holder?.sinceMs).toBeLessThanOrEqual(beforeMs)
+  await store.settle([settlementOf(first, { outcome: 'done' })], START_MS)
+  expect(await store.holders?.()).toMatchObject([{ id: holder?.id, held: 1 }])
+})
+
+test('one that claims nothing is no holder, and sees the others', async () => {
+  const path = freshPath()
+  const store = await open(path)
+  const looking = await open(path, false)
+  await admit(store, [sample()])
+  await claim(store)
+  expect(await looking.holders?.()).toMatchObject([{ name: WHO, isSelf: false, held: 1 }])
+  expect(await store.holders?.()).toHaveLength(1)
+  await looking.close()
+  expect((await claim(store)).claims).toEqual([])
+  expect(await store.holders?.()).toMatchObject([{ isSelf: true, held: 1 }])
+})
+
+test('of one that an earlier version entered neither name nor time is known, and of one without a folder nothing', async () => {
+  const path = freshPath()
+  const store = await open(path)
+  const db = new DatabaseSync(path)
+  db.exec(
+    "UPDATE holders SET process = NULL, since = NULL; INSERT INTO holders (name) VALUES ('v1-0123456789ab'), ('odd')",
+  )
+  const none = { name: '', isSelf: true, sinceMs: undefined, held: 0 }
+  expect(await store.holders?.()).toMatchObject([none])
+  db.exec('UPDATE holders SET since = 9223372036854775807')
+  db.close()
+  expect(await store.holders?.()).toMatchObject([none])
+})
