@@ -38,6 +38,8 @@ export default defineConfig({
           name: 'quick',
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.full.test.ts'],
+          // A process for each of two hundred files would cost as much as what they test.
+          isolate: false,
         },
       },
       {
@@ -58,7 +60,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000, interval: 20 } },
-    maxWorkers: 2,
+    // Most tests wait more than they compute: three keep two cores busy.
+    maxWorkers: 3,
     // Each of SQLite's threads has its TypeScript stripped by WebAssembly, which V8 shares between threads; it crashed now and
     // then as it freed code of it (SIGSEGV in `FreeDeadCode`). The published package is JavaScript and needs none of this.
     execArgv: ['--no-wasm-code-gc', '--no-wasm-native-module-cache'],

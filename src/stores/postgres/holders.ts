@@ -1,5 +1,5 @@
 /** This process as a holder of leases, and who else is one. */
-import type { Clock } from '../../clock.ts'
+import { withDeadline, type Clock } from '../../clock.ts'
 import type { OpenStore, StoreHolder, StoreHost } from '../../inbox/store.ts'
 import { createHolding, DEAD_AFTER_MS, GAP_MS, HOLDER_NAME, type Beat, type Beaten } from '../holding.ts'
 import { hexOf, integer, isNull, text, truth } from './encoding.ts'
@@ -23,6 +23,8 @@ FROM {schema}.holders h WHERE h.id <> 0 AND h.gone_since IS NULL ORDER BY h.sinc
 
 /** Of nobody: such a lease ends by itself. */
 const NOBODY = 0
+/** A database that does not answer so soon keeps nobody from starting. */
+const BEGIN_MS = 1_000
 
 interface HolderOptions {
   readonly engine: Engine
@@ -35,6 +37,8 @@ interface HolderOptions {
 }
 
 interface PostgresHolder {
+  /** Shows life from now on. Admissions lease nothing before. */
+  begin(): Promise<void>
   /** To lease under where that is allowed now; undefined where it must be asked first. */
   readonly now: number | undefined
   /**
@@ -77,9 +81,12 @@ export function createHolder({ engine, clock, host, byCallers, tell }: HolderOpt
       ? undefined
       : createHolding({ clock, beat, onLost: () => onLost?.(() => true), onWork: host.onWork })
 
-  // What it cannot say yet it says with the next beat.
-  holding?.sure().catch(() => {})
   return {
+    async begin() {
+      if (holding === undefined) return
+      // What it cannot say yet it says with the next beat.
+      await withDeadline(clock, BEGIN_MS, Promise.allSettled([holding.sure()]), () => undefined)
+    },
     get now() {
       if (holding === undefined) return NOBODY
       return holding.isHeld() === true ? Number(holding.id) : undefined

@@ -92,6 +92,7 @@ export async function openPostgres(
     byCallers: settings.clock === 'caller',
     tell: () => listening.tell(),
   })
+  await holder.begin()
   const admission = createAdmission(engine, report)
   const settling = createSettling(engine, slackMsOf(retention, partitionDays), () => systemClock().soon(host.onWork))
   const claimDue = createClaiming({ engine, settle: settling.settle, report })

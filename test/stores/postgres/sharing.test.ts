@@ -4,7 +4,7 @@ import { postgresStore, type PostgresStoreOptions } from 'messaging-webhooks/pos
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, digestOf, done, eventOf, namesOf } from './events.ts'
-import { describePostgres, freshSchema, POSTGRES_URL } from './schema.ts'
+import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const POLL = { timeout: 30_000 }
 const PATIENT = { timeout: 60_000 }
@@ -47,6 +47,32 @@ describePostgres('sharing', () => {
     )
     expect(held).toBe(200)
     expect([...seen.values()].every(([one = 0, two = 0, ...more]) => two === one + 1 && more.length === 0)).toBe(true)
+  })
+
+  test('the first admission leases, however long the first sign of life takes', PATIENT, async () => {
+    const { schema, first: other } = await stores(1)
+    await onServer(async (client) => {
+      await client.query(`BEGIN; SELECT FROM "${schema}".holders FOR UPDATE`)
+      const opening = postgresStore({ connectionString: POSTGRES_URL, schema }).open({ onWork() {} })
+      onTestFinished(async () => (await opening).close())
+      await expect
+        .poll(
+          async () =>
+            (
+              await rowsOf(
+                `SELECT FROM pg_stat_activity WHERE query LIKE '%"${schema}".beat_%' AND wait_event_type = 'Lock'`,
+              )
+            ).length,
+          POLL,
+        )
+        .toBeGreaterThan(0)
+      await client.query('COMMIT')
+      const nowMs = Date.now()
+      const request = { limit: 1, nowMs, leaseUntilMs: nowMs + 60_000, exclude: new Set<string>() }
+      const first = await (await opening).admitAndClaim?.([eventOf('m')], request)
+      expect(first).toMatchObject({ admissions: ['new'], claims: [{ attempt: 1 }] })
+      expect(await claim(other)).toEqual([])
+    })
   })
 
   test('while one holds a message nobody else is given anything of it', PATIENT, async () => {
