@@ -5,15 +5,14 @@ import { POSTGRES_URL, rowsOf } from './schema.ts'
 
 const DAY_MS = 86_400_000
 
-/** One whose partitions begin long ago, on the day before `startMs`: what a test admits then comes into them. */
-export async function partitionSince(schema: string, startMs: number): Promise<void> {
-  await migratePostgres({ connectionString: POSTGRES_URL, schema, partitions: { days: 1 } })
+/** One whose partitions, of so many days, begin long ago, before `startMs`: what a test admits then comes into them. */
+export async function partitionSince(schema: string, startMs: number, days = 1): Promise<void> {
+  await migratePostgres({ connectionString: POSTGRES_URL, schema, partitions: { days } })
+  const edgeMs = (Math.floor(startMs / DAY_MS / days) - 1) * days * DAY_MS
   await rowsOf(`
     ALTER TABLE "${schema}".events DETACH PARTITION "${schema}".events_before;
-    ALTER TABLE "${schema}".events ATTACH PARTITION "${schema}".events_before
-      FOR VALUES FROM (MINVALUE) TO (${Math.floor(startMs / DAY_MS) * DAY_MS - DAY_MS})`)
-  for (let made = 0; made < 4; made += 1)
-    await rowsOf(`SELECT "${schema}".upkeep_${FUNCTIONS.number}(${startMs}, 0, 0, 0, 0)`)
+    ALTER TABLE "${schema}".events ATTACH PARTITION "${schema}".events_before FOR VALUES FROM (MINVALUE) TO (${edgeMs});
+    ${`SELECT "${schema}".upkeep_${FUNCTIONS.number}(${startMs}, 0, 0, 0, 0);`.repeat(4)}`)
 }
 
 /** Each table of events with how many rows are in it, the oldest first; those without any are left out. */
