@@ -18,7 +18,7 @@ describePostgres('conformance, in partitions', () =>
     },
     async makeStore() {
       const schema = newSchema()
-      await partitionSince(schema, START_MS)
+      await partitionSince(schema, START_MS, 366)
       return {
         store: postgresStore({ connectionString: POSTGRES_URL, schema, clock: 'caller', maxConnections: 3 }),
         dispose: () => dropSchema(schema),
