@@ -1,7 +1,7 @@
 /** A process that holds leases, and can be stopped in the middle. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { expect, onTestFinished } from 'vitest'
+import type { TestContext } from 'vitest'
 
 export interface Held {
   readonly id: string
@@ -26,7 +26,11 @@ interface HolderProcess {
   signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void
 }
 
-export async function startHolder(url: string, prefix: string): Promise<HolderProcess> {
+export async function startHolder(
+  { expect, onTestFinished }: Pick<TestContext, 'expect' | 'onTestFinished'>,
+  url: string,
+  prefix: string,
+): Promise<HolderProcess> {
   const child = fork(new URL('./programs/holding.ts', import.meta.url), [url, prefix])
   onTestFinished(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return

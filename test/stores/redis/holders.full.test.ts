@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import type { Claim, OpenStore, StoreHost } from 'messaging-webhooks/store'
-import { expect, onTestFinished, test } from 'vitest'
+import { test, type TestContext } from 'vitest'
 import { claim, sample, settlementOf } from '../../../src/store-conformance/samples.ts'
 import { HOLDER_NAME } from '../../../src/stores/holding.ts'
 import { startRedis } from '../../support/servers/redis.ts'
@@ -18,9 +18,17 @@ const LONG_LEASE_MS = 600_000
 const DEATH_MS = 12_000
 const MANY = 1_000
 
+/** The tests wait more than they work, so they run at once, each with an end of its own. */
+type AtEnd = TestContext['onTestFinished']
+
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms))
 
-async function open(url: string, prefix: string, host: Partial<StoreHost> = {}): Promise<OpenStore> {
+async function open(
+  onTestFinished: AtEnd,
+  url: string,
+  prefix: string,
+  host: Partial<StoreHost> = {},
+): Promise<OpenStore> {
   const { client, end } = clientFor('redis', url)
   const opened = await redisStore({ client, prefix, commandTimeoutMs: 2_000 }).open({ onWork() {}, ...host })
   onTestFinished(async () => {
@@ -39,7 +47,7 @@ const done = (claims: readonly Claim[]) => claims.map((each) => settlementOf(eac
 const briefly = (claims: readonly Claim[]) => claims.map(({ id, token, attempt }) => ({ id, token, attempt }))
 
 /** Claims until there is something. */
-async function claimSome(store: OpenStore): Promise<readonly Claim[]> {
+async function claimSome(expect: TestContext['expect'], store: OpenStore): Promise<readonly Claim[]> {
   let claims: readonly Claim[] = []
   await expect.poll(async () => (claims = (await claimNow(store)).claims).length, POLL).toBeGreaterThan(0)
   return claims
@@ -48,30 +56,30 @@ async function claimSome(store: OpenStore): Promise<readonly Claim[]> {
 describeRedis('holders of leases', () => {
   const server = useRedis({ appendfsync: 'no' })
 
-  function admin(): Redis {
+  function admin(onTestFinished: AtEnd): Redis {
     const redis = new Redis(server().url())
     onTestFinished(() => redis.disconnect())
     return redis
   }
 
   /** The key that belongs to all partitions of a store on one server. */
-  async function ownKey(redis: Redis, prefix: string, name: string): Promise<string> {
+  async function ownKey(expect: TestContext['expect'], redis: Redis, prefix: string, name: string): Promise<string> {
     const [, [found = '', ...others]] = await redis.scan('0', 'MATCH', `${prefix}:{*}:${name}`, 'COUNT', 1_000_000)
     expect(others).toEqual([])
     return found
   }
 
-  test(
+  test.concurrent(
     'what a silent process holds goes to another; a living one keeps its own; the silent one learns of it',
     PATIENT,
-    async () => {
+    async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
       const proxy = await startTcpProxy(server().port)
       onTestFinished(() => proxy.close())
       let losses = 0
       const isLost: boolean[] = []
       const event = sample()
-      const silent = await open(server().url({ port: proxy.port }), prefix, {
+      const silent = await open(onTestFinished, server().url({ port: proxy.port }), prefix, {
         onLost(isAmong) {
           losses += 1
           isLost.push(isAmong(event.messageKey))
@@ -79,8 +87,8 @@ describeRedis('holders of leases', () => {
       })
       let woken = 0
       const [living, other] = await Promise.all([
-        open(server().url(), prefix),
-        open(server().url(), prefix, { onWork: () => (woken += 1) }),
+        open(onTestFinished, server().url(), prefix),
+        open(onTestFinished, server().url(), prefix, { onWork: () => (woken += 1) }),
       ])
       await living.admit([sample({ message: 'kept' })], Date.now())
       const kept = (await claimNow(living)).claims
@@ -100,7 +108,7 @@ describeRedis('holders of leases', () => {
       const refused = expect(late).rejects.toMatchObject({ code: 'store_slow' })
       // An idle one looks by itself.
       await expect.poll(() => woken, POLL).toBeGreaterThan(0)
-      const [again, ...rest] = await claimSome(other)
+      const [again, ...rest] = await claimSome(expect, other)
       expect(rest).toEqual([])
       expect(again).toMatchObject({ id: first.id, attempt: 2 })
       expect(again?.token).toBeGreaterThan(first.token)
@@ -115,38 +123,45 @@ describeRedis('holders of leases', () => {
       expect(await silent.settle(done([first]), Date.now())).toEqual([false])
       expect(losses).toBeGreaterThan(0)
       expect(isLost).not.toContain(false)
-      const third = await claimSome(silent)
+      const third = await claimSome(expect, silent)
       expect(third).toMatchObject([{ id: first.id, attempt: 3 }])
       expect(await silent.settle(done(third), Date.now())).toEqual([true])
       expect(await living.settle(done(kept), Date.now())).toEqual([true])
     },
   )
 
-  test('closing gives back at once what nobody settled, and an admission that leased, too', PATIENT, async () => {
-    const prefix = freshPrefix()
-    const [first, second] = await Promise.all([open(server().url(), prefix), open(server().url(), prefix)])
-    const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
-    await first.admit(events.slice(0, MANY - 100), Date.now())
-    const claimed = (await claimNow(first)).claims
-    const nowMs = Date.now()
-    const request = { limit: 100, nowMs, leaseUntilMs: nowMs + LONG_LEASE_MS, exclude: new Set<string>() }
-    const leased = (await first.admitAndClaim?.(events.slice(MANY - 100), request))?.claims ?? []
-    expect(claimed.length + leased.length).toBe(MANY)
-    expect(await first.settle(done(claimed.slice(0, 10)), Date.now())).not.toContain(false)
-    expect((await claimNow(second)).claims).toEqual([])
-    await first.close()
-    const again = (await claimNow(second)).claims
-    expect(again).toHaveLength(MANY - 10)
-    expect(new Set(again.map(({ attempt }) => attempt))).toEqual(new Set([2]))
-    const names = (await second.holders?.())?.map(({ isSelf, held }) => [isSelf, held])
-    expect(names).toEqual([[true, MANY - 10]])
-  })
+  test.concurrent(
+    'closing gives back at once what nobody settled, and an admission that leased, too',
+    PATIENT,
+    async ({ expect, onTestFinished }) => {
+      const prefix = freshPrefix()
+      const [first, second] = await Promise.all([
+        open(onTestFinished, server().url(), prefix),
+        open(onTestFinished, server().url(), prefix),
+      ])
+      const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
+      await first.admit(events.slice(0, MANY - 100), Date.now())
+      const claimed = (await claimNow(first)).claims
+      const nowMs = Date.now()
+      const request = { limit: 100, nowMs, leaseUntilMs: nowMs + LONG_LEASE_MS, exclude: new Set<string>() }
+      const leased = (await first.admitAndClaim?.(events.slice(MANY - 100), request))?.claims ?? []
+      expect(claimed.length + leased.length).toBe(MANY)
+      expect(await first.settle(done(claimed.slice(0, 10)), Date.now())).not.toContain(false)
+      expect((await claimNow(second)).claims).toEqual([])
+      await first.close()
+      const again = (await claimNow(second)).claims
+      expect(again).toHaveLength(MANY - 10)
+      expect(new Set(again.map(({ attempt }) => attempt))).toEqual(new Set([2]))
+      const names = (await second.holders?.())?.map(({ isSelf, held }) => [isSelf, held])
+      expect(names).toEqual([[true, MANY - 10]])
+    },
+  )
 
-  test('who is there is listed, and who only takes is not', PATIENT, async () => {
+  test.concurrent('who is there is listed, and who only takes is not', PATIENT, async ({ expect, onTestFinished }) => {
     const prefix = freshPrefix()
-    const first = await open(server().url(), prefix)
-    const second = await open(server().url(), prefix)
-    const taker = await open(server().url(), prefix, { claims: false })
+    const first = await open(onTestFinished, server().url(), prefix)
+    const second = await open(onTestFinished, server().url(), prefix)
+    const taker = await open(onTestFinished, server().url(), prefix, { claims: false })
     await taker.admit([sample({ message: 'a' }), sample({ message: 'b' })], Date.now())
     expect((await claimNow(second)).claims).toHaveLength(2)
     const all = (await second.holders?.()) ?? []
@@ -163,19 +178,19 @@ describeRedis('holders of leases', () => {
     expect(await taker.holders?.()).toMatchObject([{ held: 2 }])
   })
 
-  test(
+  test.concurrent(
     'a process that is stopped loses what it holds, learns of it, and goes on under another name',
     PATIENT,
-    async () => {
+    async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
-      const other = await open(server().url(), prefix)
-      const process = await startHolder(server().url(), prefix)
+      const other = await open(onTestFinished, server().url(), prefix)
+      const process = await startHolder({ expect, onTestFinished }, server().url(), prefix)
       await other.admit([sample()], Date.now())
       const [first] = await process.claim()
       if (first === undefined) throw new Error('Nothing was claimed.')
       const before = (await other.holders?.())?.map(({ id }) => id)
       process.signal('SIGSTOP')
-      const again = await claimSome(other)
+      const again = await claimSome(expect, other)
       expect(briefly(again)).toEqual([{ id: first.id, token: first.token + 1, attempt: 2 }])
       expect(process.losses).toBe(0)
       process.signal('SIGCONT')
@@ -191,13 +206,13 @@ describeRedis('holders of leases', () => {
     },
   )
 
-  test(
+  test.concurrent(
     'a killed process: many leases come back, and the events that wait beside them stay where they are',
     PATIENT,
-    async () => {
+    async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
-      const other = await open(server().url(), prefix)
-      const process = await startHolder(server().url(), prefix)
+      const other = await open(onTestFinished, server().url(), prefix)
+      const process = await startHolder({ expect, onTestFinished }, server().url(), prefix)
       const later = Array.from({ length: MANY }, (_, index) => sample({ message: `later ${index}` }))
       await other.admit(later, Date.now())
       const tried = (await claimNow(other)).claims
@@ -223,11 +238,14 @@ describeRedis('holders of leases', () => {
     },
   )
 
-  test('a server that restarts makes nobody dead', PATIENT, async () => {
+  test.concurrent('a server that restarts makes nobody dead', PATIENT, async ({ expect, onTestFinished }) => {
     const durable = await startRedis({ settings: { appendfsync: 'always' } })
     onTestFinished(() => durable.remove())
     const prefix = freshPrefix()
-    const [first, second] = await Promise.all([open(durable.url(), prefix), open(durable.url(), prefix)])
+    const [first, second] = await Promise.all([
+      open(onTestFinished, durable.url(), prefix),
+      open(onTestFinished, durable.url(), prefix),
+    ])
     await first.admit([sample()], Date.now())
     const { claims } = await claimNow(first)
     const before = (await first.holders?.())?.map(({ id }) => id).toSorted()
@@ -249,65 +267,86 @@ describeRedis('holders of leases', () => {
     expect(await first.settle(done(claims), Date.now())).toEqual([true])
   })
 
-  test.each([
+  test.concurrent.for([
     ['deleted', ['DEL']],
     ['a text', ['SET', 'somebody else']],
-  ] as const)('keys of holders that are %s harm nobody who lives', PATIENT, async (_, [command, ...args]) => {
-    const prefix = freshPrefix()
-    let losses = 0
-    const reports: unknown[] = []
-    const host = { onLost: () => (losses += 1), report: (error: unknown) => void reports.push(error) }
-    const [first, second] = await Promise.all([open(server().url(), prefix, host), open(server().url(), prefix, host)])
-    const redis = admin()
-    const [holders, holderof] = [await ownKey(redis, prefix, 'holders'), await ownKey(redis, prefix, 'holderof')]
-    const keys = ['buried', 'sweep', 'steady'].map((name) => holders.replace(/holders$/, name))
-    await first.admit([sample({ message: 'a' })], Date.now())
-    const { claims } = await claimNow(first)
-    expect(claims).toHaveLength(1)
-    for (const key of [holders, holderof, ...keys]) await redis.call(command, key, ...args)
-    await first.admit([sample({ message: 'b' })], Date.now())
-    const more = (await claimNow(first)).claims
-    expect(more).toHaveLength(1)
-    await sleep(DEATH_MS)
-    expect((await claimNow(second)).claims).toEqual([])
-    expect(losses).toBe(0)
-    expect((await first.holders?.())?.map(({ name, held }) => [name, held]).toSorted()).toEqual([
-      [HOLDER_NAME, 0],
-      [HOLDER_NAME, 2],
-    ])
-    expect(await first.settle(done([...claims, ...more]), Date.now())).toEqual([true, true])
-    expect(reports.length).toBeLessThanOrEqual(5)
-  })
+  ] as const)(
+    'keys of holders that are %s harm nobody who lives',
+    PATIENT,
+    async ([, [command, ...args]], { expect, onTestFinished }) => {
+      const prefix = freshPrefix()
+      let losses = 0
+      const reports: unknown[] = []
+      const host = { onLost: () => (losses += 1), report: (error: unknown) => void reports.push(error) }
+      const [first, second] = await Promise.all([
+        open(onTestFinished, server().url(), prefix, host),
+        open(onTestFinished, server().url(), prefix, host),
+      ])
+      const redis = admin(onTestFinished)
+      const [holders, holderof] = [
+        await ownKey(expect, redis, prefix, 'holders'),
+        await ownKey(expect, redis, prefix, 'holderof'),
+      ]
+      const keys = ['buried', 'sweep', 'steady'].map((name) => holders.replace(/holders$/, name))
+      await first.admit([sample({ message: 'a' })], Date.now())
+      const { claims } = await claimNow(first)
+      expect(claims).toHaveLength(1)
+      for (const key of [holders, holderof, ...keys]) await redis.call(command, key, ...args)
+      await first.admit([sample({ message: 'b' })], Date.now())
+      const more = (await claimNow(first)).claims
+      expect(more).toHaveLength(1)
+      await sleep(DEATH_MS)
+      expect((await claimNow(second)).claims).toEqual([])
+      expect(losses).toBe(0)
+      expect((await first.holders?.())?.map(({ name, held }) => [name, held]).toSorted()).toEqual([
+        [HOLDER_NAME, 0],
+        [HOLDER_NAME, 2],
+      ])
+      expect(await first.settle(done([...claims, ...more]), Date.now())).toEqual([true, true])
+      expect(reports.length).toBeLessThanOrEqual(5)
+    },
+  )
 
-  test('leases of holders whose names were lost come back, too', PATIENT, async () => {
-    const prefix = freshPrefix()
-    const process = await startHolder(server().url(), prefix)
-    const other = await open(server().url(), prefix)
-    await other.admit([sample()], Date.now())
-    const [first] = await process.claim()
-    process.signal('SIGKILL')
-    const redis = admin()
-    await redis.del(await ownKey(redis, prefix, 'holders'), await ownKey(redis, prefix, 'holderof'))
-    expect(briefly(await claimSome(other))).toEqual([{ id: first?.id, token: 2, attempt: 2 }])
-  })
+  test.concurrent(
+    'leases of holders whose names were lost come back, too',
+    PATIENT,
+    async ({ expect, onTestFinished }) => {
+      const prefix = freshPrefix()
+      const process = await startHolder({ expect, onTestFinished }, server().url(), prefix)
+      const other = await open(onTestFinished, server().url(), prefix)
+      await other.admit([sample()], Date.now())
+      const [first] = await process.claim()
+      process.signal('SIGKILL')
+      const redis = admin(onTestFinished)
+      await redis.del(await ownKey(expect, redis, prefix, 'holders'), await ownKey(expect, redis, prefix, 'holderof'))
+      expect(briefly(await claimSome(expect, other))).toEqual([{ id: first?.id, token: 2, attempt: 2 }])
+    },
+  )
 
-  test('a lease that an older version took over is not given back with the holder before it', PATIENT, async () => {
-    const prefix = freshPrefix()
-    const [first, other] = await Promise.all([open(server().url(), prefix), open(server().url(), prefix)])
-    await other.admit([sample()], Date.now())
-    expect((await claimNow(first)).claims).toHaveLength(1)
-    const redis = admin()
-    const m = await ownKey(redis, prefix, `m:${sample().messageKey}`)
-    // It leaves the name of the holder where it is, for it does not know of it, and takes the next token.
-    await redis.eval(
-      `local s = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'S'))
+  test.concurrent(
+    'a lease that an older version took over is not given back with the holder before it',
+    PATIENT,
+    async ({ expect, onTestFinished }) => {
+      const prefix = freshPrefix()
+      const [first, other] = await Promise.all([
+        open(onTestFinished, server().url(), prefix),
+        open(onTestFinished, server().url(), prefix),
+      ])
+      await other.admit([sample()], Date.now())
+      expect((await claimNow(first)).claims).toHaveLength(1)
+      const redis = admin(onTestFinished)
+      const m = await ownKey(expect, redis, prefix, `m:${sample().messageKey}`)
+      // It leaves the name of the holder where it is, for it does not know of it, and takes the next token.
+      await redis.eval(
+        `local s = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'S'))
        assert(s.H)
        s.t = s.t + 1
        redis.call('HSET', KEYS[1], 'S', cmsgpack.pack(s))`,
-      1,
-      m,
-    )
-    await first.close()
-    expect((await claimNow(other)).claims).toEqual([])
-  })
+        1,
+        m,
+      )
+      await first.close()
+      expect((await claimNow(other)).claims).toEqual([])
+    },
+  )
 })
