@@ -6,9 +6,13 @@ import { createScripted, script, type Scripted } from './scripted.ts'
 
 const TIMEOUT_MS = 4_000
 
-/** Whether the server is one of a cluster, so that it needs a client that knows the others. */
+/** Whether the server is one of a cluster, so that it needs a client that knows the others. Rejects at once where it is refused. */
 export function isOfCluster(client: RedisClient): Promise<boolean> {
-  return connected(client, async (redis) => text(await redis.ask(['INFO', 'cluster'])).includes('cluster_enabled:1'))
+  return connected(
+    client,
+    async (redis) => text(await redis.ask(['INFO', 'cluster'])).includes('cluster_enabled:1'),
+    'gives up',
+  )
 }
 
 /** How many partitions the store of this prefix was made with; undefined where there is none. */
@@ -20,14 +24,18 @@ export function findPartitions(client: RedisClient, prefix: string): Promise<num
 }
 
 /** Connects a client that nobody has connected, and closes it again. */
-async function connected<T>(client: RedisClient, work: (redis: Scripted) => Promise<T>): Promise<T> {
+async function connected<T>(
+  client: RedisClient,
+  work: (redis: Scripted) => Promise<T>,
+  whenRefused: 'waits' | 'gives up' = 'waits',
+): Promise<T> {
   const adapter = adapterOf(client, 'client')
   adapter.ignoreErrors()
   const isIdle = adapter.isIdle()
   // The command waits for it, in time.
   if (isIdle) adapter.connect().catch(() => {})
   try {
-    return await work(createScripted(adapter, systemClock(), TIMEOUT_MS))
+    return await work(createScripted(adapter, systemClock(), TIMEOUT_MS, whenRefused))
   } finally {
     if (isIdle) await adapter.disconnect()
   }

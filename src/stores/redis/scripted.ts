@@ -28,7 +28,13 @@ export interface Scripted {
 /** How often to look whether the connection is back. */
 const LOOK_EVERY_MS = 20
 
-export function createScripted(adapter: Adapter, clock: Clock, timeoutMs: number): Scripted {
+/** `gives up` is for who looks once: it does not wait for a server that has refused it. */
+export function createScripted(
+  adapter: Adapter,
+  clock: Clock,
+  timeoutMs: number,
+  whenRefused: 'waits' | 'gives up' = 'waits',
+): Scripted {
   let ended = false
 
   async function inTime<T>(work: (isOver: () => boolean) => Promise<T>): Promise<T> {
@@ -41,18 +47,23 @@ export function createScripted(adapter: Adapter, clock: Clock, timeoutMs: number
         answer.catch(() => {})
         if (adapter.isReady())
           throw new MessagingWebhooksError('store_slow', `Redis did not answer within ${timeoutMs} ms.`)
-        const cause = adapter.lastError === undefined ? undefined : withoutArguments(adapter.lastError)
-        throw new MessagingWebhooksError('store_slow', `Redis could not be reached within ${timeoutMs} ms.`, { cause })
+        throw unreachable(` within ${timeoutMs} ms`)
       })
     } catch (error) {
       throw cleanError(error)
     }
   }
 
+  function unreachable(when = ''): MessagingWebhooksError {
+    const cause = adapter.lastError === undefined ? undefined : withoutArguments(adapter.lastError)
+    return new MessagingWebhooksError('store_slow', `Redis could not be reached${when}.`, { cause })
+  }
+
   /** Waits here and not in the client's queue: what nobody waits for any more must not be sent later. */
   async function untilReady(isOver: () => boolean): Promise<void> {
     while (!adapter.isReady()) {
       if (isOver()) throw new MessagingWebhooksError('store_slow')
+      if (whenRefused === 'gives up' && adapter.lastError !== undefined) throw unreachable()
       await pause()
     }
   }
