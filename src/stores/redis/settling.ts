@@ -7,6 +7,7 @@ import { script } from './scripted.ts'
 import { WRITING } from './scripts/heal.ts'
 import { BURY } from './scripts/message.ts'
 
+/** As on Postgres: so few milliseconds more halve the round trips of many processes that have little to do each. */
 const SETTLE_HOLD_MS = 25
 const HELD = 1
 const HELD_WITH_REST = 2
