@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, test, type TestContext } from 'vitest'
 import { post, receiving } from '../support/receiving.ts'
 import { startCuttingProxy } from '../support/servers/cutting-proxy.ts'
 import { POSTGRES, REDIS, type EngineServer } from '../support/servers/engines.ts'
@@ -26,6 +26,9 @@ const DRIVERS = [
   { driver: 'ioredis', engine: REDIS, client: 'ioredis' },
 ] as const
 
+/** The tests wait for leases more than they work, so they run at once. */
+type Context = Pick<TestContext, 'expect' | 'onTestFinished'>
+
 const servers = new Map<string, EngineServer>()
 let names = 0
 
@@ -38,7 +41,7 @@ afterAll(async () => {
   for (const server of servers.values()) await server.remove()
 })
 
-async function proxyFor({ engine }: (typeof DRIVERS)[number]) {
+async function proxyFor({ engine }: (typeof DRIVERS)[number], { onTestFinished }: Context) {
   const port = servers.get(engine.name)?.port
   if (port === undefined) throw new Error('The server has no port.')
   const proxy = await startCuttingProxy(port)
@@ -47,16 +50,25 @@ async function proxyFor({ engine }: (typeof DRIVERS)[number]) {
 }
 
 /** A receiver on a store of its own behind the proxy, and what its handlers were given. */
-async function receiverBehind(driver: (typeof DRIVERS)[number], port: number, spooled: boolean) {
+async function receiverBehind(
+  driver: (typeof DRIVERS)[number],
+  port: number,
+  spooled: boolean,
+  { expect, onTestFinished }: Context,
+) {
   const spec = servers.get(driver.engine.name)?.spec(`cut_${(names += 1)}`, { port })
   if (spec === undefined) throw new Error('The server was not started.')
   const store: StoreSpec = 'client' in driver ? { ...spec, client: driver.client } : spec
   const folder = mkdtempSync(join(tmpdir(), 'cut-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const { receiver, server, url, errors } = await receiving({
-    ...{ store: await storeOf(store), spool: spooled ? folder : false },
-    ...{ handlerTimeoutMs: HANDLER_TIMEOUT_MS, retry: { attempts: 1 } },
-  })
+  const { receiver, server, url, errors } = await receiving(
+    {
+      ...{ store: await storeOf(store), spool: spooled ? folder : false },
+      ...{ handlerTimeoutMs: HANDLER_TIMEOUT_MS, retry: { attempts: 1 } },
+    },
+    {},
+    onTestFinished,
+  )
   const times = new Map<string, number>()
   const handled = { times, areBroken: true }
   receiver.on('message.*', ({ messageId, status }) => {
@@ -65,7 +77,7 @@ async function receiverBehind(driver: (typeof DRIVERS)[number], port: number, sp
     times.set(name, (times.get(name) ?? 0) + 1)
   })
   return {
-    ...{ receiver, url, errors, handled },
+    ...{ receiver, url, errors, handled, expect },
     async close() {
       server.closeAllConnections()
       server.close()
@@ -88,7 +100,7 @@ async function untilItWorks<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Finds the dead letter of that message, and replays it until its handler has had it. */
-async function replay({ receiver, handled }: Running, messageId: string): Promise<void> {
+async function replay({ receiver, handled, expect }: Running, messageId: string): Promise<void> {
   const find = async (): Promise<string | undefined> =>
     (await untilItWorks(() => receiver.deadLetters.list())).items.find(
       ({ event }) => 'messageId' in event && event.messageId === messageId,
@@ -103,7 +115,7 @@ async function replay({ receiver, handled }: Running, messageId: string): Promis
 
 /** Everything that a receiver asks of its store; resolves to the answers, and how long the last event took. */
 async function use(running: Running, nth: number) {
-  const { receiver, url, handled } = running
+  const { receiver, url, handled, expect } = running
   const begunMs = performance.now()
   const answered: string[] = []
   const statuses: number[] = []
@@ -134,61 +146,66 @@ const cases = [
 for (const driver of DRIVERS) {
   const reason = process.env['CI'] === 'true' ? undefined : driver.engine.missing()
   describe.skipIf(reason !== undefined)(titleWith(reason, driver.driver), () => {
-    test.each(cases)('what is answered is handed over once: $direction, spool $spooled', PATIENT, async (each) => {
-      const { direction, spooled } = each
-      const proxy = await proxyFor(driver)
-      const running = await receiverBehind(driver, proxy.port, spooled)
-      const { receiver, handled } = running
-      await receiver.start()
-      proxy.cutAfter(direction, Infinity)
-      await use(running, 0)
-      const total = proxy.passed(direction)
-      const counts = { rounds: 0, cut: 0, refused: 0, slow: 0 }
-      let slowestMs = 0
-      for (let at = 1; at <= total; at += STEP) {
-        proxy.cutAfter(direction, at)
-        const { answered, statuses, lagMs } = await use(running, at)
-        counts.rounds += 1
-        if (proxy.disarm()) counts.cut += 1
-        counts.refused += statuses.filter((status) => status !== 204).length
-        if (spooled) expect(statuses, `cut after ${at}`).toEqual([204, 204, 204])
-        for (const name of answered) expect(handled.times.get(name), `${name}, cut after ${at}`).toBe(1)
-        if (lagMs > SLOW_MS) console.log(`${driver.driver}, ${direction} cut after ${at}: ${Math.round(lagMs)} ms`)
-        if (lagMs > SLOW_MS) counts.slow += 1
-        slowestMs = Math.max(slowestMs, lagMs)
-      }
-      await expect.poll(async () => (await untilItWorks(() => receiver.stats())).unsettled, BACK).toBe(0)
-      const closedMs = Math.round(await running.close())
-      console.log(driver.driver, { ...each, total, ...counts, slowestMs: Math.round(slowestMs), closedMs })
-    })
+    test.concurrent.for(cases)(
+      'what is answered is handed over once: $direction, spool $spooled',
+      PATIENT,
+      async (each, context) => {
+        const { expect } = context
+        const { direction, spooled } = each
+        const proxy = await proxyFor(driver, context)
+        const running = await receiverBehind(driver, proxy.port, spooled, context)
+        const { receiver, handled } = running
+        await receiver.start()
+        proxy.cutAfter(direction, Infinity)
+        await use(running, 0)
+        const total = proxy.passed(direction)
+        const counts = { rounds: 0, cut: 0, refused: 0, slow: 0 }
+        let slowestMs = 0
+        for (let at = 1; at <= total; at += STEP) {
+          proxy.cutAfter(direction, at)
+          const { answered, statuses, lagMs } = await use(running, at)
+          counts.rounds += 1
+          if (proxy.disarm()) counts.cut += 1
+          counts.refused += statuses.filter((status) => status !== 204).length
+          if (spooled) expect(statuses, `cut after ${at}`).toEqual([204, 204, 204])
+          for (const name of answered) expect(handled.times.get(name), `${name}, cut after ${at}`).toBe(1)
+          if (lagMs > SLOW_MS) console.log(`${driver.driver}, ${direction} cut after ${at}: ${Math.round(lagMs)} ms`)
+          if (lagMs > SLOW_MS) counts.slow += 1
+          slowestMs = Math.max(slowestMs, lagMs)
+        }
+        await expect.poll(async () => (await untilItWorks(() => receiver.stats())).unsettled, BACK).toBe(0)
+        const closedMs = Math.round(await running.close())
+        console.log(driver.driver, { ...each, total, ...counts, slowestMs: Math.round(slowestMs), closedMs })
+      },
+    )
 
-    test('a store whose opening was cut anywhere is opened again', PATIENT, async () => {
-      const proxy = await proxyFor(driver)
+    test.concurrent('a store whose opening was cut anywhere is opened again', PATIENT, async (context) => {
+      const proxy = await proxyFor(driver, context)
       proxy.cutAfter('reply', Infinity)
-      const first = await receiverBehind(driver, proxy.port, true)
+      const first = await receiverBehind(driver, proxy.port, true, context)
       await first.receiver.start()
       const total = proxy.passed('reply')
       await first.close()
       for (let at = 0; at < total; at += STEP) {
         proxy.cutAfter('reply', at)
-        const running = await receiverBehind(driver, proxy.port, true)
+        const running = await receiverBehind(driver, proxy.port, true, context)
         await running.receiver.start().catch(() => {})
         const { answered } = await use(running, at)
-        expect(answered.map((name) => running.handled.times.get(name))).toEqual([1, 1, 1])
+        context.expect(answered.map((name) => running.handled.times.get(name))).toEqual([1, 1, 1])
         proxy.disarm()
         await running.close()
       }
     })
 
-    test('answers that come byte by byte are answers', PATIENT, async () => {
-      const proxy = await proxyFor(driver)
+    test.concurrent('answers that come byte by byte are answers', PATIENT, async (context) => {
+      const proxy = await proxyFor(driver, context)
       proxy.dribbles = true
-      const running = await receiverBehind(driver, proxy.port, true)
+      const running = await receiverBehind(driver, proxy.port, true, context)
       await running.receiver.start()
       const { answered } = await use(running, 0)
-      expect(answered.map((name) => running.handled.times.get(name))).toEqual([1, 1, 1])
+      context.expect(answered.map((name) => running.handled.times.get(name))).toEqual([1, 1, 1])
       await running.close()
-      expect(running.errors.filter(({ code }) => code.startsWith('store_'))).toEqual([])
+      context.expect(running.errors.filter(({ code }) => code.startsWith('store_'))).toEqual([])
     })
   })
 }

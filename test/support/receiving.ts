@@ -13,7 +13,7 @@ import {
 } from 'messaging-webhooks'
 import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/options.ts'
 import { signCallback } from 'messaging-webhooks/testing'
-import { onTestFinished } from 'vitest'
+import { onTestFinished as ofTheTest } from 'vitest'
 import { isFakeClock, letTimePass } from './fake-clock.ts'
 
 export const AUTH_KEY = 'auth-key-of-the-tests'
@@ -34,6 +34,8 @@ export function withCredentials(options: SomeOptions): Parameters<typeof createR
 export async function receiving(
   options: SomeOptions = {},
   mount: { readonly kind?: CallbackKind; readonly proof?: ProofPolicy } = {},
+  // Of a test that runs beside others of its file.
+  onTestFinished = ofTheTest,
 ) {
   const receiver = createReceiver({ logger: false, ...withCredentials(options) })
   const errors: MessagingWebhooksError[] = []
@@ -55,7 +57,7 @@ export async function receiving(
 /** Serves the status callbacks of a receiver of the test's own until the test ends; says where. */
 export async function servingStatus(receiver: Pick<Receiver, 'middleware' | 'close'>): Promise<string> {
   const server = http.createServer(receiver.middleware('status'))
-  onTestFinished(async () => {
+  ofTheTest(async () => {
     server.closeAllConnections()
     server.close()
     await receiver.close({ deadlineMs: 1_000 })
