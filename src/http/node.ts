@@ -132,7 +132,8 @@ function write(response: ServerResponse, answer: Answer, closes: boolean, ends =
   if (response.headersSent || response.destroyed) return
   response.statusCode = answer.status
   for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
-  if (closes) response.setHeader('connection', 'close')
+  // HTTP/2, whose responses have a stream, knows no such header, and Node warns of it.
+  if (closes && !('stream' in response)) response.setHeader('connection', 'close')
   if (ends) response.end(answer.body)
   else if (answer.body !== undefined) response.write(answer.body)
 }

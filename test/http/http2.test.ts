@@ -8,7 +8,8 @@ import { callback, signCallback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
 
-test.each(['authKey', 'signature'])('a callback that its %s proves is taken', async (proof) => {
+/** Sends one request to a receiver of its own; resolves to the headers of the answer. */
+async function ask(method: string, body?: string, headers: Readonly<Record<string, string>> = {}) {
   const receiver = createReceiver({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }, logger: false })
   onTestFinished(() => receiver.close())
   const listener = receiver.middleware('status')
@@ -23,11 +24,26 @@ test.each(['authKey', 'signature'])('a callback that its %s proves is taken', as
     client.close()
     server.close()
   })
+  const request = client.request({ ':method': method, ':path': '/', ...headers })
+  request.end(body)
+  const [answer] = (await once(request, 'response')) as [{ readonly ':status': number; readonly connection?: string }]
+  request.resume()
+  return answer
+}
+
+test.each(['authKey', 'signature'])('a callback that its %s proves is taken', async (proof) => {
   const body = JSON.stringify(callback.smsDelivery(proof === 'authKey' ? { authKey: AUTH_KEY } : {}))
   const signed = proof === 'authKey' ? {} : { 'x-service-signature': signCallback(body, SIGNING_SECRET) }
-  const request = client.request({ ':method': 'POST', ':path': '/', ...signed })
-  request.end(body)
-  const [headers] = (await once(request, 'response')) as [{ readonly ':status': number }]
-  request.resume()
-  expect(headers[':status']).toBe(204)
+  expect((await ask('POST', body, signed))[':status']).toBe(204)
+})
+
+test('a refusal has no header of HTTP/1, of which Node would warn', async () => {
+  const warnings: Error[] = []
+  const heard = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', heard)
+  onTestFinished(() => void process.off('warning', heard))
+  expect(await ask('GET')).toMatchObject({ ':status': 405 })
+  expect(await ask('POST', JSON.stringify(callback.smsDelivery({})))).toMatchObject({ ':status': 401 })
+  await new Promise((resolve) => void setImmediate(resolve))
+  expect(warnings).toEqual([])
 })
