@@ -87,6 +87,22 @@ module.exports = {
       },
     },
     {
+      // It looks on: whoever wires the stages hands it what it may ask, and no stage knows of it.
+      name: 'telemetry-knows-what-it-asks-and-leaves',
+      severity: 'error',
+      from: { path: '^src/telemetry/' },
+      to: {
+        path: '^src/',
+        pathNot: [
+          leaves,
+          '^src/telemetry/',
+          '^src/inbox/(store|keeping)\\.ts$',
+          '^src/dispatch/claim-loop\\.ts$',
+          '^src/http/node\\.ts$',
+        ],
+      },
+    },
+    {
       name: 'stores-import-the-contract-and-leaves',
       severity: 'error',
       from: { path: '^src/stores/([^/]+)/' },

@@ -39,6 +39,8 @@ import { resolveOptions } from './resolve-options.ts'
 import { createShutDown, type Closed } from './shut-down.ts'
 import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
+import { createHealth } from './telemetry/health.ts'
+import { healthMiddleware } from './telemetry/health-middleware.ts'
 import { createUnhandled } from './unhandled.ts'
 import { guardReading } from './users-reading.ts'
 import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
@@ -201,6 +203,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   function report(error: MessagingWebhooksError, fields?: object): void {
     if (error instanceof RefusedError) counter.refused()
+    if (error.code === 'store_full') healthWatch.sawFull()
     reporter.report(error, fields)
   }
 
@@ -244,6 +247,17 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     inbox,
     isDurable: store.capabilities.durable,
     isReceiving: () => underWay > 0,
+  })
+
+  const healthWatch = createHealth({
+    clock: steady,
+    storeTimeoutMs: resolved.storeTimeoutMs,
+    dispatch: resolved.dispatch,
+    progress: dispatcher.progress,
+    keeping: inbox.keeping,
+    unsettled: inbox.unsettled,
+    isAway: () => absence.isAway || inboxOfParts?.isAway === true,
+    state: () => (isClosed ? 'closed' : closing === undefined ? 'open' : 'closing'),
   })
 
   function close({ deadlineMs = DEADLINE_MS } = {}): Promise<Closed> {
@@ -331,6 +345,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
         shards,
       }
     },
+    health: healthWatch.health,
+    healthMiddleware: () => healthMiddleware(healthWatch),
     drain({ deadlineMs = DEADLINE_MS } = {}) {
       if (isClosed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
       // Within a handler that `close()` waits for, it says what became of the rest.

@@ -28,7 +28,7 @@ export const dispatch: Step = {
         report: (error) => {
           throw error
         },
-        absence: { foundBy: new Set(), begin() {}, end() {} },
+        absence: { foundBy: new Set(), isAway: false, begin() {}, end() {} },
         handedOver: () => {},
         unhandled: () => {},
         secrets: () => [],

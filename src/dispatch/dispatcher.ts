@@ -24,7 +24,7 @@ import {
   takeInHand,
   tellOfChange,
 } from './capacity.ts'
-import { takeLook, wake, wakeBy } from './claim-loop.ts'
+import { progressOf, takeLook, wake, wakeBy, type Progress } from './claim-loop.ts'
 import { begin } from './run.ts'
 import { openedOf, withSettlements } from './settle.ts'
 import { BACKLOG, createState, type DispatchOptions, type DispatchState } from './state.ts'
@@ -68,6 +68,8 @@ interface Dispatcher {
   /** Hands nothing more over; waits for what runs, then aborts it. */
   stop(deadlineMs: number): Promise<void>
   readonly running: number
+  /** How claiming goes. */
+  progress(): Progress
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
@@ -117,6 +119,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     get running() {
       return state.atWork
     },
+    progress: () => progressOf(state),
   }
 }
 

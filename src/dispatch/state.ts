@@ -113,6 +113,12 @@ export interface DispatchState extends DispatchOptions {
 
   /** So many claims in a row brought all that they asked for: more may be due. */
   fullClaims: number
+  /** Claims that were answered: they tell that the claim loop goes round. */
+  turns: number
+  /** There was no room for another claim when one was wanted. */
+  isShortOfRoom: boolean
+  /** The longest due event that was not in hand has waited since then, as far as claims tell; Infinity where there is none. */
+  waitingSinceMs: number
   /** The last claim found something. */
   foundLast: boolean
   /** An event that was admitted here may wait for a step of its message until then. */
@@ -165,6 +171,9 @@ export function createState(options: DispatchOptions, begin: DispatchState['begi
     attemptMs: Infinity,
     // At first nothing is known.
     fullClaims: BACKLOG,
+    turns: 0,
+    isShortOfRoom: false,
+    waitingSinceMs: Infinity,
     foundLast: true,
     gapUntilMs: -Infinity,
     isWoken: false,

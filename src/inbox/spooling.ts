@@ -32,6 +32,8 @@ interface SpoolingOptions {
 
 export interface Spooling {
   readonly outage: Outage
+  /** Whether the spool of the outage would keep what comes now, as far as can be told without writing an event. */
+  canTake(): Promise<boolean>
   /** Forgets what is meant of all that is on its way to the store; says how many there were. */
   forget(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number>
   close(): Promise<void>
@@ -97,6 +99,7 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
   })
   return {
     outage,
+    canTake: () => spools.outage.canTake(),
     async forget(isMeant, dryRun) {
       await outage.spoolAll()
       let count = 0
