@@ -19,6 +19,7 @@ import { OF_HANDLERS, OF_QUARANTINE, REFUSED, REPORTED, THROWN, UNAVAILABLE } fr
 import { FINDINGS } from '../src/doctor/findings.ts'
 import { LOG_CODES } from '../src/log-codes.ts'
 import { HEALTH_REASONS } from '../src/telemetry/health.ts'
+import { METRICS } from '../src/telemetry/metric-table.ts'
 import { readProjectFile } from './markdown.ts'
 import { VECTOR_TABLES } from './vector-tables.ts'
 
@@ -155,6 +156,12 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
       spoils.length === 0 ? 'nothing: `working` is undefined' : list(spoils),
       text,
     ]),
+  },
+  {
+    page: 'docs/guides/observing.md',
+    under: 'metrics',
+    header: ['Metric', 'Type', 'Labels', 'What'],
+    rows: Object.entries(METRICS).map(([name, [type, labels, help]]) => [code(name), type, list(labels), help]),
   },
   ...EMULATOR_TABLES,
   ...VECTOR_TABLES,

@@ -17,7 +17,7 @@ import { createProbes } from './doctor/answering.ts'
 import { createOwnDoctor } from './doctor/own-receiver.ts'
 import { createUnnamedNetworks } from './doctor/unnamed-networks.ts'
 import { createForget } from './erasure/forget.ts'
-import { asOurs, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
+import { asOurs, MessagingWebhooksError, OptionsError } from './errors.ts'
 import type { HandedOver, Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
@@ -41,6 +41,7 @@ import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
 import { createHealth } from './telemetry/health.ts'
 import { healthMiddleware } from './telemetry/health-middleware.ts'
+import { createMetrics } from './telemetry/metrics.ts'
 import { createUnhandled } from './unhandled.ts'
 import { guardReading } from './users-reading.ts'
 import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
@@ -186,7 +187,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     unnamedNetworks.see(event)
   }
 
-  const { receive, proveAgain } = createReceive({
+  const { receive, proveAgain, clockOffsetSeconds } = createReceive({
     credentials,
     inbox,
     quarantine: quarantine.intake,
@@ -197,12 +198,12 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     ...guardReading({ dedupeKey, readReport, report }),
     probes,
     taken,
+    refused: counter.refused,
     watchAttempt: (id) => dispatcher.watchAttempt(id, handlerTimeoutMs),
     answersWhenHandled: answer === 'handled',
   })
 
   function report(error: MessagingWebhooksError, fields?: object): void {
-    if (error instanceof RefusedError) counter.refused()
     if (error.code === 'store_full') healthWatch.sawFull()
     reporter.report(error, fields)
   }
@@ -260,6 +261,28 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     state: () => (isClosed ? 'closed' : closing === undefined ? 'open' : 'closing'),
   })
 
+  const metrics = createMetrics({
+    counts: counter.details,
+    measure: dispatcher.measure,
+    quarantined: () => quarantine.quarantine.counts(),
+    async now() {
+      const stored = isClosed ? undefined : await inbox.known()
+      const { hasBegun, oldestDueMs } = dispatcher.progress()
+      return {
+        messaging_webhooks_unhandled_total: unhandled.count,
+        messaging_webhooks_store_up: stored === undefined ? 0 : 1,
+        messaging_webhooks_unsettled: stored && stored.unsettled + inbox.spooled,
+        messaging_webhooks_oldest_due_seconds: hasBegun ? oldestDueMs / 1_000 : undefined,
+        messaging_webhooks_running: dispatcher.running,
+        messaging_webhooks_dead_letters: stored?.deadLetters,
+        messaging_webhooks_holders: stored?.holders?.length,
+        messaging_webhooks_spool_events: inbox.spooled,
+        messaging_webhooks_spool_bytes: inbox.spoolBytes,
+        messaging_webhooks_clock_offset_seconds: clockOffsetSeconds(),
+      }
+    },
+  })
+
   function close({ deadlineMs = DEADLINE_MS } = {}): Promise<Closed> {
     closing ??= shutDown(deadlineMs).finally(() => {
       isClosed = true
@@ -302,6 +325,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     onAny: (handler) => handlers.add(undefined, handler as AnyHandler),
     onError: reporter.add,
     middleware(kind, mount = {}) {
+      counter.mounted(kind)
       return nodeMiddleware({
         ...intake,
         kind,
@@ -347,6 +371,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     },
     health: healthWatch.health,
     healthMiddleware: () => healthMiddleware(healthWatch),
+    metrics,
     drain({ deadlineMs = DEADLINE_MS } = {}) {
       if (isClosed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
       // Within a handler that `close()` waits for, it says what became of the rest.

@@ -115,6 +115,12 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    */
   healthMiddleware(): Middleware
   /**
+   * Counts, times and how the receiver is now, in the text format of Prometheus (`text/plain; version=0.0.4`). Counts are
+   * since the receiver was created; times are measured from the first call on, so that nobody else pays for them. It never
+   * rejects, and waits for the store for `storeTimeoutMs` at most; what nobody knows then is left out.
+   */
+  metrics(): Promise<string>
+  /**
    * True once nothing runs, is due or waits; false if `deadlineMs` (10,000) passes before. A handler that waits for it
    * waits for itself, until then.
    */

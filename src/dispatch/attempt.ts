@@ -98,7 +98,9 @@ async function waitFor(attempt: Attempt, result: Promise<unknown>): Promise<bool
     const error = new HandlerError('handler_timeout', named(attempt), work.claim.attempt, detail)
     work.controller.abort(error)
     report(error)
-    learnPace(state, clock.now() - work.begunAtMs)
+    const tookMs = clock.now() - work.begunAtMs
+    state.meter?.attempted(attempt.type, 'timed_out', tookMs)
+    learnPace(state, tookMs)
     giveUp(state, work)
     wake(state)
   }
@@ -116,12 +118,15 @@ function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
 }
 
 function conclude(attempt: Attempt): Settlement | undefined {
-  const { state, work, event, registrations, done, thrown } = attempt
+  const { state, work, event, type, registrations, done, thrown } = attempt
   const { id, messageKey, token } = work.claim
   const isDone = registrations.every((registration) => done.includes(registration))
   // What is done is done: unless somebody was told to stop, the store may still take it.
   if (isDone ? work.isLost : isLeaseLost(state, work)) return undefined
   if (handedOverChannel.hasSubscribers) state.handedOver(event, isDone)
+  // One that hung has been told of.
+  if (state.meter !== undefined && !work.isHung)
+    state.meter.attempted(type, isDone ? 'succeeded' : 'failed', state.clock.now() - work.begunAtMs)
   if (isDone) {
     state.succeeded.delete(id)
     return { id, messageKey, token, outcome: 'done' }

@@ -27,7 +27,7 @@ import {
 import { progressOf, takeLook, wake, wakeBy, type Progress } from './claim-loop.ts'
 import { begin } from './run.ts'
 import { openedOf, withSettlements } from './settle.ts'
-import { BACKLOG, createState, type DispatchOptions, type DispatchState } from './state.ts'
+import { BACKLOG, createState, type DispatchOptions, type DispatchState, type Meter } from './state.ts'
 import { stop } from './stop.ts'
 
 const NONE: readonly Claim[] = []
@@ -70,6 +70,8 @@ interface Dispatcher {
   readonly running: number
   /** How claiming goes. */
   progress(): Progress
+  /** From now on this one is told how long things take. */
+  measure(meter: Meter): void
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
@@ -120,6 +122,9 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       return state.atWork
     },
     progress: () => progressOf(state),
+    measure(meter) {
+      state.meter = meter
+    },
   }
 }
 
@@ -134,7 +139,10 @@ function createAdmit(state: DispatchState): AdmitBatch {
     const mayClaim = isTurn && store.admitAndClaim !== undefined
     const request = mayClaim ? askRoom(state, store, events.length, nowMs, events) : undefined
     if (store.admitAndClaim === undefined || request === undefined) {
-      const answer = store.admit(events, nowMs)
+      const answer =
+        state.meter === undefined
+          ? store.admit(events, nowMs)
+          : state.meter.timed('admit', () => store.admit(events, nowMs))
       if (!(answer instanceof Promise)) return admitted(state, store, events, answer)
       const kept = answer.then((admissions) => admitted(state, store, events, admissions))
       return waitFor(patience, kept)
@@ -145,7 +153,10 @@ function createAdmit(state: DispatchState): AdmitBatch {
     }
     let answer: Awaitable<AdmittedAndClaimed>
     try {
-      answer = store.admitAndClaim(events, request)
+      answer =
+        state.meter === undefined
+          ? store.admitAndClaim(events, request)
+          : state.meter.timed('admitAndClaim', () => admitAndClaim(store, events, request))
     } catch (error) {
       return failed(error)
     }
@@ -164,6 +175,14 @@ function createAdmit(state: DispatchState): AdmitBatch {
     }, failed)
     return waitFor(patience, taken, () => release(state, request))
   }
+}
+
+function admitAndClaim(
+  store: OpenStore<object>,
+  events: readonly NewEvent[],
+  request: ClaimRequest,
+): Awaitable<AdmittedAndClaimed> {
+  return store.admitAndClaim?.(events, request) ?? { admissions: [], claims: [] }
 }
 
 /** The admission failed, or has not answered in time. */

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { churningMap, type ChurningMap } from '../churning-map.ts'
 import type { Clock } from '../clock.ts'
 import type { MessagingWebhooksError } from '../errors.ts'
-import type { WebhookEvent } from '../events.ts'
+import type { EventType, WebhookEvent } from '../events.ts'
 import type { Absence } from '../inbox/absence.ts'
 import type { Hold } from '../inbox/in-store-time.ts'
 import type {
@@ -42,6 +42,19 @@ export interface DispatchOptions {
   readonly unhandled: (event: WebhookEvent) => void
   /** Keys and secrets, which no error text may keep. */
   readonly secrets: () => readonly string[]
+}
+
+/** The verbs of a store that are on an event's way. */
+export type MeasuredVerb = 'admit' | 'admitAndClaim' | 'claim' | 'settle'
+
+/** Told how long things take, from when on somebody wants to know. It never throws but what it is given to call. */
+export interface Meter {
+  /** Of an attempt: how long its handlers ran, or until they were given up. */
+  attempted(type: EventType, outcome: 'succeeded' | 'failed' | 'timed_out', tookMs: number): void
+  /** An event is done with for good. */
+  settled(outcome: 'done' | 'dead', sinceArrivalMs: number): void
+  /** Calls the store. */
+  timed<T>(verb: MeasuredVerb, call: () => Awaitable<T>): Awaitable<T>
 }
 
 /** The open store, or a part of it that may be away alone, and who settles in it. */
@@ -87,6 +100,8 @@ export interface DispatchState extends DispatchOptions {
   /** Runs what has its slot now. A field, for what it runs gives the slot to the next one. */
   readonly begin: (state: DispatchState, work: Work) => void
 
+  /** Undefined as long as nobody wants to know how long things take. */
+  meter: Meter | undefined
   /** Undefined until the store is open: nothing is leased before. */
   opened: Opened | undefined
   /** Those parts of it that have leased something to us. */
@@ -157,6 +172,7 @@ export function createState(options: DispatchOptions, begin: DispatchState['begi
   return {
     ...options,
     begin,
+    meter: undefined,
     opened: undefined,
     parts: new Map(),
     holds: [],

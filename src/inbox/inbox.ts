@@ -53,6 +53,8 @@ export interface Inbox<X extends object> {
   known(): Promise<Known | undefined>
   /** Events that are on their way to the store: in the spool, or waiting for its rest. */
   readonly spooled: number
+  /** What the files of the spool take; undefined where there is none, or it is not open yet. */
+  readonly spoolBytes: number | undefined
   /** Whether what comes now would be kept, and where. It never rejects, and waits for `storeTimeoutMs` at most. */
   keeping(): Promise<Keeping>
   /** Forgets them, where they are meant; says how many there were. Of the store itself it knows nothing. */
@@ -229,6 +231,9 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     },
     get spooled() {
       return held()
+    },
+    get spoolBytes() {
+      return spooled?.bytes
     },
     keeping: () =>
       keepingOf({ clock, storeTimeoutMs, hasSpool: options.openSpools !== undefined, open, spooling: () => spooling }),

@@ -163,6 +163,10 @@ export function createInboxOfParts<X extends object>(
       return Array.from(parts.values(), ({ inbox }) => inbox.spooled).reduce((sum, count) => sum + count, 0)
     },
     forgetSpooled: (isMeant, dryRun) => sumOf((inbox) => inbox.forgetSpooled(isMeant, dryRun)),
+    get spoolBytes() {
+      const known = Array.from(parts.values()).flatMap(({ inbox }) => inbox.spoolBytes ?? [])
+      return known.length === 0 ? undefined : known.reduce((sum, bytes) => sum + bytes, 0)
+    },
     keeping: async () => worstOf(await Promise.all(Array.from(parts.values(), ({ inbox }) => inbox.keeping()))),
     absenceOf: (part) => absences.get(part),
     get isAway() {
