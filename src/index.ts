@@ -26,6 +26,7 @@ export type {
   ReverifyOptions,
 } from './quarantine/surface.ts'
 export type { Clock } from './clock.ts'
+export { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMessage } from './channels.ts'
 export type { CloseOnSignalOptions } from './close-on-signal.ts'
 export type { Logger } from './logger.ts'
 export type { Diagnosis, Finding, FindingCode, FindingLevel } from './doctor/findings.ts'

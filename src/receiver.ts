@@ -1,10 +1,12 @@
 /** Wires the stages together; nothing else. The object that it makes is described in surface.ts. */
+import { channel } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import { credentialsSource } from './authenticity/credentials.ts'
 import { createQuarantine, quarantineFolder, type GuardedQuarantine } from './quarantine/quarantine.ts'
 import type { ArrivedCallback } from './callback.ts'
 import { checkedCalls } from './checked-calls.ts'
 import { guardClock, steadyClock, systemClock } from './clock.ts'
+import { CALLBACK_CHANNEL, type CallbackMessage } from './channels.ts'
 import { closeOnSignal } from './close-on-signal.ts'
 import { createCounter } from './counts.ts'
 import { createDeadLetters } from './dispatch/dead-letters.ts'
@@ -18,7 +20,8 @@ import { createOwnDoctor } from './doctor/own-receiver.ts'
 import { createUnnamedNetworks } from './doctor/unnamed-networks.ts'
 import { createForget } from './erasure/forget.ts'
 import { asOurs, MessagingWebhooksError, OptionsError } from './errors.ts'
-import type { HandedOver, Schemas } from './events.ts'
+import type { RefusalCode } from './error-table.ts'
+import type { CallbackKind, HandedOver, Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
 import { receiveRequest } from './http/request.ts'
@@ -47,6 +50,12 @@ import { guardReading } from './users-reading.ts'
 import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
 
 const DEADLINE_MS = 10_000
+
+const callbackChannel = channel(CALLBACK_CHANNEL)
+
+function say(message: CallbackMessage): void {
+  callbackChannel.publish(message)
+}
 
 /**
  * Creates a receiver. Nothing is opened and no timer runs before `start()` or the first request.
@@ -115,6 +124,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       const message: HandedOver<S> = { receiver, event, succeeded }
       handedOverChannel.publish(message)
     },
+    attemptMessage: (event, { attempt, replay }) => ({ receiver, event, attempt, replay }),
     unhandled: unhandled.see,
     secrets: credentials.secrets,
     shared: store.capabilities.shared,
@@ -185,6 +195,15 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   function taken(event: NewEvent, admission: Admission): void {
     counter.taken(event, admission)
     unnamedNetworks.see(event)
+    if (!callbackChannel.hasSubscribers || admission === 'full') return
+    const { id, record } = event
+    const { kind, report: read } = record
+    say({ receiver, kind, outcome: admission, eventId: id, ...(read && { messageId: read.messageId }) })
+  }
+
+  function refused(kind: CallbackKind | undefined, code: RefusalCode): void {
+    counter.refused(kind, code)
+    if (callbackChannel.hasSubscribers) say({ receiver, kind, outcome: 'refused', code })
   }
 
   const { receive, proveAgain, clockOffsetSeconds } = createReceive({
@@ -198,7 +217,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     ...guardReading({ dedupeKey, readReport, report }),
     probes,
     taken,
-    refused: counter.refused,
+    refused,
     watchAttempt: (id) => dispatcher.watchAttempt(id, handlerTimeoutMs),
     answersWhenHandled: answer === 'handled',
   })

@@ -30,6 +30,7 @@ export const dispatch: Step = {
         },
         absence: { foundBy: new Set(), isAway: false, begin() {}, end() {} },
         handedOver: () => {},
+        attemptMessage: (event, { attempt, replay }) => ({ receiver: {}, event, attempt, replay }),
         unhandled: () => {},
         secrets: () => [],
       },

@@ -1,6 +1,7 @@
 /** What a dispatcher is given and all that it knows: one plain object, which the functions of this folder read and change. */
 import { LRUCache } from 'lru-cache'
 import { churningMap, type ChurningMap } from '../churning-map.ts'
+import type { AttemptMessage } from '../channels.ts'
 import type { Clock } from '../clock.ts'
 import type { MessagingWebhooksError } from '../errors.ts'
 import type { EventType, WebhookEvent } from '../events.ts'
@@ -38,6 +39,8 @@ export interface DispatchOptions {
   readonly report: (error: MessagingWebhooksError) => void
   /** An attempt is over and somebody listens to its channel; `succeeded` where no handler is left to run. */
   readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
+  /** What is said of an attempt to those who follow it. */
+  readonly attemptMessage: (event: WebhookEvent, claim: Pick<Claim, 'attempt' | 'replay'>) => AttemptMessage
   /** No handler listens to this one. */
   readonly unhandled: (event: WebhookEvent) => void
   /** Keys and secrets, which no error text may keep. */
