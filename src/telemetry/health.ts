@@ -133,16 +133,13 @@ export function createHealth(options: HealthOptions): HealthWatch {
 
   async function codesNow(): Promise<readonly HealthCode[]> {
     if (state() === 'closed') return ['closed']
+    // Its store is about to be closed, and asking it would tell of nothing else.
+    if (state() === 'closing') return ['closing', ...(isAway() ? (['store_away'] as const) : []), ...ofWork(progress())]
     // At once, so that both wait for one time.
     const [kept, full] = await Promise.all([askedLately(), isFull().catch(() => false)])
     // It may have been closed meanwhile.
-    if (state() === 'closed') return ['closed']
-    return [
-      ...(state() === 'closing' ? (['closing'] as const) : []),
-      ...ofKeeping(kept),
-      ...(full ? (['store_full'] as const) : []),
-      ...ofWork(progress()),
-    ]
+    if (state() !== 'open') return codesNow()
+    return [...ofKeeping(kept), ...(full ? (['store_full'] as const) : []), ...ofWork(progress())]
   }
 
   return {
