@@ -86,7 +86,6 @@ async function claimDue(state: DispatchState): Promise<number | undefined> {
   const nowMs = clock.now()
   const request = askRoom(state, opened.store, state.fullClaims >= BACKLOG ? Infinity : concurrency, nowMs)
   if (request === undefined) {
-    state.isShortOfRoom = true
     state.waitingSinceMs = Math.min(state.waitingSinceMs, nowMs)
     // Whoever makes room wakes us.
     state.fullClaims = BACKLOG
@@ -103,7 +102,6 @@ async function claimDue(state: DispatchState): Promise<number | undefined> {
   state.fullClaims = claims.length < request.limit ? 0 : state.fullClaims + 1
   state.foundLast = claims.length > 0
   state.turns += 1
-  state.isShortOfRoom = false
   state.waitingSinceMs = state.fullClaims > 0 ? waitingSince(state, claims, nowMs) : Infinity
   for (const claim of claims) run(state, claim, opened, request.leaseUntilMs)
   return nextDueMs
@@ -124,20 +122,20 @@ export interface Progress {
   readonly hasStopped: boolean
   /** Claims that were answered. */
   readonly turns: number
-  /** A claim is wanted or under way, or its timer should have fired. */
+  /** A claim is wanted or under way, or its timer should have fired; where there is no room for another, none is wanted. */
   readonly isTurnDue: boolean
   /** How long the longest due event waits that is not in hand, as far as claims tell. 0 where nothing waits. */
   readonly oldestDueMs: number
 }
 
 export function progressOf(state: DispatchState): Progress {
-  const { opened, stopped, turns, isWoken, isClaiming, isShortOfRoom, timerMs, waitingSinceMs, clock } = state
+  const { opened, stopped, turns, isWoken, isClaiming, timerMs, waitingSinceMs, clock } = state
   const nowMs = clock.now()
   return {
     hasBegun: opened !== undefined,
     hasStopped: stopped,
     turns,
-    isTurnDue: isWoken || isClaiming || isShortOfRoom || timerMs < nowMs,
+    isTurnDue: isWoken || isClaiming || timerMs < nowMs,
     oldestDueMs: Math.max(0, nowMs - waitingSinceMs),
   }
 }

@@ -133,8 +133,6 @@ export interface DispatchState extends DispatchOptions {
   fullClaims: number
   /** Claims that were answered: they tell that the claim loop goes round. */
   turns: number
-  /** There was no room for another claim when one was wanted. */
-  isShortOfRoom: boolean
   /** The longest due event that was not in hand has waited since then, as far as claims tell; Infinity where there is none. */
   waitingSinceMs: number
   /** The last claim found something. */
@@ -191,7 +189,6 @@ export function createState(options: DispatchOptions, begin: DispatchState['begi
     // At first nothing is known.
     fullClaims: BACKLOG,
     turns: 0,
-    isShortOfRoom: false,
     waitingSinceMs: Infinity,
     foundLast: true,
     gapUntilMs: -Infinity,

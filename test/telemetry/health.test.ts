@@ -158,10 +158,13 @@ test('an event that has waited for more than a minute, for every slot is taken',
   const { receiver, url, clock, health } = await withStore({ concurrency: 1, handlerTimeoutMs: 600_000 })
   const waiting: (() => void)[] = []
   receiver.onAny(() => new Promise<void>((resolve) => void waiting.push(resolve)))
+  // The first look finds nothing, so that what comes is run as it is taken until there is no room.
+  await receiver.start()
+  await expect.poll(health).toBe(WELL)
   for (let count = 0; count < 6; count += 1) await post(url, callback.smsDelivery())
   expect(await health()).toBe(WELL)
   await clock.advance(61_000)
-  expect(await health()).toMatch(/^live: true, ready: true, working: false, (claims_stuck, )?backlog_old$/)
+  expect(await health()).toBe('live: true, ready: true, working: false, backlog_old')
   expect((await receiver.health()).oldestDueMs).toBeGreaterThan(60_000)
   await expect
     .poll(async () => {
