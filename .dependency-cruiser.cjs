@@ -1,7 +1,7 @@
 // The pipeline's direction: a stage imports leaves and stages to its left, and there are no circles.
 const stages = ['authenticity', 'payloads', 'statuses', 'inbox', 'dispatch']
 const leaves =
-  '^src/((events|callback|report-payloads|error-table|errors|clock|logger|in-turn|churning-map|promises|did-you-mean|check-options|failure-text)\\.ts$|disk-log/)'
+  '^src/((events|callback|channels|report-payloads|error-table|errors|clock|logger|in-turn|churning-map|promises|did-you-mean|check-options|failure-text)\\.ts$|disk-log/)'
 
 /** What stands to the right of a stage may not be imported by it. */
 const onlyLeftwards = stages.map((stage, index) => ({
@@ -83,6 +83,24 @@ module.exports = {
           '^src/http/replies\\.ts$',
           '^src/inbox/store\\.ts$',
           '^src/testing/sign\\.ts$',
+        ],
+      },
+    },
+    {
+      // It looks on: whoever wires the stages hands it what it may ask, and no stage knows of it.
+      name: 'telemetry-knows-what-it-asks-and-leaves',
+      severity: 'error',
+      from: { path: '^src/telemetry/' },
+      to: {
+        path: '^src/',
+        pathNot: [
+          leaves,
+          '^src/telemetry/',
+          '^src/inbox/(store|keeping)\\.ts$',
+          '^src/dispatch/(claim-loop|state)\\.ts$',
+          '^src/counts\\.ts$',
+          '^src/quarantine/(request|surface)\\.ts$',
+          '^src/http/node\\.ts$',
         ],
       },
     },

@@ -18,6 +18,8 @@ import { EXIT_CODES } from '../src/cli/exit-codes.ts'
 import { OF_HANDLERS, OF_QUARANTINE, REFUSED, REPORTED, THROWN, UNAVAILABLE } from '../src/error-table.ts'
 import { FINDINGS } from '../src/doctor/findings.ts'
 import { LOG_CODES } from '../src/log-codes.ts'
+import { HEALTH_REASONS } from '../src/telemetry/health.ts'
+import { METRICS } from '../src/telemetry/metric-table.ts'
 import { readProjectFile } from './markdown.ts'
 import { VECTOR_TABLES } from './vector-tables.ts'
 
@@ -144,6 +146,22 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     under: 'findings',
     header: ['Code', 'Level', 'What it says', 'How to mend it'],
     rows: Object.entries(FINDINGS).map(([name, [level, what, fix]]) => [anchored(name), level, what, fix]),
+  },
+  {
+    page: 'docs/guides/observing.md',
+    under: 'reasons',
+    header: ['Reason', 'What it makes false', 'What it says'],
+    rows: Object.entries(HEALTH_REASONS).map(([name, [spoils, text]]) => [
+      anchored(name),
+      spoils.length === 0 ? 'nothing: `working` is undefined' : list(spoils),
+      text,
+    ]),
+  },
+  {
+    page: 'docs/guides/observing.md',
+    under: 'metrics',
+    header: ['Metric', 'Type', 'Labels', 'What'],
+    rows: Object.entries(METRICS).map(([name, [type, labels, help]]) => [code(name), type, list(labels), help]),
   },
   ...EMULATOR_TABLES,
   ...VECTOR_TABLES,

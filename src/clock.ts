@@ -154,6 +154,11 @@ export function steadyClock(wall: Clock): SteadyClock {
   }
 }
 
+/** For what is shorter than a millisecond. It begins anywhere, and no test moves it: to measure with, and to decide nothing by. */
+export function monotonicMs(): number {
+  return performance.now()
+}
+
 /** The wall clock may be kept right by less. */
 const SLEPT_MS = 1_000
 

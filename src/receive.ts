@@ -9,13 +9,17 @@ import type { ExactCallback } from './quarantine/request.ts'
 import type { Probes } from './doctor/answering.ts'
 import { claimsToBeProbe } from './doctor/mark.ts'
 import { asRefusal, MessagingWebhooksError, RefusedError } from './errors.ts'
+import type { RefusalCode } from './error-table.ts'
 import type { ArrivedCallback } from './callback.ts'
+import type { CallbackKind } from './events.ts'
 import { REPLIES, type Answer, type AnswerName } from './http/replies.ts'
 import type { Inbox } from './inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from './inbox/new-event.ts'
 import type { Admission, Awaitable, NewEvent } from './inbox/store.ts'
 
 interface Receive {
+  /** How far this clock was ahead of the last signature whose digest was right; undefined before the first. */
+  clockOffsetSeconds(): number | undefined
   /** Answers at once where nothing has to be waited for. */
   receive(callback: ArrivedCallback): Awaitable<Answer>
   /** The same stages as far as the event, for a callback that quarantine kept. Rejects where a look-up fails. */
@@ -41,6 +45,8 @@ interface ReceiveOptions extends NewEventOptions {
   readonly report: (error: MessagingWebhooksError) => void
   /** What the doctor sends is answered, and is no callback. */
   readonly probes: Pick<Probes, 'answer' | 'notProved'>
+  /** Counts what was refused. */
+  readonly refused: (kind: CallbackKind | undefined, code: RefusalCode) => void
   /** Counts what was admitted. */
   readonly taken: (event: NewEvent, admission: Admission) => void
   /** Watches for the first attempt at an event. */
@@ -52,9 +58,17 @@ interface ReceiveOptions extends NewEventOptions {
 export function createReceive(options: ReceiveOptions): Receive {
   const { credentials, inbox, quarantine, report, toleranceSeconds, answersWhenHandled } = options
   const clockWatch = createClockWatch(report)
+  /** The last signature whose digest was right, and when it came. */
+  const signed = { seconds: NaN, arrivedAtMs: NaN }
 
-  function refuse(name: AnswerName, refused: Pick<NotProved, 'code' | 'detail'>, cause?: unknown): Answer {
+  function refuse(
+    kind: CallbackKind | undefined,
+    name: AnswerName,
+    refused: Pick<NotProved, 'code' | 'detail'>,
+    cause?: unknown,
+  ): Answer {
     const answer = REPLIES[name]
+    options.refused(kind, refused.code)
     report(new RefusedError(refused.code, answer.status, refused.detail, cause === undefined ? undefined : { cause }))
     return answer
   }
@@ -64,11 +78,12 @@ export function createReceive(options: ReceiveOptions): Receive {
     const { captured, contentEncoding } = callback
     if (captured.kind === 'failed') {
       const { reason, detail } = captured
-      return refuse(reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason, detail })
+      return refuse(callback.kind, reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason, detail })
     }
     const body =
       captured.kind === 'parsed' ? readParsedBody(captured.value) : readSentBody({ captured, contentEncoding })
-    if (body === undefined) return refuse('not_authentic', { code: 'body_already_parsed', detail: fixOf(captured) })
+    if (body === undefined)
+      return refuse(callback.kind, 'not_authentic', { code: 'body_already_parsed', detail: fixOf(captured) })
     const proof = authenticate(callback, body)
     return proof instanceof Promise
       ? proof.then((settled) => admitOrRefuse(callback, body, settled))
@@ -96,15 +111,25 @@ export function createReceive(options: ReceiveOptions): Receive {
     if (!proof.proved) {
       quarantine.keep(callback, body, proof)
       options.probes.notProved(callback, body, proof)
-      if (proof.offsetSeconds !== undefined) clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
-      if (body.problem === 'content_encoding') return refuse('content_encoding', { ...proof, code: 'content_encoding' })
+      if (proof.offsetSeconds !== undefined) {
+        clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
+        signed.seconds = Math.floor(callback.arrivedAtMs / 1_000) - proof.offsetSeconds
+        signed.arrivedAtMs = callback.arrivedAtMs
+      }
+      if (body.problem === 'content_encoding')
+        return refuse(callback.kind, 'content_encoding', { ...proof, code: 'content_encoding' })
       return refuse(
+        callback.kind,
         'not_authentic',
         proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof,
       )
     }
     if (claimsToBeProbe(body)) return answerProbe(callback, body, proof)
-    if (clockWatch.isInDoubt && proof.signedAt !== undefined) clockWatch.trust()
+    if (proof.signedAt !== undefined) {
+      signed.seconds = proof.signedAt
+      signed.arrivedAtMs = callback.arrivedAtMs
+      if (clockWatch.isInDoubt) clockWatch.trust()
+    }
     if (callback.captured.kind === 'parsed')
       report(new MessagingWebhooksError('body_already_parsed', fixOf(callback.captured)))
     if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
@@ -127,7 +152,7 @@ export function createReceive(options: ReceiveOptions): Receive {
   async function answerProbe(callback: ArrivedCallback, body: ReadBody, { proof }: Proved): Promise<Answer> {
     const pairs = await credentials.pairsFor(body.project)
     const answer = await options.probes.answer({ callback, body, proof, pairs })
-    return answer ?? refuse('not_authentic', { code: 'probe_refused' })
+    return answer ?? refuse(callback.kind, 'not_authentic', { code: 'probe_refused' })
   }
 
   function eventOf({ kind, arrivedAtMs }: ArrivedCallback, body: ReadBody, proof: Proved): NewEvent {
@@ -155,7 +180,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     waitUntil: ArrivedCallback['waitUntil'],
   ): Awaitable<Answer> {
     if (admission === 'full' || admission === 'duplicate') attempt?.forget()
-    if (admission === 'full') return refuse('unavailable', { code: 'store_full' })
+    if (admission === 'full') return refuse(event.record.kind, 'unavailable', { code: 'store_full' })
     options.taken(event, admission)
     if (admission === 'duplicate' || attempt === undefined) return REPLIES.taken
     tellOf(attempt.over, waitUntil)
@@ -171,18 +196,22 @@ export function createReceive(options: ReceiveOptions): Receive {
     }
   }
 
-  function failed(error: unknown): Answer {
+  function failed(kind: CallbackKind | undefined, error: unknown): Answer {
     const { code, cause, detail } = asRefusal(error)
-    return refuse('unavailable', { code, detail }, cause)
+    return refuse(kind, 'unavailable', { code, detail }, cause)
   }
 
   return {
+    clockOffsetSeconds() {
+      const offset = signed.arrivedAtMs / 1_000 - signed.seconds
+      return Number.isNaN(offset) ? undefined : offset
+    },
     receive(callback) {
       try {
         const answer = answerTo(callback)
-        return answer instanceof Promise ? answer.catch(failed) : answer
+        return answer instanceof Promise ? answer.catch((error: unknown) => failed(callback.kind, error)) : answer
       } catch (error) {
-        return failed(error)
+        return failed(callback.kind, error)
       }
     },
     async proveAgain(callback, { pairsFor, clockOffsetSeconds }) {

@@ -1,10 +1,12 @@
 /** Wires the stages together; nothing else. The object that it makes is described in surface.ts. */
+import { channel } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import { credentialsSource } from './authenticity/credentials.ts'
 import { createQuarantine, quarantineFolder, type GuardedQuarantine } from './quarantine/quarantine.ts'
 import type { ArrivedCallback } from './callback.ts'
 import { checkedCalls } from './checked-calls.ts'
 import { guardClock, steadyClock, systemClock } from './clock.ts'
+import { CALLBACK_CHANNEL, type CallbackMessage } from './channels.ts'
 import { closeOnSignal } from './close-on-signal.ts'
 import { createCounter } from './counts.ts'
 import { createDeadLetters } from './dispatch/dead-letters.ts'
@@ -17,8 +19,9 @@ import { createProbes } from './doctor/answering.ts'
 import { createOwnDoctor } from './doctor/own-receiver.ts'
 import { createUnnamedNetworks } from './doctor/unnamed-networks.ts'
 import { createForget } from './erasure/forget.ts'
-import { asOurs, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
-import type { HandedOver, Schemas } from './events.ts'
+import { asOurs, MessagingWebhooksError, OptionsError } from './errors.ts'
+import type { RefusalCode } from './error-table.ts'
+import type { CallbackKind, HandedOver, Schemas } from './events.ts'
 import { createInflight } from './http/inflight.ts'
 import { nodeMiddleware } from './http/node.ts'
 import { receiveRequest } from './http/request.ts'
@@ -39,11 +42,20 @@ import { resolveOptions } from './resolve-options.ts'
 import { createShutDown, type Closed } from './shut-down.ts'
 import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
+import { createHealth } from './telemetry/health.ts'
+import { healthMiddleware } from './telemetry/health-middleware.ts'
+import { createMetrics } from './telemetry/metrics.ts'
 import { createUnhandled } from './unhandled.ts'
 import { guardReading } from './users-reading.ts'
 import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
 
 const DEADLINE_MS = 10_000
+
+const callbackChannel = channel(CALLBACK_CHANNEL)
+
+function say(message: CallbackMessage): void {
+  callbackChannel.publish(message)
+}
 
 /**
  * Creates a receiver. Nothing is opened and no timer runs before `start()` or the first request.
@@ -112,6 +124,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       const message: HandedOver<S> = { receiver, event, succeeded }
       handedOverChannel.publish(message)
     },
+    attemptMessage: (event, { attempt, replay }) => ({ receiver, event, attempt, replay }),
     unhandled: unhandled.see,
     secrets: credentials.secrets,
     shared: store.capabilities.shared,
@@ -182,9 +195,18 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   function taken(event: NewEvent, admission: Admission): void {
     counter.taken(event, admission)
     unnamedNetworks.see(event)
+    if (!callbackChannel.hasSubscribers || admission === 'full') return
+    const { id, record } = event
+    const { kind, report: read } = record
+    say({ receiver, kind, outcome: admission, eventId: id, ...(read && { messageId: read.messageId }) })
   }
 
-  const { receive, proveAgain } = createReceive({
+  function refused(kind: CallbackKind | undefined, code: RefusalCode): void {
+    counter.refused(kind, code)
+    if (callbackChannel.hasSubscribers) say({ receiver, kind, outcome: 'refused', code })
+  }
+
+  const { receive, proveAgain, clockOffsetSeconds } = createReceive({
     credentials,
     inbox,
     quarantine: quarantine.intake,
@@ -195,12 +217,13 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     ...guardReading({ dedupeKey, readReport, report }),
     probes,
     taken,
+    refused,
     watchAttempt: (id) => dispatcher.watchAttempt(id, handlerTimeoutMs),
     answersWhenHandled: answer === 'handled',
   })
 
   function report(error: MessagingWebhooksError, fields?: object): void {
-    if (error instanceof RefusedError) counter.refused()
+    if (error.code === 'store_full') healthWatch.sawFull()
     reporter.report(error, fields)
   }
 
@@ -246,6 +269,39 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     isReceiving: () => underWay > 0,
   })
 
+  const healthWatch = createHealth({
+    clock: steady,
+    storeTimeoutMs: resolved.storeTimeoutMs,
+    dispatch: resolved.dispatch,
+    progress: dispatcher.progress,
+    keeping: inbox.keeping,
+    unsettled: inbox.unsettled,
+    isAway: () => absence.isAway || inboxOfParts?.isAway === true,
+    state: () => (isClosed ? 'closed' : closing === undefined ? 'open' : 'closing'),
+  })
+
+  const metrics = createMetrics({
+    counts: counter.details,
+    measure: dispatcher.measure,
+    quarantined: () => quarantine.quarantine.counts(),
+    async now() {
+      const stored = isClosed ? undefined : await inbox.known()
+      const { hasBegun, oldestDueMs } = dispatcher.progress()
+      return {
+        messaging_webhooks_unhandled_total: unhandled.count,
+        messaging_webhooks_store_up: stored === undefined ? 0 : 1,
+        messaging_webhooks_unsettled: stored && stored.unsettled + inbox.spooled,
+        messaging_webhooks_oldest_due_seconds: hasBegun ? oldestDueMs / 1_000 : undefined,
+        messaging_webhooks_running: dispatcher.running,
+        messaging_webhooks_dead_letters: stored?.deadLetters,
+        messaging_webhooks_holders: stored?.holders?.length,
+        messaging_webhooks_spool_events: inbox.spooled,
+        messaging_webhooks_spool_bytes: inbox.spoolBytes,
+        messaging_webhooks_clock_offset_seconds: clockOffsetSeconds(),
+      }
+    },
+  })
+
   function close({ deadlineMs = DEADLINE_MS } = {}): Promise<Closed> {
     closing ??= shutDown(deadlineMs).finally(() => {
       isClosed = true
@@ -288,6 +344,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     onAny: (handler) => handlers.add(undefined, handler as AnyHandler),
     onError: reporter.add,
     middleware(kind, mount = {}) {
+      counter.mounted(kind)
       return nodeMiddleware({
         ...intake,
         kind,
@@ -331,6 +388,9 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
         shards,
       }
     },
+    health: healthWatch.health,
+    healthMiddleware: () => healthMiddleware(healthWatch),
+    metrics,
     drain({ deadlineMs = DEADLINE_MS } = {}) {
       if (isClosed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
       // Within a handler that `close()` waits for, it says what became of the rest.

@@ -17,6 +17,7 @@ import type { Forgotten } from './erasure/forget.ts'
 import type { MessageState } from './inbox/latest.ts'
 import type { ShardStats } from './inbox/parts.ts'
 import type { ErrorHandler } from './report.ts'
+import type { Health } from './telemetry/health.ts'
 
 /**
  * A handler. The event is settled when it returns, or when the promise that it returns resolves; to what does not matter.
@@ -102,6 +103,23 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   doctor(options: DoctorOptions): Promise<Diagnosis>
   /** Counts, for metrics. It never rejects, and waits for the store for `storeTimeoutMs` at most. */
   stats(): Promise<Stats>
+  /**
+   * How this receiver is: `live`, `ready` to keep what comes, `working` through what it has, and why not, for probes and people.
+   * It never rejects. It asks the store only where no spool stands behind it, at most once a second, and waits for it for
+   * `storeTimeoutMs` (5,000) at most.
+   */
+  health(): Promise<Health>
+  /**
+   * The same for Kubernetes and load balancers, in Express, Connect or node:http: `GET /livez` and `GET /readyz`, below where it
+   * is mounted, are answered 200 or 503 with a little JSON; anything else goes on to `next`, or is answered 404.
+   */
+  healthMiddleware(): Middleware
+  /**
+   * Counts, times and how the receiver is now, in the text format of Prometheus (`text/plain; version=0.0.4`). Counts are
+   * since the receiver was created; times are measured from the first call on, so that nobody else pays for them. It never
+   * rejects, and waits for the store for `storeTimeoutMs` at most; what nobody knows then is left out.
+   */
+  metrics(): Promise<string>
   /**
    * True once nothing runs, is due or waits; false if `deadlineMs` (10,000) passes before. A handler that waits for it
    * waits for itself, until then.

@@ -28,8 +28,9 @@ export const dispatch: Step = {
         report: (error) => {
           throw error
         },
-        absence: { foundBy: new Set(), begin() {}, end() {} },
+        absence: { foundBy: new Set(), isAway: false, begin() {}, end() {} },
         handedOver: () => {},
+        attemptMessage: (event, { attempt, replay }) => ({ receiver: {}, event, attempt, replay }),
         unhandled: () => {},
         secrets: () => [],
       },

@@ -1,5 +1,6 @@
 /** One attempt at an event: every handler that has not succeeded yet, in the order in which they were attached, under a lease. */
-import { channel } from 'node:diagnostics_channel'
+import { channel, tracingChannel } from 'node:diagnostics_channel'
+import { ATTEMPT_CHANNEL, type AttemptMessage } from '../channels.ts'
 import { withDeadline } from '../clock.ts'
 import { HandlerError, type MessagingWebhooksError, type NamedEvent } from '../errors.ts'
 import { HANDED_OVER_CHANNEL, type EventType, type WebhookEvent } from '../events.ts'
@@ -14,6 +15,8 @@ import type { DispatchState, Work } from './state.ts'
 
 /** Asked before anything is made for whoever listens: mostly nobody does. */
 export const handedOverChannel = channel(HANDED_OVER_CHANNEL)
+
+const attemptChannel = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
 
 const NONE: readonly Registration[] = []
 
@@ -42,7 +45,33 @@ export function makeAttempt(state: DispatchState, work: Work, event: WebhookEven
   const registrations = state.handlers.byType.get(type) ?? NONE
   if (registrations.length === 0) state.unhandled(event)
   const before = state.succeeded.get(work.claim.id) ?? NONE
-  return callFrom({ state, work, event, type, registrations, before, done: [...before], thrown: [] }, 0)
+  const attempt = { state, work, event, type, registrations, before, done: [...before], thrown: [] }
+  return attemptChannel.hasSubscribers ? callTraced(attempt) : callFrom(attempt, 0)
+}
+
+/** The same for whoever follows attempts; in the order in which `tracePromise` publishes, which would make a promise of each. */
+function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
+  const { state, work, event, thrown } = attempt
+  const message = state.attemptMessage(event, work.claim)
+  const { start, end, asyncStart, asyncEnd, error } = attemptChannel
+  function over(settlement: Settlement | undefined): void {
+    message.outcome = settlement === undefined ? 'lost' : settlement.outcome === 'done' ? 'succeeded' : 'failed'
+    if (thrown.length === 0) return
+    message.error = thrown[0]
+    error.publish(message)
+  }
+  return start.runStores(message, () => {
+    const made = callFrom(attempt, 0)
+    if (!(made instanceof Promise)) over(made)
+    end.publish(message)
+    if (!(made instanceof Promise)) return made
+    return made.then((settlement) => {
+      over(settlement)
+      asyncStart.publish(message)
+      asyncEnd.publish(message)
+      return settlement
+    })
+  })
 }
 
 /** Calls the handlers from this one on; a promise once one of them has to be waited for, so that plain functions cost none. */
@@ -98,7 +127,9 @@ async function waitFor(attempt: Attempt, result: Promise<unknown>): Promise<bool
     const error = new HandlerError('handler_timeout', named(attempt), work.claim.attempt, detail)
     work.controller.abort(error)
     report(error)
-    learnPace(state, clock.now() - work.begunAtMs)
+    const tookMs = clock.now() - work.begunAtMs
+    state.meter?.attempted(attempt.type, 'timed_out', tookMs)
+    learnPace(state, tookMs)
     giveUp(state, work)
     wake(state)
   }
@@ -116,12 +147,15 @@ function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
 }
 
 function conclude(attempt: Attempt): Settlement | undefined {
-  const { state, work, event, registrations, done, thrown } = attempt
+  const { state, work, event, type, registrations, done, thrown } = attempt
   const { id, messageKey, token } = work.claim
   const isDone = registrations.every((registration) => done.includes(registration))
   // What is done is done: unless somebody was told to stop, the store may still take it.
   if (isDone ? work.isLost : isLeaseLost(state, work)) return undefined
   if (handedOverChannel.hasSubscribers) state.handedOver(event, isDone)
+  // One that hung has been told of.
+  if (state.meter !== undefined && !work.isHung)
+    state.meter.attempted(type, isDone ? 'succeeded' : 'failed', state.clock.now() - work.begunAtMs)
   if (isDone) {
     state.succeeded.delete(id)
     return { id, messageKey, token, outcome: 'done' }

@@ -83,21 +83,61 @@ async function claimDue(state: DispatchState): Promise<number | undefined> {
   const { opened, stopped, clock, concurrency } = state
   if (stopped || opened === undefined) return undefined
   // As long as there is no backlog, room is left for what comes.
-  const request = askRoom(state, opened.store, state.fullClaims >= BACKLOG ? Infinity : concurrency, clock.now())
+  const nowMs = clock.now()
+  const request = askRoom(state, opened.store, state.fullClaims >= BACKLOG ? Infinity : concurrency, nowMs)
   if (request === undefined) {
+    state.waitingSinceMs = Math.min(state.waitingSinceMs, nowMs)
     // Whoever makes room wakes us.
     state.fullClaims = BACKLOG
     return undefined
   }
-  const answer = opened.store.claim(request)
+  const answer =
+    state.meter === undefined
+      ? opened.store.claim(request)
+      : state.meter.timed('claim', () => opened.store.claim(request))
   const { claims, nextDueMs } = answer instanceof Promise ? await claimInTime(state, opened, request, answer) : answer
   // Nobody waits for its handlers any more, and the store may be closed: the leases run out.
   if (state.over) return undefined
   if (state.absence.foundBy.size > 0) state.absence.end('dispatch')
   state.fullClaims = claims.length < request.limit ? 0 : state.fullClaims + 1
   state.foundLast = claims.length > 0
+  state.turns += 1
+  state.waitingSinceMs = state.fullClaims > 0 ? waitingSince(state, claims, nowMs) : Infinity
   for (const claim of claims) run(state, claim, opened, request.leaseUntilMs)
   return nextDueMs
+}
+
+/** What is left is due for less long than what was claimed last; of what was handed over before, nobody knows since when. */
+function waitingSince({ waitingSinceMs }: DispatchState, claims: readonly Claim[], nowMs: number): number {
+  const last = claims.at(-1)
+  if (last?.attempt !== 1 || last.replay) return Math.min(waitingSinceMs, nowMs)
+  return Math.min(last.record.receivedAtMs, nowMs)
+}
+
+/** How claiming goes, for people who look on. */
+export interface Progress {
+  /** False before the store was open. */
+  readonly hasBegun: boolean
+  /** Nothing more is claimed. */
+  readonly hasStopped: boolean
+  /** Claims that were answered. */
+  readonly turns: number
+  /** A claim is wanted or under way, or its timer should have fired; where there is no room for another, none is wanted. */
+  readonly isTurnDue: boolean
+  /** How long the longest due event waits that is not in hand, as far as claims tell. 0 where nothing waits. */
+  readonly oldestDueMs: number
+}
+
+export function progressOf(state: DispatchState): Progress {
+  const { opened, stopped, turns, isWoken, isClaiming, timerMs, waitingSinceMs, clock } = state
+  const nowMs = clock.now()
+  return {
+    hasBegun: opened !== undefined,
+    hasStopped: stopped,
+    turns,
+    isTurnDue: isWoken || isClaiming || timerMs < nowMs,
+    oldestDueMs: Math.max(0, nowMs - waitingSinceMs),
+  }
 }
 
 function run(state: DispatchState, claim: Claim, from: Opened, askedUntilMs: number): void {

@@ -24,10 +24,10 @@ import {
   takeInHand,
   tellOfChange,
 } from './capacity.ts'
-import { takeLook, wake, wakeBy } from './claim-loop.ts'
+import { progressOf, takeLook, wake, wakeBy, type Progress } from './claim-loop.ts'
 import { begin } from './run.ts'
 import { openedOf, withSettlements } from './settle.ts'
-import { BACKLOG, createState, type DispatchOptions, type DispatchState } from './state.ts'
+import { BACKLOG, createState, type DispatchOptions, type DispatchState, type Meter } from './state.ts'
 import { stop } from './stop.ts'
 
 const NONE: readonly Claim[] = []
@@ -68,6 +68,10 @@ interface Dispatcher {
   /** Hands nothing more over; waits for what runs, then aborts it. */
   stop(deadlineMs: number): Promise<void>
   readonly running: number
+  /** How claiming goes. */
+  progress(): Progress
+  /** From now on this one is told how long things take. */
+  measure(meter: Meter): void
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
@@ -117,6 +121,10 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     get running() {
       return state.atWork
     },
+    progress: () => progressOf(state),
+    measure(meter) {
+      state.meter = meter
+    },
   }
 }
 
@@ -131,7 +139,10 @@ function createAdmit(state: DispatchState): AdmitBatch {
     const mayClaim = isTurn && store.admitAndClaim !== undefined
     const request = mayClaim ? askRoom(state, store, events.length, nowMs, events) : undefined
     if (store.admitAndClaim === undefined || request === undefined) {
-      const answer = store.admit(events, nowMs)
+      const answer =
+        state.meter === undefined
+          ? store.admit(events, nowMs)
+          : state.meter.timed('admit', () => store.admit(events, nowMs))
       if (!(answer instanceof Promise)) return admitted(state, store, events, answer)
       const kept = answer.then((admissions) => admitted(state, store, events, admissions))
       return waitFor(patience, kept)
@@ -142,7 +153,10 @@ function createAdmit(state: DispatchState): AdmitBatch {
     }
     let answer: Awaitable<AdmittedAndClaimed>
     try {
-      answer = store.admitAndClaim(events, request)
+      answer =
+        state.meter === undefined
+          ? store.admitAndClaim(events, request)
+          : state.meter.timed('admitAndClaim', () => admitAndClaim(store, events, request))
     } catch (error) {
       return failed(error)
     }
@@ -161,6 +175,14 @@ function createAdmit(state: DispatchState): AdmitBatch {
     }, failed)
     return waitFor(patience, taken, () => release(state, request))
   }
+}
+
+function admitAndClaim(
+  store: OpenStore<object>,
+  events: readonly NewEvent[],
+  request: ClaimRequest,
+): Awaitable<AdmittedAndClaimed> {
+  return store.admitAndClaim?.(events, request) ?? { admissions: [], claims: [] }
 }
 
 /** The admission failed, or has not answered in time. */

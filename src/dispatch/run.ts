@@ -133,13 +133,15 @@ async function settleUndone(state: DispatchState, work: Work, { failed: cause }:
 }
 
 function settled(
-  { report }: DispatchState,
+  { report, meter, clock }: DispatchState,
   { claim, from, isLost, isForgotten }: Work,
   { outcome }: Settlement,
   held: boolean | SettleFailed,
 ): boolean {
   if (from.absence.foundBy.size > 0) from.absence.end('dispatch')
   if (held === false && !isLost && !isForgotten) report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
+  if (meter !== undefined && held === true && (outcome === 'done' || outcome === 'dead'))
+    meter.settled(outcome, clock.now() - claim.record.receivedAtMs)
   return held === true && outcome === 'done'
 }
 

@@ -13,7 +13,11 @@ export function withSettlements(state: DispatchState, store: OpenStore<object>):
       clock,
       storeTimeoutMs,
       (settlements: readonly Settlement[], patience) => {
-        const settled = store.settle(settlements, clock.now(), lazily)
+        const nowMs = clock.now()
+        const settled =
+          state.meter === undefined
+            ? store.settle(settlements, nowMs, lazily)
+            : state.meter.timed('settle', () => store.settle(settlements, nowMs, lazily))
         return settled instanceof Promise ? waitFor(patience, settled) : settled
       },
       hold,

@@ -1,9 +1,10 @@
 /** What a dispatcher is given and all that it knows: one plain object, which the functions of this folder read and change. */
 import { LRUCache } from 'lru-cache'
 import { churningMap, type ChurningMap } from '../churning-map.ts'
+import type { AttemptMessage } from '../channels.ts'
 import type { Clock } from '../clock.ts'
 import type { MessagingWebhooksError } from '../errors.ts'
-import type { WebhookEvent } from '../events.ts'
+import type { EventType, WebhookEvent } from '../events.ts'
 import type { Absence } from '../inbox/absence.ts'
 import type { Hold } from '../inbox/in-store-time.ts'
 import type {
@@ -38,10 +39,25 @@ export interface DispatchOptions {
   readonly report: (error: MessagingWebhooksError) => void
   /** An attempt is over and somebody listens to its channel; `succeeded` where no handler is left to run. */
   readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
+  /** What is said of an attempt to those who follow it. */
+  readonly attemptMessage: (event: WebhookEvent, claim: Pick<Claim, 'attempt' | 'replay'>) => AttemptMessage
   /** No handler listens to this one. */
   readonly unhandled: (event: WebhookEvent) => void
   /** Keys and secrets, which no error text may keep. */
   readonly secrets: () => readonly string[]
+}
+
+/** The verbs of a store that are on an event's way. */
+export type MeasuredVerb = 'admit' | 'admitAndClaim' | 'claim' | 'settle'
+
+/** Told how long things take, from when on somebody wants to know. It never throws but what it is given to call. */
+export interface Meter {
+  /** Of an attempt: how long its handlers ran, or until they were given up. */
+  attempted(type: EventType, outcome: 'succeeded' | 'failed' | 'timed_out', tookMs: number): void
+  /** An event is done with for good. */
+  settled(outcome: 'done' | 'dead', sinceArrivalMs: number): void
+  /** Calls the store. */
+  timed<T>(verb: MeasuredVerb, call: () => Awaitable<T>): Awaitable<T>
 }
 
 /** The open store, or a part of it that may be away alone, and who settles in it. */
@@ -87,6 +103,8 @@ export interface DispatchState extends DispatchOptions {
   /** Runs what has its slot now. A field, for what it runs gives the slot to the next one. */
   readonly begin: (state: DispatchState, work: Work) => void
 
+  /** Undefined as long as nobody wants to know how long things take. */
+  meter: Meter | undefined
   /** Undefined until the store is open: nothing is leased before. */
   opened: Opened | undefined
   /** Those parts of it that have leased something to us. */
@@ -113,6 +131,10 @@ export interface DispatchState extends DispatchOptions {
 
   /** So many claims in a row brought all that they asked for: more may be due. */
   fullClaims: number
+  /** Claims that were answered: they tell that the claim loop goes round. */
+  turns: number
+  /** The longest due event that was not in hand has waited since then, as far as claims tell; Infinity where there is none. */
+  waitingSinceMs: number
   /** The last claim found something. */
   foundLast: boolean
   /** An event that was admitted here may wait for a step of its message until then. */
@@ -151,6 +173,7 @@ export function createState(options: DispatchOptions, begin: DispatchState['begi
   return {
     ...options,
     begin,
+    meter: undefined,
     opened: undefined,
     parts: new Map(),
     holds: [],
@@ -165,6 +188,8 @@ export function createState(options: DispatchOptions, begin: DispatchState['begi
     attemptMs: Infinity,
     // At first nothing is known.
     fullClaims: BACKLOG,
+    turns: 0,
+    waitingSinceMs: Infinity,
     foundLast: true,
     gapUntilMs: -Infinity,
     isWoken: false,

@@ -12,6 +12,8 @@ type Asker = 'admission' | 'spool' | 'dispatch'
 export interface Absence {
   /** Who has found it away and not yet back. A field, for every event looks at it. */
   readonly foundBy: ReadonlySet<Asker>
+  /** Found away by those who try again by themselves: what callbacks alone have found, only a callback finds otherwise. */
+  readonly isAway: boolean
   /** Reports `error`, if any, unless this one has found it away before: until it has answered, failures are the same outage. */
   begin(asker: Asker, error?: MessagingWebhooksError): void
   /** So many events came out of the spool meanwhile. Does nothing where the store was there and the spool empty. */
@@ -33,6 +35,9 @@ export function createAbsence({ clock, logger, report, name }: AbsenceOptions): 
 
   return {
     foundBy,
+    get isAway() {
+      return foundBy.has('spool') || foundBy.has('dispatch')
+    },
     begin(asker, error) {
       if (foundBy.has(asker)) return
       if (foundBy.size === 0) sinceMs = clock.now()

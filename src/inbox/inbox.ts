@@ -3,6 +3,7 @@ import { withDeadline, type SteadyClock } from '../clock.ts'
 import { asOurs, MessagingWebhooksError } from '../errors.ts'
 import type { Absence } from './absence.ts'
 import { isForgotten } from './forgotten.ts'
+import { keepingOf, type Keeping } from './keeping.ts'
 import { inBatches, newPatience, waitFor, type Patience } from './in-store-time.ts'
 import { knownOf, type Known } from './known.ts'
 import type { Outage } from './outage.ts'
@@ -52,6 +53,10 @@ export interface Inbox<X extends object> {
   known(): Promise<Known | undefined>
   /** Events that are on their way to the store: in the spool, or waiting for its rest. */
   readonly spooled: number
+  /** What the files of the spool take; undefined where there is none, or it is not open yet. */
+  readonly spoolBytes: number | undefined
+  /** Whether what comes now would be kept, and where. It never rejects, and waits for `storeTimeoutMs` at most. */
+  keeping(): Promise<Keeping>
   /** Forgets them, where they are meant; says how many there were. Of the store itself it knows nothing. */
   forgetSpooled(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number>
   close(): Promise<void>
@@ -227,6 +232,11 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     get spooled() {
       return held()
     },
+    get spoolBytes() {
+      return spooled?.bytes
+    },
+    keeping: () =>
+      keepingOf({ clock, storeTimeoutMs, hasSpool: options.openSpools !== undefined, open, spooling: () => spooling }),
     async forgetSpooled(isMeant, dryRun) {
       return spooled === undefined ? 0 : spooled.forget(isMeant, dryRun)
     },

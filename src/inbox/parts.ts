@@ -7,6 +7,7 @@ import { MessagingWebhooksError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { createAbsence, type Absence } from './absence.ts'
 import { createInbox, type Inbox } from './inbox.ts'
+import { worstOf } from './keeping.ts'
 import type { Spools } from './spool/spool.ts'
 import type { Admission, JoinedStore, NewEvent, OpenStore, Store, StoreParts } from './store.ts'
 
@@ -37,6 +38,8 @@ interface PartsOptions extends Omit<InboxOptions, 'absence' | 'openSpools'> {
 interface InboxOfParts<X extends object> extends Inbox<X> {
   /** Of a part that is open. */
   absenceOf(part: OpenStore<object>): Absence | undefined
+  /** One of them was found away, and not yet back. */
+  readonly isAway: boolean
   stats(): Promise<readonly ShardStats[]>
 }
 
@@ -160,7 +163,15 @@ export function createInboxOfParts<X extends object>(
       return Array.from(parts.values(), ({ inbox }) => inbox.spooled).reduce((sum, count) => sum + count, 0)
     },
     forgetSpooled: (isMeant, dryRun) => sumOf((inbox) => inbox.forgetSpooled(isMeant, dryRun)),
+    get spoolBytes() {
+      const known = Array.from(parts.values()).flatMap(({ inbox }) => inbox.spoolBytes ?? [])
+      return known.length === 0 ? undefined : known.reduce((sum, bytes) => sum + bytes, 0)
+    },
+    keeping: async () => worstOf(await Promise.all(Array.from(parts.values(), ({ inbox }) => inbox.keeping()))),
     absenceOf: (part) => absences.get(part),
+    get isAway() {
+      return Array.from(parts.values()).some(({ absence }) => absence.isAway)
+    },
     stats: () => Promise.all(Array.from(parts.values(), statsOf)),
     async close() {
       isClosed = true

@@ -32,6 +32,10 @@ interface SpoolingOptions {
 
 export interface Spooling {
   readonly outage: Outage
+  /** What the files take. */
+  readonly bytes: number
+  /** Whether the spool of the outage would keep what comes now, as far as can be told without writing an event. */
+  canTake(): Promise<boolean>
   /** Forgets what is meant of all that is on its way to the store; says how many there were. */
   forget(isMeant: (event: NewEvent) => boolean, dryRun: boolean): Promise<number>
   close(): Promise<void>
@@ -97,6 +101,10 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
   })
   return {
     outage,
+    get bytes() {
+      return spools.outage.bytes + spools.aside.bytes
+    },
+    canTake: () => spools.outage.canTake(),
     async forget(isMeant, dryRun) {
       await outage.spoolAll()
       let count = 0

@@ -66,6 +66,7 @@ function slowSpool(clock: FakeClock): Spool & { readonly appended: number; isFul
         held.splice(0, batch.length)
       }
     },
+    canTake: () => Promise.resolve(true),
     forget: () => Promise.resolve(0),
     close: () => next ?? writing,
   }

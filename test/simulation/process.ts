@@ -112,6 +112,7 @@ export function createProcess(options: ProcessOptions): Process {
     report,
     absence,
     handedOver: () => {},
+    attemptMessage: (event, { attempt, replay }) => ({ receiver: {}, event, attempt, replay }),
     unhandled: () => {},
     secrets: () => [],
   })

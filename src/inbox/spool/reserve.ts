@@ -12,12 +12,16 @@ const RESERVE_FILE = 'reserve'
 /** One that is still being written. */
 const UNFINISHED_RESERVE_FILE = 'reserve.new'
 const CHUNK = Buffer.alloc(1024 * 1024)
+/** As much as a few events take. */
+const TRIED_BYTES = 64 * 1024
 /** Enough for a few folders and their entries. */
 const SHAVED_BYTES = 64 * 1024
 
 export interface Reserve {
   /** Sets it aside where it is missing. A disk without room for it is reported; anything else rejects. */
   restore(): Promise<void>
+  /** Whether the folder takes a few blocks now: they are written and removed again. Never at the same time as `restore`. */
+  canWrite(): Promise<boolean>
   /** Gives the file away under another name, to be written over in place; says whether there was one. */
   handOver(path: string): Promise<boolean>
   /** Takes it back, where it was given away and could not be used. Never rejects. */
@@ -40,11 +44,11 @@ export function createReserve({
   let isThere = false
 
   // Node has no posix_fallocate, and a file that is merely made longer has no blocks.
-  async function writeZeros(): Promise<void> {
+  async function writeZeros(length: number): Promise<void> {
     const file = await fs.open(unfinished, 'wx', FILE_MODE)
     try {
-      for (let at = 0; at < bytes; at += CHUNK.length)
-        await writeAll(file, CHUNK.subarray(0, Math.min(CHUNK.length, bytes - at)), at)
+      for (let at = 0; at < length; at += CHUNK.length)
+        await writeAll(file, CHUNK.subarray(0, Math.min(CHUNK.length, length - at)), at)
       await file.datasync()
     } finally {
       await file.close()
@@ -57,7 +61,7 @@ export function createReserve({
       try {
         if ((await sizeOf(fs, path)) < bytes) {
           await fs.rm(unfinished, { force: true })
-          await writeZeros()
+          await writeZeros(bytes)
           await fs.rename(unfinished, path)
           await syncFolder(fs, folder)
         }
@@ -70,6 +74,17 @@ export function createReserve({
         isThere = (await sizeOf(fs, path)) > 0
         if (isThere) return
         report(new MessagingWebhooksError('disk_full', 'No reserve could be set aside.', { cause: error }))
+      }
+    },
+    async canWrite() {
+      try {
+        await fs.rm(unfinished, { force: true })
+        await writeZeros(TRIED_BYTES)
+        return true
+      } catch {
+        return false
+      } finally {
+        await fs.rm(unfinished, { force: true }).catch(() => {})
       }
     },
     async handOver(to) {

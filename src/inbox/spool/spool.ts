@@ -22,6 +22,9 @@ import { createSegments } from './segments.ts'
 
 const MIB = 1024 * 1024
 
+/** Many an event is smaller; with less room than this below its bound a spool does as if it were full. */
+const ROOM_BYTES = MIB
+
 export interface Spool {
   /**
    * Appends the events, all or none, and resolves when they are on the disk. What comes while a write is under way goes
@@ -38,6 +41,11 @@ export interface Spool {
   forget(isMeant: IsMeant, dryRun: boolean): Promise<number>
   /** Records that are held, those included that are being written. While there are any, new events go through here. */
   readonly size: number
+  /**
+   * Whether it would take another event: there is room below its bound, and where the last append failed, the disk takes a
+   * few blocks again. Waits for the writes under way.
+   */
+  canTake(): Promise<boolean>
   /** What the files take, but for the reserve. */
   readonly bytes: number
   /** Leaves what is held, and the reserve, to the next process that opens the folder. */
@@ -117,6 +125,8 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
   const batches = inTurn()
   const appending = new Set<Promise<void>>()
   let isEmptying = false
+  /** The last append was not kept, and nobody knows whether the next would be. */
+  let hasFailed = false
   let closing: Promise<void> | undefined
 
   function checkOpen(): void {
@@ -169,9 +179,18 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
       appending.add(appended)
       try {
         await appended
+        hasFailed = false
+      } catch (error) {
+        hasFailed = true
+        throw error
       } finally {
         appending.delete(appended)
       }
+    },
+    async canTake() {
+      if (closing !== undefined || segments.bytes + commits.bytes + Math.min(ROOM_BYTES, maxBytes / 2) > maxBytes)
+        return false
+      return !hasFailed || turns(() => reserve.canWrite())
     },
     async forget(isMeant, dryRun) {
       checkOpen()

@@ -1,0 +1,51 @@
+/** Answers `/livez` and `/readyz` in Express, Connect and node:http. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Middleware } from '../http/node.ts'
+import type { Health, HealthWatch } from './health.ts'
+
+/**
+ * `/livez` asks nobody. `/readyz` waits for the health, whose question to the store all askers of a second share. Anything
+ * else goes on to `next`, or is answered 404. A health is never kept by what stands between: `cache-control: no-store`.
+ */
+export function healthMiddleware({ health, isLive }: Pick<HealthWatch, 'health' | 'isLive'>): Middleware {
+  return (request, response, next) => {
+    const path = pathOf(request)
+    if (path !== '/livez' && path !== '/readyz') {
+      if (next === undefined) write(request, response, 404, { error: 'There is /livez and /readyz.' })
+      else next()
+    } else if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD')
+      write(request, response, 405, { error: 'Only GET and HEAD are allowed.' })
+    } else if (path === '/livez') {
+      const live = isLive()
+      write(request, response, live ? 200 : 503, { live })
+    } else void answerReady(request, response, health)
+  }
+}
+
+async function answerReady(
+  request: IncomingMessage,
+  response: ServerResponse,
+  health: () => Promise<Health>,
+): Promise<void> {
+  const { ready, working, reasons } = await health()
+  // Whoever asked may have gone.
+  if (response.destroyed || response.headersSent) return
+  const codes = reasons.map(({ code }) => code)
+  write(request, response, ready ? 200 : 503, { ready, working: working ?? null, reasons: codes })
+}
+
+/** As it is under the path where it is mounted. */
+function pathOf({ url = '' }: IncomingMessage): string {
+  const end = url.search(/[?#]/)
+  return end === -1 ? url : url.slice(0, end)
+}
+
+function write(request: IncomingMessage, response: ServerResponse, status: number, value: object): void {
+  const body = JSON.stringify(value)
+  response.statusCode = status
+  response.setHeader('content-type', 'application/json; charset=utf-8')
+  response.setHeader('content-length', Buffer.byteLength(body))
+  response.setHeader('cache-control', 'no-store')
+  response.end(request.method === 'HEAD' ? undefined : body)
+}

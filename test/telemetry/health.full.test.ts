@@ -1,0 +1,34 @@
+/** Health on a disk that is full: a spool that takes nothing any more makes the receiver unready, until there is room. */
+import { memoryStore } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect } from 'vitest'
+import { faultyStore } from '../support/faulty-store.ts'
+import { post, receiving } from '../support/receiving.ts'
+import { fill, onSmallDisk } from '../support/small-disk.ts'
+
+const MIB = 1024 * 1024
+const MOST_CALLBACKS = 400
+
+onSmallDisk('a spool on a full disk is not ready, and is ready again when there is room', 60_000, async (mountDisk) => {
+  const disk = mountDisk(16 * MIB)
+  const store = faultyStore(memoryStore())
+  const { receiver, url } = await receiving({ store, spool: disk, storeTimeoutMs: 1_000 })
+  const ready = async (): Promise<string> => {
+    const { ready: isReady, reasons } = await receiver.health()
+    return [isReady, ...reasons.map(({ code }) => code)].join(' ')
+  }
+  await receiver.start()
+  expect(await ready()).toBe('true')
+  store.fault = 'throws'
+  const makeRoom = fill(disk)
+  // The reserve takes some.
+  let status = 204
+  for (let sent = 0; status === 204 && sent < MOST_CALLBACKS; sent += 1)
+    ({ status } = await post(url, { ...callback.smsDelivery(), padding: 'x'.repeat(100 * 1024) }))
+  expect(status).toBe(503)
+  await expect.poll(ready).toBe('false spool_failing store_away')
+  makeRoom()
+  // Nobody need send anything for it to be found.
+  await expect.poll(ready, { timeout: 10_000 }).toBe('true store_away')
+  expect((await post(url, callback.smsDelivery())).status).toBe(204)
+})
