@@ -194,7 +194,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   function taken(event: NewEvent, admission: Admission): void {
     counter.taken(event, admission)
-    unnamedNetworks.see(event)
+    if (event.record.oddities !== undefined) unnamedNetworks.see(event)
     if (!callbackChannel.hasSubscribers || admission === 'full') return
     const { id, record } = event
     const { kind, report: read } = record

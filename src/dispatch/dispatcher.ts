@@ -182,7 +182,8 @@ function admitAndClaim(
   events: readonly NewEvent[],
   request: ClaimRequest,
 ): Awaitable<AdmittedAndClaimed> {
-  return store.admitAndClaim?.(events, request) ?? { admissions: [], claims: [] }
+  if (store.admitAndClaim === undefined) throw new TypeError('This store admits and claims in two steps.')
+  return store.admitAndClaim(events, request)
 }
 
 /** The admission failed, or has not answered in time. */

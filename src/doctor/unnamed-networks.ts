@@ -2,6 +2,7 @@
 import type { NewEvent } from '../inbox/store.ts'
 
 interface UnnamedNetworks {
+  /** Most events have no oddities, and need not be shown. */
   see(event: Pick<NewEvent, 'record'>): void
   list(): readonly string[]
 }
@@ -13,7 +14,6 @@ export function createUnnamedNetworks(named: ReadonlyMap<string, unknown>): Unna
   const seen = new Set<string>()
   return {
     see({ record: { oddities, report } }) {
-      // Most have none.
       if (oddities?.includes('unknown_word') !== true || seen.size >= MOST) return
       const network = report?.network
       if (network !== undefined && !named.has(network)) seen.add(network.slice(0, LONGEST))
