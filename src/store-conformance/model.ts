@@ -68,7 +68,7 @@ export function createModel(): Model {
     const late = event.order !== '' && isLate(event)
     const isGap = event.awaits !== 0 && !siblings.some((other) => (other.event.step & event.awaits) !== 0)
     for (const other of siblings)
-      if (event.step !== 0 && other.event.awaits === event.step && other.attempts === 0)
+      if (event.step !== 0 && other.event.awaits === event.step && !other.handedOver)
         other.dueMs = Math.min(other.dueMs, nowMs)
     const dueMs = isGap && !late ? event.gapUntilMs : nowMs
     events.push({ event, state: 'waiting', dueMs, attempts: 0, token: 0, late, replay: false, handedOver: false })

@@ -68,6 +68,31 @@ export const SETTLING: readonly ConformanceCase[] = [
       assert.deepEqual(namesOf((await claim(open, { nowMs: dueMs })).claims), ['m-2'])
     },
   },
+  ...(['comes', 'is replayed'] as const).map((what): ConformanceCase => ({
+    name: `what was given back is due when it was said to be, also where the step ${what} then that it had waited for`,
+    async run({ open }) {
+      const nowMs = START_MS + 10
+      const step = sample({ at: 1, step: 1 })
+      if (what === 'is replayed') {
+        await open.admit([step], nowMs)
+        const [failing] = (await claim(open, { nowMs })).claims
+        assert.ok(failing)
+        await open.settle([settlementOf(failing, { outcome: 'dead', error: 'no' })], nowMs)
+      }
+      await open.admit([sample({ at: 2, step: 2, awaits: 1, gapUntilMs: nowMs })], nowMs)
+      const [waited] = (await claim(open, { nowMs })).claims
+      assert.ok(waited)
+      const dueMs = nowMs + 500
+      assert.deepEqual(await open.settle([settlementOf(waited, { outcome: 'unbegun', dueMs })], nowMs), [true])
+      if (what === 'comes') await open.admit([step], nowMs)
+      else assert.equal(await open.resolve(step.id, 'replay', nowMs), true)
+      const [first] = (await claim(open, { nowMs })).claims
+      assert.equal(first?.record.report?.status, 'm-1')
+      assert.deepEqual(await open.settle([settlementOf(first, { outcome: 'done' })], nowMs), [true])
+      assert.deepEqual((await claim(open, { nowMs: dueMs - 1 })).claims, [])
+      assert.deepEqual(namesOf((await claim(open, { nowMs: dueMs })).claims), ['m-2'])
+    },
+  })),
   {
     name: 'whoever ends an event hears that more of its message waits, where the store says that it tells of it',
     async run({ open, timesTold }) {

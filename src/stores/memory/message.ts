@@ -9,7 +9,8 @@ import type { NewEvent } from '../../inbox/store.ts'
 
 /** An unsettled event. */
 export interface Pending {
-  readonly event: NewEvent
+  /** Given back by who had not begun it, it awaits no step any more: it is due when it was said to be. */
+  event: NewEvent
   late: boolean
   replay: boolean
   attempts: number

@@ -195,6 +195,7 @@ function openMemoryStore({
       pending.dueMs = settlement.dueMs
       pending.attempts -= 1
       pending.token = 0
+      if (pending.event.awaits !== 0) pending.event = { ...pending.event, awaits: 0 }
     } else {
       const { attempts, event } = pending
       const { id, raw, record } = event

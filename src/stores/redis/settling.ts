@@ -102,7 +102,8 @@ local function settle(at, again)
   if not state.u or state.t == token then state.u, state.i, state.H = nil, nil, nil end
   if outcome == 'retry' or outcome == 'unbegun' then
     event.D, event.c = now + tonumber(ARGV[at + 5]), call
-    if outcome == 'unbegun' then event.a, event.k = event.a - 1, nil end
+    -- It is due when it was said to be, and awaits no step any more.
+    if outcome == 'unbegun' then event.a, event.k, event.b = event.a - 1, nil, nil end
     known = cmsgpack.pack(event)
   else
     known = math.max(1, math.floor(now / 1000)) .. ' ' .. call

@@ -8,9 +8,9 @@ import { cut, cutRowid, integer, prepare, text } from './statements.ts'
 /** The lease of an event that nobody has seen: its attempt did not happen. */
 const TAKEN_BACK = `UPDATE events SET token = 0, attempts = ${cut('attempts')} - 1`
 
-/** By the one who held it; says of which message it is. */
+/** By the one who held it, who says when it is due: it awaits no step any more. Says of which message it is. */
 export const GIVE_BACK = /* sql */ `
-${TAKEN_BACK}, due = :due
+${TAKEN_BACK}, due = :due, awaits = 0
 WHERE id = :id AND state = 0 AND token = :token
 RETURNING ${cutRowid('message')} AS message
 `
