@@ -2,7 +2,7 @@
  * Processes that share the file. SQLite tells nobody of the others, so each looks what they write, and whether they live: a
  * folder beside the database, locked as long as its process runs, shows it.
  */
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '../../clock.ts'
@@ -16,6 +16,8 @@ import type { Holders, HoldingStore, ListedHolder } from './holders.ts'
 const LOOK_EVERY_MS = 250
 /** How late the death of another process is noticed, which takes asking each of them. */
 const LOOK_FOR_DEAD_EVERY_MS = 1_000
+/** A sign of life is made in less. */
+const UNFINISHED_MS = 60_000
 
 interface Watched {
   readonly clock: Clock
@@ -132,7 +134,16 @@ async function removeSign(folder: string, name: string): Promise<void> {
 /** Removes what processes left that were killed before they entered their name, or after it was taken out. */
 async function removeStraySigns(folder: string, known: readonly string[]): Promise<void> {
   const names = await readdir(folder).catch(() => [])
-  for (const name of names)
-    if (isProcessFolder(basename(name, '.new')) && !known.includes(name) && (await isKnownDead(join(folder, name))))
+  for (const name of names) {
+    const isComplete = isProcessFolder(name)
+    if (known.includes(name) || !(isComplete || isProcessFolder(basename(name, '.new')))) continue
+    if ((isComplete || (await isOld(join(folder, name)))) && (await isKnownDead(join(folder, name))))
       await removeSign(folder, name)
+  }
+}
+
+/** One that is being made looks dead for a moment: its lock stands there before it answers. */
+async function isOld(folder: string): Promise<boolean> {
+  const made = await stat(folder).catch(() => undefined)
+  return made !== undefined && Math.abs(systemClock().now() - made.mtimeMs) > UNFINISHED_MS
 }

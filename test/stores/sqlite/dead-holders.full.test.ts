@@ -1,7 +1,7 @@
 /** What a killed process had in its hands is due at once; what a living one has never is. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,6 +9,7 @@ import type { OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, namesOf, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { LOCK_FILE } from '../../../src/disk-log/file-system.ts'
 import { INBOX } from '../../../src/stores/sqlite/migrations.ts'
 import { holderNames, LONG_LEASE_MS, startHolder, type HolderProcess } from './holder-processes.ts'
 
@@ -165,6 +166,22 @@ test('the folder of a process that was killed before it entered its name is remo
   await open(path)
   await expect.poll(() => readdirSync(`${path}-holders`), POLL).not.toContain(left)
   expect(readdirSync(`${path}-holders`)).toEqual(holderNames(path))
+})
+
+test('a folder that is being made is left alone, whatever its lock says yet', PATIENT, async () => {
+  const path = await freshFile()
+  const [fresh, old] = ['v1-000000000001.new', 'v1-000000000002.new'].map((name) => join(`${path}-holders`, name))
+  if (fresh === undefined || old === undefined) throw new Error('There are two.')
+  for (const folder of [fresh, old]) {
+    mkdirSync(folder, { recursive: true })
+    // Nobody listens there, as between the two steps of making it.
+    writeFileSync(join(folder, LOCK_FILE), '')
+  }
+  const longAgo = new Date(Date.now() - 3_600_000)
+  utimesSync(old, longAgo, longAgo)
+  await open(path)
+  await expect.poll(() => existsSync(old), POLL).toBe(false)
+  expect(existsSync(fresh)).toBe(true)
 })
 
 test('where no sign of life can be given, others wait for the lease', PATIENT, async () => {
