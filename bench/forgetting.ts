@@ -5,7 +5,6 @@
  *
  *     EVENTS=100000 POSTGRES_URL=postgres://postgres@127.0.0.1:5432/test REDIS_URL=redis://127.0.0.1:6379 node bench/forgetting.ts
  */
-import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +16,7 @@ import { postgresStore } from 'messaging-webhooks/postgres'
 import { redisStore } from 'messaging-webhooks/redis'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import type { NewEvent } from 'messaging-webhooks/store'
+import { digest, smsReport } from './database/events.ts'
 
 const EVENTS = Number(process.env['EVENTS'] ?? 100_000)
 const POSTGRES_URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
@@ -27,32 +27,19 @@ const OF_THE_PERSON = 10
 const SCHEMA = 'mw_bench_forgetting'
 const PREFIX = 'mw-bench-forgetting'
 
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest().toString('hex', 0, 16)
-}
-
 function event(number: number): NewEvent {
   const recipient = number % (EVENTS / OF_THE_PERSON) === 0 ? PERSON : `2547${String(number).padStart(8, '1')}`
   const messageId = `m${number}`
-  const id = digest(`event ${number}`)
-  const receivedAtMs = Date.now()
   const statuses = { recipient, message_id: messageId, status: 'delivered', type: 'status' }
+  const report = smsReport(messageId, 0, Date.now(), true)
   return {
-    id,
+    ...report,
     // As the receiver makes it, so that it finds the message by its id.
     messageKey: digest(`7:message-${messageId.length}:${messageId}`),
-    order: `${'0'.repeat(12)}3${'0'.repeat(12)}${id}`,
-    final: true,
     step: 2,
-    awaits: 0,
-    gapUntilMs: 0,
     record: {
-      project: 'My Shop',
-      kind: 'status',
-      timestamp: Math.floor(receivedAtMs / 1_000),
+      ...report.record,
       timestampSource: 'signature',
-      receivedAtMs,
-      proof: 'both',
       report: {
         type: 'message.delivered',
         shape: 'chat-app',

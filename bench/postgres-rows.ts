@@ -4,11 +4,11 @@
  *
  *     POSTGRES_URL=postgres://postgres@127.0.0.1:5432/test ROWS=5000000 node bench/postgres-rows.ts
  */
-import { createHash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import pg from 'pg'
 import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
 import { postgresStore } from 'messaging-webhooks/postgres'
+import { smsReport } from './database/events.ts'
 
 const URL = process.env['POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test'
 const ROWS = Number(process.env['ROWS'] ?? 5_000_000)
@@ -21,35 +21,10 @@ const DAY_MS = 86_400_000
 const EMPTY = 'mw_bench_empty'
 const FULL = 'mw_bench_full'
 
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest().toString('hex', 0, 16)
-}
-
 let number = 0
 
 function event(): NewEvent {
-  const name = `${process.pid} ${(number += 1)}`
-  const id = digest(`event ${name}`)
-  const receivedAtMs = Date.now()
-  return {
-    id,
-    messageKey: digest(`message ${name}`),
-    order: `${'1'.padStart(12, '0')}3${'0'.repeat(12)}${id}`,
-    final: true,
-    step: 0,
-    awaits: 0,
-    gapUntilMs: 0,
-    record: {
-      project: 'My Shop',
-      kind: 'status',
-      timestamp: Math.floor(receivedAtMs / 1_000),
-      timestampSource: 'payload',
-      receivedAtMs,
-      proof: 'both',
-      report: { type: 'message.delivered', shape: 'sms', messageId: name, channel: 'sms', status: 'delivered' },
-    },
-    raw: Buffer.from(JSON.stringify({ messageId: name, status: 'delivered', filler: 'x'.repeat(200) })),
-  }
+  return smsReport(`${process.pid} ${(number += 1)}`, 1, Date.now(), true)
 }
 
 /** Fills the tables as so many events leave them that were admitted, handed over and settled over ten days. */

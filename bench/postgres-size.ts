@@ -6,11 +6,11 @@
  *
  *     POSTGRES_URL=postgres://postgres@127.0.0.1:5432/test ROWS=10000000 node bench/postgres-size.ts
  */
-import { createHash } from 'node:crypto'
 import { statfsSync } from 'node:fs'
 import pg from 'pg'
-import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
+import type { OpenStore } from 'messaging-webhooks/store'
 import { postgresStore } from 'messaging-webhooks/postgres'
+import { smsReport } from './database/events.ts'
 import { processStat } from './database/proc-stat.ts'
 import { spreadOf } from './measure/ratios.ts'
 
@@ -26,33 +26,6 @@ const DEDUPE_DAYS = 30
 /** A row with what belongs to it; twice, for what a day's pruning and the log add. */
 const BYTES_A_ROW = 2 * 800
 const SPARE_BYTES = 5e9
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest().toString('hex', 0, 16)
-}
-
-function event(message: string, at: number, nowMs: number): NewEvent {
-  const id = digest(`event ${message} ${at}`)
-  return {
-    id,
-    messageKey: digest(`message ${message}`),
-    order: `${String(at).padStart(12, '0')}3${'0'.repeat(12)}${id}`,
-    final: at > 1,
-    step: 0,
-    awaits: 0,
-    gapUntilMs: 0,
-    record: {
-      project: 'My Shop',
-      kind: 'status',
-      timestamp: Math.floor(nowMs / 1_000),
-      timestampSource: 'payload',
-      receivedAtMs: nowMs,
-      proof: 'both',
-      report: { type: 'message.delivered', shape: 'sms', messageId: message, channel: 'sms', status: 'delivered' },
-    },
-    raw: Buffer.from(JSON.stringify({ messageId: message, status: 'delivered', filler: 'x'.repeat(200) })),
-  }
-}
 
 interface Measured {
   readonly schema: string
@@ -133,7 +106,7 @@ async function work({ open, cpuMs, schema }: Measured): Promise<Readonly<Record<
   const admit = (at: number) => async (): Promise<void> => {
     for (const messages of batches) {
       const admissions = await open.admit(
-        messages.map((message) => event(message, at, NOW_MS)),
+        messages.map((message) => smsReport(message, at, NOW_MS, at > 1)),
         NOW_MS,
       )
       if (admissions.some((admission) => admission !== 'new')) throw new Error('An event was not new.')
