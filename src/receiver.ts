@@ -282,24 +282,12 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   const metrics = createMetrics({
     counts: counter.details,
-    measure: dispatcher.measure,
+    unhandled,
+    dispatcher,
+    inbox,
     quarantined: () => quarantine.quarantine.counts(),
-    async now() {
-      const stored = isClosed ? undefined : await inbox.known()
-      const { hasBegun, oldestDueMs } = dispatcher.progress()
-      return {
-        messaging_webhooks_unhandled_total: unhandled.count,
-        messaging_webhooks_store_up: stored === undefined ? 0 : 1,
-        messaging_webhooks_unsettled: stored && stored.unsettled + inbox.spooled,
-        messaging_webhooks_oldest_due_seconds: hasBegun ? oldestDueMs / 1_000 : undefined,
-        messaging_webhooks_running: dispatcher.running,
-        messaging_webhooks_dead_letters: stored?.deadLetters,
-        messaging_webhooks_holders: stored?.holders?.length,
-        messaging_webhooks_spool_events: inbox.spooled,
-        messaging_webhooks_spool_bytes: inbox.spoolBytes,
-        messaging_webhooks_clock_offset_seconds: clockOffsetSeconds(),
-      }
-    },
+    clockOffsetSeconds,
+    isClosed: () => isClosed,
   })
 
   function close({ deadlineMs = DEADLINE_MS } = {}): Promise<Closed> {

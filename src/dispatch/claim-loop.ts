@@ -91,10 +91,7 @@ async function claimDue(state: DispatchState): Promise<number | undefined> {
     state.fullClaims = BACKLOG
     return undefined
   }
-  const answer =
-    state.meter === undefined
-      ? opened.store.claim(request)
-      : state.meter.timed('claim', () => opened.store.claim(request))
+  const answer = (state.meter?.measured(opened.store) ?? opened.store).claim(request)
   const { claims, nextDueMs } = answer instanceof Promise ? await claimInTime(state, opened, request, answer) : answer
   // Nobody waits for its handlers any more, and the store may be closed: the leases run out.
   if (state.over) return undefined

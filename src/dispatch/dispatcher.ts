@@ -138,11 +138,9 @@ function createAdmit(state: DispatchState): AdmitBatch {
     const isTurn = mayLease && state.opened !== undefined && !state.stopped && state.fullClaims < BACKLOG
     const mayClaim = isTurn && store.admitAndClaim !== undefined
     const request = mayClaim ? askRoom(state, store, events.length, nowMs, events) : undefined
-    if (store.admitAndClaim === undefined || request === undefined) {
-      const answer =
-        state.meter === undefined
-          ? store.admit(events, nowMs)
-          : state.meter.timed('admit', () => store.admit(events, nowMs))
+    const asked = state.meter?.measured(store) ?? store
+    if (asked.admitAndClaim === undefined || request === undefined) {
+      const answer = asked.admit(events, nowMs)
       if (!(answer instanceof Promise)) return admitted(state, store, events, answer)
       const kept = answer.then((admissions) => admitted(state, store, events, admissions))
       return waitFor(patience, kept)
@@ -153,10 +151,7 @@ function createAdmit(state: DispatchState): AdmitBatch {
     }
     let answer: Awaitable<AdmittedAndClaimed>
     try {
-      answer =
-        state.meter === undefined
-          ? store.admitAndClaim(events, request)
-          : state.meter.timed('admitAndClaim', () => admitAndClaim(store, events, request))
+      answer = asked.admitAndClaim(events, request)
     } catch (error) {
       return failed(error)
     }
@@ -175,15 +170,6 @@ function createAdmit(state: DispatchState): AdmitBatch {
     }, failed)
     return waitFor(patience, taken, () => release(state, request))
   }
-}
-
-function admitAndClaim(
-  store: OpenStore<object>,
-  events: readonly NewEvent[],
-  request: ClaimRequest,
-): Awaitable<AdmittedAndClaimed> {
-  if (store.admitAndClaim === undefined) throw new TypeError('This store admits and claims in two steps.')
-  return store.admitAndClaim(events, request)
 }
 
 /** The admission failed, or has not answered in time. */

@@ -13,11 +13,7 @@ export function withSettlements(state: DispatchState, store: OpenStore<object>):
       clock,
       storeTimeoutMs,
       (settlements: readonly Settlement[], patience) => {
-        const nowMs = clock.now()
-        const settled =
-          state.meter === undefined
-            ? store.settle(settlements, nowMs, lazily)
-            : state.meter.timed('settle', () => store.settle(settlements, nowMs, lazily))
+        const settled = (state.meter?.measured(store) ?? store).settle(settlements, clock.now(), lazily)
         return settled instanceof Promise ? waitFor(patience, settled) : settled
       },
       hold,

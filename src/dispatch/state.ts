@@ -50,14 +50,14 @@ export interface DispatchOptions {
 /** The verbs of a store that are on an event's way. */
 export type MeasuredVerb = 'admit' | 'admitAndClaim' | 'claim' | 'settle'
 
-/** Told how long things take, from when on somebody wants to know. It never throws but what it is given to call. */
+/** Told how long things take, from when on somebody wants to know. */
 export interface Meter {
   /** Of an attempt: how long its handlers ran, or until they were given up. */
   attempted(type: EventType, outcome: 'succeeded' | 'failed' | 'timed_out', tookMs: number): void
   /** An event is done with for good. */
   settled(outcome: 'done' | 'dead', sinceArrivalMs: number): void
-  /** Calls the store. */
-  timed<T>(verb: MeasuredVerb, call: () => Awaitable<T>): Awaitable<T>
+  /** The same verbs, each call of which is measured. */
+  measured(store: OpenStore<object>): Pick<OpenStore<object>, MeasuredVerb>
 }
 
 /** The open store, or a part of it that may be away alone, and who settles in it. */

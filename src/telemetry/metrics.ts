@@ -1,7 +1,9 @@
 /** What a receiver tells Prometheus: its counts, its histograms and how it is now, as text. */
 import { COUNTED_CARRIERS, COUNTED_KINDS, type DetailedCounts } from '../counts.ts'
+import type { Progress } from '../dispatch/claim-loop.ts'
 import type { Meter } from '../dispatch/state.ts'
 import { EVENT_TYPES, REPORT_TYPES } from '../events.ts'
+import type { StoreCounts } from '../inbox/store.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
 import type { QuarantineCounts } from '../quarantine/surface.ts'
 import { exposed, type Sample } from './exposition.ts'
@@ -11,30 +13,42 @@ import { METRICS, type MetricName } from './metric-table.ts'
 /** What is asked at each reading; undefined is what nobody knows now. */
 interface Sources {
   readonly counts: DetailedCounts
-  /** From the first reading on. */
-  readonly measure: (meter: Meter) => void
-  /** The gauges without labels, and the counters that others keep. */
-  readonly now: () => Promise<Readonly<Partial<Record<MetricName, number | undefined>>>>
+  readonly unhandled: { readonly count: number }
+  readonly dispatcher: {
+    /** From the first reading on. */
+    measure(meter: Meter): void
+    progress(): Progress
+    readonly running: number
+  }
+  readonly inbox: {
+    known(): Promise<(StoreCounts & { readonly holders: readonly unknown[] | undefined }) | undefined>
+    readonly spooled: number
+    readonly spoolBytes: number | undefined
+  }
   readonly quarantined: () => QuarantineCounts
+  readonly clockOffsetSeconds: () => number | undefined
+  /** Its store is asked no more. */
+  readonly isClosed: () => boolean
 }
 
 const OF_REPORTS: readonly string[] = [...REPORT_TYPES, 'late']
 
 /** What measures is made at the first reading, so that whoever reads no metrics pays for no clock. */
-export function createMetrics({ counts, measure, now, quarantined }: Sources): () => Promise<string> {
+export function createMetrics(sources: Sources): () => Promise<string> {
+  const { counts, dispatcher, quarantined } = sources
   let meter: ReturnType<typeof createMeter> | undefined
 
   function begun(): ReturnType<typeof createMeter> {
     const made = createMeter()
-    measure(made)
+    dispatcher.measure(made)
     return made
   }
 
   return async () => {
     meter ??= begun()
-    const values = await now()
     const inQuarantine = quarantined()
     const samples: Partial<Record<MetricName, readonly Sample[]>> = {
+      ...(await gauges(sources)),
       messaging_webhooks_callbacks_total: callbacks(counts),
       messaging_webhooks_events_total: events(counts),
       messaging_webhooks_attempt_duration_seconds: meter.attempts(),
@@ -48,9 +62,28 @@ export function createMetrics({ counts, measure, now, quarantined }: Sources): (
     }
     return METRIC_NAMES.map((name) => {
       const [type, , help] = METRICS[name]
-      const value = values[name]
-      return exposed(name, type, help, samples[name] ?? (value === undefined ? [] : [{ value }]))
+      return exposed(name, type, help, samples[name] ?? [])
     }).join('')
+  }
+}
+
+/** How it is now, and the count that others keep. */
+async function gauges(sources: Sources): Promise<Partial<Record<MetricName, readonly Sample[]>>> {
+  const { unhandled, dispatcher, inbox, clockOffsetSeconds, isClosed } = sources
+  const stored = isClosed() ? undefined : await inbox.known()
+  const { hasBegun, oldestDueMs } = dispatcher.progress()
+  const single = (value: number | undefined): readonly Sample[] => (value === undefined ? [] : [{ value }])
+  return {
+    messaging_webhooks_unhandled_total: single(unhandled.count),
+    messaging_webhooks_store_up: single(stored === undefined ? 0 : 1),
+    messaging_webhooks_unsettled: single(stored && stored.unsettled + inbox.spooled),
+    messaging_webhooks_oldest_due_seconds: single(hasBegun ? oldestDueMs / 1_000 : undefined),
+    messaging_webhooks_running: single(dispatcher.running),
+    messaging_webhooks_dead_letters: single(stored?.deadLetters),
+    messaging_webhooks_holders: single(stored?.holders?.length),
+    messaging_webhooks_spool_events: single(inbox.spooled),
+    messaging_webhooks_spool_bytes: single(inbox.spoolBytes),
+    messaging_webhooks_clock_offset_seconds: single(clockOffsetSeconds()),
   }
 }
 
