@@ -7,7 +7,6 @@ import type { NotProved } from './authenticity/explain.ts'
 import type { QuarantineIntake } from './quarantine/quarantine.ts'
 import type { ExactCallback } from './quarantine/request.ts'
 import type { Probes } from './doctor/answering.ts'
-import { claimsToBeProbe } from './doctor/mark.ts'
 import { asRefusal, MessagingWebhooksError, RefusedError } from './errors.ts'
 import type { RefusalCode } from './error-table.ts'
 import type { ArrivedCallback } from './callback.ts'
@@ -124,7 +123,7 @@ export function createReceive(options: ReceiveOptions): Receive {
         proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof,
       )
     }
-    if (claimsToBeProbe(body)) return answerProbe(callback, body, proof)
+    if (body.isProbe) return answerProbe(callback, body, proof)
     if (proof.signedAt !== undefined) {
       signed.seconds = proof.signedAt
       signed.arrivedAtMs = callback.arrivedAtMs
@@ -220,7 +219,7 @@ export function createReceive(options: ReceiveOptions): Receive {
       const proof = prove(judged, body, await pairsFor(body.project), toleranceSeconds)
       if (!proof.proved) return proof
       // Refused once, for a clock or a pair that has been put right since: it is no event all the same.
-      if (claimsToBeProbe(body)) return { proved: false, code: 'probe_refused' }
+      if (body.isProbe) return { proved: false, code: 'probe_refused' }
       return { proved: true, event: eventOf(callback, body, proof) }
     },
   }

@@ -16,6 +16,11 @@ const BACKSLASH = 0x5c
 const QUOTE = 0x22
 const DIGIT_ONE = 0x31
 
+/** No message of the service has an id that begins so: it is the doctor's, whose probes are no events. */
+export const PROBE_PREFIX = 'messaging-webhooks-doctor.'
+/** A text that a customer wrote has a backslash before its quotes, so it cannot be taken for this. */
+const PROBE_FIELD = /"messageId"\s*:\s*"messaging-webhooks-doctor\./
+
 export interface ReadBody {
   readonly bytes: Buffer
   /** The parsed object with its authKey still in it, or why there is none. */
@@ -26,6 +31,8 @@ export interface ReadBody {
   /** Where authKeys stand in the bytes. */
   readonly authKeys: readonly Span[]
   readonly duplicateKey: boolean
+  /** Its message id claims to be a probe's. A body that cannot be read is no event either, if it is seen to have been one. */
+  readonly isProbe: boolean
 }
 
 interface SentBody {
@@ -41,7 +48,8 @@ export function readSentBody({ captured, contentEncoding }: SentBody): ReadBody 
 }
 
 function unreadable(bytes: Buffer, problem: Problem, authKeys: readonly Span[] = []): ReadBody {
-  return { bytes, fields: undefined, problem, project: undefined, authKeys, duplicateKey: false }
+  const isProbe = bytes.includes(PROBE_PREFIX) && PROBE_FIELD.test(bytes.toString('latin1'))
+  return { bytes, fields: undefined, problem, project: undefined, authKeys, duplicateKey: false, isProbe }
 }
 
 /** Parses the bytes as JSON in UTF-8; one byte order mark is passed over. Never throws and never quotes the body. */
@@ -60,9 +68,10 @@ function readBody(bytes: Buffer): ReadBody {
     return unreadable(bytes, 'not_json', authKeys)
   }
   if (!isRecord(value)) return unreadable(bytes, isJsonText(value) ? 'double_encoded' : 'not_an_object', authKeys)
-  const named = value['project']
+  const { project: named, messageId } = value
   const project = typeof named === 'string' && named !== '' ? named : undefined
-  return { bytes, fields: value, problem: undefined, project, authKeys, duplicateKey }
+  const isProbe = typeof messageId === 'string' && messageId.startsWith(PROBE_PREFIX)
+  return { bytes, fields: value, problem: undefined, project, authKeys, duplicateKey, isProbe }
 }
 
 /** The same for a body that a parser before us has already turned into an object: its bytes are made anew. */

@@ -3,11 +3,9 @@
  * secret where the pair has one, for the Auth Key stands in every callback that somebody on the way may have read.
  */
 import { createHmac, createSecretKey, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
-import type { ReadBody } from '../authenticity/body.ts'
+import { PROBE_PREFIX } from '../authenticity/body.ts'
 import type { LivePair } from '../authenticity/pair.ts'
 
-/** No message of the service has such an id. */
-const RESERVED = 'messaging-webhooks-doctor.'
 const FORM = /^messaging-webhooks-doctor\.([0-9a-z]{1,11})\.([0-9a-f]{32})\.([0-9a-f]{64})$/
 
 interface Mark {
@@ -16,19 +14,10 @@ interface Mark {
   readonly nonce: string
 }
 
-/** A text that a customer wrote has a backslash before its quotes, so it cannot be taken for this. */
-const FIELD = /"messageId"\s*:\s*"messaging-webhooks-doctor\./
-
-/** Whether a body claims to be a probe. One that cannot be read any more is no event either, if it is seen to have been one. */
-export function claimsToBeProbe({ fields, bytes }: Pick<ReadBody, 'fields' | 'bytes'>): boolean {
-  if (fields !== undefined) return markIn(fields) !== undefined
-  return bytes.includes(RESERVED) && FIELD.test(bytes.toString('latin1'))
-}
-
 /** The message id, if it is a reserved one. */
 export function markIn(fields: Readonly<Record<string, unknown>>): string | undefined {
   const { messageId } = fields
-  return typeof messageId === 'string' && messageId.startsWith(RESERVED) ? messageId : undefined
+  return typeof messageId === 'string' && messageId.startsWith(PROBE_PREFIX) ? messageId : undefined
 }
 
 /** What a pair's probes are marked with. */
@@ -40,7 +29,7 @@ export function markingKey({ secretKey, authKey }: Pick<LivePair, 'secretKey' | 
 export function makeMark(key: KeyObject, sentAtMs: number): string {
   const time = sentAtMs.toString(36)
   const nonce = randomBytes(16).toString('hex')
-  return `${RESERVED}${time}.${nonce}.${tagOf(key, time, nonce).toString('hex')}`
+  return `${PROBE_PREFIX}${time}.${nonce}.${tagOf(key, time, nonce).toString('hex')}`
 }
 
 /** Undefined where this key did not make it. */
