@@ -32,6 +32,19 @@ interface NodeOptions {
   readonly failed: (error: unknown) => void
 }
 
+/** A request that has been read. */
+interface Answerable {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly server: KnownServer | undefined
+  readonly isTooLarge: boolean
+}
+
+interface Answered {
+  readonly to: Answerable
+  readonly answer: Answer
+}
+
 /** After a refusal the server reads at most this much more, so that a client that is still sending sees the answer. */
 const LINGER_BYTES = 8 * 1024 * 1024
 
@@ -49,33 +62,57 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
     servers.answered()
   }
 
+  /**
+   * Answers that need no promise are written together, at the end of the turn of the event loop: whoever waits for them is woken
+   * once, and not between two requests.
+   */
+  let ready: Answered[] = []
+  let isTurn = false
+
+  function writeReady(): void {
+    isTurn = false
+    const answers = ready
+    ready = []
+    for (const { to, answer } of answers) finish(to, answer)
+  }
+
+  function finish({ request, response, server, isTooLarge }: Answerable, answer: Answer): void {
+    try {
+      if (isTooLarge) {
+        write(response, answer, true, false)
+        discardThenEnd(request, response)
+      } else {
+        const isStopping = servers.areWatched || server?.listening === false
+        // Before the body's end the connection is of no more use: Node would read the rest for ever.
+        write(response, answer, isStopping || !request.readableEnded)
+      }
+    } catch (error) {
+      answerAnyway(response, error)
+      return
+    }
+    servers.answered()
+  }
+
   function receiveAndAnswer(request: IncomingMessage, response: ServerResponse, server: KnownServer | undefined): void {
     const arrivedAtMs = clock.now()
     // Once the connection has gone, it cannot be told any more.
     const { remoteAddress } = request.socket
     captureBody(request, bodies, (captured) => {
-      function finish(answer: Answer): void {
-        try {
-          if (captured.kind === 'failed' && captured.reason === 'body_too_large') {
-            write(response, answer, true, false)
-            discardThenEnd(request, response)
-          } else {
-            const isStopping = servers.areWatched || server?.listening === false
-            // Before the body's end the connection is of no more use: Node would read the rest for ever.
-            write(response, answer, isStopping || !request.readableEnded)
-          }
-        } catch (error) {
-          answerAnyway(response, error)
-          return
-        }
-        servers.answered()
-      }
+      const isTooLarge = captured.kind === 'failed' && captured.reason === 'body_too_large'
+      const to: Answerable = { request, response, server, isTooLarge }
       try {
         const signatures = signaturesOf(request)
         const contentEncoding = request.headers['content-encoding']?.trim().toLowerCase()
+        // Before the event is taken, so that the answer goes out before a handler of it begins, unless others are about to.
+        if (!isTurn) clock.soon(writeReady)
+        isTurn = true
         const given = receive({ kind, policy, signatures, contentEncoding, captured, arrivedAtMs, remoteAddress })
-        if (given instanceof Promise) given.then(finish, (error: unknown) => answerAnyway(response, error))
-        else finish(given)
+        if (given instanceof Promise)
+          given.then(
+            (answer) => finish(to, answer),
+            (error: unknown) => answerAnyway(response, error),
+          )
+        else ready.push({ to, answer: given })
       } catch (error) {
         answerAnyway(response, error)
       }

@@ -188,11 +188,6 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     }
   }
 
-  /** Mostly there is no outage, and every look at the store's counts asks. */
-  function held(): number {
-    return outage?.active === true ? outage.held : 0
-  }
-
   function admit(event: NewEvent, timeoutMs?: number): Awaitable<Admission> {
     if (outage?.active === true) return outage.take(event)
     if (opened === undefined) return admitWhenOpen(event)
@@ -217,9 +212,11 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     open,
     admit,
     unsettled() {
+      // First: what goes on into the store meanwhile is counted twice, and never not at all.
+      const held = outage?.active === true ? outage.held : 0
       const counted = opened === undefined ? open().then((store) => store.counts()) : opened.counts()
-      if (counted instanceof Promise) return counted.then(({ unsettled }) => unsettled + held())
-      return counted.unsettled + held()
+      if (counted instanceof Promise) return counted.then(({ unsettled }) => unsettled + held)
+      return counted.unsettled + held
     },
     async known() {
       try {
@@ -230,7 +227,7 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       }
     },
     get spooled() {
-      return held()
+      return outage?.active === true ? outage.held : 0
     },
     get spoolBytes() {
       return spooled?.bytes

@@ -1,8 +1,10 @@
 /** When an answer is given: after the store, and with `answer: 'handled'` after the first attempt of the handlers. */
+import { createServer } from 'node:http'
+import { createReceiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
-import { post, receiving } from '../support/receiving.ts'
+import { listen, post, receiving, withCredentials } from '../support/receiving.ts'
 import { lastingStore } from '../support/stores.ts'
 
 test('an answer does not wait for the handlers', async () => {
@@ -11,6 +13,29 @@ test('an answer does not wait for the handlers', async () => {
   receiver.onAny(() => new Promise<void>((resolve) => (finish = resolve)))
   expect((await post(url, callback.smsDelivery())).status).toBe(204)
   finish()
+})
+
+test('an answer has left before a handler of its event begins', async () => {
+  const receiver = createReceiver(withCredentials({ logger: false }))
+  const seen: string[] = []
+  receiver.on('message.*', ({ messageId }) => void seen.push(`handled ${messageId}`))
+  const middleware = receiver.middleware('status')
+  const server = createServer((request, response) => {
+    response.on('finish', () => void seen.push('answered'))
+    middleware(request, response)
+  })
+  const url = await listen(server)
+  onTestFinished(async () => {
+    server.close()
+    await receiver.close()
+  })
+  await receiver.start()
+  const ids = ['m-1', 'm-2', 'm-3', 'm-4']
+  for (const messageId of ids) {
+    expect((await post(url, callback.smsDelivery({ messageId }))).status).toBe(204)
+    await receiver.drain()
+  }
+  expect(seen).toEqual(ids.flatMap((messageId) => ['answered', `handled ${messageId}`]))
 })
 
 test('with answer: handled it does, for the first attempt, and a failure is still 204', async () => {
