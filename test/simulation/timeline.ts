@@ -31,6 +31,8 @@ export interface Timeline {
   readonly hash: string
   /** Does `work` in `delayMs`; returns what cancels it. */
   after(delayMs: number, owner: Owner, label: string, work: () => void | Promise<void>): () => void
+  /** Whoever was stopped goes on now, and not when it was to. */
+  resume(owner: Owner): void
   /** Something worth comparing in two runs. */
   note(text: string): void
   /** Does what is next; false where nothing is left. */
@@ -126,6 +128,11 @@ export function createTimeline(log: (line: string) => void = () => {}): Timeline
         cancelled = true
         entry.cancelled = true
       }
+    },
+    resume(owner) {
+      owner.stoppedUntilMs = 0
+      for (const entry of heap.splice(0))
+        push(entry.owner === owner ? { ...entry, atMs: Math.max(nowMs, entry.firstMs) } : entry)
     },
     note,
     async step() {

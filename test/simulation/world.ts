@@ -355,7 +355,7 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     for (const key of faults.poison.keys()) faults.poison.set(key, 'soft')
     disk.fault = 'none'
     for (const place of places) {
-      place.owner.stoppedUntilMs = 0
+      timeline.resume(place.owner)
       start(place)
     }
     for (const end of [...hungEnds]) end()
