@@ -1,7 +1,7 @@
 // The pipeline's direction: a stage imports leaves and stages to its left, and there are no circles.
 const stages = ['authenticity', 'payloads', 'statuses', 'inbox', 'dispatch']
 const leaves =
-  '^src/((events|callback|channels|report-payloads|error-table|errors|clock|logger|in-turn|churning-map|promises|did-you-mean|check-options|failure-text)\\.ts$|disk-log/)'
+  '^src/((events|callback|channels|report-payloads|trace-context|error-table|errors|clock|logger|in-turn|churning-map|promises|did-you-mean|check-options|failure-text)\\.ts$|disk-log/)'
 
 /** What stands to the right of a stage may not be imported by it. */
 const onlyLeftwards = stages.map((stage, index) => ({
@@ -23,7 +23,7 @@ module.exports = {
       from: { path: leaves },
       to: {
         path: '^src/',
-        pathNot: '^src/((events|clock|promises|error-table|errors|did-you-mean|report-payloads)\\.ts$|disk-log/)',
+        pathNot: '^src/((events|clock|promises|error-table|errors|did-you-mean|report-payloads|trace-context)\\.ts$|disk-log/)',
       },
     },
     {
@@ -103,6 +103,29 @@ module.exports = {
           '^src/http/node\\.ts$',
         ],
       },
+    },
+    {
+      // It looks on from outside, as any subscriber could; only what it is told and asks has names of ours.
+      name: 'open-telemetry-knows-the-public-surface-and-leaves',
+      severity: 'error',
+      from: { path: '^src/otel/' },
+      to: {
+        path: '^src/',
+        pathNot: [leaves, '^src/otel/', '^src/surface\\.ts$', '^src/quarantine/request\\.ts$'],
+      },
+    },
+    {
+      name: 'nobody-imports-open-telemetry',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/otel/' },
+      to: { path: '^src/otel/|^node_modules/@opentelemetry/' },
+    },
+    {
+      // The SDK is the application's.
+      name: 'open-telemetry-knows-the-api-and-no-sdk',
+      severity: 'error',
+      from: { path: '^src/otel/' },
+      to: { path: '^node_modules/@opentelemetry/', pathNot: '^node_modules/@opentelemetry/api/' },
     },
     {
       name: 'stores-import-the-contract-and-leaves',
@@ -187,7 +210,7 @@ module.exports = {
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'],
         // Optional peers, too: each in its own store, by the rule below.
-        pathNot: ['^node_modules/((@types/)?pg|redis|ioredis|fastify|@nestjs/(common|core))/'],
+        pathNot: ['^node_modules/((@types/)?pg|redis|ioredis|fastify|@nestjs/(common|core)|@opentelemetry/api)/'],
       },
     },
     {

@@ -4,6 +4,7 @@
  */
 import type { RefusalCode } from './error-table.ts'
 import type { CallbackKind, Schemas, WebhookEvent } from './events.ts'
+import type { TraceContext } from './trace-context.ts'
 
 /** The channel on which a receiver says what became of each callback, as it is answered. */
 export const CALLBACK_CHANNEL = 'messaging-webhooks:callback'
@@ -39,6 +40,13 @@ export interface AttemptMessage<S extends Schemas = {}> {
   readonly attempt: number
   /** It was a dead letter, and is tried again because somebody asked for it. */
   readonly replay: boolean
+  /** What the option `traceContext` said as the callback was taken, perhaps in another process. */
+  readonly trace?: TraceContext
+  /**
+   * A subscriber of `start` may set it: the handlers are called in `run`, which it is to call once, at once. For a context that
+   * `bindStore` cannot hold; who finds one that another has set calls that within its own.
+   */
+  within?: (run: () => void) => void
   /** `lost`: another process may have taken it over meanwhile, so that this attempt counts for nothing. */
   outcome?: 'succeeded' | 'failed' | 'lost'
   /** What the first handler threw that failed. */

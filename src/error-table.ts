@@ -218,6 +218,10 @@ export const REPORTED = {
     '`dedupeKey` threw or returned no string; the default identity was used.',
     'Return a string, or undefined to keep the default; `cause` is what it threw.',
   ],
+  trace_context_failed: [
+    '`traceContext` threw, or returned what is no trace context; nothing of it is kept that is not valid. It is said once.',
+    'Return `{ traceparent, tracestate }` as W3C Trace Context writes them, or undefined; `cause` is what it threw.',
+  ],
   clock_failed: [
     'The `clock` threw or told no time; this machine’s own is used where it does. It is said once.',
     'Return milliseconds since 1970, as a number; `cause` is what it threw.',

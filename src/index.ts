@@ -45,6 +45,7 @@ export type { Forgotten } from './erasure/forget.ts'
 export type { ForgetOptions, ForgetSelector } from './erasure/selector.ts'
 export type { MessageState, ReportState } from './inbox/latest.ts'
 export type { Page, Store } from './inbox/store.ts'
+export type { TraceContext } from './trace-context.ts'
 export { ERRORS, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './error-table.ts'
 export { HandlerError, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
 export {

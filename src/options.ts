@@ -10,6 +10,7 @@ import type { DedupeKeyInput } from './inbox/new-event.ts'
 import type { Store } from './inbox/store.ts'
 import type { Logger } from './logger.ts'
 import type { ReadUsersReport } from './payloads/users-report.ts'
+import type { TraceContext } from './trace-context.ts'
 
 /** What `createReceiver` takes: one of `credentials` and `projects`, and options that all have a default. */
 export type Options<S extends Schemas = {}> = OtherOptions<S> & (OptionsOfProjects | OptionsOfOneProject)
@@ -98,6 +99,11 @@ export interface OtherOptions<S extends Schemas = {}> {
    * the body.
    */
   readonly dedupeKey?: ((callback: DedupeKeyInput) => string | undefined) | undefined
+  /**
+   * Asked as a callback is taken: of which trace its request is part, to be kept with the event and handed to those who
+   * follow its attempts; `openTelemetry()` has it. Default: none.
+   */
+  readonly traceContext?: (() => TraceContext | undefined) | undefined
   /**
    * Which of `activate`, `deactivate`, `consent`, `delivery`, `billing` and `other` a premium callback is; undefined
    * keeps the default. Default: by `event`, `type`, `action` or `status`; else the one top-level string that is such a
@@ -327,6 +333,12 @@ export const OPTIONS = [
     type: '`(callback) => string \\| undefined`',
     default: 'by message, status and time; else by the body',
     what: 'Your own identity for a callback; undefined keeps the default one.',
+  },
+  {
+    name: 'traceContext',
+    type: '`() => { traceparent, tracestate? } \\| undefined`',
+    default: 'none',
+    what: 'Asked as a callback is taken: of which trace its request is part, to be kept with the event and handed to those who follow its attempts; `openTelemetry()` has it.',
   },
   {
     name: 'subscriptionType',

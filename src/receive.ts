@@ -15,6 +15,7 @@ import { REPLIES, type Answer, type AnswerName } from './http/replies.ts'
 import type { Inbox } from './inbox/inbox.ts'
 import { newEvent, type NewEventOptions } from './inbox/new-event.ts'
 import type { Admission, Awaitable, NewEvent } from './inbox/store.ts'
+import type { TraceContext } from './trace-context.ts'
 
 interface Receive {
   /** How far this clock was ahead of the last signature whose digest was right; undefined before the first. */
@@ -52,6 +53,8 @@ interface ReceiveOptions extends NewEventOptions {
   readonly watchAttempt: (id: string) => WatchedAttempt
   /** The answer waits for it. */
   readonly answersWhenHandled: boolean
+  /** Of which trace the request is part that brings what is taken; undefined where nobody traces. Never throws. */
+  readonly traceContext: (() => TraceContext | undefined) | undefined
 }
 
 export function createReceive(options: ReceiveOptions): Receive {
@@ -132,7 +135,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     if (callback.captured.kind === 'parsed')
       report(new MessagingWebhooksError('body_already_parsed', fixOf(callback.captured)))
     if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
-    const event = eventOf(callback, body, proof)
+    const event = eventOf(callback, body, proof, options.traceContext?.())
     const { waitUntil } = callback
     const attempt = answersWhenHandled || waitUntil !== undefined ? options.watchAttempt(event.id) : undefined
     function failed(error: unknown): never {
@@ -154,7 +157,12 @@ export function createReceive(options: ReceiveOptions): Receive {
     return answer ?? refuse(callback.kind, 'not_authentic', { code: 'probe_refused' })
   }
 
-  function eventOf({ kind, arrivedAtMs }: ArrivedCallback, body: ReadBody, proof: Proved): NewEvent {
+  function eventOf(
+    { kind, arrivedAtMs }: ArrivedCallback,
+    body: ReadBody,
+    proof: Proved,
+    trace?: TraceContext | undefined,
+  ): NewEvent {
     const masked = maskSecrets(body, proof.secrets)
     return newEvent(
       {
@@ -167,6 +175,7 @@ export function createReceive(options: ReceiveOptions): Receive {
         project: proof.project,
         signedAt: proof.signedAt,
         arrivedAtMs,
+        trace,
       },
       options,
     )

@@ -45,6 +45,7 @@ import type { Receiver } from './surface.ts'
 import { createHealth } from './telemetry/health.ts'
 import { healthMiddleware } from './telemetry/health-middleware.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import { traceContextOf } from './trace-context.ts'
 import { createUnhandled } from './unhandled.ts'
 import { guardReading } from './users-reading.ts'
 import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
@@ -65,7 +66,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   options: Options<S> & { readonly store?: Store<X> | undefined },
 ): Receiver<S, X> {
   const resolved = resolveOptions(options)
-  const { answer, handlerTimeoutMs, dedupeKey, readReport, networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
+  const { answer, handlerTimeoutMs, dedupeKey, readReport, traceContext } = resolved
+  const { networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
   const given = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
   const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
   const steady = steadyClock(clock)
@@ -124,7 +126,10 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       const message: HandedOver<S> = { receiver, event, succeeded }
       handedOverChannel.publish(message)
     },
-    attemptMessage: (event, { attempt, replay }) => ({ receiver, event, attempt, replay }),
+    attemptMessage(event, { attempt, replay, record }) {
+      const trace = traceContextOf(record)
+      return { receiver, event, attempt, replay, ...(trace && { trace }) }
+    },
     unhandled: unhandled.see,
     secrets: credentials.secrets,
     shared: store.capabilities.shared,
@@ -214,7 +219,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     networks,
     gapTimeoutMs,
     report,
-    ...guardReading({ dedupeKey, readReport, report }),
+    ...guardReading({ dedupeKey, readReport, traceContext, report }),
     probes,
     taken,
     refused,

@@ -15,7 +15,7 @@ interface Reporter {
 }
 
 /** What is worth saying once: the same wrong mounting would be said for every request. */
-const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed', 'clock_failed'])
+const ONCE: ReadonlySet<ErrorCode> = new Set(['body_already_parsed', 'clock_failed', 'trace_context_failed'])
 
 /** Somebody's program is to be mended, so the log says where it went wrong; of any other cause it has a line. */
 const WITH_STACK: ReadonlySet<ErrorCode> = new Set(['handler_failed', 'dead_letter', 'transaction_failed', 'internal'])

@@ -34,6 +34,7 @@ interface ResolvedOptions<S extends Schemas> {
   readonly answer: 'stored' | 'handled'
   readonly readReport: Options['readReport']
   readonly dedupeKey: ((callback: DedupeKeyInput) => string | undefined) | undefined
+  readonly traceContext: Options['traceContext']
   readonly subscriptionType: Options['subscriptionType']
   readonly schemas: S | Schemas
   readonly quarantine:
@@ -104,6 +105,7 @@ const optionsSchema = z.strictObject({
   answer: z.enum(['stored', 'handled']).default('stored'),
   readReport: functionLike.optional(),
   dedupeKey: functionLike.optional(),
+  traceContext: functionLike.optional(),
   subscriptionType: functionLike.optional(),
   schemas: z
     .strictObject({
@@ -178,6 +180,7 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     spool: checked.spool,
     readReport: options.readReport,
     dedupeKey: options.dedupeKey,
+    traceContext: options.traceContext,
     subscriptionType: options.subscriptionType,
     schemas: options.schemas ?? {},
     quarantine:

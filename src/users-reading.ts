@@ -1,20 +1,28 @@
-/** What the user's own functions read of a callback. One that throws, or returns what it must not, is reported, and ours counts. */
+/**
+ * What the user's own functions say of a callback. One that throws, or returns what it must not, is reported, and ours counts.
+ */
 import { MessagingWebhooksError } from './errors.ts'
 import type { DedupeKeyInput, NewEventOptions, ProvenCallback } from './inbox/new-event.ts'
 import type { ReportPayload } from './payloads/read-report.ts'
 import { usersReport, type ReadUsersReport } from './payloads/users-report.ts'
 import { letReject } from './promises.ts'
+import { isTracestate, traceContextOf, type TraceContext } from './trace-context.ts'
 
 interface UsersFunctions {
   /** Types say that it returns a text; those who write JavaScript have none. */
   readonly dedupeKey: ((callback: DedupeKeyInput) => unknown) | undefined
   readonly readReport: ReadUsersReport | undefined
+  readonly traceContext: (() => unknown) | undefined
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-/** Neither function throws; each is undefined where the user has given none. */
-export function guardReading(given: UsersFunctions): Pick<NewEventOptions, 'dedupeKey' | 'readReport'> {
-  const { dedupeKey, readReport, report } = given
+interface GuardedFunctions extends Pick<NewEventOptions, 'dedupeKey' | 'readReport'> {
+  readonly traceContext: (() => TraceContext | undefined) | undefined
+}
+
+/** No function throws; each is undefined where the user has given none. */
+export function guardReading(given: UsersFunctions): GuardedFunctions {
+  const { dedupeKey, readReport, traceContext, report } = given
 
   function chooseKey(choose: (callback: DedupeKeyInput) => unknown, callback: DedupeKeyInput): string | undefined {
     try {
@@ -38,8 +46,29 @@ export function guardReading(given: UsersFunctions): Pick<NewEventOptions, 'dedu
     }
   }
 
+  function askTrace(ask: () => unknown): TraceContext | undefined {
+    try {
+      const told = ask()
+      if (told === undefined) return undefined
+      if (typeof told !== 'object' || told === null) {
+        report(new MessagingWebhooksError('trace_context_failed'))
+        return undefined
+      }
+      letReject(told)
+      const { traceparent, tracestate }: { readonly traceparent?: unknown; readonly tracestate?: unknown } = told
+      const read = traceContextOf({ traceparent, tracestate })
+      const isWhole = read !== undefined && (tracestate === undefined || isTracestate(tracestate))
+      if (!isWhole) report(new MessagingWebhooksError('trace_context_failed'))
+      return read
+    } catch (error) {
+      report(new MessagingWebhooksError('trace_context_failed', undefined, { cause: error }))
+      return undefined
+    }
+  }
+
   return {
     dedupeKey: dedupeKey && ((callback) => chooseKey(dedupeKey, callback)),
     readReport: readReport && ((callback) => readTheirs(readReport, callback)),
+    traceContext: traceContext && (() => askTrace(traceContext)),
   }
 }

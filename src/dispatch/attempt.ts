@@ -2,7 +2,7 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel'
 import { ATTEMPT_CHANNEL, type AttemptMessage } from '../channels.ts'
 import { withDeadline } from '../clock.ts'
-import { HandlerError, type MessagingWebhooksError, type NamedEvent } from '../errors.ts'
+import { HandlerError, MessagingWebhooksError, type NamedEvent } from '../errors.ts'
 import { HANDED_OVER_CHANNEL, type EventType, type WebhookEvent } from '../events.ts'
 import { failureText } from '../failure-text.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
@@ -61,7 +61,7 @@ function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
     error.publish(message)
   }
   return start.runStores(message, () => {
-    const made = callFrom(attempt, 0)
+    const made = message.within === undefined ? callFrom(attempt, 0) : callWithin(attempt, message.within)
     if (!(made instanceof Promise)) over(made)
     end.publish(message)
     if (!(made instanceof Promise)) return made
@@ -72,6 +72,21 @@ function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
       return settlement
     })
   })
+}
+
+/** The handlers run once, whatever a follower's function does: one that throws, or calls nothing, keeps none from it. */
+function callWithin(attempt: Attempt, within: (run: () => void) => void): Awaitable<Settlement | undefined> {
+  const called: Awaitable<Settlement | undefined>[] = []
+  function run(): void {
+    if (called.length === 0) called.push(callFrom(attempt, 0))
+  }
+  try {
+    within(run)
+  } catch (error) {
+    attempt.state.report(new MessagingWebhooksError('internal', '`within` of an attempt threw.', { cause: error }))
+  }
+  run()
+  return called[0]
 }
 
 /** Calls the handlers from this one on; a promise once one of them has to be waited for, so that plain functions cost none. */

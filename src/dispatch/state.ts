@@ -40,7 +40,7 @@ export interface DispatchOptions {
   /** An attempt is over and somebody listens to its channel; `succeeded` where no handler is left to run. */
   readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
   /** What is said of an attempt to those who follow it. */
-  readonly attemptMessage: (event: WebhookEvent, claim: Pick<Claim, 'attempt' | 'replay'>) => AttemptMessage
+  readonly attemptMessage: (event: WebhookEvent, claim: Pick<Claim, 'attempt' | 'replay' | 'record'>) => AttemptMessage
   /** No handler listens to this one. */
   readonly unhandled: (event: WebhookEvent) => void
   /** Keys and secrets, which no error text may keep. */

@@ -3,6 +3,7 @@ import { digestWithoutAuthKeys, textOf, type ReadBody } from '../authenticity/bo
 import type { CallbackKind, Carrier, Oddity, Problem, Proof } from '../events.ts'
 import { isExactText, readReport, readTimestamp, type ReportPayload } from '../payloads/read-report.ts'
 import { normaliseStatus, type NormalisedStatus } from '../statuses/normalise.ts'
+import type { TraceContext } from '../trace-context.ts'
 import { bodyIdentity, chosenIdentity, messageKey, reportIdentity } from './identity.ts'
 import { placeOf } from './order.ts'
 import type { EventRecord, Report } from './record.ts'
@@ -22,6 +23,8 @@ export interface ProvenCallback {
   readonly project: string | undefined
   readonly signedAt: number | undefined
   readonly arrivedAtMs: number
+  /** Of which trace the request was part, where somebody traces. */
+  readonly trace?: TraceContext | undefined
 }
 
 /** What `dedupeKey` is shown. */
@@ -154,7 +157,7 @@ function recordOf(
   ownSeconds: number | undefined,
   odd: readonly Oddity[],
 ): InTheMaking<EventRecord> {
-  const { project, kind, arrivedAtMs, proof, body, signedAt } = callback
+  const { project, kind, arrivedAtMs, proof, body, signedAt, trace } = callback
   const known = ownSeconds ?? signedAt
   const record: InTheMaking<EventRecord> = {
     project,
@@ -166,7 +169,14 @@ function recordOf(
   }
   const oddities: readonly Oddity[] = body.duplicateKey ? ['duplicate_key', ...odd] : odd
   if (oddities.length > 0) record.oddities = oddities
+  if (trace !== undefined) keepTrace(record, trace)
   return record
+}
+
+/** Two members and no object, for a durable store writes them beside each event. */
+function keepTrace(record: InTheMaking<EventRecord>, { traceparent, tracestate }: TraceContext): void {
+  record.traceparent = traceparent
+  if (tracestate !== undefined) record.tracestate = tracestate
 }
 
 /** Put in one by one, and none that is empty: nobody shall have to tell an empty text from none. */

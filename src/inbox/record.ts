@@ -51,6 +51,9 @@ export interface EventRecord {
   /** Why the body could not be read; such an event is `unrecognized`. */
   readonly problem?: Problem
   readonly report?: Report
+  /** Of which trace the request was part that brought it; unchecked, for a record is none the worse: see `traceContextOf`. */
+  readonly traceparent?: unknown
+  readonly tracestate?: unknown
 }
 
 /**

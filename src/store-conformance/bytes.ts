@@ -114,6 +114,40 @@ export const BYTES: readonly ConformanceCase[] = [
     },
   },
   {
+    name: 'keeps of which trace a request was part: through a retry, as a dead letter and through its replay',
+    async run({ open }) {
+      const { id, record } = sample()
+      const { traceparent, tracestate } = record
+      assert.ok(traceparent !== undefined && tracestate !== undefined)
+      await admit(open, [sample()])
+      for (const outcome of [
+        { outcome: 'retry', dueMs: START_MS, error: 'not yet' },
+        { outcome: 'dead', error: 'never' },
+      ] as const) {
+        const { claims } = await claim(open)
+        assert.deepEqual(
+          claims.map((claimed) => claimed.record),
+          [record],
+        )
+        await open.settle(
+          claims.map((claimed) => settlementOf(claimed, outcome)),
+          START_MS,
+        )
+      }
+      const { items } = await open.deadLetters({ after: undefined, limit: 1 })
+      assert.deepEqual(
+        items.map((letter) => letter.record),
+        [record],
+      )
+      await open.resolve(id, 'replay', START_MS)
+      const { claims } = await claim(open)
+      assert.deepEqual(
+        claims.map((claimed) => claimed.record),
+        [record],
+      )
+    },
+  },
+  {
     name: 'keeps identities apart that differ in one digit',
     async run({ open }) {
       const digits = digestOf('any').slice(1)

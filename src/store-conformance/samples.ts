@@ -55,6 +55,8 @@ export function sample({ message = 'm', at = 1, name = `${message}-${at}`, ...re
       timestampSource: 'payload',
       receivedAtMs: START_MS,
       proof: 'both',
+      traceparent: `00-${digestOf('trace')}-${digestOf(name).slice(16)}-01`,
+      tracestate: 'vendor=value',
       report: { type: 'message.delivered', shape: 'sms', messageId: message, channel: 'sms', status: name },
     },
     raw: rest.raw ?? Buffer.from(JSON.stringify({ messageId: message, status: name })),

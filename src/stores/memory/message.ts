@@ -84,6 +84,8 @@ const RECORD_FIELDS: readonly (keyof EventRecord)[] = [
   'proof',
   'oddities',
   'problem',
+  'traceparent',
+  'tracestate',
 ]
 const REPORT_FIELDS: readonly (keyof Report)[] = [
   'type',
@@ -111,7 +113,9 @@ export function packMessage({ settledIds, handed, handedOpen, steps, latest }: M
     const final = reports.length < finals.length ? 1 : 0
     // Written out: a loop over the fields takes five times as long.
     const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = record
-    const values = [project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem]
+    const values: unknown[] = [project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem]
+    // At the end, so that where nobody traces they take no room.
+    if (record.traceparent !== undefined) values.push(record.traceparent, record.tracestate)
     if (report === undefined) reports.push([order, final, values, null])
     else {
       const { type, shape, messageId, channel, network, carrier, recipient } = report
@@ -173,7 +177,10 @@ function unpackReport([order, , values, reportValues]: PackedReport): FinalRepor
 
 function named<T extends object>(fields: readonly (keyof T)[], values: Values): T {
   const object: { [K in keyof T]?: unknown } = {}
-  for (const [index, field] of fields.entries()) if (values[index] !== null) object[field] = values[index]
+  for (const [index, value] of values.entries()) {
+    const field = fields[index]
+    if (field !== undefined && value !== null) object[field] = value
+  }
   return object as T
 }
 

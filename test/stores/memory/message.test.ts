@@ -20,6 +20,8 @@ const FULL: Required<EventRecord> = {
   proof: 'both',
   oddities: ['inexact_id', 'duplicate_key'],
   problem: 'not_json',
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  tracestate: 'vendor=value,other=1',
   report: {
     type: 'message.failed',
     shape: 'sms',

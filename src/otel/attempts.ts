@@ -1,0 +1,148 @@
+/** A span and a duration for each attempt at an event, from the channel on which a receiver tells of them. */
+import { tracingChannel } from 'node:diagnostics_channel'
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  ValueType,
+  context,
+  diag,
+  trace,
+  type Attributes,
+  type Meter,
+  type Span,
+  type Tracer,
+} from '@opentelemetry/api'
+import { ATTEMPT_CHANNEL, type AttemptMessage } from '../channels.ts'
+import { monotonicMs } from '../clock.ts'
+import type { HandlerErrorCode } from '../error-table.ts'
+import { HandlerError } from '../errors.ts'
+import type { Receiver } from '../surface.ts'
+import { ATTRIBUTES, DURATION_BOUNDARIES, METRICS, PROCESS, SYSTEM } from './names.ts'
+import { linkedContext } from './span-context.ts'
+
+/** An attempt under way. */
+interface Attempt {
+  readonly eventId: string
+  readonly span: Span
+  /** Of the metrics: nothing in them has a value that a sender chose. */
+  readonly labels: Attributes
+  readonly beganMs: number
+  /** What its receiver said last of it. */
+  code: HandlerErrorCode | undefined
+}
+
+/** A sender may give a message an id of any length. */
+const LONGEST_ID = 256
+
+/** What a subscriber throws ends the process, and telemetry is worth none. */
+export function harmless<T extends readonly unknown[]>(listen: (...told: T) => void): (...told: T) => void {
+  return (...told) => {
+    try {
+      listen(...told)
+    } catch (error) {
+      diag.error('messaging-webhooks: what was to be measured could not be.', error)
+    }
+  }
+}
+
+/** Returns the function that ends it, and the spans that are open then. */
+export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Tracer, meter: Meter): () => void {
+  const durations = meter.createHistogram(METRICS.processDuration, {
+    unit: 's',
+    description: 'Duration of processing operation.',
+    valueType: ValueType.DOUBLE,
+    advice: { explicitBucketBoundaries: DURATION_BOUNDARIES },
+  })
+  const consumed = meter.createCounter(METRICS.consumedMessages, {
+    unit: '{message}',
+    description: 'Number of messages that were delivered to the application.',
+  })
+  const open = new Map<string, Attempt>()
+  const byMessage = new WeakMap<AttemptMessage, Attempt>()
+  const channel = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
+
+  function begin(message: AttemptMessage): void {
+    const { event } = message
+    // A handler may change the event.
+    const { id, type } = event
+    const labels = { [ATTRIBUTES.system]: SYSTEM, [ATTRIBUTES.operationName]: PROCESS, [ATTRIBUTES.destination]: type }
+    const request = message.trace && linkedContext(message.trace)
+    const span = tracer.startSpan(
+      `${PROCESS} ${type}`,
+      {
+        kind: SpanKind.CONSUMER,
+        // What is active here is whatever woke the receiver: mostly another request than the one that brought this event.
+        root: true,
+        ...(request && { links: [{ context: request }] }),
+        attributes: {
+          ...labels,
+          [ATTRIBUTES.operationType]: PROCESS,
+          ...('messageId' in event && { [ATTRIBUTES.messageId]: event.messageId.slice(0, LONGEST_ID) }),
+          [ATTRIBUTES.eventId]: id,
+          [ATTRIBUTES.attempt]: message.attempt,
+          ...(message.replay && { [ATTRIBUTES.replay]: true }),
+        },
+      },
+      ROOT_CONTEXT,
+    )
+    const attempt: Attempt = { eventId: id, span, labels, beganMs: monotonicMs(), code: undefined }
+    open.set(id, attempt)
+    byMessage.set(message, attempt)
+    const active = trace.setSpan(ROOT_CONTEXT, span)
+    const inner = message.within
+    message.within = (run) => context.with(active, inner === undefined ? run : () => inner(run))
+  }
+
+  function end(attempt: Attempt, code: HandlerErrorCode | undefined): void {
+    // Its time was over, or its lease, and it was ended then.
+    if (open.get(attempt.eventId) !== attempt) return
+    open.delete(attempt.eventId)
+    const { span, labels, beganMs } = attempt
+    const told = code === undefined ? labels : { ...labels, [ATTRIBUTES.errorType]: code }
+    durations.record((monotonicMs() - beganMs) / 1_000, told)
+    consumed.add(1, told)
+    if (code !== undefined) {
+      span.setAttribute(ATTRIBUTES.errorType, code)
+      // Without words: what a handler threw may quote a number or a text.
+      span.setStatus({ code: SpanStatusCode.ERROR })
+    }
+    span.end()
+  }
+
+  /** `end` is published before a handler that has to be waited for is done, and then `asyncEnd` follows. */
+  function over(message: AttemptMessage): void {
+    const attempt = byMessage.get(message)
+    if (attempt === undefined || message.outcome === undefined) return
+    if (message.outcome === 'succeeded') end(attempt, undefined)
+    else end(attempt, message.outcome === 'lost' ? 'lease_lost' : (attempt.code ?? 'handler_failed'))
+  }
+
+  const subscribers = {
+    start: harmless((message: AttemptMessage) => {
+      if (message.receiver === receiver) begin(message)
+    }),
+    end: harmless(over),
+    asyncStart() {},
+    asyncEnd: harmless(over),
+    error() {},
+  }
+  channel.subscribe(subscribers)
+  const stopHearing = receiver.onError(
+    harmless((error) => {
+      if (!(error instanceof HandlerError)) return
+      const attempt = open.get(error.eventId)
+      if (attempt === undefined) return
+      attempt.code = error.code
+      // Its handler may never end, and what comes of it counts no more.
+      if (error.code === 'handler_timeout' || error.code === 'lease_lost') end(attempt, error.code)
+    }),
+  )
+
+  return () => {
+    channel.unsubscribe(subscribers)
+    stopHearing()
+    for (const { span } of open.values()) span.end()
+    open.clear()
+  }
+}

@@ -1,0 +1,53 @@
+/** What came to a receiver, and how it is when somebody collects, as metrics. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { BatchObservableResult, Meter } from '@opentelemetry/api'
+import { CALLBACK_CHANNEL, type CallbackMessage } from '../channels.ts'
+import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
+import type { Receiver } from '../surface.ts'
+import { harmless } from './attempts.ts'
+import { ATTRIBUTES, METRICS } from './names.ts'
+
+/** Returns the function that ends it. */
+export function countCallbacks(receiver: object, meter: Meter): () => void {
+  const callbacks = meter.createCounter(METRICS.callbacks, {
+    unit: '{callback}',
+    description: 'Callbacks by the kind of their URL and by what became of them.',
+  })
+  const count = harmless((told: unknown) => {
+    // Only receivers publish there.
+    const { receiver: whose, kind, outcome, code } = told as CallbackMessage
+    if (whose !== receiver) return
+    callbacks.add(1, {
+      [ATTRIBUTES.kind]: kind ?? 'any',
+      [ATTRIBUTES.outcome]: outcome,
+      ...(code !== undefined && { [ATTRIBUTES.errorType]: code }),
+    })
+  })
+  subscribe(CALLBACK_CHANNEL, count)
+  return () => void unsubscribe(CALLBACK_CHANNEL, count)
+}
+
+/** Returns the function that ends it. What nobody knows when it is asked is left out. */
+export function observeState(receiver: Pick<Receiver, 'stats' | 'quarantine'>, meter: Meter): () => void {
+  const gauge = (name: string, unit: string, description: string) =>
+    meter.createObservableGauge(name, { unit, description })
+  const unsettled = gauge(METRICS.unsettled, '{event}', 'Events that are not settled, in the store or in the spool.')
+  const deadLetters = gauge(METRICS.deadLetters, '{event}', 'Dead letters in the store.')
+  const running = gauge(METRICS.running, '{event}', 'Events whose handlers run here, or that wait here for a slot.')
+  const spooled = gauge(METRICS.spooled, '{event}', 'Events that are on their way to the store by the spool.')
+  const quarantined = gauge(METRICS.quarantined, '{request}', 'Requests without a valid proof that are kept, by class.')
+  const all = [unsettled, deadLetters, running, spooled, quarantined]
+
+  async function observe(result: BatchObservableResult): Promise<void> {
+    const stats = await receiver.stats()
+    if (stats.unsettled !== undefined) result.observe(unsettled, stats.unsettled)
+    if (stats.deadLetters !== undefined) result.observe(deadLetters, stats.deadLetters)
+    result.observe(running, stats.running)
+    result.observe(spooled, stats.spooled)
+    const counts = receiver.quarantine.counts()
+    for (const name of QUARANTINE_CLASSES)
+      result.observe(quarantined, counts[name], { [ATTRIBUTES.quarantineClass]: name })
+  }
+  meter.addBatchObservableCallback(observe, all)
+  return () => meter.removeBatchObservableCallback(observe, all)
+}

@@ -1,0 +1,83 @@
+/** Metrics, as OpenTelemetry's own SDK collects them. */
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { observed, withSdk } from './observed.ts'
+
+const PROCESS = { 'messaging.system': 'messaging_webhooks', 'messaging.operation.name': 'process' }
+
+test('attempts: how long, and how many, by type and code', async () => {
+  const sdk = withSdk()
+  const { receiver, bring } = observed(sdk, { retry: { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 } })
+  receiver.on('message.failed', () => Promise.reject(new Error('no')))
+  receiver.on('message.delivered', () => {})
+  await bring(callback.smsDelivery())
+  await bring(callback.smsDelivery())
+  await bring(callback.smsDelivery({ status: 'network_failure' }))
+  await receiver.drain()
+  const failed = { ...PROCESS, 'messaging.destination.name': 'message.failed' }
+  const expected = [
+    [{ ...PROCESS, 'messaging.destination.name': 'message.delivered' }, 2],
+    [{ ...failed, 'error.type': 'handler_failed' }, 1],
+    [{ ...failed, 'error.type': 'dead_letter' }, 1],
+  ]
+  expect(await sdk.points('messaging.process.duration')).toEqual(expected)
+  expect(await sdk.points('messaging.client.consumed.messages')).toEqual(expected)
+})
+
+test('callbacks by what became of them, and how it is when somebody collects', async () => {
+  const sdk = withSdk()
+  const { receiver, bring } = observed(sdk, { retry: { attempts: 1, initialDelayMs: 0, maxDelayMs: 0 } })
+  receiver.on('message.*', () => Promise.reject(new Error('no')))
+  const first = callback.smsDelivery()
+  await bring(first)
+  await bring(first)
+  await receiver.receive({ kind: 'payment', method: 'POST', headers: {}, body: Buffer.from(JSON.stringify(first)) })
+  await receiver.drain()
+  const kind = 'messaging_webhooks.callback.kind'
+  const outcome = 'messaging_webhooks.callback.outcome'
+  expect(await sdk.points('messaging_webhooks.callbacks')).toEqual([
+    [{ [kind]: 'status', [outcome]: 'new' }, 1],
+    [{ [kind]: 'status', [outcome]: 'duplicate' }, 1],
+    [{ [kind]: 'payment', [outcome]: 'refused', 'error.type': 'signature_missing' }, 1],
+  ])
+  expect(await sdk.points('messaging_webhooks.unsettled')).toEqual([[{}, 0]])
+  expect(await sdk.points('messaging_webhooks.dead_letters')).toEqual([[{}, 1]])
+  expect(await sdk.points('messaging_webhooks.running')).toEqual([[{}, 0]])
+  expect(await sdk.points('messaging_webhooks.spooled')).toEqual([[{}, 0]])
+  const quarantined = await sdk.points('messaging_webhooks.quarantined')
+  expect(quarantined.filter(([, value]) => value > 0).map(([, value]) => value)).toEqual([1])
+})
+
+test('what is unsettled is counted while it is, and nobody knows it of a receiver that is closed', async () => {
+  const sdk = withSdk()
+  const { receiver, bring, stop } = observed(sdk)
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => (release = resolve))
+  receiver.on('message.*', () => released)
+  await bring(callback.smsDelivery())
+  expect(await sdk.points('messaging_webhooks.unsettled')).toEqual([[{}, 1]])
+  release()
+  await receiver.drain()
+  await receiver.close()
+  expect(await sdk.points('messaging_webhooks.unsettled')).toEqual([])
+  expect(await sdk.points('messaging_webhooks.running')).toEqual([[{}, 0]])
+  stop()
+  expect(await sdk.points('messaging_webhooks.running')).toEqual([])
+})
+
+test('labels are bounded, whatever a sender writes', async () => {
+  const sdk = withSdk()
+  const { receiver, bring } = observed(sdk)
+  for (const word of ['__proto__', 'constructor', '"}\n', 'x'.repeat(500)])
+    for (const field of ['status', 'network', 'channel', 'project', 'type', 'messageId'])
+      await bring({ ...callback.smsDelivery(), [field]: word })
+  await receiver.drain()
+  const seen = [
+    ...(await sdk.points('messaging.process.duration')),
+    ...(await sdk.points('messaging.client.consumed.messages')),
+    ...(await sdk.points('messaging_webhooks.callbacks')),
+  ]
+  expect(seen.length).toBeGreaterThan(4)
+  expect(seen.length).toBeLessThan(16)
+  expect(JSON.stringify(seen)).not.toMatch(/__proto__|constructor|xxx/)
+})

@@ -1,0 +1,239 @@
+/** Spans of attempts, made by OpenTelemetry's own SDK. */
+import { context, createTraceState, ROOT_CONTEXT, SpanKind, trace, TraceFlags } from '@opentelemetry/api'
+import { AlwaysOnSampler, SamplingDecision } from '@opentelemetry/sdk-trace-node'
+import { createReceiver, memoryStore } from 'messaging-webhooks'
+import { openTelemetry } from 'messaging-webhooks/otel'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { fakeClock, letTimePass } from '../support/fake-clock.ts'
+import { AUTH_KEY, withCredentials } from '../support/receiving.ts'
+import { linksOf, linkTo, observed, outcomes, withSdk } from './observed.ts'
+
+const ONCE_MORE = { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 }
+
+test('an attempt is a span of its own trace, linked to the request; what handlers make are its children', async () => {
+  const sdk = withSdk()
+  const { receiver, bring } = observed(sdk)
+  const inHandlers: (string | undefined)[] = []
+  receiver.on('message.*', () => {
+    inHandlers.push(trace.getActiveSpan()?.spanContext().spanId)
+    sdk.tracer.startSpan('at once').end()
+  })
+  receiver.on('message.*', async () => {
+    await new Promise(setImmediate)
+    inHandlers.push(trace.getActiveSpan()?.spanContext().spanId)
+    sdk.tracer.startSpan('later').end()
+  })
+  const request = await bring(callback.smsDelivery({ messageId: 'm1' }))
+  await receiver.drain()
+  const [attempt] = sdk.attempts()
+  expect(attempt?.name).toBe('process message.delivered')
+  expect(attempt?.kind).toBe(SpanKind.CONSUMER)
+  expect(attempt?.parentSpanContext).toBeUndefined()
+  expect(attempt?.spanContext().traceId).not.toBe(request.spanContext().traceId)
+  expect(attempt && linksOf(attempt)).toEqual([linkTo(request)])
+  expect(attempt?.attributes).toEqual({
+    'messaging.system': 'messaging_webhooks',
+    'messaging.operation.name': 'process',
+    'messaging.operation.type': 'process',
+    'messaging.destination.name': 'message.delivered',
+    'messaging.message.id': 'm1',
+    'messaging_webhooks.event.id': expect.stringMatching(/^[\da-f]{32}$/) as string,
+    'messaging_webhooks.attempt': 1,
+  })
+  const { spanId } = attempt?.spanContext() ?? {}
+  expect(inHandlers).toEqual([spanId, spanId])
+  const children = sdk.all().filter(({ name }) => name === 'at once' || name === 'later')
+  expect(children.map(({ name, parentSpanContext }) => [name, parentSpanContext?.spanId])).toEqual([
+    ['at once', spanId],
+    ['later', spanId],
+  ])
+})
+
+test('requests that come together are each linked to from their own event alone', async () => {
+  const sdk = withSdk()
+  const { receiver, bring } = observed(sdk)
+  receiver.on('message.*', () => Promise.resolve())
+  const ids = Array.from({ length: 30 }, (_, index) => `m${index}`)
+  const requests = await Promise.all(ids.map((messageId) => bring(callback.smsDelivery({ messageId }))))
+  await receiver.drain()
+  const found = new Map(sdk.attempts().map((span) => [span.attributes['messaging.message.id'], linksOf(span)]))
+  expect(found).toEqual(new Map(ids.map((id, index) => [id, requests.slice(index, index + 1).map(linkTo)])))
+})
+
+test('each attempt is a span; the dead letter says so, and so does its replay', async () => {
+  const sdk = withSdk()
+  const { receiver, bring } = observed(sdk, { retry: ONCE_MORE })
+  let fails = true
+  receiver.on('message.*', () => {
+    if (fails) throw new Error('of +254711000000')
+  })
+  const request = await bring(callback.smsDelivery())
+  await receiver.drain()
+  expect(outcomes(sdk.attempts())).toEqual(['1 handler_failed', '2 dead_letter'])
+  const { items } = await receiver.deadLetters.list()
+  fails = false
+  for (const { id } of items) await receiver.deadLetters.replay(id)
+  await receiver.drain()
+  expect(outcomes(sdk.attempts()).slice(2)).toEqual(['1 well'])
+  expect(sdk.attempts().map(({ attributes }) => attributes['messaging_webhooks.replay'])).toEqual([
+    undefined,
+    undefined,
+    true,
+  ])
+  expect(sdk.attempts().map(linksOf)).toEqual(Array.from({ length: 3 }, () => [linkTo(request)]))
+})
+
+test('the span of a handler that runs past its time is ended then, and once', async () => {
+  const sdk = withSdk()
+  const clock = fakeClock()
+  const { receiver, bring } = observed(sdk, { clock, handlerTimeoutMs: 1_000 })
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => (release = resolve))
+  receiver.on('message.*', () => released)
+  await bring(callback.smsDelivery())
+  await letTimePass(clock, expect.poll(() => outcomes(sdk.attempts())).toEqual(['1 handler_timeout']))
+  release()
+  await letTimePass(clock, receiver.drain())
+  expect(outcomes(sdk.attempts())).toEqual(['1 handler_timeout'])
+})
+
+test('the span of an attempt whose lease is lost is ended then', async () => {
+  const sdk = withSdk()
+  const clock = fakeClock()
+  let isHeld = true
+  const { capabilities, open } = memoryStore()
+  const store = {
+    capabilities: { ...capabilities, shared: true },
+    open: async (host: Parameters<typeof open>[0]) => ({ ...(await open(host)), isHeld: () => isHeld }),
+  }
+  const { receiver, bring } = observed(sdk, { clock, store, spool: false })
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => (release = resolve))
+  receiver.on('message.*', () => released)
+  await bring(callback.smsDelivery())
+  await clock.advance(10)
+  isHeld = false
+  await letTimePass(clock, expect.poll(() => outcomes(sdk.attempts())).toEqual(['1 lease_lost']))
+  isHeld = true
+  release()
+})
+
+test('an unsampled request is linked to all the same, and does not decide over the attempt', async () => {
+  // The request's span is not sampled, all others are.
+  const always = new AlwaysOnSampler()
+  const sdk = withSdk({
+    sampler: {
+      shouldSample: (_, __, name) =>
+        name.startsWith('POST') ? { decision: SamplingDecision.NOT_RECORD } : always.shouldSample(),
+      toString: () => 'of the test',
+    },
+  })
+  const { receiver, bring } = observed(sdk)
+  const request = await bring(callback.smsDelivery())
+  expect(request.spanContext().traceFlags).toBe(TraceFlags.NONE)
+  await receiver.drain()
+  expect(sdk.attempts().map(linksOf)).toEqual([[linkTo(request)]])
+})
+
+test('tracestate is kept, and other bits of the flags', async () => {
+  const sdk = withSdk()
+  const { receiver, telemetry } = observed(sdk)
+  const given = {
+    traceId: '0af7651916cd43dd8448eb211c80319c',
+    spanId: 'b7ad6b7169203331',
+    traceFlags: 3,
+    traceState: createTraceState('vendor=value,other=1'),
+  }
+  expect(context.with(trace.setSpanContext(ROOT_CONTEXT, given), telemetry.traceContext)).toEqual({
+    traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03',
+    tracestate: 'vendor=value,other=1',
+  })
+  expect(telemetry.traceContext()).toBeUndefined()
+  await receiver.start()
+})
+
+test('without a request that is traced there is no link; with `traceContext` left out neither', async () => {
+  const sdk = withSdk()
+  const { receiver, bring } = observed(sdk, { traceContext: undefined })
+  await bring(callback.smsDelivery())
+  await receiver.drain()
+  expect(sdk.attempts().map(linksOf)).toEqual([[]])
+})
+
+test('nothing of a body but the id of its message, and no word of what a handler threw, is in a span or a metric', async () => {
+  const sdk = withSdk()
+  const { receiver, bring } = observed(sdk, { retry: ONCE_MORE })
+  receiver.on('message.*', ({ recipient, payload }) => {
+    throw new Error(`for ${String(recipient)}: ${JSON.stringify(payload)}`)
+  })
+  const marks = Object.fromEntries(
+    ['recipient', 'phoneNumber', 'text', 'status', 'network', 'channel', 'project'].map((name) => [
+      name,
+      `marked ${name}`,
+    ]),
+  )
+  await bring({ ...callback.smsDelivery({ messageId: 'm'.repeat(1_000) }), ...marks })
+  await bring({ ...marks, anything: 'marked' })
+  await receiver.drain()
+  const seen = sdk
+    .attempts()
+    .map(({ name, attributes, links, events, status }) => ({ name, attributes, links, events, status }))
+  expect(seen.length).toBeGreaterThan(2)
+  const all = JSON.stringify(seen) + (await sdk.allMetrics())
+  expect(all).not.toMatch(/marked/)
+  expect(all).not.toContain(AUTH_KEY)
+  expect(all).toContain('m'.repeat(256))
+  expect(all).not.toContain('m'.repeat(257))
+})
+
+test('stopped, it makes no more spans, and ends those that are open', async () => {
+  const sdk = withSdk()
+  const { receiver, bring, stop } = observed(sdk)
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => (release = resolve))
+  receiver.on('message.*', () => released)
+  await bring(callback.smsDelivery())
+  await expect.poll(async () => (await receiver.stats()).running).toBe(1)
+  expect(sdk.attempts()).toEqual([])
+  stop()
+  expect(outcomes(sdk.attempts())).toEqual(['1 well'])
+  release()
+  await receiver.drain()
+  await bring(callback.smsDelivery())
+  await receiver.drain()
+  expect(sdk.attempts()).toHaveLength(1)
+})
+
+test('another receiver of the process is not observed', async () => {
+  const sdk = withSdk()
+  observed(sdk)
+  const other = observed(sdk)
+  other.stop()
+  await other.bring(callback.smsDelivery())
+  await other.receiver.drain()
+  expect(sdk.attempts()).toEqual([])
+  expect(await sdk.points('messaging_webhooks.callbacks')).toEqual([])
+})
+
+test('without an SDK all goes as it would, and nothing is kept', async () => {
+  const telemetry = openTelemetry()
+  const receiver = createReceiver({ logger: false, traceContext: telemetry.traceContext, ...withCredentials({}) })
+  onTestFinished(() => receiver.close({ deadlineMs: 0 }))
+  const stop = telemetry.observe(receiver)
+  let handled = 0
+  receiver.onAny(() => void (handled += 1))
+  const body = Buffer.from(JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY }))
+  expect(await receiver.receive({ method: 'POST', headers: {}, body })).toMatchObject({ status: 204 })
+  await receiver.drain()
+  expect(handled).toBe(1)
+  expect(telemetry.traceContext()).toBeUndefined()
+  stop()
+})
+
+test('an option that is no provider is refused', () => {
+  // @ts-expect-error: JavaScript has no types.
+  expect(() => openTelemetry({ tracerProvider: {} })).toThrow(/tracerProvider.*expected a provider of OpenTelemetry/)
+  // @ts-expect-error: a name that is none.
+  expect(() => openTelemetry({ meter: {} })).toThrow(/meterProvider/)
+})
