@@ -27,19 +27,21 @@ export function countCallbacks(receiver: object, meter: Meter): () => void {
   return () => void unsubscribe(CALLBACK_CHANNEL, count)
 }
 
-/** Returns the function that ends it. What nobody knows when it is asked is left out. */
+/** Returns the function that ends it. What nobody knows is left out, and an SDK may repeat what was known last. */
 export function observeState(receiver: Pick<Receiver, 'stats' | 'quarantine'>, meter: Meter): () => void {
   const gauge = (name: string, unit: string, description: string) =>
     meter.createObservableGauge(name, { unit, description })
+  const storeUp = gauge(METRICS.storeUp, '1', '1 where the store says in time how much it holds, 0 where it does not.')
   const unsettled = gauge(METRICS.unsettled, '{event}', 'Events that are not settled, in the store or in the spool.')
   const deadLetters = gauge(METRICS.deadLetters, '{event}', 'Dead letters in the store.')
   const running = gauge(METRICS.running, '{event}', 'Events whose handlers run here, or that wait here for a slot.')
   const spooled = gauge(METRICS.spooled, '{event}', 'Events that are on their way to the store by the spool.')
   const quarantined = gauge(METRICS.quarantined, '{request}', 'Requests without a valid proof that are kept, by class.')
-  const all = [unsettled, deadLetters, running, spooled, quarantined]
+  const all = [storeUp, unsettled, deadLetters, running, spooled, quarantined]
 
   async function observe(result: BatchObservableResult): Promise<void> {
     const stats = await receiver.stats()
+    result.observe(storeUp, stats.store === 'up' ? 1 : 0)
     if (stats.unsettled !== undefined) result.observe(unsettled, stats.unsettled)
     if (stats.deadLetters !== undefined) result.observe(deadLetters, stats.deadLetters)
     result.observe(running, stats.running)

@@ -22,6 +22,7 @@ export const METRICS = {
   processDuration: 'messaging.process.duration',
   consumedMessages: 'messaging.client.consumed.messages',
   callbacks: 'messaging_webhooks.callbacks',
+  storeUp: 'messaging_webhooks.store_up',
   unsettled: 'messaging_webhooks.unsettled',
   deadLetters: 'messaging_webhooks.dead_letters',
   running: 'messaging_webhooks.running',

@@ -48,21 +48,36 @@ test('callbacks by what became of them, and how it is when somebody collects', a
   expect(quarantined.filter(([, value]) => value > 0).map(([, value]) => value)).toEqual([1])
 })
 
-test('what is unsettled is counted while it is, and nobody knows it of a receiver that is closed', async () => {
+test('what is unsettled is counted while it is; a receiver that is closed knows nothing of its store', async () => {
+  const sdk = withSdk()
+  const { receiver, bring } = observed(sdk)
+  let release = (): void => {}
+  const released = new Promise<void>((resolve) => (release = resolve))
+  receiver.on('message.*', () => released)
+  await bring(callback.smsDelivery())
+  expect(await sdk.points('messaging_webhooks.unsettled')).toEqual([[{}, 1]])
+  expect(await sdk.points('messaging_webhooks.store_up')).toEqual([[{}, 1]])
+  release()
+  await receiver.drain()
+  await receiver.close()
+  expect(await sdk.points('messaging_webhooks.store_up')).toEqual([[{}, 0]])
+})
+
+test('stopped, nothing is counted, and the receiver is asked no more', async () => {
   const sdk = withSdk()
   const { receiver, bring, stop } = observed(sdk)
   let release = (): void => {}
   const released = new Promise<void>((resolve) => (release = resolve))
   receiver.on('message.*', () => released)
   await bring(callback.smsDelivery())
-  expect(await sdk.points('messaging_webhooks.unsettled')).toEqual([[{}, 1]])
+  await expect.poll(() => sdk.points('messaging_webhooks.running')).toEqual([[{}, 1]])
+  stop()
   release()
   await receiver.drain()
-  await receiver.close()
-  expect(await sdk.points('messaging_webhooks.unsettled')).toEqual([])
-  expect(await sdk.points('messaging_webhooks.running')).toEqual([[{}, 0]])
-  stop()
-  expect(await sdk.points('messaging_webhooks.running')).toEqual([])
+  await bring(callback.smsDelivery())
+  // The SDK repeats what it heard last.
+  expect(await sdk.points('messaging_webhooks.running')).toEqual([[{}, 1]])
+  expect((await sdk.points('messaging_webhooks.callbacks')).map(([, value]) => value)).toEqual([1])
 })
 
 test('labels are bounded, whatever a sender writes', async () => {

@@ -108,3 +108,43 @@ test('a subscriber that throws harms no callback and no handler', async () => {
   expect(handled).toBe(1)
   await expect.poll(() => uncaught.length).toBe(2)
 })
+
+test('a follower may have the handlers called in a context of its own; whatever it does, they run once', async () => {
+  const { receiver, url, errors } = await receiving({}, { kind: 'status' })
+  const held = new AsyncLocalStorage<string>()
+  const seen: (string | undefined)[] = []
+  receiver.on('message.*', async () => {
+    seen.push(held.getStore())
+    await Promise.resolve()
+    seen.push(held.getStore())
+  })
+  let within: AttemptMessage['within']
+  const set = (told: unknown): void => {
+    const message = told as AttemptMessage
+    if (message.receiver === receiver && within !== undefined) message.within = within
+  }
+  const traced = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
+  traced.start.subscribe(set)
+  onTestFinished(() => void traced.start.unsubscribe(set))
+  const ways: (AttemptMessage['within'] & {})[] = [
+    (run) => held.run('inside', run),
+    (run) => {
+      run()
+      run()
+    },
+    () => {},
+    () => {
+      throw new Error('before')
+    },
+    (run) => {
+      run()
+      throw new Error('after')
+    },
+  ]
+  for (within of ways) {
+    await post(url, callback.smsDelivery())
+    await receiver.drain()
+  }
+  expect(seen).toEqual(['inside', 'inside', ...Array.from({ length: 8 }, () => undefined)])
+  expect(errors.map(({ code }) => code)).toEqual(['internal', 'internal'])
+})

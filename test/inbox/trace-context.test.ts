@@ -1,0 +1,158 @@
+/** `traceContext`: what it says is kept with the event, and handed to those who follow its attempts. */
+import { tracingChannel } from 'node:diagnostics_channel'
+import { ATTEMPT_CHANNEL, createReceiver, memoryStore, type AttemptMessage, type Store } from 'messaging-webhooks'
+import type { EventRecord } from 'messaging-webhooks/store'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { onEachStore } from '../support/each-store.ts'
+import { AUTH_KEY, post, receiving, withCredentials } from '../support/receiving.ts'
+
+const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+
+/** What a follower hears of the traces of attempts. */
+function tracesOf(receiver: () => object) {
+  const heard: AttemptMessage['trace'][] = []
+  const hear = (message: unknown): void => {
+    const { receiver: whose, trace } = message as AttemptMessage
+    if (whose === receiver()) heard.push(trace)
+  }
+  const { start } = tracingChannel(ATTEMPT_CHANNEL)
+  start.subscribe(hear)
+  onTestFinished(() => void start.unsubscribe(hear))
+  return heard
+}
+
+/** What a store is given to keep. */
+function recording(): { readonly store: Store; readonly records: EventRecord[] } {
+  const { capabilities, open } = memoryStore()
+  const records: EventRecord[] = []
+  const store: Store = {
+    capabilities,
+    async open(host) {
+      const opened = await open(host)
+      return {
+        ...opened,
+        admitAndClaim(events, request) {
+          records.push(...events.map(({ record }) => record))
+          return opened.admitAndClaim?.(events, request) ?? { admissions: [], claims: [] }
+        },
+      }
+    },
+  }
+  return { store, records }
+}
+
+test.each(onEachStore)('it comes with the attempts, from a store %s', async (_, make) => {
+  const told = { traceparent: TRACEPARENT, tracestate: 'vendor=value' }
+  const { receiver, url } = await receiving(
+    { store: make(), spool: false, traceContext: () => told, retry: { attempts: 2, initialDelayMs: 0, maxDelayMs: 0 } },
+    { kind: 'status' },
+  )
+  const heard = tracesOf(() => receiver)
+  receiver.on('message.*', (_event, { attempt }) => {
+    if (attempt === 1) throw new Error('not yet')
+  })
+  await post(url, callback.smsDelivery())
+  await receiver.drain()
+  expect(heard).toEqual([told, told])
+})
+
+test('a function that throws, or returns junk, is reported once; what is valid of it is kept', async () => {
+  const { store, records } = recording()
+  const told: (() => unknown)[] = [
+    () => ({ traceparent: TRACEPARENT }),
+    () => undefined,
+    () => ({ traceparent: TRACEPARENT, tracestate: 'x'.repeat(512) }),
+    () => ({ traceparent: TRACEPARENT, tracestate: 'x'.repeat(513) }),
+    () => ({ traceparent: TRACEPARENT, tracestate: 'line\nbreak' }),
+    () => ({ traceparent: TRACEPARENT.toUpperCase() }),
+    () => ({ traceparent: `${TRACEPARENT}-more` }),
+    () => ({ traceparent: TRACEPARENT.replace('b7ad6b7169203331', '0'.repeat(16)) }),
+    () => ({ tracestate: 'alone=1' }),
+    () => TRACEPARENT,
+    () => null,
+    () => Promise.reject(new Error('a promise')),
+    () => {
+      throw new Error('thrown')
+    },
+    () =>
+      new Proxy(
+        {},
+        {
+          get: () => {
+            throw new Error('of a proxy')
+          },
+        },
+      ),
+  ]
+  const rest = [...told]
+  const { receiver, url, errors } = await receiving(
+    // @ts-expect-error: JavaScript has no types.
+    { store, traceContext: () => rest.shift()?.() },
+    { kind: 'status' },
+  )
+  // What comes before the store is open is admitted by another verb.
+  await receiver.start()
+  for (const _ of told) expect((await post(url, callback.smsDelivery())).status).toBe(204)
+  await receiver.drain()
+  expect(records.map(({ traceparent, tracestate }) => [traceparent, tracestate])).toEqual([
+    [TRACEPARENT, undefined],
+    [undefined, undefined],
+    [TRACEPARENT, 'x'.repeat(512)],
+    [TRACEPARENT, undefined],
+    [TRACEPARENT, undefined],
+    ...Array.from({ length: 9 }, () => [undefined, undefined]),
+  ])
+  expect(errors.map(({ code }) => code)).toEqual(['trace_context_failed'])
+})
+
+test('it is asked for what is proved alone, and leaves nothing in the record where it says nothing', async () => {
+  const { store, records } = recording()
+  let asked = 0
+  const { receiver, url } = await receiving(
+    {
+      store,
+      traceContext() {
+        asked += 1
+        return undefined
+      },
+    },
+    { kind: 'status' },
+  )
+  await receiver.start()
+  await post(url, JSON.stringify(callback.smsDelivery()), { headers: { 'x-service-signature': 'wrong' } })
+  expect(asked).toBe(0)
+  await post(url, callback.smsDelivery())
+  expect(asked).toBe(1)
+  expect(records.map((record) => Object.keys(record))).toEqual([
+    expect.not.arrayContaining(['traceparent', 'tracestate']) as string[],
+  ])
+})
+
+test('a record that says something else there is none the worse, and its event has no trace', async () => {
+  const { capabilities, open } = memoryStore()
+  const store: Store = {
+    capabilities,
+    async open(host) {
+      const { admitAndClaim: _, ...opened } = await open(host)
+      return {
+        ...opened,
+        admit: (events, nowMs) =>
+          opened.admit(
+            events.map((event) => ({ ...event, record: { ...event.record, traceparent: 17, tracestate: {} } })),
+            nowMs,
+          ),
+      }
+    },
+  }
+  const receiver = createReceiver({ logger: false, ...withCredentials({ store }) })
+  onTestFinished(() => receiver.close({ deadlineMs: 0 }))
+  const heard = tracesOf(() => receiver)
+  const types: string[] = []
+  receiver.onAny(({ type }) => void types.push(type))
+  const body = Buffer.from(JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY }))
+  await receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
+  await receiver.drain()
+  expect(types).toEqual(['message.delivered'])
+  expect(heard).toEqual([undefined])
+})
