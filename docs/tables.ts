@@ -18,6 +18,7 @@ import { EXIT_CODES } from '../src/cli/exit-codes.ts'
 import { OF_HANDLERS, OF_QUARANTINE, REFUSED, REPORTED, THROWN, UNAVAILABLE } from '../src/error-table.ts'
 import { FINDINGS } from '../src/doctor/findings.ts'
 import { LOG_CODES } from '../src/log-codes.ts'
+import { METRICS as OTEL_METRICS } from '../src/otel/names.ts'
 import { HEALTH_REASONS } from '../src/telemetry/health.ts'
 import { METRICS } from '../src/telemetry/metric-table.ts'
 import { readProjectFile } from './markdown.ts'
@@ -162,6 +163,18 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
     under: 'metrics',
     header: ['Metric', 'Type', 'Labels', 'What'],
     rows: Object.entries(METRICS).map(([name, [type, labels, help]]) => [code(name), type, list(labels), help]),
+  },
+  {
+    page: 'docs/guides/opentelemetry.md',
+    under: 'metrics',
+    header: ['Metric', 'Instrument', 'Unit', 'Attributes', 'What'],
+    rows: Object.entries(OTEL_METRICS).map(([name, [instrument, unit, attributes, help]]) => [
+      code(name),
+      instrument,
+      code(unit),
+      list(attributes),
+      help,
+    ]),
   },
   ...EMULATOR_TABLES,
   ...VECTOR_TABLES,

@@ -4,7 +4,6 @@ import {
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
-  ValueType,
   context,
   diag,
   trace,
@@ -18,7 +17,7 @@ import { monotonicMs } from '../clock.ts'
 import type { HandlerErrorCode } from '../error-table.ts'
 import { HandlerError } from '../errors.ts'
 import type { Receiver } from '../surface.ts'
-import { ATTRIBUTES, DURATION_BOUNDARIES, METRICS, PROCESS, SYSTEM } from './names.ts'
+import { ATTRIBUTES, DURATION_BOUNDARIES, instrument, PROCESS, SYSTEM } from './names.ts'
 import { linkedContext } from './span-context.ts'
 
 /** An attempt under way. */
@@ -48,16 +47,12 @@ export function harmless<T extends readonly unknown[]>(listen: (...told: T) => v
 
 /** Returns the function that ends it, and the spans that are open then. */
 export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Tracer, meter: Meter): () => void {
-  const durations = meter.createHistogram(METRICS.processDuration, {
-    unit: 's',
-    description: 'Duration of processing operation.',
-    valueType: ValueType.DOUBLE,
+  const [durationName, durationOptions] = instrument('messaging.process.duration')
+  const durations = meter.createHistogram(durationName, {
+    ...durationOptions,
     advice: { explicitBucketBoundaries: DURATION_BOUNDARIES },
   })
-  const consumed = meter.createCounter(METRICS.consumedMessages, {
-    unit: '{message}',
-    description: 'Number of messages that were delivered to the application.',
-  })
+  const consumed = meter.createCounter(...instrument('messaging.client.consumed.messages'))
   const open = new Map<string, Attempt>()
   const byMessage = new WeakMap<AttemptMessage, Attempt>()
   const channel = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)

@@ -5,14 +5,11 @@ import { CALLBACK_CHANNEL, type CallbackMessage } from '../channels.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
 import type { Receiver } from '../surface.ts'
 import { harmless } from './attempts.ts'
-import { ATTRIBUTES, METRICS } from './names.ts'
+import { ATTRIBUTES, instrument } from './names.ts'
 
 /** Returns the function that ends it. */
 export function countCallbacks(receiver: object, meter: Meter): () => void {
-  const callbacks = meter.createCounter(METRICS.callbacks, {
-    unit: '{callback}',
-    description: 'Callbacks by the kind of their URL and by what became of them.',
-  })
+  const callbacks = meter.createCounter(...instrument('messaging_webhooks.callbacks'))
   const count = harmless((told: unknown) => {
     // Only receivers publish there.
     const { receiver: whose, kind, outcome, code } = told as CallbackMessage
@@ -29,14 +26,12 @@ export function countCallbacks(receiver: object, meter: Meter): () => void {
 
 /** Returns the function that ends it. What nobody knows is left out, and an SDK may repeat what was known last. */
 export function observeState(receiver: Pick<Receiver, 'stats' | 'quarantine'>, meter: Meter): () => void {
-  const gauge = (name: string, unit: string, description: string) =>
-    meter.createObservableGauge(name, { unit, description })
-  const storeUp = gauge(METRICS.storeUp, '1', '1 where the store says in time how much it holds, 0 where it does not.')
-  const unsettled = gauge(METRICS.unsettled, '{event}', 'Events that are not settled, in the store or in the spool.')
-  const deadLetters = gauge(METRICS.deadLetters, '{event}', 'Dead letters in the store.')
-  const running = gauge(METRICS.running, '{event}', 'Events whose handlers run here, or that wait here for a slot.')
-  const spooled = gauge(METRICS.spooled, '{event}', 'Events that are on their way to the store by the spool.')
-  const quarantined = gauge(METRICS.quarantined, '{request}', 'Requests without a valid proof that are kept, by class.')
+  const storeUp = meter.createObservableGauge(...instrument('messaging_webhooks.store_up'))
+  const unsettled = meter.createObservableGauge(...instrument('messaging_webhooks.unsettled'))
+  const deadLetters = meter.createObservableGauge(...instrument('messaging_webhooks.dead_letters'))
+  const running = meter.createObservableGauge(...instrument('messaging_webhooks.running'))
+  const spooled = meter.createObservableGauge(...instrument('messaging_webhooks.spooled'))
+  const quarantined = meter.createObservableGauge(...instrument('messaging_webhooks.quarantined'))
   const all = [storeUp, unsettled, deadLetters, running, spooled, quarantined]
 
   async function observe(result: BatchObservableResult): Promise<void> {

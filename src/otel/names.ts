@@ -18,21 +18,75 @@ export const ATTRIBUTES = {
   quarantineClass: 'messaging_webhooks.quarantine.class',
 } as const
 
-export const METRICS = {
-  processDuration: 'messaging.process.duration',
-  consumedMessages: 'messaging.client.consumed.messages',
-  callbacks: 'messaging_webhooks.callbacks',
-  storeUp: 'messaging_webhooks.store_up',
-  unsettled: 'messaging_webhooks.unsettled',
-  deadLetters: 'messaging_webhooks.dead_letters',
-  running: 'messaging_webhooks.running',
-  spooled: 'messaging_webhooks.spooled',
-  quarantined: 'messaging_webhooks.quarantined',
-} as const
-
 /** The conventions name well-known systems, and let others name themselves. */
 export const SYSTEM = 'messaging_webhooks'
 export const PROCESS = 'process'
+
+type AttributeName = (typeof ATTRIBUTES)[keyof typeof ATTRIBUTES]
+type Row = readonly [
+  instrument: 'histogram' | 'counter' | 'gauge',
+  unit: string,
+  attributes: readonly AttributeName[],
+  help: string,
+]
+
+const { system, operationName, destination, errorType, kind, outcome, quarantineClass } = ATTRIBUTES
+
+/** Every metric, in one table, from which the instruments and the page are made. */
+export const METRICS = {
+  'messaging.process.duration': [
+    'histogram',
+    's',
+    [system, operationName, destination, errorType],
+    'How long the handlers of an event ran in an attempt, or until they were given up.',
+  ],
+  'messaging.client.consumed.messages': [
+    'counter',
+    '{message}',
+    [system, operationName, destination, errorType],
+    'Attempts that are over.',
+  ],
+  'messaging_webhooks.callbacks': [
+    'counter',
+    '{callback}',
+    [kind, outcome, errorType],
+    'Callbacks by the kind of their URL and by outcome: new, duplicate, late, or refused with the code of the error.',
+  ],
+  'messaging_webhooks.store_up': [
+    'gauge',
+    '1',
+    [],
+    '1 where the store says in time how much it holds, 0 where it does not.',
+  ],
+  'messaging_webhooks.unsettled': [
+    'gauge',
+    '{event}',
+    [],
+    'Events that are not settled, in the store or in the spool.',
+  ],
+  'messaging_webhooks.dead_letters': ['gauge', '{event}', [], 'Dead letters in the store.'],
+  'messaging_webhooks.running': [
+    'gauge',
+    '{event}',
+    [],
+    'Events whose handlers run here, or that wait here for a slot.',
+  ],
+  'messaging_webhooks.spooled': ['gauge', '{event}', [], 'Events that are on their way to the store by the spool.'],
+  'messaging_webhooks.quarantined': [
+    'gauge',
+    '{request}',
+    [quarantineClass],
+    'Requests without a valid proof that are kept, by class.',
+  ],
+} as const satisfies Readonly<Record<string, Row>>
+
+/** The name of a metric, and what its instrument is made with. */
+export function instrument(
+  name: keyof typeof METRICS,
+): [name: string, options: { readonly unit: string; readonly description: string }] {
+  const [, unit, , description] = METRICS[name]
+  return [name, { unit, description }]
+}
 
 /** Of `messaging.process.duration`, in seconds, as the conventions ask for. */
 export const DURATION_BOUNDARIES = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]

@@ -7,7 +7,7 @@ import { ATTRIBUTES, METRICS } from '../../src/otel/names.ts'
 
 test('names that are none of our own are those of the conventions, in the version that is named', () => {
   const theirs = new Set<unknown>(Object.values(conventions))
-  const all = [...Object.values(ATTRIBUTES), ...Object.values(METRICS)]
+  const all = [...Object.values(ATTRIBUTES), ...Object.keys(METRICS)]
   const ours = all.filter((name) => name.startsWith('messaging_webhooks.'))
   expect(ours.length).toBeGreaterThan(5)
   expect(all.filter((name) => !ours.includes(name) && !theirs.has(name))).toEqual([])

@@ -25,6 +25,12 @@ test('an app of the root and the Fetch entry is no larger than its page says', a
   expect(gzipSync(bytes).length).toBeLessThan(114_000)
 })
 
+test('OpenTelemetry by itself brings no receiver', async () => {
+  const bytes = await bundled("export { openTelemetry } from 'messaging-webhooks/otel'\n")
+  expect(bytes.length).toBeLessThan(1_000)
+  expect(bytes.includes('createSecretKey')).toBe(false)
+})
+
 test('the Fetch entry by itself brings no receiver', async () => {
   const bytes = await bundled("export { receiverHandler } from 'messaging-webhooks/fetch'\n")
   // Measured: 77,737 bytes, most of which check what is said of the URL.

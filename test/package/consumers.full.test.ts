@@ -13,7 +13,8 @@ let oldestNode: string
 
 beforeAll(async () => {
   project = await emptyProject()
-  await project.install(await pack(project.folder), 'zod@4', 'fast-check@4', '@types/node@24', 'node22@npm:node@22.13')
+  const others = ['zod@4', 'fast-check@4', '@opentelemetry/api@1.9.0', '@types/node@24', 'node22@npm:node@22.13']
+  await project.install(await pack(project.folder), ...others)
   oldestNode = join(project.folder, 'node_modules/node22/bin/node')
 }, 240_000)
 
@@ -55,6 +56,12 @@ describe('TypeScript, strict and with the libraries checked', { timeout: 90_000 
     await compile('emulator.mts', '--outDir', 'out-emulator', '--module', 'nodenext')
     for (const node of [process.execPath, oldestNode])
       expect(await mustRun(node, ['out-emulator/emulator.mjs'], project.folder)).toBe('200 message.delivered 1\n')
+  })
+
+  test('OpenTelemetry under nodenext, which runs on Node 22.13 too', async () => {
+    await compile('otel.mts', '--outDir', 'out-otel', '--module', 'nodenext')
+    for (const node of [process.execPath, oldestNode])
+      expect(await mustRun(node, ['out-otel/otel.mjs'], project.folder)).toBe('204 m-1 undefined\n')
   })
 
   async function compile(file: string, ...options: readonly string[]): Promise<void> {
