@@ -67,8 +67,6 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
       `${PROCESS} ${type}`,
       {
         kind: SpanKind.CONSUMER,
-        // What is active here is whatever woke the receiver: mostly another request than the one that brought this event.
-        root: true,
         ...(request && { links: [{ context: request }] }),
         attributes: {
           ...labels,
@@ -79,6 +77,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
           ...(message.replay && { [ATTRIBUTES.replay]: true }),
         },
       },
+      // What is active here is whatever woke the receiver: mostly another request than the one that brought this event.
       ROOT_CONTEXT,
     )
     const attempt: Attempt = { eventId: id, span, labels, beganMs: monotonicMs(), code: undefined }
