@@ -161,7 +161,7 @@ export function createReceive(options: ReceiveOptions): Receive {
     { kind, arrivedAtMs }: ArrivedCallback,
     body: ReadBody,
     proof: Proved,
-    trace?: TraceContext | undefined,
+    trace?: TraceContext,
   ): NewEvent {
     const masked = maskSecrets(body, proof.secrets)
     return newEvent(

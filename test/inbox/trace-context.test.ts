@@ -18,7 +18,9 @@ function tracesOf(receiver: () => object) {
   }
   const { start } = tracingChannel(ATTEMPT_CHANNEL)
   start.subscribe(hear)
-  onTestFinished(() => void start.unsubscribe(hear))
+  onTestFinished(() => {
+    start.unsubscribe(hear)
+  })
   return heard
 }
 

@@ -1,5 +1,13 @@
 /** A receiver that OpenTelemetry's own SDK observes, and what it exports, in memory. */
-import { context, trace, ROOT_CONTEXT, SpanStatusCode, type Span, type SpanOptions } from '@opentelemetry/api'
+import {
+  context,
+  trace,
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  type Span,
+  type SpanOptions,
+  type TracerProvider,
+} from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import {
   AggregationTemporality,
@@ -70,7 +78,10 @@ export function withSdk({ sampler }: { readonly sampler?: Sampler } = {}) {
 type Sdk = ReturnType<typeof withSdk>
 
 /** A receiver that is observed until the test ends, unless it stops before. */
-export function observed(sdk: Sdk, options: SomeOptions = {}) {
+export function observed(
+  sdk: Omit<Sdk, 'tracerProvider'> & { readonly tracerProvider: TracerProvider },
+  options: SomeOptions = {},
+) {
   const telemetry = openTelemetry({ tracerProvider: sdk.tracerProvider, meterProvider: sdk.meterProvider })
   const receiver = createReceiver({
     logger: false,

@@ -237,3 +237,39 @@ test('an option that is no provider is refused', () => {
   // @ts-expect-error: a name that is none.
   expect(() => openTelemetry({ meter: {} })).toThrow(/meterProvider/)
 })
+
+test('an SDK that throws wherever it is called keeps nothing from its handler', async () => {
+  const throwing: object = new Proxy(() => {}, {
+    get: () => () => {
+      throw new Error('of the SDK')
+    },
+  })
+  const sdk = withSdk()
+  const { receiver, bring } = observed({
+    ...sdk,
+    // @ts-expect-error: it is no provider.
+    tracerProvider: { getTracer: () => throwing },
+  })
+  let handled = 0
+  receiver.onAny(() => void (handled += 1))
+  await bring(callback.smsDelivery())
+  await receiver.drain()
+  expect(handled).toBe(1)
+})
+
+test('with no provider given, the registered one is asked, even where it is registered later', async () => {
+  const sdk = withSdk()
+  const telemetry = openTelemetry()
+  const receiver = createReceiver({ logger: false, ...withCredentials({}) })
+  const stop = telemetry.observe(receiver)
+  trace.setGlobalTracerProvider(sdk.tracerProvider)
+  onTestFinished(async () => {
+    trace.disable()
+    stop()
+    await receiver.close({ deadlineMs: 0 })
+  })
+  const body = Buffer.from(JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY }))
+  await receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
+  await receiver.drain()
+  expect(outcomes(sdk.attempts())).toEqual(['1 well'])
+})

@@ -125,7 +125,9 @@ test('a follower may have the handlers called in a context of its own; whatever 
   }
   const traced = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
   traced.start.subscribe(set)
-  onTestFinished(() => void traced.start.unsubscribe(set))
+  onTestFinished(() => {
+    traced.start.unsubscribe(set)
+  })
   const ways: (AttemptMessage['within'] & {})[] = [
     (run) => held.run('inside', run),
     (run) => {
