@@ -23,7 +23,8 @@ module.exports = {
       from: { path: leaves },
       to: {
         path: '^src/',
-        pathNot: '^src/((events|clock|promises|error-table|errors|did-you-mean|report-payloads|trace-context)\\.ts$|disk-log/)',
+        pathNot:
+          '^src/((events|clock|promises|error-table|errors|did-you-mean|report-payloads|trace-context)\\.ts$|disk-log/)',
       },
     },
     {

@@ -15,10 +15,6 @@ export interface TraceContext {
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
 const TRACESTATE = /^[ -~]{1,512}$/
 
-export function isTraceparent(value: unknown): value is string {
-  return typeof value === 'string' && TRACEPARENT.test(value)
-}
-
 export function isTracestate(value: unknown): value is string {
   return typeof value === 'string' && TRACESTATE.test(value)
 }
@@ -29,6 +25,6 @@ export function traceContextOf(given: {
   readonly tracestate?: unknown
 }): TraceContext | undefined {
   const { traceparent, tracestate } = given
-  if (!isTraceparent(traceparent)) return undefined
+  if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return undefined
   return isTracestate(tracestate) ? { traceparent, tracestate } : { traceparent }
 }
