@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { systemClock } from '../clock.ts'
 import type { CallbackKind } from '../events.ts'
 import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../callback.ts'
 import type { Flow } from './inflight.ts'
@@ -31,6 +32,9 @@ interface NodeOptions {
   /** Something threw that never should; the request is answered all the same. */
   readonly failed: (error: unknown) => void
 }
+
+/** Whatever clock the receiver has, no answer waits for it. */
+const machine = systemClock()
 
 /** A request that has been read. */
 interface Answerable {
@@ -104,7 +108,7 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
         const signatures = signaturesOf(request)
         const contentEncoding = request.headers['content-encoding']?.trim().toLowerCase()
         // Before the event is taken, so that the answer goes out before a handler of it begins, unless others are about to.
-        if (!isTurn) clock.soon(writeReady)
+        if (!isTurn) machine.soon(writeReady)
         isTurn = true
         const given = receive({ kind, policy, signatures, contentEncoding, captured, arrivedAtMs, remoteAddress })
         if (given instanceof Promise)
