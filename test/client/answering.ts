@@ -54,24 +54,26 @@ export async function answering(
 }
 
 /** Hands each connection over, once its request has come whole where `whole` is asked for. */
-export async function onTheWire(act: (socket: net.Socket, nth: number) => void, whole = true) {
+export async function onTheWire(act: (socket: net.Socket, head: string) => void, whole = true) {
   const seen = { connections: 0, requests: 0 }
   const sockets = new Set<net.Socket>()
   const server = net.createServer((socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
     seen.connections += 1
-    const nth = seen.connections
     let got = ''
-    if (!whole) return act(socket, nth)
+    if (!whole) {
+      act(socket, '')
+      return
+    }
     socket.on('data', (chunk) => {
       got += chunk.toString('latin1')
-      const [head = '', body] = got.split('\r\n\r\n')
+      const [head = '', body]: readonly (string | undefined)[] = got.split('\r\n\r\n')
       const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
       if (body === undefined || body.length < length) return
       got = ''
       seen.requests += 1
-      if (whole) act(socket, nth)
+      act(socket, head)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

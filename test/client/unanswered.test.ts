@@ -2,6 +2,7 @@
 import { fakeClock } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { emulating } from '../emulator/emulating.ts'
+import { THROWN } from '../support/hostile.ts'
 import { logging } from '../support/logging.ts'
 import { freePort } from '../support/receiving.ts'
 import { ACCEPTED, clientOf, DELIVERED, failing, onTheWire } from './answering.ts'
@@ -131,33 +132,10 @@ describe('unknown, and never sent again by itself', () => {
     expect(await failing(client.send(HELLO))).toMatchObject({ code: 'unknown_outcome', reason: 'timeout' })
   })
 
-  test.each([
-    [
-      'throws at once',
-      () => {
-        throw new Error('Broken.')
-      },
-    ],
-    [
-      'throws nothing',
-      () => {
-        throw undefined
-      },
-    ],
-    [
-      'throws what throws',
-      () => {
-        throw new Proxy(
-          {},
-          {
-            get: () => {
-              throw new Error('Mine.')
-            },
-          },
-        )
-      },
-    ],
-  ])('a `fetch` that %s', async (_, fetch) => {
+  test.each(THROWN)('a `fetch` that throws %s', async (_, thrown) => {
+    const fetch = () => {
+      throw thrown()
+    }
     expect(await failing(clientOf('http://service.invalid/', { fetch }).send(HELLO))).toMatchObject({
       code: 'unknown_outcome',
     })
