@@ -62,8 +62,10 @@ export function createClient(options: ClientOptions): Client {
       const made = { attempts, recipients, sentAt: new Date(sentAtMs) }
       if (exchanged.kind === 'unreached' && attempts < retry.attempts) {
         const delayMs = retryDelayMs(attempts, retry)
-        const fields = { code: 'send_retried', reason: exchanged.reason, attempt: attempts, delayMs }
-        logger.warn(fields, `A send did not reach the service; it is tried again in ${delayMs} ms.`)
+        logger.warn(
+          { code: 'send_retried', reason: exchanged.reason, attempt: attempts, delayMs },
+          `A send did not reach the service; it is tried again in ${delayMs} ms.`,
+        )
         await pause(delayMs, signal)
         continue
       }

@@ -7,7 +7,8 @@ import type { SendType } from './sent.ts'
 interface MessageFields {
   /**
    * One number or several, in international form: digits, with or without a plus. How the service takes several in one request is not
-   * shown; a list is a list in JSON, and a repeated field in a form or query.
+   * shown; a list of
+   * several is a list in JSON, and a repeated field in a form or query.
    */
   readonly to: string | readonly string[]
   /** The sender ID. Default: that of the project. */

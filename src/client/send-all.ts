@@ -57,7 +57,7 @@ export async function sendInBatches(
       const to = batches[index] ?? []
       const end = await send(to).catch((error: unknown): FailedBatch => ({ to, error: asSendError(error, to.length) }))
       ends.set(index, end)
-      if ('error' in end && STOPPING.has(end.error.code)) stoppedBy ??= end.error
+      stoppedBy ??= stopOf(end)
       count(end, to.length)
     }
   }
@@ -71,6 +71,17 @@ export async function sendInBatches(
     counts,
     stoppedBy,
   }
+}
+
+/** What a batch met that every later one would meet. Contract: by SMS, balance and volume limit are codes of the recipients. */
+function stopOf(end: Sent | FailedBatch): SendError | undefined {
+  if ('error' in end) return STOPPING.has(end.error.code) ? end.error : undefined
+  const codes = new Set(end.recipients.map(({ code }) => code))
+  const [code] = codes
+  if (codes.size !== 1 || (code !== 22 && code !== 23)) return undefined
+  const { sentAt, recipients } = end
+  const failure = { mayBeSent: false, attempts: 1, recipients: recipients.length, sentAt }
+  return new SendError(code === 22 ? 'insufficient_balance' : 'volume_limit', failure)
 }
 
 /** A key that no header can carry is found with the first batch, where a function gives it. */

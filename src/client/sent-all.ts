@@ -2,8 +2,9 @@
 import type { SendError } from './send-error.ts'
 import type { Sent } from './sent.ts'
 
-/** How many numbers came to which end so far. The others add up to `total`. */
+/** How many numbers came to which end so far. All but `total` add up to it. */
 export interface SendCounts {
+  /** All numbers of the list. */
   readonly total: number
   /** The service has taken their messages. */
   readonly accepted: number
@@ -38,7 +39,8 @@ export interface SentAll {
   readonly failed: readonly FailedBatch[]
   /** The numbers that were not tried, because the whole was stopped. */
   readonly unsent: readonly string[]
+  /** How many numbers came to which end. */
   readonly counts: SendCounts
-  /** Why it was stopped before its end: `aborted`, or what every later batch would have met, too. */
+  /** Why it was stopped before its end: `aborted`, or what every later batch would have met, too, as a balance that is too low. */
   readonly stoppedBy: SendError | undefined
 }

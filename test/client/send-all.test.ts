@@ -100,6 +100,15 @@ test.each([
   expect(all.counts).toEqual({ total: 10, accepted: 2, refused: 0, failed: 1, unknown: 0, unsent: 7 })
 })
 
+test('a balance that comes to its end stops the list, and every number is accounted for', async () => {
+  const { endpoint, emulator } = await emulating({ balance: 25 })
+  const all = await clientOf(endpoint).sendAll({ to: numbers(100), message: 'x' }, { batch: 10, concurrency: 1 })
+  expect(all.stoppedBy).toMatchObject({ code: 'insufficient_balance', mayBeSent: false, recipients: 10 })
+  // The third batch has some of both, the fourth none that was accepted.
+  expect(all.counts).toEqual({ total: 100, accepted: 25, refused: 15, failed: 0, unknown: 0, unsent: 60 })
+  expect(emulator.sends()).toHaveLength(4)
+})
+
 test('a service that cannot be reached stops the list', async () => {
   const all = await clientOf(`http://127.0.0.1:${await freePort()}/`).sendAll(
     { to: numbers(30), message: 'x' },

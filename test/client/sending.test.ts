@@ -90,6 +90,14 @@ test('the text arrives as it was written, and `extra` untouched beside it', asyn
   }
 })
 
+test('one number is a text, be it in a list', async () => {
+  const { url, received } = await answering(() => ({ body: ACCEPTED }))
+  await clientOf(url).send({ to: [DELIVERED], message: 'Hello' })
+  await clientOf(url).sendAll({ to: [DELIVERED, DELIVERED], message: 'Hello' }, { batch: 1 })
+  for (const { body } of received) expect(JSON.parse(body)).toMatchObject({ to: DELIVERED })
+  expect(received).toHaveLength(3)
+})
+
 test('a one-time password is transactional; premium and airtime go over channels of their own', async () => {
   const { emulator, endpoint } = await emulating()
   const client = clientOf(endpoint)

@@ -62,7 +62,7 @@ test('the code of an error', () => {
 
 test('what cannot be sent does not compile', () => {
   const calls = (): unknown => [
-    // @ts-expect-error No text.
+    // @ts-expect-error A text is missing.
     client.send({ to: '999100000000' }),
     // @ts-expect-error A name that there is not.
     client.send({ to: '999100000000', message: 'Hello', recipients: [] }),
