@@ -69,7 +69,7 @@ export interface ClientOptions {
   readonly clock?: Clock | (() => number) | undefined
 }
 
-export interface ResolvedOptions {
+interface ResolvedOptions {
   readonly baseUrl: string
   readonly project: string
   readonly apiKey: ApiKey

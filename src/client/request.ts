@@ -12,7 +12,7 @@ export const KEY_PLACES = ['header', 'field'] as const
 /** Where the API key stands. */
 export type KeyPlace = (typeof KEY_PLACES)[number]
 
-export interface RequestParts {
+interface RequestParts {
   readonly baseUrl: string
   readonly project: string
   readonly apiKey: string
