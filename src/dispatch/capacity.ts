@@ -142,7 +142,7 @@ const MOST_AHEAD = 7
 /**
  * Events in our hands for each slot, those included that are being settled: meanwhile others run; where the store is slow, no
  * more are taken. Too few leave what comes to claims, which ask twice for each: with 4, and 3 ahead, 128 connections at once cost
- * Postgres 2.1 times the CPU, and Redis 1.7.
+ * Postgres 1.8 times the CPU, and Redis 1.7.
  */
 const MOST_A_SLOT = 16
 
