@@ -93,7 +93,9 @@ function refusalOf(status: number, body: Fields, { envelope, said }: ReadEnvelop
   if (envelope === 'message, errors') return { ...about, code: 'invalid', errors: errorsOf(field(body, 'errors')) }
   if (isAbout(body, words, 22, 'insufficient balance')) return { ...about, code: 'insufficient_balance' }
   if (isAbout(body, words, 23, 'volume limit')) return { ...about, code: 'volume_limit' }
-  return { ...about, code: 'refused' }
+  // What answers 2xx and does not begin as the contract's errors do may be no refusal at all.
+  const isError = status >= 400 || words?.startsWith('error') === true
+  return { ...about, code: 'refused', mayBeSent: about.mayBeSent || !isError }
 }
 
 /** By the code or its word, where an envelope has a place for one, else by the text: of 22 the contract gives that alone. */

@@ -55,7 +55,13 @@ export function createClient(options: ClientOptions): Client {
     for (let attempts = 1; ; attempts += 1) {
       if (signal?.aborted === true)
         throw new SendError('aborted', { mayBeSent: false, attempts: attempts - 1, recipients })
-      const apiKey = await liveKey(settings.apiKey, { clock, timeoutMs: settings.timeoutMs, attempts, recipients })
+      const apiKey = await liveKey(settings.apiKey, {
+        clock,
+        timeoutMs: settings.timeoutMs,
+        signal,
+        attempts,
+        recipients,
+      })
       const { url, init } = buildRequest(outgoing, { ...settings, apiKey, via })
       const sentAtMs = clock.now()
       const exchanged = await exchange(url, init, { ...settings, clock, signal })

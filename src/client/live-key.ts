@@ -6,26 +6,35 @@ import { SendError, type SendFailure } from './send-error.ts'
 interface LiveKeyOptions {
   readonly clock: Pick<Clock, 'setTimer'>
   readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
   /** The attempt that it is for, from 1. */
   readonly attempts: number
   readonly recipients: number
 }
 
-/** Rejects with `not_sent` where a function gives none in time. */
+/** Rejects with `not_sent` where a function gives none in time, and with `aborted` where the signal comes before it. */
 export async function liveKey(
   apiKey: ApiKey,
-  { clock, timeoutMs, attempts, recipients }: LiveKeyOptions,
+  { clock, timeoutMs, signal, attempts, recipients }: LiveKeyOptions,
 ): Promise<string> {
   if (typeof apiKey === 'string') return apiKey
   const failure: SendFailure = { mayBeSent: false, attempts: attempts - 1, recipients }
   let cancel = (): void => {}
-  const late = new Promise<'late'>((resolve) => {
-    cancel = clock.setTimer(() => resolve('late'), timeoutMs, true)
+  const stopped = new Promise<'late' | 'aborted'>((resolve) => {
+    const cancelTimer = clock.setTimer(() => resolve('late'), timeoutMs, true)
+    const abort = (): void => resolve('aborted')
+    signal?.addEventListener('abort', abort, { once: true })
+    cancel = () => {
+      cancelTimer()
+      signal?.removeEventListener('abort', abort)
+    }
   })
   try {
     // It may throw at once, too.
     const asked = Promise.resolve().then(apiKey)
-    const given: unknown = await Promise.race([asked.then((key) => ({ key })), late])
+    const given: unknown = await Promise.race([asked.then((key) => ({ key })), stopped])
+    // It may be aborted in the turn in which the key comes, too.
+    if (given === 'aborted' || signal?.aborted === true) throw new SendError('aborted', failure)
     if (given === 'late') throw new SendError('not_sent', { ...failure, reason: 'timeout', detail: SLOW })
     const key = typeof given === 'object' && given !== null && 'key' in given ? given.key : undefined
     if (typeof key === 'string' && key !== '') return key

@@ -17,10 +17,10 @@ export function field(fields: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
 
-/** A text that is not empty; numbers are written as texts now and then, and texts as numbers. */
+/** A text that is not empty, be it written as a number; of one that JSON has rounded nobody knows what it was. */
 export function textField(fields: Fields, name: string): string | undefined {
   const value = field(fields, name)
-  if (typeof value === 'number') return String(value)
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : undefined
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 

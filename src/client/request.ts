@@ -66,9 +66,17 @@ function fieldsOf(outgoing: Outgoing, parts: RequestParts): ReadonlyMap<string, 
     ['type', type],
     ['campaign', campaign],
   ]
-  const planned = scheduledFor === undefined ? {} : parts.schedule(scheduledFor)
-  const all = [...own, ...Object.entries(planned), ...Object.entries(extra)]
+  const all = [...own, ...planned(scheduledFor, parts), ...Object.entries(extra)]
   return new Map(all.filter(([, value]) => value !== undefined))
+}
+
+function planned(at: Date | undefined, { schedule }: RequestParts): readonly (readonly [string, unknown])[] {
+  if (at === undefined) return []
+  try {
+    return Object.entries(schedule(at))
+  } catch {
+    throw new OptionsError('The function of schedule threw, or returned no object.')
+  }
 }
 
 function jsonOf(fields: ReadonlyMap<string, unknown>): string {

@@ -14,6 +14,7 @@ test.each([
   ['a code that nobody knows', [{ messageId: 'm-1', to: DELIVERED, statusCode: '99' }], 'unknown', 99],
   ['a code that is no number', [{ messageId: 'm-1', to: DELIVERED, statusCode: '1e1' }], 'unknown', undefined],
   ['no fields at all', [{}], 'unknown', undefined],
+  ['an id that JSON rounds', [{ messageId: 2 ** 60, to: DELIVERED, status: 'on its way' }], 'unknown', undefined],
   ['no object', [null], 'unknown', undefined],
   ['a refusal', [{ messageId: 'm-1', to: DELIVERED, statusCode: 23 }], 'refused', 23],
 ])('%s', async (_, recipients, outcome, code) => {

@@ -64,6 +64,14 @@ describe('a send', () => {
     await expect(client.otp({ ...HELLO, type: 'bulk' } as Message)).rejects.toThrow('otp: type is no option')
   })
 
+  test('whose time cannot be written', async () => {
+    for (const schedule of [() => null, () => JSON.parse('{') as object]) {
+      const scheduling = createClient({ ...RIGHT, schedule: schedule as () => Record<string, unknown> })
+      const sending = scheduling.send({ ...HELLO, scheduledFor: new Date() })
+      await expect(sending).rejects.toMatchObject({ code: 'options_invalid' })
+    }
+  })
+
   test('in a form that cannot say it', async () => {
     await expect(client.send({ ...HELLO, extra: { a: {} } }, { via: 'form' })).rejects.toThrow('a is no text')
     await expect(client.sendAll({ ...HELLO, extra: { a: {} } }, { via: 'query' })).rejects.toThrow("via: 'json'")

@@ -36,6 +36,16 @@ test('an envelope with an error of the server’s own may have been sent', async
 })
 
 test.each([
+  [{ status: 'success', description: 'Queued.' }, 200, true],
+  [{ message: 'OK' }, 202, true],
+  [{ status: 'success', description: 'Queued.' }, 400, false],
+  [{ status: 'failed', description: 'Error. No.' }, 200, false],
+])('what may be no refusal may have been sent: %j with status %d', async (body, status, mayBeSent) => {
+  const { url } = await answering(() => ({ status, body }))
+  expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code: 'refused', status, mayBeSent })
+})
+
+test.each([
   ['its text', { messageData: { message: NO_CREDITS } }, 'insufficient_balance'],
   ['its text, elsewhere', { status: 'failed', description: NO_CREDITS }, 'insufficient_balance'],
   ['its code', { messageData: { message: 'No.', statusCode: '22' } }, 'insufficient_balance'],

@@ -168,6 +168,20 @@ describe('aborted', () => {
     expect(seen.connections).toBe(0)
   })
 
+  test('while the key is read: nothing is sent, and it waits no longer', async () => {
+    const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
+    for (const answer of [() => 'key', () => new Promise<string>(() => {})]) {
+      const stopping = new AbortController()
+      const apiKey = () => {
+        stopping.abort()
+        return answer()
+      }
+      const error = await failing(clientOf(url, { apiKey }).send(HELLO, { signal: stopping.signal }))
+      expect(error).toMatchObject({ code: 'aborted', mayBeSent: false, attempts: 0 })
+    }
+    expect(seen.connections).toBe(0)
+  })
+
   test('under way: it may have been sent', async () => {
     const stopping = new AbortController()
     const { url } = await onTheWire(() => stopping.abort())
