@@ -110,14 +110,15 @@ async function fill(path: string): Promise<void> {
   db.close()
 }
 
-const QUESTIONS = {
+/** `messageId`: of one that the receiver has taken. */
+const questions = (messageId: string): Readonly<Record<string, string>> => ({
   'first page of events': 'api/events',
   overview: 'api/overview',
   'a filter that finds nothing': 'api/events?channel=none',
   'a filter by time and type': `api/events?type=message.failed&to=${new Date(Date.now() - EVENTS / 2).toISOString()}`,
-  'search by message id': 'api/events?q=sent-1',
-  'a message’s timeline': 'api/messages/sent-1',
-} as const
+  'search by message id': `api/events?q=${messageId}`,
+  'a message’s timeline': `api/messages/${messageId}`,
+})
 
 async function measurePages(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-inspector-'))
@@ -130,7 +131,7 @@ async function measurePages(): Promise<void> {
     await receiver.start()
     await take(receiver, A_ROUND / 10)
     console.log(`slowest callback with no page open: ${(await take(receiver, A_ROUND / 10)).toFixed(0)} ms`)
-    for (const [what, question] of Object.entries(QUESTIONS)) {
+    for (const [what, question] of Object.entries(questions(`sent-${sent}`))) {
       const asking = { isOver: false }
       const slowest = (async () => {
         let slowestMs = 0
