@@ -25,5 +25,7 @@ export const LOG_CODES = {
     '`close()` was called while a server listens, or ended while it has connections; what comes later is answered 503.',
   ],
   quarantine_lost: ['warn', 'Requests in quarantine, in memory only, that are lost with `close()`.'],
+  inspector_authorize_failed: ['error', '`authorize` of the inspector threw (`cause`); the request was answered 500.'],
+  inspector_failed: ['error', 'The inspector met an error of its own (`cause`); the request was answered 500.'],
   on_error_failed: ['error', 'A handler of `onError` threw; what it threw was dropped.'],
 } as const satisfies Record<string, readonly [level: 'info' | 'warn' | 'error', when: string]>

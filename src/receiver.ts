@@ -40,6 +40,7 @@ import { createReceive } from './receive.ts'
 import { createReporter } from './report.ts'
 import { resolveOptions } from './resolve-options.ts'
 import { createShutDown, type Closed } from './shut-down.ts'
+import { showInside, type Watch } from './inspector/inside.ts'
 import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
 import { createHealth } from './telemetry/health.ts'
@@ -86,6 +87,9 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   let closing: Promise<Closed> | undefined
   let isClosed = false
   let underWay = 0
+  /** Undefined as long as no inspector looks on. */
+  let watch: Watch | undefined
+  const closingListeners = new Set<() => void>()
 
   const store: Store<object> = options.store ?? memoryStore()
   if (!resolved.dispatch && !store.capabilities.shared)
@@ -199,6 +203,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   function taken(event: NewEvent, admission: Admission): void {
     counter.taken(event, admission)
+    watch?.taken(event, admission)
     if (event.record.oddities !== undefined) unnamedNetworks.see(event)
     if (!callbackChannel.hasSubscribers || admission === 'full') return
     const { id, record } = event
@@ -295,7 +300,14 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     isClosed: () => isClosed,
   })
 
+  /** Before anything waits for servers: whoever has an endless answer under way would keep one open. */
+  function tellOfClosing(): void {
+    for (const listener of closingListeners) listener()
+    closingListeners.clear()
+  }
+
   function close({ deadlineMs = DEADLINE_MS } = {}): Promise<Closed> {
+    tellOfClosing()
     closing ??= shutDown(deadlineMs).finally(() => {
       isClosed = true
       return quarantine.close()
@@ -394,7 +406,39 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       await close(times)
     },
     closeOnSignal: (signals, given = [], times = {}) =>
-      closeOnSignal([signals].flat(), [given].flat(), times, { clock, stopServers: servers.stop, close }),
+      closeOnSignal([signals].flat(), [given].flat(), times, {
+        clock,
+        stopServers(stopped, stopTimes) {
+          tellOfClosing()
+          servers.stop(stopped, stopTimes)
+        },
+        close,
+      }),
+  })
+  showInside(receiver, {
+    clock,
+    logger,
+    capabilities: store.capabilities,
+    projects: Object.keys(resolved.projects ?? {}),
+    gapTimeoutMs,
+    counts: counter.details,
+    spool: () => (inbox.spoolBytes === undefined ? undefined : { events: inbox.spooled, bytes: inbox.spoolBytes }),
+    secrets: credentials.secrets,
+    events: async (page) => (await inbox.open()).events?.(page),
+    latest: async (key) => (await inbox.open()).latest(key),
+    watch(given) {
+      watch = given
+      dispatcher.lookOn(given)
+      return () => {
+        if (watch !== given) return
+        watch = undefined
+        dispatcher.lookOn(undefined)
+      }
+    },
+    onClosing(listener) {
+      closingListeners.add(listener)
+      return () => closingListeners.delete(listener)
+    },
   })
   return receiver
 }

@@ -11,6 +11,8 @@ export type {
   Claim,
   ClaimRequest,
   ClaimResult,
+  EventFilter,
+  EventsAnswer,
   EventsPage,
   EventState,
   ForgetRequest,

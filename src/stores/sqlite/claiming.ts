@@ -9,10 +9,13 @@ import { blob, cut, integer, prepare, text, type Row } from './statements.ts'
 /** More have never been made. */
 const MOST_ATTEMPTS = 2 ** 31
 
-/** Messages of which something is due or whose lease has run out, the longest due first. */
+/**
+ * Messages of which something is due or whose lease has run out, the longest due first. The limit is a sum, for SQLite prepares
+ * a statement anew whenever the parameter of a bare LIMIT is bound (measured: 3.8 µs a call instead of 1.0).
+ */
 export const FIND_DUE = /* sql */ `
 SELECT rowid, lower(hex(key)) AS key, handed, handed_open, ${cut('token')} AS token FROM messages
-WHERE due <= :now ORDER BY due, rowid LIMIT :limit
+WHERE due <= :now ORDER BY due, rowid LIMIT :limit + 0
 `
 
 /** A message's first waiting event. */
@@ -34,9 +37,9 @@ SET token = :token, lease_token = :token, holder = :holder, due = :until, handed
 WHERE rowid = :message
 `
 
-/** When something is due next; more than one row, for some may be excluded. */
+/** When something is due next; more than one row, for some may be excluded. As to the limit, see FIND_DUE. */
 export const NEXT_DUE = /* sql */ `
-SELECT lower(hex(key)) AS key, ${cut('due')} AS due FROM messages WHERE due IS NOT NULL ORDER BY messages.due LIMIT :limit
+SELECT lower(hex(key)) AS key, ${cut('due')} AS due FROM messages WHERE due IS NOT NULL ORDER BY messages.due LIMIT :limit + 0
 `
 
 /** `holder` says under whose name to lease; null for nobody's. */
