@@ -47,12 +47,12 @@ function isBuilt(): boolean {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === digests()
 }
 
-function build(): number {
+async function build(): Promise<number> {
   console.error('Building dist, which takes some seconds; it is left as it is until something in src changes.')
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
   if (!compile('tsconfig.build.json')) return 1
   publishVectors()
-  if (!publishPage()) return 1
+  if (!(await publishPage())) return 1
   // npm does so where it installs the package; here `npx messaging-webhooks` runs it from where it is.
   const command = join(ROOT, 'dist/cli/main.js')
   if (existsSync(command)) chmodSync(command, 0o755)
@@ -65,12 +65,20 @@ function compile(project: string): boolean {
   return spawnSync(process.execPath, [tsc, '-p', project], { cwd: ROOT, stdio: 'inherit' }).status === 0
 }
 
-/** The inspector's page: plain modules, its markup and its style, as they are served. */
-function publishPage(): boolean {
+/** The inspector's page: each module by itself, without what only its readers need; its markup and its style. */
+async function publishPage(): Promise<boolean> {
   const paths = globSync(`src/${PAGE}/*.{html,css,svg}`, { cwd: ROOT })
   if (paths.length === 0) return true
   if (!compile('tsconfig.page.json')) return false
-  for (const path of paths) copyFileSync(join(ROOT, path), join(ROOT, 'dist', PAGE, basename(path)))
+  const folder = join(ROOT, 'dist', PAGE)
+  const { minifySync } = await import('vite')
+  for (const name of globSync('*.js', { cwd: folder })) {
+    const { code, errors } = minifySync(name, readFileSync(join(folder, name), 'utf8'), { module: true })
+    if (errors.length > 0) return false
+    writeFileSync(join(folder, name), `${code}\n`)
+  }
+  for (const path of paths)
+    writeFileSync(join(folder, basename(path)), readFileSync(join(ROOT, path), 'utf8').replace(/^ +/gm, ''))
   return true
 }
 
@@ -97,4 +105,4 @@ function isFamily(
   return typeof file === 'object' && file !== null && 'family' in file
 }
 
-if (!isBuilt()) process.exitCode = build()
+if (!isBuilt()) process.exitCode = await build()

@@ -4,7 +4,7 @@ import { askEvent, rawOf } from './asking.ts'
 import { attempts } from './attempts.ts'
 import { h, type Child, type Tree } from './elements.ts'
 import { failureLine } from './message.ts'
-import { badge, facts, messageLink, outcomeBadge, prose, quiet, statusOf, timeOf, typeName, via } from './parts.ts'
+import { facts, lateBadge, messageLink, outcomeBadge, prose, quiet, statusOf, timeOf, typeName, via } from './parts.ts'
 import { asking, heading, panel, waiting, type Screen, type Surroundings } from './screen.ts'
 import { bytes, cut } from './words.ts'
 
@@ -38,7 +38,7 @@ function whole(detail: EventDetail, mayReveal: boolean): Child {
         { class: 'latest' },
         typeName(event.type),
         quiet(statusOf(event)),
-        event.late && badge('late', 'late'),
+        lateBadge(event),
         outcomeBadge(event.outcome),
       ),
       failure && failureLine(failure),

@@ -3,7 +3,7 @@ import type { Change, EventList, EventRow } from '../shapes.ts'
 import { askEvents } from './asking.ts'
 import { h, type Child, type Tree } from './elements.ts'
 import { filters, isFiltered, queryOfFilters } from './filters.ts'
-import { badge, eventLink, messageLink, outcomeBadge, quiet, statusOf, table, typeName, via } from './parts.ts'
+import { eventLink, lateBadge, messageLink, outcomeBadge, quiet, statusOf, table, typeName, via } from './parts.ts'
 import { href, hrefOfMessage } from './route.ts'
 import { asking, empty, heading, waiting, type Screen, type Surroundings } from './screen.ts'
 import { several, time } from './words.ts'
@@ -115,10 +115,7 @@ const COLUMNS = [
   {
     name: 'Event',
     class: 'what',
-    cell: (row: EventRow) => [
-      eventLink(row.id, typeName(row.type)),
-      row.late && badge('late', 'late', 'Older than what was handed over already'),
-    ],
+    cell: (row: EventRow) => [eventLink(row.id, typeName(row.type)), lateBadge(row)],
   },
   { name: 'Status', class: 'status', cell: (row: EventRow) => statusOf(row) },
   { name: 'Message', class: 'message', cell: messageLink },

@@ -3,7 +3,20 @@ import type { Change, EventDetail, MessageDetail, TimelineEntry } from '../shape
 import { askMessage } from './asking.ts'
 import { attempts } from './attempts.ts'
 import { h, type Child, type Tree } from './elements.ts'
-import { badge, eventLink, facts, outcomeBadge, prose, quiet, statusOf, timeOf, typeName, via } from './parts.ts'
+import {
+  badge,
+  eventLink,
+  facts,
+  lateBadge,
+  outcomeBadge,
+  prose,
+  quiet,
+  statusOf,
+  timeOf,
+  toneOf,
+  typeName,
+  via,
+} from './parts.ts'
 import { href } from './route.ts'
 import { asking, empty, heading, waiting, type Screen, type Surroundings } from './screen.ts'
 import { duration, several, time } from './words.ts'
@@ -68,13 +81,13 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
     const { event, place, arrival, skewSeconds, late, duplicates, duplicatesAt, proof, gap, why } = row
     return h(
       'li',
-      { key: event.id, class: late ? 'late' : '' },
+      { key: event.id, class: late ? 'late' : toneOf(event.type) },
       h(
         'h2',
         {},
         eventLink(event.id, typeName(event.type)),
         quiet(statusOf(event)),
-        late && badge('late', 'late'),
+        lateBadge(event),
         duplicates > 0 && badge(`came ${duplicates + 1} times`, 'duplicate'),
         outcomeBadge(event.outcome),
       ),
@@ -82,7 +95,7 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
       facts([
         ['Its own time', timeOf(event.occurredAt)],
         ['Came', [timeOf(event.receivedAt), skewSeconds !== undefined && quiet(` ${skew(skewSeconds)}`)]],
-        ['In order', `${ordinal(place)} by its own time, ${ordinal(arrival)} to come`],
+        ['In order', place !== arrival && `${ordinal(place)} by its own time, ${ordinal(arrival)} to come`],
         ['Proof', proof ?? event.proof],
         ['By', via(event)],
         ['Waited', gap && gapText(gap)],

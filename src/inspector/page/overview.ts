@@ -163,6 +163,7 @@ function kept({ store, spool, backlog }: Overview, isDurable: boolean): Tree {
 function holders({ holders: rows }: Overview): Tree {
   return table({
     caption: 'Processes that have the store open',
+    class: 'whole',
     rows,
     keyOf: ({ name }) => name,
     columns: [

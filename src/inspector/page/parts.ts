@@ -130,10 +130,18 @@ export function outcomeBadge(outcome: Outcome): Tree {
   return badge(label, `dot ${tone}`, what)
 }
 
-/** Its first word is what colours go by. */
+/** What colours go by. */
+export function toneOf(type = ''): string {
+  return /(delivered|read|failed|late|unrecognized)$/.exec(type)?.[0] ?? ''
+}
+
 export function typeName(type: string | undefined): Tree {
-  const tone = type === undefined ? '' : (/(delivered|read|failed|late|unrecognized)$/.exec(type)?.[0] ?? '')
-  return h('span', { class: `type ${tone}` }, type ?? 'of no known type')
+  return h('span', { class: `type ${toneOf(type)}` }, type ?? 'of no known type')
+}
+
+/** An event of the type `late` says so itself. */
+export function lateBadge({ late, type }: EventRow): Child {
+  return late && type !== 'late' && badge('late', 'late', 'Older than what was handed over already')
 }
 
 /** Where there is no message, its recipient is what people know an event by. */
