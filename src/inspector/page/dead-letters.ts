@@ -181,7 +181,7 @@ export function deadLettersScreen({ session, route, show, say, askFirst }: Surro
           },
           {
             name: 'Error',
-            class: 'error wide',
+            class: 'wide',
             cell: ({ error, attempts }) => errorText(error, quiet(` after ${several(attempts, 'attempt')}`)),
           },
           ...(mayWrite

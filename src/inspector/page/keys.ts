@@ -1,6 +1,6 @@
 /** What the keyboard does, as a table: the help is made of it. */
 
-export interface Actions {
+interface Actions {
   readonly search: () => void
   readonly help: () => void
   readonly refresh: () => void

@@ -14,7 +14,7 @@ interface Ears {
   readonly onOverview: (overview: Overview) => void
 }
 
-export interface Live {
+interface Live {
   readonly connection: () => Connection
   readonly togglePause: () => void
 }

@@ -4,13 +4,13 @@ import { h, type Child, type Tree } from './elements.ts'
 import { hrefOfEvent, hrefOfMessage } from './route.ts'
 import { count, cut, time } from './words.ts'
 
-export interface Column<T> {
+interface Column<T> {
   readonly name: string
   readonly cell: (row: T) => Child
   readonly class?: string
 }
 
-export interface TableOptions<T> {
+interface TableOptions<T> {
   readonly caption: string
   readonly columns: readonly Column<T>[]
   readonly rows: readonly T[]

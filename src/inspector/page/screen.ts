@@ -32,7 +32,7 @@ export interface Screen {
 }
 
 /** What was asked for, the latest answer, and why there is no newer one. */
-export interface Asked<T> {
+interface Asked<T> {
   readonly value: () => T | undefined
   readonly problem: () => Child
   readonly refresh: () => Promise<void>

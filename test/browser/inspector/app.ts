@@ -16,7 +16,7 @@ export const { sqliteStore } = (await import(
 )) as typeof import('messaging-webhooks/sqlite')
 
 const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
-export const PROJECT = 'My Shop'
+const PROJECT = 'My Shop'
 
 /** Serves callbacks and the inspector until the test ends. `rights` are what `authorize` says from then on. */
 export async function inspectedApp(options: Omit<SomeOptions, 'credentials' | 'projects'> = {}) {
