@@ -10,7 +10,6 @@ import {
   empty,
   heading,
   problemBox,
-  waiting,
   type Question,
   type Screen,
   type Surroundings,
@@ -202,14 +201,12 @@ export function deadLettersScreen({ session, route, show, say, askFirst }: Surro
     refresh: asked.refresh,
     staleAfterMs: () => STALE_AFTER_MS,
     content() {
-      const value = asked.value()
       return [
         heading('Dead letters'),
         !session.may.write &&
           h('p', { class: 'quiet', key: 'may' }, 'You may look, and not change: the app gives you no right to write.'),
-        asked.problem(),
         outcome,
-        value === undefined ? asked.problem() === undefined && waiting() : list(value),
+        asked.answered(list),
       ]
     },
   }

@@ -5,7 +5,7 @@ import { attempts } from './attempts.ts'
 import { h, type Child, type Tree } from './elements.ts'
 import { failureLine } from './message.ts'
 import { facts, lateBadge, messageLink, outcomeBadge, prose, quiet, statusOf, timeOf, typeName, via } from './parts.ts'
-import { asking, heading, panel, waiting, type Screen, type Surroundings } from './screen.ts'
+import { asking, heading, panel, type Screen, type Surroundings } from './screen.ts'
 import { bytes, cut } from './words.ts'
 
 const STALE_AFTER_MS = 1_000
@@ -17,12 +17,7 @@ export function eventScreen({ session, show }: Surroundings, id: string): Screen
     refresh: asked.refresh,
     staleAfterMs: ({ events, many }: Change) => (many || events.includes(id) ? STALE_AFTER_MS : undefined),
     content() {
-      const detail = asked.value()
-      return [
-        heading('Event'),
-        asked.problem(),
-        detail === undefined ? asked.problem() === undefined && waiting() : whole(detail, session.may.reveal),
-      ]
+      return [heading('Event'), asked.answered((detail) => whole(detail, session.may.reveal))]
     },
   }
 }

@@ -5,7 +5,7 @@ import { h, type Child, type Tree } from './elements.ts'
 import { filters, isFiltered, queryOfFilters } from './filters.ts'
 import { eventLink, lateBadge, messageLink, outcomeBadge, quiet, statusOf, table, typeName, via } from './parts.ts'
 import { href, hrefOfMessage } from './route.ts'
-import { asking, empty, heading, waiting, type Screen, type Surroundings } from './screen.ts'
+import { asking, empty, heading, type Screen, type Surroundings } from './screen.ts'
 import { several, time } from './words.ts'
 
 /** A filter that finds little makes the store look far. */
@@ -28,7 +28,6 @@ export function eventsScreen(around: Surroundings): Screen {
       return isFiltered(query) ? FILTERED_STALE_AFTER_MS : STALE_AFTER_MS
     },
     content() {
-      const list = asked.value()
       return [
         heading('Events'),
         session.store.listsEvents
@@ -38,8 +37,7 @@ export function eventsScreen(around: Surroundings): Screen {
               { class: 'note warn' },
               `The store (${session.store.name}) cannot list events; search for an event id still finds it.`,
             ),
-        asked.problem(),
-        list === undefined ? asked.problem() === undefined && waiting() : found(list, around),
+        asked.answered((list) => found(list, around)),
       ]
     },
   }

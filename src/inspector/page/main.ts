@@ -14,6 +14,7 @@ import { quarantineScreen } from './quarantine.ts'
 import { href, readRoute, type Route } from './route.ts'
 import { asNoAnswer, empty, heading, problemBox, type Question, type Screen, type Surroundings } from './screen.ts'
 import { openDialogs, shell } from './shell.ts'
+import { several } from './words.ts'
 
 /** A view that is asked for takes the place of the other once it has its answer, or after this long without. */
 const PATIENCE_MS = 200
@@ -37,6 +38,8 @@ async function run(root: Element, announcer: Element): Promise<void> {
 function inspect(session: Session, root: Element, announcer: Element): void {
   let route = readRoute(location.hash)
   let screen: Screen | undefined
+  /** The one that was asked for last; it is shown soon. */
+  let latest: Screen | undefined
   let question: Question | undefined
   let isHelpOpen = false
   let deadLetters: number | undefined
@@ -97,7 +100,10 @@ function inspect(session: Session, root: Element, announcer: Element): void {
     const next = readRoute(location.hash)
     const opened = screenOf(next, { session, route: next, show, say, askFirst }, hearOverview)
     const isFirst = screen === undefined
-    const refreshed = refresh(opened)
+    // Whoever chooses a filter goes on from there.
+    const isElsewhere = next.path.join() !== route.path.join() || next.query.get('after') !== route.query.get('after')
+    latest = opened
+    const refreshed = refresh()
     route = next
     await Promise.race([refreshed, pause(PATIENCE_MS)])
     if (route !== next) return
@@ -105,6 +111,10 @@ function inspect(session: Session, root: Element, announcer: Element): void {
     document.title = `${opened.title} · Inspector`
     draw()
     if (isFirst) return
+    if (!isElsewhere) {
+      say(opened.title)
+      return
+    }
     scrollTo(0, 0)
     document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
   }
@@ -114,17 +124,18 @@ function inspect(session: Session, root: Element, announcer: Element): void {
     show()
   }
 
-  function refresh(which = screen): Promise<void> {
+  function refresh(): Promise<void> {
     askedAtMs = now()
-    return which?.refresh() ?? Promise.resolve()
+    return latest?.refresh() ?? Promise.resolve()
   }
 
   /** Asks again, but no sooner than the view wants to. */
   function onChange(change: Change): void {
+    if ((change.deadLetters ?? 0) > (deadLetters ?? 0)) say(several(change.deadLetters ?? 0, 'dead letter'))
     deadLetters = change.deadLetters ?? deadLetters
     quarantined = change.quarantined
     show()
-    const staleAfterMs = screen?.staleAfterMs?.(change)
+    const staleAfterMs = latest?.staleAfterMs?.(change)
     if (staleAfterMs === undefined || willAsk) return
     willAsk = true
     void after(Math.max(0, askedAtMs + staleAfterMs - now()), () => {

@@ -18,7 +18,7 @@ import {
   via,
 } from './parts.ts'
 import { href } from './route.ts'
-import { asking, empty, heading, waiting, type Screen, type Surroundings } from './screen.ts'
+import { asking, empty, heading, type Screen, type Surroundings } from './screen.ts'
 import { duration, several, time } from './words.ts'
 
 const STALE_AFTER_MS = 1_000
@@ -32,13 +32,9 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
     refresh: asked.refresh,
     staleAfterMs: ({ messages, many }: Change) => (many || messages.includes(messageId) ? STALE_AFTER_MS : undefined),
     content() {
-      const message = asked.value()
       return [
         heading('Message ', h('span', { class: 'id' }, messageId)),
-        asked.problem(),
-        message === undefined
-          ? asked.problem() === undefined && waiting()
-          : [about(message, session.may.reveal), order(), timeline(message)],
+        asked.answered((message) => [about(message, session.may.reveal), order(), timeline(message)]),
       ]
     },
   }

@@ -5,7 +5,7 @@ import { h, type Child, type Tree } from './elements.ts'
 import { facts, prose, table, tally } from './parts.ts'
 import { plot } from './plot.ts'
 import { href } from './route.ts'
-import { asking, empty, heading, panel, waiting, type Screen, type Surroundings } from './screen.ts'
+import { asking, empty, heading, panel, type Screen, type Surroundings } from './screen.ts'
 import { bytes, count, duration, several, time } from './words.ts'
 
 /** Its counts come with each change; all of it costs the server more. */
@@ -23,12 +23,7 @@ export function overviewScreen({ show, session }: Surroundings, hear: (overview:
     refresh: asked.refresh,
     staleAfterMs: () => STALE_AFTER_MS,
     content() {
-      const overview = asked.value()
-      return [
-        heading('Overview'),
-        asked.problem(),
-        overview === undefined ? waiting() : whole(overview, session.store.durable),
-      ]
+      return [heading('Overview'), asked.answered((overview) => whole(overview, session.store.durable))]
     },
   }
 }

@@ -5,17 +5,7 @@ import { h, type Child, type Tree } from './elements.ts'
 import { bodyAsItCame } from './event.ts'
 import { badge, CLASSES, prose, quiet, table } from './parts.ts'
 import { href } from './route.ts'
-import {
-  asking,
-  asNoAnswer,
-  empty,
-  heading,
-  panel,
-  problemBox,
-  waiting,
-  type Screen,
-  type Surroundings,
-} from './screen.ts'
+import { asking, asNoAnswer, empty, heading, panel, problemBox, type Screen, type Surroundings } from './screen.ts'
 import { bytes, count, cut, duration, several, time } from './words.ts'
 
 type Kept = QuarantineList['items'][number]
@@ -192,29 +182,25 @@ export function quarantineScreen({ session, route, show, say, askFirst }: Surrou
     refresh: asked.refresh,
     staleAfterMs: () => STALE_AFTER_MS,
     content() {
-      const value = asked.value()
       return [
         heading('Quarantine'),
-        asked.problem(),
-        value === undefined
-          ? asked.problem() === undefined && waiting()
-          : [
-              session.may.write
-                ? form(value)
-                : h(
-                    'p',
-                    { class: 'quiet', key: 'may' },
-                    'You may look, and not verify again: the app gives you no right to write.',
-                  ),
-              classes(value),
-              h(
+        asked.answered((value) => [
+          session.may.write
+            ? form(value)
+            : h(
                 'p',
-                { class: 'quiet' },
-                `${bytes(value.bytes)} in all.`,
-                value.dropped > 0 && ` ${several(value.dropped, 'request')} had to go for want of room.`,
+                { class: 'quiet', key: 'may' },
+                'You may look, and not verify again: the app gives you no right to write.',
               ),
-              list(value),
-            ],
+          classes(value),
+          h(
+            'p',
+            { class: 'quiet' },
+            `${bytes(value.bytes)} in all.`,
+            value.dropped > 0 && ` ${several(value.dropped, 'request')} had to go for want of room.`,
+          ),
+          list(value),
+        ]),
       ]
     },
   }

@@ -34,7 +34,8 @@ export interface Screen {
 /** What was asked for, the latest answer, and why there is no newer one. */
 interface Asked<T> {
   readonly value: () => T | undefined
-  readonly problem: () => Child
+  /** The answer as `whole` shows it, what went wrong, or that it is on its way. */
+  readonly answered: (whole: (value: T) => Child) => Child
   readonly refresh: () => Promise<void>
 }
 
@@ -64,7 +65,15 @@ export function asking<T>(ask: () => Promise<T>, show: () => void): Asked<T> {
     return running
   }
 
-  return { value: () => value, problem: () => problem && problemBox(problem, value !== undefined), refresh }
+  return {
+    value: () => value,
+    answered(whole) {
+      if (value === undefined) return problem === undefined ? waiting() : problemBox(problem)
+      // That nobody answers is said above every view.
+      return [problem && problem.status !== 0 && problemBox(problem, true), whole(value)]
+    },
+    refresh,
+  }
 }
 
 export function asNoAnswer(error: unknown): NoAnswer {
@@ -97,7 +106,7 @@ function todo({ status }: NoAnswer): string {
 }
 
 /** Keeps the place of what is on its way, so that nothing jumps. */
-export function waiting(): Tree {
+function waiting(): Tree {
   return h(
     'div',
     { key: 'waiting', class: 'waiting', 'aria-busy': 'true' },

@@ -89,7 +89,6 @@ function header({ route, connection, deadLetters, quarantined, onPause, onHelp }
         type: 'button',
         class: `live dot ${tone}`,
         title: what,
-        'aria-pressed': connection === 'paused' ? 'true' : 'false',
         onclick: onPause,
       },
       label,

@@ -68,7 +68,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as thing
     await connection(page, 'Live')
     app.cutOff(true)
     await connection(page, 'No connection')
-    await page.getByText('What you see is from before').first().waitFor()
+    await page.getByText('What you see is from before').waitFor()
     await app.reportSms('sms-1', 'success')
     app.cutOff(false)
     await connection(page, 'Live')
