@@ -167,7 +167,7 @@ module.exports = {
         pathNot: [
           leaves,
           '^src/inbox/(store|latest|order|record)\\.ts$',
-          '^src/stores/((bounds|holding|leasable|pages)\\.ts$|$1/)',
+          '^src/stores/((bounds|filters|holding|leasable|pages)\\.ts$|$1/)',
         ],
       },
     },

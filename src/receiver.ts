@@ -10,6 +10,7 @@ import { CALLBACK_CHANNEL, type CallbackMessage } from './channels.ts'
 import { closeOnSignal } from './close-on-signal.ts'
 import { createCounter } from './counts.ts'
 import { createDeadLetters } from './dispatch/dead-letters.ts'
+import { createEvents, storedType } from './dispatch/listed-events.ts'
 import { handedOverChannel } from './dispatch/attempt.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
@@ -376,6 +377,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       now: () => steady.now(),
       wake: () => dispatcher.wakeAfterReplay(),
     }),
+    events: createEvents({ open: inbox.open, revive: (kept) => revive(kept, reviving), reviving, keyOf }),
     quarantine: quarantine.quarantine,
     doctor: createOwnDoctor({ credentials, probes, about: aboutApp }),
     async stats() {
@@ -425,6 +427,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     spool: () => (inbox.spoolBytes === undefined ? undefined : { events: inbox.spooled, bytes: inbox.spoolBytes }),
     secrets: credentials.secrets,
     events: async (page) => (await inbox.open()).events?.(page),
+    typeOf: (stored) => storedType(stored, reviving),
     latest: async (key) => (await inbox.open()).latest(key),
     watch(given) {
       watch = given

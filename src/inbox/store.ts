@@ -145,11 +145,14 @@ export interface StoredDeadLetter {
   readonly raw: Buffer
 }
 
+/** All states of an event. */
+export const EVENT_STATES = ['due', 'leased', 'settled', 'dead'] as const
+
 /**
  * Where an event stands: it waits for its time or its turn; somebody has it, or had it until a lease ran out; its handlers
  * have done it, or nobody wanted it; or it is a dead letter.
  */
-export type EventState = 'due' | 'leased' | 'settled' | 'dead'
+export type EventState = (typeof EVENT_STATES)[number]
 
 /**
  * An event as a store lists it: what it knows of it and nothing else. What it does not keep, or cannot read any more, is

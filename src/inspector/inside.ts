@@ -5,7 +5,16 @@
 import type { Clock } from '../clock.ts'
 import type { DetailedCounts } from '../counts.ts'
 import type { AttemptWatch } from '../dispatch/state.ts'
-import type { Admission, EventsAnswer, EventsPage, NewEvent, StoreCapabilities, StoredLatest } from '../inbox/store.ts'
+import type { EventType } from '../events.ts'
+import type {
+  Admission,
+  EventsAnswer,
+  EventsPage,
+  NewEvent,
+  StoreCapabilities,
+  StoredEvent,
+  StoredLatest,
+} from '../inbox/store.ts'
 import type { Logger } from '../logger.ts'
 
 /** Told of what goes through a receiver from now on. It is on the way of each event, so it must be quick, and never throw. */
@@ -29,6 +38,8 @@ export interface Inside {
   readonly secrets: () => readonly string[]
   /** As the store lists them; undefined where it cannot. */
   readonly events: (page: EventsPage) => Promise<EventsAnswer | undefined>
+  /** The type that handlers get it as. */
+  readonly typeOf: (stored: StoredEvent) => EventType | undefined
   readonly latest: (messageKey: string) => Promise<StoredLatest | undefined>
   /** One at a time sees each event; returns the function that ends it. */
   readonly watch: (watch: Watch) => () => void

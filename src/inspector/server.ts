@@ -28,17 +28,18 @@ export function createServer(options: ServerOptions): (asked: Asked) => Promise<
   const { routes, authorize, logger, secrets } = options
   const rows = routes.map((row) => ({ ...row, segments: row.path.split('/') }))
 
-  function failed(error: unknown, code: 'inspector_authorize_failed' | 'inspector_failed', what: string): void {
-    const cause = failureLine(error, secrets())
-    logger.error({ code, cause }, `${what} ${cause}`)
-  }
+  const causeOf = (error: unknown): string => failureLine(error, secrets())
 
   async function rightsOf(asked: Asked): Promise<Rights | Answer> {
     try {
       const rights = readRights(await authorize(asked))
       return rights ?? problem(403, 'forbidden', 'You may not see this: `authorize` of the inspector did not allow it.')
     } catch (error) {
-      failed(error, 'inspector_authorize_failed', '`authorize` of the inspector threw.')
+      const cause = causeOf(error)
+      logger.error(
+        { code: 'inspector_authorize_failed', cause },
+        `\`authorize\` of the inspector threw. The cause: ${cause}`,
+      )
       return problem(500, 'authorize_failed', 'It could not be decided whether you may see this; the log says why.')
     }
   }
@@ -63,11 +64,11 @@ export function createServer(options: ServerOptions): (asked: Asked) => Promise<
       return await answerTo(asked)
     } catch (error) {
       if (error instanceof Refused) return error.answer
-      if (!isOurs(error)) failed(error, 'inspector_failed', 'The inspector met an error.')
-      // What ours say quotes no body, but may have been given a cause that does.
-      return isOurs(error)
-        ? problem(error.code === 'options_invalid' ? 400 : 503, error.code, error.message)
-        : problem(500, 'internal', 'The inspector met an error of its own; the log has it.')
+      // What ours say quotes no body.
+      if (isOurs(error)) return problem(error.code === 'options_invalid' ? 400 : 503, error.code, error.message)
+      const cause = causeOf(error)
+      logger.error({ code: 'inspector_failed', cause }, `The inspector met an error of its own. The cause: ${cause}`)
+      return problem(500, 'internal', 'The inspector met an error of its own; the log has it.')
     }
   }
 }
