@@ -109,7 +109,7 @@ function oneMessage(items: readonly EventRow[]): Child {
 }
 
 const COLUMNS = [
-  { name: 'Came', class: 'when', cell: (row: EventRow) => time(row.receivedAt ?? row.admittedAt) },
+  { name: 'Came', class: 'when', cell: (row: EventRow) => time(row.receivedAt ?? row.admittedAt ?? row.endedAt) },
   {
     name: 'Event',
     class: 'what',

@@ -135,8 +135,9 @@ export function toneOf(type = ''): string {
   return /(delivered|read|failed|late|unrecognized)$/.exec(type)?.[0] ?? ''
 }
 
+/** A store forgets what an event was before it forgets that it came. */
 export function typeName(type: string | undefined): Tree {
-  return h('span', { class: `type ${toneOf(type)}` }, type ?? 'of no known type')
+  return type === undefined ? quiet('no longer kept') : h('span', { class: `type ${toneOf(type)}` }, type)
 }
 
 /** An event of the type `late` says so itself. */

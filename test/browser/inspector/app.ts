@@ -1,5 +1,8 @@
 /** An app with its inspector, as the built package has them, and the service played against it. */
+import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createEmulator } from 'messaging-webhooks/emulator'
 import type { Authorized } from 'messaging-webhooks/inspector'
@@ -11,12 +14,17 @@ const built = (path: string): string => fileURLToPath(new URL(`../../../dist/${p
 // Only what is built has a page for a browser; it is of the same sources, and so has their types.
 const { createReceiver } = (await import(built('index.js'))) as typeof import('messaging-webhooks')
 const { inspector } = (await import(built('inspector/index.js'))) as typeof import('messaging-webhooks/inspector')
-export const { sqliteStore } = (await import(
-  built('stores/sqlite/store.js')
-)) as typeof import('messaging-webhooks/sqlite')
+const { sqliteStore } = (await import(built('stores/sqlite/store.js'))) as typeof import('messaging-webhooks/sqlite')
 
 const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 const PROJECT = 'My Shop'
+
+/** On a file that goes with the test. */
+export function newSqliteStore() {
+  const folder = mkdtempSync(join(tmpdir(), 'inspected-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return sqliteStore(join(folder, 'inbox.db'))
+}
 
 /** Serves callbacks and the inspector until the test ends. `rights` are what `authorize` says from then on. */
 export async function inspectedApp(options: Omit<SomeOptions, 'credentials' | 'projects'> = {}) {

@@ -2,15 +2,12 @@
  * The incident that the inspector is for, played by clicks alone: a wrong secret for a while, a handler that fails for one
  * recipient, a carrier that reports late. Whoever is on call finds each cause on the page, and mends what can be mended there.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { titleWith } from '../../support/skipping.ts'
 import { launchBrowser, noBrowser } from '../chromium.ts'
 import { openPage } from '../watching.ts'
-import { inspectedApp, sqliteStore } from './app.ts'
+import { inspectedApp, newSqliteStore } from './app.ts'
 
 const ALICE = '999300000001'
 const BOB = '999300000002'
@@ -46,10 +43,8 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
   }
 
   test('each cause is found, and mended', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'incident-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const app = await inspectedApp({
-      store: sqliteStore(join(folder, 'inbox.db')),
+      store: newSqliteStore(),
       retry: { attempts: 2, initialDelayMs: 1, maxDelayMs: 1 },
     })
     const handled: string[] = []
@@ -75,16 +70,16 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     expect(await page.locator('tbody tr').first().textContent()).toContain('matches none of the live secrets')
     const dryRun = page.getByRole('button', { name: 'Dry run' })
     await dryRun.click()
-    await page.getByText('Put the right Auth Key and signing secret in place').waitFor()
+    await page.getByRole('main').getByText('Put the right Auth Key and signing secret in place').waitFor()
     expect(await page.getByRole('button', { name: /^Admit/ }).count()).toBe(0)
     app.usePair({ authKey, signingSecret })
     await dryRun.click()
-    await page.getByText('3 would be admitted, 0 would stay').waitFor()
+    await page.getByRole('main').getByText('3 would be admitted, 0 would stay').waitFor()
     expect(handled).toEqual([])
     await page.getByRole('button', { name: 'Admit 3' }).click()
     await answerQuestion(page, /Your handlers get them.*cannot be undone/, 'Admit')
-    await page.getByText('3 were admitted, 0 stay').waitFor()
-    await page.getByText('Nothing is in quarantine.').waitFor()
+    await page.getByRole('main').getByText('3 were admitted, 0 stay').waitFor()
+    await page.getByRole('main').getByText('Nothing is in quarantine.').waitFor()
     await expect
       .poll(() => handled.toSorted())
       .toEqual(['sms-1', 'sms-2', 'sms-3'].map((id) => `${id} message.delivered`))
@@ -108,8 +103,8 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     expect(handled).toHaveLength(1)
     await page.getByRole('button', { name: 'Replay message.sent of chat-b' }).click()
     await answerQuestion(page, /handlers of 1 event run again/, 'Replay')
-    await page.getByText('Will run again: 1 event.').waitFor()
-    await page.getByText('No dead letters.').waitFor()
+    await page.getByRole('main').getByText('Will run again: 1 event.').waitFor()
+    await page.getByRole('main').getByText('No dead letters.').waitFor()
     await expect.poll(() => handled).toEqual(['chat-a message.sent', 'chat-b message.sent'])
 
     // "It says delivered, and then failed?": the carrier reported late.
@@ -148,7 +143,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await page.getByRole('checkbox', { name: 'All on this page' }).check()
     await page.getByRole('button', { name: 'Discard those chosen' }).click()
     await answerQuestion(page, /2 events are given up.*cannot be undone/, 'Discard')
-    await page.getByText('No dead letters.').waitFor()
+    await page.getByRole('main').getByText('No dead letters.').waitFor()
     expect(handled).toHaveLength(2)
     expect(complaints).toEqual([])
   })

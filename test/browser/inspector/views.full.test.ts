@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { titleWith } from '../../support/skipping.ts'
 import { launchBrowser, noBrowser } from '../chromium.ts'
 import { DESK, faultsOf, openPage, PHONE } from '../watching.ts'
-import { behindProxy, inspectedApp } from './app.ts'
+import { behindProxy, inspectedApp, newSqliteStore } from './app.ts'
 
 const HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">'
 const RECIPIENT = '999300000042'
@@ -20,7 +20,11 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
 
   /** An app to which some of everything has come; what fails is a dead letter at once. */
   async function usedApp() {
-    const app = await inspectedApp({ retry: { attempts: 1 }, ordering: { gapTimeoutMs: 0 } })
+    const app = await inspectedApp({
+      store: newSqliteStore(),
+      retry: { attempts: 1 },
+      ordering: { gapTimeoutMs: 0 },
+    })
     app.receiver.on('message.failed', function bookIt() {
       throw new Error(`The ledger is closed. ${HOSTILE}`)
     })
@@ -45,7 +49,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     const views = [
       ['overview', 'Overview'],
       ['events', 'Events'],
-      ['message/chat-1', 'Message'],
+      ['message/chat-1?project=My+Shop', 'Message'],
       [`event/${encodeURIComponent(items[0]?.id ?? '')}`, 'Event'],
       ['dead-letters', 'Dead letters'],
       ['quarantine', 'Quarantine'],
@@ -112,7 +116,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
   test('a timeline says in which order reports came, which were late or repeated, and what handlers did', async () => {
     const app = await usedApp()
     const { page, complaints } = await openPage(browser, app.origin)
-    await page.goto(`${app.url}#/message/chat-1`)
+    await page.goto(`${app.url}#/message/chat-1?project=My+Shop`)
     const entries = page.locator('.timeline > li')
     await expect.poll(() => entries.count()).toBe(3)
     const types = () => entries.locator('h2 a').allTextContents()
@@ -122,7 +126,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.getByRole('link', { name: 'By arrival' }).click()
     await expect.poll(types).toEqual(['message.delivered', 'late', 'message.read'])
     expect(page.url()).toContain('order=arrival')
-    await page.goto(`${app.url}#/message/sms-1`)
+    await page.goto(`${app.url}#/message/sms-1?project=My+Shop`)
     const attempt = page.locator('.attempts > li').first()
     await attempt.getByText('message.failed').waitFor()
     expect(await attempt.textContent()).toMatch(/Attempt 1 failed.*The ledger is closed/)
@@ -130,7 +134,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
   })
 
   test('what a sender writes is text, exact and inert; a line of 250 KB freezes nothing', async () => {
-    const app = await inspectedApp()
+    const app = await inspectedApp({ store: newSqliteStore() })
     const big = '12345678901234567890'
     const { page, complaints } = await openPage(browser, app.origin)
     await app.emulator.trigger('received', { text: HOSTILE, id: HOSTILE })
@@ -167,8 +171,8 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.goto(`${app.url}#/quarantine`)
     await page.getByText('You may look, and not verify again').waitFor()
     expect(await page.locator('main').getByRole('button').count()).toBe(0)
-    await page.goto(`${app.url}#/message/chat-1`)
-    await page.getByText('masked for you').waitFor()
+    await page.goto(`${app.url}#/message/chat-1?project=My+Shop`)
+    await page.getByRole('main').getByText('masked for you').waitFor()
     expect(await page.locator('body').textContent()).not.toContain(RECIPIENT)
     expect(complaints).toEqual([])
     app.allow(false)
@@ -213,7 +217,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.locator('tbody tr').first().waitFor()
     await page.keyboard.press('j')
     await page.keyboard.press('x')
-    await page.getByText('1 chosen').waitFor()
+    await page.getByRole('main').getByText('1 chosen').waitFor()
     expect(complaints).toEqual([])
   })
 })
