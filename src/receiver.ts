@@ -428,6 +428,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     secrets: credentials.secrets,
     events: async (page) => (await inbox.open()).events?.(page),
     typeOf: (stored) => storedType(stored, reviving),
+    deadLetters: async (page) => (await inbox.open()).deadLetters(page),
     latest: async (key) => (await inbox.open()).latest(key),
     watch(given) {
       watch = given

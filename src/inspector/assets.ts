@@ -20,7 +20,7 @@ interface Asset {
   readonly etag: string
 }
 
-interface Assets {
+export interface Assets {
   /** The one page there is. */
   index(ifNoneMatch: string | null): Answer
   /** Undefined where there is no such file. */

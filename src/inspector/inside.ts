@@ -11,7 +11,9 @@ import type {
   EventsAnswer,
   EventsPage,
   NewEvent,
+  Page,
   StoreCapabilities,
+  StoredDeadLetter,
   StoredEvent,
   StoredLatest,
 } from '../inbox/store.ts'
@@ -40,6 +42,8 @@ export interface Inside {
   readonly events: (page: EventsPage) => Promise<EventsAnswer | undefined>
   /** The type that handlers get it as. */
   readonly typeOf: (stored: StoredEvent) => EventType | undefined
+  /** As the store has them, oldest first. */
+  readonly deadLetters: (page: Pick<EventsPage, 'after' | 'limit'>) => Promise<Page<StoredDeadLetter>>
   readonly latest: (messageKey: string) => Promise<StoredLatest | undefined>
   /** One at a time sees each event; returns the function that ends it. */
   readonly watch: (watch: Watch) => () => void

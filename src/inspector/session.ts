@@ -6,13 +6,14 @@ import type { Inside } from './inside.ts'
 import type { Rights } from './rights.ts'
 import type { Session } from './shapes.ts'
 
-export function createSession({ capabilities, projects }: Inside): (rights: Rights) => Session {
+export function createSession({ capabilities, projects }: Inside, storeAlone: boolean): (rights: Rights) => Session {
   const version = readVersion()
   const { name, durable, listsEvents } = capabilities
   return ({ write, reveal, who }) => ({
     may: { write, reveal },
     ...(who !== undefined && { who }),
     version,
+    ...(storeAlone && { storeAlone }),
     store: { name, listsEvents: listsEvents === true, durable },
     types: EVENT_TYPES,
     projects,
