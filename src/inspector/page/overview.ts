@@ -137,7 +137,7 @@ function trouble({ trouble: rows }: Overview): Child {
       columns: [
         { name: 'Last', cell: ({ at }) => time(at) },
         { name: 'Code', cell: ({ code }) => h('code', {}, code) },
-        { name: 'What', class: 'wide', cell: ({ message }) => prose(message) },
+        { name: 'What', class: 'wide', cell: ({ message }) => prose(message.replace(/ See \S+$/, '')) },
         { name: 'Times', class: 'number', cell: ({ count: times }) => `${count(times)}×` },
       ],
     }),

@@ -20,6 +20,8 @@ const LABELS: Readonly<Record<Series, string>> = {
 
 const HEIGHT = 100
 const WIDTH = 900
+/** A process that has just begun has few; wider bars would say nothing more. */
+const LEAST_BUCKETS = 60
 
 function sum(bucket: Bucket, series: readonly Series[]): number {
   return series.reduce((all, name) => all + bucket[name], 0)
@@ -33,7 +35,8 @@ export function plot({ bucketSeconds, buckets }: Overview['plot']): Tree {
     return h('p', { class: 'quiet' }, 'Nothing has come to this process in the time that it remembers.')
   const scale = HEIGHT / (above + below)
   const line = above * scale
-  const width = WIDTH / buckets.length
+  const missing = Math.max(0, LEAST_BUCKETS - buckets.length)
+  const width = WIDTH / (buckets.length + missing)
   const all = [...ABOVE, ...BELOW]
   const totals = all.map((name) => [name, buckets.reduce((total, bucket) => total + bucket[name], 0)] as const)
   const span = duration(bucketSeconds * buckets.length * 1_000)
@@ -48,13 +51,13 @@ export function plot({ bucketSeconds, buckets }: Overview['plot']): Tree {
         role: 'img',
         'aria-label': `The last ${span}: ${totals.map(([name, total]) => `${LABELS[name]} ${total}`).join(', ')}`,
       },
-      buckets.map((bucket, index) => bars(bucket, index * width, width, line, scale)),
+      buckets.map((bucket, index) => bars(bucket, (missing + index) * width, width, line, scale)),
       h('path', { class: 'axis', d: `M0 ${line.toFixed(1)}H${WIDTH}` }),
     ),
     h(
       'div',
       { class: 'axis', 'aria-hidden': 'true' },
-      h('span', {}, localTime(new Date(first.at), false)),
+      h('span', {}, localTime(new Date(Date.parse(first.at) - missing * bucketSeconds * 1_000), false)),
       h('span', {}, `most ${count(Math.max(above, below))} in ${duration(bucketSeconds * 1_000)}`),
       h('span', {}, 'now'),
     ),
