@@ -128,7 +128,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(page.url()).toContain('order=arrival')
     await page.goto(`${app.url}#/message/sms-1?project=My+Shop`)
     const attempt = page.locator('.attempts > li').first()
-    await attempt.getByText('bookIt').waitFor()
+    await attempt.getByText('bookIt', { exact: true }).waitFor()
     expect(await attempt.textContent()).toMatch(/Attempt 1 failed.*The ledger is closed/)
     expect(complaints).toEqual([])
   })
