@@ -120,7 +120,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     expect(complaints).toEqual([])
   })
 
-  test('many dead letters at once: forced, discarded; a clock that was wrong is told to quarantine', async () => {
+  test('many dead letters at once are forced, or discarded', async () => {
     const app = await inspectedApp({ retry: { attempts: 1 } })
     let isMended = false
     const handled: string[] = []
@@ -145,6 +145,31 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await answerQuestion(page, /2 events are given up.*cannot be undone/, 'Discard')
     await page.getByRole('main').getByText('No dead letters.').waitFor()
     expect(handled).toHaveLength(2)
+    expect(complaints).toEqual([])
+  })
+  test('what a wrong clock refused is admitted by the offset that was measured', async () => {
+    let aheadMs = 400_000
+    const app = await inspectedApp({ clock: () => Date.now() + aheadMs })
+    for (const messageId of ['sms-1', 'sms-2']) await app.reportSms(messageId, 'success')
+    const { page, complaints } = await openPage(browser, app.origin)
+    await page.goto(`${app.url}#/quarantine?class=provedButStale`)
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(2)
+    expect(await page.locator('tbody tr').first().textContent()).toMatch(
+      /Its time is 6 min (39|40|41) s behind this clock/,
+    )
+    aheadMs = 0
+    await page.getByRole('button', { name: 'Dry run' }).click()
+    const main = page.getByRole('main')
+    await main.getByText('0 would be admitted, 2 would stay').waitFor()
+    await page
+      .getByRole('button', { name: /^(399|400|401) s \(measured/ })
+      .first()
+      .click()
+    await page.getByRole('button', { name: 'Dry run' }).click()
+    await main.getByText('2 would be admitted, 0 would stay').waitFor()
+    await page.getByRole('button', { name: 'Admit 2' }).click()
+    await answerQuestion(page, /Your handlers get them/, 'Admit')
+    await main.getByText('2 were admitted, 0 stay').waitFor()
     expect(complaints).toEqual([])
   })
 })
