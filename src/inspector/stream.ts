@@ -31,6 +31,7 @@ export function createStreams({ clock, looking, quarantine }: StreamParts): Stre
   const sinks = new Set<Sink>()
   let isClosed = false
   let isTicking = false
+  let cancelTimer: (() => void) | undefined
   let place = 0
   let lastSaid = ''
   let lastAtMs = 0
@@ -65,9 +66,10 @@ export function createStreams({ clock, looking, quarantine }: StreamParts): Stre
   }
 
   function goOn(): void {
-    if (isTicking || isClosed || sinks.size === 0) return
-    isTicking = true
-    clock.setTimer(() => {
+    if (isTicking || cancelTimer !== undefined || isClosed || sinks.size === 0) return
+    cancelTimer = clock.setTimer(() => {
+      cancelTimer = undefined
+      isTicking = true
       // What it asks does not reject; where something does all the same, the next one may go well.
       void tick()
         .catch(() => {})
@@ -76,6 +78,16 @@ export function createStreams({ clock, looking, quarantine }: StreamParts): Stre
           goOn()
         })
     }, TICK_MS)
+  }
+
+  function stopTimer(): void {
+    cancelTimer?.()
+    cancelTimer = undefined
+  }
+
+  function leave(sink: Sink): void {
+    sinks.delete(sink)
+    if (sinks.size === 0) stopTimer()
   }
 
   return {
@@ -91,18 +103,24 @@ export function createStreams({ clock, looking, quarantine }: StreamParts): Stre
       }
       return answer(200, headers, {
         stream(sink) {
+          // Several may have come at once.
+          if (sinks.size >= MOST_STREAMS || isClosed) {
+            sink.end()
+            return () => {}
+          }
           if (sinks.size === 0) place = watcher.place
           sinks.add(sink)
           sink.write(`retry: ${RETRY_MS}\n: hello\n\n`)
           // Whoever comes later has not heard what was said last.
           lastSaid = ''
           goOn()
-          return () => void sinks.delete(sink)
+          return () => leave(sink)
         },
       })
     },
     close() {
       isClosed = true
+      stopTimer()
       for (const sink of sinks) sink.end()
       sinks.clear()
     },

@@ -3,6 +3,7 @@ import http from 'node:http'
 import { createReceiver, type Receiver } from 'messaging-webhooks'
 import { inspector, type Authorized, type InspectorOptions } from 'messaging-webhooks/inspector'
 import { onTestFinished } from 'vitest'
+import { isFakeClock, letTimePass } from '../support/fake-clock.ts'
 import { listen, withCredentials, type SomeOptions } from '../support/receiving.ts'
 
 /** What each request may do that does not say otherwise by its header `x-may`. */
@@ -30,7 +31,9 @@ export async function inspecting(options: SomeOptions = {}, given: Partial<Inspe
   onTestFinished(async () => {
     server.closeAllConnections()
     server.close()
-    await receiver.close({ deadlineMs: 1_000 })
+    const closed = receiver.close({ deadlineMs: 1_000 })
+    if (isFakeClock(options.clock)) await letTimePass(options.clock, closed)
+    await closed
   })
 
   /** What the page would get. */
