@@ -1,11 +1,11 @@
 /** How the receiver is: what came, what waits, what went wrong. */
-import type { Overview } from '../shapes.ts'
+import type { Overview, Session } from '../shapes.ts'
 import { askOverview } from './asking.ts'
 import { h, type Child, type Tree } from './elements.ts'
 import { facts, prose, table, tally } from './parts.ts'
 import { plot } from './plot.ts'
 import { href } from './route.ts'
-import { asking, empty, heading, panel, type Screen, type Surroundings } from './screen.ts'
+import { aloneNote, asking, empty, heading, panel, type Screen, type Surroundings } from './screen.ts'
 import { bytes, count, duration, several, time } from './words.ts'
 
 /** Its counts come with each change; all of it costs the server more. */
@@ -23,15 +23,26 @@ export function overviewScreen({ show, session }: Surroundings, hear: (overview:
     refresh: asked.refresh,
     staleAfterMs: () => STALE_AFTER_MS,
     content() {
-      return [heading('Overview'), asked.answered((overview) => whole(overview, session.store.durable))]
+      return [heading('Overview'), asked.answered((overview) => whole(overview, session))]
     },
   }
 }
 
-function whole(overview: Overview, isDurable: boolean): Child {
+function whole(overview: Overview, { store, storeAlone = false }: Session): Child {
   const { counts, backlog, deadLetters, quarantine, since } = overview
   const quarantined = Object.values(quarantine).reduce((all, one) => all + one, 0)
-  const hasCome = counts.taken + counts.refused > 0
+  const now = [
+    tile('Unsettled', countOrNot(backlog.unsettled), { note: ageOf(backlog) }),
+    tile('Dead letters', countOrNot(deadLetters), {
+      link: href(['dead-letters']),
+      tone: (deadLetters ?? 0) > 0 ? 'bad' : '',
+    }),
+  ]
+  const where = [
+    panel('Where events are kept', kept(overview, store.durable)),
+    overview.holders.length > 0 && panel('Processes that have the store open', holders(overview)),
+  ]
+  if (storeAlone) return [aloneNote(), h('ul', { class: 'tiles' }, now), where]
   return [
     health(overview),
     h(
@@ -41,15 +52,8 @@ function whole(overview: Overview, isDurable: boolean): Child {
       tile('Duplicates', count(counts.duplicates)),
       tile('Late', count(counts.late), { link: href(['events'], { type: 'late' }) }),
       tile('Refused', count(counts.refused), { tone: counts.refused > 0 ? 'warn' : '' }),
-      tile('Unsettled', countOrNot(backlog.unsettled), { note: ageOf(backlog) }),
-      tile('Dead letters', countOrNot(deadLetters), {
-        link: href(['dead-letters']),
-        tone: (deadLetters ?? 0) > 0 ? 'bad' : '',
-      }),
-      tile('Quarantined', count(quarantined), {
-        link: href(['quarantine']),
-        tone: quarantined > 0 ? 'warn' : '',
-      }),
+      now,
+      tile('Quarantined', count(quarantined), { link: href(['quarantine']), tone: quarantined > 0 ? 'warn' : '' }),
     ),
     h(
       'p',
@@ -58,13 +62,12 @@ function whole(overview: Overview, isDurable: boolean): Child {
       time(since),
       '; the rest is what is kept now.',
     ),
-    hasCome || overview.trouble.length > 0
-      ? undefined
-      : empty('Nothing has come yet.', [
-          'Does the service post to this app? ',
-          h('code', {}, 'npx messaging-webhooks doctor <url>'),
-          ' tries it.',
-        ]),
+    counts.taken + counts.refused + overview.trouble.length === 0 &&
+      empty('Nothing has come yet.', [
+        'Does the service post to this app? ',
+        h('code', {}, 'npx messaging-webhooks doctor <url>'),
+        ' tries it.',
+      ]),
     panel('Over time', plot(overview.plot)),
     h(
       'div',
@@ -76,8 +79,7 @@ function whole(overview: Overview, isDurable: boolean): Child {
       counted('In quarantine, by class', quarantine, (name) => href(['quarantine'], { class: name })),
     ),
     trouble(overview),
-    panel('Where events are kept', kept(overview, isDurable)),
-    overview.holders.length > 0 && panel('Processes that have the store open', holders(overview)),
+    where,
   ]
 }
 

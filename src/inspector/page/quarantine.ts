@@ -5,7 +5,17 @@ import { h, type Child, type Tree } from './elements.ts'
 import { bodyAsItCame } from './event.ts'
 import { badge, CLASSES, prose, quiet, table } from './parts.ts'
 import { href } from './route.ts'
-import { asking, asNoAnswer, empty, heading, panel, problemBox, type Screen, type Surroundings } from './screen.ts'
+import {
+  aloneNote,
+  asking,
+  asNoAnswer,
+  empty,
+  heading,
+  panel,
+  problemBox,
+  type Screen,
+  type Surroundings,
+} from './screen.ts'
 import { bytes, count, cut, duration, several, time } from './words.ts'
 
 type Kept = QuarantineList['items'][number]
@@ -184,23 +194,25 @@ export function quarantineScreen({ session, route, show, say, askFirst }: Surrou
     content() {
       return [
         heading('Quarantine'),
-        asked.answered((value) => [
-          session.may.write
-            ? form(value)
-            : h(
+        session.storeAlone === true
+          ? aloneNote()
+          : asked.answered((value) => [
+              session.may.write
+                ? form(value)
+                : h(
+                    'p',
+                    { class: 'quiet', key: 'may' },
+                    'You may look, and not verify again: the app gives you no right to write.',
+                  ),
+              classes(value),
+              h(
                 'p',
-                { class: 'quiet', key: 'may' },
-                'You may look, and not verify again: the app gives you no right to write.',
+                { class: 'quiet' },
+                `${bytes(value.bytes)} in all.`,
+                value.dropped > 0 && ` ${several(value.dropped, 'request')} had to go for want of room.`,
               ),
-          classes(value),
-          h(
-            'p',
-            { class: 'quiet' },
-            `${bytes(value.bytes)} in all.`,
-            value.dropped > 0 && ` ${several(value.dropped, 'request')} had to go for want of room.`,
-          ),
-          list(value),
-        ]),
+              list(value),
+            ]),
       ]
     },
   }

@@ -122,6 +122,15 @@ export function empty(title: string, ...todo: readonly Child[]): Tree {
   return h('div', { class: 'empty' }, h('p', { class: 'lead' }, title), ...todo.map((line) => h('p', {}, line)))
 }
 
+/** Where only a store is looked into. */
+export function aloneNote(): Tree {
+  return h(
+    'p',
+    { class: 'note' },
+    'You look into the store alone. What only the process of its receiver knows is not seen from here: what came over time, its handlers, its quarantine. Mount the inspector in your app for that.',
+  )
+}
+
 export function heading(text: string, ...more: readonly Child[]): Tree {
   return h('h1', { key: 'h1', tabindex: -1 }, text, ...more)
 }
