@@ -37,6 +37,7 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
   { text: 'When the store is away', link: '/guides/spool' },
   { text: 'Deploying', link: '/guides/deploying' },
   { text: 'Observing', link: '/guides/observing', items: [{ text: 'OpenTelemetry', link: '/guides/opentelemetry' }] },
+  { text: 'The inspector', link: '/guides/inspector' },
   { text: 'The doctor', link: '/guides/doctor' },
   { text: 'When something goes wrong', link: '/guides/troubleshooting' },
   { text: 'Testing your handlers', link: '/guides/testing' },

@@ -31,9 +31,9 @@ export function timeOf(text: string): number {
 /** An option that may be given several times, each time one of these words. */
 export function severalOf(flags: string, description: string, words: readonly string[]): Option {
   return new Option(flags, `${description}: ${words.join(', ')}`).argParser(
-    (value: string, previous: readonly string[] = []) => {
+    (value: string, previous: readonly string[] | undefined) => {
       if (!words.includes(value)) throw new InvalidArgumentError(`Expected one of ${words.join(', ')}.`)
-      return [...previous, value]
+      return [...(previous ?? []), value]
     },
   )
 }

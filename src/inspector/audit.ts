@@ -32,17 +32,11 @@ export function guardedAudit(
   return (entry) => {
     const { what, who, at, remoteAddress, outcome, ids, result } = entry
     if (given === undefined) {
-      const fields = {
-        code: 'inspector_audit',
-        what,
-        who,
-        at: at.toISOString(),
-        remoteAddress,
-        outcome,
-        ids,
-        ...result,
-      }
-      logger.info(fields, `Inspector: ${what}, by ${who ?? 'somebody without a name'}: ${outcome}.`)
+      const said = { what, who, at: at.toISOString(), remoteAddress, outcome, ids, ...result }
+      logger.info(
+        { code: 'inspector_audit', ...said },
+        `Inspector: ${what}, by ${who ?? 'somebody without a name'}: ${outcome}.`,
+      )
       return
     }
     try {
