@@ -121,7 +121,7 @@ if (process.argv.includes('--keep')) {
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 } else {
   screen.note(
-    `What was taken is kept. To look into it:\n  npx node dist/cli/main.js events list --store ${file}\n` +
+    `What was taken is kept. To look into it:\n  npx node dist/cli/main.js inspect --store ${file}\n` +
       'To look around while the app runs:\n  npm start -- --keep',
   )
 }

@@ -81,7 +81,7 @@ test('durable: an app that is killed again and again loses nothing', { timeout: 
 test('npm start keeps its inbox, and says how to look into it', PATIENT, async () => {
   const folder = newFolder()
   const [, file = ''] =
-    /^ {2}npx node dist\/cli\/main\.js events list --store (.+)$/m.exec(await run('start', {}, folder)) ?? []
+    /^ {2}npx node dist\/cli\/main\.js inspect --store (.+)$/m.exec(await run('start', {}, folder)) ?? []
   expect(readdirSync(folder).map((name) => join(folder, name, 'inbox.db'))).toEqual([file])
   expect(readdirSync(join(file, '..'))).toContain('inbox.db')
   const args = ['node', 'dist/cli/main.js', 'events', 'list', '--store', file, '--limit', '3', '--json']

@@ -14,16 +14,18 @@ const built = (path: string): string => fileURLToPath(new URL(`../../../dist/${p
 // Only what is built has a page for a browser; it is of the same sources, and so has their types.
 const { createReceiver } = (await import(built('index.js'))) as typeof import('messaging-webhooks')
 const { inspector } = (await import(built('inspector/index.js'))) as typeof import('messaging-webhooks/inspector')
-const { sqliteStore } = (await import(built('stores/sqlite/store.js'))) as typeof import('messaging-webhooks/sqlite')
+export const { sqliteStore } = (await import(
+  built('stores/sqlite/store.js')
+)) as typeof import('messaging-webhooks/sqlite')
 
 const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 const PROJECT = 'My Shop'
 
-/** On a file that goes with the test. */
-export function newSqliteStore() {
+/** A file for SQLite that goes with the test. */
+export function newFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'inspected-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return sqliteStore(join(folder, 'inbox.db'))
+  return join(folder, 'inbox.db')
 }
 
 /** Serves callbacks and the inspector until the test ends. `rights` are what `authorize` says from then on. */

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { titleWith } from '../../support/skipping.ts'
 import { launchBrowser, noBrowser } from '../chromium.ts'
 import { openPage } from '../watching.ts'
-import { inspectedApp, newSqliteStore } from './app.ts'
+import { inspectedApp, newFile, sqliteStore } from './app.ts'
 
 const ALICE = '999300000001'
 const BOB = '999300000002'
@@ -44,7 +44,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
 
   test('each cause is found, and mended', async () => {
     const app = await inspectedApp({
-      store: newSqliteStore(),
+      store: sqliteStore(newFile()),
       retry: { attempts: 2, initialDelayMs: 1, maxDelayMs: 1 },
     })
     const handled: string[] = []

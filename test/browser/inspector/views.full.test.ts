@@ -1,10 +1,11 @@
 /** Each view of the inspector, in a real browser: usable by everybody, safe whatever a sender writes, anywhere it is mounted. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startCli } from '../../cli/cli.ts'
 import { titleWith } from '../../support/skipping.ts'
 import { launchBrowser, noBrowser } from '../chromium.ts'
 import { DESK, faultsOf, openPage, PHONE } from '../watching.ts'
-import { behindProxy, inspectedApp, newSqliteStore } from './app.ts'
+import { behindProxy, inspectedApp, newFile, sqliteStore } from './app.ts'
 
 const HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">'
 const RECIPIENT = '999300000042'
@@ -19,9 +20,9 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
   afterAll(() => browser.close())
 
   /** An app to which some of everything has come; what fails is a dead letter at once. */
-  async function usedApp() {
+  async function usedApp(path = newFile()) {
     const app = await inspectedApp({
-      store: newSqliteStore(),
+      store: sqliteStore(path),
       retry: { attempts: 1 },
       ordering: { gapTimeoutMs: 0 },
     })
@@ -134,7 +135,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
   })
 
   test('what a sender writes is text, exact and inert; a line of 250 KB freezes nothing', async () => {
-    const app = await inspectedApp({ store: newSqliteStore() })
+    const app = await inspectedApp({ store: sqliteStore(newFile()) })
     const big = '12345678901234567890'
     const { page, complaints } = await openPage(browser, app.origin)
     await app.emulator.trigger('received', { text: HOSTILE, id: HOSTILE })
@@ -218,6 +219,24 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await page.keyboard.press('j')
     await page.keyboard.press('x')
     await page.getByRole('main').getByText('1 chosen').waitFor()
+    expect(complaints).toEqual([])
+  })
+  test('the command line opens it on a store alone, and it says what is not seen from there', async () => {
+    const path = newFile()
+    await usedApp(path)
+    const { printed } = startCli(['inspect', '--store', path])
+    const address = () => /http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]+/.exec(printed.stdout)?.[0] ?? ''
+    await expect.poll(address).not.toBe('')
+    const { page, complaints } = await openPage(browser, new URL(address()).origin)
+    await page.goto(address())
+    await page.getByText('You look into the store alone.').waitFor()
+    await page.locator('.tile', { hasText: 'Dead letters' }).getByText('1').waitFor()
+    complaints.push(...(await faultsOf(page)))
+    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Quarantine' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Quarantine' }).waitFor()
+    await page.getByText('You look into the store alone.').waitFor()
+    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Dead letters' }).click()
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
     expect(complaints).toEqual([])
   })
 })
