@@ -53,7 +53,7 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
     return h(
       'nav',
       { class: 'choice', 'aria-label': 'Order' },
-      link('By its own time', undefined, !byArrival),
+      link('In order', undefined, !byArrival),
       link('By arrival', 'arrival', byArrival),
     )
   }
@@ -68,7 +68,7 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
     const sorted = entries.toSorted((a, b) => (byArrival ? a.arrival - b.arrival : a.place - b.place))
     return h(
       'ol',
-      { class: 'timeline', 'aria-label': byArrival ? 'Reports by arrival' : 'Reports by their own time' },
+      { class: 'timeline', 'aria-label': byArrival ? 'Reports by arrival' : 'Reports in order' },
       sorted.map(entry),
     )
   }
@@ -91,7 +91,7 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
       facts([
         ['Its own time', timeOf(event.occurredAt)],
         ['Came', [timeOf(event.receivedAt), skewSeconds !== undefined && quiet(` ${skew(skewSeconds)}`)]],
-        ['In order', place !== arrival && `${ordinal(place)} by its own time, ${ordinal(arrival)} to come`],
+        ['Place', place !== arrival && `${ordinal(place)} in order, ${ordinal(arrival)} to come`],
         ['Proof', proof ?? event.proof],
         ['By', via(event)],
         ['Waited', gap && gapText(gap)],
@@ -142,7 +142,7 @@ function skew(seconds: number): string {
 }
 
 function gapText({ waitedForMs, missing, filled }: NonNullable<TimelineEntry['gap']>): string {
-  return `${duration(waitedForMs)} for ${missing}, which ${filled ? 'came' : 'did not come'}`
+  return `${duration(waitedForMs)} for ${missing}, which ${filled ? 'came' : 'did not come in time'}`
 }
 
 function ordinal(number: number): string {

@@ -115,7 +115,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
     await page.getByRole('link', { name: 'show its timeline' }).click()
     const entries = page.locator('.timeline > li')
     await expect.poll(() => entries.count()).toBe(2)
-    expect(await entries.first().textContent()).toMatch(/1st by its own time, 2nd to come/)
+    expect(await entries.first().textContent()).toMatch(/1st in order, 2nd to come/)
     await page.locator('.latest', { hasText: 'message.delivered' }).waitFor()
     expect(complaints).toEqual([])
   })

@@ -122,7 +122,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await expect.poll(() => entries.count()).toBe(3)
     const types = () => entries.locator('h2 a').allTextContents()
     expect(await types()).toEqual(['late', 'message.delivered', 'message.read'])
-    expect(await entries.nth(0).textContent()).toContain('1st by its own time, 2nd to come')
+    expect(await entries.nth(0).textContent()).toContain('1st in order, 2nd to come')
     expect(await entries.nth(2).textContent()).toContain('came 2 times')
     await page.getByRole('link', { name: 'By arrival' }).click()
     await expect.poll(types).toEqual(['message.delivered', 'late', 'message.read'])
