@@ -35,5 +35,13 @@ export const LOG_CODES = {
   ],
   inspector_authorize_failed: ['error', '`authorize` of the inspector threw (`cause`); the request was answered 500.'],
   inspector_failed: ['error', 'The inspector met an error of its own (`cause`); the request was answered 500.'],
+  send_retried: [
+    'warn',
+    'A send of the client did not reach the service and is tried again: why (`reason`), and when (`delayMs`).',
+  ],
+  schedule_ignored: [
+    'warn',
+    'The service accepted messages of the client that were for a future time as if for now (`recipients`): see its option `schedule`.',
+  ],
   on_error_failed: ['error', 'A handler of `onError` threw; what it threw was dropped.'],
 } as const satisfies Record<string, readonly [level: 'info' | 'warn' | 'error', when: string]>
