@@ -45,7 +45,8 @@ function inspect(session: Session, root: Element, announcer: Element): void {
   let deadLetters: number | undefined
   let quarantined = 0
   let askedAtMs = 0
-  let willAsk = false
+  /** Of what will be asked again soon. */
+  let cancelAsking: (() => void) | undefined
   let isDrawing = false
   let lastOverview = ''
 
@@ -103,6 +104,8 @@ function inspect(session: Session, root: Element, announcer: Element): void {
     // Whoever chooses a filter goes on from there.
     const isElsewhere = next.path.join() !== route.path.join() || next.query.get('after') !== route.query.get('after')
     latest = opened
+    cancelAsking?.()
+    cancelAsking = undefined
     const refreshed = refresh()
     route = next
     await Promise.race([refreshed, pause(PATIENCE_MS)])
@@ -136,10 +139,9 @@ function inspect(session: Session, root: Element, announcer: Element): void {
     quarantined = change.quarantined
     show()
     const staleAfterMs = latest?.staleAfterMs?.(change)
-    if (staleAfterMs === undefined || willAsk) return
-    willAsk = true
-    void after(Math.max(0, askedAtMs + staleAfterMs - now()), () => {
-      willAsk = false
+    if (staleAfterMs === undefined || cancelAsking !== undefined) return
+    cancelAsking = after(Math.max(0, askedAtMs + staleAfterMs - now()), () => {
+      cancelAsking = undefined
       if (!document.hidden && live.connection() !== 'paused') void refresh()
     })
   }
