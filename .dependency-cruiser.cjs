@@ -134,6 +134,19 @@ module.exports = {
       },
     },
     {
+      // It runs in a browser, and knows of the rest only what the server sends it, as types.
+      name: 'the-page-knows-the-shapes-and-itself',
+      severity: 'error',
+      from: { path: '^src/inspector/page/' },
+      to: { path: '.', pathNot: '^src/inspector/(page/|shapes\\.ts$)' },
+    },
+    {
+      name: 'nobody-imports-the-page',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/inspector/page/' },
+      to: { path: '^src/inspector/page/' },
+    },
+    {
       name: 'nobody-imports-the-inspector',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(inspector/|cli/|receiver\\.ts$)' },
