@@ -30,10 +30,13 @@ async function comeOneByOne(open: OpenStore<object>, names: readonly string[]): 
   return events
 }
 
-/** One after the other, each in its own second, of all types, projects, channels, carriers and recipients. None is handed over. */
+/** More than clocks of one machine are apart. */
+const SPACING_MS = 10_000
+
+/** One after the other, far apart, of all types, projects, channels, carriers and recipients. None is handed over. */
 async function comeOfAllKinds(open: OpenStore<object>): Promise<readonly NewEvent[]> {
   const events = Array.from({ length: 12 }, (_, index): NewEvent => {
-    const nowMs = START_MS + index * 1_000
+    const nowMs = START_MS + index * SPACING_MS
     const name = `kind-${index}`
     const { record, ...plain } = index === 5 ? loneSample(name) : sample({ message: name, name, gapUntilMs: nowMs })
     const { report, ...rest } = record
@@ -187,13 +190,15 @@ export const LISTING: readonly ConformanceCase[] = [
             record.report.type === 'message.failed',
         ],
         [
-          { fromMs: START_MS + 4_000, toMs: START_MS + 9_000 },
-          ({ record }) => record.receivedAtMs >= START_MS + 4_000 && record.receivedAtMs < START_MS + 9_000,
+          { fromMs: START_MS + 4 * SPACING_MS, toMs: START_MS + 9 * SPACING_MS },
+          ({ record }) =>
+            record.receivedAtMs >= START_MS + 4 * SPACING_MS && record.receivedAtMs < START_MS + 9 * SPACING_MS,
         ],
         [
-          { fromMs: START_MS + 4_000, types: ['message.failed'] },
-          ({ record }) => record.receivedAtMs >= START_MS + 4_000 && record.report?.type === 'message.failed',
+          { fromMs: START_MS + 4 * SPACING_MS, types: ['message.failed'] },
+          ({ record }) => record.receivedAtMs >= START_MS + 4 * SPACING_MS && record.report?.type === 'message.failed',
         ],
+        [{ toMs: START_MS + 5 * SPACING_MS }, ({ record }) => record.receivedAtMs < START_MS + 5 * SPACING_MS],
         [{ toMs: START_MS }, () => false],
         [{ fromMs: START_MS + 1_000_000 }, () => false],
         [{ states: ['settled', 'dead'], channel: 'chat' }, () => false],

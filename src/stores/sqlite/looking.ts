@@ -19,10 +19,12 @@ const SLACK_MS = 2_000
 const STATES: Readonly<Record<EventState, number>> = { due: 0, leased: 0, settled: SETTLED, dead: DEAD }
 
 /** The newest event before a place. */
-const NEWEST_BEFORE = /* sql */ `SELECT CAST(max(seq) AS TEXT) AS seq FROM events WHERE seq < :before`
+const NEWEST_BEFORE = /* sql */ `
+SELECT CAST(seq AS TEXT) AS place FROM events WHERE seq < :before ORDER BY events.seq DESC LIMIT 1
+`
 /** The oldest one from a place on, and when it was admitted. */
 const OLDEST_FROM = /* sql */ `
-SELECT CAST(seq AS TEXT) AS seq, ${cut('admitted_at')} AS admitted_at FROM events WHERE seq >= :from ORDER BY seq LIMIT 1
+SELECT CAST(seq AS TEXT) AS place, ${cut('admitted_at')} AS admitted FROM events WHERE seq >= :from ORDER BY events.seq LIMIT 1
 `
 
 interface LookingOptions {
@@ -37,8 +39,8 @@ export function createLooking({ database: { db }, eventsWhere, readEvent }: Look
   const oldestFrom = prepare(db, OLDEST_FROM)
 
   function newestSeq(before: bigint): bigint | undefined {
-    const seq = newestBefore.get({ before })?.['seq']
-    return typeof seq === 'string' ? BigInt(seq) : undefined
+    const place = newestBefore.get({ before })?.['place']
+    return typeof place === 'string' ? BigInt(place) : undefined
   }
 
   /** The first place at which all events may be too young: times follow numbers, so it is found by halves. */
@@ -46,11 +48,11 @@ export function createLooking({ database: { db }, eventsWhere, readEvent }: Look
     const first = oldestFrom.get({ from: -(2n ** 63n) })
     const last = newestSeq(beforeAll)
     if (first === undefined || last === undefined) return beforeAll
-    let [low, high] = [BigInt(text(first, 'seq')), last + 1n]
+    let [low, high] = [BigInt(text(first, 'place')), last + 1n]
     while (low < high) {
       const middle = (low + high) / 2n
       const row = oldestFrom.get({ from: middle })
-      if (row !== undefined && integer(row, 'admitted_at') < toMs + SLACK_MS) low = BigInt(text(row, 'seq')) + 1n
+      if (row !== undefined && integer(row, 'admitted') < toMs + SLACK_MS) low = BigInt(text(row, 'place')) + 1n
       else high = middle
     }
     return low
@@ -70,7 +72,7 @@ export function createLooking({ database: { db }, eventsWhere, readEvent }: Look
       if (newest === undefined) return { items }
       const floor = newest - PIECE + 1n
       const oldest = oldestFrom.get({ from: floor })
-      const atMs = oldest === undefined ? 0 : integer(oldest, 'admitted_at')
+      const atMs = oldest === undefined ? 0 : integer(oldest, 'admitted')
       for (;;) {
         const found = rows.all({ ...values, before, floor, limit: limit + 1 })
         for (const row of found) {

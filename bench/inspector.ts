@@ -1,0 +1,159 @@
+/**
+ * What the inspector costs, and what it costs others. First the processor time of an event through a receiver whose store is in memory,
+ * so that little else is in it: without an inspector, with one, and with ten open pages, as ratios of each round. Then, with
+ * EVENTS (1,000,000) settled in an SQLite file: how long its pages take, and the slowest callback meanwhile.
+ *
+ *     EVENTS=1000000 ROUNDS=9 node bench/inspector.ts
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { DatabaseSync } from 'node:sqlite'
+import { createReceiver, type Receiver } from 'messaging-webhooks'
+import { inspector, type Inspector } from 'messaging-webhooks/inspector'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { callback, signCallback } from 'messaging-webhooks/testing'
+import { smsReport } from './database/events.ts'
+import { ratioOf } from './measure/ratios.ts'
+
+const EVENTS = Number(process.env['EVENTS'] ?? 1_000_000)
+const ROUNDS = Number(process.env['ROUNDS'] ?? 9)
+const A_ROUND = 10_000
+const AT_ONCE = 50
+const PAGES = 10
+const BATCH = 2_000
+const ORIGIN = 'http://app.example'
+const credentials = { authKey: 'the-key-of-the-benchmark', signingSecret: 'the-secret-of-the-benchmark' }
+
+let sent = 0
+
+/** The slowest answer, in milliseconds. */
+async function take(receiver: Receiver, count: number): Promise<number> {
+  let slowestMs = 0
+  for (let from = 0; from < count; from += AT_ONCE)
+    await Promise.all(
+      Array.from({ length: Math.min(AT_ONCE, count - from) }, async () => {
+        sent += 1
+        const body = Buffer.from(JSON.stringify(callback.smsDelivery({ messageId: `sent-${sent}` })))
+        const headers = { 'x-service-signature': signCallback(body, credentials.signingSecret) }
+        const begunMs = performance.now()
+        const { status } = await receiver.receive({ kind: 'status', method: 'POST', headers, body })
+        if (status !== 204) throw new Error(`A callback was answered ${status}.`)
+        slowestMs = Math.max(slowestMs, performance.now() - begunMs)
+      }),
+    )
+  await receiver.drain()
+  return slowestMs
+}
+
+/** Microseconds of the processor an event. */
+async function costOf(receiver: Receiver): Promise<number> {
+  const before = process.cpuUsage()
+  await take(receiver, A_ROUND)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / A_ROUND
+}
+
+function receiving(): Receiver {
+  const receiver = createReceiver({ credentials, logger: false })
+  receiver.onAny(() => {})
+  return receiver
+}
+
+function inspecting(receiver: Receiver): Inspector {
+  return inspector(receiver, { authorize: () => ['write', 'reveal'] })
+}
+
+async function openPage(look: Inspector): Promise<void> {
+  const { body } = await look.fetch(new Request(`${ORIGIN}/api/stream`))
+  for await (const _ of body ?? []) continue
+}
+
+async function measureCost(): Promise<void> {
+  const bare = receiving()
+  const mounted = receiving()
+  inspecting(mounted)
+  const watched = receiving()
+  const look = inspecting(watched)
+  for (let page = 0; page < PAGES; page += 1) void openPage(look)
+  const costs: readonly (readonly [receiver: Receiver, micros: number[]])[] = [bare, mounted, watched].map(
+    (receiver) => [receiver, []],
+  )
+  // The first round is for warming up.
+  for (let round = 0; round <= ROUNDS; round += 1)
+    for (const [receiver, micros] of round % 2 === 0 ? costs : costs.toReversed()) {
+      const cost = await costOf(receiver)
+      if (round > 0) micros.push(cost)
+    }
+  const [ofBare = [], ofMounted = [], ofWatched = []] = costs.map(([, micros]) => micros)
+  print('mounted over not mounted, processor time an event', ratioOf(ofMounted, ofBare))
+  print('ten open pages over mounted, processor time an event', ratioOf(ofWatched, ofMounted))
+  for (const [receiver] of costs) await receiver.close()
+}
+
+function print(what: string, { median, least, most }: ReturnType<typeof ratioOf>): void {
+  console.log(`${what}: ${median.toFixed(3)} (${least.toFixed(3)}-${most.toFixed(3)})`)
+}
+
+/** Admitted by the store, and settled by hand, for it is not what is measured. */
+async function fill(path: string): Promise<void> {
+  const store = await sqliteStore({ path, synchronous: 'OFF' }).open({ onWork() {}, claims: false })
+  for (let from = 0; from < EVENTS; from += BATCH) {
+    const length = Math.min(BATCH, EVENTS - from)
+    const events = Array.from({ length }, (_, index) => smsReport(`kept-${from + index}`, 0, Date.now(), true))
+    await store.admit(events, Date.now() - EVENTS + from)
+  }
+  await store.close()
+  const db = new DatabaseSync(path)
+  db.exec('UPDATE events SET state = 1, ended_at = admitted_at, attempts = 1; UPDATE messages SET due = NULL')
+  db.close()
+}
+
+/** `messageId`: of one that the receiver has taken. */
+const questions = (messageId: string): Readonly<Record<string, string>> => ({
+  'first page of events': 'api/events',
+  overview: 'api/overview',
+  'a filter that finds nothing': 'api/events?channel=none',
+  'a filter by time and type': `api/events?type=message.failed&to=${new Date(Date.now() - EVENTS / 2).toISOString()}`,
+  'search by message id': `api/events?q=${messageId}`,
+  'a message’s timeline': `api/messages/${messageId}`,
+})
+
+async function measurePages(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-inspector-'))
+  const path = join(folder, 'inbox.db')
+  try {
+    await fill(path)
+    const receiver = createReceiver({ credentials, store: sqliteStore(path), logger: false })
+    receiver.onAny(() => {})
+    const look = inspecting(receiver)
+    await receiver.start()
+    await take(receiver, A_ROUND / 10)
+    console.log(`slowest callback with no page open: ${(await take(receiver, A_ROUND / 10)).toFixed(0)} ms`)
+    for (const [what, question] of Object.entries(questions(`sent-${sent}`))) {
+      const asking = { isOver: false }
+      const slowest = (async () => {
+        let slowestMs = 0
+        while (!asking.isOver) slowestMs = Math.max(slowestMs, await take(receiver, AT_ONCE))
+        return slowestMs
+      })()
+      const tookMs: number[] = []
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const begunMs = performance.now()
+        const { status } = await look.fetch(new Request(`${ORIGIN}/${question}`))
+        if (status !== 200) throw new Error(`${what} was answered ${status}.`)
+        tookMs.push(performance.now() - begunMs)
+      }
+      asking.isOver = true
+      const median = tookMs.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? NaN
+      console.log(`${what}: ${median.toFixed(0)} ms; slowest callback meanwhile: ${(await slowest).toFixed(0)} ms`)
+    }
+    await receiver.close()
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+await measureCost()
+await measurePages()
