@@ -31,6 +31,13 @@ const pageOptions = z.strictObject({
   after: textOf('the `next` of a page').optional(),
   limit: pageLimit.optional(),
 })
+const date = z.custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
+const outstandingOptions = z.strictObject({
+  before: date.optional(),
+  after: textOf('the `next` of a page').optional(),
+  limit: pageLimit.optional(),
+})
+const accountOptions = z.strictObject({ from: date, to: date })
 const doctorOptions = z.strictObject({
   url: z.custom<string | URL>(isWebUrl, 'expected an http or https URL, such as http://localhost:3000/webhooks/status'),
   kind: z.enum(CALLBACK_KINDS).optional(),
@@ -61,6 +68,14 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
     async messageState(messageId, options) {
       checkOptions(messageStateOptions, options, 'messageState')
       return receiver.messageState(messageId, options)
+    },
+    async outstanding(page) {
+      checkOptions(outstandingOptions, page, 'outstanding')
+      return receiver.outstanding(page)
+    },
+    async account(period) {
+      checkOptions(accountOptions, period, 'account')
+      return receiver.account(period)
     },
     deadLetters: checkedDeadLetters(receiver.deadLetters),
     async doctor(options) {

@@ -26,6 +26,10 @@ export const THROWN = {
     'The store is one of your own that has no `kept` and `forget`.',
     'Remove it there by your own means, or give the store both; `quarantine` and the spool have forgotten it already.',
   ],
+  expect_unsupported: [
+    'The store is one of your own that has no `expect`, `overdue`, `admitOverdue` and `expectations`.',
+    'Give it all four, or use a store of this package.',
+  ],
   wait_timed_out: [
     '`waitFor` did not see the event in time.',
     'Check that the callback was answered 204 (`onError` hears why one is refused) and that no handler of it failed.',

@@ -1,0 +1,3 @@
+import type { ConformanceCase } from './suite.ts'
+
+export const EXPECTING: readonly ConformanceCase[] = []
