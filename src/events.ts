@@ -73,8 +73,8 @@ export type Pattern = EventType | (typeof EVENT_FAMILIES)[number]
 export type TypesOf<P extends Pattern> = P extends 'message.*'
   ? ReportType
   : P extends `${infer F}.*`
-  ? Extract<EventType, `${F}.${string}`>
-  : Extract<P, EventType>
+    ? Extract<EventType, `${F}.${string}`>
+    : Extract<P, EventType>
 
 /** Which proofs held; `none` of what is no callback, `message.overdue`. */
 export type Proof = 'authKey' | 'signature' | 'both' | 'none'

@@ -101,7 +101,12 @@ function isOutstanding({ expectation, latest }: StoredExpectation): boolean {
 }
 
 function outstandingOf({ expectation, latest, wasOverdue }: StoredExpectation): OutstandingMessage {
-  return { ...sentDetails(expectation), project: expectation.project, lastReport: latest?.record.report?.type, wasOverdue }
+  return {
+    ...sentDetails(expectation),
+    project: expectation.project,
+    lastReport: latest?.record.report?.type,
+    wasOverdue,
+  }
 }
 
 /** Of several final reports, the parts of a long message perhaps, a success hides no failure. */

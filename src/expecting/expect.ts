@@ -124,7 +124,11 @@ function expectationsOf(
   { now, keyOf }: ExpectPlaces,
 ): readonly NewExpectation[] {
   const { meta, within, project } = checkOptions(optionsSchema, options, 'expect')
-  const { sentAt, scheduledFor, type, channel, campaign, messages, recipients } = checkOptions(sentSchema, given, 'expect')
+  const { sentAt, scheduledFor, type, channel, campaign, messages, recipients } = checkOptions(
+    sentSchema,
+    given,
+    'expect',
+  )
   const sentAtMs = sentAt?.getTime() ?? now()
   const fromMs = Math.max(sentAtMs, scheduledFor?.getTime() ?? sentAtMs)
   const overdueAtMs = Math.floor(fromMs + (within ?? usualWithinMs(channel)))
@@ -150,7 +154,12 @@ function expectationsOf(
     if (refused === undefined) continue
     // One without an id is told from others by whom it was for, and when.
     const messageKey = keyOf(messageId ?? `refused ${sentAtMs} ${to ?? ''}`, project)
-    const expectation = { ...about, ...(messageId !== undefined && { messageId }), ...(to !== undefined && { to }), refused }
+    const expectation = {
+      ...about,
+      ...(messageId !== undefined && { messageId }),
+      ...(to !== undefined && { to }),
+      refused,
+    }
     if (!byKey.has(messageKey)) byKey.set(messageKey, { messageKey, sentAtMs, overdueAtMs: undefined, expectation })
   }
   return [...byKey.values()]

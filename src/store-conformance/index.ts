@@ -116,7 +116,8 @@ function lack(needs: Need, capabilities: StoreCapabilities): string | undefined 
   if (needs === 'holders') return knowsHolders === true ? undefined : 'does not know its holders'
   if (needs === 'forget' || (needs === 'lasting forget' && durable))
     return forgets === true ? undefined : 'has no forget'
-  if (needs === 'expect' || (needs === 'lasting expect' && durable)) return expects === true ? undefined : 'has no expect'
+  if (needs === 'expect' || (needs === 'lasting expect' && durable))
+    return expects === true ? undefined : 'has no expect'
   if (needs === 'admitAndClaim') return admitsAndClaims === true ? undefined : 'has no admitAndClaim'
   if (!durable) return 'is not durable'
   return needs === 'told times' && ownClock === true ? 'has a clock of its own' : undefined

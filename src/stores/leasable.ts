@@ -31,7 +31,10 @@ export function leasableOf(
 }
 
 /** As the contract says it: the records and bodies of the claims are those given. */
-export function withClaims(events: readonly NewEvent[], { admissions, tokens, expected }: AdmittedAndLeased): AdmittedAndClaimed {
+export function withClaims(
+  events: readonly NewEvent[],
+  { admissions, tokens, expected }: AdmittedAndLeased,
+): AdmittedAndClaimed {
   const claims = events.flatMap(({ id, messageKey, record, raw }, index): readonly Claim[] => {
     const token = tokens[index] ?? NO_LEASE
     if (token === NO_LEASE) return []

@@ -66,7 +66,8 @@ export function createExpecting(options: ExpectingOptions): Expecting {
     byKey,
     expect(messages, nowMs) {
       const added = messages.filter(({ messageKey }) => !byKey.has(messageKey)).length
-      if (byKey.size + added > maxExpected) throw new MessagingWebhooksError('store_full', 'It expects too many messages.')
+      if (byKey.size + added > maxExpected)
+        throw new MessagingWebhooksError('store_full', 'It expects too many messages.')
       return messages.map((message) => {
         const { messageKey, overdueAtMs } = message
         if (byKey.has(messageKey)) return false

@@ -43,8 +43,11 @@ export function keptEvents(
 ): Page<KeptEvent> {
   const all = [...known.all()]
   const sent = expecting.kept()
-  const [, first = 0, of = Math.max(1, Math.min(MOST_STEPS, Math.ceil((all.length + dead.size + sent.length) / limit)))] =
-    /^(\d{1,9})\/(\d{1,9})$/.exec(after ?? '')?.map(Number) ?? []
+  const [
+    ,
+    first = 0,
+    of = Math.max(1, Math.min(MOST_STEPS, Math.ceil((all.length + dead.size + sent.length) / limit))),
+  ] = /^(\d{1,9})\/(\d{1,9})$/.exec(after ?? '')?.map(Number) ?? []
   const isOfStep = (key: string): boolean => Math.floor((parseInt(key.slice(0, 8), 16) / 2 ** 32) * of) === first
   const items = sent.filter(({ messageKey }) => isOfStep(messageKey))
   for (const [key, value] of all) if (isOfStep(key)) items.push(...keptOf(key, value))

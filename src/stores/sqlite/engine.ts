@@ -61,7 +61,11 @@ export function createEngine(options: {
 
 /** The contract without promises, and with events as they go into the file. */
 export interface SyncStore
-  extends Omit<OpenStore, 'admit' | 'admitAndClaim' | 'events' | keyof Forgetting | keyof Expecting>, TakingBack, Forgetting, Expecting {
+  extends
+    Omit<OpenStore, 'admit' | 'admitAndClaim' | 'events' | keyof Forgetting | keyof Expecting>,
+    TakingBack,
+    Forgetting,
+    Expecting {
   admit(events: readonly EncodedEvent[], nowMs: number): readonly Admission[]
   /** Whoever asks has the records and bodies. */
   admitAndClaim(events: readonly EncodedEvent[], request: ClaimRequest): AdmittedAndLeased

@@ -138,6 +138,11 @@ function readExpected(row: Row): readonly StoredExpectation[] {
   const latest = bytes && decodeLatest(bytes)
   const state = latest && { record: latest.record, finals: latest.finals.map(({ record }) => record) }
   return [
-    { messageKey: text(row, 'key'), expectation, wasOverdue: sent.wasOverdue, latest: state && withExpected(state, sent) },
+    {
+      messageKey: text(row, 'key'),
+      expectation,
+      wasOverdue: sent.wasOverdue,
+      latest: state && withExpected(state, sent),
+    },
   ]
 }

@@ -216,7 +216,10 @@ function readState(row: Row): readonly KeptEvent[] {
   const bytes = blob(row, 'latest')
   const messageKey = text(row, 'key')
   const sent = blob(row, 'expected')
-  const ofSend = sent === undefined ? [] : [{ messageKey, id: messageKey, atMs: integer(row, 'sent_at'), record: undefined, raw: sent }]
+  const ofSend =
+    sent === undefined
+      ? []
+      : [{ messageKey, id: messageKey, atMs: integer(row, 'sent_at'), record: undefined, raw: sent }]
   const reports = reportsIn(bytes && decodeLatest(bytes)).map(({ order, record }) => {
     return { messageKey, id: identityIn(order), atMs: record.receivedAtMs, record, raw: undefined }
   })
