@@ -425,6 +425,8 @@ export interface OpenStore<X extends object = {}> {
     readonly limit: number
     readonly fromMs: number
     readonly toMs: number
+    /** This message alone, whenever it was sent. */
+    readonly messageKey?: string | undefined
   }): Awaitable<Page<StoredExpectation>>
   /** Overwrites what the engine has left of it in free places, where it can; it may take long, and nothing else is done meanwhile. */
   eraseTraces?(): Awaitable<void>

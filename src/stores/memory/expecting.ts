@@ -105,11 +105,12 @@ export function createExpecting(options: ExpectingOptions): Expecting {
         return true
       })
     },
-    expectations({ after, limit, fromMs, toMs }) {
+    expectations({ after, limit, fromMs, toMs, messageKey: only }) {
       const [, time, afterKey = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
       const afterMs = time === undefined ? -Infinity : Number(time)
       const found = [...byKey.values()]
         .filter(({ sentAtMs, messageKey }) => {
+          if (only !== undefined) return messageKey === only
           const isAfter = sentAtMs > afterMs || (sentAtMs === afterMs && messageKey > afterKey)
           return isAfter && sentAtMs >= fromMs && sentAtMs < toMs
         })

@@ -23,13 +23,8 @@ WHERE m.overdue_at > 0 AND m.overdue_at <= :now ORDER BY m.overdue_at, m.id LIMI
 SELECT CASE WHEN count(*) > 0 THEN least(min(m.overdue_at) - :now, 316224000000) END AS ahead FROM {schema}.messages m WHERE m.overdue_at > :now AND m.overdue_at > 0;
 `
 
-/** A page of what was sent ($1 to $2), from a place on ($3 and $4), $5 of them, each with its newest and at most 64 final reports. */
-const EXPECTATIONS = /* sql */ `
-WITH page AS MATERIALIZED (
-  SELECT m.* FROM {schema}.messages m
-  WHERE m.sent_at >= $1::bigint AND m.sent_at < $2::bigint AND (m.sent_at, m.id) > ($3::bigint, $4::bigint)
-  ORDER BY m.sent_at, m.id LIMIT $5::integer
-)
+/** Each of a page with its newest and at most 64 final reports. */
+const OF_PAGE = /* sql */ `
 SELECT p.sent_at, p.id, encode(p.key, 'hex') AS key, encode(p.expected, 'hex') AS sent,
   coalesce(p.overdue_at = 0, false) AS was_overdue,
   (
@@ -44,6 +39,20 @@ SELECT p.sent_at, p.id, encode(p.key, 'hex') AS key, encode(p.expected, 'hex') A
     ) AS f
   ) AS finals
 FROM page p ORDER BY p.sent_at, p.id
+`
+
+/** A page of what was sent ($1 to $2), from a place on ($3 and $4), $5 of them. */
+const EXPECTATIONS = /* sql */ `
+WITH page AS MATERIALIZED (
+  SELECT m.* FROM {schema}.messages m
+  WHERE m.sent_at >= $1::bigint AND m.sent_at < $2::bigint AND (m.sent_at, m.id) > ($3::bigint, $4::bigint)
+  ORDER BY m.sent_at, m.id LIMIT $5::integer
+) ${OF_PAGE}
+`
+
+/** The message $1 (hex) alone. */
+const EXPECTATION = /* sql */ `
+WITH page AS MATERIALIZED (SELECT m.* FROM {schema}.messages m WHERE m.key = decode($1::text, 'hex')) ${OF_PAGE}
 `
 
 /** What cannot be read of messages ($1, hex) is expected no more. */
@@ -113,6 +122,7 @@ export function createExpecting(
   const expect = engine.sql(EXPECT)
   const overdue = engine.sql(OVERDUE)
   const expectations = engine.sql(EXPECTATIONS)
+  const one = engine.sql(EXPECTATION)
   const { dropUnreadable } = createOverdueAdmission(engine, report)
   return {
     async expect(messages, nowMs) {
@@ -142,7 +152,11 @@ export function createExpecting(
       const later = next === undefined || isNull(next, 'ahead') ? undefined : nowMs + integer(next, 'ahead')
       return { items, nextMs: rows.length === limit ? nowMs : later }
     },
-    async expectations({ after, limit, fromMs, toMs }) {
+    async expectations({ after, limit, fromMs, toMs, messageKey }) {
+      if (messageKey !== undefined) {
+        const found = await engine.connections.query(one, [messageKey])
+        return { items: found.flatMap(readExpected) }
+      }
       const [, sentAt = BEFORE_ALL, id = BEFORE_ALL] = CURSOR.exec(after ?? '') ?? []
       const range = [Math.floor(fromMs), Math.floor(toMs)]
       const rows = await engine.connections.query(expectations, [...range, sentAt, id, limit + 1])

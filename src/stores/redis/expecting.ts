@@ -105,7 +105,8 @@ export function createExpecting(engine: Engine, announce: () => void): Expecting
       const times = all.flatMap(({ nextIn }) => (nextIn === undefined ? [] : nowMs + nextIn))
       return { items, nextMs: found.length >= limit ? nowMs : times.length === 0 ? undefined : Math.min(...times) }
     },
-    async expectations({ after, limit, fromMs, toMs }) {
+    async expectations({ after, limit, fromMs, toMs, messageKey }) {
+      if (messageKey !== undefined) return { items: await readOne({ messageKey }) }
       const each = partitions.dueKeys.map((dueKey) => placesIn(dueKey, after, limit + 1, fromMs, toMs))
       const places = (await Promise.all(each))
         .flat()

@@ -43,10 +43,16 @@ const DECIDE = /* sql */ `
 UPDATE messages SET overdue_at = :overdueAt WHERE rowid = :message
 `
 
+const FOUND = `SELECT sent_at || '.' || rowid AS place, lower(hex(key)) AS key, overdue_at = 0 AS was_overdue, expected, latest
+FROM messages`
+
+const EXPECTATION = /* sql */ `
+${FOUND} WHERE key = :key
+`
+
 /** A page of what was sent, by that time. The cursor is the last one's time and number. */
 const EXPECTATIONS = /* sql */ `
-SELECT sent_at || '.' || rowid AS place, lower(hex(key)) AS key, overdue_at = 0 AS was_overdue, expected, latest
-FROM messages
+${FOUND}
 WHERE sent_at >= :from AND sent_at < :to AND (sent_at, rowid) > (:sentAt, :after) ORDER BY sent_at, rowid LIMIT :limit
 `
 
@@ -63,6 +69,7 @@ export interface Expecting {
     readonly limit: number
     readonly fromMs: number
     readonly toMs: number
+    readonly messageKey?: string | undefined
   }): Page<StoredExpectation>
 }
 
@@ -79,6 +86,7 @@ export function createExpecting(
   const findPending = prepare(db, FIND_PENDING)
   const decide = prepare(db, DECIDE)
   const expectations = prepare(db, EXPECTATIONS)
+  const one = prepare(db, EXPECTATION)
 
   function expectOne({ messageKey, sentAtMs, overdueAtMs, expectation }: NewExpectation, nowMs: number): boolean {
     const written = expect.get({
@@ -119,7 +127,8 @@ export function createExpecting(
         return { items, nextMs: rows.length === limit ? nowMs : later }
       }),
     admitOverdue: (events, nowMs) => transaction(true, nowMs, () => events.map((event) => admitOne(event, nowMs))),
-    expectations({ after, limit, fromMs, toMs }) {
+    expectations({ after, limit, fromMs, toMs, messageKey }) {
+      if (messageKey !== undefined) return { items: one.all({ key: digestBytes(messageKey) }).flatMap(readExpected) }
       const [, time, rowid] = /^(-?\d+)\.(-?\d+)$/.exec(after ?? '') ?? []
       const [sentAt, place] = time === undefined || rowid === undefined ? BEFORE_ALL : [BigInt(time), BigInt(rowid)]
       const range = { from: Math.floor(Math.max(-LAST_TIME, fromMs)), to: Math.floor(Math.min(LAST_TIME, toMs)) }
