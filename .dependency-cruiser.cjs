@@ -142,6 +142,13 @@ module.exports = {
       },
     },
     {
+      // It is beside the stages: it asks the open store, and whoever wires them tells of what is due.
+      name: 'expecting-knows-the-inbox-and-leaves',
+      severity: 'error',
+      from: { path: '^src/expecting/' },
+      to: { path: '^src/', pathNot: [leaves, '^src/expecting/', '^src/inbox/(store|expected|identity|record)\\.ts$'] },
+    },
+    {
       name: 'only-receiver-sees-everything',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(index\\.ts$|cli/|http/nest/)' },

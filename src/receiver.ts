@@ -137,7 +137,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     secrets: credentials.secrets,
     shared: store.capabilities.shared,
   })
-  const sweep = createSweep({ clock: steady, onWork: () => dispatcher.wake() })
+  const sweep = createSweep({ clock: steady, shared: store.capabilities.shared, onWork: () => dispatcher.wake() })
   const intoStore = {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
@@ -368,7 +368,10 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     expect: createExpect({
       now: () => steady.now(),
       keyOf,
-      open: inbox.open,
+      open() {
+        startUnasked()
+        return inbox.open()
+      },
       expected(overdueAtMs) {
         dispatcher.wake()
         sweep.at(overdueAtMs)

@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/store
  */
+export type { Expectation, KnownExpectation } from './inbox/expected.ts'
 export type { EventRecord, Report } from './inbox/record.ts'
 export type {
   Admission,
@@ -19,7 +20,9 @@ export type {
   JoinedStore,
   KeptEvent,
   NewEvent,
+  NewExpectation,
   OpenStore,
+  Overdue,
   Page,
   PartsHost,
   Resolution,
@@ -30,6 +33,7 @@ export type {
   StoreCounts,
   StoredDeadLetter,
   StoredEvent,
+  StoredExpectation,
   StoredLatest,
   StoreHolder,
   StoreHost,

@@ -7,8 +7,8 @@ import { encodeExpectation, type Expectation } from '../inbox/expected.ts'
 import { overdueIdentity } from '../inbox/identity.ts'
 import type { NewEvent, OpenStore } from '../inbox/store.ts'
 
-/** What others expect, nobody tells: so often it is looked for, by an index. */
-const LOOK_EVERY_MS = 30_000
+/** What other processes expect, nobody tells: so often it is looked for, by an index. */
+const LOOK_EVERY_MS = 60_000
 /** After the store is open, or has failed. */
 const LOOK_FIRST_MS = 5_000
 const A_STEP = 200
@@ -23,11 +23,13 @@ interface Sweep {
 
 interface SweepOptions {
   readonly clock: Clock
+  /** Other processes may expect something in the store. */
+  readonly shared: boolean
   /** Something is due. */
   readonly onWork: () => void
 }
 
-export function createSweep({ clock, onWork }: SweepOptions): Sweep {
+export function createSweep({ clock, shared, onWork }: SweepOptions): Sweep {
   let target: OpenStore<object> | undefined
   let isStopped = false
   let isUnderWay = false
@@ -46,7 +48,7 @@ export function createSweep({ clock, onWork }: SweepOptions): Sweep {
     // Whoever looks comes by again.
     if (isUnderWay || target === undefined) return
     isUnderWay = true
-    let againMs = clock.now() + LOOK_EVERY_MS
+    let againMs = shared ? clock.now() + LOOK_EVERY_MS : Infinity
     try {
       for (;;) {
         const found = await target.overdue?.({ nowMs: clock.now(), limit: A_STEP })
@@ -64,7 +66,7 @@ export function createSweep({ clock, onWork }: SweepOptions): Sweep {
       againMs = clock.now() + LOOK_FIRST_MS
     } finally {
       isUnderWay = false
-      lookAt(Math.max(againMs, clock.now() + 1))
+      if (againMs < Infinity) lookAt(Math.max(againMs, clock.now() + 1))
     }
   }
 

@@ -31,7 +31,7 @@ WHERE overdue_at > 0 AND overdue_at <= :now ORDER BY overdue_at, rowid LIMIT :li
 `
 
 const NEXT_OVERDUE = /* sql */ `
-SELECT min(overdue_at) AS next FROM messages WHERE overdue_at > :now
+SELECT ${cut('min(overdue_at)')} AS next FROM messages WHERE overdue_at > :now
 `
 
 const FIND_PENDING = /* sql */ `
@@ -57,6 +57,8 @@ WHERE sent_at >= :from AND sent_at < :to AND (sent_at, rowid) > (:sentAt, :after
 `
 
 const BEFORE_ALL = [-(2n ** 63n), 0n] as const
+/** Of one whose expectation is gone. */
+const NOTHING_LEFT = { json: new Uint8Array(), wasOverdue: false }
 /** What a time may be at most, as a parameter. */
 const LAST_TIME = Number.MAX_SAFE_INTEGER
 
@@ -118,8 +120,8 @@ export function createExpecting(
       transaction(false, nowMs, () => {
         const rows = findOverdue.all({ now: nowMs, limit })
         const items = rows.flatMap((row) => {
-          const sent = expectedIn(row)
-          const known = sent && damage.expectedOf(integer(row, 'rowid'), sent)
+          const sent = expectedIn(row) ?? NOTHING_LEFT
+          const known = damage.expectedOf(integer(row, 'rowid'), sent)
           return known === undefined ? [] : [{ messageKey: text(row, 'key'), expectation: known.expectation }]
         })
         const next = nextOverdue.get({ now: nowMs })?.['next']
