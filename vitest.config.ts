@@ -28,6 +28,7 @@ export default defineConfig({
       { find: /^messaging-webhooks\/fastify$/, replacement: source('http/fastify.ts') },
       { find: /^messaging-webhooks\/otel$/, replacement: source('otel/index.ts') },
       { find: /^messaging-webhooks\/lambda$/, replacement: source('http/lambda.ts') },
+      { find: /^messaging-webhooks\/client$/, replacement: source('client/index.ts') },
       { find: /^messaging-webhooks\/postgres$/, replacement: source('stores/postgres/store.ts') },
       { find: /^messaging-webhooks\/redis$/, replacement: source('stores/redis/store.ts') },
       { find: /^messaging-webhooks\/sharded$/, replacement: source('stores/sharded/store.ts') },

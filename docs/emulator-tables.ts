@@ -4,6 +4,8 @@ import {
   DEFAULT_NETWORK,
   FAULT_NAMES,
   FAULTS,
+  SEND_FAULT_NAMES,
+  SEND_FAULTS,
   NOT_SHOWN,
   OUTCOMES,
   TRIGGER_NAMES,
@@ -11,11 +13,13 @@ import {
   type Outcome,
 } from '../src/emulator/index.ts'
 import type { GeneratedTable } from './tables.ts'
-import { readProjectFile } from './markdown.ts'
+import { membersOf as membersIn } from './members.ts'
 
 const NONE = '–'
 
 const PAGE = 'docs/reference/emulator.md'
+
+const membersOf = (file: string, name: string): string[][] => membersIn(`src/emulator/${file}.ts`, name)
 
 export const EMULATOR_TABLES: readonly GeneratedTable[] = [
   { page: PAGE, under: 'members', header: ['Member', 'What it does'], rows: membersOf('surface', 'Emulator') },
@@ -63,6 +67,12 @@ export const EMULATOR_TABLES: readonly GeneratedTable[] = [
   },
   {
     page: PAGE,
+    under: 'faults-of-answers',
+    header: ['Fault of an answer', 'What', 'The send is made'],
+    rows: SEND_FAULT_NAMES.map((name) => [code(name), SEND_FAULTS[name].what, SEND_FAULTS[name].made]),
+  },
+  {
+    page: PAGE,
     under: 'the-control-api',
     header: ['Route', 'What'],
     rows: CONTROL_ROUTES.map(({ method, path, what }) => [code(`${method} ${path}`), what]),
@@ -85,21 +95,6 @@ function defaultOf(member: string): string {
   const value: unknown = found?.[1]
   if (typeof value === 'number') return value.toLocaleString('en-US')
   return (Array.isArray(value) ? value : Object.values(value ?? {}).map((name) => code(String(name)))).join(', ')
-}
-
-/** The members of an interface with their comments; which section of the contract they follow is for the code. */
-function membersOf(file: string, name: string): string[][] {
-  const source = readProjectFile(`src/emulator/${file}.ts`)
-  const from = source.search(new RegExp(`^export interface ${name}\\b`, 'm'))
-  const body = source.slice(from, source.indexOf('\n}', from))
-  const members = body.matchAll(/^ {2}\/\*\*([\s\S]*?)\*\/\n {2}(?:readonly )?(\w+)/gm)
-  return [...members].map(([, comment = '', member = '']) => [
-    code(member),
-    comment
-      .replaceAll(/\s*\n\s*\*\s*/g, ' ')
-      .replace(/ Contract, service\.md[^.]*\./, '')
-      .trim(),
-  ])
 }
 
 function code(text: string): string {

@@ -11,11 +11,12 @@ import {
 } from '../src/index.ts'
 import { ANSWERS } from '../src/http/replies.ts'
 import { OPTIONS, type OptionRow } from '../src/options.ts'
+import { CLIENT_TABLES } from './client-tables.ts'
 import { EMULATOR_TABLES } from './emulator-tables.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { ENVIRONMENT } from '../src/cli/environment.ts'
 import { EXIT_CODES } from '../src/cli/exit-codes.ts'
-import { OF_HANDLERS, OF_QUARANTINE, REFUSED, REPORTED, THROWN, UNAVAILABLE } from '../src/error-table.ts'
+import { OF_HANDLERS, OF_QUARANTINE, OF_SENDING, REFUSED, REPORTED, THROWN, UNAVAILABLE } from '../src/error-table.ts'
 import { FINDINGS } from '../src/doctor/findings.ts'
 import { LOG_CODES } from '../src/log-codes.ts'
 import { METRICS as OTEL_METRICS } from '../src/otel/names.ts'
@@ -176,6 +177,7 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
       help,
     ]),
   },
+  ...CLIENT_TABLES,
   ...EMULATOR_TABLES,
   ...VECTOR_TABLES,
 ]
@@ -214,11 +216,12 @@ function carrierACodes(): string[][] {
 function errorTables(): GeneratedTable[] {
   return Object.entries({
     'thrown-at-you': THROWN,
-    refused: REFUSED,
+    'refused-callbacks': REFUSED,
     'answered-503': UNAVAILABLE,
     'of-handlers': OF_HANDLERS,
     'reported-and-taken': REPORTED,
     'of-the-quarantine': OF_QUARANTINE,
+    'of-sends': OF_SENDING,
   }).map(([under, codes]) => ({
     page: 'docs/reference/errors.md',
     under,

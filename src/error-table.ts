@@ -280,6 +280,36 @@ export const OF_QUARANTINE = {
   ],
 } as const satisfies Texts
 
+/** A send by the client failed; thrown as a `SendError`. */
+export const OF_SENDING = {
+  unauthenticated: [
+    'The service saw no API key with the send; nothing was sent.',
+    'Check `apiKey`, and that no proxy takes `Authorization` off.',
+  ],
+  project_not_found: [
+    'The service has no project of that name; nothing was sent.',
+    'Compare `project` with its display name, case and white space included.',
+  ],
+  unknown_project: [
+    'The API key is not that of the project; nothing was sent.',
+    'Compare the key: a regenerated one kills the old one at once, and `apiKey` may be a function that reads the live one.',
+  ],
+  insufficient_balance: ['The project has too few credits; nothing was sent.', 'Top up, and send again.'],
+  volume_limit: ['The project’s volume limit is reached; nothing was sent.', 'Wait, or have the limit raised.'],
+  invalid: ['The service does not take fields of the send.', '`errors` has what it says of each.'],
+  refused: ['The service refused the send.', '`said` has its own words, which no log prints.'],
+  unreadable: [
+    'The answer to a send cannot be read.',
+    'Check `baseUrl`, and what stands in front of the service; `mayBeSent` says whether it may have been sent.',
+  ],
+  not_sent: ['The send did not reach the service; nothing was sent.', 'Send it again; `reason` says what failed.'],
+  unknown_outcome: [
+    'The send may have reached the service, and no whole answer came.',
+    'Nobody can ask what became of it: send again where twice is better than not at all, else do not.',
+  ],
+  aborted: ['The send was aborted by its signal.', '`mayBeSent` says whether it was under way.'],
+} as const satisfies Texts
+
 /** All of them. */
 export const ERRORS = {
   ...THROWN,
@@ -288,6 +318,7 @@ export const ERRORS = {
   ...OF_HANDLERS,
   ...REPORTED,
   ...OF_QUARANTINE,
+  ...OF_SENDING,
 } as const
 
 /** A stable name for what went wrong; the reference's table explains each. */
@@ -298,3 +329,6 @@ export type RefusalCode = keyof typeof REFUSED | keyof typeof UNAVAILABLE
 
 /** What became of a handler: the `code` of a `HandlerError`. */
 export type HandlerErrorCode = keyof typeof OF_HANDLERS
+
+/** Why a send failed: the `code` of a `SendError`. */
+export type SendErrorCode = keyof typeof OF_SENDING

@@ -25,5 +25,13 @@ export const LOG_CODES = {
     '`close()` was called while a server listens, or ended while it has connections; what comes later is answered 503.',
   ],
   quarantine_lost: ['warn', 'Requests in quarantine, in memory only, that are lost with `close()`.'],
+  send_retried: [
+    'warn',
+    'A send of the client did not reach the service and is tried again: why (`reason`), and when (`delayMs`).',
+  ],
+  schedule_ignored: [
+    'warn',
+    'The service accepted messages of the client that were for a future time as if for now (`recipients`): see its option `schedule`.',
+  ],
   on_error_failed: ['error', 'A handler of `onError` threw; what it threw was dropped.'],
 } as const satisfies Record<string, readonly [level: 'info' | 'warn' | 'error', when: string]>

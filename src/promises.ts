@@ -1,5 +1,4 @@
 /** What functions of users return: perhaps a promise, where nobody said that they may. */
-import { types } from 'node:util'
 
 /** Whether `await` would wait for it. Throws what a getter of it throws. */
 export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
@@ -12,5 +11,11 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
 
 /** Nobody waits for it: if it is a promise, that it rejects must not end the process. */
 export function letReject(value: unknown): void {
-  if (types.isPromise(value)) value.catch(() => {})
+  if (typeof value !== 'object' || value === null) return
+  try {
+    // Refuses all but real promises, of any realm, whatever methods of its own one may have.
+    void Promise.prototype.then.call(value, undefined, () => {})
+  } catch {
+    // It is none.
+  }
 }

@@ -1,9 +1,12 @@
 /**
- * How much dearer the first events of a fresh process are than those after 50,000: CPU by the thousand, compilation included,
- * from the body's bytes to the settlement with the memory store, without HTTP. `node bench/micro/warm-up.ts`
+ * How much dearer the first events of a fresh process are than those after 50,000: CPU, compilation included, from the body's
+ * bytes to the settlement with the memory store, without HTTP. Beside it the same of the least that proves and reads a callback,
+ * for what no code could do better. `npx node bench/micro/warm-up.ts`
  */
 import { createReceiver } from '../../src/index.ts'
 import { callback, signCallback } from '../../src/testing/index.ts'
+import { verifyByHand } from '../contenders/by-hand.ts'
+import { SIGNING_SECRET } from '../load/secrets.ts'
 import { answerQuestions, ask } from '../processes/asking.ts'
 import { CORES, startPinned } from '../processes/pinned.ts'
 import { textOf } from '../report/report.ts'
@@ -12,58 +15,98 @@ const ROUNDS = 9
 const FIRST = 5_000
 const LATER = 50_000
 const TOGETHER = 32
-const SIGNING_SECRET = 'a secret of the benchmark'
 
 interface Measured {
   readonly first: number
   readonly later: number
 }
 
-async function measure(): Promise<Measured> {
-  const receiver = createReceiver({ credentials: { signingSecret: SIGNING_SECRET }, logger: false })
-  receiver.on('message.delivered', () => {})
-  await receiver.start()
-  const requests = Array.from({ length: LATER + FIRST }, (_, index) => {
+interface Callback {
+  readonly kind: 'status'
+  readonly method: 'POST'
+  readonly headers: { readonly 'x-service-signature': string }
+  readonly body: Buffer
+}
+
+/** What takes callbacks, and how to see that it has taken them. */
+interface Taker {
+  take(callback: Callback): unknown
+  settle(): Promise<unknown>
+  taken(): Promise<number>
+}
+
+async function receiver(): Promise<Taker> {
+  const ours = createReceiver({ credentials: { signingSecret: SIGNING_SECRET }, logger: false })
+  ours.on('message.delivered', () => {})
+  await ours.start()
+  return {
+    take: (callback) => ours.receive(callback),
+    settle: () => ours.drain(),
+    taken: async () => (await ours.stats()).taken,
+  }
+}
+
+async function least(): Promise<Taker> {
+  let count = 0
+  return {
+    take({ body, headers }) {
+      if (verifyByHand(body, headers['x-service-signature']) !== undefined) count += 1
+    },
+    settle: () => Promise.resolve(),
+    taken: () => Promise.resolve(count),
+  }
+}
+
+const TAKERS = { 'this receiver': receiver, 'HMAC, JSON.parse, zod': least }
+
+async function measure(makeTaker: () => Promise<Taker>): Promise<Measured> {
+  const taker = await makeTaker()
+  const callbacks = Array.from({ length: LATER + FIRST }, (_, index): Callback => {
     const body = Buffer.from(JSON.stringify(callback.smsDelivery({ messageId: `m-${index}` })))
     const headers = { 'x-service-signature': signCallback(body, SIGNING_SECRET) }
-    return { kind: 'status', method: 'POST', headers, body } as const
+    return { kind: 'status', method: 'POST', headers, body }
   })
   const took = async (from: number, to: number): Promise<number> => {
     const before = process.cpuUsage()
     for (let next = from; next < to; next += TOGETHER)
-      await Promise.all(requests.slice(next, Math.min(next + TOGETHER, to)).map((request) => receiver.receive(request)))
-    await receiver.drain()
+      await Promise.all(callbacks.slice(next, Math.min(next + TOGETHER, to)).map((each) => taker.take(each)))
+    await taker.settle()
     const { user, system } = process.cpuUsage(before)
     return (user + system) / (to - from)
   }
   const first = await took(0, FIRST)
   await took(FIRST, LATER)
   const later = await took(LATER, LATER + FIRST)
-  const { taken } = await receiver.stats()
-  if (taken !== requests.length) throw new Error(`Of ${requests.length} callbacks ${taken} were taken.`)
+  const taken = await taker.taken()
+  if (taken !== callbacks.length) throw new Error(`Of ${callbacks.length} callbacks ${taken} were taken.`)
   return { first, later }
 }
 
 const middle = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? NaN
 
-async function main(): Promise<void> {
+async function rowOf(name: string): Promise<readonly string[]> {
   const samples: Measured[] = []
   for (let round = 0; round < ROUNDS; round += 1) {
-    const child = startPinned(new URL(import.meta.url), ['child'], CORES.server)
+    const child = startPinned(new URL(import.meta.url), ['child', name], CORES.server)
     samples.push(await ask<Measured>(child, {}))
     child.disconnect()
   }
   const ratios = samples.map(({ first, later }) => first / later)
-  const rows = [
-    [
-      middle(samples.map(({ first }) => first)).toFixed(1),
-      middle(samples.map(({ later }) => later)).toFixed(1),
-      `${middle(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)})`,
-    ],
+  return [
+    name,
+    middle(samples.map(({ first }) => first)).toFixed(1),
+    middle(samples.map(({ later }) => later)).toFixed(1),
+    `${middle(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)})`,
   ]
-  const head = [`µs CPU, the first ${FIRST}`, `µs CPU, after ${LATER}`, 'ratio']
+}
+
+async function main(): Promise<void> {
+  const rows: (readonly string[])[] = []
+  for (const name of Object.keys(TAKERS)) rows.push(await rowOf(name))
+  const head = ['', `µs CPU, the first ${FIRST}`, `µs CPU, after ${LATER}`, 'ratio']
   console.log(textOf({ title: 'A fresh process', notes: [], tables: [{ head, rows }], data: rows }))
 }
 
-if (process.argv[2] === 'child') answerQuestions(measure)
+const [, , role, name] = process.argv
+if (role === 'child') answerQuestions(() => measure(name === 'this receiver' ? receiver : least))
 else await main()

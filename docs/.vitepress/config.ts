@@ -40,6 +40,7 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
   { text: 'Observing', link: '/guides/observing', items: [{ text: 'OpenTelemetry', link: '/guides/opentelemetry' }] },
   { text: 'The doctor', link: '/guides/doctor' },
   { text: 'When something goes wrong', link: '/guides/troubleshooting' },
+  { text: 'Sending', link: '/guides/sending' },
   { text: 'Testing your handlers', link: '/guides/testing' },
   { text: 'The emulator', link: '/guides/emulator' },
   { text: 'Upgrading', link: '/guides/upgrading' },
@@ -55,6 +56,7 @@ const REFERENCE: DefaultTheme.SidebarItem[] = [
   { text: 'Log lines', link: '/reference/log' },
   { text: 'Counts', link: '/reference/counts' },
   { text: 'Command line', link: '/reference/command-line' },
+  { text: 'The client, in full', link: '/reference/client' },
   { text: 'The emulator, in full', link: '/reference/emulator' },
   { text: 'API', link: '/api/' },
 ]

@@ -7,7 +7,7 @@ import { HANDED_OVER_CHANNEL, type EventType, type WebhookEvent } from '../event
 import { failureText } from '../failure-text.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
 import { isPromiseLike } from '../promises.ts'
-import { retryDelayMs } from './backoff.ts'
+import { retryDelayMs } from '../backoff.ts'
 import { allInHand, giveUp, learnPace } from './capacity.ts'
 import { wake } from './claim-loop.ts'
 import type { Registration } from './handlers.ts'

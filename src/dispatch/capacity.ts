@@ -137,8 +137,14 @@ export function learnPace(state: DispatchState, tookMs: number): void {
 const MARGIN_MS = 10_000
 /** What is leased ahead should wait for its slot no longer than this. */
 const AHEAD_MS = 50
-/** Events in our hands for each slot: while the store settles what has run, others run; where it is slow, no more are taken. */
-const MOST_A_SLOT = 4
+/** Leased ahead for each slot at most: should handlers hang of a sudden, these wait for them, and no other process has them. */
+const MOST_AHEAD = 7
+/**
+ * Events in our hands for each slot, those included that are being settled: meanwhile others run; where the store is slow, no
+ * more are taken. Too few leave what comes to claims, which ask twice for each: with 4, and 3 ahead, 128 connections at once cost
+ * Postgres 1.8 times the CPU, and Redis 1.7.
+ */
+const MOST_A_SLOT = 16
 
 /**
  * A request for at most so many events as there is room for: one for each free slot, and where handlers are quick, some that
@@ -154,7 +160,7 @@ export function askRoom(
 ): ClaimRequest | undefined {
   const { concurrency, slotsUsed, waitingForSlot, atWork, attemptMs, roomHeld } = state
   // What the store gives to handlers may be in use from the claim on.
-  const ahead = contextFor === undefined ? Math.min(MOST_A_SLOT - 1, Math.floor(AHEAD_MS / attemptMs)) : 0
+  const ahead = contextFor === undefined ? Math.min(MOST_AHEAD, Math.floor(AHEAD_MS / attemptMs)) : 0
   const free = concurrency - slotsUsed - waitingForSlot.length + ahead * concurrency
   let limit = Math.min(free, MOST_A_SLOT * concurrency - atWork)
   for (const held of roomHeld) limit -= held.limit

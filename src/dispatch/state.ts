@@ -17,7 +17,7 @@ import type {
   SettleFailed,
   Settlement,
 } from '../inbox/store.ts'
-import type { RetryPolicy } from './backoff.ts'
+import type { RetryPolicy } from '../backoff.ts'
 import type { HandlerRegistry, Registration } from './handlers.ts'
 import type { ReviveOptions } from './revive.ts'
 

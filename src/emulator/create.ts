@@ -1,6 +1,7 @@
 /** Wires the emulator together, and nothing else. */
 import { withDeadline } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
+import { messageOf } from './callbacks/outgoing.ts'
 import { createSender } from './callbacks/sender.ts'
 import { createControlApp } from './control/app.ts'
 import { createJournal } from './journal.ts'
@@ -26,12 +27,16 @@ import type { Activity, Emulator, EmulatorOptions } from './surface.ts'
 import { createTimers } from './timers.ts'
 import { TRIGGERS, triggerPayload } from './triggers.ts'
 
+/** A send without callback URLs, or with a fault that drops its callback, is answered in the end. */
+const LATEST_ANSWER_MS = 2_000
+
 /**
  * Plays the sending service: takes sends, answers as the contract says, and posts the callbacks that follow. Nothing
  * listens until `listen`. Throws an `OptionsError` for an option that cannot work.
  */
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
-  const { seed, clock, channels, network, faults, proofOf, keep, ca, ...resolved } = resolveEmulatorOptions(options)
+  const { seed, clock, channels, network, faults, sendFaults, proofOf, keep, ca, ...resolved } =
+    resolveEmulatorOptions(options)
   const projects = createProjects(resolved.projects, { seed, nowMs: () => clock.now() })
   const journal = createJournal({ seed, keep })
   const otpLog = createOtpLog(keep)
@@ -54,6 +59,22 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   function record(delivery: Extract<Activity, { type: 'delivery' }>['delivery']): void {
     journal.addDelivery(delivery)
     tell({ type: 'delivery', delivery })
+  }
+
+  function untilReported(messageIds: readonly string[]): Promise<void> {
+    return new Promise((resolve) => {
+      function end(): void {
+        cancel()
+        listeners.delete(listen)
+        resolve()
+      }
+      function listen(activity: Activity): void {
+        const messageId = activity.type === 'delivery' ? messageOf(activity.delivery.payload) : undefined
+        if (messageId !== undefined && messageIds.includes(messageId)) end()
+      }
+      const cancel = clock.setTimer(end, LATEST_ANSWER_MS, true)
+      listeners.add(listen)
+    })
   }
 
   const sender = createSender({
@@ -83,6 +104,10 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       journal.addSend(send)
       tell({ type: 'send', send })
     },
+    recordLost: () => journal.addLostRequest(),
+    seed,
+    faults: sendFaults,
+    untilReported,
     isClosed: () => closed,
   })
 

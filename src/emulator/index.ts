@@ -12,6 +12,7 @@ export { CONTROL_ROUTES, type Controlled, type ControlRoute } from './control/ro
 export type { Seed } from './faults/draws.ts'
 export { FAULTS, FAULT_NAMES, type FaultName } from './faults/faults.ts'
 export type { FaultRates } from './faults/rates.ts'
+export { SEND_FAULTS, SEND_FAULT_NAMES, type SendFaultName, type SendFaultRates } from './faults/send-faults.ts'
 export type { EmulatorReport, FaultCounts, RecipientEntry, SendRecord } from './journal.ts'
 export { DEFAULT_NETWORK, type NetworkProfile } from './network.ts'
 export { CHANNELS, NOT_SHOWN, type Channel } from './not-shown.ts'

@@ -4,6 +4,7 @@ import { CALLBACK_KINDS } from '../events.ts'
 import type { Delivery } from './callbacks/outgoing.ts'
 import type { Seed } from './faults/draws.ts'
 import { FAULT_NAMES, isForPolicy, type FaultName } from './faults/faults.ts'
+import type { SendFaultName } from './faults/send-faults.ts'
 
 /** One entry of `recipients` in an answer. Contract, service.md#recipient-entry. */
 export interface RecipientEntry {
@@ -25,7 +26,10 @@ export interface SendRecord {
   readonly project: string | undefined
   /** As the send named it; `sms` where it named none, or one that there is not. */
   readonly channel: string
+  /** Of the answer, be it one that a fault kept back. */
   readonly httpStatus: number
+  /** What the answer met on its way, if anything. */
+  readonly fault: SendFaultName | undefined
   /** Why it was refused as a whole, in the service's words. */
   readonly refusal: string | undefined
   readonly recipients: readonly RecipientEntry[]
@@ -54,6 +58,8 @@ export interface EmulatorReport {
     readonly refusals: Readonly<Record<string, number>>
     /** Entries of `recipients`, by status word. */
     readonly recipients: Readonly<Record<string, number>>
+    /** Requests by the fault that they met, those that were lost and so are no sends included. */
+    readonly faults: Readonly<Partial<Record<SendFaultName, number>>>
   }
   readonly callbacks: {
     /** Requests that went out. */
@@ -90,6 +96,7 @@ export interface EmulatorReport {
 
 interface Journal {
   addSend(send: SendRecord): void
+  addLostRequest(): void
   addDelivery(delivery: Delivery): void
   addWithoutUrl(): void
   sends(): readonly SendRecord[]
@@ -106,6 +113,7 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
   const answers = new Map<string, number>()
   const refusals = new Map<string, number>()
   const recipients = new Map<string, number>()
+  const sendFaults = new Map<string, number>()
   const callbackAnswers = new Map<string, number>()
   const faults = new Map<string, number>()
   const byKind = new Map<string, number>()
@@ -159,7 +167,9 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
       add(answers, String(send.httpStatus))
       if (send.refusal !== undefined) add(refusals, send.refusal)
       for (const { status } of send.recipients) add(recipients, status)
+      if (send.fault !== undefined) add(sendFaults, send.fault)
     },
+    addLostRequest: () => add(sendFaults, 'lostRequest' satisfies SendFaultName),
     addDelivery,
     addWithoutUrl: () => void (withoutUrl += 1),
     sends: () => [...sends],
@@ -171,6 +181,7 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
         answers: Object.fromEntries(answers),
         refusals: Object.fromEntries(refusals),
         recipients: Object.fromEntries(recipients),
+        faults: Object.fromEntries(sendFaults),
       },
       callbacks: {
         ...counts,

@@ -16,7 +16,8 @@ import { readCallbackProof, type ProofOf } from './callback-proof.ts'
 import { webUrl } from './callbacks/web-url.ts'
 import { channelNamesSchema, resolveChannelNames, type NamedChannels } from './channel-names.ts'
 import type { Seed } from './faults/draws.ts'
-import { readFaultRates, type FaultRates } from './faults/rates.ts'
+import { readFaultRates, readSendFaultRates, type FaultRates } from './faults/rates.ts'
+import type { SendFaultRates } from './faults/send-faults.ts'
 import { DEFAULT_NETWORK, type NetworkProfile } from './network.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
 import type { ProjectKeys, ProjectOptions, ProjectPatch } from './projects.ts'
@@ -28,6 +29,7 @@ interface ResolvedOptions {
   readonly channels: NamedChannels
   readonly network: NetworkProfile
   readonly faults: FaultRates
+  readonly sendFaults: SendFaultRates
   readonly proofOf: ProofOf
   readonly clock: Clock
   readonly seed: Seed
@@ -99,6 +101,7 @@ const optionsSchema = z.strictObject({
   channels: channelNamesSchema.optional(),
   network: networkSchema.optional(),
   faults: z.unknown().optional(),
+  sendFaults: z.unknown().optional(),
   proof: z.unknown().optional(),
   clock: z
     .union(
@@ -124,6 +127,7 @@ export function resolveEmulatorOptions(options: EmulatorOptions): ResolvedOption
     channels: resolveChannelNames(checked.channels),
     network,
     faults: readFaultRates(checked.faults),
+    sendFaults: readSendFaultRates(checked.sendFaults),
     proofOf: readCallbackProof(checked.proof),
     clock: clockOf(options.clock),
     seed: checked.seed ?? 1,

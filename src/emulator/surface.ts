@@ -7,6 +7,7 @@ import type { CallbackProof } from './callback-proof.ts'
 import type { ChannelNames } from './channel-names.ts'
 import type { Seed } from './faults/draws.ts'
 import type { FaultRates } from './faults/rates.ts'
+import type { SendFaultRates } from './faults/send-faults.ts'
 import type { EmulatorReport, SendRecord } from './journal.ts'
 import type { NetworkProfile } from './network.ts'
 import type { Channel } from './not-shown.ts'
@@ -28,6 +29,8 @@ export interface EmulatorOptions {
   readonly network?: Partial<NetworkProfile> | undefined
   /** How often each of `FAULTS` happens to a callback, from 0 to 1. Default: never. */
   readonly faults?: FaultRates | undefined
+  /** How often each of `SEND_FAULTS` happens to the answer of a send that would be accepted, from 0 to 1. Default: never. */
+  readonly sendFaults?: SendFaultRates | undefined
   /**
    * Which proof callbacks carry: `both`, `authKey` or `signature`, for all, or for some of `sms`, `chat-app` (the two forms of
    * the Message Status callback), `received`, `payment` and `subscription`, as in `{ 'chat-app': 'signature' }`. Default:

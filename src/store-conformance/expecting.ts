@@ -8,13 +8,16 @@ const DAY_MS = 86_400_000
 /** As order.ts has it. */
 const EXPECTED = 8
 
-function sent(message: string, { afterMs = 60_000, sentAtMs = START_MS, meta = {} as unknown } = {}): NewExpectation {
+function sent(
+  message: string,
+  { afterMs = 60_000, sentAtMs = START_MS, meta }: { afterMs?: number; sentAtMs?: number; meta?: unknown } = {},
+): NewExpectation {
   const overdueAtMs = START_MS + afterMs
   return {
     messageKey: sample({ message }).messageKey,
     sentAtMs,
     overdueAtMs,
-    expectation: { messageId: message, to: '+254700000001', channel: 'sms', meta, sentAtMs, overdueAtMs },
+    expectation: { messageId: message, to: '+254700000001', channel: 'sms', meta: meta ?? {}, sentAtMs, overdueAtMs },
   }
 }
 

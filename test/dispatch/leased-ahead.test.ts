@@ -78,9 +78,11 @@ test('quick handlers have all of a burst under the leases of its admission, and 
   expect(runs).toMatchObject({ most: 4, twice: 0 })
 })
 
-describe('how many are leased with their admission, of a burst of twenty and with four slots', () => {
+describe('how many are leased with their admission, of a burst of forty and with four slots', () => {
   test.each([
-    { ms: 0, leased: 16 },
+    { ms: 0, leased: 32 },
+    { ms: 7, leased: 32 },
+    { ms: 8, leased: 28 },
     { ms: 20, leased: 12 },
     { ms: 50, leased: 8 },
     { ms: 51, leased: 4 },
@@ -89,11 +91,11 @@ describe('how many are leased with their admission, of a burst of twenty and wit
     const { receiver, leasing, running, runs, paced, burst, hold, handled } = await burstReceiver({ concurrency: 4 })
     await paced('first', ms)
     const open = hold()
-    const ids = await burst(20)
+    const ids = await burst(40)
     await expect.poll(() => running.size).toBe(4)
     await atRest()
     expect(leasing.leased).toBe(leased)
-    expect(await receiver.stats()).toMatchObject({ running: leased, unsettled: 20 })
+    expect(await receiver.stats()).toMatchObject({ running: leased, unsettled: 40 })
     open()
     expect(await receiver.drain()).toBe(true)
     expect(handled()).toEqual(ids.toSorted())
@@ -103,7 +105,7 @@ describe('how many are leased with their admission, of a burst of twenty and wit
   test('no more than there are slots as long as nothing is known of the handlers', async () => {
     const { leasing, running, burst, hold } = await burstReceiver({ concurrency: 4 })
     hold()
-    await burst(20)
+    await burst(40)
     await expect.poll(() => running.size).toBe(4)
     expect(leasing.leased).toBe(4)
   })
@@ -114,14 +116,14 @@ describe('how many are leased with their admission, of a burst of twenty and wit
     await paced('slow', 400)
     await paced('quick again', 0)
     const open = hold()
-    await burst(20, 'after a slow one')
+    await burst(40, 'after a slow one')
     expect(leasing.leased).toBe(4)
     open()
     expect(await receiver.drain()).toBe(true)
     for (let index = 0; index < 10; index += 1) await paced(`quick-${index}`, 0)
     hold()
-    await burst(20, 'after quick ones')
-    expect(leasing.leased).toBe(16)
+    await burst(40, 'after quick ones')
+    expect(leasing.leased).toBe(32)
   })
 
   test('no more than there are slots where the store gives something to handlers, quick as they are', async () => {
@@ -131,7 +133,7 @@ describe('how many are leased with their admission, of a burst of twenty and wit
     })
     await paced('first', 0)
     const open = hold()
-    const ids = await burst(20)
+    const ids = await burst(40)
     await expect.poll(() => running.size).toBe(4)
     await atRest()
     expect(leasing.leased).toBe(4)

@@ -68,6 +68,34 @@ test('AWS Lambda: the answer comes after the handler, once', async () => {
   )
 })
 
+test('a one-time password: the code counts once, and a lost answer leads to another one', async () => {
+  expect(await run('otp')).toBe(`999100000000: unknown_outcome, so another code is sent
+999100000000: delivered
+  refused, let in, refused
+999110000002: delivered
+  refused, let in, refused
+999100000021: failed: delivery_impossible
+999400000012: unsupported_number; ask for another number
+`)
+})
+
+test('a campaign: every number is accounted for, and every accepted message', PATIENT, async () => {
+  const output = await run('campaign')
+  const counts = (what: string): number => Number(new RegExp(`^ *(\\d+) ${what}`, 'm').exec(output)?.[1] ?? 0)
+  const [accepted, unknown] = [counts('accepted$'), counts('unknown')]
+  expect(counts('numbers')).toBe(2_000)
+  expect([counts('refused'), counts('not sent'), counts('not tried')]).toEqual([1, 0, 0])
+  expect(accepted + unknown + 1).toBe(2_000)
+  expect(unknown).toBeGreaterThan(0)
+  expect(counts('accepted messages')).toBe(accepted)
+  expect(counts('delivered') + counts('failed for good') + counts('failed, to') + counts('without a report')).toBe(
+    accepted,
+  )
+  // The messages of lost answers were sent, and tell of themselves.
+  expect(counts('reports of other messages')).toBeLessThanOrEqual(unknown)
+  expect(counts('reports of other messages')).toBeGreaterThan(unknown * 0.8)
+})
+
 test('durable: an app that is killed again and again loses nothing', { timeout: 120_000 }, async () => {
   const output = await run('durable', { KILLS: '2' })
   expect(output.match(/^kill -9 of process \d+, after \d+ callbacks were answered 204$/gm)).toHaveLength(2)

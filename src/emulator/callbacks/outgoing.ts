@@ -57,3 +57,12 @@ export interface Sender {
   /** Cuts what is under way, drops what waits, and lets go of the connections. */
   close(): Promise<void>
 }
+
+/** Contract, service.md#delivery-rules: match by `messageId`; the chat-app has it in `statuses.message_id`. */
+export function messageOf(payload: Outgoing['payload']): string | undefined {
+  const { messageId, statuses } = payload
+  const id: unknown =
+    messageId ??
+    (typeof statuses === 'object' && statuses !== null && 'message_id' in statuses ? statuses.message_id : undefined)
+  return typeof id === 'string' ? id : undefined
+}

@@ -7,7 +7,7 @@ import { isJudgedByTheSecond, isToBeTaken } from '../faults/faults.ts'
 import { createFaultPlan, type PlannedCallback, type PlannedRequest } from '../faults/plan.ts'
 import type { FaultRates } from '../faults/rates.ts'
 import { createHolds, type Place } from './holds.ts'
-import type { Delivery, Outgoing, Sender } from './outgoing.ts'
+import { messageOf, type Delivery, type Outgoing, type Sender } from './outgoing.ts'
 import { post, type Posted } from './post.ts'
 import { buildRequest, type BuiltRequest } from './request.ts'
 import { createSlots } from './slots.ts'
@@ -141,13 +141,4 @@ function isIntact({ faults }: PlannedRequest, proof: Proof, { whole, status }: P
   if (!whole) return false
   if (secondTurned && isJudgedByTheSecond(faults)) return status !== undefined && status >= 200 && status < 300
   return isToBeTaken(faults, proof)
-}
-
-/** Contract, service.md#delivery-rules: match by `messageId`; the chat-app has it in `statuses.message_id`. */
-function messageOf(payload: Outgoing['payload']): string | undefined {
-  const { messageId, statuses } = payload
-  const id: unknown =
-    messageId ??
-    (typeof statuses === 'object' && statuses !== null && 'message_id' in statuses ? statuses.message_id : undefined)
-  return typeof id === 'string' ? id : undefined
 }

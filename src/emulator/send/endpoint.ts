@@ -4,12 +4,15 @@ import type { Clock } from '../../clock.ts'
 import { SMS, type NamedChannel, type NamedChannels } from '../channel-names.ts'
 import { authenticationBody, refusalBody, successBody, type Refusal } from '../channels.ts'
 import type { RecipientEntry, SendRecord } from '../journal.ts'
+import { drawSendFault, type SendFaultName, type SendFaultRates } from '../faults/send-faults.ts'
+import type { Seed } from '../faults/draws.ts'
 import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, REFUSAL_WORDS, TEXTS } from '../not-shown.ts'
 import type { Projects } from '../projects.ts'
 import { reply } from '../reply.ts'
 import type { EmulatorApp } from '../surface.ts'
 import type { Accepted } from './accept.ts'
 import { AUTHENTICATION_ERRORS, authenticate } from './authenticate.ts'
+import { BAD_GATEWAY_STATUS, replyWithFault } from './faulty-reply.ts'
 import { readRequest, type Fields } from './read-request.ts'
 import { readSend, type Send } from './read-send.ts'
 import type { Project } from '../projects.ts'
@@ -26,6 +29,11 @@ interface EndpointParts {
   readonly channels: NamedChannels
   readonly accept: (project: Project, send: Send) => Accepted
   readonly record: (send: SendRecord) => void
+  readonly recordLost: () => void
+  readonly seed: Seed
+  readonly faults: SendFaultRates
+  /** Resolves when a callback of one of these messages was answered, or none came in time. */
+  readonly untilReported: (messageIds: readonly string[]) => Promise<unknown>
   readonly isClosed: () => boolean
 }
 
@@ -40,7 +48,29 @@ interface Answer {
   readonly recipients?: readonly RecipientEntry[]
 }
 
-export function createEndpoint({ clock, projects, channels, accept, record, isClosed }: EndpointParts): EmulatorApp {
+export function createEndpoint({
+  clock,
+  projects,
+  channels,
+  accept,
+  record,
+  recordLost,
+  seed,
+  faults,
+  untilReported,
+  isClosed,
+}: EndpointParts): EmulatorApp {
+  const sendsOf = new Map<string, number>()
+
+  /** By whom a send is for and how many such there were, so that no draw depends on other sends. */
+  function faultOf(fields: Fields): SendFaultName | undefined {
+    if (Object.keys(faults).length === 0) return undefined
+    const name = JSON.stringify([fields['project'], fields['to']])
+    const nth = sendsOf.get(name) ?? 0
+    sendsOf.set(name, nth + 1)
+    return drawSendFault(faults, seed, `${name} ${nth}`)
+  }
+
   function answerTo(fields: Fields, apiKey: string | undefined): Answer {
     const named = channels.find(fields['channel'])
     // An authentication error needs an envelope before the channel is known to be one.
@@ -85,6 +115,11 @@ export function createEndpoint({ clock, projects, channels, accept, record, isCl
     const read = await readRequest(request)
     // Nobody is left to be answered.
     if (read.kind === 'aborted') return void response.destroy()
+    const drawn = read.kind === 'read' ? faultOf(read.fields) : undefined
+    if (drawn === 'lostRequest') {
+      recordLost()
+      return void request.socket.resetAndDestroy()
+    }
     const given =
       read.kind === 'read'
         ? answerTo(read.fields, read.apiKey)
@@ -93,18 +128,23 @@ export function createEndpoint({ clock, projects, channels, accept, record, isCl
           : read.apiKey === undefined
             ? answerTo({}, undefined)
             : unread(BAD_REQUEST_STATUS, TEXTS.unreadable)
+    const recipients = given.recipients ?? []
+    const fault = given.status === 200 && recipients.length > 0 ? drawn : undefined
+    const reported = fault === 'lateAnswer' ? untilReported(recipients.map(({ messageId }) => messageId)) : undefined
     record({
       atMs: clock.now(),
       method: request.method ?? '',
       project: given.project,
       channel: given.channel,
-      httpStatus: given.status,
+      httpStatus: fault === 'badGateway' ? BAD_GATEWAY_STATUS : given.status,
       refusal: given.refusal,
-      recipients: given.recipients ?? [],
+      recipients,
+      fault,
     })
     // A client that is cut off while it still sends does not read its answer.
     if (read.kind === 'too large') request.resume()
-    reply(response, given.status, given.body)
+    if (fault === undefined) reply(response, given.status, given.body)
+    else await replyWithFault(request, response, fault, { ...given, reported })
   }
 
   return (request, response, next) => {

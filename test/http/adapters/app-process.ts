@@ -65,7 +65,11 @@ interface AppProcess {
 }
 
 /** Starts it; resolves once it has said on which port it listens. `path` is where the callbacks go. */
-export async function startApp(app: AppProcess, options: AdapterOptions, path = '/status'): Promise<StartedAdapter> {
+export async function startApp(
+  app: AppProcess,
+  options: AdapterOptions | undefined,
+  path = '/status',
+): Promise<StartedAdapter> {
   const child = spawn(app.command, app.args, {
     cwd: app.cwd,
     env: { ...process.env, ...SILENT, ...app.env, RECEIVER_OPTIONS: JSON.stringify(options) },

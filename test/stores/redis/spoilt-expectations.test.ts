@@ -19,7 +19,9 @@ describeRedis('what is expected and spoilt', () => {
       throw new Error('There is no such key.')
     }
     await checkSpoiltExpectations(toldStore(client.client, { prefix: freshPrefix() }), {
-      text: async (messageKey) => void (await direct.hset(await keyLike(`*:m:${messageKey}`), 'E', 'not JSON')),
+      async text(messageKey) {
+        await direct.hset(await keyLike(`*:m:${messageKey}`), 'E', 'not JSON')
+      },
       async far(messageKey) {
         const message = await keyLike(`*:m:${messageKey}`)
         await direct.zadd(message.replace(/m:[^:]*$/, 'overdue'), '+inf', messageKey)

@@ -1,4 +1,4 @@
-/** When a failed event is tried again: exponential back-off with full jitter, so that failures do not come in step. */
+/** When something that failed is tried again: exponential back-off with full jitter, so that failures do not come in step. */
 
 export interface RetryPolicy {
   readonly attempts: number

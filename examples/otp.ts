@@ -1,0 +1,108 @@
+/**
+ * A one-time password from end to end: the app makes the code, keeps and checks it; the service brings it to the telephone, and reports
+ * whether it did. Against the emulator, which loses some answers.
+ */
+import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { createReceiver } from 'messaging-webhooks'
+import { createClient, SendError, type Sent } from 'messaging-webhooks/client'
+import { createEmulator } from 'messaging-webhooks/emulator'
+
+const keys = { authKey: 'auth-key-of-the-example', signingSecret: 'signing-secret-of-the-example' }
+const receiver = createReceiver({ credentials: keys, logger: false })
+const server = createServer(receiver.middleware('status')).listen(0, '127.0.0.1')
+await once(server, 'listening')
+const address = server.address()
+const port = typeof address === 'object' ? address?.port : undefined
+
+const status = `http://127.0.0.1:${port}/`
+const emulator = createEmulator({
+  projects: [{ name: 'My Bank', apiKey: 'api-key-of-the-example', ...keys, callbackUrls: { status } }],
+  network: { delayMs: [20, 50], retryDelayMs: 20 },
+  faults: { duplicate: 0.5 },
+  sendFaults: { noAnswer: 0.35 },
+  seed: 'otp',
+})
+const { url } = await emulator.listen()
+const client = createClient({
+  baseUrl: `${url}/api/v1/messaging`,
+  project: 'My Bank',
+  apiKey: 'api-key-of-the-example',
+})
+
+// The app's part: six digits for five minutes and five tries, as a digest. Contract: the service makes and checks no code.
+const LIFE_MS = 300_000
+const MOST_TRIES = 5
+interface Kept {
+  readonly digest: Buffer
+  readonly untilMs: number
+  tries: number
+}
+const kept = new Map<string, Kept>()
+
+function digestOf(to: string, code: string): Buffer {
+  return createHash('sha256').update(`${to} ${code}`).digest()
+}
+
+function isRight(to: string, code: string): boolean {
+  const entry = kept.get(to)
+  if (entry === undefined || Date.now() > entry.untilMs || entry.tries >= MOST_TRIES) return false
+  entry.tries += 1
+  if (!timingSafeEqual(entry.digest, digestOf(to, code))) return false
+  // It holds once.
+  return kept.delete(to)
+}
+
+/** What a telephone shows: the last text that was sent to it. */
+const telephone = new Map<string, string>()
+
+/** A send whose outcome nobody knows is made again: a second code harms nobody, for it replaces the first. */
+async function sendCode(to: string): Promise<Sent> {
+  for (let left = 3; ; left -= 1) {
+    const code = String(randomInt(1_000_000)).padStart(6, '0')
+    kept.set(to, { digest: digestOf(to, code), untilMs: Date.now() + LIFE_MS, tries: 0 })
+    telephone.set(to, code)
+    try {
+      return await client.otp({ to, message: `${code} is your code. It holds for five minutes.` })
+    } catch (error) {
+      if (!(error instanceof SendError && error.mayBeSent && left > 1)) throw error
+      console.log(`${to}: ${error.code}, so another code is sent`)
+    }
+  }
+}
+
+const outcomes = new Map<string, (outcome: string) => void>()
+const early = new Map<string, string>()
+/** A report may overtake the answer to its send. */
+function reported(messageId: string, outcome: string): void {
+  early.set(messageId, outcome)
+  outcomes.get(messageId)?.(outcome)
+}
+receiver.on('message.delivered', ({ messageId }) => reported(messageId, 'delivered'))
+receiver.on('message.failed', ({ messageId, status }) => reported(messageId, `failed: ${status ?? ''}`))
+
+async function outcomeOf(messageId: string): Promise<string> {
+  return early.get(messageId) ?? new Promise((resolve) => outcomes.set(messageId, resolve))
+}
+
+await receiver.start()
+// Delivered; delivered after two failures of the carrier; never deliverable; no number at all.
+for (const to of ['999100000000', '999110000002', '999100000021', '999400000012']) {
+  const sent = await sendCode(to)
+  const [message] = sent.messages
+  if (message === undefined) {
+    console.log(`${to}: ${sent.recipients[0]?.status ?? sent.kind}; ask for another number`)
+    continue
+  }
+  const outcome = await outcomeOf(message.messageId)
+  console.log(`${to}: ${outcome}`)
+  if (outcome !== 'delivered') continue
+  const code = telephone.get(to) ?? ''
+  const wrong = code === '000000' ? '000001' : '000000'
+  console.log(`  ${[wrong, code, code].map((each) => (isRight(to, each) ? 'let in' : 'refused')).join(', ')}`)
+}
+
+await emulator.close()
+server.close()
+await receiver.close()

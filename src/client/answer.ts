@@ -1,0 +1,175 @@
+/** From the bytes of an answer to what it says: recipients, or one of the error envelopes. Contract, service.md#send-failures. */
+import type { SendErrorCode } from '../error-table.ts'
+import { recipientsOf, type Outgoing } from './message.ts'
+import { field, isFields, readRecipients, textField, wholeField, type Fields } from './recipients.ts'
+import type { Envelope } from './send-error.ts'
+import type { Recipient, Sent } from './sent.ts'
+
+/** Why there are no recipients. Its texts are the service's own, and not masked. */
+export interface Refusal {
+  readonly code: Extract<
+    SendErrorCode,
+    | 'unauthenticated'
+    | 'project_not_found'
+    | 'unknown_project'
+    | 'insufficient_balance'
+    | 'volume_limit'
+    | 'invalid'
+    | 'refused'
+    | 'unreadable'
+  >
+  readonly mayBeSent: boolean
+  readonly envelope?: Envelope | undefined
+  readonly said?: string | undefined
+  readonly errors?: Readonly<Record<string, readonly string[]>> | undefined
+  readonly detail?: string | undefined
+}
+
+interface ReadEnvelope {
+  readonly envelope: Envelope
+  readonly said: string | undefined
+}
+
+/** Reads the answer to a send; its form counts before its HTTP status, which the contract does not show for most. */
+export function readAnswer(
+  { status, text }: { readonly status: number; readonly text: string },
+  outgoing: Outgoing,
+  sentAtMs: number,
+): { readonly sent: Sent } | Refusal {
+  const body = parse(text)
+  if (body === undefined) return status === 401 ? unauthenticated() : unreadable(status, 'It is no JSON object.')
+  const wrapper = wrapperOf(body)
+  const given = field(body, 'recipients') ?? field(wrapper, 'recipients')
+  const entries: readonly unknown[] = Array.isArray(given) ? given : []
+  const isSuccess = status >= 200 && status < 300
+  const messageCount = wholeField(wrapper, 'messages')
+  const isEmptySuccess = isSuccess && Array.isArray(given) && messageCount === 0
+  if (entries.length > 0 || isEmptySuccess)
+    return { sent: sentOf(outgoing, sentAtMs, messageCount, readRecipients(entries, onlyOne(outgoing))) }
+  const read = envelopeOf(body)
+  if (read === undefined)
+    return status === 401 ? unauthenticated() : unreadable(status, 'It has neither recipients nor a known envelope.')
+  return refusalOf(status, body, read)
+}
+
+function sentOf(
+  outgoing: Outgoing,
+  sentAtMs: number,
+  messageCount: number | undefined,
+  recipients: readonly Recipient[],
+): Sent {
+  const { channel, campaign, scheduledFor } = outgoing
+  const type = outgoing.type ?? recipients.find((recipient) => recipient.type !== undefined)?.type ?? 'unknown'
+  const messages = new Map<string, string>()
+  for (const { outcome, messageId, to } of recipients)
+    if (outcome !== 'refused' && messageId !== undefined && !messages.has(messageId)) messages.set(messageId, to)
+  return {
+    kind: kindOf(recipients),
+    sentAt: new Date(sentAtMs),
+    type,
+    channel,
+    ...(campaign === undefined ? undefined : { campaign }),
+    ...(scheduledFor === undefined ? undefined : { scheduledFor: new Date(scheduledFor) }),
+    messageCount,
+    messages: [...messages].map(([messageId, to]) => ({ messageId, to })),
+    recipients,
+  }
+}
+
+/** Of no recipients at all, none was accepted. */
+function kindOf(recipients: readonly Recipient[]): Sent['kind'] {
+  if (recipients.every(({ outcome }) => outcome === 'refused')) return 'rejected'
+  return recipients.every(({ outcome }) => outcome === 'accepted') ? 'accepted' : 'partial'
+}
+
+/** Contract: the string is the same on all channels; what else a 401 says does not matter. */
+function refusalOf(status: number, body: Fields, { envelope, said }: ReadEnvelope): Refusal {
+  // An error of the server's own may have come when part of the work was done.
+  const about = { envelope, said, mayBeSent: status >= 500 }
+  const words = said?.trim().toLowerCase()
+  if (status === 401 || words === 'unauthenticated.') return { ...about, code: 'unauthenticated', mayBeSent: false }
+  if (words === 'error. project not found.') return { ...about, code: 'project_not_found', mayBeSent: false }
+  if (words === 'error. unknown project.') return { ...about, code: 'unknown_project', mayBeSent: false }
+  if (envelope === 'message, errors') return { ...about, code: 'invalid', errors: errorsOf(field(body, 'errors')) }
+  if (isAbout(body, words, 22, 'insufficient balance')) return { ...about, code: 'insufficient_balance' }
+  if (isAbout(body, words, 23, 'volume limit')) return { ...about, code: 'volume_limit' }
+  // What answers 2xx and does not begin as the contract's errors do may be no refusal at all.
+  const isError = status >= 400 || words?.startsWith('error') === true
+  return { ...about, code: 'refused', mayBeSent: about.mayBeSent || !isError }
+}
+
+/** By the code or its word, where an envelope has a place for one, else by the text: of 22 the contract gives that alone. */
+function isAbout(body: Fields, said: string | undefined, code: 22 | 23, words: string): boolean {
+  const places = [body, wrapperOf(body)]
+  const isNamed = places.some(
+    (fields) =>
+      wholeField(fields, 'statusCode') === code ||
+      wholeField(fields, 'status') === code ||
+      textField(fields, 'status') === words.replace(' ', '_'),
+  )
+  return isNamed || said?.replaceAll('_', ' ').includes(words) === true
+}
+
+/** The first envelope that the body has, those with two fields before those with one of them. */
+function envelopeOf(body: Fields): ReadEnvelope | undefined {
+  const texts: readonly (readonly [Envelope, string | undefined])[] = [
+    ['messageData.message', nested(body, 'messageData', 'message')],
+    ['data.message', nested(body, 'data', 'message')],
+    ['MessageData.Error', nested(body, 'MessageData', 'Error')],
+    ['status, description', has(body, 'status') ? textField(body, 'description') : undefined],
+    ['status, errorMessage', has(body, 'status') ? textField(body, 'errorMessage') : undefined],
+    ['message, errors', isFields(field(body, 'errors')) ? (textField(body, 'message') ?? '') : undefined],
+    ['error', textField(body, 'error')],
+    ['message', textField(body, 'message')],
+  ]
+  const found = texts.find(([, said]) => said !== undefined)
+  return found === undefined ? undefined : { envelope: found[0], said: found[1] === '' ? undefined : found[1] }
+}
+
+function errorsOf(value: unknown): Readonly<Record<string, readonly string[]>> {
+  const entries = Object.entries(isFields(value) ? value : {}).map(([name, said]): [string, readonly string[]] => {
+    const texts: readonly unknown[] = Array.isArray(said) ? said : [said]
+    return [name, texts.filter((each) => typeof each === 'string')]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** Contract: `data` in place of `messageData` for airtime. */
+function wrapperOf(body: Fields): Fields {
+  const wrapper = field(body, 'messageData') ?? field(body, 'data')
+  return isFields(wrapper) ? wrapper : {}
+}
+
+function nested(body: Fields, outer: string, inner: string): string | undefined {
+  const value = field(body, outer)
+  return isFields(value) ? textField(value, inner) : undefined
+}
+
+function has(body: Fields, name: string): boolean {
+  return field(body, name) !== undefined
+}
+
+function onlyOne(outgoing: Outgoing): string | undefined {
+  const to = recipientsOf(outgoing)
+  return to.length === 1 ? to[0] : undefined
+}
+
+function parse(text: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isFields(value) ? value : undefined
+  } catch {
+    // What it says quotes the answer.
+    return undefined
+  }
+}
+
+function unauthenticated(): Refusal {
+  return { code: 'unauthenticated', mayBeSent: false }
+}
+
+/** What redirects or refuses in HTTP's own words has taken nothing; behind any other answer the send may have been made. */
+export function unreadable(status: number, what: string): Refusal {
+  const mayBeSent = !(status >= 300 && status < 500)
+  return { code: 'unreadable', mayBeSent, detail: `The status was ${status}. ${what}` }
+}

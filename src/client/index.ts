@@ -1,0 +1,25 @@
+/**
+ * The other direction: a client of the service's send endpoint. It needs `fetch` and nothing of Node, so that it runs on Node, Bun,
+ * Deno and Workers, and brings nothing of the receiver.
+ *
+ * @module messaging-webhooks/client
+ */
+export { createClient, type Client } from './client.ts'
+export type { FetchFunction } from './exchange.ts'
+export type { Airtime, Message, OtpMessage, PremiumMessage } from './message.ts'
+export type { ApiKey, ClientChannels, ClientOptions, ClientRetryOptions } from './options.ts'
+export type { Form, KeyPlace } from './request.ts'
+export { SendError, type Envelope } from './send-error.ts'
+export type { FailedBatch, SendCounts, SendProgress, SentAll } from './sent-all.ts'
+export type { SendAllOptions, SendOptions } from './send-options.ts'
+export type {
+  AcceptedCode,
+  AcceptedRecipient,
+  Recipient,
+  RefusedCode,
+  RefusedRecipient,
+  SendType,
+  Sent,
+  SentMessage,
+  UnknownRecipient,
+} from './sent.ts'

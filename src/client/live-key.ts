@@ -1,0 +1,52 @@
+/** The API key of this moment. Contract, service.md#authentication: a regenerated key is live at once, and the old one dead. */
+import type { Clock } from '../clock.ts'
+import type { ApiKey } from './options.ts'
+import { SendError, type SendFailure } from './send-error.ts'
+
+interface LiveKeyOptions {
+  readonly clock: Pick<Clock, 'setTimer'>
+  readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
+  /** The attempt that it is for, from 1. */
+  readonly attempts: number
+  readonly recipients: number
+}
+
+/** Rejects with `not_sent` where a function gives none in time, and with `aborted` where the signal comes before it. */
+export async function liveKey(
+  apiKey: ApiKey,
+  { clock, timeoutMs, signal, attempts, recipients }: LiveKeyOptions,
+): Promise<string> {
+  if (typeof apiKey === 'string') return apiKey
+  const failure: SendFailure = { mayBeSent: false, attempts: attempts - 1, recipients }
+  let cancel = (): void => {}
+  const stopped = new Promise<'late' | 'aborted'>((resolve) => {
+    const cancelTimer = clock.setTimer(() => resolve('late'), timeoutMs, true)
+    const abort = (): void => resolve('aborted')
+    signal?.addEventListener('abort', abort, { once: true })
+    cancel = () => {
+      cancelTimer()
+      signal?.removeEventListener('abort', abort)
+    }
+  })
+  try {
+    // It may throw at once, too.
+    const asked = Promise.resolve().then(apiKey)
+    const given: unknown = await Promise.race([asked.then((key) => ({ key })), stopped])
+    // It may be aborted in the turn in which the key comes, too.
+    if (given === 'aborted' || signal?.aborted === true) throw new SendError('aborted', failure)
+    if (given === 'late') throw new SendError('not_sent', { ...failure, reason: 'timeout', detail: SLOW })
+    const key = typeof given === 'object' && given !== null && 'key' in given ? given.key : undefined
+    if (typeof key === 'string' && key !== '') return key
+    throw new SendError('not_sent', { ...failure, detail: EMPTY })
+  } catch (error) {
+    if (error instanceof SendError) throw error
+    throw new SendError('not_sent', { ...failure, detail: THREW, cause: error })
+  } finally {
+    cancel()
+  }
+}
+
+const SLOW = 'The function of apiKey took longer than timeoutMs.'
+const EMPTY = 'The function of apiKey returned no text, or an empty one.'
+const THREW = 'The function of apiKey threw what is in cause.'

@@ -1,0 +1,144 @@
+/** What is sent, as the caller writes it, and the checks. Contract, service.md#send-request-fields. */
+import { z } from 'zod'
+import { checkOptions, textOf } from '../check-options.ts'
+import { OptionsError } from '../errors.ts'
+import type { SendType } from './sent.ts'
+
+interface MessageFields {
+  /**
+   * One number or several, in international form: digits, with or without a plus. How the service takes several in one request is not
+   * shown; a list of
+   * several is a list in JSON, and a repeated field in a form or query.
+   */
+  readonly to: string | readonly string[]
+  /** The sender ID. Default: that of the project. */
+  readonly from?: string | undefined
+  /** A free label, which comes back in `sent.campaign`. */
+  readonly campaign?: string | undefined
+  /**
+   * Fields that the contract does not show, as those of some channels: sent untouched, beside the others. In a form or query each is a
+   * text, a number, `true` or `false`, or a list of these.
+   */
+  readonly extra?: Readonly<Record<string, unknown>> | undefined
+}
+
+interface SchedulableFields extends MessageFields {
+  /** The kind of send, as in `transactional`. Default: none, and the service decides. */
+  readonly type?: SendType | undefined
+  /** When it is to be delivered. How that is written is not shown: see the option `schedule`. */
+  readonly scheduledFor?: Date | undefined
+}
+
+/** What `client.send` takes. */
+export interface Message extends SchedulableFields {
+  /** The text. */
+  readonly message: string
+  /** The channel's name: `sms`, or the chat-app's. Default `sms`. */
+  readonly channel?: string | undefined
+}
+
+/** What `client.otp` takes: the text with the code in it, which the app composes, keeps and checks. */
+export interface OtpMessage extends MessageFields {
+  readonly message: string
+  /** Default `sms`. */
+  readonly channel?: string | undefined
+}
+
+/** What `client.premium` and `client.premiumSubscription` take. */
+export interface PremiumMessage extends SchedulableFields {
+  readonly message: string
+}
+
+/** What `client.airtime` takes. Which field has the amount is not shown: it stands in `extra`. */
+export interface Airtime extends SchedulableFields {
+  readonly message?: string | undefined
+}
+
+/** A send before it is written in one of the forms. */
+export interface Outgoing {
+  readonly to: string | readonly string[]
+  readonly message: string | undefined
+  readonly from: string | undefined
+  readonly channel: string
+  readonly type: SendType | undefined
+  readonly campaign: string | undefined
+  readonly scheduledFor: Date | undefined
+  readonly extra: Readonly<Record<string, unknown>>
+}
+
+const number = textOf('a number as a text that is not empty')
+const name = textOf('a text that is not empty').optional()
+const fields = {
+  to: z.custom<string | readonly string[]>(
+    (value) =>
+      number.safeParse(value).success ||
+      (Array.isArray(value) && value.length > 0 && value.every((each) => number.safeParse(each).success)),
+    'expected a number as a text, or a list of at least one',
+  ),
+  from: name,
+  campaign: name,
+  extra: z.record(z.string(), z.unknown()).optional(),
+}
+const text = { message: z.string() }
+const channel = { channel: name }
+const schedulable = {
+  type: name,
+  scheduledFor: z
+    .custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date that is valid')
+    .optional(),
+}
+
+const SCHEMAS = {
+  send: z.strictObject({ ...fields, ...schedulable, ...text, ...channel }),
+  sendAll: z.strictObject({ ...fields, ...schedulable, ...text, ...channel }),
+  otp: z.strictObject({ ...fields, ...text, ...channel }),
+  premium: z.strictObject({ ...fields, ...schedulable, ...text }),
+  premiumSubscription: z.strictObject({ ...fields, ...schedulable, ...text }),
+  airtime: z.strictObject({ ...fields, ...schedulable, message: z.string().optional() }),
+} as const
+
+/** The calls that send. */
+type SendCall = keyof typeof SCHEMAS
+
+/** Those that the client writes itself; one of them in `extra` would be meant twice. */
+const OWN_FIELDS = [
+  'project',
+  'apiKey',
+  'to',
+  'message',
+  'from',
+  'channel',
+  'type',
+  'campaign',
+  'scheduledFor',
+] as const
+
+/** What any of the schemas lets through. */
+type Checked = Pick<Outgoing, 'to'> & { readonly [K in keyof Outgoing]?: Outgoing[K] | undefined }
+
+/** Checks what a call was given. Throws an `OptionsError`; it shows no text and no number. */
+export function checkMessage(
+  call: SendCall,
+  given: unknown,
+  defaults: { readonly channel: string; readonly type?: SendType },
+): Outgoing {
+  const checked: Checked = checkOptions(SCHEMAS[call], given, call)
+  const { to, message, from, campaign, scheduledFor, extra = {} } = checked
+  const twice = OWN_FIELDS.find((field) => Object.hasOwn(extra, field))
+  if (twice !== undefined) throw new OptionsError(`${call}: extra.${twice} is a field of the client’s own.`)
+  return {
+    to,
+    message,
+    from,
+    campaign,
+    scheduledFor,
+    extra,
+    channel: checked.channel ?? defaults.channel,
+    type: checked.type ?? defaults.type,
+  }
+}
+
+/** The recipients as a list. */
+export function recipientsOf({ to }: Pick<Outgoing, 'to'>): readonly string[] {
+  return typeof to === 'string' ? [to] : to
+}

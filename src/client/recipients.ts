@@ -1,0 +1,67 @@
+/** The recipients of an answer, whatever way its fields are written. Contract, service.md#recipient-entry, #states-and-transitions. */
+import { STATUS_CODES } from '../statuses/status-codes.ts'
+import type { AcceptedCode, Recipient, RefusedCode } from './sent.ts'
+
+const ACCEPTED: readonly AcceptedCode[] = [11, 13, 14]
+const REFUSED: readonly RefusedCode[] = [12, 22, 23]
+
+/** An object that was parsed, with fields that may be anything. */
+export type Fields = Readonly<Record<string, unknown>>
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A field of its own, for a name such as `constructor` is no field. */
+export function field(fields: Fields, name: string): unknown {
+  return Object.hasOwn(fields, name) ? fields[name] : undefined
+}
+
+/** A text that is not empty, be it written as a number; of one that JSON has rounded nobody knows what it was. */
+export function textField(fields: Fields, name: string): string | undefined {
+  const value = field(fields, name)
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : undefined
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** A whole number, be it written as a text. */
+export function wholeField(fields: Fields, name: string): number | undefined {
+  const text = textField(fields, name)?.trim()
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
+}
+
+/** The entries of an answer, the parts of a message as one. `only` is the number where the send was to one. */
+export function readRecipients(entries: readonly unknown[], only: string | undefined): readonly Recipient[] {
+  const recipients = new Map<string, Recipient>()
+  for (const [index, entry] of entries.entries()) {
+    const recipient = readRecipient(isFields(entry) ? entry : {}, only)
+    const { messageId, code, to } = recipient
+    // Without an id nobody can say whether two entries are parts of one message.
+    const key = messageId === undefined ? String(index) : JSON.stringify([messageId, code, to])
+    const before = recipients.get(key)
+    const parts = before === undefined ? recipient.parts : Math.max(recipient.parts, before.parts + 1)
+    recipients.set(key, { ...recipient, parts })
+  }
+  return [...recipients.values()]
+}
+
+function readRecipient(entry: Fields, only: string | undefined): Recipient {
+  const word = textField(entry, 'status')
+  const code = wholeField(entry, 'statusCode') ?? STATUS_CODES.find((row) => row.word === word)?.code
+  const about = {
+    messageId: textField(entry, 'messageId'),
+    to: textField(entry, 'to') ?? only ?? '',
+    status: word ?? wordOf(code) ?? '',
+    parts: Math.max(1, wholeField(entry, 'messagePart') ?? 1),
+    type: textField(entry, 'type'),
+  }
+  const accepted = ACCEPTED.find((each) => each === code)
+  if (accepted !== undefined) return { ...about, outcome: 'accepted', code: accepted }
+  const refused = REFUSED.find((each) => each === code)
+  if (refused !== undefined) return { ...about, outcome: 'refused', code: refused }
+  return { ...about, outcome: 'unknown', code }
+}
+
+function wordOf(code: number | undefined): string | undefined {
+  return STATUS_CODES.find((row) => row.code === code)?.word
+}

@@ -1,0 +1,103 @@
+/** A server that answers sends with the bytes that a test writes, and what it was sent. */
+import http from 'node:http'
+import net from 'node:net'
+import { text } from 'node:stream/consumers'
+import { createClient, SendError, type Client, type ClientOptions, type Sent } from 'messaging-webhooks/client'
+import { expect, onTestFinished } from 'vitest'
+import { listen } from '../support/receiving.ts'
+import { API_KEY, SHOP } from '../emulator/emulating.ts'
+
+export const DELIVERED = '999100000000'
+export const UNSUPPORTED = '999400000012'
+
+/** A client that waits for nothing between attempts, and prints nothing. */
+export function clientOf(baseUrl: string, options: Partial<ClientOptions> = {}): Client {
+  return createClient({
+    baseUrl,
+    project: SHOP,
+    apiKey: API_KEY,
+    logger: false,
+    retry: { initialDelayMs: 0 },
+    ...options,
+  })
+}
+
+interface Received {
+  readonly method: string
+  readonly headers: http.IncomingHttpHeaders
+  readonly url: string
+  readonly body: string
+}
+
+/** Answers each request with what `answer` gives for it. */
+export async function answering(
+  answer: (request: Received) => { readonly status?: number; readonly body: unknown; readonly type?: string },
+) {
+  const received: Received[] = []
+  const server = http.createServer((request, response) => {
+    void text(request).then((body) => {
+      const { method = '', url = '', headers } = request
+      const one = { method, url, headers, body }
+      received.push(one)
+      const { status = 200, body: given, type = 'application/json' } = answer(one)
+      response
+        .writeHead(status, { 'content-type': type })
+        .end(typeof given === 'string' ? given : JSON.stringify(given))
+    })
+  })
+  const url = await listen(server)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url, received }
+}
+
+/** Hands each connection over, once its request has come whole where `whole` is asked for. */
+export async function onTheWire(act: (socket: net.Socket, head: string) => void, whole = true) {
+  const seen = { connections: 0, requests: 0 }
+  const sockets = new Set<net.Socket>()
+  const server = net.createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    seen.connections += 1
+    let got = ''
+    if (!whole) {
+      act(socket, '')
+      return
+    }
+    socket.on('data', (chunk) => {
+      got += chunk.toString('latin1')
+      const [head = '', body]: readonly (string | undefined)[] = got.split('\r\n\r\n')
+      const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+      if (body === undefined || body.length < length) return
+      got = ''
+      seen.requests += 1
+      act(socket, head)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { seen, url: `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/` }
+}
+
+/** The error with which a send rejects. */
+export async function failing(send: Promise<Sent>): Promise<SendError> {
+  const error = await send.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(SendError)
+  if (!(error instanceof SendError)) throw new Error('No SendError.')
+  return error
+}
+
+/** An answer that accepts one recipient. */
+export const ACCEPTED = {
+  messageData: { messages: 1 },
+  recipients: [{ messageId: 'm-1', to: DELIVERED, status: 'accepted', statusCode: '11', messagePart: 1, type: 'bulk' }],
+}

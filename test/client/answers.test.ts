@@ -1,0 +1,122 @@
+/** Answers as they may be written, and answers that are none. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { SendError } from 'messaging-webhooks/client'
+import { ACCEPTED, answering, clientOf, DELIVERED, failing } from './answering.ts'
+
+const HELLO = { to: DELIVERED, message: 'Hello' }
+
+test.each([
+  ['codes as numbers', [{ messageId: 'm-1', to: DELIVERED, statusCode: 11 }], 'accepted', 11],
+  ['ids and numbers as numbers', [{ messageId: 1, to: 999100000000, statusCode: '14' }], 'accepted', 14],
+  ['the word alone', [{ messageId: 'm-1', to: DELIVERED, status: 'queued' }], 'accepted', 13],
+  ['a code of reports', [{ messageId: 'm-1', to: DELIVERED, statusCode: '17' }], 'unknown', 17],
+  ['a code that nobody knows', [{ messageId: 'm-1', to: DELIVERED, statusCode: '99' }], 'unknown', 99],
+  ['a code that is no number', [{ messageId: 'm-1', to: DELIVERED, statusCode: '1e1' }], 'unknown', undefined],
+  ['no fields at all', [{}], 'unknown', undefined],
+  ['an id that JSON rounds', [{ messageId: 2 ** 60, to: DELIVERED, status: 'on its way' }], 'unknown', undefined],
+  ['no object', [null], 'unknown', undefined],
+  ['a refusal', [{ messageId: 'm-1', to: DELIVERED, statusCode: 23 }], 'refused', 23],
+])('%s', async (_, recipients, outcome, code) => {
+  const { url } = await answering(() => ({ body: { messageData: { messages: '1' }, recipients } }))
+  const sent = await clientOf(url).send(HELLO)
+  expect(sent).toMatchObject({ messageCount: 1, recipients: [{ outcome, code, to: DELIVERED }] })
+  const kind = { accepted: 'accepted', refused: 'rejected', unknown: 'partial' }[outcome]
+  expect(sent.kind).toBe(kind)
+  expect(sent.messages).toHaveLength(outcome === 'refused' || sent.recipients[0]?.messageId === undefined ? 0 : 1)
+})
+
+test('both wrappers, and recipients within one', async () => {
+  for (const body of [
+    ACCEPTED,
+    { data: { messages: 1 }, recipients: ACCEPTED.recipients },
+    { data: { messages: 1, recipients: ACCEPTED.recipients } },
+  ]) {
+    const { url } = await answering(() => ({ body }))
+    expect(await clientOf(url).send(HELLO)).toMatchObject({
+      kind: 'accepted',
+      messageCount: 1,
+      messages: [{ messageId: 'm-1', to: DELIVERED }],
+    })
+  }
+})
+
+test('recipients count more than the HTTP status', async () => {
+  const { url } = await answering(() => ({ status: 400, body: { ...ACCEPTED, error: 'Some were refused.' } }))
+  expect(await clientOf(url).send(HELLO)).toMatchObject({ kind: 'accepted' })
+})
+
+describe.each([
+  ['a page of HTML', '<html>Bad gateway</html>', 'text/html'],
+  ['nothing', '', 'application/json'],
+  ['half a JSON', '{"messageData":{"messages":1},"recipients":[{"mess', 'application/json'],
+  ['a list', '[]', 'application/json'],
+  ['JSON of something else', '{"hello":"world"}', 'application/json'],
+  ['a count without recipients', '{"messageData":{"messages":1}}', 'application/json'],
+])('%s', (_, body, type) => {
+  test.each([
+    [200, true],
+    [302, false],
+    [404, false],
+    [502, true],
+  ])('is unreadable with status %d', async (status, mayBeSent) => {
+    const { url, received } = await answering(() => ({ status, body, type }))
+    const error = await failing(clientOf(url).send(HELLO))
+    expect(error).toMatchObject({ code: 'unreadable', status, mayBeSent })
+    expect(error.message).toContain(`The status was ${status}.`)
+    // Never again by itself, and nowhere else.
+    expect(received).toHaveLength(1)
+  })
+})
+
+test('a redirect takes neither the key nor the message along', async () => {
+  const other = await answering(() => ({ body: ACCEPTED }))
+  for (const status of [301, 302, 303, 307, 308]) {
+    const { url } = await answering(() => ({ status, body: '' }))
+    const client = clientOf(url, {
+      fetch: async (to, init) => {
+        const answer = await fetch(to, init)
+        return new Response(answer.body, { status: answer.status, headers: { location: other.url } })
+      },
+    })
+    expect(await failing(client.send(HELLO))).toMatchObject({ code: 'unreadable', mayBeSent: false })
+  }
+  expect(other.received).toHaveLength(0)
+})
+
+test('an answer longer than any is given up', async () => {
+  const { url } = await answering(() => ({ body: 'x'.repeat(17_000_000) }))
+  const error = await failing(clientOf(url).send(HELLO))
+  expect(error).toMatchObject({ code: 'unreadable', status: 200, mayBeSent: true })
+})
+
+test('whatever JSON an answer is, it leads to an account that adds up, or to a SendError', async () => {
+  const code = fc.oneof(fc.integer({ min: 9, max: 25 }), fc.integer({ min: 9, max: 25 }).map(String), fc.jsonValue())
+  const entry = fc.oneof(
+    fc.record(
+      { messageId: fc.oneof(fc.constantFrom('a', 'b'), fc.jsonValue()), to: fc.jsonValue(), statusCode: code },
+      { requiredKeys: [] },
+    ),
+    fc.jsonValue(),
+  )
+  const answer = fc.oneof(
+    fc.record({ messageData: fc.jsonValue(), recipients: fc.array(entry) }, { requiredKeys: ['recipients'] }),
+    fc.dictionary(fc.constantFrom('status', 'message', 'errors', 'error', 'data', '__proto__'), fc.jsonValue()),
+    fc.jsonValue(),
+  )
+  await fc.assert(
+    fc.asyncProperty(answer, fc.constantFrom(200, 400, 500), async (body, status) => {
+      const client = clientOf('http://service.invalid/', { fetch: async () => Response.json(body, { status }) })
+      const read = await client.send(HELLO).catch((error: unknown) => error)
+      if (read instanceof SendError) return
+      expect(read).not.toBeInstanceOf(Error)
+      const { kind, recipients, messages } = read as Awaited<ReturnType<typeof client.send>>
+      const of = (outcome: string): number => recipients.filter((each) => each.outcome === outcome).length
+      expect(of('accepted') + of('refused') + of('unknown')).toBe(recipients.length)
+      expect(kind === 'accepted').toBe(recipients.length > 0 && of('accepted') === recipients.length)
+      expect(kind === 'rejected').toBe(of('refused') === recipients.length)
+      expect(new Set(messages.map(({ messageId }) => messageId)).size).toBe(messages.length)
+    }),
+    { numRuns: 300 },
+  )
+})

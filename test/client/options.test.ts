@@ -1,0 +1,80 @@
+/** What cannot work is refused before anything is sent, in words that say what was expected. */
+import { createClient, type ClientOptions, type Message, type SendAllOptions } from 'messaging-webhooks/client'
+import { describe, expect, test } from 'vitest'
+
+const RIGHT: ClientOptions = { baseUrl: 'https://service.invalid/api/v1/messaging', project: 'My Shop', apiKey: 'key' }
+const HELLO: Message = { to: '999100000000', message: 'Hello' }
+
+test.each([
+  [{ baseUrl: 'service.invalid' }, 'baseUrl is a text; expected an http or https URL without credentials'],
+  [{ baseUrl: 'ftp://service.invalid/' }, 'baseUrl is a text'],
+  [{ baseUrl: 'https://user:secret@service.invalid/' }, 'baseUrl is a text'],
+  [{ project: '' }, 'project is an empty text'],
+  [
+    { apiKey: undefined },
+    'apiKey is undefined; expected a text that is not empty (is the variable set?), or a function',
+  ],
+  [{ apiKey: '' }, 'apiKey is an empty text'],
+  [{ via: 'xml' }, 'via is a text; expected one of json, form, query'],
+  [{ keyIn: 'body' }, 'keyIn is a text; expected one of header, field'],
+  [{ timeoutMs: 0 }, 'timeoutMs is 0'],
+  [{ timeout: 5 }, 'timeout is no option (did you mean timeoutMs?)'],
+  [{ retry: { attempts: 0 } }, 'retry.attempts is 0; expected a whole number from 1 to 20'],
+  [{ retry: { delayMs: 1 } }, 'retry.delayMs is no option (did you mean'],
+  [{ channels: { sms: 'sms' } }, 'channels.sms is no option'],
+  [{ logger: {} }, 'logger is an object; expected false, or a logger with'],
+  [{ fetch: 'fetch' }, 'fetch is a text; expected a function'],
+])('createClient with %j', (wrong, says) => {
+  const create = (): unknown => createClient({ ...RIGHT, ...wrong } as unknown as ClientOptions)
+  expect(create).toThrow(expect.objectContaining({ code: 'options_invalid' }))
+  expect(create).toThrow(`createClient: ${says}`)
+})
+
+describe('a send', () => {
+  const client = createClient({
+    ...RIGHT,
+    fetch: () => {
+      throw new Error('Something was sent.')
+    },
+  })
+
+  test.each([
+    [{ to: '' }, 'to is an empty text; expected a number as a text, or a list of at least one'],
+    [{ to: [] }, 'to is a list'],
+    [{ to: [1] }, 'to is a list'],
+    [{ message: undefined }, 'message is undefined; expected a text'],
+    [{ scheduledFor: new Date(NaN) }, 'scheduledFor is an object; expected a Date that is valid'],
+    [{ scheduledFor: '2030-01-01' }, 'scheduledFor is a text'],
+    [{ recipient: '999100000000' }, 'recipient is no option'],
+    [{ chanel: 'sms' }, 'chanel is no option (did you mean channel?)'],
+    [{ extra: { to: '999200000000' } }, 'extra.to is a field of the client’s own'],
+    [{ extra: 'x' }, 'extra is a text; expected an object'],
+  ])('with %j', async (wrong, says) => {
+    const sending = client.send({ ...HELLO, ...wrong } as unknown as Message)
+    await expect(sending).rejects.toMatchObject({
+      code: 'options_invalid',
+      detail: expect.stringContaining(`send: ${says}`) as string,
+    })
+  })
+
+  test('with an option that there is not', async () => {
+    await expect(client.send(HELLO, { signal: {} as AbortSignal })).rejects.toThrow('expected an AbortSignal')
+    for (const wrong of [{ batch: 0 }, { concurrency: 1.5 }, { onprogress() {} }])
+      await expect(client.sendAll(HELLO, wrong as SendAllOptions)).rejects.toMatchObject({ code: 'options_invalid' })
+    await expect(client.otp({ ...HELLO, type: 'bulk' } as Message)).rejects.toThrow('otp: type is no option')
+  })
+
+  test('whose time cannot be written', async () => {
+    for (const schedule of [() => null, () => JSON.parse('{') as object]) {
+      const scheduling = createClient({ ...RIGHT, schedule: schedule as () => Record<string, unknown> })
+      const sending = scheduling.send({ ...HELLO, scheduledFor: new Date() })
+      await expect(sending).rejects.toMatchObject({ code: 'options_invalid' })
+    }
+  })
+
+  test('in a form that cannot say it', async () => {
+    await expect(client.send({ ...HELLO, extra: { a: {} } }, { via: 'form' })).rejects.toThrow('a is no text')
+    await expect(client.sendAll({ ...HELLO, extra: { a: {} } }, { via: 'query' })).rejects.toThrow("via: 'json'")
+    await expect(createClient({ ...RIGHT, apiKey: 'key\n' }).send(HELLO)).rejects.toThrow('the line end of its file?')
+  })
+})

@@ -1,0 +1,39 @@
+/** The same sends on any runtime; `report` is what a test compares. It imports the built package alone. */
+import { createClient, SendError } from 'messaging-webhooks/client'
+
+/** `urls`: where the service is, where a reset comes after the request, and where nobody listens. */
+export async function tryOut({ service, resetting, closed, apiKey }) {
+  const options = { project: 'My Shop', apiKey, logger: false, retry: { attempts: 2, initialDelayMs: 1 } }
+  const to = '999100000000'
+  const report = {}
+  for (const via of ['json', 'form', 'query']) {
+    const client = createClient({ ...options, baseUrl: service, via })
+    const { kind, messages } = await client.send({ to: [to, '999400000012'], message: 'Grüße & 1 + 1' })
+    report[via] = [kind, messages.length]
+  }
+  report.otp = (await createClient({ ...options, baseUrl: service }).otp({ to, message: 'Your code is 4711.' })).type
+  const wrong = createClient({ ...options, baseUrl: service, apiKey: () => Promise.resolve('another') })
+  report.wrong = await codeOf(wrong.send({ to, message: 'Hello' }))
+  for (const via of ['json', 'form'])
+    report[`${via} reset`] = await codeOf(
+      createClient({ ...options, baseUrl: resetting, via }).send({ to, message: 'x' }),
+    )
+  report.closed = await codeOf(createClient({ ...options, baseUrl: closed }).send({ to, message: 'x' }))
+  report.timeout = await codeOf(
+    createClient({ ...options, baseUrl: `${resetting}silent`, timeoutMs: 50 }).send({ to, message: 'x' }),
+  )
+  const all = await createClient({ ...options, baseUrl: service }).sendAll(
+    { to: [to, to, to], message: 'x' },
+    { batch: 1 },
+  )
+  report.all = all.counts.accepted
+  return report
+}
+
+async function codeOf(sending) {
+  const error = await sending.then(
+    () => undefined,
+    (reason) => reason,
+  )
+  return error instanceof SendError ? `${error.code} ${error.attempts}` : String(error)
+}

@@ -1,0 +1,128 @@
+/** Every error envelope, from the emulator and written by hand. Contract, service.md#send-failures, #authentication-errors. */
+import type { Message } from 'messaging-webhooks/client'
+import { describe, expect, test } from 'vitest'
+import { emulating } from '../emulator/emulating.ts'
+import { answering, clientOf, DELIVERED, failing, UNSUPPORTED } from './answering.ts'
+
+const HELLO: Message = { to: DELIVERED, message: 'Hello' }
+const NO_CREDITS = 'Error. Insufficient balance. Top up and try again.'
+
+/** The seven of the contract's table, then that of a request without a key. */
+const BY_HAND = [
+  ['messageData.message', { messageData: { message: 'Error. No.' } }, 'refused'],
+  ['error', { error: 'Error. No.' }, 'refused'],
+  ['MessageData.Error', { MessageData: { Error: 'Error. No.' } }, 'refused'],
+  ['message, errors', { message: 'Error. No.', errors: { to: ['Bad.'], from: 'Odd.' } }, 'invalid'],
+  ['status, description', { status: 'failed', description: 'Error. No.' }, 'refused'],
+  ['data.message', { data: { message: 'Error. No.' } }, 'refused'],
+  ['status, errorMessage', { status: 'failed', errorMessage: 'Error. No.' }, 'refused'],
+  ['message', { message: 'Error. No.' }, 'refused'],
+] as const
+
+describe.each([200, 400, 422])('written by hand, with status %d', (status) => {
+  test.each(BY_HAND)('%s', async (envelope, body, code) => {
+    const { url } = await answering(() => ({ status, body }))
+    const error = await failing(clientOf(url).send(HELLO))
+    expect(error).toMatchObject({ code, envelope, status, mayBeSent: false, attempts: 1, recipients: 1 })
+    expect(error.said).toBe('Error. No.')
+    expect(error.errors).toEqual(code === 'invalid' ? { to: ['Bad.'], from: ['Odd.'] } : undefined)
+    expect(error.message).not.toContain('Error. No.')
+  })
+})
+
+test('an envelope with an error of the server’s own may have been sent', async () => {
+  const { url } = await answering(() => ({ status: 500, body: { error: 'Oops.' } }))
+  expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code: 'refused', status: 500, mayBeSent: true })
+})
+
+test.each([
+  [{ status: 'success', description: 'Queued.' }, 200, true],
+  [{ message: 'OK' }, 202, true],
+  [{ status: 'success', description: 'Queued.' }, 400, false],
+  [{ status: 'failed', description: 'Error. No.' }, 200, false],
+])('what may be no refusal may have been sent: %j with status %d', async (body, status, mayBeSent) => {
+  const { url } = await answering(() => ({ status, body }))
+  expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code: 'refused', status, mayBeSent })
+})
+
+test.each([
+  ['its text', { messageData: { message: NO_CREDITS } }, 'insufficient_balance'],
+  ['its text, elsewhere', { status: 'failed', description: NO_CREDITS }, 'insufficient_balance'],
+  ['its code', { messageData: { message: 'No.', statusCode: '22' } }, 'insufficient_balance'],
+  ['its word', { status: 'volume_limit', description: 'No.' }, 'volume_limit'],
+  ['its code as a number', { statusCode: 23, error: 'No.' }, 'volume_limit'],
+] as const)('balance and volume limit are known by %s', async (_, body, code) => {
+  const { url } = await answering(() => ({ status: 400, body }))
+  expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code, mayBeSent: false })
+})
+
+test.each(['messageData', 'data'] as const)('authentication errors in %s', async (wrapper) => {
+  for (const [status, message, code] of [
+    [404, 'Error. Project not found.', 'project_not_found'],
+    [400, 'Error. Unknown project.', 'unknown_project'],
+  ] as const) {
+    const { url } = await answering(() => ({ status, body: { [wrapper]: { message } } }))
+    expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code, status })
+  }
+})
+
+describe('from the emulator', () => {
+  test('the project and its key', async () => {
+    const { endpoint } = await emulating()
+    expect(await failing(clientOf(endpoint, { project: 'my shop' }).send(HELLO))).toMatchObject({
+      code: 'project_not_found',
+      status: 404,
+      envelope: 'messageData.message',
+    })
+    const wrong = clientOf(endpoint, { apiKey: 'another-key' })
+    expect(await failing(wrong.airtime({ to: DELIVERED, extra: { amount: 1 } }))).toMatchObject({
+      code: 'unknown_project',
+      envelope: 'data.message',
+    })
+    // A key that the service does not see.
+    const without = clientOf(endpoint, {
+      fetch: (url, init) => fetch(url, { ...init, headers: { 'content-type': 'application/json' } }),
+    })
+    expect(await failing(without.send(HELLO))).toMatchObject({
+      code: 'unauthenticated',
+      status: 401,
+      envelope: 'message',
+    })
+  })
+
+  test('every envelope of each channel', async () => {
+    const { endpoint, emulator } = await emulating({ balance: 0 })
+    const client = clientOf(endpoint)
+    const premium = [client.premium(HELLO), client.premiumSubscription(HELLO)]
+    for (const send of premium)
+      expect(await failing(send)).toMatchObject({ code: 'insufficient_balance', envelope: 'status, description' })
+    expect(await failing(client.airtime({ to: DELIVERED, extra: { amount: 1 } }))).toMatchObject({
+      code: 'insufficient_balance',
+      envelope: 'data.message',
+    })
+    expect(await failing(client.send({ ...HELLO, channel: 'chat-app' }))).toMatchObject({
+      code: 'insufficient_balance',
+      envelope: 'MessageData.Error',
+    })
+    emulator.configure({ balance: 10, volumeLimit: 0 })
+    expect(await failing(client.send({ ...HELLO, channel: 'chat-app' }))).toMatchObject({
+      code: 'volume_limit',
+      envelope: 'error',
+    })
+    expect(await failing(client.airtime({ to: DELIVERED, extra: { amount: 1 } }))).toMatchObject({
+      code: 'volume_limit',
+      envelope: 'status, errorMessage',
+    })
+    const invalid = await failing(client.send({ ...HELLO, channel: 'chat-app', message: '' }))
+    expect(invalid).toMatchObject({ code: 'invalid', envelope: 'message, errors' })
+    expect(invalid.errors).toEqual({ message: ['The message field is required.'] })
+    const refused = await failing(client.send({ ...HELLO, channel: 'no-such-channel' }))
+    expect(refused).toMatchObject({ code: 'refused', envelope: 'messageData.message' })
+    expect(refused.said).toContain('The channel field names no channel')
+    // By SMS each recipient has a code of its own.
+    expect(await client.send(HELLO)).toMatchObject({ kind: 'rejected', recipients: [{ code: 23 }] })
+    emulator.configure({ balance: 0, volumeLimit: null })
+    expect(await client.send(HELLO)).toMatchObject({ kind: 'rejected', recipients: [{ code: 22 }] })
+    expect(await client.send({ ...HELLO, to: UNSUPPORTED })).toMatchObject({ recipients: [{ code: 12 }] })
+  })
+})

@@ -1,0 +1,174 @@
+/** Every call, in every form, against the emulator. Contract, service.md#send-a-message, #authentication. */
+import type { Form, KeyPlace, Message } from 'messaging-webhooks/client'
+import { describe, expect, test } from 'vitest'
+import { AT_ONCE, collecting, emulating, SHOP } from '../emulator/emulating.ts'
+import { fakeClock } from 'messaging-webhooks/testing'
+import { logging } from '../support/logging.ts'
+import { ACCEPTED, answering, clientOf, DELIVERED, failing, UNSUPPORTED } from './answering.ts'
+
+const FORMS: readonly (readonly [Form, KeyPlace])[] = [
+  ['json', 'header'],
+  ['json', 'field'],
+  ['form', 'header'],
+  ['form', 'field'],
+  ['query', 'header'],
+  ['query', 'field'],
+]
+
+describe.each(FORMS)('as %s, the key in a %s', (via, keyIn) => {
+  test('one number, and all that a send may carry', async () => {
+    const { emulator, endpoint } = await emulating()
+    const sent = await clientOf(endpoint, { via, keyIn }).send({
+      to: `+${DELIVERED}`,
+      message: 'Grüße & 1 + 1 = 2 %',
+      from: 'SHOP',
+      type: 'transactional',
+      campaign: 'Spring',
+    })
+    expect(sent).toMatchObject({
+      kind: 'accepted',
+      type: 'transactional',
+      channel: 'sms',
+      campaign: 'Spring',
+      messageCount: 1,
+      recipients: [{ outcome: 'accepted', code: 11, status: 'accepted', to: `+${DELIVERED}`, parts: 1 }],
+    })
+    const [made] = emulator.sends()
+    expect(made).toMatchObject({ method: via === 'query' ? 'GET' : 'POST', httpStatus: 200, project: SHOP })
+    expect(sent.messages).toEqual([{ messageId: made?.recipients[0]?.messageId, to: `+${DELIVERED}` }])
+    expect(emulator.otpLog()).toMatchObject([{ sender: 'SHOP', recipient: DELIVERED }])
+  })
+
+  test('several numbers: what was accepted is not hidden by what was refused', async () => {
+    const { endpoint } = await emulating()
+    const client = clientOf(endpoint, { via, keyIn })
+    const sent = await client.send({ to: [DELIVERED, UNSUPPORTED, '999400000022', '999400000023'], message: 'Hello' })
+    expect(sent.kind).toBe('partial')
+    expect(sent.recipients.map(({ outcome, code }) => [outcome, code])).toEqual([
+      ['accepted', 11],
+      ['refused', 12],
+      ['refused', 22],
+      ['refused', 23],
+    ])
+    expect(sent.messages.map(({ to }) => to)).toEqual([DELIVERED])
+  })
+
+  test('numbers that are all refused are an answer, not an error', async () => {
+    const { endpoint } = await emulating()
+    const sent = await clientOf(endpoint, { via, keyIn }).send({ to: [UNSUPPORTED], message: 'Hello' })
+    expect(sent).toMatchObject({ kind: 'rejected', messages: [], recipients: [{ code: 12, outcome: 'refused' }] })
+  })
+})
+
+test('the text arrives as it was written, and `extra` untouched beside it', async () => {
+  const { url, received } = await answering(() => ({ body: ACCEPTED }))
+  const message = 'Line 1\nLine 2 "quoted" 😀 €'
+  const extra = { template: { name: 'welcome', values: [1, null, true] }, ttl: 60 }
+  await clientOf(url).send({ to: DELIVERED, message, extra })
+  expect(JSON.parse(received[0]?.body ?? '')).toEqual({
+    project: SHOP,
+    to: DELIVERED,
+    message,
+    channel: 'sms',
+    ...extra,
+  })
+  expect(received[0]?.headers).toMatchObject({
+    authorization: 'Bearer api-key-of-the-shop',
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(received[0]?.body ?? '')),
+  })
+  for (const via of ['form', 'query'] as const) {
+    await clientOf(url).send(
+      { to: [DELIVERED, '999200000000'], message, extra: { ttl: 60, tags: ['a', true] } },
+      { via },
+    )
+    const { body = '', url: path = '' } = received.at(-1) ?? {}
+    const fields = via === 'form' ? new URLSearchParams(body) : new URL(path, url).searchParams
+    expect(fields.get('message')).toBe(message)
+    expect(fields.getAll('to')).toEqual([DELIVERED, '999200000000'])
+    expect([fields.get('ttl'), ...fields.getAll('tags')]).toEqual(['60', 'a', 'true'])
+  }
+})
+
+test('one number is a text, be it in a list', async () => {
+  const { url, received } = await answering(() => ({ body: ACCEPTED }))
+  await clientOf(url).send({ to: [DELIVERED], message: 'Hello' })
+  await clientOf(url).sendAll({ to: [DELIVERED, DELIVERED], message: 'Hello' }, { batch: 1 })
+  for (const { body } of received) expect(JSON.parse(body)).toMatchObject({ to: DELIVERED })
+  expect(received).toHaveLength(3)
+})
+
+test('a one-time password is transactional; premium and airtime go over channels of their own', async () => {
+  const { emulator, endpoint } = await emulating()
+  const client = clientOf(endpoint)
+  expect(await client.otp({ to: DELIVERED, message: 'Your code is 4711.' })).toMatchObject({ type: 'transactional' })
+  expect(await client.premium({ to: DELIVERED, message: 'News' })).toMatchObject({
+    kind: 'accepted',
+    channel: 'premium',
+  })
+  expect(await client.premiumSubscription({ to: DELIVERED, message: 'News' })).toMatchObject({ kind: 'accepted' })
+  expect(await client.airtime({ to: DELIVERED, extra: { amount: 10 } })).toMatchObject({
+    kind: 'accepted',
+    messageCount: 1,
+    type: 'bulk',
+  })
+  const chat = await client.send({ to: '999300000003', message: 'Hi', channel: 'chat-app' })
+  expect(chat.recipients).toMatchObject([{ outcome: 'accepted', code: 13, status: 'queued' }])
+  const channels = ['sms', 'premium', 'premium-subscription', 'airtime', 'chat-app']
+  expect(emulator.sends().map(({ channel }) => channel)).toEqual(channels)
+})
+
+test('channels go by the names that the service gives them', async () => {
+  const { endpoint, emulator } = await emulating({}, { channels: { airtime: 'top-up' } })
+  await clientOf(endpoint, { channels: { airtime: 'top-up' } }).airtime({ to: DELIVERED, extra: { amount: 1 } })
+  expect(emulator.sends()).toMatchObject([{ channel: 'top-up', httpStatus: 200 }])
+})
+
+test('the parts of a long text are one recipient and one message', async () => {
+  const { endpoint } = await emulating()
+  const sent = await clientOf(endpoint).send({ to: [DELIVERED, '999200000000'], message: 'x'.repeat(307) })
+  expect(sent.recipients.map(({ parts }) => parts)).toEqual([3, 3])
+  expect(sent.messages).toHaveLength(2)
+})
+
+describe('a send for a future time', () => {
+  const message: Message = { to: DELIVERED, message: 'Later' }
+
+  test('is scheduled where the service understands how the time is written', async () => {
+    const clock = fakeClock()
+    const { endpoint } = await emulating({}, { clock })
+    const scheduledFor = new Date(clock.now() + 60_000)
+    const { logger, lines } = logging()
+    const sent = await clientOf(endpoint, { clock, logger }).send({ ...message, scheduledFor })
+    expect(sent).toMatchObject({ scheduledFor, recipients: [{ outcome: 'accepted', code: 14 }] })
+    expect(lines).toEqual([])
+  })
+
+  test('that goes out at once is told to the log', async () => {
+    const { url, received } = await answering(() => ({ body: ACCEPTED }))
+    const { logger, lines } = logging()
+    const scheduledFor = new Date(Date.now() + 3_600_000)
+    const schedule = (at: Date) => ({ at: at.toISOString() })
+    await clientOf(url, { logger, schedule }).send({ ...message, scheduledFor })
+    expect(JSON.parse(received[0]?.body ?? '')).toMatchObject({ at: scheduledFor.toISOString() })
+    expect(lines).toMatchObject([{ level: 'warn', fields: { code: 'schedule_ignored', recipients: 1 } }])
+  })
+})
+
+test('a regenerated key is live at once, where a function reads it', async () => {
+  const { emulator, endpoint } = await emulating()
+  const client = clientOf(endpoint, { apiKey: async () => emulator.keys().apiKey })
+  const old = clientOf(endpoint, { apiKey: emulator.keys().apiKey })
+  await client.send({ to: DELIVERED, message: 'Before' })
+  emulator.regenerateApiKey()
+  expect(await client.send({ to: DELIVERED, message: 'After' })).toMatchObject({ kind: 'accepted' })
+  expect(await failing(old.send({ to: DELIVERED, message: 'After' }))).toMatchObject({ code: 'unknown_project' })
+})
+
+test('a callback may overtake the answer to its send', async () => {
+  const { collected, callbackUrls } = await collecting()
+  const { endpoint, emulator } = await emulating({ callbackUrls }, { sendFaults: { lateAnswer: 1 }, network: AT_ONCE })
+  const sent = await clientOf(endpoint).send({ to: DELIVERED, message: 'Quick' })
+  expect(collected.map(({ body }) => body['messageId'])).toEqual([sent.messages[0]?.messageId])
+  expect(emulator.report().sends.faults).toEqual({ lateAnswer: 1 })
+})

@@ -1,0 +1,207 @@
+/** What becomes of a send that nobody answers: only what reached nobody is sent again by itself. */
+import { fakeClock } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { emulating } from '../emulator/emulating.ts'
+import { THROWN } from '../support/hostile.ts'
+import { logging } from '../support/logging.ts'
+import { freePort } from '../support/receiving.ts'
+import { ACCEPTED, clientOf, DELIVERED, failing, onTheWire } from './answering.ts'
+
+const HELLO = { to: [DELIVERED, '999200000000'], message: 'Hello' }
+const WHOLE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${JSON.stringify(ACCEPTED).length}\r\n\r\n${JSON.stringify(ACCEPTED)}`
+
+describe('not sent', () => {
+  test('a refused connection is tried again, so often and no more', async () => {
+    const { logger, lines } = logging()
+    const url = `http://127.0.0.1:${await freePort()}/`
+    const client = clientOf(url, { logger, retry: { attempts: 4, initialDelayMs: 0 } })
+    const error = await failing(client.send(HELLO))
+    expect(error).toMatchObject({
+      code: 'not_sent',
+      reason: 'ECONNREFUSED',
+      mayBeSent: false,
+      attempts: 4,
+      recipients: 2,
+    })
+    expect(lines.map(({ fields }) => fields)).toEqual(
+      [1, 2, 3].map((attempt) => ({ code: 'send_retried', reason: 'ECONNREFUSED', attempt, delayMs: 0 })),
+    )
+  })
+
+  test('a name that nobody has', async () => {
+    const client = clientOf('http://service.invalid/', { retry: { attempts: 1 } })
+    expect(await failing(client.send(HELLO))).toMatchObject({ code: 'not_sent', mayBeSent: false, attempts: 1 })
+  })
+
+  test('the waits double, up to the longest, and chance takes a part of each', async () => {
+    const clock = fakeClock()
+    const { logger, lines } = logging()
+    const refused = async () => {
+      throw Object.assign(new TypeError('fetch failed'), {
+        cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }),
+      })
+    }
+    const retry = { attempts: 6, initialDelayMs: 100, maxDelayMs: 400 }
+    const sending = failing(clientOf('http://service.invalid/', { fetch: refused, clock, logger, retry }).send(HELLO))
+    let isOver = false
+    void sending.then(() => (isOver = true))
+    await expect
+      .poll(async () => {
+        await clock.advance(100)
+        return isOver
+      })
+      .toBe(true)
+    expect(await sending).toMatchObject({ attempts: 6 })
+    const most = [100, 200, 400, 400, 400]
+    for (const [index, { fields }] of lines.entries()) {
+      expect(fields['delayMs']).toBeGreaterThanOrEqual(0)
+      expect(fields['delayMs']).toBeLessThanOrEqual(most[index] ?? 0)
+    }
+    expect(lines).toHaveLength(5)
+  })
+
+  test('several addresses of which every one refused; not where one of them may have been reached', async () => {
+    const tried = (...codes: readonly string[]) => ({
+      retry: { attempts: 1 },
+      fetch: async () => {
+        const errors = codes.map((code) => Object.assign(new Error(), { code, syscall: 'connect' }))
+        throw new TypeError('fetch failed', { cause: Object.assign(new AggregateError(errors), { code: codes[0] }) })
+      },
+    })
+    const url = 'http://service.invalid/'
+    const refused = clientOf(url, tried('ECONNREFUSED', 'ETIMEDOUT', 'EHOSTUNREACH'))
+    expect(await failing(refused.send(HELLO))).toMatchObject({ code: 'not_sent' })
+    const read = Object.assign(new Error(), { code: 'ETIMEDOUT', syscall: 'read' })
+    const broken = clientOf(url, { fetch: () => Promise.reject(new TypeError('fetch failed', { cause: read })) })
+    expect(await failing(broken.send(HELLO))).toMatchObject({ code: 'unknown_outcome', reason: 'ETIMEDOUT' })
+  })
+
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('The vault is closed.')
+      },
+    ],
+    ['returns nothing', () => ''],
+    ['never returns', () => new Promise<string>(() => {})],
+  ])('a function of the key that %s', async (_, apiKey) => {
+    const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
+    const error = await failing(clientOf(url, { apiKey, timeoutMs: 20 }).send(HELLO))
+    expect(error).toMatchObject({ code: 'not_sent', mayBeSent: false, attempts: 0 })
+    expect(seen.connections).toBe(0)
+  })
+})
+
+describe('unknown, and never sent again by itself', () => {
+  test.each([
+    [
+      'a reset before a byte was read',
+      (socket: Wire) => void socket.once('readable', () => socket.resetAndDestroy()),
+      false,
+      undefined,
+    ],
+    ['a reset after the whole request', (socket: Wire) => void socket.resetAndDestroy(), true, undefined],
+    ['an end without an answer', (socket: Wire) => void socket.end(), true, undefined],
+    ['what is no HTTP', (socket: Wire) => void socket.end('hello\r\n\r\n'), true, undefined],
+    ['half a head', (socket: Wire) => void socket.end('HTTP/1.1 200'), true, undefined],
+    ['half a body', (socket: Wire) => void socket.end(WHOLE.slice(0, -20)), true, 200],
+    ['half a body, then a reset', halfThenReset, true, 200],
+  ])('%s', async (_, act, whole, status) => {
+    const { seen, url } = await onTheWire(act, whole)
+    const error = await failing(clientOf(url).send(HELLO))
+    expect(error).toMatchObject({ code: 'unknown_outcome', mayBeSent: true, attempts: 1, recipients: 2, status })
+    expect(error.sentAt).toBeInstanceOf(Date)
+    expect(error.reason).toMatch(/^\w+$/)
+    expect(seen.connections).toBe(1)
+  })
+
+  test.each([
+    ['no answer in time', () => {}],
+    ['a head and no body', (socket: Wire) => void socket.write(WHOLE.slice(0, 70))],
+    ['a body that trickles', (socket: Wire) => void socket.write(WHOLE.slice(0, -5))],
+  ])('%s', async (_, act) => {
+    const { seen, url } = await onTheWire(act)
+    const error = await failing(clientOf(url, { timeoutMs: 100 }).send(HELLO))
+    expect(error).toMatchObject({ code: 'unknown_outcome', reason: 'timeout', mayBeSent: true })
+    expect(seen.requests).toBe(1)
+  })
+
+  test('a `fetch` that heeds no signal is not waited for', async () => {
+    const client = clientOf('http://service.invalid/', { fetch: () => new Promise(() => {}), timeoutMs: 20 })
+    expect(await failing(client.send(HELLO))).toMatchObject({ code: 'unknown_outcome', reason: 'timeout' })
+  })
+
+  test.each(THROWN)('a `fetch` that throws %s', async (_, thrown) => {
+    const fetch = () => {
+      throw thrown()
+    }
+    expect(await failing(clientOf('http://service.invalid/', { fetch }).send(HELLO))).toMatchObject({
+      code: 'unknown_outcome',
+    })
+  })
+
+  test.each(['noAnswer', 'silence', 'halfAnswer', 'badGateway'] as const)(
+    'the emulator’s %s: it was sent',
+    async (fault) => {
+      const { emulator, endpoint } = await emulating({}, { sendFaults: { [fault]: 1 } })
+      const error = await failing(clientOf(endpoint, { timeoutMs: fault === 'silence' ? 100 : 10_000 }).send(HELLO))
+      expect(error.code).toBe(fault === 'badGateway' ? 'unreadable' : 'unknown_outcome')
+      expect(error.mayBeSent).toBe(true)
+      expect(emulator.sends()).toMatchObject([{ fault, recipients: [{ statusCode: '11' }, { statusCode: '11' }] }])
+    },
+  )
+
+  test('the emulator’s lostRequest: nobody can tell it from the others, and it was not sent', async () => {
+    const { emulator, endpoint } = await emulating({}, { sendFaults: { lostRequest: 1 } })
+    expect(await failing(clientOf(endpoint).send(HELLO))).toMatchObject({ code: 'unknown_outcome', mayBeSent: true })
+    expect(emulator.sends()).toEqual([])
+    expect(emulator.report().sends.faults).toEqual({ lostRequest: 1 })
+  })
+})
+
+describe('aborted', () => {
+  test('before it began: nothing is sent', async () => {
+    const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
+    const error = await failing(clientOf(url).send(HELLO, { signal: AbortSignal.abort() }))
+    expect(error).toMatchObject({ code: 'aborted', mayBeSent: false, attempts: 0 })
+    expect(seen.connections).toBe(0)
+  })
+
+  test('while the key is read: nothing is sent, and it waits no longer', async () => {
+    const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
+    for (const answer of [() => 'key', () => new Promise<string>(() => {})]) {
+      const stopping = new AbortController()
+      const apiKey = () => {
+        stopping.abort()
+        return answer()
+      }
+      const error = await failing(clientOf(url, { apiKey }).send(HELLO, { signal: stopping.signal }))
+      expect(error).toMatchObject({ code: 'aborted', mayBeSent: false, attempts: 0 })
+    }
+    expect(seen.connections).toBe(0)
+  })
+
+  test('under way: it may have been sent', async () => {
+    const stopping = new AbortController()
+    const { url } = await onTheWire(() => stopping.abort())
+    const error = await failing(clientOf(url).send(HELLO, { signal: stopping.signal }))
+    expect(error).toMatchObject({ code: 'aborted', mayBeSent: true, attempts: 1 })
+  })
+
+  test('between attempts: nothing was sent, and it waits no longer', async () => {
+    const stopping = new AbortController()
+    const logger = { debug() {}, info() {}, error() {}, warn: () => stopping.abort() }
+    const url = `http://127.0.0.1:${await freePort()}/`
+    const client = clientOf(url, { logger, retry: { initialDelayMs: 1e9, maxDelayMs: 1e9 } })
+    const error = await failing(client.send(HELLO, { signal: stopping.signal }))
+    expect(error).toMatchObject({ code: 'aborted', mayBeSent: false, attempts: 1 })
+  })
+})
+
+type Wire = Parameters<Parameters<typeof onTheWire>[0]>[0]
+
+function halfThenReset(socket: Wire): void {
+  // The client has read what came before the reset when it asks for more.
+  socket.write(WHOLE.slice(0, -20), () => setTimeout(() => socket.resetAndDestroy(), 50))
+}

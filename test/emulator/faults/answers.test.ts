@@ -1,0 +1,57 @@
+/** Faults of the answers to sends; what a client makes of each is in test/client. */
+import { createEmulator, SEND_FAULT_NAMES, SEND_FAULTS, type SendFaultRates } from 'messaging-webhooks/emulator'
+import { describe, expect, test } from 'vitest'
+import { collecting, emulating, sendFrom } from '../emulating.ts'
+
+const TO = Array.from({ length: 60 }, (_, index) => `99910000${String(index).padStart(4, '0')}`)
+const SOME: SendFaultRates = { lostRequest: 0.2, noAnswer: 0.2, halfAnswer: 0.2, badGateway: 0.2 }
+
+/** Which fault each number met; sent one after the other, or all at once. */
+async function run(seed: string, atOnce: boolean) {
+  const { endpoint, emulator } = await emulating({}, { sendFaults: SOME, seed })
+  const send = (to: string) => sendFrom(endpoint, { to }).catch(() => undefined)
+  if (atOnce) await Promise.all(TO.map(send))
+  else for (const to of TO) await send(to)
+  const met = emulator.sends().map(({ recipients, fault }) => [recipients[0]?.to, fault] as const)
+  return { met: new Map(met), faults: emulator.report().sends.faults }
+}
+
+test('the same seed brings the same faults to the same sends, in whatever order they come', async () => {
+  const first = await run('a', false)
+  expect(Object.keys(first.faults).sort()).toEqual(Object.keys(SOME).sort())
+  expect(first.met.size).toBe(TO.length - (first.faults.lostRequest ?? 0))
+  expect(await run('a', true)).toEqual(first)
+  expect((await run('b', true)).met).not.toEqual(first.met)
+})
+
+test('a send that is refused meets none but a lost request', async () => {
+  const all = Object.fromEntries(SEND_FAULT_NAMES.map((name) => [name, name === 'lostRequest' ? 0 : 1]))
+  const { endpoint, emulator } = await emulating({}, { sendFaults: all })
+  expect(await sendFrom(endpoint, { to: '999400000012' })).toMatchObject({ status: 400 })
+  expect(await sendFrom(endpoint, { to: TO[0], apiKey: 'another' })).toMatchObject({ status: 400 })
+  expect(emulator.sends().map(({ fault }) => fault)).toEqual([undefined, undefined])
+})
+
+describe.each(SEND_FAULT_NAMES.filter((name) => name !== 'silence'))('%s', (fault) => {
+  test('is one by which the send is made, or not, as the table says', async () => {
+    const { collected, callbackUrls } = await collecting()
+    const { endpoint, emulator, idle } = await emulating({ callbackUrls }, { sendFaults: { [fault]: 1 } })
+    await sendFrom(endpoint, { to: TO[0] }).catch(() => undefined)
+    await idle()
+    expect(collected).toHaveLength(SEND_FAULTS[fault].made === 'yes' ? 1 : 0)
+    expect(emulator.report().sends).toMatchObject({ requests: collected.length, faults: { [fault]: 1 } })
+  })
+})
+
+test('a late answer comes in the end where there is no callback', async () => {
+  const { endpoint } = await emulating({}, { sendFaults: { lateAnswer: 1 } })
+  expect(await sendFrom(endpoint, { to: '999400000011' })).toMatchObject({ status: 200 })
+})
+
+test.each([
+  [{ noAnwser: 1 }, '`sendFaults`: there is no "noAnwser". There are: lostRequest, '],
+  [{ noAnswer: 2 }, '`sendFaults.noAnswer` is 2; expected a rate from 0 to 1.'],
+  [[], '`sendFaults` must be an object of rates'],
+])('%j is refused', (sendFaults, says) => {
+  expect(() => createEmulator({ sendFaults: sendFaults as SendFaultRates })).toThrow(says)
+})

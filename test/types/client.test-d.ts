@@ -1,0 +1,78 @@
+/** The types of the client: what may be sent, and how an answer and an error are told apart. */
+import { MessagingWebhooksError, type ErrorCode, type StatusCode } from 'messaging-webhooks'
+import {
+  createClient,
+  SendError,
+  type Recipient,
+  type SendType,
+  type Sent,
+  type SentAll,
+  type SentMessage,
+} from 'messaging-webhooks/client'
+import { expectTypeOf, test } from 'vitest'
+
+const client = createClient({ baseUrl: 'https://service.invalid/', project: 'My Shop', apiKey: async () => 'key' })
+
+test('a recipient is told apart by its outcome', () => {
+  function read(recipient: Recipient): void {
+    if (recipient.outcome === 'accepted') expectTypeOf(recipient.code).toEqualTypeOf<11 | 13 | 14>()
+    else if (recipient.outcome === 'refused') expectTypeOf(recipient.code).toEqualTypeOf<12 | 22 | 23>()
+    else expectTypeOf(recipient.code).toEqualTypeOf<number | undefined>()
+    expectTypeOf(recipient.messageId).toEqualTypeOf<string | undefined>()
+    expectTypeOf(recipient.parts).toBeNumber()
+  }
+  expectTypeOf(read).toBeFunction()
+  expectTypeOf<11 | 12 | 13 | 14 | 22 | 23>().toExtend<StatusCode>()
+})
+
+test('what an answer has for the reports that come later', () => {
+  expectTypeOf<Sent['kind']>().toEqualTypeOf<'accepted' | 'partial' | 'rejected'>()
+  expectTypeOf<Sent['sentAt']>().toEqualTypeOf<Date>()
+  expectTypeOf<Sent['type']>().toEqualTypeOf<SendType>()
+  expectTypeOf<Sent['scheduledFor']>().toEqualTypeOf<Date | undefined>()
+  expectTypeOf<Sent['messages']>().toEqualTypeOf<readonly SentMessage[]>()
+  expectTypeOf(client.send).returns.resolves.toEqualTypeOf<Sent>()
+  expectTypeOf(client.sendAll).returns.resolves.toEqualTypeOf<SentAll>()
+})
+
+test('the code of an error', () => {
+  function read(error: SendError): void {
+    expectTypeOf(error).toExtend<MessagingWebhooksError>()
+    expectTypeOf(error.code).toExtend<ErrorCode>()
+    expectTypeOf(error.errors).toEqualTypeOf<Readonly<Record<string, readonly string[]>> | undefined>()
+    switch (error.code) {
+      case 'unauthenticated':
+      case 'project_not_found':
+      case 'unknown_project':
+      case 'insufficient_balance':
+      case 'volume_limit':
+      case 'invalid':
+      case 'refused':
+      case 'unreadable':
+      case 'not_sent':
+      case 'unknown_outcome':
+      case 'aborted':
+        break
+      default:
+        expectTypeOf(error.code).toBeNever()
+    }
+  }
+  expectTypeOf(read).toBeFunction()
+})
+
+test('what cannot be sent does not compile', () => {
+  const calls = (): unknown => [
+    // @ts-expect-error A text is missing.
+    client.send({ to: '999100000000' }),
+    // @ts-expect-error A name that there is not.
+    client.send({ to: '999100000000', message: 'Hello', recipients: [] }),
+    // @ts-expect-error A one-time password is always transactional.
+    client.otp({ to: '999100000000', message: '4711', type: 'bulk' }),
+    // @ts-expect-error Airtime has a channel of its own.
+    client.airtime({ to: '999100000000', channel: 'sms' }),
+    // @ts-expect-error A form that there is not.
+    client.send({ to: '999100000000', message: 'Hello' }, { via: 'xml' }),
+    client.send({ to: ['999100000000'], message: 'Hello', extra: { anything: [1] } }, { via: 'form' }),
+  ]
+  expectTypeOf(calls).toBeFunction()
+})
