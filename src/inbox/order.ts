@@ -62,7 +62,7 @@ export function identityIn(order: string): string {
 }
 
 /** Whether the report that has this order ends its message: delivered, failed for good, or read. */
-export function isEnd(order: string): boolean {
+function isEnd(order: string): boolean {
   return order.charAt(SECONDS_DIGITS) >= String(FINAL)
 }
 

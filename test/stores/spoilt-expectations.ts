@@ -7,7 +7,7 @@ import { admit, claim, sample, START_MS } from '../../src/store-conformance/samp
 const LATER_MS = START_MS + 120_000
 
 /** What spoils the field of a message, by its key in hexadecimal digits. */
-export interface Spoiling {
+interface Spoiling {
   /** What is expected is no JSON any more. */
   text(messageKey: string): Promise<void> | void
   /** It will be overdue in a time that nobody waits for. */

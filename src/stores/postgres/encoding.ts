@@ -6,7 +6,7 @@
 import type { EventRecord } from '../../inbox/record.ts'
 import type { NewEvent } from '../../inbox/store.ts'
 
-export function encodeRecord(record: EventRecord): Buffer {
+function encodeRecord(record: EventRecord): Buffer {
   return Buffer.from(JSON.stringify(record))
 }
 
