@@ -116,6 +116,36 @@ module.exports = {
       },
     },
     {
+      // It looks on, and decides what somebody decided; the receiver lets it see what it has beside its public surface.
+      name: 'the-inspector-knows-the-public-surface-and-what-is-kept',
+      severity: 'error',
+      from: { path: '^src/inspector/' },
+      to: {
+        path: '^src/',
+        pathNot: [
+          leaves,
+          '^src/inspector/',
+          '^src/(surface|counts|version)\\.ts$',
+          '^src/inbox/(store|record|order|identity|latest)\\.ts$',
+          '^src/dispatch/(state|dead-letters|listed-events)\\.ts$',
+          '^src/quarantine/(request|surface)\\.ts$',
+          '^src/telemetry/health\\.ts$',
+        ],
+      },
+    },
+    {
+      name: 'nobody-imports-the-inspector',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(inspector/|cli/|receiver\\.ts$)' },
+      to: { path: '^src/inspector/' },
+    },
+    {
+      name: 'the-receiver-only-lets-the-inspector-look-inside',
+      severity: 'error',
+      from: { path: '^src/receiver\\.ts$' },
+      to: { path: '^src/inspector/', pathNot: '^src/inspector/inside\\.ts$' },
+    },
+    {
       name: 'nobody-imports-open-telemetry',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/otel/' },
@@ -150,7 +180,7 @@ module.exports = {
         pathNot: [
           leaves,
           '^src/inbox/(store|latest|order|record|expected)\\.ts$',
-          '^src/stores/((bounds|holding|leasable|pages)\\.ts$|$1/)',
+          '^src/stores/((bounds|filters|holding|leasable|pages)\\.ts$|$1/)',
         ],
       },
     },

@@ -26,6 +26,7 @@ export default defineConfig({
       { find: /^messaging-webhooks\/fetch$/, replacement: source('http/fetch.ts') },
       { find: /^messaging-webhooks\/nest$/, replacement: source('http/nest/index.ts') },
       { find: /^messaging-webhooks\/fastify$/, replacement: source('http/fastify.ts') },
+      { find: /^messaging-webhooks\/inspector$/, replacement: source('inspector/index.ts') },
       { find: /^messaging-webhooks\/otel$/, replacement: source('otel/index.ts') },
       { find: /^messaging-webhooks\/lambda$/, replacement: source('http/lambda.ts') },
       { find: /^messaging-webhooks\/client$/, replacement: source('client/index.ts') },

@@ -15,10 +15,12 @@ import {
 } from './check-options.ts'
 import { LONGEST_TIMER_MS } from './clock.ts'
 import type { DeadLetters } from './dispatch/dead-letters.ts'
+import type { Events } from './dispatch/listed-events.ts'
 import { OptionsError } from './errors.ts'
-import { CALLBACK_KINDS, type Schemas } from './events.ts'
+import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, type Schemas } from './events.ts'
 import { checkKind, checkMount } from './http/mount-options.ts'
 import type { CallbackRequest } from './http/request.ts'
+import { EVENT_STATES } from './inbox/store.ts'
 import type { Receiver } from './surface.ts'
 
 const milliseconds = numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional()
@@ -38,6 +40,18 @@ const outstandingOptions = z.strictObject({
   limit: pageLimit.optional(),
 })
 const accountOptions = z.strictObject({ from: date, to: date })
+const listEventsOptions = z.strictObject({
+  after: textOf('the `next` of a page').optional(),
+  limit: pageLimit.optional(),
+  types: z.array(z.enum(EVENT_TYPES)).nonempty('expected a list of types that is not empty').optional(),
+  project: textOf('the display name of a project').optional(),
+  channel: textOf('the name of a channel').optional(),
+  carrier: z.enum(CARRIERS).optional(),
+  states: z.array(z.enum(EVENT_STATES)).nonempty('expected a list of states that is not empty').optional(),
+  from: z.date().optional(),
+  to: z.date().optional(),
+  about: textOf('a message id or a recipient').optional(),
+})
 const doctorOptions = z.strictObject({
   url: z.custom<string | URL>(isWebUrl, 'expected an http or https URL, such as http://localhost:3000/webhooks/status'),
   kind: z.enum(CALLBACK_KINDS).optional(),
@@ -77,6 +91,7 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
       checkOptions(accountOptions, period, 'account')
       return receiver.account(period)
     },
+    events: checkedEvents(receiver.events),
     deadLetters: checkedDeadLetters(receiver.deadLetters),
     async doctor(options) {
       checkOptions(doctorOptions, options, 'doctor')
@@ -95,6 +110,20 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
       checkServers([servers ?? []].flat())
       checkOptions(closeOnSignalOptions, options, 'closeOnSignal')
       return receiver.closeOnSignal(signals, servers, options)
+    },
+  }
+}
+
+function checkedEvents<S extends Schemas>(events: Events<S>): Events<S> {
+  return {
+    ...events,
+    async list(options) {
+      checkOptions(listEventsOptions, options, 'events.list')
+      return events.list(options)
+    },
+    async ofMessage(messageId, options) {
+      checkOptions(messageStateOptions, options, 'events.ofMessage')
+      return events.ofMessage(messageId, options)
     },
   }
 }

@@ -30,6 +30,10 @@ export const THROWN = {
     'The store is one of your own that has no `expect`, `overdue`, `admitOverdue` and `expectations`.',
     'Give it all four, or use a store of this package.',
   ],
+  events_unsupported: [
+    'The store is one of your own that has no `events`.',
+    'Give it that verb of the store contract; every store of this package has it.',
+  ],
   wait_timed_out: [
     '`waitFor` did not see the event in time.',
     'Check that the callback was answered 204 (`onError` hears why one is refused) and that no handler of it failed.',

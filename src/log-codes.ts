@@ -25,6 +25,16 @@ export const LOG_CODES = {
     '`close()` was called while a server listens, or ended while it has connections; what comes later is answered 503.',
   ],
   quarantine_lost: ['warn', 'Requests in quarantine, in memory only, that are lost with `close()`.'],
+  inspector_audit: [
+    'info',
+    'Somebody has changed something in the inspector, was refused, or has downloaded a body: `what`, `who`, `ids`, `outcome`.',
+  ],
+  inspector_audit_failed: [
+    'error',
+    '`audit` of the inspector threw (`cause`); what it was told of is done all the same.',
+  ],
+  inspector_authorize_failed: ['error', '`authorize` of the inspector threw (`cause`); the request was answered 500.'],
+  inspector_failed: ['error', 'The inspector met an error of its own (`cause`); the request was answered 500.'],
   send_retried: [
     'warn',
     'A send of the client did not reach the service and is tried again: why (`reason`), and when (`delayMs`).',

@@ -10,6 +10,7 @@ import { CALLBACK_CHANNEL, type CallbackMessage } from './channels.ts'
 import { closeOnSignal } from './close-on-signal.ts'
 import { createCounter } from './counts.ts'
 import { createDeadLetters } from './dispatch/dead-letters.ts'
+import { createEvents, storedType } from './dispatch/listed-events.ts'
 import { handedOverChannel } from './dispatch/attempt.ts'
 import { createDispatcher } from './dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from './dispatch/handlers.ts'
@@ -43,6 +44,7 @@ import { createReceive } from './receive.ts'
 import { createReporter } from './report.ts'
 import { resolveOptions } from './resolve-options.ts'
 import { createShutDown, type Closed } from './shut-down.ts'
+import { showInside, type Watch } from './inspector/inside.ts'
 import { memoryStore } from './stores/memory/store.ts'
 import type { Receiver } from './surface.ts'
 import { createHealth } from './telemetry/health.ts'
@@ -89,6 +91,9 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   let closing: Promise<Closed> | undefined
   let isClosed = false
   let underWay = 0
+  /** Undefined as long as no inspector looks on. */
+  let watch: Watch | undefined
+  const closingListeners = new Set<() => void>()
 
   const store: Store<object> = options.store ?? memoryStore()
   if (!resolved.dispatch && !store.capabilities.shared)
@@ -137,7 +142,11 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     secrets: credentials.secrets,
     shared: store.capabilities.shared,
   })
-  const sweep = createSweep({ clock: steady, shared: store.capabilities.shared, onWork: () => dispatcher.wake() })
+  const sweep = createSweep({
+    clock: steady,
+    looksForOthers: store.capabilities.shared || store.capabilities.durable,
+    onWork: () => dispatcher.wake(),
+  })
   const intoStore = {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
@@ -203,6 +212,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   function taken(event: NewEvent, admission: Admission): void {
     counter.taken(event, admission)
+    watch?.taken(event, admission)
     if (event.record.oddities !== undefined) unnamedNetworks.see(event)
     if (!callbackChannel.hasSubscribers || admission === 'full') return
     const { id, record } = event
@@ -302,8 +312,15 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     isClosed: () => isClosed,
   })
 
+  /** Before anything waits for servers: whoever has an endless answer under way would keep one open. */
+  function tellOfClosing(): void {
+    for (const listener of closingListeners) listener()
+    closingListeners.clear()
+  }
+
   function close({ deadlineMs = DEADLINE_MS } = {}): Promise<Closed> {
     sweep.stop()
+    tellOfClosing()
     closing ??= shutDown(deadlineMs).finally(() => {
       isClosed = true
       return quarantine.close()
@@ -385,6 +402,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       now: () => steady.now(),
       wake: () => dispatcher.wakeAfterReplay(),
     }),
+    events: createEvents({ open: inbox.open, revive: (kept) => revive(kept, reviving), reviving, keyOf }),
     quarantine: quarantine.quarantine,
     doctor: createOwnDoctor({ credentials, probes, about: aboutApp }),
     async stats() {
@@ -415,7 +433,41 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       await close(times)
     },
     closeOnSignal: (signals, given = [], times = {}) =>
-      closeOnSignal([signals].flat(), [given].flat(), times, { clock, stopServers: servers.stop, close }),
+      closeOnSignal([signals].flat(), [given].flat(), times, {
+        clock,
+        stopServers(stopped, stopTimes) {
+          tellOfClosing()
+          servers.stop(stopped, stopTimes)
+        },
+        close,
+      }),
+  })
+  showInside(receiver, {
+    clock,
+    logger,
+    capabilities: store.capabilities,
+    projects: Object.keys(resolved.projects ?? {}),
+    gapTimeoutMs,
+    counts: counter.details,
+    spool: () => (inbox.spoolBytes === undefined ? undefined : { events: inbox.spooled, bytes: inbox.spoolBytes }),
+    secrets: credentials.secrets,
+    events: async (page) => (await inbox.open()).events?.(page),
+    typeOf: (stored) => storedType(stored, reviving),
+    deadLetters: async (page) => (await inbox.open()).deadLetters(page),
+    latest: async (key) => (await inbox.open()).latest(key),
+    watch(given) {
+      watch = given
+      dispatcher.lookOn(given)
+      return () => {
+        if (watch !== given) return
+        watch = undefined
+        dispatcher.lookOn(undefined)
+      }
+    },
+    onClosing(listener) {
+      closingListeners.add(listener)
+      return () => closingListeners.delete(listener)
+    },
   })
   return receiver
 }

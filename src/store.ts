@@ -12,6 +12,8 @@ export type {
   Claim,
   ClaimRequest,
   ClaimResult,
+  EventFilter,
+  EventsAnswer,
   EventsPage,
   EventState,
   ForgetRequest,

@@ -8,6 +8,7 @@ import type { DeadLetters } from './dispatch/dead-letters.ts'
 import type { Diagnosis } from './doctor/findings.ts'
 import type { DoctorOptions } from './doctor/own-receiver.ts'
 import type { Context } from './dispatch/handlers.ts'
+import type { Events } from './dispatch/listed-events.ts'
 import type { CallbackKind, EventMap, Pattern, Schemas, TypesOf, WebhookEvent } from './events.ts'
 import type { Middleware } from './http/node.ts'
 import type { CallbackAnswer, CallbackRequest } from './http/request.ts'
@@ -83,6 +84,8 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
     messageId: string,
     options?: { readonly project?: string | undefined },
   ): Promise<MessageState | undefined>
+  /** What came and is kept: listed by filters, shown, and by message in its order. */
+  readonly events: Events<S>
   /** The events whose handlers failed in every attempt: listed, shown, replayed, discarded. */
   readonly deadLetters: DeadLetters<S>
   /** The requests that were refused for want of a valid proof, kept so that the right key can still prove them. */

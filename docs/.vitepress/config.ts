@@ -38,6 +38,7 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
   { text: 'Deploying', link: '/guides/deploying' },
   { text: 'Every send accounted for', link: '/guides/expecting' },
   { text: 'Observing', link: '/guides/observing', items: [{ text: 'OpenTelemetry', link: '/guides/opentelemetry' }] },
+  { text: 'The inspector', link: '/guides/inspector' },
   { text: 'The doctor', link: '/guides/doctor' },
   { text: 'When something goes wrong', link: '/guides/troubleshooting' },
   { text: 'Sending', link: '/guides/sending' },

@@ -1,5 +1,5 @@
 /** Readers of arguments; commander shows what they throw in one line. */
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { readFaultRates, type FaultRates } from '../emulator/faults/rates.ts'
 import { OptionsError } from '../errors.ts'
 import { CliError } from './exit-codes.ts'
@@ -19,6 +19,23 @@ export function positiveNumber(text: string): number {
   const number = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN
   if (!(number > 0)) throw new InvalidArgumentError('Expected a number above 0.')
   return number
+}
+
+/** For a time, in milliseconds since 1970. */
+export function timeOf(text: string): number {
+  const ms = Date.parse(text)
+  if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected a time such as 2026-01-31T12:00:00Z.')
+  return ms
+}
+
+/** An option that may be given several times, each time one of these words. */
+export function severalOf(flags: string, description: string, words: readonly string[]): Option {
+  return new Option(flags, `${description}: ${words.join(', ')}`).argParser(
+    (value: string, previous: readonly string[] | undefined) => {
+      if (!words.includes(value)) throw new InvalidArgumentError(`Expected one of ${words.join(', ')}.`)
+      return [...(previous ?? []), value]
+    },
+  )
 }
 
 /** Collects an option that may be given several times. */

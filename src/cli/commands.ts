@@ -20,6 +20,7 @@ export const COMMANDS: Readonly<Record<string, CommandRow>> = {
   verify: { what: 'say step by step why a signature holds or not', load: () => import('./verify.ts') },
   migrate: { what: 'make the tables of a Postgres store, or print their SQL', load: () => import('./migrate.ts') },
   events: { what: 'list what came, show one event, or one message’s life', load: () => import('./events.ts') },
+  inspect: { what: 'open the inspector on a store, in a browser on this machine', load: () => import('./inspect.ts') },
   holders: {
     what: 'list the processes that have a store open, and what each holds',
     load: () => import('./holders.ts'),

@@ -1,11 +1,20 @@
 /** `events`: what came lately, one event, and one message's life, of any store. */
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { systemClock } from '../clock.ts'
+import { recordType } from '../dispatch/listed-events.ts'
+import { CARRIERS, EVENT_TYPES, type EventType } from '../events.ts'
 import { messageKey } from '../inbox/identity.ts'
 import { messageState } from '../inbox/latest.ts'
 import { knownTime } from '../inbox/order.ts'
-import type { EventsPage, OpenStore, Page, StoredEvent } from '../inbox/store.ts'
-import { wholeNumber } from './arguments.ts'
+import {
+  EVENT_STATES,
+  type EventsAnswer,
+  type EventsPage,
+  type EventState,
+  type OpenStore,
+  type StoredEvent,
+} from '../inbox/store.ts'
+import { severalOf, timeOf, wholeNumber } from './arguments.ts'
 import { CliError } from './exit-codes.ts'
 import { printDetails } from './event-details.ts'
 import { failureWords } from './event-line.ts'
@@ -13,10 +22,21 @@ import { asJson, byOrder, isoTime, knownEvent, standingOf, timeText, type KnownE
 import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
 
-interface ListOptions extends StoreOption {
+interface ShowOptions extends StoreOption {
+  readonly json?: true
+}
+
+interface ListOptions extends ShowOptions {
   readonly limit: number
   readonly after?: string
-  readonly json?: true
+  readonly type?: readonly EventType[]
+  readonly project?: string
+  readonly channel?: string
+  readonly carrier?: string
+  readonly state?: readonly EventState[]
+  readonly from?: number
+  readonly to?: number
+  readonly about?: string
 }
 
 interface StateOptions extends StoreOption {
@@ -35,13 +55,21 @@ export function define(command: Command, terminal: Terminal): void {
     .description('print what came, the newest first')
     .option('--limit <number>', 'at most so many', wholeNumber(1, MOST_A_PAGE), 50)
     .option('--after <cursor>', 'go on where an earlier list ended')
+    .addOption(severalOf('--type <type>', 'of this type, or of several', EVENT_TYPES))
+    .option('--project <name>', 'of this project')
+    .option('--channel <name>', 'of this channel, as callbacks name it')
+    .addOption(new Option('--carrier <name>', 'of this carrier').choices(CARRIERS))
+    .addOption(severalOf('--state <state>', 'in this state, or in several', EVENT_STATES))
+    .option('--from <time>', 'not before this time, such as 2026-01-31T12:00:00Z', timeOf)
+    .option('--to <time>', 'before this time', timeOf)
+    .option('--about <text>', 'about the message with this id, or to this recipient')
     .option('--json', 'print one JSON object a line')
     .action((options: ListOptions) => inStore(options, terminal, (store) => list(store, options, terminal)))
   addStoreOptions(command.command('show'))
     .description('print one event with its payload and where it stands')
     .argument('<id>', 'its id')
     .option('--json', 'print it as one line of JSON')
-    .action((id: string, options: ListOptions) =>
+    .action((id: string, options: ShowOptions) =>
       inStore(options, terminal, (store) => show(store, id, options, terminal)),
     )
   addStoreOptions(command.command('state'))
@@ -54,14 +82,34 @@ export function define(command: Command, terminal: Terminal): void {
     )
 }
 
-async function eventsIn(store: OpenStore<object>, page: EventsPage): Promise<Page<StoredEvent>> {
+async function eventsIn(store: OpenStore<object>, page: EventsPage): Promise<EventsAnswer> {
   if (store.events === undefined) throw new CliError('failed', 'This store keeps no list of events.')
   return store.events(page)
 }
 
-async function list(store: OpenStore<object>, { limit, after, json }: ListOptions, terminal: Terminal): Promise<void> {
-  const { items, next } = await eventsIn(store, { after, limit })
-  const known = await Promise.all(items.map(knownEvent))
+/** A store looks at some events a call, so it is asked until there is a page. */
+async function pageIn(store: OpenStore<object>, page: EventsPage): Promise<EventsAnswer> {
+  const items: StoredEvent[] = []
+  let answer: EventsAnswer = { items }
+  let { after } = page
+  do {
+    answer = await eventsIn(store, { ...page, after, limit: page.limit - items.length })
+    items.push(...answer.items)
+    after = answer.next
+  } while (after !== undefined && items.length < page.limit)
+  return { ...answer, items }
+}
+
+async function list(store: OpenStore<object>, options: ListOptions, terminal: Terminal): Promise<void> {
+  const { limit, after, json, type, project, channel, carrier, state, from, to, about } = options
+  const types = type && [...new Set(type.map(recordType))]
+  const filter = { types, project, channel, carrier, states: state, fromMs: from, toMs: to, about }
+  const { items, next } = await pageIn(store, { after, limit, ...filter })
+  const all = await Promise.all(items.map(knownEvent))
+  // Which subscription it is, only its payload tells.
+  const known = all.filter(
+    (each) => each.type?.startsWith('subscription.') !== true || type?.some((wanted) => wanted === each.type) !== false,
+  )
   if (json) for (const each of known) terminal.print(JSON.stringify(asJson(each)), 'whole')
   else for (const line of linesOf(known, terminal)) terminal.print(line)
   if (items.length === 0) terminal.note('There are no events.')
@@ -86,7 +134,7 @@ function linesOf(known: readonly KnownEvent[], { colours }: Terminal): readonly 
   )
 }
 
-async function show(store: OpenStore<object>, id: string, { json }: ListOptions, terminal: Terminal): Promise<void> {
+async function show(store: OpenStore<object>, id: string, { json }: ShowOptions, terminal: Terminal): Promise<void> {
   const { items } = await eventsIn(store, { after: undefined, limit: 1, id })
   const [stored] = items
   if (stored === undefined)

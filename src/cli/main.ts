@@ -7,7 +7,7 @@ import { readVariable } from './environment.ts'
 import { CliError, EXIT_CODES, type ExitName } from './exit-codes.ts'
 import { secretHint } from './secrets.ts'
 import { createTerminal } from './terminal.ts'
-import { readVersion } from './version.ts'
+import { readVersion } from '../version.ts'
 
 const terminal = createTerminal()
 

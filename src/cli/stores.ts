@@ -61,15 +61,21 @@ export function storeUrl({ store }: StoreOption, terminal: Terminal): string | u
   return store ?? readVariable('STORE_URL')
 }
 
+/** The same. Throws a `CliError` where none was given. */
+export function neededStoreUrl(options: StoreOption, terminal: Terminal): string {
+  const url = storeUrl(options, terminal)
+  if (url === undefined)
+    throw new CliError('usage', 'No store was named.', `Give --store or STORE_URL: ${STORE_FORMS}.`)
+  return url
+}
+
 /** Opens the store alone, without a receiver: nothing is dispatched, and no spool of a running process is touched. */
 export async function inStore(
   options: StoreOption,
   terminal: Terminal,
   work: (store: OpenStore<object>, capabilities: StoreCapabilities) => Promise<void>,
 ): Promise<void> {
-  const url = storeUrl(options, terminal)
-  if (url === undefined)
-    throw new CliError('usage', 'No store was named.', `Give --store or STORE_URL: ${STORE_FORMS}.`)
+  const url = neededStoreUrl(options, terminal)
   await explained(async () => {
     const store = await storeOf(url, options)
     const opened = await store.open({ onWork() {}, claims: false })

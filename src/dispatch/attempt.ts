@@ -11,7 +11,7 @@ import { retryDelayMs } from '../backoff.ts'
 import { allInHand, giveUp, learnPace } from './capacity.ts'
 import { wake } from './claim-loop.ts'
 import type { Registration } from './handlers.ts'
-import type { DispatchState, Work } from './state.ts'
+import type { AttemptOutcome, AttemptSeen, DispatchState, Work } from './state.ts'
 
 /** Asked before anything is made for whoever listens: mostly nobody does. */
 export const handedOverChannel = channel(HANDED_OVER_CHANNEL)
@@ -23,17 +23,14 @@ const NONE: readonly Registration[] = []
 const TIMED_OUT = Symbol('timed out')
 
 /** An attempt under way. */
-interface Attempt {
+interface Attempt extends AttemptSeen {
   readonly state: DispatchState
-  readonly work: Work
   readonly event: WebhookEvent
   /** Handlers may do to the event what they like. */
   readonly type: EventType
-  readonly registrations: readonly Registration[]
-  /** Succeeded in an earlier attempt. */
-  readonly before: readonly Registration[]
   readonly done: Registration[]
   readonly thrown: unknown[]
+  readonly stamps: number[] | undefined
 }
 
 /**
@@ -45,7 +42,8 @@ export function makeAttempt(state: DispatchState, work: Work, event: WebhookEven
   const registrations = state.handlers.byType.get(type) ?? NONE
   if (registrations.length === 0) state.unhandled(event)
   const before = state.succeeded.get(work.claim.id) ?? NONE
-  const attempt = { state, work, event, type, registrations, before, done: [...before], thrown: [] }
+  const stamps = state.watch !== undefined && registrations.length > 1 ? [] : undefined
+  const attempt = { state, work, event, type, registrations, before, done: [...before], thrown: [], stamps }
   return attemptChannel.hasSubscribers ? callTraced(attempt) : callFrom(attempt, 0)
 }
 
@@ -97,7 +95,7 @@ function callFrom(attempt: Attempt, first: number): Awaitable<Settlement | undef
     const registration = registrations[place]
     if (registration === undefined || before.includes(registration)) continue
     // Of the first one, whoever began the attempt has looked just now.
-    if (place > 0 && state.shared && isLeaseLost(state, work)) return undefined
+    if (place > 0 && state.shared && isLeaseLost(state, work)) return lost(attempt)
     // Once a handler has hung there is no slot to run another in; the next attempt does.
     if (controller.signal.aborted) break
     try {
@@ -108,8 +106,9 @@ function callFrom(attempt: Attempt, first: number): Awaitable<Settlement | undef
         return waitAndGoOn(attempt, place, registration, Promise.resolve(result))
       done.push(registration)
     } catch (error) {
-      if (hasThrown(attempt, error) === 'lost') return undefined
+      if (hasThrown(attempt, error) === 'lost') return lost(attempt)
     }
+    attempt.stamps?.push(state.clock.now())
   }
   return conclude(attempt)
 }
@@ -126,8 +125,9 @@ async function waitAndGoOn(
     hung = await waitFor(attempt, result)
     attempt.done.push(registration)
   } catch (error) {
-    if (hasThrown(attempt, error) === 'lost') return undefined
+    if (hasThrown(attempt, error) === 'lost') return lost(attempt)
   }
+  attempt.stamps?.push(attempt.state.clock.now())
   return hung ? conclude(attempt) : callFrom(attempt, place + 1)
 }
 
@@ -143,6 +143,7 @@ async function waitFor(attempt: Attempt, result: Promise<unknown>): Promise<bool
     work.controller.abort(error)
     report(error)
     const tookMs = clock.now() - work.begunAtMs
+    tell(attempt, 'timed out')
     state.meter?.attempted(attempt.type, 'timed_out', tookMs)
     learnPace(state, tookMs)
     giveUp(state, work)
@@ -161,12 +162,25 @@ function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
   return 'failed'
 }
 
+/** One that hung has been told of. */
+function tell(attempt: Attempt, outcome: AttemptOutcome): void {
+  const { state, work } = attempt
+  if (state.watch === undefined || (work.isHung && outcome !== 'lost')) return
+  state.watch.attempted(attempt, outcome, state.clock.now())
+}
+
+function lost(attempt: Attempt): Settlement | undefined {
+  tell(attempt, 'lost')
+  return undefined
+}
+
 function conclude(attempt: Attempt): Settlement | undefined {
   const { state, work, event, type, registrations, done, thrown } = attempt
   const { id, messageKey, token } = work.claim
   const isDone = registrations.every((registration) => done.includes(registration))
   // What is done is done: unless somebody was told to stop, the store may still take it.
-  if (isDone ? work.isLost : isLeaseLost(state, work)) return undefined
+  if (isDone ? work.isLost : isLeaseLost(state, work)) return lost(attempt)
+  if (state.watch !== undefined) tell(attempt, isDone ? 'succeeded' : 'failed')
   if (handedOverChannel.hasSubscribers) state.handedOver(event, isDone)
   // One that hung has been told of.
   if (state.meter !== undefined && !work.isHung)

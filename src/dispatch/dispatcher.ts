@@ -27,7 +27,14 @@ import {
 import { progressOf, takeLook, wake, wakeBy, type Progress } from './claim-loop.ts'
 import { begin } from './run.ts'
 import { openedOf, withSettlements } from './settle.ts'
-import { BACKLOG, createState, type DispatchOptions, type DispatchState, type Meter } from './state.ts'
+import {
+  BACKLOG,
+  createState,
+  type AttemptWatch,
+  type DispatchOptions,
+  type DispatchState,
+  type Meter,
+} from './state.ts'
 import { stop } from './stop.ts'
 
 const NONE: readonly Claim[] = []
@@ -72,6 +79,8 @@ interface Dispatcher {
   progress(): Progress
   /** From now on this one is told how long things take. */
   measure(meter: Meter): void
+  /** Tells this one how each attempt goes from now on; undefined ends it. */
+  lookOn(watch: AttemptWatch | undefined): void
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
@@ -124,6 +133,9 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     progress: () => progressOf(state),
     measure(meter) {
       state.meter = meter
+    },
+    lookOn(watch) {
+      state.watch = watch
     },
   }
 }

@@ -17,6 +17,8 @@ export interface Context {
 export type AnyHandler = (event: WebhookEvent, context: Context) => unknown
 
 export interface Registration {
+  /** For people: its function's, or what it was attached to. */
+  readonly name: string
   readonly types: ReadonlySet<EventType> | undefined
   readonly handler: AnyHandler
 }
@@ -47,7 +49,8 @@ export function createHandlerRegistry(handlerTimeoutMs: number): HandlerRegistry
     if (typeof handler !== 'function')
       throw new MessagingWebhooksError('pattern_unknown', 'The handler is no function.')
     const types = patterns === undefined ? undefined : new Set([patterns].flat().flatMap(typesOf))
-    const registration: Registration = { types, handler }
+    const name = handler.name !== '' ? handler.name : [patterns ?? 'any event'].flat().join(', ')
+    const registration: Registration = { name, types, handler }
     replace([...registrations, registration])
     return () => replace(registrations.filter((other) => other !== registration))
   }

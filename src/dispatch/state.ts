@@ -60,6 +60,29 @@ export interface Meter {
   measured(store: OpenStore<object>): Pick<OpenStore<object>, MeasuredVerb>
 }
 
+/** An attempt, for whoever looks on: read at once, for its lists go on changing. */
+export interface AttemptSeen {
+  readonly work: Work
+  /** Those of the event's type, in their order. */
+  readonly registrations: readonly Registration[]
+  /** Those that have succeeded, in this attempt or before it. */
+  readonly done: readonly Registration[]
+  readonly before: readonly Registration[]
+  /** When each handler ended that was called, where there are several. */
+  readonly stamps: readonly number[] | undefined
+  /** By those that failed, in their order. */
+  readonly thrown: readonly unknown[]
+}
+
+/** What became of an attempt. */
+export type AttemptOutcome = 'succeeded' | 'failed' | 'timed out' | 'lost'
+
+/** Told how each attempt went, from when on somebody looks on. */
+export interface AttemptWatch {
+  /** Called on the way of each event; it never throws. */
+  attempted(attempt: AttemptSeen, outcome: AttemptOutcome, endedAtMs: number): void
+}
+
 /** The open store, or a part of it that may be away alone, and who settles in it. */
 export interface Opened {
   readonly store: OpenStore<object>
@@ -105,6 +128,8 @@ export interface DispatchState extends DispatchOptions {
 
   /** Undefined as long as nobody wants to know how long things take. */
   meter: Meter | undefined
+  /** Undefined as long as nobody looks on. */
+  watch: AttemptWatch | undefined
   /** Undefined until the store is open: nothing is leased before. */
   opened: Opened | undefined
   /** Those parts of it that have leased something to us. */
@@ -174,6 +199,7 @@ export function createState(options: DispatchOptions, begin: DispatchState['begi
     ...options,
     begin,
     meter: undefined,
+    watch: undefined,
     opened: undefined,
     parts: new Map(),
     holds: [],

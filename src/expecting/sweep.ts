@@ -23,21 +23,23 @@ interface Sweep {
 
 interface SweepOptions {
   readonly clock: Clock
-  /** Other processes may expect something in the store. */
-  readonly shared: boolean
+  /** Other processes, or an earlier one, may expect something in the store. */
+  readonly looksForOthers: boolean
   /** Something is due. */
   readonly onWork: () => void
 }
 
-export function createSweep({ clock, shared, onWork }: SweepOptions): Sweep {
+export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sweep {
   let target: OpenStore<object> | undefined
   let isStopped = false
   let isUnderWay = false
   let nextMs = Infinity
+  /** What was told before the store was open. */
+  let toldMs = Infinity
   let cancel = (): void => {}
 
   function lookAt(ms: number): void {
-    if (isStopped || target === undefined || ms >= nextMs) return
+    if (isStopped || target === undefined || ms >= nextMs || ms === Infinity) return
     cancel()
     nextMs = ms
     cancel = clock.setTimer(() => void look(), ms - clock.now())
@@ -48,7 +50,7 @@ export function createSweep({ clock, shared, onWork }: SweepOptions): Sweep {
     // Whoever looks comes by again.
     if (isUnderWay || target === undefined) return
     isUnderWay = true
-    let againMs = shared ? clock.now() + LOOK_EVERY_MS : Infinity
+    let againMs = looksForOthers ? clock.now() + LOOK_EVERY_MS : Infinity
     try {
       for (;;) {
         const found = await target.overdue?.({ nowMs: clock.now(), limit: A_STEP })
@@ -74,9 +76,12 @@ export function createSweep({ clock, shared, onWork }: SweepOptions): Sweep {
     begin(store) {
       if (store.overdue === undefined) return
       target = store
-      lookAt(clock.now() + LOOK_FIRST_MS)
+      lookAt(looksForOthers ? Math.min(toldMs, clock.now() + LOOK_FIRST_MS) : toldMs)
     },
-    at: lookAt,
+    at(overdueAtMs) {
+      toldMs = Math.min(toldMs, overdueAtMs)
+      lookAt(overdueAtMs)
+    },
     stop() {
       isStopped = true
       cancel()

@@ -113,7 +113,8 @@ export function messageState(stored: StoredLatest): MessageState | undefined {
   return { ...state, sent: sentDetails(expectation), ...(wasOverdue ? { wasOverdue } : undefined) }
 }
 
-function reportState(record: EventRecord): ReportState | undefined {
+/** One report as users see it; undefined for an event that is none. */
+export function reportState(record: EventRecord): ReportState | undefined {
   const { report, timestampSource, receivedAtMs } = record
   if (report === undefined) return undefined
   const { type, scheduled, failure: _, ...same } = report

@@ -152,11 +152,14 @@ export interface StoredDeadLetter {
   readonly expected?: KnownExpectation
 }
 
+/** All states of an event. */
+export const EVENT_STATES = ['due', 'leased', 'settled', 'dead'] as const
+
 /**
  * Where an event stands: it waits for its time or its turn; somebody has it, or had it until a lease ran out; its handlers
  * have done it, or nobody wanted it; or it is a dead letter.
  */
-export type EventState = 'due' | 'leased' | 'settled' | 'dead'
+export type EventState = (typeof EVENT_STATES)[number]
 
 /**
  * An event as a store lists it: what it knows of it and nothing else. What it does not keep, or cannot read any more, is
@@ -182,14 +185,38 @@ export interface StoredEvent {
   readonly raw: Buffer | undefined
 }
 
+/** Which events are listed; one that a store does not keep the record of, or cannot read, is found by its time and state alone. */
+export interface EventFilter {
+  /**
+   * As far as a record tells: that of the report, `received`, `payment`, `subscription` or `unrecognized`; `late` for a report that
+   * is known to have come too late, which its own type finds, too.
+   */
+  readonly types?: readonly string[] | undefined
+  readonly project?: string | undefined
+  readonly channel?: string | undefined
+  readonly carrier?: string | undefined
+  /** The message id, or the recipient, is exactly this. */
+  readonly about?: string | undefined
+  readonly states?: readonly EventState[] | undefined
+  /** `atMs` is not before this; and before that. */
+  readonly fromMs?: number | undefined
+  readonly toMs?: number | undefined
+}
+
 /** Which events are listed. */
-export interface EventsPage {
+export interface EventsPage extends EventFilter {
   readonly after: string | undefined
   readonly limit: number
   /** Of one message alone. */
   readonly messageKey?: string | undefined
-  /** The one with this identity alone. */
+  /** The one with this identity alone; with its `messageKey` it may be found sooner. */
   readonly id?: string | undefined
+}
+
+/** A page of events. With a filter it may have few items, or none, and a `next` all the same: no call looks at everything. */
+export interface EventsAnswer extends Page<StoredEvent> {
+  /** Where a look has ended before its page was full: no event that it has passed over is younger than that. */
+  readonly lookedBackToMs?: number
 }
 
 /**
@@ -382,8 +409,11 @@ export interface OpenStore<X extends object = {}> {
    * What is kept of the events, newest first: by their admission, or, where a store has no index of that, by the last that it
    * knows of each. For people who look on: it may walk through all that there is, and what changes between two pages may be on
    * both or on neither. No verb on the way of an event is slower for it. A store need not have it.
+   *
+   * With a filter it looks at a bounded number of events a call, from where `after` says: so a page may be short, and have a
+   * `next` from which the look goes on.
    */
-  events?(page: EventsPage): Awaitable<Page<StoredEvent>>
+  events?(page: EventsPage): Awaitable<EventsAnswer>
   /** Ends the state of a dead letter; false where there is no such one. */
   resolve(id: string, resolution: Resolution, nowMs: number): Awaitable<boolean>
   /** Forgets what is older than its retention, a bounded step at a time; says how many it forgot. */

@@ -14,7 +14,15 @@ import { createNames, createRecheck } from './recheck.ts'
 import { createRequestLog } from './request-log.ts'
 import { keepable, standingOf, type KeptRequest, type Refused } from './request.ts'
 import { reverifyAll, type Ordered, type ReverifyStages } from './reverify.ts'
-import { checkList, checkReverify, show, type ListOptions, type Quarantine, type QuarantinePage } from './surface.ts'
+import {
+  checkList,
+  checkReverify,
+  show,
+  type ListOptions,
+  type Quarantine,
+  type QuarantinePage,
+  type ReverifyOptions,
+} from './surface.ts'
 
 /** What the stages need of it. */
 export interface QuarantineIntake {
@@ -72,7 +80,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     names,
     count: () => keeper.count('unchecked'),
     waiting: () => keeper.unchecked(),
-    run: async (pick) => (await turns(() => reverify(pick(), 0, stopping.signal))).failedNames,
+    run: async (pick) => (await turns(() => reverify(pick(), { signal: stopping.signal }))).failedNames,
     failed(error) {
       if (!stopping.signal.aborted) report(asOurs(error, 'internal'))
     },
@@ -93,10 +101,14 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     if (keeper.count('unchecked') > 0) recheck.schedule()
   }
 
-  function reverify(requests: readonly KeptRequest[], clockOffsetSeconds: number, signal: AbortSignal) {
+  function reverify(
+    requests: readonly KeptRequest[],
+    { clockOffsetSeconds = 0, dryRun = false, signal }: ReverifyOptions & { readonly signal: AbortSignal },
+  ) {
     return reverifyAll(options, {
       requests: [...names.inOrder(requests).values()].flat(),
       clockOffsetSeconds,
+      dryRun,
       signal,
       admitted(request) {
         saidFull = false
@@ -104,7 +116,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       },
       refused(request, why) {
         // By another clock it may look worse than it is.
-        if (clockOffsetSeconds !== 0) return
+        if (clockOffsetSeconds !== 0 || dryRun) return
         if (request.unchecked || request.code !== why.code || request.offsetSeconds !== why.offsetSeconds)
           keeper.reclass(request, standingOf(request.callback, readSentBody(request.callback), why))
       },
@@ -145,12 +157,12 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     },
     quarantine: {
       async reverify(given) {
-        const { clockOffsetSeconds = 0, signal } = checkReverify(given)
+        const { signal, ...run } = checkReverify(given)
         await open()
         const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
         const result = await turns(() => {
           expire()
-          return reverify(keeper.all(), clockOffsetSeconds, either)
+          return reverify(keeper.all(), { ...run, signal: either })
         })
         if (result.lookupError !== undefined) report(asOurs(result.lookupError, 'internal'))
         const { examined, admitted } = result

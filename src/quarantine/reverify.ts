@@ -30,6 +30,8 @@ interface Run {
   /** In the order in which their credentials are looked up; of one project in order of arrival. */
   readonly requests: readonly KeptRequest[]
   readonly clockOffsetSeconds: number
+  /** Proves, and does nothing more. */
+  readonly dryRun: boolean
   readonly signal: AbortSignal
   readonly admitted: (request: KeptRequest) => void
   readonly refused: (request: KeptRequest, why: NotProved) => void
@@ -67,7 +69,7 @@ const MOST_SLOW = 3
  */
 export async function reverifyAll<E extends Ordered>(stages: ReverifyStages<E>, run: Run): Promise<RunResult> {
   const { clock, prove } = stages
-  const { requests, clockOffsetSeconds, signal } = run
+  const { requests, clockOffsetSeconds, dryRun, signal } = run
   const lookups = rememberLookups(stages.pairsFor, run.slow)
   const proven: Proven<E>[] = []
   let lookupError: unknown
@@ -88,7 +90,7 @@ export async function reverifyAll<E extends Ordered>(stages: ReverifyStages<E>, 
       await nextTurn(clock)
     }
   }
-  for (const batch of inRounds(proven)) {
+  for (const batch of dryRun ? [] : inRounds(proven)) {
     signal.throwIfAborted()
     await admitBatch(batch, stages, run)
     await nextTurn(clock)

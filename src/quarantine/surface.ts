@@ -14,6 +14,8 @@ export interface ReverifyOptions {
    * of `list()`. Default 0. Whoever recorded a signed callback can have it pass again by this, so give what was measured.
    */
   readonly clockOffsetSeconds?: number | undefined
+  /** Says what would be admitted, and changes nothing: nothing is admitted, and nothing leaves the quarantine. Default false. */
+  readonly dryRun?: boolean | undefined
   /** Ends the run; what was admitted until then stays admitted. */
   readonly signal?: AbortSignal | undefined
 }
@@ -21,7 +23,7 @@ export interface ReverifyOptions {
 /** What became of it. */
 export interface ReverifyCounts {
   readonly examined: number
-  /** Proved, and taken by the store: new, late and duplicate ones. They are no longer in quarantine. */
+  /** Proved, and taken by the store: new, late and duplicate ones. They are no longer in quarantine. In a dry run: they would be. */
   readonly admitted: number
   /** Still in quarantine, for no live key proves them, or the credentials could not be looked up. */
   readonly stillUnproved: number
@@ -63,7 +65,10 @@ export interface QuarantinedRequest {
   readonly contentEncoding?: string
   /** Length of the body. */
   readonly bytes: number
-  /** The parsed body with keys masked by name at every depth; absent where it is no JSON object. */
+  /**
+   * The parsed body with keys masked by name at every depth; absent where it is no JSON object. A whole number that JavaScript cannot
+   * hold is a text, as it was sent.
+   */
   readonly payload?: Readonly<Record<string, unknown>>
   /** With `reveal` only: the body as it came, with the keys in it. */
   readonly raw?: Buffer
@@ -114,6 +119,7 @@ const abortSignal = z.custom<AbortSignal>(
 
 const reverifyOptions = z.strictObject({
   clockOffsetSeconds: numberFrom(-FARTHEST_SECONDS, FARTHEST_SECONDS, 'seconds').optional(),
+  dryRun: z.boolean().optional(),
   signal: abortSignal.optional(),
 })
 
@@ -172,9 +178,10 @@ function maskedPayload({ callback }: KeptRequest, secrets: readonly string[]): R
 }
 
 /** Names that only look like the key's are masked too, and texts that are JSON themselves, for they have names of their own. */
-function maskValue(name: string, value: unknown): unknown {
+function maskValue(name: string, value: unknown, context?: { readonly source?: string }): unknown {
   const plain = name.toLowerCase().replace(/[^a-z]/g, '')
   if (plain.endsWith('key') || plain.includes('secret')) return MASKED
   if (typeof value === 'string' && (/^\s*[[{"]/.test(value) || /auth_?key/i.test(value))) return MASKED
-  return value
+  // As it was sent, where a number would be another one.
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? (context?.source ?? value) : value
 }

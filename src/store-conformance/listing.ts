@@ -1,6 +1,7 @@
 /** The list of events: newest first, each once, with what the store still knows of them and nothing that it does not. */
 import assert from 'node:assert/strict'
-import type { NewEvent, OpenStore, StoredEvent } from '../inbox/store.ts'
+import type { EventRecord, Report } from '../inbox/record.ts'
+import type { EventFilter, EventState, NewEvent, OpenStore, StoredEvent } from '../inbox/store.ts'
 import { admit, allOf, claim, digestOf, LEASE_MS, list, loneSample, sample, settlementOf, START_MS } from './samples.ts'
 import type { ConformanceCase } from './suite.ts'
 
@@ -27,6 +28,33 @@ async function comeOneByOne(open: OpenStore<object>, names: readonly string[]): 
     events.push(event)
   }
   return events
+}
+
+/** One after the other, each in its own second, of all types, projects, channels, carriers and recipients. None is handed over. */
+async function comeOfAllKinds(open: OpenStore<object>): Promise<readonly NewEvent[]> {
+  const events = Array.from({ length: 12 }, (_, index): NewEvent => {
+    const nowMs = START_MS + index * 1_000
+    const name = `kind-${index}`
+    const { record, ...plain } = index === 5 ? loneSample(name) : sample({ message: name, name, gapUntilMs: nowMs })
+    const { report, ...rest } = record
+    const all = { ...rest, receivedAtMs: nowMs, ...(index % 4 === 1 && { project: 'Other "Shop"' }) }
+    if (index === 6) return { ...plain, record: { ...all, problem: 'not_json' } }
+    if (report === undefined) return { ...plain, record: all }
+    const said: Report = {
+      ...report,
+      type: index % 3 === 0 ? 'message.sent' : 'message.failed',
+      channel: index % 2 === 0 ? 'sms' : 'chat',
+      recipient: index % 5 === 0 ? '+15550100' : '+15550199',
+      ...(index > 7 && { carrier: index % 2 === 0 ? 'carrierA' : 'carrierB' }),
+    }
+    return { ...plain, record: { ...all, report: said } }
+  })
+  for (const event of events) await admit(open, [event], event.record.receivedAtMs)
+  return events
+}
+
+function typeOf({ report, kind }: EventRecord): string | undefined {
+  return report?.type ?? kind
 }
 
 export const LISTING: readonly ConformanceCase[] = [
@@ -125,6 +153,91 @@ export const LISTING: readonly ConformanceCase[] = [
           [[event.id, event.record.report?.status]],
         )
       }
+    },
+  },
+  {
+    name: 'filters by what the records say, by state and by time; each is on one page, whatever its size',
+    needs: 'events',
+    async run({ open }) {
+      const events = await comeOfAllKinds(open)
+      const expected = (isMeant: (sample: NewEvent) => boolean): readonly string[] =>
+        events
+          .filter(isMeant)
+          .map(({ id }) => id)
+          .reverse()
+      const cases: readonly (readonly [EventFilter, (sample: NewEvent) => boolean])[] = [
+        [{ types: ['message.failed'] }, ({ record }) => record.report?.type === 'message.failed'],
+        [
+          { types: ['message.sent', 'payment'] },
+          ({ record }) => typeOf(record) === 'message.sent' || typeOf(record) === 'payment',
+        ],
+        [{ types: ['unrecognized'] }, ({ record }) => record.problem !== undefined],
+        [{ project: 'Other "Shop"' }, ({ record }) => record.project === 'Other "Shop"'],
+        [{ channel: 'chat' }, ({ record }) => record.report?.channel === 'chat'],
+        [{ carrier: 'carrierB' }, ({ record }) => record.report?.carrier === 'carrierB'],
+        [{ about: '+15550100' }, ({ record }) => record.report?.recipient === '+15550100'],
+        [{ about: 'kind-3' }, ({ record }) => record.report?.messageId === 'kind-3'],
+        // In a report's JSON, and not its recipient.
+        [{ about: 'sms' }, () => false],
+        [
+          { project: 'My Shop', channel: 'chat', types: ['message.failed'] },
+          ({ record }) =>
+            record.project === 'My Shop' &&
+            record.report?.channel === 'chat' &&
+            record.report.type === 'message.failed',
+        ],
+        [
+          { fromMs: START_MS + 4_000, toMs: START_MS + 9_000 },
+          ({ record }) => record.receivedAtMs >= START_MS + 4_000 && record.receivedAtMs < START_MS + 9_000,
+        ],
+        [
+          { fromMs: START_MS + 4_000, types: ['message.failed'] },
+          ({ record }) => record.receivedAtMs >= START_MS + 4_000 && record.report?.type === 'message.failed',
+        ],
+        [{ toMs: START_MS }, () => false],
+        [{ fromMs: START_MS + 1_000_000 }, () => false],
+        [{ states: ['settled', 'dead'], channel: 'chat' }, () => false],
+        [{ states: ['due'], channel: 'chat' }, ({ record }) => record.report?.channel === 'chat'],
+      ]
+      for (const [filter, isMeant] of cases) {
+        for (const limit of [2, 100]) {
+          const found = await allOf((after) => list(open, { ...filter, after, limit }))
+          assert.deepEqual(
+            found.map(({ id }) => id),
+            expected(isMeant),
+            `by ${JSON.stringify(filter)}`,
+          )
+        }
+      }
+    },
+  },
+  {
+    name: 'filters by state as it changes, and one message by any filter',
+    needs: 'events',
+    async run({ open }) {
+      const [first, second, third] = [sample({ message: 'a' }), sample({ message: 'b' }), sample({ message: 'c' })]
+      await admit(open, [first, second, third])
+      const inState = async (state: EventState): Promise<readonly string[]> =>
+        (await list(open, { states: [state] })).items.map(({ id }) => id)
+      assert.deepEqual(new Set(await inState('due')), new Set([first.id, second.id, third.id]))
+      const { claims } = await claim(open)
+      assert.equal((await inState('leased')).length, 3)
+      assert.deepEqual(await inState('due'), [])
+      const settlements = claims.flatMap((claimed) => {
+        if (claimed.id === first.id) return [settlementOf(claimed, { outcome: 'dead', error: 'no' })]
+        return claimed.id === second.id ? [settlementOf(claimed, { outcome: 'unbegun', dueMs: START_MS })] : []
+      })
+      await open.settle(settlements, START_MS)
+      assert.deepEqual(await inState('dead'), [first.id])
+      assert.deepEqual(await inState('due'), [second.id])
+      assert.deepEqual(await inState('leased'), [third.id])
+      assert.deepEqual(await inState('settled'), [])
+      const { messageKey, id } = first
+      assert.equal((await list(open, { messageKey, states: ['dead'] })).items.length, 1)
+      assert.equal((await list(open, { messageKey, states: ['due'] })).items.length, 0)
+      assert.equal((await list(open, { messageKey, id })).items.length, 1)
+      assert.equal((await list(open, { id, states: ['dead'], channel: 'sms' })).items.length, 1)
+      assert.equal((await list(open, { id, channel: 'chat' })).items.length, 0)
     },
   },
 ]

@@ -235,6 +235,22 @@ describe('a stale signature', () => {
     expect(items).toMatchObject([{ class: 'provedButStale', code: 'signature_stale', offsetSeconds: -301 }])
   })
 
+  test('is counted by a dry run as it would be admitted, which changes nothing', async () => {
+    const { url, quarantine, receiver, events, rotateTo } = await rotating()
+    expect(await send(url, A, { messageId: 'm' }, START)).toBe(401)
+    expect(await send(url, A, { messageId: 'stale' }, START - 1_000)).toBe(401)
+    const before = await quarantine.list()
+    expect(await quarantine.reverify({ dryRun: true })).toEqual({ examined: 2, admitted: 0, stillUnproved: 2 })
+    rotateTo(A)
+    expect(await quarantine.reverify({ dryRun: true })).toEqual({ examined: 2, admitted: 1, stillUnproved: 1 })
+    const withOffset = { dryRun: true, clockOffsetSeconds: 1_000 }
+    expect(await quarantine.reverify(withOffset)).toEqual({ examined: 2, admitted: 1, stillUnproved: 1 })
+    expect(await quarantine.list()).toEqual(before)
+    await receiver.drain()
+    expect([events, (await receiver.stats()).taken]).toEqual([[], 0])
+    expect(await quarantine.reverify()).toEqual({ examined: 2, admitted: 1, stillUnproved: 1 })
+  })
+
   test('with the right digest passes by the offset that was measured', async () => {
     const { url, quarantine, receiver, events } = await rotating()
     expect(await send(url, B, { messageId: 'm' }, START - 3_600)).toBe(401)

@@ -1,7 +1,8 @@
 /** The list of events, as far as this store keeps them: of settled ones the identity, and the reports that make the latest state. */
 import type { EventRecord } from '../../inbox/record.ts'
-import type { EventsPage, Page, StoredDeadLetter, StoredEvent } from '../../inbox/store.ts'
-import { newestPageOf } from '../pages.ts'
+import type { EventsAnswer, EventsPage, StoredDeadLetter, StoredEvent } from '../../inbox/store.ts'
+import { isFiltered, isMeant, MOST_LOOKED_AT } from '../filters.ts'
+import { lookedPageOf, newestPageOf } from '../pages.ts'
 import { packedIds, settledAtMsOf, unpacked, type Known, type Message, type Pending } from './message.ts'
 
 interface Dead extends StoredDeadLetter {
@@ -20,7 +21,7 @@ interface Listed {
   readonly read: () => StoredEvent
 }
 
-export function listEvents({ known, dead }: Kept, page: EventsPage): Page<StoredEvent> {
+export function listEvents({ known, dead }: Kept, page: EventsPage): EventsAnswer {
   const { messageKey, id } = page
   const listed: Listed[] = []
   for (const [key, value] of known)
@@ -29,7 +30,12 @@ export function listEvents({ known, dead }: Kept, page: EventsPage): Page<Stored
     if (messageKey === undefined || letter.pending.event.messageKey === messageKey)
       listed.push({ id: letter.id, atMs: letter.record.receivedAtMs, read: () => deadEvent(letter) })
   const wanted = id === undefined ? listed : listed.filter((one) => one.id === id)
-  return newestPageOf(wanted, page, ({ read }) => read())
+  if (!isFiltered(page)) return newestPageOf(wanted, page, ({ read }) => read())
+  return lookedPageOf(wanted, page, {
+    most: MOST_LOOKED_AT,
+    read: ({ read }) => read(),
+    isMeant: (event) => isMeant(page, event),
+  })
 }
 
 function eventsOf(key: string, known: Known, dead: Kept['dead']): readonly Listed[] {

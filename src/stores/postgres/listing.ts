@@ -1,9 +1,11 @@
 /** The list of events, as far as the tables still have them. Of a settled one nobody keeps how often it was handed over, or when. */
 import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
 import type { EventsPage, EventState, OpenStore, StoredEvent } from '../../inbox/store.ts'
+import { isFiltered, meantOf } from '../filters.ts'
 import { pageOf } from '../pages.ts'
 import { bytesOrNone, isNull, placeBy, text, truth, within, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
+import { createLooking } from './looking.ts'
 
 /**
  * A page of events, newest first by the time that their retention counts from: the two indexes of that have all events
@@ -39,6 +41,14 @@ WITH page AS (
   WHERE message = (SELECT m.id FROM {schema}.messages m WHERE m.key = decode($5::text, 'hex')) AND ${BEFORE} ${NEWEST}
 ) ${SHOWN}`
 
+/** The one of them with the id $6 (hex). */
+const EVENT_OF_MESSAGE = /* sql */ `
+WITH page AS (
+  SELECT * FROM {schema}.events
+  WHERE message = (SELECT m.id FROM {schema}.messages m WHERE m.key = decode($5::text, 'hex'))
+    AND id = decode($6::text, 'hex') AND ${BEFORE} ${NEWEST}
+) ${SHOWN}`
+
 /** The one with the id $5 (hex), wherever it is: no index has it without its message. */
 const EVENT = /* sql */ `
 WITH page AS (
@@ -49,14 +59,17 @@ const CURSOR = /^(-?\d{1,19})\.(-?\d{1,19})\.([0-9a-f]*)$/
 /** Greater than any time and any number of a message. */
 const AFTER_ALL = '9223372036854775807'
 
-export function createListing({ connections, sql }: Engine): Pick<OpenStore, 'events'> {
+export function createListing(engine: Engine): Pick<OpenStore, 'events'> {
+  const { connections, sql } = engine
   const all = sql(EVENTS)
   const ofMessage = sql(EVENTS_OF_MESSAGE)
   const one = sql(EVENT)
+  const oneOfMessage = sql(EVENT_OF_MESSAGE)
+  const look = createLooking({ engine, shown: SHOWN, readEvent })
 
   function rowsOf({ after, limit, messageKey, id }: EventsPage): Promise<readonly Row[]> {
-    const [, since = AFTER_ALL, message = AFTER_ALL, afterId = ''] = CURSOR.exec(after ?? '') ?? []
-    const place = [since, message, afterId, limit + 1]
+    const place = [...placeOf(after), limit + 1]
+    if (id !== undefined && messageKey !== undefined) return connections.query(oneOfMessage, [...place, messageKey, id])
     if (id !== undefined) return connections.query(one, [...place, id])
     return messageKey === undefined
       ? connections.query(all, place)
@@ -65,9 +78,17 @@ export function createListing({ connections, sql }: Engine): Pick<OpenStore, 'ev
 
   return {
     async events(page) {
-      return pageOf(await rowsOf(page), page.limit, readEvent, placeBy('since', 'message', 'id'))
+      const isOfFew = page.id !== undefined || page.messageKey !== undefined
+      if (isFiltered(page) && !isOfFew) return look(page, placeOf(page.after))
+      const listed = pageOf(await rowsOf(page), page.limit, readEvent, placeBy('since', 'message', 'id'))
+      return meantOf(listed, page)
     },
   }
+}
+
+function placeOf(after: string | undefined): readonly [since: string, message: string, id: string] {
+  const [, since = AFTER_ALL, message = AFTER_ALL, id = ''] = CURSOR.exec(after ?? '') ?? []
+  return [since, message, id]
 }
 
 function readEvent(row: Row): StoredEvent {

@@ -3,8 +3,9 @@
  * there: so a page of all events is found by a walk through all keys, in short steps, that keeps the newest.
  */
 import { LAST_TIME_MS } from '../../inbox/record.ts'
-import type { EventsPage, EventState, OpenStore, StoredEvent } from '../../inbox/store.ts'
-import { newestOf, newestPageOf } from '../pages.ts'
+import type { EventsAnswer, EventsPage, EventState, OpenStore, StoredEvent } from '../../inbox/store.ts'
+import { isFiltered, isInTime, isMeant, meantOf } from '../filters.ts'
+import { newestOf, newestPageOf, writtenPlace } from '../pages.ts'
 import { decodePayload } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import type { Keys } from './partitions.ts'
@@ -14,6 +15,9 @@ import { PRELUDE, WALK } from './scripts/prelude.ts'
 
 /** Keys that a script looks at: a millisecond or two of the server's time. */
 const KEYS_A_STEP = 200
+/** Events that one call reads to know whether they are meant; each is a question of its own. */
+const MOST_READ = 2_000
+const READ_AT_ONCE = 100
 
 interface Place {
   readonly dueKey: string
@@ -24,17 +28,39 @@ interface Place {
 
 export function createListing({ redis, partitions }: Engine): Pick<OpenStore, 'events'> {
   /** The newest ones of a walk through all, each once: a walk may come by twice. */
-  async function newestOfAll({ after, limit, id = '' }: EventsPage): Promise<readonly Place[]> {
+  async function newestOfAll(page: EventsPage, most = page.limit): Promise<readonly Place[]> {
+    const { after, id = '', fromMs, toMs } = page
+    const hasTimes = fromMs !== undefined || toMs !== undefined
     let newest: readonly Place[] = []
     for (const keys of partitions.groups) {
       let cursor = '0'
       do {
         const [next, ...flat] = list(await redis.run(listEventsScript, keys, ['', cursor, KEYS_A_STEP, id]))
         cursor = text(next)
-        newest = newestOf([...newest, ...readPlaces(flat.map(text), keys)], after, limit)
+        const found = readPlaces(flat.map(text), keys)
+        const gathered = [...newest, ...(hasTimes ? found.filter(({ atMs }) => isInTime(page, atMs)) : found)]
+        // Of many, they are put in order now and then.
+        newest = gathered.length > 2 * most ? newestOf(gathered, after, most) : gathered
       } while (cursor !== '0')
     }
-    return newest
+    return newestOf(newest, after, most)
+  }
+
+  /** A page of those that are meant, of which a bounded number is read. */
+  async function look(page: EventsPage): Promise<EventsAnswer> {
+    const places = await newestOfAll(page, MOST_READ)
+    const items: StoredEvent[] = []
+    for (let from = 0; from < Math.min(places.length, MOST_READ); from += READ_AT_ONCE) {
+      const some = places.slice(from, Math.min(from + READ_AT_ONCE, MOST_READ))
+      for (const event of await readAll(some)) {
+        const last = items.at(-1)
+        if (!isMeant(page, event)) continue
+        if (items.length === page.limit && last !== undefined) return { items, next: writtenPlace(last) }
+        items.push(event)
+      }
+    }
+    const end = places.length > MOST_READ ? places[MOST_READ - 1] : undefined
+    return end === undefined ? { items } : { items, next: writtenPlace(end), lookedBackToMs: end.atMs ?? 0 }
   }
 
   async function placesOfMessage(messageKey: string): Promise<readonly Place[]> {
@@ -78,10 +104,14 @@ export function createListing({ redis, partitions }: Engine): Pick<OpenStore, 'e
         const events = (await readAll(await placesOfMessage(messageKey))).filter(
           (event) => id === undefined || event.id === id,
         )
-        return newestPageOf(events, page, (event) => event)
+        return meantOf(
+          newestPageOf(events, page, (event) => event),
+          page,
+        )
       }
+      if (isFiltered(page) && id === undefined) return look(page)
       const { items: places, ...rest } = newestPageOf(await newestOfAll(page), page, (place) => place)
-      return { items: await readAll(places), ...rest }
+      return meantOf({ items: await readAll(places), ...rest }, page)
     },
   }
 }

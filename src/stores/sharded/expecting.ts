@@ -51,7 +51,10 @@ export function createExpecting<X extends object>(
           if (part.expectations === undefined) throw new MessagingWebhooksError('expect_unsupported')
           return part.expectations({ ...page, ...one })
         },
-        (one, other) => one.expectation.sentAtMs < other.expectation.sentAtMs,
+        {
+          isBefore: (one, other) => one.expectation.sentAtMs < other.expectation.sentAtMs,
+          isPassed: () => true,
+        },
       ),
   }
 }

@@ -4,11 +4,10 @@ import type {
   Admission,
   ClaimRequest,
   ClaimResult,
+  EventsAnswer,
   EventsPage,
   OpenStore,
-  Page,
   Settlement,
-  StoredEvent,
 } from '../../inbox/store.ts'
 import type { AdmittedAndLeased } from '../leasable.ts'
 import { createAdmission } from './admission.ts'
@@ -71,7 +70,7 @@ export interface SyncStore
   admitAndClaim(events: readonly EncodedEvent[], request: ClaimRequest): AdmittedAndLeased
   claim(request: ClaimRequest): ClaimResult
   settle(settlements: readonly Settlement[], nowMs: number): readonly boolean[]
-  events(page: EventsPage): Page<StoredEvent>
+  events(page: EventsPage): EventsAnswer
   prune(nowMs: number): number
   /** From now on leases are held under this name, which others can see to be alive. */
   hold(store: HoldingStore): void

@@ -1,10 +1,12 @@
 /** The list of events, as far as the file still has them. */
 import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
-import type { EventsPage, EventState, Page, StoredEvent } from '../../inbox/store.ts'
+import type { EventsAnswer, EventsPage, EventState, StoredEvent } from '../../inbox/store.ts'
+import { isFiltered, meantOf } from '../filters.ts'
 import { pageOf } from '../pages.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
 import { DEAD, SETTLED } from './known.ts'
+import { createLooking } from './looking.ts'
 import { blob, cut, prepare, text, type Row } from './statements.ts'
 
 /** Greater than any number of an event. */
@@ -14,13 +16,13 @@ const BEFORE_NONE = 2n ** 63n - 1n
  * A page of events, newest first; for one message it walks through the table, as REPORTS of damage.ts does. `held`: its message is under
  * a lease, and that is this event's.
  */
-function eventsWhere(condition: string): string {
+function eventsWhere(condition: string, from = 'events'): string {
   return /* sql */ `
 SELECT CAST(events.seq AS TEXT) AS place, lower(hex(events.id)) AS id, ord, state, late, ${cut('attempts')} AS attempts,
   ${cut('admitted_at')} AS admitted_at, ${cut('ended_at')} AS ended_at, error, record, raw,
   messages.lease_token <> 0 AND messages.lease_token = events.token AS held,
   ${cut('CASE WHEN messages.lease_token <> 0 AND messages.lease_token = events.token THEN messages.due ELSE events.due END')} AS due
-FROM events LEFT JOIN messages ON messages.rowid = events.message
+FROM ${from} LEFT JOIN messages ON messages.rowid = events.message
 WHERE ${condition} AND events.seq < :before ORDER BY events.seq DESC LIMIT :limit
 `
 }
@@ -29,21 +31,35 @@ const EVENTS = eventsWhere('true')
 const EVENTS_OF_MESSAGE = eventsWhere('events.message = (SELECT rowid FROM messages WHERE key = :key)')
 const EVENT = eventsWhere('events.id = :id')
 
-export function createListing({ db }: Database): { readonly events: (page: EventsPage) => Page<StoredEvent> } {
+/** A walk through the table, for none of its other indexes has the events in their order. */
+const IN_ORDER = 'events NOT INDEXED'
+
+export function createListing(database: Database): { readonly events: (page: EventsPage) => EventsAnswer } {
+  const { db } = database
   const all = prepare(db, EVENTS)
   const ofMessage = prepare(db, EVENTS_OF_MESSAGE)
   const one = prepare(db, EVENT)
+  const look = createLooking({ database, eventsWhere: (condition) => eventsWhere(condition, IN_ORDER), readEvent })
 
   function rowsOf({ after, limit, messageKey, id }: EventsPage): readonly Row[] {
-    const place = { before: /^-?\d{1,19}$/.test(after ?? '') ? BigInt(after ?? '') : BEFORE_NONE, limit: limit + 1 }
+    const place = { before: readPlace(after) ?? BEFORE_NONE, limit: limit + 1 }
     if (id !== undefined) return one.all({ ...place, id: digestBytes(id) })
     if (messageKey !== undefined) return ofMessage.all({ ...place, key: digestBytes(messageKey) })
     return all.all(place)
   }
 
   return {
-    events: (page) => pageOf(rowsOf(page), page.limit, readEvent, (last) => text(last, 'place')),
+    events(page) {
+      const isOfFew = page.id !== undefined || page.messageKey !== undefined
+      if (isFiltered(page) && !isOfFew) return look(page, readPlace(page.after), BEFORE_NONE)
+      const listed = pageOf(rowsOf(page), page.limit, readEvent, (last) => text(last, 'place'))
+      return meantOf(listed, page)
+    },
   }
+}
+
+function readPlace(after: string | undefined): bigint | undefined {
+  return after !== undefined && /^-?\d{1,19}$/.test(after) ? BigInt(after) : undefined
 }
 
 function readEvent(row: Row): StoredEvent {

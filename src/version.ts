@@ -5,6 +5,6 @@ import { z } from 'zod'
 const manifest = z.object({ version: z.string() })
 
 export function readVersion(): string {
-  // From dist/cli and from src/cli alike.
-  return manifest.parse(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))).version
+  // From dist and from src alike.
+  return manifest.parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version
 }

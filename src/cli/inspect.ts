@@ -1,0 +1,149 @@
+/** `inspect`: the inspector on a store alone, on loopback, for whoever has the address that is printed. */
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Command } from 'commander'
+import type { Store } from '../inbox/store.ts'
+import { createInspector } from '../inspector/create.ts'
+import { createReceiver } from '../receiver.ts'
+import { wholeNumber } from './arguments.ts'
+import { CliError } from './exit-codes.ts'
+import { listen, untilSignal } from './serve.ts'
+import { addStoreOptions, explained, neededStoreUrl, storeOf, type StoreOption } from './stores.ts'
+import type { Terminal } from './terminal.ts'
+
+interface InspectOptions extends StoreOption {
+  readonly port: number
+  readonly write?: true
+  readonly reveal?: true
+}
+
+const HOST = '127.0.0.1'
+const TOKEN_BYTES = 24
+
+export function define(command: Command, terminal: Terminal): void {
+  addStoreOptions(command)
+    .option('--port <number>', 'where to listen on 127.0.0.1; 0 picks a free port', wholeNumber(0, 65_535), 0)
+    .option('--write', 'let the page replay and discard dead letters')
+    .option('--reveal', 'let the page show phone numbers and bodies, masked otherwise')
+    .addHelpText(
+      'after',
+      '\nIt looks into the store from outside: what only the receiver’s own process knows (counts over time, handlers, ' +
+        'repetitions, its quarantine) is not shown. Mount the inspector in the app for that.',
+    )
+    .action((options: InspectOptions) => inspect(options, terminal))
+}
+
+async function inspect(options: InspectOptions, terminal: Terminal): Promise<void> {
+  const store = await explained(async () => storeOf(neededStoreUrl(options, terminal), options))
+  if (store.capabilities.listsEvents !== true) throw new CliError('failed', 'This store keeps no list of events.')
+  // It takes nothing and hands nothing over: no callback comes here, and whatever came would not be proved.
+  const receiver = createReceiver({
+    credentials: { authKey: secret(), signingSecret: secret() },
+    store: onlyLookedInto(store),
+    dispatch: false,
+    spool: false,
+    quarantine: false,
+    logger: false,
+  })
+  await explained(() => receiver.start())
+  const rights = [
+    'read',
+    ...(options.write ? ['write' as const] : []),
+    ...(options.reveal ? ['reveal' as const] : []),
+  ] as const
+  const door = createDoor()
+  const look = createInspector(
+    receiver,
+    { authorize: ({ headers }) => door.isOpenTo(headers.get('cookie')) && rights },
+    { storeAlone: true },
+  )
+  const server = http.createServer((request, response) => {
+    if (!door.answers(request, response)) look(request, response)
+  })
+  const { url } = await listen(server, { port: options.port, host: HOST })
+  const token = door.guard(new URL(url).host)
+  const { bold, dim } = terminal.colours
+  terminal.print(`The inspector is at ${bold(`${url}/?token=${token}`)}`)
+  terminal.print(dim('The address works once, and lets in the browser that opens it first. Ctrl+C ends it.'))
+  if (!options.write) terminal.note('Nothing can be changed: --write lets it.')
+  if (!options.reveal) terminal.note('Phone numbers and bodies are masked: --reveal shows them.')
+  await untilSignal()
+  server.close()
+  await receiver.close()
+  server.closeAllConnections()
+}
+
+/** The retention of the app's own receiver decides what is forgotten. */
+function onlyLookedInto(store: Store): Store {
+  return {
+    ...store,
+    async open(host) {
+      const opened = await store.open(host)
+      return { ...opened, prune: () => 0 }
+    },
+  }
+}
+
+/** Lets in who has the token, once, and then who has the cookie that it was exchanged for; under the address that was printed alone. */
+function createDoor() {
+  const session = secret()
+  let token: string | undefined
+  let host = ''
+  let cookieName = ''
+
+  /** Another name for this address is a page elsewhere that has its own name lead here. */
+  function isOurs({ headers }: IncomingMessage): boolean {
+    return headers.host === host || headers.host === host.replace(HOST, 'localhost')
+  }
+
+  return {
+    /** Returns the token. */
+    guard(given: string): string {
+      host = given
+      // Cookies know no ports: two of these may run at once.
+      cookieName = `inspect-${given.slice(given.indexOf(':') + 1)}`
+      token = secret()
+      return token
+    },
+    /** Whether it has answered. */
+    answers(request: IncomingMessage, response: ServerResponse): boolean {
+      if (!isOurs(request)) {
+        refuse(response, 421, 'Open the address that was printed.')
+        return true
+      }
+      const { pathname, searchParams } = new URL(request.url ?? '/', `http://${host}`)
+      const given = searchParams.get('token')
+      if (pathname !== '/' || given === null) return false
+      if (token === undefined || !isSame(given, token)) {
+        refuse(response, 403, 'This address was used already. Start `messaging-webhooks inspect` anew.')
+        return true
+      }
+      token = undefined
+      response.writeHead(302, {
+        location: './',
+        'set-cookie': `${cookieName}=${session}; HttpOnly; SameSite=Strict; Path=/`,
+        'cache-control': 'no-store',
+        'referrer-policy': 'no-referrer',
+      })
+      response.end()
+      return true
+    },
+    isOpenTo(cookies: string | null): boolean {
+      return (cookies ?? '').split(/;\s*/).some((cookie) => isSame(cookie, `${cookieName}=${session}`))
+    },
+  }
+}
+
+function refuse(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' })
+  response.end(`${text}\n`)
+}
+
+function secret(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url')
+}
+
+function isSame(given: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}

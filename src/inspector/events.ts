@@ -1,0 +1,70 @@
+/** Lists of events, by filters and by what is searched for. */
+import { recordType } from '../dispatch/listed-events.ts'
+import { CARRIERS, EVENT_TYPES } from '../events.ts'
+import type { EventFilter, EventsAnswer, EventState, StoredEvent } from '../inbox/store.ts'
+import type { Finding } from './finding.ts'
+import type { Inside } from './inside.ts'
+import { limitIn, textIn, timeIn, wordIn, wordsIn } from './queries.ts'
+import type { Rights } from './rights.ts'
+import { outcomeOf, rowOf } from './rows.ts'
+import type { EventList, Outcome } from './shapes.ts'
+
+const OUTCOMES = ['waiting', 'running', 'retrying', 'settled', 'dead'] as const satisfies readonly Outcome[]
+const STATES: Readonly<Record<Outcome, EventState>> = {
+  waiting: 'due',
+  running: 'leased',
+  retrying: 'due',
+  settled: 'settled',
+  dead: 'dead',
+}
+
+const A_PAGE = 50
+const MOST_A_PAGE = 200
+/** An event's identity, as receivers make it. */
+const IDENTITY = /^[0-9a-f]{32}$/
+
+/** GET api/events. */
+export async function listEvents(
+  query: URLSearchParams,
+  rights: Rights,
+  { inside, finding }: { readonly inside: Inside; readonly finding: Finding },
+): Promise<EventList> {
+  const limit = limitIn(query, A_PAGE, MOST_A_PAGE)
+  const after = textIn(query, 'after')
+  const about = textIn(query, 'q')
+  const types = wordsIn(query, 'type', EVENT_TYPES)
+  const outcome = wordIn(query, 'outcome', OUTCOMES)
+  const project = textIn(query, 'project')
+  const filter: EventFilter = {
+    types: types && [...new Set(types.map(recordType))],
+    project,
+    channel: textIn(query, 'channel'),
+    carrier: wordIn(query, 'carrier', CARRIERS),
+    states: outcome && [STATES[outcome]],
+    fromMs: timeIn(query, 'from'),
+    toMs: timeIn(query, 'to'),
+  }
+
+  /** What is named exactly is found by an index, and is shown whatever the filters say. */
+  async function named(wanted: string): Promise<readonly StoredEvent[]> {
+    const byId = IDENTITY.test(wanted) ? await finding.event(wanted) : undefined
+    if (byId !== undefined) return [byId]
+    return (await finding.ofMessage(wanted, project))?.events ?? []
+  }
+
+  const found = about === undefined || after !== undefined ? [] : await named(about)
+  const answer: EventsAnswer =
+    found.length > 0 ? { items: found } : await finding.page({ ...filter, about, after, limit })
+  const { items, next, lookedBackToMs } = answer
+  return {
+    items: items
+      .filter((stored) => found.length > 0 || outcome === undefined || outcomeOf(stored) === outcome)
+      .map((stored) => rowOf(stored, inside, rights))
+      // Which subscription it is, only its payload tells.
+      .filter(
+        ({ type }) => type?.startsWith('subscription.') !== true || types?.some((each) => each === type) !== false,
+      ),
+    ...(next !== undefined && { next }),
+    ...(lookedBackToMs !== undefined && { lookedBackTo: new Date(lookedBackToMs).toISOString() }),
+  }
+}

@@ -1,0 +1,72 @@
+/** The filters of the list of events, for which no store has an index: none is written for the sake of people who look on. */
+import type { EventRecord } from '../inbox/record.ts'
+import type { EventFilter, EventsAnswer, StoredEvent } from '../inbox/store.ts'
+
+/** Events that a store looks at in one call, at most. */
+export const MOST_LOOKED_AT = 20_000
+
+/** Whether anything has to be looked at to know whether it is meant. */
+export function isFiltered(filter: EventFilter): boolean {
+  const { types, project, channel, carrier, about, states, fromMs, toMs } = filter
+  return [types, project, channel, carrier, about, states, fromMs, toMs].some((each) => each !== undefined)
+}
+
+export function isMeant(filter: EventFilter, event: StoredEvent): boolean {
+  const { states, fromMs, toMs } = filter
+  const { state, atMs, record, late } = event
+  if (states !== undefined && !states.includes(state)) return false
+  if (!isInTime(filter, atMs ?? (fromMs === undefined && toMs === undefined ? 0 : undefined))) return false
+  if (!isAboutRecords(filter)) return true
+  return record !== undefined && isRecordMeant(filter, record, late === true)
+}
+
+/** Whether its time is within; no time is not. */
+export function isInTime({ fromMs = -Infinity, toMs = Infinity }: EventFilter, atMs: number | undefined): boolean {
+  return atMs !== undefined && atMs >= fromMs && atMs < toMs
+}
+
+function isAboutRecords({ types, project, channel, carrier, about }: EventFilter): boolean {
+  return [types, project, channel, carrier, about].some((each) => each !== undefined)
+}
+
+function isRecordMeant(filter: EventFilter, record: EventRecord, late: boolean): boolean {
+  const { types, project, channel, carrier, about } = filter
+  const { report } = record
+  return (
+    (types === undefined ||
+      types.includes(typeOf(record)) ||
+      (late && report !== undefined && types.includes('late'))) &&
+    (project === undefined || record.project === project) &&
+    (channel === undefined || report?.channel === channel) &&
+    (carrier === undefined || report?.carrier === carrier) &&
+    (about === undefined || report?.messageId === about || report?.recipient === about)
+  )
+}
+
+/** As far as a record tells; which subscription it is, the payload does. */
+function typeOf({ report, problem, kind }: EventRecord): string {
+  if (report !== undefined) return report.type
+  return problem !== undefined || kind === undefined || kind === 'status' ? 'unrecognized' : kind
+}
+
+/**
+ * Texts that stand in the JSON of each record that is meant: one of each list. An engine finds them in bytes that it does not
+ * understand, so that few records have to be read; what has them by chance is told by `isMeant`.
+ */
+export function needlesOf({ types, project, channel, carrier, about }: EventFilter): readonly (readonly string[])[] {
+  const field = (name: string, value: string): string => `${JSON.stringify(name)}:${JSON.stringify(value)}`
+  const needles: (readonly string[])[] = []
+  // Neither of these stands in a record in one form.
+  if (types !== undefined && !types.includes('unrecognized') && !types.includes('late'))
+    needles.push(types.map((type) => (type.startsWith('message.') ? field('type', type) : field('kind', type))))
+  if (project !== undefined) needles.push([field('project', project)])
+  if (channel !== undefined) needles.push([field('channel', channel)])
+  if (carrier !== undefined) needles.push([field('carrier', carrier)])
+  if (about !== undefined) needles.push([field('messageId', about), field('recipient', about)])
+  return needles
+}
+
+/** A page of which the others are left out: of one message, say, which has few. */
+export function meantOf(page: EventsAnswer, filter: EventFilter): EventsAnswer {
+  return isFiltered(filter) ? { ...page, items: page.items.filter((event) => isMeant(filter, event)) } : page
+}

@@ -1,0 +1,167 @@
+/** Changes through the inspector: who may, from where, what comes of them, and what is written down. */
+import { randomBytes } from 'node:crypto'
+import http from 'node:http'
+import { json } from 'express'
+import express from 'express'
+import { createReceiver } from 'messaging-webhooks'
+import { inspector, type AuditEntry } from 'messaging-webhooks/inspector'
+import { expect, onTestFinished, test } from 'vitest'
+import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'
+import { as, inspecting } from './inspecting.ts'
+import type {
+  DeadLetterList,
+  DeadLetterResult,
+  EventList,
+  Problem,
+  QuarantineList,
+  ReverifyResult,
+} from '../../src/inspector/shapes.ts'
+
+/** With two dead letters; `mend` makes their handlers succeed. */
+async function withDeadLetters() {
+  const entries: AuditEntry[] = []
+  const made = await inspecting({ retry: { attempts: 1 } }, { audit: (entry) => void entries.push(entry) })
+  let isMended = false
+  made.receiver.on('payment', () => {
+    if (!isMended) throw new Error('broken')
+  })
+  for (const id of ['p-1', 'p-2']) await post(made.payment, { id })
+  await expect.poll(async () => (await made.receiver.stats()).deadLetters).toBe(2)
+  const { items } = as<DeadLetterList>((await made.get('api/dead-letters')).body)
+  return { ...made, entries, ids: items.map(({ event }) => event.id), items, mend: () => (isMended = true) }
+}
+
+test('dead letters are listed with their error, replayed and discarded, and each change is written down', async () => {
+  const { get, send, ids, items, entries, receiver, mend } = await withDeadLetters()
+  expect(items).toMatchObject([{ attempts: 1, event: { outcome: 'dead', type: 'payment' } }, {}])
+  expect(items[0]?.error).toContain('broken')
+  const [first = '', second = ''] = ids
+  mend()
+  expect(as<DeadLetterResult>((await send('api/dead-letters/replay', { ids: [first, 'nothing'] })).body)).toEqual({
+    done: [first],
+    missing: ['nothing'],
+  })
+  await receiver.drain()
+  expect(as<DeadLetterResult>((await send('api/dead-letters/discard', { ids: [second] })).body).done).toEqual([second])
+  expect(as<DeadLetterList>((await get('api/dead-letters')).body).items).toEqual([])
+  expect(as<DeadLetterResult>((await send('api/dead-letters/force', { ids: [first] })).body).missing).toEqual([first])
+  expect(entries).toMatchObject([
+    {
+      what: 'dead-letters.replay',
+      who: 'Ada',
+      outcome: 'done',
+      ids: [first, 'nothing'],
+      result: { done: 1, missing: 1 },
+    },
+    { what: 'dead-letters.discard', outcome: 'done', ids: [second] },
+    { what: 'dead-letters.force', outcome: 'done', result: { done: 0, missing: 1 } },
+  ])
+})
+
+test('a change needs the right to it, its own page, JSON, and a body of at most 64 KiB; what is refused is written down', async () => {
+  const { origin, ids, entries, receiver, send } = await withDeadLetters()
+  const url = `${origin}/look/api/dead-letters/discard`
+  const body = JSON.stringify({ ids })
+  const type = { 'content-type': 'application/json' }
+  const own = { 'sec-fetch-site': 'same-origin' }
+  const refused: readonly (readonly [headers: Record<string, string>, body: string, status: number, code: string])[] = [
+    [{ ...type, ...own, 'x-may': 'read' }, body, 403, 'write_required'],
+    [{ ...type, ...own, 'x-may': 'reveal' }, body, 403, 'write_required'],
+    [{ ...type, ...own, 'x-may': 'nobody' }, body, 403, 'forbidden'],
+    [type, body, 403, 'foreign_origin'],
+    [{ ...type, origin: 'https://elsewhere.example' }, body, 403, 'foreign_origin'],
+    [{ ...type, origin: 'null' }, body, 403, 'foreign_origin'],
+    [{ ...type, origin, 'sec-fetch-site': 'same-site' }, body, 403, 'foreign_origin'],
+    [{ ...type, origin, 'sec-fetch-site': 'cross-site' }, body, 403, 'foreign_origin'],
+    [{ 'content-type': 'text/plain', ...own }, body, 403, 'not_json'],
+    [{ 'content-type': 'application/x-www-form-urlencoded', ...own }, body, 403, 'not_json'],
+    [{ ...type, ...own }, 'no JSON', 400, 'body_invalid'],
+    [{ ...type, ...own }, JSON.stringify({ ids: [] }), 400, 'body_invalid'],
+    [{ ...type, ...own }, JSON.stringify({ ids, more: true }), 400, 'body_invalid'],
+    [{ ...type, ...own }, JSON.stringify({ ids: Array.from({ length: 501 }, String) }), 400, 'body_invalid'],
+    [{ ...type, ...own }, JSON.stringify({ ids: [randomBytes(64 * 1024).toString('hex')] }), 413, 'body_too_large'],
+  ]
+  for (const [headers, sent, status, code] of refused) {
+    const response = await fetch(url, { method: 'POST', headers, body: sent })
+    expect([response.status, as<Problem>(await response.json()).error.code]).toEqual([status, code])
+  }
+  expect((await fetch(url, { headers: own })).status).toBe(405)
+  expect((await receiver.stats()).deadLetters).toBe(2)
+  // Whom `authorize` lets in not at all is not worth a line.
+  expect(new Set(entries.map(({ outcome }) => outcome))).toEqual(new Set(['refused']))
+  expect(entries).toHaveLength(refused.length - 1)
+  // A browser without `Sec-Fetch-Site` says its origin.
+  const old = await fetch(url, { method: 'POST', headers: { ...type, origin }, body })
+  expect(as<DeadLetterResult>(await old.json()).done).toEqual(ids)
+  expect((await send('api/dead-letters/discard', { ids })).status).toBe(200)
+})
+
+test('a parser of the app that was there before is no obstacle', async () => {
+  const receiver = createReceiver({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }, logger: false })
+  const app = express()
+  app.use(json())
+  app.use('/look', inspector(receiver, { authorize: () => 'write' }))
+  const server = http.createServer(app)
+  const url = await listen(server)
+  onTestFinished(async () => {
+    server.close()
+    await receiver.close()
+  })
+  const response = await fetch(`${url}look/api/dead-letters/replay`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
+    body: JSON.stringify({ ids: ['nothing'] }),
+  })
+  expect(await response.json()).toEqual({ done: [], missing: ['nothing'] })
+})
+
+test('an `audit` that throws or rejects undoes nothing, and is logged', async () => {
+  const lines: unknown[] = []
+  const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void lines.push(fields) }
+  const { send } = await inspecting(
+    { logger },
+    {
+      audit() {
+        throw new Error('full')
+      },
+    },
+  )
+  expect((await send('api/quarantine/reverify', { dryRun: true })).status).toBe(200)
+  expect(lines).toMatchObject([{ code: 'inspector_audit_failed', cause: expect.stringContaining('full') as string }])
+})
+
+test('without `audit` a change is a line of the log', async () => {
+  const lines: unknown[] = []
+  const logger = { debug() {}, warn() {}, error() {}, info: (fields: object) => void lines.push(fields) }
+  const { send } = await inspecting({ logger })
+  await send('api/quarantine/reverify', { dryRun: true })
+  expect(lines).toMatchObject([
+    { code: 'inspector_audit', what: 'quarantine.reverify', who: 'Ada', outcome: 'done', dryRun: true, examined: 0 },
+  ])
+})
+
+test('the quarantine says why each was refused, and is verified again: first as a trial, then in earnest', async () => {
+  let pair = { authKey: AUTH_KEY, signingSecret: 'a-secret-that-was-rotated' }
+  const { get, send, status, receiver } = await inspecting({ credentials: () => pair, proof: 'signature' })
+  const report = { messageId: 'm-1', status: 'delivered', project: 'Shop', big: 0, text: 'for Erika' }
+  await post(status, JSON.stringify(report).replace('"big":0', '"big":12345678901234567890'))
+  const list = async (query = '', headers = {}) =>
+    as<QuarantineList>((await get(`api/quarantine${query}`, headers)).body)
+  const { counts, items } = await list()
+  expect(counts).toEqual({ provedButStale: 0, unverified: 0, looksLikeOurs: 1, rest: 0 })
+  expect(items).toMatchObject([{ class: 'looksLikeOurs', code: 'signature_mismatch', kind: 'status' }])
+  expect(items[0]?.why).toContain('signing secret')
+  expect(items[0]?.payload).toContain('12345678901234567890')
+  expect(items[0]?.payload).toContain('Erika')
+  expect((await list('', { 'x-may': 'read' })).items[0]?.payload).not.toContain('Erika')
+  expect((await list('?class=rest')).items).toEqual([])
+  pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+  const verify = async (body: object) => as<ReverifyResult>((await send('api/quarantine/reverify', body)).body)
+  const found = { examined: 1, admitted: 1, stillUnproved: 0 }
+  expect(await verify({ dryRun: true })).toEqual({ dryRun: true, ...found })
+  expect(receiver.quarantine.size).toBe(1)
+  expect(await verify({ dryRun: false, clockOffsetSeconds: 0 })).toEqual({ dryRun: false, ...found })
+  expect(receiver.quarantine.size).toBe(0)
+  expect(as<EventList>((await get('api/events')).body).items).toMatchObject([{ messageId: 'm-1' }])
+  expect((await send('api/quarantine/reverify', {})).status).toBe(400)
+})

@@ -1,0 +1,189 @@
+/** What the inspector shows of events: lists, searches, one event, a message's timeline; masked for whoever may not see it. */
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { describe, expect, test } from 'vitest'
+import { onEachStore, ownFile } from '../support/each-store.ts'
+import { AUTH_KEY, post } from '../support/receiving.ts'
+import { as, inspecting } from './inspecting.ts'
+import type { EventDetail, EventList, MessageDetail, Problem } from '../../src/inspector/shapes.ts'
+
+const PHONE = '+4915112345678'
+const READ = { 'x-may': 'read' }
+const NOW = Math.floor(Date.now() / 1_000)
+
+function report(messageId: string, status: string, more: object = {}) {
+  return { messageId, status, channel: 'sms', network: 'A', project: 'Shop', timestamp: NOW, ...more }
+}
+
+function chatReport(messageId: string, status: string, more: object = {}) {
+  return { project: 'Shop', channel: 'chat', statuses: { message_id: messageId, status, recipient: PHONE, ...more } }
+}
+
+const options = { networks: { A: 'carrierA', B: 'carrierB' } } as const
+
+describe.each(onEachStore)('on %s', (_, make) => {
+  test('events are listed newest first, filtered, and found by message id, recipient and their own id', async () => {
+    const { get, status, payment, receiver } = await inspecting({ ...options, store: make(), retry: { attempts: 1 } })
+    receiver.on('payment', () => {
+      throw new Error('no')
+    })
+    await post(status, report('m-1', 'success'))
+    await post(status, chatReport('m-2', 'failed', { recipient: '+4915199999999' }))
+    await post(status, report('m-3', 'delivered', { network: 'B' }))
+    await post(payment, { id: 'p-1', amount: 5 })
+    const list = async (query: string) => as<EventList>((await get(`api/events?${query}`)).body)
+    const ids = async (query: string) => (await list(query)).items.map(({ messageId, kind }) => messageId ?? kind)
+    await expect.poll(() => ids('outcome=dead')).toEqual(['payment'])
+    expect(new Set(await ids(''))).toEqual(new Set(['payment', 'm-3', 'm-2', 'm-1']))
+    expect(await ids('type=message.failed')).toEqual(['m-2'])
+    expect(await ids('type=payment')).toEqual(['payment'])
+    expect(await ids('carrier=carrierB')).toEqual(['m-3'])
+    expect(await ids('project=Nobody')).toEqual([])
+    expect(await ids('q=m-2')).toEqual(['m-2'])
+    expect(await ids(`q=${encodeURIComponent('+4915199999999')}`)).toEqual(['m-2'])
+    const [first] = (await list('q=m-1')).items
+    expect(await ids(`q=${first?.id ?? ''}`)).toEqual(['m-1'])
+    expect(await ids('outcome=waiting')).toEqual([])
+    const page = await list('limit=2')
+    expect(page.items).toHaveLength(2)
+    expect((await list(`limit=2&after=${encodeURIComponent(page.next ?? '')}`)).items).toHaveLength(2)
+    for (const query of ['limit=0', 'limit=x', 'type=nothing', 'outcome=late', 'from=yesterday']) {
+      const { status: answered, body } = await get(`api/events?${query}`)
+      expect([answered, as<Problem>(body).error.code]).toEqual([400, 'query_invalid'])
+    }
+    // The same for users, by name.
+    expect(await receiver.events.list({ types: ['message.failed'] })).toMatchObject({
+      items: [{ type: 'message.failed', report: { messageId: 'm-2', recipient: '+4915199999999' } }],
+    })
+    expect(await receiver.events.get(first?.id ?? '')).toMatchObject({ id: first?.id, project: 'Shop' })
+    expect(await receiver.events.get('0'.repeat(32))).toBeUndefined()
+    expect(await receiver.events.ofMessage('m-3')).toMatchObject([{ type: 'message.delivered' }])
+    await expect(receiver.events.list({ states: [] })).rejects.toThrow('not empty')
+  })
+})
+
+test('nothing that names a person or quotes a body is shown without `reveal`, also not in what handlers threw', async () => {
+  const { get, status, payment, receiver } = await inspecting({
+    ...options,
+    store: sqliteStore(ownFile()),
+    retry: { attempts: 1 },
+  })
+  receiver.on('payment', (event) => {
+    throw new Error(`cannot book ${JSON.stringify(event.data)} for Erika Mustermann, call ${PHONE}`)
+  })
+  await post(status, chatReport('m-1', 'failed', { error: `no answer from ${PHONE}` }))
+  await post(payment, { id: 'p-1', payer: 'Erika Mustermann', phone: PHONE, note: { [PHONE]: 'secret words' } })
+  await receiver.drain()
+  const { items } = as<EventList>((await get('api/events', READ)).body)
+  const paths = [
+    'api/overview',
+    'api/events',
+    'api/dead-letters',
+    'api/messages/m-1',
+    ...items.map(({ id }) => `api/events/${id}`),
+  ]
+  for (const path of paths) {
+    const masked = await get(path, READ)
+    expect(masked.status).toBe(200)
+    const text = JSON.stringify(masked.body)
+    for (const secret of [PHONE, '4915112345678', 'Erika', 'secret words', AUTH_KEY]) expect(text).not.toContain(secret)
+  }
+  expect(items.find(({ messageId }) => messageId === 'm-1')?.recipient).toBe('•••78')
+  const dead = items.find(({ kind }) => kind === 'payment')
+  expect(dead).toMatchObject({ outcome: 'dead', attempts: 1 })
+  expect(dead?.error).toContain('cannot book')
+  // With it, all of it but the key.
+  const shown = as<EventDetail>((await get(`api/events/${dead?.id ?? ''}`)).body)
+  expect(shown.payload).toContain('Erika Mustermann')
+  expect(shown.payload).not.toContain('authKey')
+  expect(shown.raw).toMatchObject({ isCut: false, isMasked: false })
+  expect(shown.raw?.text).toContain(`"authKey":"${'*'.repeat(AUTH_KEY.length)}"`)
+  expect(shown.attempts).toMatchObject([{ number: 1, outcome: 'failed', handlers: [{ outcome: 'failed' }] }])
+  const without = as<EventDetail>((await get(`api/events/${dead?.id ?? ''}`, READ)).body)
+  expect(without.raw).toMatchObject({ hex: '', isMasked: true })
+  expect(without.raw).not.toHaveProperty('text')
+})
+
+test('a body is shown exactly, cut at 16 KiB, and downloaded whole by whoever may', async () => {
+  const { get, payment } = await inspecting({ store: sqliteStore(ownFile()) })
+  const body = `{"id":12345678901234567890,"small":1.50,"e":1e400,"authKey":"${AUTH_KEY}","text":"</script>${'x'.repeat(40_000)}"}`
+  await post(payment, body)
+  const [row] = as<EventList>((await get('api/events')).body).items
+  const path = `api/events/${row?.id ?? ''}`
+  const { payload, raw } = as<EventDetail>((await get(path)).body)
+  expect(payload).toMatch(
+    /^\{\n {2}"id": 12345678901234567890,\n {2}"small": 1\.50,\n {2}"e": 1e400,\n {2}"text": "<\/script>x/,
+  )
+  expect(payload?.length).toBeLessThan(16_500)
+  expect(raw).toMatchObject({ bytes: body.length, isCut: true })
+  expect(raw?.hex).toHaveLength(2 * 16_384)
+  const whole = await get(`${path}/raw`)
+  expect(whole.response.headers.get('content-disposition')).toMatch(/^attachment; filename="[0-9a-f]{32}\.json"$/)
+  expect(whole.response.headers.get('content-type')).toBe('application/octet-stream')
+  expect(whole.body).toBe(body.replace(AUTH_KEY, '*'.repeat(AUTH_KEY.length)))
+  expect((await get(`${path}/raw`, READ)).status).toBe(403)
+  expect((await get(`${path}/raw`, { 'x-may': 'write' })).status).toBe(403)
+  expect((await get('api/events/0123')).status).toBe(404)
+  expect((await get(`api/events/${'0'.repeat(32)}/raw`)).status).toBe(404)
+})
+
+test('a timeline has each report in its order and by arrival, with repetitions, attempts and why it stands there', async () => {
+  const { get, status, receiver } = await inspecting({
+    ...options,
+    store: sqliteStore(ownFile()),
+    retry: { initialDelayMs: 1 },
+  })
+  let fails = true
+  receiver.on('message.delivered', function confirm() {
+    if (!fails) return
+    fails = false
+    throw new Error('not now')
+  })
+  receiver.onAny(() => new Promise((resolve) => setImmediate(resolve)))
+  await post(status, report('m-1', 'success', { timestamp: NOW }))
+  await post(status, report('m-1', 'success', { timestamp: NOW }))
+  await receiver.drain()
+  // A carrier that reports late.
+  await post(status, report('m-1', 'network_failure', { timestamp: NOW - 60 }))
+  await receiver.drain()
+  const { body } = await get('api/messages/m-1')
+  const message = as<MessageDetail>(body)
+  expect(message).toMatchObject({
+    messageId: 'm-1',
+    project: 'Shop',
+    latest: { type: 'message.delivered', status: 'success' },
+    finals: 1,
+  })
+  const [early, late] = message.entries
+  expect(early).toMatchObject({
+    place: 1,
+    arrival: 2,
+    late: true,
+    proof: 'both',
+    skewSeconds: expect.closeTo(60, -1) as number,
+  })
+  expect(early?.why).toContain('late')
+  expect(late).toMatchObject({ place: 2, arrival: 1, late: false, duplicates: 1 })
+  expect(late?.duplicatesAt).toHaveLength(1)
+  expect(late?.why).toContain('By its own time')
+  expect(late?.attempts).toMatchObject([
+    {
+      number: 1,
+      outcome: 'failed',
+      handlers: [
+        { name: 'confirm', outcome: 'failed', error: expect.stringContaining('not now') as string },
+        { name: 'any event', outcome: 'succeeded' },
+      ],
+    },
+    { number: 2, outcome: 'succeeded', handlers: [{ name: 'confirm', outcome: 'succeeded' }] },
+  ])
+  expect((await get('api/messages/nobody')).status).toBe(404)
+})
+
+test('of a chat-app message it says how long a missing step was waited for', async () => {
+  const { get, status, receiver } = await inspecting({ ordering: { gapTimeoutMs: 20 }, store: sqliteStore(ownFile()) })
+  await post(status, chatReport('c-1', 'delivered'))
+  await receiver.drain()
+  const { entries } = as<MessageDetail>((await get('api/messages/c-1')).body)
+  expect(entries).toMatchObject([{ gap: { missing: 'message.sent', waitedForMs: 20, filled: false } }])
+  expect(entries[0]?.why).toContain('step in a message’s life')
+})
