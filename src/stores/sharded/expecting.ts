@@ -53,7 +53,7 @@ export function createExpecting<X extends object>(
         },
         {
           isBefore: (one, other) => one.expectation.sentAtMs < other.expectation.sentAtMs,
-          isPassed: () => true,
+          isPassed: () => false,
         },
       ),
   }
