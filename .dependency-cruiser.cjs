@@ -134,6 +134,19 @@ module.exports = {
       },
     },
     {
+      // It runs in a browser, and knows of the rest only what the server sends it, as types.
+      name: 'the-page-knows-the-shapes-and-itself',
+      severity: 'error',
+      from: { path: '^src/inspector/page/' },
+      to: { path: '.', pathNot: '^src/inspector/(page/|shapes\\.ts$)' },
+    },
+    {
+      name: 'nobody-imports-the-page',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/inspector/page/' },
+      to: { path: '^src/inspector/page/' },
+    },
+    {
       name: 'nobody-imports-the-inspector',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(inspector/|cli/|receiver\\.ts$)' },
@@ -179,10 +192,17 @@ module.exports = {
         path: '^src/',
         pathNot: [
           leaves,
-          '^src/inbox/(store|latest|order|record)\\.ts$',
+          '^src/inbox/(store|latest|order|record|expected)\\.ts$',
           '^src/stores/((bounds|filters|holding|leasable|pages)\\.ts$|$1/)',
         ],
       },
+    },
+    {
+      // It is beside the stages: it asks the open store, and whoever wires them tells of what is due.
+      name: 'expecting-knows-the-inbox-and-leaves',
+      severity: 'error',
+      from: { path: '^src/expecting/' },
+      to: { path: '^src/', pathNot: [leaves, '^src/expecting/', '^src/inbox/(store|expected|identity|record)\\.ts$'] },
     },
     {
       name: 'only-receiver-sees-everything',
@@ -219,7 +239,7 @@ module.exports = {
       name: 'the-conformance-suite-knows-the-contract-and-nothing-else',
       severity: 'error',
       from: { path: '^src/store-conformance/' },
-      to: { path: '^src/', pathNot: ['^src/store-conformance/', '^src/inbox/(store|record)\\.ts$', leaves] },
+      to: { path: '^src/', pathNot: ['^src/store-conformance/', '^src/inbox/(store|record|expected)\\.ts$', leaves] },
     },
     {
       name: 'nobody-imports-the-command-line',

@@ -12,7 +12,17 @@ const ROOT = import.meta.dirname
 /** In `dist`, so that it goes with it. It is not packed. */
 const STAMP = 'dist/.built.json'
 /** All that decides what is made; the lock file stands for the compiler. */
-const INPUTS = ['src/**/*', 'tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json', 'build.ts']
+const INPUTS = [
+  'src/**/*',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'tsconfig.page.json',
+  'package.json',
+  'package-lock.json',
+  'build.ts',
+]
+/** What a browser runs; it is compiled by a configuration of its own. */
+const PAGE = 'inspector/page'
 
 /** One digest of all these files, with their names. */
 function digestOf(patterns: readonly string[]): string {
@@ -37,18 +47,39 @@ function isBuilt(): boolean {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === digests()
 }
 
-function build(): number {
+async function build(): Promise<number> {
   console.error('Building dist, which takes some seconds; it is left as it is until something in src changes.')
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
-  const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
-  const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' })
-  if (status !== 0) return 1
+  if (!compile('tsconfig.build.json')) return 1
   publishVectors()
+  if (!(await publishPage())) return 1
   // npm does so where it installs the package; here `npx messaging-webhooks` runs it from where it is.
   const command = join(ROOT, 'dist/cli/main.js')
   if (existsSync(command)) chmodSync(command, 0o755)
   writeFileSync(join(ROOT, STAMP), digests())
   return 0
+}
+
+function compile(project: string): boolean {
+  const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+  return spawnSync(process.execPath, [tsc, '-p', project], { cwd: ROOT, stdio: 'inherit' }).status === 0
+}
+
+/** The inspector's page: each module by itself, without what only its readers need; its markup and its style. */
+async function publishPage(): Promise<boolean> {
+  const paths = globSync(`src/${PAGE}/*.{html,css,svg}`, { cwd: ROOT })
+  if (paths.length === 0) return true
+  if (!compile('tsconfig.page.json')) return false
+  const folder = join(ROOT, 'dist', PAGE)
+  const { minifySync } = await import('vite')
+  for (const name of globSync('*.js', { cwd: folder })) {
+    const { code, errors } = minifySync(name, readFileSync(join(folder, name), 'utf8'), { module: true })
+    if (errors.length > 0) return false
+    writeFileSync(join(folder, name), `${code}\n`)
+  }
+  for (const path of paths)
+    writeFileSync(join(folder, basename(path)), readFileSync(join(ROOT, path), 'utf8').replace(/^ +/gm, ''))
+  return true
 }
 
 /** Each file of vectors as it is written, which the compiler would not leave it, and all of them in one. */
@@ -74,4 +105,4 @@ function isFamily(
   return typeof file === 'object' && file !== null && 'family' in file
 }
 
-if (!isBuilt()) process.exitCode = build()
+if (!isBuilt()) process.exitCode = await build()

@@ -6,7 +6,12 @@ export default defineConfig(
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
+    languageOptions: {
+      parserOptions: {
+        project: ['./tsconfig.json', './tsconfig.page.json'],
+        tsconfigRootDir: import.meta.dirname,
+      },
+    },
     rules: {
       'no-restricted-syntax': [
         'error',
@@ -27,7 +32,7 @@ export default defineConfig(
   },
   {
     files: ['src/**/*.ts'],
-    ignores: ['src/clock.ts', 'src/testing/**'],
+    ignores: ['src/clock.ts', 'src/inspector/page/clock.ts', 'src/testing/**'],
     rules: {
       'no-restricted-globals': [
         'error',
@@ -39,6 +44,22 @@ export default defineConfig(
       'no-restricted-properties': [
         'error',
         { object: 'Date', property: 'now', message: 'Only clock.ts asks for the time.' },
+      ],
+    },
+  },
+  {
+    // What a sender wrote becomes a text node and nothing else.
+    files: ['src/inspector/page/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExportDefaultDeclaration', message: 'Named exports only.' },
+        { selector: 'TSNonNullExpression', message: 'Check for undefined instead.' },
+        {
+          selector:
+            ':matches(MemberExpression, Property)[property.name=/^(innerHTML|outerHTML|insertAdjacentHTML|setHTMLUnsafe|srcdoc)$/], MemberExpression[object.name=document][property.name=/^write/]',
+          message: 'Text becomes a text node: use h().',
+        },
       ],
     },
   },

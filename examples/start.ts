@@ -1,10 +1,14 @@
-/** What `npm start` shows: an Express app, the emulated service, fifty messages, and the events that come of them. */
+/**
+ * What `npm start` shows: an Express app, the emulated service, fifty messages, and the events that come of them.
+ * `npm start -- --keep` leaves both running afterwards, with the inspector on what came.
+ */
 import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import express from 'express'
 import { CALLBACK_KINDS, createReceiver, PROBLEMS } from 'messaging-webhooks'
+import { inspector } from 'messaging-webhooks/inspector'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { z } from 'zod'
 import { send, sendings } from './start/campaign.ts'
@@ -73,7 +77,13 @@ server.keepAliveTimeout = 75_000
 await once(server, 'listening')
 const address = server.address()
 if (typeof address !== 'object' || address === null) throw new Error('The server is not listening.')
-const appUrl = `http://127.0.0.1:${address.port}`
+const host = `127.0.0.1:${address.port}`
+const appUrl = `http://${host}`
+// Only this machine comes here. Your app asks who is signed in, and by which right.
+app.use(
+  '/inspector',
+  inspector(receiver, { authorize: ({ headers }) => headers.get('host') === host && ['write', 'reveal'] }),
+)
 
 const emulator = playService(appUrl)
 const service = await emulator.listen()
@@ -106,7 +116,15 @@ screen.summary([
   ['handed over', handedOver, 'events to handlers, each once'],
   ['retried', retried, 'a handler failed, and then did not'],
 ])
-screen.note(`What was taken is kept. To look into it:\n  npx node dist/cli/main.js events list --store ${file}`)
+if (process.argv.includes('--keep')) {
+  screen.note(`The app and the service go on until Ctrl+C. What came, and why:\n  ${appUrl}/inspector/`)
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+} else {
+  screen.note(
+    `What was taken is kept. To look into it:\n  npx node dist/cli/main.js inspect --store ${file}\n` +
+      'To look around while the app runs:\n  npm start -- --keep',
+  )
+}
 
 for (const each of [emulator, ...faulty]) await each.close()
 server.close()

@@ -33,6 +33,13 @@ const pageOptions = z.strictObject({
   after: textOf('the `next` of a page').optional(),
   limit: pageLimit.optional(),
 })
+const date = z.custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
+const outstandingOptions = z.strictObject({
+  before: date.optional(),
+  after: textOf('the `next` of a page').optional(),
+  limit: pageLimit.optional(),
+})
+const accountOptions = z.strictObject({ from: date, to: date })
 const listEventsOptions = z.strictObject({
   after: textOf('the `next` of a page').optional(),
   limit: pageLimit.optional(),
@@ -75,6 +82,14 @@ export function checkedCalls<S extends Schemas, X extends object>(receiver: Rece
     async messageState(messageId, options) {
       checkOptions(messageStateOptions, options, 'messageState')
       return receiver.messageState(messageId, options)
+    },
+    async outstanding(page) {
+      checkOptions(outstandingOptions, page, 'outstanding')
+      return receiver.outstanding(page)
+    },
+    async account(period) {
+      checkOptions(accountOptions, period, 'account')
+      return receiver.account(period)
     },
     events: checkedEvents(receiver.events),
     deadLetters: checkedDeadLetters(receiver.deadLetters),

@@ -26,6 +26,10 @@ export const THROWN = {
     'The store is one of your own that has no `kept` and `forget`.',
     'Remove it there by your own means, or give the store both; `quarantine` and the spool have forgotten it already.',
   ],
+  expect_unsupported: [
+    'The store is one of your own that has no `expect`, `overdue`, `admitOverdue` and `expectations`.',
+    'Give it all four, or use a store of this package.',
+  ],
   events_unsupported: [
     'The store is one of your own that has no `events`.',
     'Give it that verb of the store contract; every store of this package has it.',

@@ -7,6 +7,8 @@
  * - proof: what shows that the service sent a callback: the authKey, the signature, or both.
  * - identity: what makes two callbacks the same event; the event's `id`.
  * - gap: an earlier chat-app state that has not arrived while a later one has.
+ * - expected: of a message that was sent, and whose end is awaited.
+ * - overdue: expected, without an end for too long.
  * - late: a report older than one of the same message that was already handed over.
  * - handed over: given to handlers for the first time.
  * - settled: done with for good: every handler succeeded, or the event became a dead letter. To settle is to tell the store
@@ -46,6 +48,7 @@ export type SubscriptionWord = (typeof SUBSCRIPTION_WORDS)[number]
 /** Every event type there is. */
 export const EVENT_TYPES = [
   ...REPORT_TYPES,
+  'message.overdue',
   'late',
   'received',
   'payment',
@@ -60,22 +63,27 @@ export const EVENT_TYPES = [
 /** The type of an event. */
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** The families that a pattern can name. */
+/** The families that a pattern can name; that of `message.*` are the reports. */
 export const EVENT_FAMILIES = ['message.*', 'subscription.*'] as const
 
 /** What `receiver.on` takes: an event type, or a family of them. */
 export type Pattern = EventType | (typeof EVENT_FAMILIES)[number]
 
-/** The event types that a pattern stands for. */
-export type TypesOf<P extends Pattern> = P extends `${infer F}.*`
-  ? Extract<EventType, `${F}.${string}`>
-  : Extract<P, EventType>
+/** The event types that a pattern stands for: `message.*` for the reports, and `message.overdue` is none. */
+export type TypesOf<P extends Pattern> = P extends 'message.*'
+  ? ReportType
+  : P extends `${infer F}.*`
+    ? Extract<EventType, `${F}.${string}`>
+    : Extract<P, EventType>
 
-/** Which proofs held. */
-export type Proof = 'authKey' | 'signature' | 'both'
+/** Which proofs held; `none` of what is no callback, `message.overdue`. */
+export type Proof = 'authKey' | 'signature' | 'both' | 'none'
 
-/** What tells an event's time: the payload's own timestamp, the signature's `t`, or the callback's arrival alone. */
-export type TimestampSource = 'payload' | 'signature' | 'arrival'
+/**
+ * What tells an event's time: the payload's own timestamp, the signature's `t`, or the callback's arrival alone; the receiver's
+ * own `clock` for what is no callback, `message.overdue`.
+ */
+export type TimestampSource = 'payload' | 'signature' | 'arrival' | 'clock'
 
 /** The two SMS carriers of the contract. Contract, service.md#sms-delivery-callback. */
 export const CARRIERS = ['carrierA', 'carrierB'] as const
@@ -188,6 +196,26 @@ interface FieldsOfBothShapes extends CommonFields {
   /** The sender's own word; absent where it gave only a code. */
   readonly status?: string
   readonly statusCode?: StatusCode
+  /** What `receiver.expect` was told of the message; absent where it was told nothing. */
+  readonly sent?: SentDetails
+  /** `message.overdue` was made of the message before this report. */
+  readonly wasOverdue?: true
+}
+
+/** What is known of a message from its send on, as `receiver.expect` was told it. Contract, service.md#send-request-fields. */
+export interface SentDetails {
+  readonly messageId: string
+  /** The recipient. */
+  readonly to?: string
+  readonly type?: string
+  readonly channel?: string
+  readonly campaign?: string
+  /** Your own, as JSON gives it back. */
+  readonly meta?: unknown
+  readonly sentAt: Date
+  readonly scheduledFor?: Date
+  /** Without an end by then it is overdue. */
+  readonly overdueAt: Date
 }
 
 /** A report with its fields at the top of the body. Contract, service.md#sms-delivery-callback. */
@@ -223,6 +251,22 @@ export type ReadEvent = ReportFields & { readonly type: 'message.read' }
 export type FailedEvent = ReportFields & { readonly type: 'message.failed'; readonly failure: Failure }
 /** A report about one outbound message. */
 export type ReportEvent = QueuedEvent | SentEvent | DeliveredEvent | ReadEvent | FailedEvent
+
+/**
+ * No end of a message was reported by the time that `receiver.expect` was given: neither delivered, nor read, nor failed for
+ * good. No callback brings it: the receiver makes it, once for each message.
+ */
+export interface OverdueEvent extends CommonFields {
+  readonly type: 'message.overdue'
+  /** The id that the send response gave. */
+  readonly messageId: string
+  /** The channel as it was sent by. */
+  readonly channel?: string
+  readonly proof: 'none'
+  /** What the receiver keeps of the send. */
+  readonly payload: Readonly<Record<string, unknown>>
+  readonly sent: SentDetails
+}
 
 /** A report older than one already handed over, with `ordering.late: 'separate'`. */
 export interface LateEvent extends CommonFields {
@@ -288,6 +332,7 @@ export interface EventMap<S extends Schemas = {}> {
   'message.delivered': DeliveredEvent
   'message.read': ReadEvent
   'message.failed': FailedEvent
+  'message.overdue': OverdueEvent
   late: LateEvent
   received: DataEvent<'received', DataOf<S, 'received'>>
   payment: DataEvent<'payment', DataOf<S, 'payment'>>

@@ -43,6 +43,8 @@ export type { ReadUsersReport, UsersReport } from './payloads/users-report.ts'
 export type { Holder } from './inbox/known.ts'
 export type { ShardStats } from './inbox/parts.ts'
 export type { Forgotten } from './erasure/forget.ts'
+export type { Account, AccountPeriod, OutstandingMessage, OutstandingPage } from './expecting/account.ts'
+export type { ExpectCounts, ExpectOptions, SentMessages, SentRecipient } from './expecting/expect.ts'
 export type { ForgetOptions, ForgetSelector } from './erasure/selector.ts'
 export type { MessageState, ReportState } from './inbox/latest.ts'
 export type { EventState, Page, Store } from './inbox/store.ts'
@@ -69,6 +71,7 @@ export {
   type LateEvent,
   type Oddity,
   type OtherSubscriptionEvent,
+  type OverdueEvent,
   type Pattern,
   type Problem,
   type Proof,
@@ -78,6 +81,7 @@ export {
   type ReportFields,
   type ReportType,
   type Schemas,
+  type SentDetails,
   type SentEvent,
   type SmsReportFields,
   type StatusCode,

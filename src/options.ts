@@ -75,6 +75,11 @@ export interface OtherOptions<S extends Schemas = {}> {
   readonly ordering?: OrderingOptions | undefined
   /** How often, and how long, an event is tried whose handlers fail. */
   readonly retry?: RetryOptions | undefined
+  /**
+   * How long a report of a message that `receiver.expect` was not told of waits for it: it may overtake the answer to its
+   * own send. 0 is not at all; with a sender, 5,000. Milliseconds, 0 to 2,147,483,647. Default: 0.
+   */
+  readonly orphanHoldMs?: number | undefined
   /** `false` only takes callbacks: another receiver on the same shared store runs the handlers. Default: `true`. */
   readonly dispatch?: boolean | undefined
   /** Messages whose handlers run at once. Count, 1 to 100,000. Default: 16. */
@@ -295,6 +300,13 @@ export const OPTIONS = [
     range: [0, LONGEST_TIMER_MS],
     default: 3_600_000,
     what: 'Ceiling of all delays. With the defaults the last attempt comes an hour and a half after the first on average, and at most three and a quarter hours.',
+  },
+  {
+    name: 'orphanHoldMs',
+    type: 'milliseconds',
+    range: [0, LONGEST_TIMER_MS],
+    default: 0,
+    what: 'How long a report of a message that `receiver.expect` was not told of waits for it: it may overtake the answer to its own send. 0 is not at all; with a sender, 5,000.',
   },
   {
     name: 'dispatch',

@@ -19,6 +19,9 @@ import { createAboutApp } from './doctor/about-app.ts'
 import { createProbes } from './doctor/answering.ts'
 import { createOwnDoctor } from './doctor/own-receiver.ts'
 import { createUnnamedNetworks } from './doctor/unnamed-networks.ts'
+import { createAccounts } from './expecting/account.ts'
+import { createExpect } from './expecting/expect.ts'
+import { createSweep } from './expecting/sweep.ts'
 import { createForget } from './erasure/forget.ts'
 import { asOurs, MessagingWebhooksError, OptionsError } from './errors.ts'
 import type { RefusalCode } from './error-table.ts'
@@ -69,7 +72,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 ): Receiver<S, X> {
   const resolved = resolveOptions(options)
   const { answer, handlerTimeoutMs, dedupeKey, readReport, traceContext } = resolved
-  const { networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
+  const { networks, proof, gapTimeoutMs, orphanHoldMs, toleranceSeconds } = resolved
   const given = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
   const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
   const steady = steadyClock(clock)
@@ -139,10 +142,15 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     secrets: credentials.secrets,
     shared: store.capabilities.shared,
   })
+  const sweep = createSweep({
+    clock: steady,
+    looksForOthers: store.capabilities.shared || store.capabilities.durable,
+    onWork: () => dispatcher.wake(),
+  })
   const intoStore = {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
-    gapTimeoutMs,
+    gapTimeoutMs: Math.max(gapTimeoutMs, orphanHoldMs),
     report,
     claims: resolved.dispatch,
     onWork() {
@@ -224,6 +232,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     toleranceSeconds,
     networks,
     gapTimeoutMs,
+    orphanHoldMs,
     report,
     ...guardReading({ dedupeKey, readReport, traceContext, report }),
     probes,
@@ -251,7 +260,9 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     if (isSpoolMissing) warnOfNoSpool(logger, store.capabilities)
     isSpoolMissing = false
     const opened = await inbox.open()
-    if (resolved.dispatch) dispatcher.start(opened)
+    if (!resolved.dispatch) return
+    dispatcher.start(opened)
+    sweep.begin(opened)
   }
 
   function start(): Promise<void> {
@@ -308,6 +319,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   }
 
   function close({ deadlineMs = DEADLINE_MS } = {}): Promise<Closed> {
+    sweep.stop()
     tellOfClosing()
     closing ??= shutDown(deadlineMs).finally(() => {
       isClosed = true
@@ -370,6 +382,19 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       const stored = await opened.latest(key)
       return stored && messageState(stored)
     },
+    expect: createExpect({
+      now: () => steady.now(),
+      keyOf,
+      open() {
+        startUnasked()
+        return inbox.open()
+      },
+      expected(overdueAtMs) {
+        dispatcher.wake()
+        sweep.at(overdueAtMs)
+      },
+    }),
+    ...createAccounts(inbox.open),
     forget: createForget({ clock: steady, keyOf, inbox, quarantine, dispatcher }),
     deadLetters: createDeadLetters({
       open: inbox.open,

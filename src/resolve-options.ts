@@ -28,6 +28,7 @@ interface ResolvedOptions<S extends Schemas> {
   readonly gapTimeoutMs: number
   readonly late: 'separate' | 'inline'
   readonly retry: { readonly attempts: number; readonly initialDelayMs: number; readonly maxDelayMs: number }
+  readonly orphanHoldMs: number
   readonly dispatch: boolean
   readonly concurrency: number
   readonly handlerTimeoutMs: number
@@ -99,6 +100,7 @@ const optionsSchema = z.strictObject({
       maxDelayMs: numeric('retry.maxDelayMs'),
     })
     .prefault({}),
+  orphanHoldMs: numeric('orphanHoldMs'),
   dispatch: z.boolean().default(true),
   concurrency: numeric('concurrency'),
   handlerTimeoutMs: numeric('handlerTimeoutMs'),
@@ -167,6 +169,7 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     gapTimeoutMs: ordering.gapTimeoutMs,
     late: ordering.late,
     retry: checked.retry,
+    orphanHoldMs: checked.orphanHoldMs,
     dispatch: checked.dispatch,
     concurrency: checked.concurrency,
     handlerTimeoutMs: checked.handlerTimeoutMs,

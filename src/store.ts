@@ -3,6 +3,7 @@
  *
  * @module messaging-webhooks/store
  */
+export type { Expectation, KnownExpectation } from './inbox/expected.ts'
 export type { EventRecord, Report } from './inbox/record.ts'
 export type {
   Admission,
@@ -21,7 +22,9 @@ export type {
   JoinedStore,
   KeptEvent,
   NewEvent,
+  NewExpectation,
   OpenStore,
+  Overdue,
   Page,
   PartsHost,
   Resolution,
@@ -32,6 +35,7 @@ export type {
   StoreCounts,
   StoredDeadLetter,
   StoredEvent,
+  StoredExpectation,
   StoredLatest,
   StoreHolder,
   StoreHost,

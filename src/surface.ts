@@ -12,9 +12,12 @@ import type { Events } from './dispatch/listed-events.ts'
 import type { CallbackKind, EventMap, Pattern, Schemas, TypesOf, WebhookEvent } from './events.ts'
 import type { Middleware } from './http/node.ts'
 import type { CallbackAnswer, CallbackRequest } from './http/request.ts'
+import type { Account, AccountPeriod, OutstandingMessage, OutstandingPage } from './expecting/account.ts'
+import type { ExpectCounts, ExpectOptions, SentMessages } from './expecting/expect.ts'
 import type { Holder } from './inbox/known.ts'
 import type { ForgetOptions, ForgetSelector } from './erasure/selector.ts'
 import type { Forgotten } from './erasure/forget.ts'
+import type { Page } from './inbox/store.ts'
 import type { MessageState } from './inbox/latest.ts'
 import type { ShardStats } from './inbox/parts.ts'
 import type { ErrorHandler } from './report.ts'
@@ -87,6 +90,21 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   readonly deadLetters: DeadLetters<S>
   /** The requests that were refused for want of a valid proof, kept so that the right key can still prove them. */
   readonly quarantine: Quarantine
+  /**
+   * Writes down what was sent, so that its reports have `event.sent`, and `message.overdue` is made of each message whose end is
+   * not reported within `within`. It is durable where the store is, and may be called again: a message that is known stays as it
+   * is. Rejects with an `OptionsError` for what cannot be, or a `meta` beyond 4,096 bytes; with a `MessagingWebhooksError`:
+   * `project_required` where there are several, `expect_unsupported` for a store of your own that cannot, or what the store fails
+   * with, and then a second call does the rest. Contract, service.md#delivery-rules: no callback is sent again.
+   */
+  expect(sent: SentMessages, options?: ExpectOptions): Promise<ExpectCounts>
+  /**
+   * The expected messages of which no end was reported, by the time of their send, a page at a time. It walks through what was
+   * sent before; an end is delivered, read, or failed for good. Rejects as `expect` does.
+   */
+  outstanding(page?: OutstandingPage): Promise<Page<OutstandingMessage>>
+  /** The balance of what was sent in a period, as far as `expect` was told of it. It reads all of it. Rejects as `expect` does. */
+  account(period: AccountPeriod): Promise<Account>
   /**
    * Removes what may name a person, of a message, of a recipient, of a time or as you say, from every place that this receiver
    * writes to: payloads, bytes, errors, newest states and dead letters in the store, the spool and the quarantine of this

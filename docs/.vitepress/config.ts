@@ -36,6 +36,7 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
   },
   { text: 'When the store is away', link: '/guides/spool' },
   { text: 'Deploying', link: '/guides/deploying' },
+  { text: 'Every send accounted for', link: '/guides/expecting' },
   { text: 'Observing', link: '/guides/observing', items: [{ text: 'OpenTelemetry', link: '/guides/opentelemetry' }] },
   { text: 'The inspector', link: '/guides/inspector' },
   { text: 'The doctor', link: '/guides/doctor' },

@@ -10,7 +10,7 @@ import { readSignatureHeader, signatureHolds, type ParsedSignature, type Signatu
 
 export interface Proved {
   readonly proved: true
-  readonly proof: Proof
+  readonly proof: Exclude<Proof, 'none'>
   readonly project: string | undefined
   /** The signature's `t`, where the signature holds: the time that chat-app callbacks do not carry themselves. */
   readonly signedAt: number | undefined

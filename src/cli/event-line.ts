@@ -34,7 +34,7 @@ export function describeDuplicate(event: WebhookEvent, time: string, { dim, yell
 
 function typeColour(type: WebhookEvent['type'], { green, red, yellow, cyan }: Colours): (text: string) => string {
   if (type === 'message.failed') return red
-  if (type === 'unrecognized' || type === 'late') return yellow
+  if (type === 'unrecognized' || type === 'late' || type === 'message.overdue') return yellow
   return type === 'message.delivered' || type === 'message.read' ? green : cyan
 }
 
@@ -64,6 +64,8 @@ function wordsOf(event: WebhookEvent): readonly string[] {
       return reportWords(event)
     case 'message.failed':
       return [...reportWords(event), failureWords(event.failure), event.failure.reason ?? '']
+    case 'message.overdue':
+      return [event.messageId, event.channel ?? '', 'no end was reported']
     case 'late':
       return [...wordsOf(event.report), `${event.report.type} came too late`]
     case 'unrecognized':
@@ -107,5 +109,5 @@ function dataWords(data: unknown): readonly string[] {
 }
 
 function proofOf({ proof }: WebhookEvent): string {
-  return proof === 'both' ? 'signature and authKey' : proof
+  return proof === 'both' ? 'signature and authKey' : proof === 'none' ? 'nothing' : proof
 }

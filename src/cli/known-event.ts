@@ -26,8 +26,9 @@ export async function knownEvent(stored: StoredEvent): Promise<KnownEvent> {
   return { stored, type: event.type, about: aboutOf(event), event }
 }
 
-function ofRecord({ report, problem, kind, project }: EventRecord): Pick<KnownEvent, 'type' | 'about'> {
+function ofRecord({ report, problem, kind, project, overdue }: EventRecord): Pick<KnownEvent, 'type' | 'about'> {
   const of = project === undefined ? [] : [`[${project}]`]
+  if (overdue === true) return { type: 'message.overdue', about: of }
   if (report !== undefined) return { type: report.type, about: [...reportWords(report), ...of] }
   return problem === undefined ? { type: kind, about: of } : { type: 'unrecognized', about: [problem, ...of] }
 }

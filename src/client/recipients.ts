@@ -33,13 +33,16 @@ export function wholeField(fields: Fields, name: string): number | undefined {
 /** The entries of an answer, the parts of a message as one. `only` is the number where the send was to one. */
 export function readRecipients(entries: readonly unknown[], only: string | undefined): readonly Recipient[] {
   const recipients = new Map<string, Recipient>()
+  const counts = new Map<string, number>()
   for (const [index, entry] of entries.entries()) {
     const recipient = readRecipient(isFields(entry) ? entry : {}, only)
     const { messageId, code, to } = recipient
     // Without an id nobody can say whether two entries are parts of one message.
     const key = messageId === undefined ? String(index) : JSON.stringify([messageId, code, to])
-    const before = recipients.get(key)
-    const parts = before === undefined ? recipient.parts : Math.max(recipient.parts, before.parts + 1)
+    const count = (counts.get(key) ?? 0) + 1
+    counts.set(key, count)
+    // Numbered in any order, or not numbered at all.
+    const parts = Math.max(count, recipient.parts, recipients.get(key)?.parts ?? 1)
     recipients.set(key, { ...recipient, parts })
   }
   return [...recipients.values()]

@@ -180,7 +180,7 @@ function conclude(attempt: Attempt): Settlement | undefined {
   const isDone = registrations.every((registration) => done.includes(registration))
   // What is done is done: unless somebody was told to stop, the store may still take it.
   if (isDone ? work.isLost : isLeaseLost(state, work)) return lost(attempt)
-  tell(attempt, isDone ? 'succeeded' : 'failed')
+  if (state.watch !== undefined) tell(attempt, isDone ? 'succeeded' : 'failed')
   if (handedOverChannel.hasSubscribers) state.handedOver(event, isDone)
   // One that hung has been told of.
   if (state.meter !== undefined && !work.isHung)

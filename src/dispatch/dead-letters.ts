@@ -49,8 +49,8 @@ export async function readDeadLetters(
 ): Promise<Page<DeadLetter>> {
   const { items: stored, next } = await store.deadLetters({ after, limit })
   const items: DeadLetter[] = []
-  for (const { id, attempts, error, diedAtMs, record, raw } of stored) {
-    const event = await revive({ id, late: false, record, raw })
+  for (const { id, attempts, error, diedAtMs, record, raw, expected } of stored) {
+    const event = await revive({ id, late: false, record, raw, expected })
     items.push({ id, attempts, error, diedAt: new Date(diedAtMs), event })
   }
   return next === undefined ? { items } : { items, next }

@@ -7,14 +7,17 @@ import {
   type EventType,
   type Failure,
   type LateEvent,
+  type OverdueEvent,
   type Problem,
   type ReportEvent,
   type ReportFields,
   type Schemas,
+  type SentDetails,
   type SubscriptionWord,
   type UnrecognizedEvent,
   type WebhookEvent,
 } from '../events.ts'
+import { isExpectation, sentDetails, type Expectation, type KnownExpectation } from '../inbox/expected.ts'
 import { knownTime } from '../inbox/order.ts'
 import { failureOf, type EventRecord, type Report } from '../inbox/record.ts'
 import type { Awaitable } from '../inbox/store.ts'
@@ -27,6 +30,7 @@ export interface Kept {
   readonly late: boolean
   readonly record: EventRecord
   readonly raw: Buffer
+  readonly expected?: KnownExpectation | undefined
 }
 
 export interface ReviveOptions {
@@ -83,6 +87,7 @@ export function revive(
     if (!kept.late || options.late === 'inline') return report
     return lateEvent(kept, report)
   }
+  if (record.overdue === true && isExpectation(payload)) return overdueEvent(kept, payload)
   if (record.problem !== undefined || record.kind === undefined || record.kind === 'status' || !isRecord(payload))
     return unrecognized(kept, payload, record.problem ?? (payload === undefined ? 'not_json' : 'unknown_shape'))
   return reviveData(kept, payload, record.kind, options)
@@ -90,7 +95,8 @@ export function revive(
 
 /** The type that it will come as; where a schema refuses the payload, it comes as `unrecognized` all the same. */
 export function typeOf(kept: Kept, options: ReviveOptions): EventType {
-  const { report, problem, kind } = kept.record
+  const { report, problem, kind, overdue } = kept.record
+  if (overdue === true) return 'message.overdue'
   if (report !== undefined) return kept.late && options.late === 'separate' ? 'late' : report.type
   if (problem !== undefined || kind === undefined || kind === 'status') return 'unrecognized'
   if (kind !== 'subscription') return kind
@@ -177,6 +183,8 @@ function payloadOf({ record, raw }: Kept): unknown {
 type ReportInTheMaking = InTheMaking<CommonFields & Partial<Omit<ReportFields, keyof CommonFields>>> & {
   scheduled?: boolean
   failure?: Failure
+  sent?: SentDetails
+  wasOverdue?: true
 }
 
 function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent {
@@ -192,8 +200,23 @@ function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent 
   if (statusCode !== undefined) event.statusCode = statusCode
   if (type === 'message.queued') event.scheduled = report.scheduled ?? false
   if (type === 'message.failed') event.failure = failureOf(report)
+  if (kept.expected !== undefined) {
+    event.sent = sentDetails(kept.expected.expectation)
+    if (kept.expected.wasOverdue) event.wasOverdue = true
+  }
   // Each type has its own fields by now; what `shape` says of the payload is the sender's word, as its type says.
   return event as ReportEvent
+}
+
+function overdueEvent(kept: Kept, expectation: Expectation): OverdueEvent {
+  const { messageId = '', channel } = expectation
+  const event = begin('message.overdue', kept, { ...expectation })
+  const sent = sentDetails(expectation)
+  return Object.assign(event, channel === undefined ? undefined : { channel }, {
+    messageId,
+    proof: 'none' as const,
+    sent,
+  })
 }
 
 function lateEvent(kept: Kept, report: ReportEvent): LateEvent {

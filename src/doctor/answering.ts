@@ -32,7 +32,7 @@ export interface ProbeWatch {
 interface ProvedProbe {
   readonly callback: ArrivedCallback
   readonly body: ReadBody
-  readonly proof: Proof
+  readonly proof: Exclude<Proof, 'none'>
   readonly pairs: Pairs
 }
 

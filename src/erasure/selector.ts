@@ -145,6 +145,10 @@ const NO_PERSON: ReadonlySet<string> = new Set([
   'timestamp',
   'expiration_timestamp',
   'conversation_id',
+  // Of what is kept of a send.
+  'sentAtMs',
+  'scheduledForMs',
+  'overdueAtMs',
 ])
 
 /** Contract, service.md#chat-app-delivery-callback: beside `statuses` stands the project's own number. */

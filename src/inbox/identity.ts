@@ -42,6 +42,11 @@ export function messageKey(project: string | undefined, messageId: string): stri
   return digest(['message', project, messageId])
 }
 
+/** The identity of the event that says of a message that it is overdue: a message has one. */
+export function overdueIdentity(key: string): string {
+  return digest(['overdue', key])
+}
+
 /** Length-prefixed, so that no two lists of fields are joined to the same text; digested, so that no id is too long. */
 function digest(fields: readonly (string | undefined)[]): string {
   let joined = ''

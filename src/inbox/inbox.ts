@@ -28,6 +28,7 @@ export type AdmitBatch = (batch: {
 interface InboxOptions {
   readonly clock: SteadyClock
   readonly storeTimeoutMs: number
+  /** The longest that an event may wait for a step of its message. */
   readonly gapTimeoutMs: number
   readonly report: (error: MessagingWebhooksError) => void
   readonly absence: Absence

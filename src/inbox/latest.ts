@@ -1,5 +1,6 @@
 /** The newest state of a message: a merge that never goes back, whatever the order of arrival. */
-import type { Failure, TimestampSource } from '../events.ts'
+import type { Failure, SentDetails, TimestampSource } from '../events.ts'
+import { sentDetails } from './expected.ts'
 import { identityIn, knownTime } from './order.ts'
 import { failureOf, isEventRecord, isObject, type EventRecord, type Report } from './record.ts'
 import type { StoredLatest } from './store.ts'
@@ -95,6 +96,10 @@ export type MessageState = ReportState & {
   readonly project: string | undefined
   /** Every final report, in order: the parts of a long SMS share one id, and a success hides no failure. */
   readonly reports: readonly ReportState[]
+  /** What `receiver.expect` was told of it; absent where it was told nothing. */
+  readonly sent?: SentDetails
+  /** `message.overdue` was made of it. */
+  readonly wasOverdue?: true
 }
 
 /** What a store keeps, as users see it. */
@@ -102,7 +107,10 @@ export function messageState(stored: StoredLatest): MessageState | undefined {
   const newest = reportState(stored.record)
   if (newest === undefined) return undefined
   const reports = stored.finals.map(reportState).filter((state) => state !== undefined)
-  return { ...newest, project: stored.record.project, reports }
+  const state = { ...newest, project: stored.record.project, reports }
+  if (stored.expected === undefined) return state
+  const { expectation, wasOverdue } = stored.expected
+  return { ...state, sent: sentDetails(expectation), ...(wasOverdue ? { wasOverdue } : undefined) }
 }
 
 /** One report as users see it; undefined for an event that is none. */

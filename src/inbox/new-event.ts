@@ -5,7 +5,7 @@ import { isExactText, readReport, readTimestamp, type ReportPayload } from '../p
 import { normaliseStatus, type NormalisedStatus } from '../statuses/normalise.ts'
 import type { TraceContext } from '../trace-context.ts'
 import { bodyIdentity, chosenIdentity, messageKey, reportIdentity } from './identity.ts'
-import { placeOf } from './order.ts'
+import { EXPECTED, placeOf } from './order.ts'
 import type { EventRecord, Report } from './record.ts'
 import { PAYLOAD, type NewEvent } from './store.ts'
 
@@ -43,6 +43,8 @@ export interface NewEventOptions {
   /** The networks by the names that callbacks give them. */
   readonly networks: ReadonlyMap<string, Carrier>
   readonly gapTimeoutMs: number
+  /** How long a report waits for `expect` to be told of its message; 0 for not at all. */
+  readonly orphanHoldMs?: number | undefined
   /** The user's own identity; undefined for the default one. */
   readonly dedupeKey: ((input: DedupeKeyInput) => string | undefined) | undefined
   /** The user's own reading of a report; undefined for the default one. Never throws. */
@@ -103,14 +105,16 @@ function reportEvent(
   const report = reportOf(payload, normalised)
   record.report = report
   const { order, final, step, awaits } = placeOf(id, report, record)
+  const { gapTimeoutMs, orphanHoldMs = 0 } = options
   return {
     id,
     messageKey: messageKey(scope, messageId),
     order,
     final,
     step,
-    awaits,
-    gapUntilMs: arrivedAtMs + options.gapTimeoutMs,
+    awaits: awaits === 0 && orphanHoldMs > 0 ? EXPECTED : awaits,
+    // What waits for an earlier report may be before the word of its send, too.
+    gapUntilMs: arrivedAtMs + (orphanHoldMs > gapTimeoutMs ? orphanHoldMs : gapTimeoutMs),
     record,
     raw: masked,
     [PAYLOAD]: callback.payload,

@@ -14,6 +14,9 @@ const FINAL = 3
 /** Steps of the chat-app's chain, which alone has gaps: `delivered` waits for `sent`, `read` for `delivered`. */
 const CHAIN = { none: 0, sent: 1, delivered: 2, read: 4 } as const
 
+/** The step that is no report: somebody has said that the message was sent. What overtakes that may wait for it. */
+export const EXPECTED = 8
+
 interface LifeStage {
   /** queued < sent < failed (transient) < delivered, failed (for good) < read */
   readonly stage: number
@@ -56,6 +59,16 @@ const BEFORE_IDENTITY = 2 * SECONDS_DIGITS + 1
 /** The identity of the report that has this order. */
 export function identityIn(order: string): string {
   return order.slice(BEFORE_IDENTITY)
+}
+
+/** Whether the report that has this order ends its message: delivered, failed for good, or read. */
+function isEnd(order: string): boolean {
+  return order.charAt(SECONDS_DIGITS) >= String(FINAL)
+}
+
+/** Whether a message has an end, as far as its latest state tells. */
+export function hasEnd(latest: { readonly order: string; readonly finals: readonly unknown[] } | undefined): boolean {
+  return latest !== undefined && (latest.finals.length > 0 || isEnd(latest.order))
 }
 
 /** Whether a later report was handed over already. Of two final ones neither is late. */

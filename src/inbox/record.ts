@@ -51,6 +51,8 @@ export interface EventRecord {
   /** Why the body could not be read; such an event is `unrecognized`. */
   readonly problem?: Problem
   readonly report?: Report
+  /** No callback: the message that its bytes name has become overdue. */
+  readonly overdue?: true
   /** Of which trace the request was part that brought it; unchecked, for a record is none the worse: see `traceContextOf`. */
   readonly traceparent?: unknown
   readonly tracestate?: unknown
@@ -86,8 +88,8 @@ export function damagedRecord(json: Uint8Array | undefined, sinceMs: number): Ev
 }
 
 const NOTHING: Readonly<Record<string, unknown>> = {}
-const PROOFS: readonly Proof[] = ['authKey', 'signature', 'both']
-const TIMESTAMP_SOURCES: readonly TimestampSource[] = ['payload', 'signature', 'arrival']
+const PROOFS: readonly Proof[] = ['authKey', 'signature', 'both', 'none']
+const TIMESTAMP_SOURCES: readonly TimestampSource[] = ['payload', 'signature', 'arrival', 'clock']
 const FAILURES: readonly Failure['kind'][] = ['transient', 'permanent', 'unreachable']
 /** What a `Date` can hold. */
 export const LAST_TIME_MS = 8.64e15
@@ -108,7 +110,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 /** Whether a value that a store has read back is a record. */
 export function isEventRecord(value: unknown): value is EventRecord {
   if (!isObject(value)) return false
-  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = value
+  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report, overdue } = value
   return (
     isTextOrNone(project) &&
     isOneOfOrNone(CALLBACK_KINDS, kind) &&
@@ -119,7 +121,8 @@ export function isEventRecord(value: unknown): value is EventRecord {
     isOneOf(PROOFS, proof) &&
     (oddities === undefined || (Array.isArray(oddities) && oddities.every((each) => typeof each === 'string'))) &&
     (problem === undefined || (typeof problem === 'string' && Object.hasOwn(PROBLEMS, problem))) &&
-    (report === undefined || isReport(report))
+    (report === undefined || isReport(report)) &&
+    (overdue === undefined || overdue === true)
   )
 }
 
@@ -152,11 +155,11 @@ function isFailure(value: unknown): value is Failure {
   )
 }
 
-function isTime(value: unknown): value is number {
+export function isTime(value: unknown): value is number {
   return typeof value === 'number' && Math.abs(value) <= LAST_TIME_MS
 }
 
-function isTextOrNone(value: unknown): boolean {
+export function isTextOrNone(value: unknown): boolean {
   return value === undefined || typeof value === 'string'
 }
 

@@ -9,6 +9,7 @@
  * `nowMs` of the same call, and puts its own now in the place of that: so no process's clock decides over another's lease.
  */
 import type { MessagingWebhooksError } from '../errors.ts'
+import type { Expectation, KnownExpectation } from './expected.ts'
 import type { EventRecord } from './record.ts'
 
 /*
@@ -78,6 +79,8 @@ export interface Claim {
   readonly replay: boolean
   readonly record: EventRecord
   readonly raw: Buffer
+  /** Where its message is expected. */
+  readonly expected?: KnownExpectation
   /** The part that leased it, of a store that has `parts`: it alone is to be told what becomes of the event. */
   readonly part?: OpenStore<object>
   /** Until when it is leased, where that is not what this request asked for: a part has answered an earlier one late. */
@@ -132,6 +135,8 @@ export interface StoredLatest {
   readonly record: EventRecord
   /** All final ones, by `order`: the parts of a long SMS share one id, and a success must not hide a failure. */
   readonly finals: readonly EventRecord[]
+  /** Where the message is expected. */
+  readonly expected?: KnownExpectation
 }
 
 /** An event that was given up, as a store keeps it. */
@@ -143,6 +148,8 @@ export interface StoredDeadLetter {
   readonly diedAtMs: number
   readonly record: EventRecord
   readonly raw: Buffer
+  /** Where its message is expected. */
+  readonly expected?: KnownExpectation
 }
 
 /** All states of an event. */
@@ -225,12 +232,18 @@ export interface Page<T> {
   readonly next?: string
 }
 
-/** What a store still keeps of an event that may name a person: its record, its bytes, or a report of the latest state. */
+/**
+ * What a store still keeps of an event that may name a person: its record, its bytes, or a report of the latest state. What is
+ * expected of a message is among them, as bytes under the key of the message.
+ */
 export interface KeptEvent extends Pick<StoredEvent, 'id' | 'atMs' | 'record' | 'raw'> {
   readonly messageKey: string
 }
 
-/** What is to be forgotten: of one message all that is kept, or these of its events alone. */
+/**
+ * What is to be forgotten: of one message all that is kept, or these of its events alone. What was expected of it goes with all,
+ * and where the key of the message itself is among the identities.
+ */
 export interface ForgetTarget {
   readonly messageKey: string
   readonly ids?: readonly string[] | undefined
@@ -257,9 +270,34 @@ export interface ForgottenCounts {
   /** Those of them that were not settled yet. */
   readonly unsettled: number
   readonly deadLetters: number
-  /** Messages of which a latest state was kept, or a part of it. */
+  /** Messages of which a latest state was kept, or a part of it, or what was expected. */
   readonly states: number
   readonly next?: string
+}
+
+/** A message that was sent. */
+export interface NewExpectation {
+  readonly messageKey: string
+  /** Its place in the list of them. */
+  readonly sentAtMs: number
+  /** When it is overdue; undefined for one that nothing more will come of. */
+  readonly overdueAtMs: number | undefined
+  readonly expectation: Expectation
+}
+
+/** An expectation as a store lists it. */
+export interface StoredExpectation extends KnownExpectation {
+  readonly messageKey: string
+  /** The latest state of the message; undefined where no report of it came. */
+  readonly latest: StoredLatest | undefined
+}
+
+/** What a store knows to be overdue. */
+export interface Overdue {
+  /** The longest first. Some may have an end by now: `admitOverdue` sees to that. */
+  readonly items: readonly { readonly messageKey: string; readonly expectation: Expectation }[]
+  /** When the next one will be, if any will and nothing more is overdue now. */
+  readonly nextMs: number | undefined
 }
 
 /** How much a store holds. */
@@ -306,6 +344,8 @@ export interface StoreCapabilities {
   readonly knowsHolders?: boolean
   /** It has `kept` and `forget`. */
   readonly forgets?: boolean
+  /** It has `expect`, `overdue`, `admitOverdue` and `expectations`. */
+  readonly expects?: boolean
   /**
    * It is several stores as one (`Store.parts`). Each is all that this contract says; between messages that stand in different
    * ones nothing says which is due for longer, and a call that asks several may have done its work in some where it rejects.
@@ -391,6 +431,33 @@ export interface OpenStore<X extends object = {}> {
    * that is new later is taken as any other.
    */
   forget?(request: ForgetRequest, nowMs: number): Awaitable<ForgottenCounts>
+  /**
+   * Remembers of each message that it was sent, and what `claim`, `latest` and the list of dead letters shall hand out with it:
+   * durably, as an admission, and all of them or, where it throws, none. One that is known stays as it is. Says for each whether
+   * it is new. What of a message awaits the step `EXPECTED` (order.ts) is due, and what comes later does not wait for it. It is
+   * kept until it is overdue, and as long as identities are. The latest state of a message and what is unsettled are none
+   * the different for it. A store need not have it; where it has, it has the next three.
+   */
+  expect?(messages: readonly NewExpectation[], nowMs: number): Awaitable<readonly boolean[]>
+  /** Those whose time is over, and of which `admitOverdue` has not decided; it changes nothing. */
+  overdue?(page: { readonly nowMs: number; readonly limit: number }): Awaitable<Overdue>
+  /**
+   * Admits each event that says that its message is overdue, unless the message has an end (`hasEnd` of order.ts) or somebody has
+   * decided about it: in one step with that decision, which is for good. Says for each whether it was admitted.
+   */
+  admitOverdue?(events: readonly NewEvent[], nowMs: number): Awaitable<readonly boolean[]>
+  /**
+   * Walks through what was sent from `fromMs` on and before `toMs`, by that time. For people who look on: a `limit` is what it
+   * looks at, and what changes between two pages may be on both or on neither.
+   */
+  expectations?(page: {
+    readonly after: string | undefined
+    readonly limit: number
+    readonly fromMs: number
+    readonly toMs: number
+    /** This message alone, whenever it was sent. */
+    readonly messageKey?: string | undefined
+  }): Awaitable<Page<StoredExpectation>>
   /** Overwrites what the engine has left of it in free places, where it can; it may take long, and nothing else is done meanwhile. */
   eraseTraces?(): Awaitable<void>
   /** How much it holds now. */

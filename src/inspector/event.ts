@@ -122,6 +122,12 @@ function proofSteps({ proof, project, timestampSource }: EventRecord): readonly 
     payload: { outcome: 'held', detail: 'The body has a time of its own, by which it is ordered.' },
     signature: { outcome: 'absent', detail: 'The body has none; the time of the signature stands in for it.' },
     arrival: { outcome: 'absent', detail: 'Nothing tells when it happened; only its arrival is known.' },
+    clock: {
+      outcome: 'held',
+      detail: 'It is the time at which its message was overdue, by the clock of the receiver.',
+    },
   } as const
+  const made: Step = { what: 'Callback', outcome: 'absent', detail: 'None brought it: the receiver made it.' }
+  if (proof === 'none') return [made, named, { what: 'Time', ...times[timestampSource] }]
   return [signature, authKey, named, { what: 'Time', ...times[timestampSource] }]
 }

@@ -124,7 +124,12 @@ function whyThere(
     return record.timestampSource === 'signature'
       ? 'Chat-app reports have no time of their own: they stand by their step in a message’s life, and then by the time of their signatures.'
       : 'Chat-app reports have no time of their own: they stand by their step in a message’s life.'
-  const own = { payload: 'its own time', signature: 'the time of its signature', arrival: 'the time of its arrival' }
+  const own = {
+    payload: 'its own time',
+    signature: 'the time of its signature',
+    arrival: 'the time of its arrival',
+    clock: 'the clock',
+  }
   const time = own[record.timestampSource]
   if (before?.record === undefined) return `By ${time} it is the first that is known.`
   if (before.record.timestamp === record.timestamp)

@@ -97,7 +97,7 @@ export interface EventRow {
   readonly admittedAt?: string
   readonly dueAt?: string
   readonly endedAt?: string
-  readonly proof?: 'authKey' | 'signature' | 'both'
+  readonly proof?: 'authKey' | 'signature' | 'both' | 'none'
 }
 
 /** GET api/events?type&project&channel&carrier&outcome&from&to&q&after&limit. `q`: message id, recipient or event id, exactly. */

@@ -10,6 +10,7 @@ import { ADMIT_AND_CLAIM } from './admit-and-claim.ts'
 import { ADMISSION } from './admission.ts'
 import { BYTES } from './bytes.ts'
 import { CLAIMING } from './claiming.ts'
+import { EXPECTING } from './expecting.ts'
 import { DURABILITY } from './durability.ts'
 import { checkDamage, MOMENTS } from './damage.ts'
 import { HOLDERS } from './holders.ts'
@@ -31,6 +32,7 @@ const CONCERNS: Readonly<Record<string, readonly ConformanceCase[]>> = {
   listing: LISTING,
   holders: HOLDERS,
   forgetting: FORGETTING,
+  expecting: EXPECTING,
   bytes: BYTES,
   durability: DURABILITY,
 }
@@ -52,6 +54,7 @@ const optionsSchema = z.strictObject({
     listsEvents: z.boolean().optional(),
     knowsHolders: z.boolean().optional(),
     forgets: z.boolean().optional(),
+    expects: z.boolean().optional(),
     hasParts: z.boolean().optional(),
   } satisfies Record<keyof StoreCapabilities, z.ZodType>),
   damages: z
@@ -107,12 +110,14 @@ export function storeConformance(options: ConformanceOptions): void {
 
 /** What such a store cannot do of what a test needs; undefined where the test applies. */
 function lack(needs: Need, capabilities: StoreCapabilities): string | undefined {
-  const { durable, ownClock, admitsAndClaims, listsEvents, knowsHolders, forgets, hasParts } = capabilities
+  const { durable, ownClock, admitsAndClaims, listsEvents, knowsHolders, forgets, expects, hasParts } = capabilities
   if (needs === 'one queue') return hasParts === true ? 'has several parts' : undefined
   if (needs === 'events') return listsEvents === true ? undefined : 'has no events'
   if (needs === 'holders') return knowsHolders === true ? undefined : 'does not know its holders'
   if (needs === 'forget' || (needs === 'lasting forget' && durable))
     return forgets === true ? undefined : 'has no forget'
+  if (needs === 'expect' || (needs === 'lasting expect' && durable))
+    return expects === true ? undefined : 'has no expect'
   if (needs === 'admitAndClaim') return admitsAndClaims === true ? undefined : 'has no admitAndClaim'
   if (!durable) return 'is not durable'
   return needs === 'told times' && ownClock === true ? 'has a clock of its own' : undefined

@@ -53,7 +53,16 @@ export interface ConformanceOptions {
 
 /** What a store must be able to do for a test to apply. */
 export type Need =
-  'one queue' | 'durable' | 'told times' | 'admitAndClaim' | 'events' | 'holders' | 'forget' | 'lasting forget'
+  | 'one queue'
+  | 'durable'
+  | 'told times'
+  | 'admitAndClaim'
+  | 'events'
+  | 'holders'
+  | 'forget'
+  | 'lasting forget'
+  | 'expect'
+  | 'lasting expect'
 
 /** One test: gets an open store, and opens it anew where it asks for it. */
 export interface ConformanceCase {

@@ -1,10 +1,13 @@
 /** What the stores decide alike that admit and claim in one call of their engine: which events may be leased, and their claims. */
+import type { KnownExpectation } from '../inbox/expected.ts'
 import type { Admission, AdmittedAndClaimed, Claim, ClaimRequest, NewEvent } from '../inbox/store.ts'
 
 /** What became of each event of a batch, and the token of its lease: `NO_LEASE` where it is under none. */
 export interface AdmittedAndLeased {
   readonly admissions: readonly Admission[]
   readonly tokens: readonly number[]
+  /** Of those that are leased, what is expected of their messages, where any is. */
+  readonly expected?: readonly (KnownExpectation | undefined)[] | undefined
 }
 
 export const NO_LEASE = 0
@@ -28,11 +31,17 @@ export function leasableOf(
 }
 
 /** As the contract says it: the records and bodies of the claims are those given. */
-export function withClaims(events: readonly NewEvent[], { admissions, tokens }: AdmittedAndLeased): AdmittedAndClaimed {
+export function withClaims(
+  events: readonly NewEvent[],
+  { admissions, tokens, expected }: AdmittedAndLeased,
+): AdmittedAndClaimed {
   const claims = events.flatMap(({ id, messageKey, record, raw }, index): readonly Claim[] => {
     const token = tokens[index] ?? NO_LEASE
     if (token === NO_LEASE) return []
-    return [{ id, messageKey, token, attempt: 1, late: admissions[index] === 'late', replay: false, record, raw }]
+    const late = admissions[index] === 'late'
+    const claim: Claim = { id, messageKey, token, attempt: 1, late, replay: false, record, raw }
+    const known = expected?.[index]
+    return [known === undefined ? claim : { ...claim, expected: known }]
   })
   return { admissions, claims }
 }

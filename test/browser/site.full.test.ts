@@ -1,22 +1,16 @@
 /** The site of the documentation, in a real browser: no error, no dead link, nothing from elsewhere, usable by everybody. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AxeResults } from 'axe-core'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PAGES, ROOT } from '../../docs/markdown.ts'
 import { runProgram } from '../support/program.ts'
 import { listen } from '../support/receiving.ts'
 import { titleWith } from '../support/skipping.ts'
 import { launchBrowser, noBrowser } from './chromium.ts'
 import { serveFolder } from './static-server.ts'
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-const DESK = { width: 1280, height: 900 }
-const PHONE = { width: 390, height: 844 }
+import { DESK, faultsOf, openPage, PHONE } from './watching.ts'
 
 /** Of each page of the documentation, and of the modules of the API. */
 const PATHS = [
@@ -50,38 +44,8 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the site'), () => {
     rmSync(folder, { recursive: true })
   })
 
-  /** A page that notes whatever a reader should not meet. */
-  async function openPage(): Promise<{ readonly page: Page; readonly complaints: string[] }> {
-    const page = await browser.newPage({ viewport: DESK })
-    onTestFinished(() => page.close())
-    const complaints: string[] = []
-    page.on('pageerror', (error) => complaints.push(`${page.url()}: ${error.message}`))
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(`${page.url()}: ${message.text()}`)
-    })
-    page.on('request', (request) => {
-      const url = request.url()
-      if (!url.startsWith(origin) && !url.startsWith('data:')) complaints.push(`${page.url()} asks for ${url}`)
-    })
-    page.on('response', (response) => {
-      if (response.status() >= 400) complaints.push(`${page.url()}: ${response.status()} for ${response.url()}`)
-    })
-    return { page, complaints }
-  }
-
-  async function faultsOf(page: Page): Promise<readonly string[]> {
-    await page.evaluate(AXE)
-    const results = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })")
-    const serious = results.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    const scrolls = await page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth')
-    return [
-      ...serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`),
-      ...(scrolls ? ['it scrolls sideways'] : []),
-    ]
-  }
-
   test('every page, at the width of a desk and of a phone', { timeout: 900_000 }, async () => {
-    const { page, complaints } = await openPage()
+    const { page, complaints } = await openPage(browser, origin)
     for (const path of PATHS) {
       await page.setViewportSize(DESK)
       await page.goto(`${origin}${path}`)
@@ -93,7 +57,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the site'), () => {
   })
 
   test('the search finds a page without the network', { timeout: 120_000 }, async () => {
-    const { page, complaints } = await openPage()
+    const { page, complaints } = await openPage(browser, origin)
     await page.goto(`${origin}/`)
     await page.locator('.VPNavBarSearch button').click()
     await page.locator('.VPLocalSearchBox input').fill('rotating a pair')
@@ -104,7 +68,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the site'), () => {
   })
 
   test('a link into the repository leads there', async () => {
-    const { page } = await openPage()
+    const { page } = await openPage(browser, origin)
     await page.goto(`${origin}/guides/security.html`)
     const link = page.locator('a', { hasText: 'SECURITY.md' })
     expect(await link.getAttribute('href')).toMatch(/^https:\/\/github\.com\/.+\/blob\/main\/SECURITY\.md$/)

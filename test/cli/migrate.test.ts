@@ -36,7 +36,7 @@ describePostgres('migrate', () => {
     const args = ['migrate', '--store', POSTGRES_URL, '--schema', schema]
     expect(await runCli(args)).toEqual({
       code: 0,
-      stdout: `The schema ${schema} has version 2 now; applied: migrations 1 to 2.\n`,
+      stdout: `The schema ${schema} has version 3 now; applied: migrations 1 to 3.\n`,
       stderr: '',
     })
     expect(await tablesIn(schema)).toEqual([
@@ -51,7 +51,7 @@ describePostgres('migrate', () => {
     expect(await runCli(args)).toEqual({
       code: 0,
       stdout: '',
-      stderr: `The schema ${schema} has version 2; nothing is missing.\n`,
+      stderr: `The schema ${schema} has version 3; nothing is missing.\n`,
     })
   })
 
@@ -75,9 +75,9 @@ describePostgres('migrate', () => {
     const refused = await run('dead-letters', 'list')
     expect(refused).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
     expect(refused.stderr).toContain('not the functions that this package calls')
-    expect((await run('migrate', '--print')).stdout).toBe(postgresMigrations({ schema, from: 2 }))
+    expect((await run('migrate', '--print')).stdout).toBe(postgresMigrations({ schema, from: 3 }))
     expect((await run('migrate')).stdout).toBe(
-      `The schema ${schema} has version 2, and the functions of this package now.\n`,
+      `The schema ${schema} has version 3, and the functions of this package now.\n`,
     )
     expect((await run('migrate')).stderr).toContain('nothing is missing')
   })

@@ -254,7 +254,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     const { code, stdout, stderr } = await runCli(['trigger', '--list'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const names = stdout.split('\n').flatMap((line) => /^ {2}(\S+)/.exec(line)?.[1] ?? [])
-    const types = EVENT_TYPES.filter((type) => type !== 'late')
+    const types = EVENT_TYPES.filter((type) => type !== 'late' && type !== 'message.overdue')
     expect(names.toSorted()).toEqual([...new Set([...types, ...TRIGGER_NAMES]), ...FAULT_NAMES].toSorted())
     expect(stdout).toMatch(/^ {2}payment\.paybill\.failed +payment +A paybill transaction fails\.$/m)
     for (const line of stdout.split('\n').filter((text) => text.startsWith('  '))) expect(line).toMatch(/ [A-Z].*\.$/)

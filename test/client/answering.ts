@@ -31,7 +31,12 @@ interface Received {
 
 /** Answers each request with what `answer` gives for it. */
 export async function answering(
-  answer: (request: Received) => { readonly status?: number; readonly body: unknown; readonly type?: string },
+  answer: (request: Received) => {
+    readonly status?: number
+    readonly body: unknown
+    readonly type?: string
+    readonly location?: string
+  },
 ) {
   const received: Received[] = []
   const server = http.createServer((request, response) => {
@@ -39,9 +44,9 @@ export async function answering(
       const { method = '', url = '', headers } = request
       const one = { method, url, headers, body }
       received.push(one)
-      const { status = 200, body: given, type = 'application/json' } = answer(one)
+      const { status = 200, body: given, type = 'application/json', location } = answer(one)
       response
-        .writeHead(status, { 'content-type': type })
+        .writeHead(status, { 'content-type': type, ...(location === undefined ? {} : { location }) })
         .end(typeof given === 'string' ? given : JSON.stringify(given))
     })
   })

@@ -41,6 +41,20 @@ test('both wrappers, and recipients within one', async () => {
   }
 })
 
+test('the parts of a message are one recipient, numbered or not; what has no id is never taken for a part', async () => {
+  const entry = { messageId: 'm-1', to: DELIVERED, statusCode: '11' }
+  const parts = async (...recipients: readonly object[]) => {
+    const { url } = await answering(() => ({ body: { messageData: { messages: 1 }, recipients } }))
+    const sent = await clientOf(url).send(HELLO)
+    return sent.recipients.map((recipient) => recipient.parts)
+  }
+  expect(await parts(entry, entry, entry)).toEqual([3])
+  expect(await parts({ ...entry, messagePart: 2 }, { ...entry, messagePart: '1' })).toEqual([2])
+  // One entry that says how many there are.
+  expect(await parts({ ...entry, messagePart: 4 })).toEqual([4])
+  expect(await parts({ to: DELIVERED, statusCode: 11 }, { to: DELIVERED, statusCode: 11 })).toEqual([1, 1])
+})
+
 test('recipients count more than the HTTP status', async () => {
   const { url } = await answering(() => ({ status: 400, body: { ...ACCEPTED, error: 'Some were refused.' } }))
   expect(await clientOf(url).send(HELLO)).toMatchObject({ kind: 'accepted' })
@@ -72,14 +86,8 @@ describe.each([
 test('a redirect takes neither the key nor the message along', async () => {
   const other = await answering(() => ({ body: ACCEPTED }))
   for (const status of [301, 302, 303, 307, 308]) {
-    const { url } = await answering(() => ({ status, body: '' }))
-    const client = clientOf(url, {
-      fetch: async (to, init) => {
-        const answer = await fetch(to, init)
-        return new Response(answer.body, { status: answer.status, headers: { location: other.url } })
-      },
-    })
-    expect(await failing(client.send(HELLO))).toMatchObject({ code: 'unreadable', mayBeSent: false })
+    const { url } = await answering(() => ({ status, body: '', location: other.url }))
+    expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code: 'unreadable', mayBeSent: false })
   }
   expect(other.received).toHaveLength(0)
 })

@@ -121,8 +121,12 @@ describe('unknown, and never sent again by itself', () => {
     ['a head and no body', (socket: Wire) => void socket.write(WHOLE.slice(0, 70))],
     ['a body that trickles', (socket: Wire) => void socket.write(WHOLE.slice(0, -5))],
   ])('%s', async (_, act) => {
-    const { seen, url } = await onTheWire(act)
-    const error = await failing(clientOf(url, { timeoutMs: 100 }).send(HELLO))
+    const clock = fakeClock()
+    const { seen, url } = await onTheWire((socket) => {
+      act(socket)
+      void clock.advance(10_000)
+    })
+    const error = await failing(clientOf(url, { clock }).send(HELLO))
     expect(error).toMatchObject({ code: 'unknown_outcome', reason: 'timeout', mayBeSent: true })
     expect(seen.requests).toBe(1)
   })
@@ -145,7 +149,9 @@ describe('unknown, and never sent again by itself', () => {
     'the emulator’s %s: it was sent',
     async (fault) => {
       const { emulator, endpoint } = await emulating({}, { sendFaults: { [fault]: 1 } })
-      const error = await failing(clientOf(endpoint, { timeoutMs: fault === 'silence' ? 100 : 10_000 }).send(HELLO))
+      const clock = fakeClock()
+      if (fault === 'silence') emulator.onActivity(() => void clock.advance(10_000))
+      const error = await failing(clientOf(endpoint, { clock }).send(HELLO))
       expect(error.code).toBe(fault === 'badGateway' ? 'unreadable' : 'unknown_outcome')
       expect(error.mayBeSent).toBe(true)
       expect(emulator.sends()).toMatchObject([{ fault, recipients: [{ statusCode: '11' }, { statusCode: '11' }] }])

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { runProgram } from '../support/program.ts'
+import { runProgram, startProgram } from '../support/program.ts'
 
 async function run(name: string, env: NodeJS.ProcessEnv = {}, TMPDIR = newFolder()): Promise<string> {
   const { code, stdout, stderr } = await runProgram(process.execPath, [`examples/${name}.ts`], {
@@ -109,15 +109,31 @@ test('durable: an app that is killed again and again loses nothing', { timeout: 
 test('npm start keeps its inbox, and says how to look into it', PATIENT, async () => {
   const folder = newFolder()
   const [, file = ''] =
-    /^ {2}npx node dist\/cli\/main\.js events list --store (.+)$/m.exec(await run('start', {}, folder)) ?? []
+    /^ {2}npx node dist\/cli\/main\.js inspect --store (.+)$/m.exec(await run('start', {}, folder)) ?? []
   expect(readdirSync(folder).map((name) => join(folder, name, 'inbox.db'))).toEqual([file])
   expect(readdirSync(join(file, '..'))).toContain('inbox.db')
-  // The words that it ends with, as a person would repeat them.
   const args = ['node', 'dist/cli/main.js', 'events', 'list', '--store', file, '--limit', '3', '--json']
   const { code, stdout } = await runProgram('npx', args)
   expect(code).toBe(0)
   expect(stdout.trimEnd().split('\n')).toHaveLength(3)
   expect(stdout).toContain('"type":"unrecognized"')
+})
+
+test('npm start -- --keep goes on with the inspector on what came, until it is interrupted', PATIENT, async () => {
+  const { child, ended } = startProgram(process.execPath, ['examples/start.ts', '--keep'], {
+    env: { TMPDIR: newFolder() },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let output = ''
+  child.stdout?.on('data', (chunk) => (output += String(chunk)))
+  const address = () => /^ {2}(http:\S+\/inspector\/)$/m.exec(output)?.[1] ?? ''
+  await expect.poll(address).not.toBe('')
+  const page = await fetch(address())
+  expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+  const overview = (await (await fetch(`${address()}api/overview`)).json()) as { readonly counts: object }
+  expect(overview.counts).toMatchObject({ taken: 65, duplicates: 1, late: 1, refused: 3 })
+  child.kill('SIGINT')
+  expect(await ended).toMatchObject({ code: 0, stderr: '' })
 })
 
 test('npm start sends 50 messages, shows every kind of event, and its sums are right', PATIENT, async () => {

@@ -20,7 +20,7 @@ const PATIENT = { timeout: 120_000 }
 function newProject() {
   const folder = mkdtempSync(join(tmpdir(), 'messaging-webhooks-build-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  for (const file of ['build.ts', 'tsconfig.json', 'tsconfig.build.json', 'package.json'])
+  for (const file of ['build.ts', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.page.json', 'package.json'])
     cpSync(file, join(folder, file))
   symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'))
   mkdirSync(join(folder, 'src'))
@@ -74,4 +74,16 @@ test('what does not compile fails, each time, and is built once it does', PATIEN
   write('src/one.ts', 'export const one = "1"\n')
   expect((await build()).code).toBe(0)
   expect(read('dist/one.js')).toContain('one = "1"')
+})
+
+test('what a browser runs is compiled for a browser, and small', PATIENT, async () => {
+  const { at, write, build, read } = newProject()
+  mkdirSync(at('src/inspector/page'), { recursive: true })
+  write('src/inspector/page/one.ts', '/** Why. */\nexport const title: string = document.title\n')
+  write('src/inspector/page/index.html', '<p>\n  one\n</p>\n')
+  expect((await build()).code).toBe(0)
+  expect(read('dist/inspector/page/one.js')).toBe('export const title=document.title;\n')
+  expect(read('dist/inspector/page/index.html')).toBe('<p>\none\n</p>\n')
+  write('src/inspector/page/one.ts', 'export const wrong: number = document.title\n')
+  expect((await build()).code).toBe(1)
 })

@@ -23,6 +23,10 @@ interface Forgetting {
     replace(key: string, text: string): void
   }
   readonly dead: Map<string, Dead>
+  readonly expecting: {
+    kept(): readonly KeptEvent[]
+    forget(target: ForgetTarget, dryRun: boolean): boolean
+  }
   /** Where the message waits no more, or another event of it is the first now. */
   readonly schedule: (message: Message) => void
   /** No longer among what is not settled. */
@@ -34,14 +38,18 @@ const MOST_STEPS = 100
 
 /** Keys are digests, so a step looks at those that begin with a part of all numbers: what comes and goes shifts nobody. */
 export function keptEvents(
-  { known, dead }: Pick<Forgetting, 'known' | 'dead'>,
+  { known, dead, expecting }: Pick<Forgetting, 'known' | 'dead' | 'expecting'>,
   { after, limit }: { readonly after: string | undefined; readonly limit: number },
 ): Page<KeptEvent> {
   const all = [...known.all()]
-  const [, first = 0, of = Math.max(1, Math.min(MOST_STEPS, Math.ceil((all.length + dead.size) / limit)))] =
-    /^(\d{1,9})\/(\d{1,9})$/.exec(after ?? '')?.map(Number) ?? []
+  const sent = expecting.kept()
+  const [
+    ,
+    first = 0,
+    of = Math.max(1, Math.min(MOST_STEPS, Math.ceil((all.length + dead.size + sent.length) / limit))),
+  ] = /^(\d{1,9})\/(\d{1,9})$/.exec(after ?? '')?.map(Number) ?? []
   const isOfStep = (key: string): boolean => Math.floor((parseInt(key.slice(0, 8), 16) / 2 ** 32) * of) === first
-  const items: KeptEvent[] = []
+  const items = sent.filter(({ messageKey }) => isOfStep(messageKey))
   for (const [key, value] of all) if (isOfStep(key)) items.push(...keptOf(key, value))
   for (const { id, record, raw, pending } of dead.values()) {
     const { messageKey } = pending.event
@@ -74,9 +82,10 @@ export function forgetEvents(state: Forgetting, { targets, dryRun }: ForgetReque
   }
   for (const target of wanted.values()) {
     const { unsettled, states } = forgetMessage(state, target, dryRun)
+    const wasExpected = state.expecting.forget(target, dryRun)
     sum.events += unsettled
     sum.unsettled += unsettled
-    sum.states += states
+    sum.states += wasExpected ? 1 : states
   }
   return sum
 }

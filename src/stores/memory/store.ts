@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { checkOptions, numberAboveZero } from '../../check-options.ts'
 import { mergeLatest } from '../../inbox/latest.ts'
-import { isLate } from '../../inbox/order.ts'
+import { EXPECTED, isLate } from '../../inbox/order.ts'
 import type {
   Admission,
   Claim,
@@ -20,6 +20,7 @@ import type {
 import { daysAboveZero } from '../bounds.ts'
 import { pageOf } from '../pages.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
+import { createExpecting, knownOf } from './expecting.ts'
 import { forgetEvents, keptEvents } from './forgetting.ts'
 import { createKnownMessages } from './known.ts'
 import { listEvents } from './listing.ts'
@@ -35,6 +36,8 @@ export interface MemoryStoreOptions {
   readonly maxDeadLetters?: number | undefined
   /** How long a settled event is remembered as seen. Default 30 days. */
   readonly dedupeDays?: number | undefined
+  /** Messages of which `receiver.expect` was told. Default 1,000,000. */
+  readonly maxExpected?: number | undefined
 }
 
 const DAY_MS = 86_400_000
@@ -45,6 +48,7 @@ const boundsSchema = z.strictObject({
   maxBytes: numberAboveZero(Infinity, 'bytes').default(256 * 1024 * 1024),
   maxDeadLetters: numberAboveZero(Infinity).default(1_000),
   dedupeDays: daysAboveZero.default(30),
+  maxExpected: numberAboveZero(Infinity).default(1_000_000),
 })
 
 interface Kept {
@@ -67,6 +71,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       admitsAndClaims: true,
       listsEvents: true,
       forgets: true,
+      expects: true,
     },
     open: () => openMemoryStore(bounds),
   }
@@ -77,6 +82,7 @@ function openMemoryStore({
   maxBytes,
   maxDeadLetters,
   dedupeDays,
+  maxExpected,
 }: z.output<typeof boundsSchema>): OpenStore {
   /** The latest time that a caller named: the store asks no clock of its own. */
   let latestNowMs = 0
@@ -91,6 +97,25 @@ function openMemoryStore({
   /** An entry is void where its message has a later one, or is leased. */
   const due: (Due & { readonly message: Message })[] = []
   const dead = new Map<string, StoredDeadLetter & { readonly pending: Pending; readonly sequence: number }>()
+
+  const expecting = createExpecting({
+    maxExpected,
+    lifeMs: dedupeDays * DAY_MS,
+    peek: known.peek,
+    goOn(message, nowMs) {
+      for (const other of message.pending)
+        if (other.event.awaits === EXPECTED && other.attempts === 0) other.dueMs = Math.min(other.dueMs, nowMs)
+      if (message.lease === undefined) schedule(message)
+    },
+    admit(event, nowMs) {
+      const kept: Kept[] = []
+      const admission = admitOne(event, nowMs, kept)
+      for (const { message } of kept) if (message.lease === undefined) schedule(message)
+      // One that is known was made before.
+      return admission !== 'full'
+    },
+  })
+  const { byKey: expected } = expecting
 
   /** Ends its lease, if there is one, and enters it in the heap for its first event, or lets it rest where it has none. */
   function schedule(message: Message): void {
@@ -109,6 +134,7 @@ function openMemoryStore({
     if (found !== undefined && hasEvent(found, id)) return 'duplicate'
     if (unsettled >= maxEvents || unsettledBytes + raw.length > maxBytes) return 'full'
     const message = known.activate(messageKey, found, latestNowMs)
+    if (expected.size > 0 && expected.has(messageKey)) message.steps |= EXPECTED
     const late = isLate(event, message)
     const waits = !late && awaits !== 0 && (message.steps & awaits) === 0
     const dueMs = waits ? event.gapUntilMs : nowMs
@@ -144,7 +170,9 @@ function openMemoryStore({
     if (!final && order > message.handedOpen) message.handedOpen = order
     message.lease = { token, untilMs }
     leased.push(message)
-    return { id, messageKey, token, attempt, late, replay, record, raw }
+    const claimed = { id, messageKey, token, attempt, late, replay, record, raw }
+    const sent = expected.size === 0 ? undefined : expected.get(messageKey)
+    return sent === undefined ? claimed : { ...claimed, expected: knownOf(sent) }
   }
 
   function settled({ event }: Pending): void {
@@ -245,7 +273,10 @@ function openMemoryStore({
     latest(messageKey) {
       const found = known.find(messageKey, latestNowMs)
       const latest = found === undefined ? undefined : unpacked(messageKey, found).latest
-      return latest && { record: latest.record, finals: latest.finals.map((final) => final.record) }
+      if (latest === undefined) return undefined
+      const sent = expected.get(messageKey)
+      const finals = latest.finals.map((final) => final.record)
+      return { record: latest.record, finals, ...(sent && { expected: knownOf(sent) }) }
     },
     deadLetters({ after, limit }) {
       const from = after === undefined ? 0 : Number(after)
@@ -253,15 +284,18 @@ function openMemoryStore({
       return pageOf(
         following,
         limit,
-        (letter) => letter,
+        (letter) => {
+          const sent = expected.get(letter.pending.event.messageKey)
+          return sent === undefined ? letter : { ...letter, expected: knownOf(sent) }
+        },
         (last) => String(last.sequence),
       )
     },
     events: (page) => listEvents({ known: known.all(), dead }, page),
-    kept: (page) => keptEvents({ known, dead }, page),
+    kept: (page) => keptEvents({ known, dead, expecting }, page),
     forget(request, nowMs) {
       latestNowMs = Math.max(latestNowMs, nowMs)
-      return forgetEvents({ known, dead, schedule, settled }, request)
+      return forgetEvents({ known, dead, schedule, settled, expecting }, request)
     },
     resolve(id, resolution, nowMs) {
       const letter = dead.get(id)
@@ -277,9 +311,19 @@ function openMemoryStore({
       if (message.lease === undefined) schedule(message)
       return true
     },
+    expect(messages, nowMs) {
+      latestNowMs = Math.max(latestNowMs, nowMs)
+      return expecting.expect(messages, nowMs)
+    },
+    overdue: expecting.overdue,
+    admitOverdue(events, nowMs) {
+      latestNowMs = Math.max(latestNowMs, nowMs)
+      return expecting.admitOverdue(events, nowMs)
+    },
+    expectations: expecting.expectations,
     prune(nowMs) {
       latestNowMs = Math.max(latestNowMs, nowMs)
-      return known.prune(latestNowMs, FORGOTTEN_A_STEP)
+      return known.prune(latestNowMs, FORGOTTEN_A_STEP) + expecting.prune(latestNowMs, FORGOTTEN_A_STEP)
     },
     counts: () => ({ unsettled, deadLetters: dead.size }),
     close() {},

@@ -1,14 +1,16 @@
 /** Taking events in: one statement a batch, which leases what can be handed over at once where it is asked to. */
+import { readExpectation, type KnownExpectation } from '../../inbox/expected.ts'
 import type { Admission, AdmittedAndClaimed, ClaimRequest, NewEvent } from '../../inbox/store.ts'
 import { leasableOf, NO_LEASE, withClaims } from '../leasable.ts'
 import { stateDamaged, type Report } from './damage.ts'
-import { encodeRecord, hexOf, integers, words } from './encoding.ts'
+import { hexOf, integers, pack, words } from './encoding.ts'
 import { placesByKey, type Engine } from './engine.ts'
+import { createOverdueAdmission } from './expecting.ts'
 import { fill } from './sql-text.ts'
 
 /** Admits a batch: see the function. :now, :lease (its end), :holder, :bytes (hex), and arrays of one entry an event. Returns one row. */
 const ADMIT = /* sql */ `
-SELECT admissions, tokens, spoilt FROM {schema}.admit_{set}(
+SELECT admissions, tokens, spoilt, sents FROM {schema}.admit_{set}(
   :now, :lease, :holder, :keys, :ids, :orders, :finals, :steps, :awaits, :gaps, :leasables, decode(:bytes, 'hex'), :starts,
   :recordEnds, :bodyEnds
 );
@@ -19,6 +21,7 @@ const ADMISSIONS: readonly (Admission | undefined)[] = ['duplicate', 'new', 'lat
 
 interface AdmissionVerbs {
   admit(events: readonly NewEvent[], nowMs: number): Promise<readonly Admission[]>
+  admitOverdue(events: readonly NewEvent[], nowMs: number): Promise<readonly boolean[]>
   /** For this holder. */
   admitAndClaim(events: readonly NewEvent[], request: ClaimRequest, holder: number): Promise<AdmittedAndClaimed>
 }
@@ -26,6 +29,7 @@ interface AdmissionVerbs {
 export function createAdmission(engine: Engine, report: Report): AdmissionVerbs {
   const { connections } = engine
   const statement = engine.sql(ADMIT)
+  const { admitOverdue, dropUnreadable } = createOverdueAdmission(engine, report)
 
   async function admit(
     events: readonly NewEvent[],
@@ -69,13 +73,24 @@ export function createAdmission(engine: Engine, report: Report): AdmissionVerbs 
       admissions[place] = admission
       tokens[place] = leases[index] ?? NO_LEASE
     }
-    return withClaims(events, { admissions, tokens })
+    const sents = row === undefined ? [] : words(row, 'sents')
+    if (sents.length === 0) return withClaims(events, { admissions, tokens })
+    const expected: (KnownExpectation | undefined)[] = []
+    for (const sent of sents) {
+      const [place = '', wasOverdue, hex = ''] = sent.split(':')
+      const at = sorted[Number(place)] ?? -1
+      const expectation = readExpectation(Buffer.from(hex, 'hex'))
+      if (expectation === undefined) await dropUnreadable(events[at]?.messageKey ?? '')
+      else expected[at] = { expectation, wasOverdue: wasOverdue === '1' }
+    }
+    return withClaims(events, { admissions, tokens, expected })
   }
 
   return {
     async admit(events, nowMs) {
       return (await admit(events, nowMs)).admissions
     },
+    admitOverdue,
     admitAndClaim: (events, request, holder) => admit(events, request.nowMs, request, holder),
   }
 }
@@ -83,21 +98,4 @@ export function createAdmission(engine: Engine, report: Report): AdmissionVerbs 
 function placeAndKey(spoilt: string): [place: string, key: string] {
   const [place = '', key = ''] = spoilt.split(':')
   return [place, key]
-}
-
-/** Records and bodies as one value, with places in it. */
-function pack(events: readonly NewEvent[]) {
-  const parts: Buffer[] = []
-  const starts: number[] = []
-  const recordEnds: number[] = []
-  const bodyEnds: number[] = []
-  let end = 0
-  for (const { record, raw } of events) {
-    const encoded = encodeRecord(record)
-    parts.push(encoded, raw)
-    starts.push(end)
-    recordEnds.push((end += encoded.length))
-    bodyEnds.push((end += raw.length))
-  }
-  return { bytes: Buffer.concat(parts).toString('hex'), starts, recordEnds, bodyEnds }
 }

@@ -4,6 +4,7 @@ import type { Claim, ClaimRequest, ClaimResult, Settlement } from '../../inbox/s
 import { deadOf, eventDamaged, stateDamaged, type Report } from './damage.ts'
 import { bytes, integer, isNull, text, truth, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
+import { createOverdueAdmission, expectedIn } from './expecting.ts'
 import { fill } from './sql-text.ts'
 
 /** Claims: see the function. :now, :lease (its end), :holder, :exclude (keys, hex), :limit. Returns claims, damages, and how long from now. */
@@ -20,6 +21,7 @@ export function createClaiming(options: {
 }): (request: ClaimRequest, holder: number) => Promise<ClaimResult | undefined> {
   const { engine, settle, report } = options
   const statement = engine.sql(CLAIM)
+  const { dropUnreadable } = createOverdueAdmission(engine, report)
 
   /** Whether a record can be read, only this process can tell. */
   async function setAside(claims: readonly Row[], nowMs: number): Promise<void> {
@@ -48,6 +50,8 @@ export function createClaiming(options: {
         const claim = readClaim(row)
         if (claim === undefined) unreadable.push(row)
         else claims.push(claim)
+        if (claim !== undefined && claim.expected === undefined && !isNull(row, 'sent'))
+          await dropUnreadable(claim.messageKey)
       } else {
         const place = text(row, 'spoilt')
         if (place === 'holder') return undefined
@@ -68,7 +72,9 @@ export function createClaiming(options: {
 function readClaim(row: Row): Claim | undefined {
   const record = readRecord(bytes(row, 'record'))
   if (record === undefined) return undefined
+  const expected = expectedIn(row, 'sent')
   return {
+    ...(expected && { expected }),
     id: text(row, 'id'),
     messageKey: text(row, 'key'),
     token: integer(row, 'token'),

@@ -4,8 +4,9 @@
  * sent, whatever parsers the application has set for its own queries; bytes are asked for as hexadecimal digits.
  */
 import type { EventRecord } from '../../inbox/record.ts'
+import type { NewEvent } from '../../inbox/store.ts'
 
-export function encodeRecord(record: EventRecord): Buffer {
+function encodeRecord(record: EventRecord): Buffer {
   return Buffer.from(JSON.stringify(record))
 }
 
@@ -69,4 +70,21 @@ export function placeBy(...columns: readonly string[]): (row: Row) => string {
 
 function damaged(column: string): never {
   throw new Error(`The database has no usable ${column} in a row that must have one.`)
+}
+
+/** Records and bodies as one value, with places in it. */
+export function pack(events: readonly Pick<NewEvent, 'record' | 'raw'>[]) {
+  const parts: Buffer[] = []
+  const starts: number[] = []
+  const recordEnds: number[] = []
+  const bodyEnds: number[] = []
+  let end = 0
+  for (const { record, raw } of events) {
+    const encoded = encodeRecord(record)
+    parts.push(encoded, raw)
+    starts.push(end)
+    recordEnds.push((end += encoded.length))
+    bodyEnds.push((end += raw.length))
+  }
+  return { bytes: Buffer.concat(parts).toString('hex'), starts, recordEnds, bodyEnds }
 }

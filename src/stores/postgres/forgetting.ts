@@ -23,6 +23,12 @@ SELECT page.message, encode(page.id, 'hex') AS id, page.since, encode(record, 'h
 FROM page ORDER BY page.message, page.id
 `
 
+/** What was sent, by that time, from a place on ($1 and $2), $3 of them. */
+const KEPT_EXPECTED = /* sql */ `
+SELECT m.sent_at, m.id, encode(m.key, 'hex') AS key, encode(m.expected, 'hex') AS expected FROM {schema}.messages m
+WHERE m.sent_at IS NOT NULL AND (m.sent_at, m.id) > ($1::bigint, $2::bigint) ORDER BY m.sent_at, m.id LIMIT $3::integer
+`
+
 /** A few messages are looked for in large tables, by their keys, whatever a plan thinks of how many they are. */
 const BY_INDEX = /* sql */ `
 SET LOCAL enable_seqscan = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_hashjoin = off; SET LOCAL jit = off;
@@ -42,6 +48,10 @@ const TARGETS = /* sql */ `
 WITH wanted AS MATERIALIZED (
   SELECT DISTINCT m.id AS message, decode(u.id, 'hex') AS id, u.id = '' AS is_whole
   FROM unnest(:keys::text[], :ids::text[]) AS u (key, id) JOIN {schema}.messages m ON m.key = decode(u.key, 'hex')
+), expecteds AS MATERIALIZED (
+  SELECT DISTINCT m.id AS message FROM unnest(:keys::text[], :ids::text[]) AS u (key, id)
+    JOIN {schema}.messages m ON m.key = decode(u.key, 'hex')
+  WHERE (u.id = '' OR u.id = u.key) AND m.expected IS NOT NULL
 ), targets AS MATERIALIZED (
   SELECT DISTINCT e.message, e.id, e.record IS NOT NULL OR e.raw IS NOT NULL AS is_kept,
     e.ord <> '' AND e.record IS NOT NULL AS is_report
@@ -49,7 +59,9 @@ WITH wanted AS MATERIALIZED (
 )`
 
 const EVENTS_AND_STATES = /* sql */ `
-(SELECT count(*) FROM targets WHERE is_kept) AS events, (SELECT count(DISTINCT message) FROM targets WHERE is_report) AS states
+(SELECT count(*) FROM targets WHERE is_kept) AS events, (
+  SELECT count(*) FROM (SELECT message FROM targets WHERE is_report UNION SELECT message FROM expecteds) AS known
+) AS states
 `
 
 /** How much of it there is. */
@@ -61,7 +73,9 @@ ${TARGETS} SELECT ${EVENTS_AND_STATES},
 
 /** Ends and empties it. The retention of an identity counts from then (:now), where it was not settled before. */
 const FORGET = /* sql */ `
-${TARGETS}, ended AS (
+${TARGETS}, unexpected AS (
+  UPDATE {schema}.messages m SET sent_at = NULL, overdue_at = NULL, expected = NULL FROM expecteds WHERE m.id = expecteds.message
+), ended AS (
   DELETE FROM {schema}.waiting w USING targets t WHERE w.message = t.message AND w.id = t.id RETURNING w.message, w.id
 ), buried AS (
   DELETE FROM {schema}.dead_letters d USING targets t WHERE d.id = t.id AND d.message = t.message RETURNING d.message, d.id
@@ -90,20 +104,29 @@ FROM heads WHERE w.message = heads.message AND (num_nonnulls(w.turn) = 1 OR (w.o
 
 const LAST_TIME = Number.MAX_SAFE_INTEGER
 const CURSOR = /^(-?\d{1,19})\.([0-9a-f]*)$/
+/** The walk through the events comes first, then that through what was sent. */
+const OF_SENDS = 'm'
 /** Before all, whatever their numbers are. */
 const BEFORE_ALL = '-9223372036854775808'
 
 export function createForgetting(engine: Engine, forgotten: () => void): Required<Pick<OpenStore, 'kept' | 'forget'>> {
   const kept = engine.sql(KEPT)
+  const keptExpected = engine.sql(KEPT_EXPECTED)
   const count = engine.sql(BY_INDEX + COUNT)
   const forget = engine.sql(BY_INDEX + LOCK + FORGET + GIVE_TURN)
 
   return {
     async kept({ after, limit }) {
+      if (after?.startsWith(OF_SENDS) === true) {
+        const [sentAt = BEFORE_ALL, id = BEFORE_ALL] = after.slice(OF_SENDS.length).split('.')
+        const rows = await engine.connections.query(keptExpected, [sentAt, id, limit + 1])
+        return pageOf(rows, limit, readExpected, (last) => OF_SENDS + placeBy('sent_at', 'id')(last))
+      }
       const [, message = BEFORE_ALL, id = ''] = CURSOR.exec(after ?? '') ?? []
       const rows = await engine.connections.query(kept, [message, id, limit + 1])
       const { items, ...rest } = pageOf(rows, limit, readKept, placeBy('message', 'id'))
-      return { items: items.filter(({ record, raw }) => record !== undefined || raw !== undefined), ...rest }
+      const next = rest.next ?? `${OF_SENDS}${BEFORE_ALL}.${BEFORE_ALL}`
+      return { items: items.filter(({ record, raw }) => record !== undefined || raw !== undefined), next }
     },
     async forget({ targets, dryRun }: ForgetRequest, nowMs) {
       const meant = targets.flatMap(({ messageKey, ids = [''] }) => ids.map((id) => ({ messageKey, id })))
@@ -128,6 +151,12 @@ function countsIn(row: Row | undefined): ForgottenCounts {
     deadLetters: integer(row, 'dead'),
     states: integer(row, 'states'),
   }
+}
+
+function readExpected(row: Row): KeptEvent {
+  const messageKey = text(row, 'key')
+  const raw = bytesOrNone(row, 'expected')
+  return { messageKey, id: messageKey, atMs: within(row, 'sent_at', LAST_TIME, 0), record: undefined, raw }
 }
 
 function readKept(row: Row): KeptEvent {

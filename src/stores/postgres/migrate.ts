@@ -10,6 +10,7 @@ import { hasState, type Failures } from './failures.ts'
 import { FUNCTIONS, namesOf, ofSet, type FunctionSet } from './functions/set.ts'
 import { INBOX } from './migrations/001-inbox.ts'
 import { HOLDERS } from './migrations/002-holders.ts'
+import { EXPECTED } from './migrations/003-expected.ts'
 import { partitionSteps } from './partitioning.ts'
 import { fill, inSchema, quoteName } from './sql-text.ts'
 
@@ -36,7 +37,7 @@ const FIND_VERSION = /* sql */ 'SELECT coalesce(max(version), 0) AS version FROM
 const FIND_DAYS = /* sql */ 'SELECT days FROM {schema}.partitioning'
 
 /** Numbered from 1; the ledger has a row for each that was applied. */
-const MIGRATIONS: readonly string[] = [INBOX, HOLDERS]
+const MIGRATIONS: readonly string[] = [INBOX, HOLDERS, EXPECTED]
 
 const INSUFFICIENT_PRIVILEGE = '42501'
 /** Instances that start at once wait for the one that migrates. */

@@ -16,6 +16,7 @@ import { createAdmission } from './admission.ts'
 import { createClaiming, LOCKED_AGAIN_MS } from './claiming.ts'
 import { loadPg, reach, type Place } from './connections.ts'
 import { createEngine } from './engine.ts'
+import { createExpecting } from './expecting.ts'
 import { createForgetting } from './forgetting.ts'
 import { FUNCTIONS } from './functions/set.ts'
 import { createHolder } from './holders.ts'
@@ -151,6 +152,13 @@ export async function openPostgres(
     ...createReading(engine),
     ...createListing(engine),
     ...createForgetting(engine, () => listening.tell()),
+    ...createExpecting(engine, report, () => listening.tell()),
+    async admitOverdue(events, nowMs) {
+      await told.tell(nowMs)
+      const admitted = await admission.admitOverdue(events, nowMs)
+      if (admitted.includes(true)) listening.tell()
+      return admitted
+    },
     latestNowMs: told.atOpening,
     isHeld: holder.isHeld,
     holders: holder.holders,

@@ -2,6 +2,7 @@
 import { stateDamaged, type Report } from './damage.ts'
 import { integer, isNull, text, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
+import { createOverdueMending } from './expecting.ts'
 import { fill, type Piece } from './sql-text.ts'
 import { createUpkeep } from './upkeep.ts'
 
@@ -83,7 +84,20 @@ WITH old AS MATERIALIZED (
 const FORGET_MESSAGES = /* sql */ `
 DELETE FROM {schema}.messages m
 WHERE id = ANY (string_to_array(current_setting('messaging_webhooks.locked'), ',')::bigint[])
-  AND NOT EXISTS (SELECT FROM {schema}.events e WHERE e.message = m.id);
+  AND NOT EXISTS (SELECT FROM {schema}.events e WHERE e.message = m.id)
+  AND NOT EXISTS (SELECT FROM {schema}.waiting w WHERE w.message = m.id)
+  AND (m.sent_at IS NULL OR (m.sent_at < :before AND coalesce(m.overdue_at, 0) <= 0));
+`
+
+/** The same of messages that were expected before (:before) and are decided about, of which there need be no event. */
+const LOCK_OLD_EXPECTED = /* sql */ `
+SELECT count(*) AS locked, set_config('messaging_webhooks.locked', coalesce(string_agg(id::text, ','), ''), true)
+FROM (
+  SELECT id FROM {schema}.messages m
+  WHERE m.sent_at < :before AND coalesce(m.overdue_at, 0) <= 0
+    AND NOT EXISTS (SELECT FROM {schema}.events e WHERE e.message = m.id)
+  ORDER BY m.sent_at, m.id LIMIT :limit FOR UPDATE SKIP LOCKED
+) AS found;
 `
 
 /** Finds what no verb would meet: see the function. :now, :afterMessage, :afterSeq, :limit. Returns a row for each, and one more. */
@@ -140,6 +154,8 @@ export function createPruning(
   const forgetPayloads = engine.sql(FORGET_PAYLOADS)
   const forgetEvents = engine.sql(LOCK_FORGETTABLE + FORGET_EVENTS + FORGET_MESSAGES)
 
+  const forgetExpected = engine.sql(LOCK_OLD_EXPECTED + FORGET_MESSAGES)
+  const mendOverdue = createOverdueMending(engine, report)
   const findAstray = engine.sql(FIND_ASTRAY)
   const mendSince = engine.sql(MEND_SINCE)
   const mendSinceInPartitions = engine.sql(MEND_SINCE_IN_PARTITIONS)
@@ -180,6 +196,8 @@ export function createPruning(
     // Each in a transaction of its own, so that nothing stays locked for longer than it must.
     const [dead = []] = await engine.together(fill(forgetDead, values(retention.deadLetterDays)))
     const dedupeDays = Math.max(retention.dedupeDays, retention.retentionDays)
+    await mendOverdue(nowMs)
+    await engine.together(fill(forgetExpected, values(dedupeDays)))
     if (partitionDays !== undefined) {
       const payloads = values(retention.retentionDays, slackMs).before
       const identities = values(dedupeDays, slackMs).before

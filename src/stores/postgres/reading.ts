@@ -5,6 +5,7 @@ import type { OpenStore, StoredDeadLetter } from '../../inbox/store.ts'
 import { pageOf } from '../pages.ts'
 import { bytes, bytesOrNone, integer, placeBy, text, truth, within, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
+import { expectedIn } from './expecting.ts'
 
 /**
  * The reports of a message by its key ($1, hex) that make its latest state: the one with the greatest order and, of the
@@ -13,22 +14,24 @@ import type { Engine } from './engine.ts'
  */
 const LATEST = /* sql */ `
 WITH reports AS (
-  SELECT e.id, e.ord, e.final, e.record FROM {schema}.messages m JOIN {schema}.events e ON e.message = m.id
+  SELECT e.id, e.ord, e.final, e.record, encode(m.expected, 'hex') AS sent, coalesce(m.overdue_at = 0, false) AS was_overdue
+  FROM {schema}.messages m JOIN {schema}.events e ON e.message = m.id
   WHERE m.key = decode($1::text, 'hex') AND {schema}.is_order_{set}(e.ord) AND e.record IS NOT NULL
 ), newest AS (
   SELECT * FROM reports ORDER BY ord DESC LIMIT $3::integer
 ), finals AS (
   SELECT * FROM reports WHERE final ORDER BY ord DESC LIMIT $2::integer
 )
-SELECT final, id IN (SELECT id FROM newest) AS newest, encode(record, 'hex') AS record
+SELECT final, id IN (SELECT id FROM newest) AS newest, encode(record, 'hex') AS record, sent, was_overdue
 FROM (SELECT * FROM newest UNION SELECT * FROM finals) AS wanted ORDER BY ord
 `
 
 /** A page of dead letters, oldest first, whatever is left of their events: $1 and $2 are the last one's time and number, $3 how many. */
 const DEAD_LETTERS = /* sql */ `
 SELECT d.seq, encode(d.id, 'hex') AS id, d.attempts, encode(d.error, 'hex') AS error, d.ended_at,
-  encode(e.record, 'hex') AS record, encode(e.raw, 'hex') AS raw
-FROM {schema}.dead_letters d LEFT JOIN {schema}.events e ON e.message = d.message AND e.id = d.id
+  encode(e.record, 'hex') AS record, encode(e.raw, 'hex') AS raw,
+  encode(m.expected, 'hex') AS sent, coalesce(m.overdue_at = 0, false) AS was_overdue
+FROM {schema}.dead_letters d LEFT JOIN {schema}.messages m ON m.id = d.message LEFT JOIN {schema}.events e ON e.message = d.message AND e.id = d.id
 WHERE (d.ended_at, d.seq) > ($1::bigint, $2::bigint) ORDER BY d.ended_at, d.seq LIMIT $3::integer
 `
 
@@ -53,7 +56,8 @@ export function createReading({ connections, sql }: Engine): Pick<OpenStore, 'la
         const record = newestOf(rows)
         if (record === undefined) continue
         const finals = rows.filter((row) => truth(row, 'final')).map((row) => readRecord(bytes(row, 'record')))
-        return { record, finals: finals.filter((final) => final !== undefined) }
+        const expected = rows[0] && expectedIn(rows[0], 'sent')
+        return { record, finals: finals.filter((final) => final !== undefined), ...(expected && { expected }) }
       }
       return undefined
     },
@@ -83,7 +87,9 @@ function readDeadLetter(row: Row): StoredDeadLetter {
   const diedAtMs = within(row, 'ended_at', LAST_TIME_MS, 0)
   const json = bytesOrNone(row, 'record')
   const raw = bytesOrNone(row, 'raw')
+  const expected = expectedIn(row, 'sent')
   return {
+    ...(expected && { expected }),
     id: text(row, 'id'),
     attempts: within(row, 'attempts', Number.MAX_SAFE_INTEGER, 0),
     error: bytes(row, 'error').toString('utf8'),

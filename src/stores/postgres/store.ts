@@ -91,6 +91,7 @@ export function postgresStore(options: PostgresStoreOptions): Store<PostgresCont
       listsEvents: true,
       knowsHolders: true,
       forgets: true,
+      expects: true,
       ...(settings.transactional ? {} : { admitsAndClaims: true }),
     },
     open: (host) => openPostgres(settings, host),

@@ -1,16 +1,19 @@
 /** Taking events in: many by one script, and with a lease at once where this process has room for them. */
 import { MOST_FINALS } from '../../inbox/latest.ts'
+import type { KnownExpectation } from '../../inbox/expected.ts'
 import type { Admission, AdmittedAndClaimed, ClaimRequest, NewEvent } from '../../inbox/store.ts'
 import { leasableOf, NO_LEASE, withClaims } from '../leasable.ts'
 import { callsFor, inPlace, isFailure, throwFirst, valuesOf, type Call, type Unanswered } from './calls.ts'
 import type { RedisArgument } from './clients/connection.ts'
 import { encodeRecord } from './encoding.ts'
 import type { Engine } from './engine.ts'
+import type { Expecting } from './expecting.ts'
 import type { GiveBack, Holders } from './holders.ts'
 import { integer, list, orThrow } from './replies.ts'
-import { script } from './scripted.ts'
+import { script, type Script } from './scripted.ts'
 import { KNOWN } from './scripts/holders.ts'
 import { WRITING } from './scripts/heal.ts'
+import { CLOSING, EXPECTED } from './scripts/message.ts'
 
 const ADMISSIONS: readonly Admission[] = ['duplicate', 'new', 'late']
 
@@ -18,6 +21,7 @@ interface AdmissionOptions {
   readonly engine: Engine
   readonly unanswered: Unanswered
   readonly holders: Holders
+  readonly expecting: Pick<Expecting, 'read'>
   readonly giveBack: GiveBack
   /** Is called when others may have something to do. */
   readonly announce: () => void
@@ -27,6 +31,7 @@ interface AdmissionOptions {
 
 interface Admitting {
   admit(events: readonly NewEvent[], nowMs: number): Promise<readonly Admission[]>
+  admitOverdue(events: readonly NewEvent[], nowMs: number): Promise<readonly boolean[]>
   admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): Promise<AdmittedAndClaimed>
 }
 
@@ -34,6 +39,7 @@ interface Admitting {
 interface Leasing {
   readonly leasable: readonly boolean[]
   readonly leaseUntilMs: number
+  readonly by?: Script
 }
 
 /** Leases are taken under the name of this holder; under none where that is empty. */
@@ -46,16 +52,17 @@ interface Admitted {
   readonly admission: Admission
   /** Of its lease, or `NO_LEASE`. */
   readonly token: number
+  readonly expected?: KnownExpectation | undefined
 }
 
 export function createAdmission(options: AdmissionOptions): Admitting {
-  const { engine, unanswered, holders, giveBack, announce, onWork } = options
+  const { engine, unanswered, holders, expecting, giveBack, announce, onWork } = options
   const { redis, partitions, retention, timeFor, damage } = engine
 
   async function admitCall(
     { name, keys, members, holder }: Holding,
     nowMs: number,
-    { leasable, leaseUntilMs }: Leasing,
+    { leasable, leaseUntilMs, by = admitScript }: Leasing,
   ): Promise<readonly Admitted[]> {
     const leaseMs = Math.round(leaseUntilMs - nowMs)
     const args: (RedisArgument | number)[] = [timeFor(nowMs), name, retention.dedupeMs, MOST_FINALS, leaseMs, holder]
@@ -64,13 +71,15 @@ export function createAdmission(options: AdmissionOptions): Admitting {
       args.push(key, messageKey, id, order, final ? 1 : 0, step, awaits, Math.round(gapUntilMs - nowMs))
       args.push(leasable[index] === true ? 1 : 0, encodeRecord(record), raw)
     }
-    const [answers, notes] = list(await redis.run(admitScript, [...keys, partitions.homeOf(keys[0])], args))
+    const [answers, notes] = list(await redis.run(by, [...keys, partitions.homeOf(keys[0])], args))
     damage.tell(notes)
-    const admitted = list(answers).map((reply) => {
-      const [outcome, token] = list(reply)
+    const admitted = list(answers).map((reply, at) => {
+      const [outcome, token, sent, wasOverdue] = list(reply)
       const admission = ADMISSIONS[integer(orThrow(outcome))]
       if (admission === undefined) throw new TypeError('The script answered with something else than an admission.')
-      return { admission, token: integer(token) }
+      if (sent === undefined) return { admission, token: integer(token) }
+      const expected = expecting.read(members[at]?.item.messageKey ?? '', sent, wasOverdue)
+      return { admission, token: integer(token), expected }
     })
     if (holder === '' || holders.isOurs(keys[0], holder)) return admitted
     // We were taken for dead meanwhile.
@@ -120,12 +129,20 @@ export function createAdmission(options: AdmissionOptions): Admitting {
       const admitted = await admitAll(events, nowMs, { leasable: [], leaseUntilMs: nowMs })
       return admitted.map(({ admission }) => admission)
     },
+    async admitOverdue(events, nowMs) {
+      const leasing = { leasable: [], leaseUntilMs: nowMs, by: admitOverdueScript }
+      const admitted = events.length === 0 ? [] : await admitAll(events, nowMs, leasing)
+      return admitted.map(({ admission }) => admission !== 'duplicate')
+    },
     async admitAndClaim(events, request) {
       const { nowMs, leaseUntilMs } = request
       const admitted = await admitAll(events, nowMs, { leasable: leasableOf(events, request), leaseUntilMs })
       return withClaims(events, {
         admissions: admitted.map(({ admission }) => admission),
         tokens: admitted.map(({ token }) => token),
+        expected: admitted.some(({ expected }) => expected !== undefined)
+          ? admitted.map(({ expected }) => expected)
+          : undefined,
       })
     },
   }
@@ -140,31 +157,15 @@ export function createAdmission(options: AdmissionOptions): Admitting {
  * or 0), step, awaits, gap (ms from now), to be leased (1 or 0), record, bytes. Returns for each 0 duplicate, 1 new, 2 late or a
  * text that says what is wrong; and the token of the lease, 0 for none. The same again to the same call.
  */
-const admitScript = script(/* lua */ `
+const ADMITTING = /* lua */ `
 ${WRITING}
+${CLOSING}
+${EXPECTED}
 ${KNOWN}
 local FIRST, FIELDS = 7, 11
 local mostFinals, leaseEnd, holder = tonumber(ARGV[4]), now + tonumber(ARGV[5]), ARGV[6]
 -- One that is not known may have been taken for dead: whatever it leased, nobody would give back.
 local mayHold = holder ~= '' and isKnown(holder)
-
--- Those that waited for this step wait no longer. Says whether the first one is among them.
-local function closeGaps(mk, m, state, step)
-  local isFirst = false
-  local function close(id)
-    local known = redis.call('HGET', m, 'd' .. id)
-    local event = unpacked(known)
-    if not event or event.b ~= step or event.a or type(event.D) ~= 'number' or event.D <= now then return end
-    event.D = now
-    redis.call('HSET', m, 'd' .. id, cmsgpack.pack(event))
-    if id == state.f then isFirst = true end
-  end
-  if state.f then close(state.f) end
-  if state.w then
-    for _, place in ipairs(redis.call('ZRANGE', waitingOf(mk), 0, -1)) do close(string.match(place, '[^ ]*$')) end
-  end
-  return isFirst
-end
 
 -- More final records than are shown are not kept, and a message that is never at rest must not remember for ever.
 local function forget(m, state)
@@ -261,12 +262,50 @@ local function admit(at, again)
     if isAtRest then redis.call('PERSIST', m) end
     forget(m, state)
   end
-  return { late and 2 or 1, event.k or 0 }
+  local answer = { late and 2 or 1, event.k or 0 }
+  return leases and withExpected(answer, m, state) or answer
+end
+`
+
+/** See `ADMITTING`. */
+const admitScript = script(/* lua */ `
+${ADMITTING}
+local answers = {}
+for at = FIRST, #ARGV, FIELDS do
+  local answer, trouble = try(admit, at, ARGV[at + 1])
+  if fatal then return fatal end
+  answers[#answers + 1] = answer or { trouble, 0 }
+end
+if miscounted then healer().settleCounts() end
+return { answers, notes }
+`)
+
+/**
+ * Admits events that say that their messages are overdue, where nobody has decided about that and the message has no end. ARGV
+ * and what it returns are those of an admission, with 0 for what was not admitted.
+ */
+const admitOverdueScript = script(/* lua */ `
+${ADMITTING}
+local function decide(at, again)
+  enter(tonumber(ARGV[at]))
+  local mk = ARGV[at + 1]
+  if not redis.call('ZSCORE', base .. 'overdue', mk) then return { 0, 0 } end
+  local packed = redis.call('HGET', messageOf(mk), 'S')
+  if not packed and not again then error('damaged') end
+  local state = packed and sound(stateIn(packed)) or {}
+  if hasEnd(state) then
+    redis.call('ZREM', base .. 'overdue', mk)
+    return { 0, 0 }
+  end
+  local answer = admit(at, again)
+  redis.call('HSET', messageOf(mk), 'O', '1')
+  redis.call('ZREM', base .. 'overdue', mk)
+  return answer
 end
 
 local answers = {}
 for at = FIRST, #ARGV, FIELDS do
-  local answer, trouble = try(admit, at, ARGV[at + 1])
+  local answer, trouble = try(decide, at, ARGV[at + 1])
   if fatal then return fatal end
   answers[#answers + 1] = answer or { trouble, 0 }
 end

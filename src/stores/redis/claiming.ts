@@ -6,12 +6,13 @@ import type { Reply } from './clients/connection.ts'
 import { createLook, type Entry } from './due.ts'
 import { decodePayload } from './encoding.ts'
 import type { Engine } from './engine.ts'
+import type { Expecting } from './expecting.ts'
 import type { GiveBack, Holders } from './holders.ts'
 import { bytes, integer, isSet, list, text } from './replies.ts'
 import { script } from './scripted.ts'
 import { KEEPING } from './scripts/holders.ts'
 import { WRITING } from './scripts/heal.ts'
-import { BURY } from './scripts/message.ts'
+import { BURY, EXPECTED } from './scripts/message.ts'
 
 /** Others take what was seen here: after so many looks the dispatcher asks again by itself. */
 const MOST_LOOKS = 5
@@ -22,12 +23,13 @@ interface ClaimingOptions {
   readonly engine: Engine
   readonly unanswered: Unanswered
   readonly holders: Holders
+  readonly expecting: Pick<Expecting, 'read'>
   readonly settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly boolean[]>
   readonly giveBack: GiveBack
 }
 
 export function createClaiming(options: ClaimingOptions): (request: ClaimRequest) => Promise<ClaimResult> {
-  const { engine, unanswered, holders, settle, giveBack } = options
+  const { engine, unanswered, holders, expecting, settle, giveBack } = options
   const { redis, partitions, retention, timeFor, damage } = engine
   const look = createLook(engine)
 
@@ -62,7 +64,7 @@ export function createClaiming(options: ClaimingOptions): (request: ClaimRequest
     const claims: Claim[] = []
     const unreadable: Unreadable[] = []
     for (const each of list(found)) {
-      const { record, json: _, ...claim } = readClaim(each)
+      const { record, json: _, ...claim } = readClaim(each, expecting)
       if (record === undefined) unreadable.push(claim)
       else claims.push({ ...claim, record })
     }
@@ -128,9 +130,11 @@ export function createClaiming(options: ClaimingOptions): (request: ClaimRequest
   }
 }
 
-function readClaim(reply: Reply) {
-  const [messageKey, id, token, attempt, late, replay, payload] = list(reply)
+function readClaim(reply: Reply, expecting: Pick<Expecting, 'read'>) {
+  const [messageKey, id, token, attempt, late, replay, payload, sent, wasOverdue] = list(reply)
+  const expected = sent === undefined ? undefined : expecting.read(text(messageKey), sent, wasOverdue)
   return {
+    ...(expected && { expected }),
     id: text(id),
     messageKey: text(messageKey),
     token: integer(token),
@@ -149,12 +153,13 @@ const LOST = JSON.stringify(new MessagingWebhooksError('event_damaged').message)
  * Run again by the same call, it gives the same.
  *
  * ARGV: now, lease (ms), dead letters (ms), holder; then for each: place of its key in KEYS, message, call. Returns 0 where the
- * holder is taken for dead, else 1; for each handed out: message, id, token, attempt, late, replay, record and bytes; and what is
+ * holder is taken for dead, else 1; for each handed out: message, id, token, attempt, late, replay, record and bytes, and where it is expected that and whether it was overdue; and what is
  * to be reported. The first write is one that is allowed
  * where memory is full: what is handed over makes room.
  */
 const claimScript = script(/* lua */ `
 ${WRITING}
+${EXPECTED}
 ${BURY}
 ${KEEPING}
 local FIRST, FIELDS = 5, 3
@@ -217,7 +222,7 @@ local function claim(at, again)
     redis.call('HSET', m, 'S', cmsgpack.pack(state), 'd' .. id, cmsgpack.pack(event))
     redis.call('ZADD', due, ms(leaseEnd), mk)
   end
-  claims[#claims + 1] = { mk, id, event.k, event.a, event.l and 1 or 0, event.y and 1 or 0, payload }
+  claims[#claims + 1] = withExpected({ mk, id, event.k, event.a, event.l and 1 or 0, event.y and 1 or 0, payload }, m, state)
 end
 
 for at = FIRST, #ARGV, FIELDS do

@@ -10,6 +10,7 @@ import type { Engine } from './engine.ts'
 import { bytes, integer, list, orThrow, text } from './replies.ts'
 import { script } from './scripted.ts'
 import { WRITING } from './scripts/heal.ts'
+import { EXPECTED } from './scripts/message.ts'
 import { PRELUDE, WALK } from './scripts/prelude.ts'
 
 /** Scripts under way at once: each looks at one message. */
@@ -62,7 +63,12 @@ function readKept(flat: readonly Reply[]): readonly KeptEvent[] {
   return Array.from({ length: Math.floor(flat.length / FIELDS) }, (_, index): KeptEvent => {
     const [kind, messageKey, id, at, kept] = flat.slice(FIELDS * index, FIELDS * (index + 1))
     const payload = bytes(kept)
-    const found = text(kind) === 'e' ? decodePayload(payload) : { record: readRecord(payload), raw: undefined }
+    const found =
+      text(kind) === 'e'
+        ? decodePayload(payload)
+        : text(kind) === 's'
+          ? { record: undefined, raw: payload }
+          : { record: readRecord(payload), raw: undefined }
     const atMs = Number(text(at))
     return {
       messageKey: text(messageKey),
@@ -81,7 +87,7 @@ local function identityIn(order) return string.sub(order, 26) end
 
 /**
  * Walks through the keys of some partitions, a step at a time, for what may name a person. KEYS: due sets of one slot, or of a
- * server without slots. ARGV: now, cursor, keys a step. Returns the cursor to go on from, then of each: e (an event) or r (a
+ * server without slots. ARGV: now, cursor, keys a step. Returns the cursor to go on from, then of each: e (an event), s (a send that is expected) or r (a
  * report of a latest state), message, id, a time that is known of it or nothing, what is kept. Writes nothing.
  */
 const keptScript = script(/* lua */ `
@@ -111,6 +117,10 @@ for _, key in ipairs(found[2]) do
       local all = redis.pcall('HGETALL', key)
       for at = 1, all.err and 0 or #all, 2 do
         local field, value = all[at], all[at + 1]
+        if field == 'E' then
+          local sentAt = redis.pcall('ZSCORE', base .. 'sent', name)
+          add('s', name, name, type(sentAt) == 'string' and sentAt or '', value)
+        end
         if string.sub(field, 1, 1) == 'F' then add('r', name, identityIn(string.sub(field, 2)), '', value) end
         if field == 'R' then
           local state = unpacked(redis.pcall('HGET', key, 'S')) or {}
@@ -131,6 +141,7 @@ return seen
  */
 const forgetScript = script(/* lua */ `
 ${WRITING}
+${EXPECTED}
 ${IDENTITY}
 local dry, dedupe, call, mk = ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local only
@@ -198,6 +209,10 @@ local function forget()
       end
       redis.call('UNLINK', e)
     end
+  end
+  if redis.call('HEXISTS', m, 'E') == 1 and isMeant(mk) then
+    states = 1
+    if not dry then expectNothing(mk) end
   end
   if dry or #all == 0 or #gone + #changes == 0 then return end
 

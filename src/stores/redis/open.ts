@@ -9,6 +9,7 @@ import { createClaiming } from './claiming.ts'
 import type { Adapter, Reply } from './clients/connection.ts'
 import { createDamageReports } from './damage.ts'
 import type { Engine, Retention } from './engine.ts'
+import { createExpecting } from './expecting.ts'
 import { createForgetting } from './forgetting.ts'
 import { createHolderList } from './holder-list.ts'
 import { createHolders, type GiveBack } from './holders.ts'
@@ -89,6 +90,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     closers.push(() => holders.leave())
     if (host.claims !== false) await holders.begin()
     const unanswered = createUnanswered(engine, holders)
+    const expecting = createExpecting(engine, announce)
     const settling = createSettling(engine, () => clock.soon(host.onWork))
     const giveBack: GiveBack = (claims, nowMs) => {
       if (claims.length === 0) return
@@ -96,14 +98,17 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       settling.settle(settlements, nowMs).then(host.onWork, () => {})
     }
     return {
-      ...createAdmission({ engine, unanswered, holders, giveBack, announce, onWork: host.onWork }),
-      claim: createClaiming({ engine, unanswered, holders, settle: settling.settle, giveBack }),
+      ...createAdmission({ engine, unanswered, holders, expecting, giveBack, announce, onWork: host.onWork }),
+      claim: createClaiming({ engine, unanswered, holders, expecting, settle: settling.settle, giveBack }),
       isHeld: holders.isHeld,
       ...createHolderList(engine, holders),
       ...settling,
       ...createReading(engine),
       ...createListing(engine),
       ...createForgetting(engine),
+      expect: expecting.expect,
+      overdue: expecting.overdue,
+      expectations: expecting.expectations,
       prune: createPruning(engine),
       close: closeAll,
     }

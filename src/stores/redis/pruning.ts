@@ -7,6 +7,7 @@ import type { Keys } from './partitions.ts'
 import { integer, list, text } from './replies.ts'
 import { script } from './scripted.ts'
 import { WRITING } from './scripts/heal.ts'
+import { EXPECTED } from './scripts/message.ts'
 
 const A_STEP = 100
 /** Keys that a script looks at: a millisecond or two of the server's time. */
@@ -36,7 +37,8 @@ export function createPruning(engine: Engine): (nowMs: number) => Promise<number
     const { round } = walks.get(walk) ?? { round: 0 }
     // One whole walk since has not met it: of its message nothing is left.
     const given = [...lost].filter(([, since]) => since + 1 < round).map(([id]) => id)
-    const reply = await redis.run(pruneScript, [dueKey], [timeFor(nowMs), deadLetterMs, A_STEP, dead, known, ...given])
+    const args = [timeFor(nowMs), deadLetterMs, A_STEP, dead, known, dedupeMs, ...given]
+    const reply = await redis.run(pruneScript, [dueKey], args)
     const [forgotten, nextDead, nextKnown, found, notes] = list(reply)
     damage.tell(notes)
     const stillLost = list(found).map(text)
@@ -80,18 +82,19 @@ const MOST_COUNTED = 2_000
  * Forgets dead letters that are too old; everything else expires by itself. Mends what belongs to all messages of a partition,
  * looks whether some of its messages are due beyond any wait, and whether each of its dead letters is known twice.
  *
- * ARGV: now, age (ms), most of them, place among the dead letters to look on from, cursor among what is known of them, and those
+ * ARGV: now, age (ms), most of them, place among the dead letters to look on from, cursor among what is known of them, dedupe (ms), and those
  * that nobody will find the message of. Returns how many it forgot, both places to go on from, the ids that the message is not
  * known of, and what is to be reported.
  */
 const pruneScript = script(/* lua */ `
 ${WRITING}
+${EXPECTED}
 local most = tonumber(ARGV[3])
 local dead, deadof = base .. 'dead', base .. 'deadof'
 local tools = healer()
 local heal, whole = tools.heal, tools.whole
 tools.mendPartition()
-for at = 6, #ARGV do
+for at = 7, #ARGV do
   if not unpacked(redis.call('HGET', deadof, ARGV[at])) then
     redis.call('ZREM', dead, ARGV[at])
     redis.call('HDEL', deadof, ARGV[at])
@@ -114,6 +117,19 @@ for _, id in ipairs(old) do
   redis.call('ZREM', dead, id)
   redis.call('HDEL', deadof, id)
   if known and type(known.m) == 'string' then redis.call('DEL', eventOf(known.m, id)) end
+end
+
+-- The walk enters it anew, as what is expected says.
+for _, mk in ipairs(redis.call('ZRANGEBYSCORE', base .. 'overdue', '(' .. ms(now + LONGEST), '+inf', 'LIMIT', 0, most)) do
+  redis.call('ZREM', base .. 'overdue', mk)
+  redis.call('ZREM', base .. 'sent', mk)
+end
+local decided = 0
+for _, mk in ipairs(redis.call('ZRANGEBYSCORE', base .. 'sent', '-inf', '(' .. ms(now - tonumber(ARGV[6])), 'LIMIT', 0, most)) do
+  if not redis.call('ZSCORE', base .. 'overdue', mk) then
+    expectNothing(mk)
+    decided = decided + 1
+  end
 end
 
 local from, lost = tonumber(ARGV[4]), {}
@@ -148,7 +164,7 @@ if redis.call('ZCARD', due) <= ${MOST_COUNTED} then
   if miscounted then miscounted[due] = nil end
 end
 tools.settleCounts()
-return { #old, #some < most and 0 or from + most, seen[1], lost, notes or {} }
+return { #old + decided, #some < most and 0 or from + most, seen[1], lost, notes or {} }
 `)
 
 /**
@@ -159,6 +175,7 @@ return { #old, #some < most and 0 or from + most, seen[1], lost, notes or {} }
  */
 const walkScript = script(/* lua */ `
 ${WRITING}
+${EXPECTED}
 local dedupe, retention = ARGV[4], ARGV[5]
 local places, lost = {}, {}
 for key = 1, #KEYS do
@@ -167,11 +184,22 @@ for key = 1, #KEYS do
 end
 for at = 6, #ARGV do lost[ARGV[at]] = true end
 
+-- Of what is too old the time of its send is, too, and prune takes it out again.
+local function enterSent(mk, m)
+  local sent = redis.call('HMGET', m, 'E', 'O')
+  local ok, known = pcall(cjson.decode, sent[1] or '')
+  if not sent[1] or not ok or type(known) ~= 'table' or type(known.sentAtMs) ~= 'number' then return end
+  redis.call('ZADD', base .. 'sent', ms(known.sentAtMs), mk)
+  if not sent[2] and type(known.overdueAtMs) == 'number' then redis.call('ZADD', base .. 'overdue', ms(known.overdueAtMs), mk) end
+  note('state_damaged', mk, 'sent')
+end
+
 local function walkMessage(mk, again)
   local m = messageOf(mk)
   local packed = redis.call('HGET', m, 'S')
   if not packed and again then return end
   local state = sound(stateIn(packed or error('damaged')))
+  if isExpected(state) and not redis.call('ZSCORE', base .. 'sent', mk) then enterSent(mk, m) end
   if not state.f then
     if redis.call('PTTL', m) == -1 then redis.call('PEXPIRE', m, ms(math.max(tonumber(dedupe), (state.x or 0) - now))) end
     return

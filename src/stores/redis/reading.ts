@@ -1,10 +1,12 @@
 /** What is asked of the store and changes nothing in it. */
-import type { OpenStore, StoredDeadLetter } from '../../inbox/store.ts'
+import { readExpectation, type KnownExpectation } from '../../inbox/expected.ts'
+import type { OpenStore, StoredDeadLetter, StoredLatest } from '../../inbox/store.ts'
 import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
 import { pageOf } from '../pages.ts'
 import { decodeDead } from './encoding.ts'
 import type { Engine } from './engine.ts'
-import { bytes, integer, list, scoreOf, text } from './replies.ts'
+import type { Reply } from './clients/connection.ts'
+import { bytes, integer, isSet, list, scoreOf, text } from './replies.ts'
 import { script } from './scripted.ts'
 import { PRELUDE } from './scripts/prelude.ts'
 
@@ -18,7 +20,27 @@ interface Place {
   readonly diedAtMs: number
 }
 
-export function createReading({ redis, partitions }: Engine): Pick<OpenStore, 'latest' | 'deadLetters' | 'counts'> {
+/** What is known of a message: its latest state, and what is expected of it. */
+export async function readState(
+  { redis, partitions }: Engine,
+  messageKey: string,
+): Promise<{ readonly latest: StoredLatest | undefined; readonly known: KnownExpectation | undefined }> {
+  const reply = await redis.run(latestScript, [partitions.dueKeyOf(messageKey)], ['', messageKey])
+  const [sent, wasOverdue, ...states] = list(reply)
+  const [newest, ...all] = states.map((found) => readRecord(bytes(found)))
+  const finals = all.filter((record) => record !== undefined)
+  const record = newest ?? finals.at(-1)
+  return { latest: record && { record, finals }, known: knownIn(sent, wasOverdue) }
+}
+
+/** What a script answers of it; undefined where nothing is expected, or it cannot be read. */
+export function knownIn(sent: Reply | undefined, wasOverdue: Reply | undefined): KnownExpectation | undefined {
+  const expectation = sent === undefined ? undefined : readExpectation(bytes(sent))
+  return expectation && { expectation, wasOverdue: isSet(wasOverdue ?? 0) }
+}
+
+export function createReading(engine: Engine): Pick<OpenStore, 'latest' | 'deadLetters' | 'counts'> {
+  const { redis, partitions } = engine
   async function placesIn(dueKey: string, after: string | undefined, limit: number): Promise<readonly Place[]> {
     const [score, id] = after === undefined ? ['-inf', ''] : placeOf(after)
     const flat = list(await redis.run(deadPageScript, [dueKey], ['', score, id, limit]))
@@ -35,19 +57,26 @@ export function createReading({ redis, partitions }: Engine): Pick<OpenStore, 'l
   }
 
   async function read({ dueKey, id, messageKey, diedAtMs }: Place): Promise<StoredDeadLetter | undefined> {
-    const [attempts, error, payload] = list(await redis.run(deadLetterScript, [dueKey], ['', messageKey, id]))
+    const [attempts, error, payload, sent, wasOverdue] = list(
+      await redis.run(deadLetterScript, [dueKey], ['', messageKey, id]),
+    )
     // It was replayed since.
     if (payload === undefined) return undefined
-    return { id, attempts: integer(attempts), error: text(error), diedAtMs, ...decodeDead(bytes(payload), diedAtMs) }
+    const letter = {
+      id,
+      attempts: integer(attempts),
+      error: text(error),
+      diedAtMs,
+      ...decodeDead(bytes(payload), diedAtMs),
+    }
+    const expected = knownIn(sent, wasOverdue)
+    return expected === undefined ? letter : { ...letter, expected }
   }
 
   return {
     async latest(messageKey) {
-      const reply = await redis.run(latestScript, [partitions.dueKeyOf(messageKey)], ['', messageKey])
-      const [latest, ...all] = list(reply).map((found) => readRecord(bytes(found)))
-      const finals = all.filter((record) => record !== undefined)
-      const record = latest ?? finals.at(-1)
-      return record && { record, finals }
+      const { latest, known } = await readState(engine, messageKey)
+      return latest && { ...latest, ...(known && { expected: known }) }
     },
     async deadLetters({ after, limit }) {
       const places = (await Promise.all(partitions.dueKeys.map((dueKey) => placesIn(dueKey, after, limit + 1))))
@@ -74,14 +103,15 @@ function timeOf(score: string): number {
 }
 
 /**
- * The latest state of a message. ARGV: now, message. Returns its record and the final ones in order, or nothing; where something
+ * The latest state of a message. ARGV: now, message. Returns what is expected of it (empty for nothing), whether it was overdue, its record and the final ones in order, or nothing; where something
  * is spoilt, as much as there is.
  */
 const latestScript = script(/* lua */ `
 ${PRELUDE}
 local m = messageOf(ARGV[2])
-local found = redis.pcall('HMGET', m, 'S', 'R')
-if found.err then return {} end
+local found = redis.pcall('HMGET', m, 'S', 'R', 'E', 'O')
+if found.err then return { '', 0 } end
+local sent, wasOverdue = found[3] or '', found[4] and 1 or 0
 local state = found[1] and unpacked(found[1]) or {}
 local orders, records = {}, {}
 if state.n or not state.L or not found[2] then
@@ -95,9 +125,9 @@ if state.n or not state.L or not found[2] then
   table.sort(orders, before)
 end
 local answer = { found[2] or type(state.L) == 'string' and records['F' .. state.L] or records[orders[#orders]] or nil }
-if not answer[1] then return {} end
+if not answer[1] then return { sent, wasOverdue } end
 for _, order in ipairs(orders) do answer[#answer + 1] = records[order] end
-return answer
+return { sent, wasOverdue, unpack(answer) }
 `)
 
 /**
@@ -134,8 +164,11 @@ ${PRELUDE}
 if not tonumber(redis.pcall('ZSCORE', base .. 'dead', ARGV[3]) or nil) then return {} end
 local event = unpacked(redis.pcall('HGET', base .. 'deadof', ARGV[3])) or {}
 local payload = redis.pcall('GET', eventOf(ARGV[2], ARGV[3]))
+local sent = redis.pcall('HMGET', messageOf(ARGV[2]), 'E', 'O')
+if sent.err then sent = {} end
 return { type(event.a) == 'number' and event.a >= 0 and event.a < 1000000 and event.a or 0,
-  type(event.E) == 'string' and event.E or '', type(payload) == 'string' and payload or '' }
+  type(event.E) == 'string' and event.E or '', type(payload) == 'string' and payload or '',
+  sent[1] or '', sent[2] and 1 or 0 }
 `)
 
 /** How much is unsettled and dead in all these partitions. ARGV: now. Returns both numbers. */

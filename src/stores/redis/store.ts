@@ -93,4 +93,5 @@ const REDIS_CAPABILITIES = {
   listsEvents: true,
   knowsHolders: true,
   forgets: true,
+  expects: true,
 } as const

@@ -41,7 +41,10 @@ export function createHomes<X extends object>(
     async function ask(): Promise<boolean | undefined> {
       const part = await host.open(name)
       const page = await part.events?.({ after: undefined, limit: 1, messageKey })
-      return page && page.items.length > 0
+      if (page === undefined || page.items.length > 0) return page && true
+      // Of one that was sent there need be no event.
+      const sent = await part.expectations?.({ after: undefined, limit: 1, fromMs: 0, toMs: 0, messageKey })
+      return sent !== undefined && sent.items.length > 0
     }
     return withDeadline(clock, LOOK_MS, ask(), () => undefined).catch(() => undefined)
   }

@@ -38,7 +38,7 @@ function writePlaces(places: Places): string {
  * A page of lists that are each in order. What a part has on its page and does not fit on this one, the next one asks for
  * again: so each is there once.
  */
-async function mergedPage<T, X extends object>(
+export async function mergedPage<T, X extends object>(
   parts: Parts<X>,
   { after, limit }: { readonly after: string | undefined; readonly limit: number },
   pageOf: PageAfter<T, X>,

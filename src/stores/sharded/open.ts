@@ -4,6 +4,7 @@ import { MessagingWebhooksError, OptionsError } from '../../errors.ts'
 import type { Claim, JoinedStore, OpenStore, PartsHost, Store, StoreHost } from '../../inbox/store.ts'
 import { createAdmission } from './admission.ts'
 import { createClaiming } from './claiming.ts'
+import { createExpecting } from './expecting.ts'
 import { createForgetting } from './forgetting.ts'
 import { createHomes } from './homes.ts'
 import { createListing } from './listing.ts'
@@ -50,6 +51,7 @@ export function joinParts<X extends object>(
     ...createListing(parts),
     ...createSettling(parts, homes.placesOf),
     ...createForgetting(parts),
+    ...createExpecting(parts, homes.homeOf),
     admit,
     ...(mayLease ? { admitAndClaim } : {}),
     claim: claiming.claim,

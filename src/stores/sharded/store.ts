@@ -100,6 +100,7 @@ function capabilitiesOf(all: readonly StoreCapabilities[]): StoreCapabilities {
     listsEvents: every(({ listsEvents }) => listsEvents),
     knowsHolders: every(({ knowsHolders }) => knowsHolders),
     forgets: every(({ forgets }) => forgets),
+    expects: every(({ expects }) => expects),
     hasParts: true,
   }
 }

@@ -5,6 +5,7 @@
 import { mergeLatest, type MessageLatest } from '../../inbox/latest.ts'
 import { isLate } from '../../inbox/order.ts'
 import { readRecord } from '../../inbox/record.ts'
+import type { KnownExpectation } from '../../inbox/expected.ts'
 import type { Admission, ClaimRequest } from '../../inbox/store.ts'
 import { leasableOf, NO_LEASE, type AdmittedAndLeased } from '../leasable.ts'
 import type { Database } from './database.ts'
@@ -65,6 +66,7 @@ interface Admitted {
   readonly admission: Admission
   /** Of its lease, or `NO_LEASE`. */
   readonly token: number
+  readonly expected?: KnownExpectation | undefined
 }
 
 const DUPLICATE: Admitted = { admission: 'duplicate', token: NO_LEASE }
@@ -140,7 +142,9 @@ export function createAdmission(
       raw: event.raw,
     })
     if (found !== undefined && !known.idle) joinOthers(found, step, nowMs)
-    return { admission: late ? 'late' : 'new', token: leaseToken }
+    const admission = late ? 'late' : 'new'
+    if (found?.expected === undefined || !leased) return { admission, token: leaseToken }
+    return { admission, token: leaseToken, expected: damage.expectedOf(message, found.expected) }
   }
 
   /** An event of a message of which others wait: it may come before them, or be what they wait for. */
@@ -171,7 +175,10 @@ export function createAdmission(
       const { nowMs, leaseUntilMs } = request
       const leasable = leasableOf(events, request)
       const admitted = admitAll(events, nowMs, (index) => (leasable[index] === true ? leaseUntilMs : undefined))
-      return { admissions: admitted.map(({ admission }) => admission), tokens: admitted.map(({ token }) => token) }
+      const tokens = admitted.map(({ token }) => token)
+      const admissions = admitted.map(({ admission }) => admission)
+      if (!admitted.some(({ expected }) => expected !== undefined)) return { admissions, tokens }
+      return { admissions, tokens, expected: admitted.map(({ expected }) => expected) }
     },
   }
 }

@@ -3,7 +3,7 @@ import { readRecord } from '../../inbox/record.ts'
 import type { Claim, ClaimRequest, ClaimResult } from '../../inbox/store.ts'
 import type { Database } from './database.ts'
 import { LONGEST_WAIT_MS, type DamageControl } from './damage.ts'
-import { handedWith, SCHEDULE_MESSAGE } from './known.ts'
+import { expectedIn, handedWith, SCHEDULE_MESSAGE } from './known.ts'
 import { blob, cut, integer, prepare, text, type Row } from './statements.ts'
 
 /** More have never been made. */
@@ -14,7 +14,9 @@ const MOST_ATTEMPTS = 2 ** 31
  * a statement anew whenever the parameter of a bare LIMIT is bound (measured: 3.8 µs a call instead of 1.0).
  */
 export const FIND_DUE = /* sql */ `
-SELECT rowid, lower(hex(key)) AS key, handed, handed_open, ${cut('token')} AS token FROM messages
+SELECT rowid, lower(hex(key)) AS key, handed, handed_open, ${cut('token')} AS token,
+  overdue_at = 0 AS was_overdue, expected
+FROM messages
 WHERE due <= :now ORDER BY due, rowid LIMIT :limit + 0
 `
 
@@ -82,7 +84,10 @@ export function createClaiming(
       until: request.leaseUntilMs,
       ...handedWith(handed, text(first, 'ord'), integer(first, 'final') === 1),
     })
+    const sent = row['expected'] === null ? undefined : expectedIn(row)
+    const expected = sent && damage.expectedOf(message, sent)
     return {
+      ...(expected && { expected }),
       id: text(first, 'id'),
       messageKey: text(row, 'key'),
       token,

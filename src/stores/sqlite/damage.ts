@@ -1,8 +1,10 @@
 /** What becomes of rows that somebody else has spoilt; see "Damage" in the store contract. */
 import { MessagingWebhooksError } from '../../errors.ts'
+import { readExpectation, type KnownExpectation } from '../../inbox/expected.ts'
 import { mergeLatest, type MessageLatest } from '../../inbox/latest.ts'
 import { readRecord } from '../../inbox/record.ts'
 import type { Database } from './database.ts'
+import type { ExpectedBytes } from './known.ts'
 import { blob, integer, prepare, text, type Row } from './statements.ts'
 
 /** Ten years: no retry, gap or lease is as long; what is said to be due later was not written by this store. */
@@ -79,6 +81,24 @@ UPDATE messages SET lease_token = 0, due = (
 ) WHERE rowid = (SELECT message FROM events WHERE seq = :seq)
 `
 
+/** What was expected of a message cannot be read, or was forgotten. */
+export const EXPECT_NOTHING = /* sql */ `
+UPDATE messages SET sent_at = NULL, overdue_at = NULL, expected = NULL WHERE rowid = :message
+`
+
+const KEY_OF = /* sql */ `
+SELECT lower(hex(key)) AS key FROM messages WHERE rowid = :message
+`
+
+/** Messages that no sweep would find to be overdue; a bounded step. */
+const OVERDUE_TOO_LATE = /* sql */ `
+SELECT rowid, lower(hex(key)) AS key, expected, 0 AS was_overdue FROM messages WHERE overdue_at > :latest LIMIT :limit
+`
+
+const SET_OVERDUE = /* sql */ `
+UPDATE messages SET overdue_at = :overdueAt WHERE rowid = :message
+`
+
 export interface DamageControl {
   /** Makes a dead letter of an event that waits. `row` has its `seq` and `id`, `place` the column. */
   setAside(row: Row, place: string, nowMs: number): void
@@ -86,6 +106,8 @@ export interface DamageControl {
   tokenAfter(message: number): number
   /** The latest state of a message as its events tell it. */
   latestOf(message: number): MessageLatest | undefined
+  /** What is expected of a message; where that cannot be read, nothing is expected any more. */
+  expectedOf(message: number, sent: ExpectedBytes): KnownExpectation | undefined
   /** A state was made anew. */
   restored(place: string, key: string): void
   /** Finds, a bounded step at a time, events that no claim would. Says how many. */
@@ -102,6 +124,10 @@ export function createDamageControl({ db }: Database, report: (error: MessagingW
   const beDue = prepare(db, BE_DUE)
   const joinMessage = prepare(db, JOIN_MESSAGE)
   const scheduleFirst = prepare(db, SCHEDULE_FIRST)
+  const expectNothing = prepare(db, EXPECT_NOTHING)
+  const keyOf = prepare(db, KEY_OF)
+  const overdueTooLate = prepare(db, OVERDUE_TOO_LATE)
+  const setOverdue = prepare(db, SET_OVERDUE)
   /** How far the walk through what waits has come; it begins anew behind the last one. */
   let after = BEFORE_ALL
 
@@ -129,9 +155,24 @@ export function createDamageControl({ db }: Database, report: (error: MessagingW
       }
       return latest
     },
+    expectedOf(message, { json, wasOverdue }) {
+      const expectation = readExpectation(json)
+      if (expectation !== undefined) return { expectation, wasOverdue }
+      expectNothing.run({ message })
+      const row = keyOf.get({ message })
+      restored('messages.expected', `message ${row === undefined ? '' : text(row, 'key')}`)
+      return undefined
+    },
     findAstray(nowMs) {
       const step = { after, limit: MESSAGES_A_STEP }
       const latest = nowMs + LONGEST_WAIT_MS
+      for (const row of overdueTooLate.all({ latest, limit: MESSAGES_A_STEP })) {
+        const message = integer(row, 'rowid')
+        const expectation = readExpectation(blob(row, 'expected'))
+        if (expectation === undefined) expectNothing.run({ message })
+        else setOverdue.run({ message, overdueAt: expectation.overdueAtMs ?? null })
+        restored('messages.overdue_at', `message ${text(row, 'key')}`)
+      }
       const found = findAstray.all({ ...step, latest })
       for (const row of found) {
         const seq = integer(row, 'seq')

@@ -15,6 +15,7 @@ import { createClaiming } from './claiming.ts'
 import { createDamageControl } from './damage.ts'
 import type { Database } from './database.ts'
 import type { EncodedEvent } from './encoding.ts'
+import { createExpecting, type Expecting } from './expecting.ts'
 import { createForgetting, type Forgetting } from './forgetting.ts'
 import type { Holders, HoldingStore, ListedHolder } from './holders.ts'
 import { createListing } from './listing.ts'
@@ -33,14 +34,16 @@ export function createEngine(options: {
 }): SyncStore {
   const { database, retention, holders } = options
   const damage = createDamageControl(database, options.report)
+  const admission = createAdmission(database, () => holders.own, damage)
   return {
     latestNowMs: database.latestNowMs,
-    ...createAdmission(database, () => holders.own, damage),
+    ...admission,
     claim: createClaiming(database, () => holders.own, damage),
     ...createSettling(database),
     ...createReading(database, damage),
     ...createListing(database),
     ...createForgetting(database),
+    ...createExpecting(database, damage, admission.admit),
     prune: createPruning(database, retention, damage),
     ...createTakingBack(database, holders),
     hold: holders.hold,
@@ -57,7 +60,11 @@ export function createEngine(options: {
 
 /** The contract without promises, and with events as they go into the file. */
 export interface SyncStore
-  extends Omit<OpenStore, 'admit' | 'admitAndClaim' | 'events' | keyof Forgetting>, TakingBack, Forgetting {
+  extends
+    Omit<OpenStore, 'admit' | 'admitAndClaim' | 'events' | keyof Forgetting | keyof Expecting>,
+    TakingBack,
+    Forgetting,
+    Expecting {
   admit(events: readonly EncodedEvent[], nowMs: number): readonly Admission[]
   /** Whoever asks has the records and bodies. */
   admitAndClaim(events: readonly EncodedEvent[], request: ClaimRequest): AdmittedAndLeased

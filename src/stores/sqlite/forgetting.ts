@@ -15,6 +15,7 @@ import {
 } from '../../inbox/store.ts'
 import { asOurs, type Database } from './database.ts'
 import { decodeLatest, digestBytes, encodeLatest } from './encoding.ts'
+import { EXPECT_NOTHING } from './damage.ts'
 import { DEAD } from './known.ts'
 import { END_LEASE } from './settling.ts'
 import { blob, cut, cutRowid, integer, prepare, text, type Row } from './statements.ts'
@@ -32,12 +33,12 @@ WHERE events.seq > :after ORDER BY events.seq LIMIT :limit
 
 /** Latest states likewise: they outlive the payloads of their events. */
 const KEPT_STATES = /* sql */ `
-SELECT CAST(rowid AS TEXT) AS place, lower(hex(key)) AS key, latest FROM messages
+SELECT CAST(rowid AS TEXT) AS place, lower(hex(key)) AS key, latest, coalesce(${cut('sent_at')}, 0) AS sent_at, expected FROM messages
 WHERE rowid > :after ORDER BY rowid LIMIT :limit
 `
 
 const FIND_MESSAGE = /* sql */ `
-SELECT rowid, latest FROM messages WHERE key = :key
+SELECT rowid, latest, expected IS NOT NULL AS is_expected FROM messages WHERE key = :key
 `
 
 /** What a target may mean of the event with this identity. */
@@ -96,6 +97,7 @@ export function createForgetting({ db, transaction }: Database): Forgetting {
   const lastEvent = prepare(db, LAST_EVENT)
   const forgetEvent = prepare(db, FORGET_EVENT)
   const forgetState = prepare(db, FORGET_STATE)
+  const expectNothing = prepare(db, EXPECT_NOTHING)
   const endLease = prepare(db, END_LEASE)
 
   function forgetOne(found: Row, { dryRun }: ForgetRequest, nowMs: number): ForgottenCounts {
@@ -110,12 +112,15 @@ export function createForgetting({ db, transaction }: Database): Forgetting {
 
   function forgetStateOf({ messageKey, ids }: ForgetTarget, dryRun: boolean): number {
     const row = findMessage.get({ key: digestBytes(messageKey) })
-    const bytes = row && blob(row, 'latest')
-    if (row === undefined || bytes === undefined) return 0
+    if (row === undefined) return 0
+    const isExpected = integer(row, 'is_expected') === 1 && isTarget({ messageKey, ids }, messageKey)
+    if (isExpected && !dryRun) expectNothing.run({ message: integer(row, 'rowid') })
+    const bytes = blob(row, 'latest')
+    if (bytes === undefined) return Number(isExpected)
     const latest = decodeLatest(bytes)
     const left = withoutReports(latest, (id) => isTarget({ messageKey, ids }, id))
     // What cannot be read is made anew of the events, so it goes with all of them.
-    if (latest === undefined ? ids !== undefined : left === latest) return 0
+    if (latest === undefined ? ids !== undefined : left === latest) return Number(isExpected)
     if (!dryRun) forgetState.run({ message: integer(row, 'rowid'), latest: encodeLatest(left) })
     return 1
   }
@@ -210,7 +215,13 @@ function readEvent(row: Row): readonly KeptEvent[] {
 function readState(row: Row): readonly KeptEvent[] {
   const bytes = blob(row, 'latest')
   const messageKey = text(row, 'key')
-  return reportsIn(bytes && decodeLatest(bytes)).map(({ order, record }) => {
+  const sent = blob(row, 'expected')
+  const ofSend =
+    sent === undefined
+      ? []
+      : [{ messageKey, id: messageKey, atMs: integer(row, 'sent_at'), record: undefined, raw: sent }]
+  const reports = reportsIn(bytes && decodeLatest(bytes)).map(({ order, record }) => {
     return { messageKey, id: identityIn(order), atMs: record.receivedAtMs, record, raw: undefined }
   })
+  return [...ofSend, ...reports]
 }

@@ -6,7 +6,7 @@ import { blob, cut, cutRowid, integer, text, type Row } from './statements.ts'
 /** A message by its key. */
 export const FIND_MESSAGE = /* sql */ `
 SELECT rowid, steps & 255 AS steps, handed, handed_open, ${cut('token')} AS token, lease_token <> 0 AS held, latest,
-  due IS NULL AS idle
+  due IS NULL AS idle, overdue_at = 0 AS was_overdue, expected
 FROM messages WHERE key = :key
 `
 
@@ -27,6 +27,18 @@ interface KnownMessage {
 
 export interface MessageRow extends KnownMessage {
   readonly message: number
+  readonly expected: ExpectedBytes | undefined
+}
+
+/** What is expected of a message, as it stands in the file. */
+export interface ExpectedBytes {
+  readonly json: Uint8Array
+  readonly wasOverdue: boolean
+}
+
+export function expectedIn(row: Row): ExpectedBytes | undefined {
+  const json = blob(row, 'expected')
+  return json && { json, wasOverdue: row['was_overdue'] === 1 }
 }
 
 /** What is known of a message before its first event. */
@@ -51,6 +63,7 @@ export function readMessage(row: Row): MessageRow {
     held: integer(row, 'held') !== 0,
     latest: latest && (decodeLatest(latest) ?? 'damaged'),
     idle: integer(row, 'idle') !== 0,
+    expected: row['expected'] === null ? undefined : expectedIn(row),
   }
 }
 

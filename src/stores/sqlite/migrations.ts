@@ -74,8 +74,20 @@ ALTER TABLE holders ADD COLUMN process TEXT;
 ALTER TABLE holders ADD COLUMN since INTEGER;
 `
 
+/**
+ * What was sent, beside its message, of which no event need be there. `overdue_at`: when it will be; 0 once that was said of it;
+ * null where it had an end in time. Only messages that are expected stand in the indexes.
+ */
+const EXPECTED_MESSAGES = /* sql */ `
+ALTER TABLE messages ADD COLUMN sent_at INTEGER;
+ALTER TABLE messages ADD COLUMN overdue_at INTEGER;
+ALTER TABLE messages ADD COLUMN expected BLOB;
+CREATE INDEX messages_sent ON messages (sent_at) WHERE sent_at IS NOT NULL;
+CREATE INDEX messages_overdue ON messages (overdue_at) WHERE overdue_at > 0;
+`
+
 /** Numbered from 1; a file's `user_version` says how many of them it has. */
-const MIGRATIONS: readonly string[] = [INBOX, HOLDERS, LATEST_TIME, HOLDER_NAMES]
+const MIGRATIONS: readonly string[] = [INBOX, HOLDERS, LATEST_TIME, HOLDER_NAMES, EXPECTED_MESSAGES]
 
 /** Marks a file as ours: "mwhk" in ASCII. */
 const APPLICATION_ID = 0x6d77686b

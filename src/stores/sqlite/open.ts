@@ -189,6 +189,13 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
       const { items, ...rest } = await ask<Page<StoredEvent>>('events', [page])
       return { items: items.map((item) => ({ ...item, raw: item.raw && asBuffer(item.raw) })), ...rest }
     },
+    expect: (messages, nowMs) => ask('expect', [messages, nowMs]),
+    overdue: (page) => ask('overdue', [page]),
+    admitOverdue(events, nowMs) {
+      const packed = packEvents(events)
+      return ask('admitOverdue', [packed, nowMs], { transfer: packed.bytes })
+    },
+    expectations: (page) => ask('expectations', [page]),
     resolve: (id, resolution, nowMs) => ask('resolve', [id, resolution, nowMs]),
     prune: (nowMs) => ask('prune', [nowMs]),
     async kept(page) {

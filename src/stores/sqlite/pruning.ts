@@ -32,11 +32,12 @@ DELETE FROM events
 WHERE seq IN (SELECT seq FROM events WHERE state = 1 AND raw IS NULL AND ended_at < :before LIMIT :limit)
 `
 
-/** Messages of which no event is left; a bounded step through the table, from :after on. */
+/** Messages of which no event is left, and nothing is expected or that is too old; a bounded step through the table, from :after on. */
 const FORGET_MESSAGES = /* sql */ `
 DELETE FROM messages
 WHERE rowid IN (SELECT rowid FROM messages WHERE rowid > :after ORDER BY rowid LIMIT :limit)
   AND due IS NULL AND NOT EXISTS (SELECT 1 FROM events WHERE events.message = messages.rowid)
+  AND (sent_at IS NULL OR (sent_at < :before AND coalesce(overdue_at, 0) <= 0))
 `
 
 /** One call is one step: at most so many rows of each kind. Returns how many were forgotten. */
@@ -58,7 +59,7 @@ export function createPruning(
       const dead = forgetDead.run(before(nowMs, retention.deadLetterDays)).changes
       const payloads = forgetPayloads.run(before(nowMs, retention.retentionDays)).changes
       const events = forgetEvents.run(before(nowMs, Math.max(retention.dedupeDays, retention.retentionDays))).changes
-      const messages = forgetMessages.run({ after, limit: ROWS_A_STEP }).changes
+      const messages = forgetMessages.run({ after, ...before(nowMs, retention.dedupeDays) }).changes
       damage.findAstray(nowMs)
       const last = db.prepare('SELECT max(rowid) AS last FROM messages').get()?.['last']
       after = typeof last === 'number' && after + ROWS_A_STEP < last ? after + ROWS_A_STEP : 0

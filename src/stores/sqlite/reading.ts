@@ -1,11 +1,12 @@
 /** What is asked of the file and changes nothing in it. */
+import { readExpectation, type KnownExpectation } from '../../inbox/expected.ts'
 import { damagedRecord, readRecord } from '../../inbox/record.ts'
 import type { OpenStore, StoredDeadLetter } from '../../inbox/store.ts'
 import { pageOf } from '../pages.ts'
 import type { DamageControl } from './damage.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
-import { FIND_MESSAGE, readMessage } from './known.ts'
+import { expectedIn, FIND_MESSAGE, readMessage, type ExpectedBytes } from './known.ts'
 import { blob, cut, integer, prepare, text, type Row } from './statements.ts'
 
 /**
@@ -13,9 +14,11 @@ import { blob, cut, integer, prepare, text, type Row } from './statements.ts'
  * whatever stands there.
  */
 const DEAD_LETTERS = /* sql */ `
-SELECT ended_at || '.' || seq AS place, lower(hex(id)) AS id, ${cut('attempts')} AS attempts, error,
-  ${cut('ended_at')} AS ended_at, ${cut('admitted_at')} AS admitted_at, record, raw
-FROM events WHERE state = 2 AND (events.ended_at, seq) > (:endedAt, :seq) ORDER BY events.ended_at, seq LIMIT :limit
+SELECT ended_at || '.' || seq AS place, lower(hex(events.id)) AS id, ${cut('attempts')} AS attempts, error,
+  ${cut('ended_at')} AS ended_at, ${cut('admitted_at')} AS admitted_at, record, raw,
+  overdue_at = 0 AS was_overdue, expected
+FROM events LEFT JOIN messages ON messages.rowid = events.message
+WHERE state = 2 AND (events.ended_at, seq) > (:endedAt, :seq) ORDER BY events.ended_at, seq LIMIT :limit
 `
 
 /** How much is unsettled and dead; both are counted in narrow partial indexes. */
@@ -40,7 +43,8 @@ export function createReading(
       const row = findMessage.get({ key: digestBytes(messageKey) })
       const found = row && readMessage(row)
       const latest = found?.latest === 'damaged' ? damage.latestOf(found.message) : found?.latest
-      return latest && { record: latest.record, finals: latest.finals.map(({ record }) => record) }
+      if (latest === undefined) return undefined
+      return withExpected({ record: latest.record, finals: latest.finals.map(({ record }) => record) }, found?.expected)
     },
     deadLetters({ after, limit }) {
       const [endedAt, seq] = placeOf(after)
@@ -59,7 +63,7 @@ function readDeadLetter(row: Row): StoredDeadLetter {
   const { error } = row
   const json = blob(row, 'record')
   const raw = blob(row, 'raw')
-  return {
+  const letter = {
     id: text(row, 'id'),
     attempts: integer(row, 'attempts'),
     error: typeof error === 'string' ? error : '',
@@ -67,6 +71,17 @@ function readDeadLetter(row: Row): StoredDeadLetter {
     record: (raw && readRecord(json)) ?? damagedRecord(json, integer(row, 'admitted_at')),
     raw: raw ?? NO_BYTES,
   }
+  return withExpected(letter, expectedIn(row))
+}
+
+/** What cannot be read a claim will meet. */
+export function withExpected<T extends object>(
+  found: T,
+  sent: ExpectedBytes | undefined,
+): T & { readonly expected?: KnownExpectation } {
+  const expectation = readExpectation(sent?.json)
+  if (sent === undefined || expectation === undefined) return found
+  return { ...found, expected: { expectation, wasOverdue: sent.wasOverdue } }
 }
 
 function placeOf(after: string | undefined): readonly [endedAt: bigint, seq: bigint] {

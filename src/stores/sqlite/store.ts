@@ -60,6 +60,7 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
       listsEvents: true,
       knowsHolders: shared,
       forgets: true,
+      expects: true,
       spoolFolder: `${path}-spool`,
     },
     open: ({ onWork, report = () => {}, claims = true }) =>

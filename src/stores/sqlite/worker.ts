@@ -124,6 +124,10 @@ function perform(store: SyncStore, { verb, args }: Request): unknown {
     const [packed, claim] = args as [PackedEvents, ClaimRequest]
     return store.admitAndClaim(unpackEvents(packed), claim)
   }
+  if (verb === 'admitOverdue') {
+    const [packed, nowMs] = args as [PackedEvents, number]
+    return store.admitOverdue(unpackEvents(packed), nowMs)
+  }
   const call = store[verb] as (...args: readonly unknown[]) => unknown
   return call(...args)
 }

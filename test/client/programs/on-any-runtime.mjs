@@ -20,7 +20,7 @@ export async function tryOut({ service, resetting, closed, apiKey }) {
     )
   report.closed = await codeOf(createClient({ ...options, baseUrl: closed }).send({ to, message: 'x' }))
   report.timeout = await codeOf(
-    createClient({ ...options, baseUrl: `${resetting}silent`, timeoutMs: 50 }).send({ to, message: 'x' }),
+    createClient({ ...options, baseUrl: `${resetting}silent`, timeoutMs: 2_000 }).send({ to, message: 'x' }),
   )
   const all = await createClient({ ...options, baseUrl: service }).sendAll(
     { to: [to, to, to], message: 'x' },

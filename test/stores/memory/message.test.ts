@@ -10,8 +10,8 @@ import {
   type Message,
 } from '../../../src/stores/memory/message.ts'
 
-/** Every field that there is. */
-const FULL: Required<EventRecord> = {
+/** Every field that the record of a report can have. */
+const FULL: Required<Omit<EventRecord, 'overdue'>> = {
   project: 'Το μαγαζί μου',
   kind: 'status',
   timestamp: 1_700_000_000,

@@ -219,5 +219,6 @@ test('what it says of itself is true', () => {
     shared: false,
     listsEvents: true,
     forgets: true,
+    expects: true,
   })
 })

@@ -56,6 +56,13 @@ function gone(table: string, leaves: Leaves, at: At, where = 'message = :message
 }
 
 const DAMAGES: readonly SqlDamage[] = [
+  messages('expected', 'not JSON', bytea('not JSON at all')),
+  messages('expected', 'another shape', bytea('{"sentAtMs":"now"}')),
+  messages('sent_at', 'huge', HUGE),
+  messages('sent_at', 'negative', '-7'),
+  messages('overdue_at', 'huge', HUGE),
+  messages('overdue_at', 'over', '1'),
+  messages('overdue_at', 'negative', '-7'),
   scattered(messages('key', 'another', `'\\x00'`)),
   scattered(messages('key', 'empty', `''`)),
   scattered(messages('key', 'a long one', `decode(repeat('ab', 500), 'hex')`)),

@@ -32,6 +32,7 @@ describePostgres('migrations', () => {
     expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([
       { version: 1 },
       { version: 2 },
+      { version: 3 },
     ])
     const admissions = await Promise.all(stores.map(async (open) => open.admit([eventOf('m')], Date.now())))
     expect(admissions.flat().toSorted()).toEqual([...Array.from({ length: 9 }, () => 'duplicate'), 'new'])
@@ -50,6 +51,7 @@ describePostgres('migrations', () => {
     expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([
       { version: 1 },
       { version: 2 },
+      { version: 3 },
     ])
   })
 
@@ -91,8 +93,8 @@ describePostgres('migrations', () => {
 
   test('says what there was and is, and does nothing the second time', PATIENT, async () => {
     const schema = freshSchema()
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 0, to: 2 })
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 2, to: 2 })
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 0, to: 3 })
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 3, to: 3 })
   })
 
   test('the printed migrations make the same tables, and applied twice they change nothing', PATIENT, async () => {
@@ -102,7 +104,7 @@ describePostgres('migrations', () => {
     await migratePostgres({ connectionString: POSTGRES_URL, schema: applied })
     expect(await tablesOf(printed)).toEqual(await tablesOf(applied))
     await expect(onServer((client) => client.query(sql))).rejects.toThrow(/messaging_webhooks_migrations_pkey/)
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema: printed })).toEqual({ from: 2, to: 2 })
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema: printed })).toEqual({ from: 3, to: 3 })
     expect(postgresMigrations({ schema: 'odd "name"' })).toContain('"odd ""name""".messages')
     expect(postgresMigrations()).toContain('CREATE SCHEMA IF NOT EXISTS "messaging_webhooks";')
   })
@@ -114,10 +116,11 @@ describePostgres('migrations', () => {
     await rowsOf(`
       DROP TABLE "${schema}".holders;
       ALTER TABLE "${schema}".waiting DROP COLUMN holder;
-      DELETE FROM "${schema}".messaging_webhooks_migrations WHERE version = 2;
+      ALTER TABLE "${schema}".messages DROP COLUMN sent_at, DROP COLUMN overdue_at, DROP COLUMN expected;
+      DELETE FROM "${schema}".messaging_webhooks_migrations WHERE version >= 2;
       ${functions.map((name) => `DROP FUNCTION "${schema}"."${String(name)}"`).join(';')}`)
     const url = await freshRole(schema)
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 1, to: 2 })
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 1, to: 3 })
     const open = await postgresStore({ connectionString: url, schema, maxConnections: 2 }).open({ onWork() {} })
     onTestFinished(async () => open.close())
     await open.admit([eventOf('m')], Date.now())
@@ -134,15 +137,15 @@ describePostgres('migrations', () => {
       expect(all.length).toBeGreaterThan(0)
       // One is as good as all.
       await rowsOf(`DROP FUNCTION "${schema}"."${String(all[0])}"`)
-      const missing = { from: 2, to: 2, functionsOnly: true }
+      const missing = { from: 3, to: 3, functionsOnly: true }
       expect(await pendingPostgresMigrations(place(schema))).toEqual(missing)
       if (schema === applied) expect(await migratePostgres(place(schema))).toEqual(missing)
-      else await onServer((client) => client.query(postgresMigrations({ schema, from: 2 })))
+      else await onServer((client) => client.query(postgresMigrations({ schema, from: 3 })))
       expect(await functionsOf(schema)).toEqual(all)
-      expect(await pendingPostgresMigrations(place(schema))).toEqual({ from: 2, to: 2 })
+      expect(await pendingPostgresMigrations(place(schema))).toEqual({ from: 3, to: 3 })
     }
     expect(await tablesOf(printed)).toEqual(await tablesOf(applied))
-    expect(postgresMigrations({ from: 2 })).not.toContain('CREATE TABLE')
+    expect(postgresMigrations({ from: 3 })).not.toContain('CREATE TABLE')
   })
 
   test(

@@ -67,7 +67,7 @@ describePostgres('partitioning', () => {
     ]
     while (admitted < 20) await setTimeout(POLL_MS)
     const before = admitted
-    expect(await migratePostgres({ ...place(schema), ...DAILY })).toEqual({ from: 2, to: 2, partitionDays: 1 })
+    expect(await migratePostgres({ ...place(schema), ...DAILY })).toEqual({ from: 3, to: 3, partitionDays: 1 })
     const then = admitted
     while (admitted < then + 20) await setTimeout(POLL_MS)
     going.abort()
@@ -120,11 +120,11 @@ describePostgres('partitioning', () => {
         'new',
         'new',
       ])
-      expect(await pendingPostgresMigrations(place(schema))).toEqual({ from: 2, to: 2 })
+      expect(await pendingPostgresMigrations(place(schema))).toEqual({ from: 3, to: 3 })
       await expect(opened(schema, DAILY)).rejects.toMatchObject({ code: 'store_unpartitioned' })
 
       const both = [1, 2].map(() => migratePostgres({ ...place(schema), ...DAILY }))
-      expect(await Promise.all(both)).toEqual(both.map(() => ({ from: 2, to: 2, partitionDays: 1 })))
+      expect(await Promise.all(both)).toEqual(both.map(() => ({ from: 3, to: 3, partitionDays: 1 })))
       expect(await filledPartsOf(schema)).toEqual({ events_before: 3 })
       expect(await open.admit([eventOf('m', 2), eventOf('later'), eventOf('m', 3)], laterMs)).toEqual([
         'duplicate',
@@ -140,7 +140,7 @@ describePostgres('partitioning', () => {
     await migratePostgres({ ...place(applied), ...DAILY })
     const sql = postgresMigrations({ schema: printed, ...DAILY })
     await onServer((client) => client.query(sql))
-    const again = postgresMigrations({ schema: printed, from: 2, ...DAILY })
+    const again = postgresMigrations({ schema: printed, from: 3, ...DAILY })
     await onServer((client) => client.query(again))
     const columns = async (schema: string) =>
       rowsOf(`
@@ -170,7 +170,7 @@ describePostgres('partitioning', () => {
       await expect(migratePostgres({ ...place(partitioned), partitions: { days: 7 } })).rejects.toMatchObject({
         code: 'store_unpartitioned',
       })
-      expect(await pendingPostgresMigrations(place(partitioned))).toEqual({ from: 2, to: 2, partitionDays: 1 })
+      expect(await pendingPostgresMigrations(place(partitioned))).toEqual({ from: 3, to: 3, partitionDays: 1 })
       expect(await partsOf(plain)).toEqual([])
     },
   )

@@ -106,6 +106,9 @@ const payload = (set: string): string => `
   if life > 0 then redis.call('PEXPIRE', e, life) end`
 
 const DAMAGES: readonly RedisDamage[] = [
+  ...others('sent', `base .. 'sent'`, 'a sorted set'),
+  ...others('overdue', `base .. 'overdue'`, 'a sorted set'),
+  spoil('E: not JSON', `redis.call('HSET', m, 'E', 'not JSON', 'O', 'garbage')`),
   ...others('due', 'KEYS[1]', 'a sorted set'),
   spoil('due: the message is missing', `redis.call('ZREM', KEYS[1], mk)`),
   ...['inf', '-inf', '1e300', '-1e300', '1.5', '0'].map((score) =>

@@ -126,6 +126,7 @@ export const REDIS_CAPABILITIES: StoreCapabilities = {
   listsEvents: true,
   knowsHolders: true,
   forgets: true,
+  expects: true,
 }
 
 /** The tests of the contract, for a Redis store. */

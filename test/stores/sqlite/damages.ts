@@ -34,6 +34,13 @@ const message = (column: string, how: string, value: string, leaves: Damage['lea
 const blob = (text: string): string => `CAST('${text}' AS BLOB)`
 
 const DAMAGES: readonly SqlDamage[] = [
+  message('expected', 'not JSON', blob('not JSON at all')),
+  message('expected', 'another shape', blob('{"sentAtMs":"now"}')),
+  message('sent_at', 'huge', HUGE),
+  message('sent_at', 'negative', '-7'),
+  message('overdue_at', 'huge', HUGE),
+  message('overdue_at', 'over', '1'),
+  message('overdue_at', 'negative', '-7'),
   event('record', 'not JSON', blob('not JSON at all'), 'part'),
   event('record', 'truncated', 'substr(record, 1, length(record) - 9)', 'part'),
   event('record', 'empty', `x''`, 'part'),

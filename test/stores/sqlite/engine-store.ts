@@ -18,8 +18,17 @@ export function engineStore(path: string): Store {
       const database = await openDatabase({ path, synchronous: 'OFF', busyTimeoutMs: 5_000 })
       const holders = createHolders(database)
       holders.hold({ name: 'v1-000000000000', process: 'here:1', sinceMs: 0 })
-      const { admitAndClaim: _, admit, ...engine } = createEngine({ database, retention: RETENTION, holders, report })
-      return { ...engine, admit: (events, nowMs) => admit(unpackEvents(packEvents(events)), nowMs) }
+      const {
+        admitAndClaim: _,
+        admit,
+        admitOverdue,
+        ...engine
+      } = createEngine({ database, retention: RETENTION, holders, report })
+      return {
+        ...engine,
+        admit: (events, nowMs) => admit(unpackEvents(packEvents(events)), nowMs),
+        admitOverdue: (events, nowMs) => admitOverdue(unpackEvents(packEvents(events)), nowMs),
+      }
     },
   }
 }

@@ -5,7 +5,8 @@ import type { Layout } from './layout.ts'
  * orders (hex of UTF-8), finals, steps, awaits, gaps (how long one lasts from now), leasables (1 for what may be leased
  * until lease_until), and where in `bytes` its record begins (starts), ends where the body begins (record_ends), and the
  * body ends (body_ends). Returns, for each, 0 for a duplicate, 1 for new, 2 for late; and the token of its lease, or 0. Beside
- * them `spoilt`, the damages that it met: the place and the key of the message (hex), with a colon between.
+ * them `spoilt`, the damages that it met: the place and the key of the message (hex), with a colon between; and `sents`, of what is
+ * leased of expected messages: the place in the arrays, 1 where it was overdue or 0, and what is expected (hex), likewise.
  *
  * An event is leased, to `holder_id`, where nothing else of its message waits, and it is due; none is where others have taken that
  * holder for dead. Whoever calls says `leasable` of one event of
@@ -16,7 +17,7 @@ CREATE OR REPLACE FUNCTION {schema}.admit_{set}(
   now_ms bigint, lease_until bigint, holder_id bigint, keys text[], ids text[], orders text[], finals integer[], steps integer[],
   awaits integer[], gaps bigint[], leasables integer[], bytes bytea, starts integer[], record_ends integer[],
   body_ends integer[], OUT admissions integer[], OUT tokens bigint[],
-  OUT spoilt text[]
+  OUT spoilt text[], OUT sents text[]
 ) LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off AS $messaging_webhooks$
 DECLARE
@@ -33,6 +34,7 @@ BEGIN
   admissions := '{}';
   tokens := '{}';
   spoilt := '{}';
+  sents := '{}';
   -- What is committed is on the disk before the answer, whatever the role's default; nothing stricter is eased.
   IF current_setting('synchronous_commit') = 'off' THEN
     PERFORM set_config('synchronous_commit', 'on', true);
@@ -100,6 +102,9 @@ BEGIN
       SELECT w.turn, w.leased INTO turn_now FROM {schema}.waiting w WHERE w.message = message_id AND num_nonnulls(w.turn) = 1;
       lease_token := CASE WHEN e.leasable AND is_due AND NOT FOUND THEN known.token + 1 ELSE 0 END;
       IF lease_token <> 0 THEN
+        IF known.expected IS NOT NULL THEN
+          sents := sents || concat(cardinality(admissions), ':', CASE WHEN known.overdue_at = 0 THEN 1 ELSE 0 END, ':', encode(known.expected, 'hex'));
+        END IF;
         UPDATE {schema}.messages m SET steps = m.steps | e.step, token = lease_token, handed = greatest(m.handed, e.ord),
           handed_open = CASE WHEN e.final THEN m.handed_open ELSE greatest(m.handed_open, e.ord) END
         WHERE m.id = message_id;

@@ -5,6 +5,7 @@ import type { Layout } from './layout.ts'
  * `most`; but of none in `excluded` (keys, hex), and of none that somebody else has locked: what is due and locked is being
  * admitted or settled. Returns a row for each; one with `spoilt` for each damage that it met, the place of it, and whether the
  * event is dead of it; and last, where something is due now or later, one without key whose `ahead` says how long from now.
+ * With each comes what is expected of its message (hex), and whether it was overdue.
  * Where others have taken that holder for dead, it hands nothing over and returns one row, whose `spoilt` says `holder`.
  */
 export const claim = (layout: Layout): string => /* sql */ `
@@ -13,7 +14,7 @@ CREATE OR REPLACE FUNCTION {schema}.claim_{set}(
 )
 RETURNS TABLE (
   key text, id text, token bigint, attempt integer, late boolean, replay boolean, record text, raw text, ahead bigint,
-  spoilt text, is_dead boolean
+  spoilt text, is_dead boolean, sent text, was_overdue boolean
 ) LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_sort = off AS $messaging_webhooks$
 #variable_conflict use_column
@@ -78,7 +79,7 @@ BEGIN
         SELECT * INTO mended FROM {schema}.mend_{set}(held.id, head.ord, head.id, now_ms);
         damaged := damaged + 1;
         RETURN QUERY SELECT encode(held.key, 'hex'), encode(head.id, 'hex'), NULL::bigint, NULL::integer, NULL::boolean,
-          NULL::boolean, NULL::text, NULL::text, NULL::bigint, mended.place, mended.is_dead;
+          NULL::boolean, NULL::text, NULL::text, NULL::bigint, mended.place, mended.is_dead, NULL::text, NULL::boolean;
         -- Where it is the first again, it is claimed in the next round.
         UPDATE {schema}.waiting w SET turn = now_ms, leased = false WHERE (w.message, w.ord, w.id) = (
           SELECT f.message, f.ord, f.id FROM {schema}.waiting f WHERE f.message = held.id ORDER BY f.ord, f.id LIMIT 1
@@ -102,13 +103,15 @@ BEGIN
       replay := head.replay;
       record := kept.record;
       raw := kept.raw;
+      sent := encode(held.expected, 'hex');
+      was_overdue := coalesce(held.overdue_at = 0, false);
       RETURN NEXT;
     END LOOP;
     EXIT WHEN is_stuck OR claimed >= most OR damaged >= 1000;
   END LOOP;
   RETURN QUERY
     SELECT NULL::text, NULL::text, NULL::bigint, NULL::integer, NULL::boolean, NULL::boolean, NULL::text, NULL::text,
-      least(greatest(w.turn, 0) - now_ms, 316224000000), NULL::text, NULL::boolean
+      least(greatest(w.turn, 0) - now_ms, 316224000000), NULL::text, NULL::boolean, NULL::text, NULL::boolean
     FROM {schema}.waiting w JOIN {schema}.messages m ON m.id = w.message
     WHERE w.turn IS NOT NULL AND m.key <> ALL (excluded_keys) ORDER BY w.turn, w.message LIMIT 1;
 END $messaging_webhooks$;

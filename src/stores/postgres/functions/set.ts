@@ -22,6 +22,7 @@
 import { admit } from './admit.ts'
 import { claim } from './claim.ts'
 import { damage } from './damage.ts'
+import { expect } from './expect.ts'
 import { HOLDERS } from './holders.ts'
 import { ONE_TABLE, PARTITIONS, type Layout } from './layout.ts'
 import { settle } from './settle.ts'
@@ -35,9 +36,10 @@ export interface FunctionSet {
   readonly partitioned: string
 }
 
-const textOf = (layout: Layout): string => HOLDERS + damage(layout) + admit(layout) + claim(layout) + settle(layout)
+const textOf = (layout: Layout): string =>
+  HOLDERS + damage(layout) + admit(layout) + claim(layout) + settle(layout) + expect(layout)
 
-export const FUNCTIONS: FunctionSet = { number: 2, text: textOf(ONE_TABLE), partitioned: textOf(PARTITIONS) + UPKEEP }
+export const FUNCTIONS: FunctionSet = { number: 3, text: textOf(ONE_TABLE), partitioned: textOf(PARTITIONS) + UPKEEP }
 
 /** Has a statement mean the functions of this set. */
 export function ofSet(statement: string, { number }: Pick<FunctionSet, 'number'>): string {

@@ -228,7 +228,8 @@ BEGIN
   -- What was admitted just before is seen from here on.
   ids := {schema}.without_events_{set}(ids);
   DELETE FROM {schema}.messages m WHERE m.id = ANY (ids)
-    AND NOT EXISTS (SELECT FROM {schema}.waiting w WHERE w.message = m.id);
+    AND NOT EXISTS (SELECT FROM {schema}.waiting w WHERE w.message = m.id)
+    AND (m.sent_at IS NULL OR (m.sent_at < before_ms AND coalesce(m.overdue_at, 0) <= 0));
   GET DIAGNOSTICS forgotten = ROW_COUNT;
 END $messaging_webhooks$;
 

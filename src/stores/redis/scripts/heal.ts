@@ -29,10 +29,12 @@ end
 
 -- A key that belongs to all messages of a partition and holds something else is emptied: prune finds again what stood there.
 local function mendPartition()
-  for name, kind in pairs({ due = 'zset', dead = 'zset', deadof = 'hash', more = 'string' }) do
+  for name, kind in pairs({ due = 'zset', dead = 'zset', deadof = 'hash', more = 'string', sent = 'zset', overdue = 'zset' }) do
     local found = redis.call('TYPE', base .. name).ok
     if found ~= kind and found ~= 'none' then
       redis.call('UNLINK', base .. name)
+      -- The walk enters in both what it does not find in the one.
+      if name == 'overdue' then redis.call('UNLINK', base .. 'sent') end
       note('state_damaged', '', name)
       if name == 'more' then
         miscounted = miscounted or {}
@@ -60,12 +62,13 @@ local function heal(mk, spoilt, orphan)
   end
 
   local all = redis.call('HGETALL', m)
-  local packed, hasLatest, finals, finalCount, greatest = nil, false, {}, 0, nil
+  local packed, hasLatest, finals, finalCount, greatest, expects = nil, false, {}, 0, nil, false
   local ids, events, settled, unreadable = {}, {}, {}, {}
   for at = 1, #all, 2 do
     local kind, name, value = string.sub(all[at], 1, 1), string.sub(all[at], 2), all[at + 1]
     if all[at] == 'S' then packed = value
     elseif all[at] == 'R' then hasLatest = true
+    elseif all[at] == 'E' then expects = true
     elseif kind == 'F' then
       finals[name], finalCount = true, finalCount + 1
       if not greatest or before(greatest, name) then greatest = name end
@@ -90,6 +93,8 @@ local function heal(mk, spoilt, orphan)
       else say('S.' .. field) end
     end
   end
+
+  if expects then state.s = bit.bor(state.s or 0, 8) end
 
   local places, members, scored = {}, {}, redis.call('ZRANGE', w, 0, -1, 'WITHSCORES')
   for at = 1, #scored, 2 do

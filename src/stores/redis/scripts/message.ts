@@ -105,3 +105,46 @@ local function bury(mk, id, state, event, text, keepDead)
   state.x = math.max(state.x or 0, now + keepDead)
 end
 `
+
+/** For those who end a wait for a step. */
+export const CLOSING = /* lua */ `
+-- Those that waited for this step wait no longer. Says whether the first one is among them.
+local function closeGaps(mk, m, state, step)
+  local isFirst = false
+  local function close(id)
+    local known = redis.call('HGET', m, 'd' .. id)
+    local event = unpacked(known)
+    if not event or event.b ~= step or event.a or type(event.D) ~= 'number' or event.D <= now then return end
+    event.D = now
+    redis.call('HSET', m, 'd' .. id, cmsgpack.pack(event))
+    if id == state.f then isFirst = true end
+  end
+  if state.f then close(state.f) end
+  if state.w then
+    for _, place in ipairs(redis.call('ZRANGE', waitingOf(mk), 0, -1)) do close(string.match(place, '[^ ]*$')) end
+  end
+  return isFirst
+end
+`
+
+/** What is expected of a message. Any other message costs a look at its state. */
+export const EXPECTED = /* lua */ `
+local function isExpected(state) return state.s and bit.band(state.s, 8) ~= 0 end
+-- Adds what is expected of it to what is answered of the message, and whether it was overdue.
+local function withExpected(answer, m, state)
+  if not isExpected(state) then return answer end
+  local sent = redis.call('HMGET', m, 'E', 'O')
+  if sent[1] then
+    answer[#answer + 1] = sent[1]
+    answer[#answer + 1] = sent[2] and 1 or 0
+  end
+  return answer
+end
+-- Delivered, failed for good or read: the digit of the stage stands behind that of the time.
+local function hasEnd(state) return (state.n or 0) > 0 or (string.byte(state.L or '', 13) or 0) >= 51 end
+local function expectNothing(mk)
+  redis.call('ZREM', base .. 'overdue', mk)
+  redis.call('ZREM', base .. 'sent', mk)
+  redis.call('HDEL', messageOf(mk), 'E', 'O')
+end
+`

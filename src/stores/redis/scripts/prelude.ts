@@ -8,8 +8,11 @@
  * - `due`: sorted set of the messages that have an unsettled event, by the time from which one of them may be claimed
  * - `m:<message>`: hash. `S` its state; `d<id>` each event seen: the event while it is unsettled, then the second of the
  *   settlement and the call that made it; `F<order>` the final records; `R` the latest record, unless it is a final one
+ *   `E` what is expected of the message, as JSON, and `O` once it was said to be overdue; then its state has the step 8
  * - `w:<message>`: sorted set of its unsettled events, in order, without the first, which stands in the state
  * - `e:<message>:<id>`: record, line feed, bytes
+ * - `sent`: sorted set of the messages that are expected, by the time of the send; `overdue`: of those of which nobody has decided
+ *   whether they are, by when they will be
  * - `more`: number of unsettled events in all `w`; `dead`: sorted set of dead letters; `deadof`: what is known of them;
  *   `call:<id>`: the call that resolved one, and `call:<call>`: what one forgot, for a minute
  *

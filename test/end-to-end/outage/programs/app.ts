@@ -30,7 +30,7 @@ const receiver = createReceiver({
 receiver.onError(({ code }) => void codes.push(code))
 receiver.onAny((event, { attempt }) => {
   const report = event.type === 'late' ? event.report : event
-  const name = 'messageId' in report ? `${report.messageId} ${report.status}` : report.type
+  const name = 'status' in report && 'messageId' in report ? `${report.messageId} ${report.status}` : report.type
   const problem = event.type === 'unrecognized' ? event.problem : ''
   writeSync(log, `${JSON.stringify({ id: event.id, name, attempt, late: event.type === 'late', problem })}\n`)
 })

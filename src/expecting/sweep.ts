@@ -1,0 +1,117 @@
+/**
+ * Makes `message.overdue` of what is expected and has no end: one process of those that share a store does, whichever comes
+ * first, for the store decides once about each message.
+ */
+import type { Clock } from '../clock.ts'
+import { encodeExpectation, type Expectation } from '../inbox/expected.ts'
+import { overdueIdentity } from '../inbox/identity.ts'
+import type { NewEvent, OpenStore } from '../inbox/store.ts'
+
+/** What other processes expect, nobody tells: so often it is looked for, by an index. */
+const LOOK_EVERY_MS = 60_000
+/** After the store is open, or has failed. */
+const LOOK_FIRST_MS = 5_000
+const A_STEP = 200
+
+interface Sweep {
+  /** From now on, in this store. Does nothing after `stop`. */
+  begin(store: OpenStore<object>): void
+  /** Something will be overdue then. */
+  at(overdueAtMs: number): void
+  stop(): void
+}
+
+interface SweepOptions {
+  readonly clock: Clock
+  /** Other processes, or an earlier one, may expect something in the store. */
+  readonly looksForOthers: boolean
+  /** Something is due. */
+  readonly onWork: () => void
+}
+
+export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sweep {
+  let target: OpenStore<object> | undefined
+  let isStopped = false
+  let isUnderWay = false
+  let nextMs = Infinity
+  /** What was told before the store was open. */
+  let toldMs = Infinity
+  let cancel = (): void => {}
+
+  function lookAt(ms: number): void {
+    if (isStopped || target === undefined || ms >= nextMs || ms === Infinity) return
+    cancel()
+    nextMs = ms
+    cancel = clock.setTimer(() => void look(), ms - clock.now())
+  }
+
+  async function look(): Promise<void> {
+    nextMs = Infinity
+    // Whoever looks comes by again.
+    if (isUnderWay || target === undefined) return
+    isUnderWay = true
+    let againMs = looksForOthers ? clock.now() + LOOK_EVERY_MS : Infinity
+    try {
+      for (;;) {
+        const found = await target.overdue?.({ nowMs: clock.now(), limit: A_STEP })
+        if (found === undefined || isStopped) return
+        const nowMs = clock.now()
+        const events = found.items.map((item) => overdueEvent(item, nowMs))
+        const admitted = events.length === 0 ? [] : ((await target.admitOverdue?.(events, nowMs)) ?? [])
+        if (admitted.includes(true)) onWork()
+        if (found.nextMs !== undefined) againMs = Math.min(againMs, Math.max(found.nextMs, nowMs))
+        // Of one that the store cannot take now it will say so again.
+        if (found.items.length < A_STEP || !admitted.includes(true)) break
+      }
+    } catch {
+      // The store is away: what is overdue is no less so later. Who claims from it tells of the outage.
+      againMs = clock.now() + LOOK_FIRST_MS
+    } finally {
+      isUnderWay = false
+      if (againMs < Infinity) lookAt(Math.max(againMs, clock.now() + 1))
+    }
+  }
+
+  return {
+    begin(store) {
+      if (store.overdue === undefined) return
+      target = store
+      lookAt(looksForOthers ? Math.min(toldMs, clock.now() + LOOK_FIRST_MS) : toldMs)
+    },
+    at(overdueAtMs) {
+      toldMs = Math.min(toldMs, overdueAtMs)
+      lookAt(overdueAtMs)
+    },
+    stop() {
+      isStopped = true
+      cancel()
+    },
+  }
+}
+
+/** It has no order, so it is late to nothing, and says nothing of the latest state. */
+function overdueEvent(
+  { messageKey, expectation }: { readonly messageKey: string; readonly expectation: Expectation },
+  nowMs: number,
+): NewEvent {
+  const { project, overdueAtMs = nowMs } = expectation
+  return {
+    id: overdueIdentity(messageKey),
+    messageKey,
+    order: '',
+    final: false,
+    step: 0,
+    awaits: 0,
+    gapUntilMs: nowMs,
+    record: {
+      project,
+      kind: 'status',
+      timestamp: Math.floor(overdueAtMs / 1_000),
+      timestampSource: 'clock',
+      receivedAtMs: nowMs,
+      proof: 'none',
+      overdue: true,
+    },
+    raw: encodeExpectation(expectation),
+  }
+}

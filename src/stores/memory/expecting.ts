@@ -1,0 +1,155 @@
+/** What was sent: by message, by when it is overdue, and in the order in which the store was told of it. */
+import { encodeExpectation, type KnownExpectation } from '../../inbox/expected.ts'
+import { EXPECTED, hasEnd } from '../../inbox/order.ts'
+import {
+  isTarget,
+  type ForgetTarget,
+  type KeptEvent,
+  type NewEvent,
+  type NewExpectation,
+  type OpenStore,
+  type StoredLatest,
+} from '../../inbox/store.ts'
+import { MessagingWebhooksError } from '../../errors.ts'
+import { pageOf } from '../pages.ts'
+import { popDue, pushDue, type Due } from './due-heap.ts'
+import { unpacked, type Known, type Message } from './message.ts'
+
+interface Expected extends NewExpectation {
+  /** Nobody has decided whether it is overdue. */
+  isPending: boolean
+  wasOverdue: boolean
+}
+
+interface ExpectingOptions {
+  readonly maxExpected: number
+  readonly lifeMs: number
+  readonly peek: (key: string) => Known | undefined
+  /** What awaited a step of this message waits no longer; it is due by `nowMs`. */
+  readonly goOn: (message: Message, nowMs: number) => void
+  readonly admit: (event: NewEvent, nowMs: number) => boolean
+}
+
+interface Expecting extends Required<Pick<OpenStore, 'expect' | 'overdue' | 'admitOverdue' | 'expectations'>> {
+  /** By message. A field, for every event looks at it. */
+  readonly byKey: ReadonlyMap<string, Expected>
+  /** Forgets those that are too old; says how many. */
+  prune(nowMs: number, most: number): number
+  kept(): readonly KeptEvent[]
+  /** Says whether there was one that is meant. */
+  forget(target: ForgetTarget, dryRun: boolean): boolean
+}
+
+export function createExpecting(options: ExpectingOptions): Expecting {
+  const { maxExpected, lifeMs, peek, goOn, admit } = options
+  const byKey = new Map<string, Expected>()
+  /** An entry is void where somebody has decided, or it was forgotten. */
+  const due: (Due & { readonly of: Expected })[] = []
+  let sequence = 0
+
+  function latestOf(messageKey: string): StoredLatest | undefined {
+    const found = peek(messageKey)
+    const latest = found === undefined ? undefined : unpacked(messageKey, found).latest
+    return latest && { record: latest.record, finals: latest.finals.map(({ record }) => record) }
+  }
+
+  function hasEnded(messageKey: string): boolean {
+    const found = peek(messageKey)
+    return found !== undefined && hasEnd(unpacked(messageKey, found).latest)
+  }
+
+  function isCurrent({ of }: (typeof due)[number]): boolean {
+    return of.isPending && byKey.get(of.messageKey) === of
+  }
+
+  return {
+    byKey,
+    expect(messages, nowMs) {
+      const added = messages.filter(({ messageKey }) => !byKey.has(messageKey)).length
+      if (byKey.size + added > maxExpected)
+        throw new MessagingWebhooksError('store_full', 'It expects too many messages.')
+      return messages.map((message) => {
+        const { messageKey, overdueAtMs } = message
+        if (byKey.has(messageKey)) return false
+        const expected = { ...message, isPending: overdueAtMs !== undefined, wasOverdue: false }
+        byKey.set(messageKey, expected)
+        if (overdueAtMs !== undefined) pushDue(due, { dueMs: overdueAtMs, sequence: (sequence += 1), of: expected })
+        const found = peek(messageKey)
+        if (typeof found === 'object') {
+          found.steps |= EXPECTED
+          goOn(found, nowMs)
+        }
+        return true
+      })
+    },
+    overdue({ nowMs, limit }) {
+      for (let [first] = due; first !== undefined && !isCurrent(first); [first] = due) popDue(due)
+      const current = due.filter((each) => each.dueMs <= nowMs && isCurrent(each))
+      const items = current
+        .sort((a, b) => a.dueMs - b.dueMs)
+        .slice(0, limit)
+        .map(({ of: { messageKey, expectation } }) => ({ messageKey, expectation }))
+      return { items, nextMs: current.length > limit ? nowMs : current.length === 0 ? due[0]?.dueMs : nextAfter(nowMs) }
+    },
+    admitOverdue(events, nowMs) {
+      return events.map((event) => {
+        const expected = byKey.get(event.messageKey)
+        if (expected?.isPending !== true) return false
+        if (hasEnded(event.messageKey)) {
+          expected.isPending = false
+          return false
+        }
+        if (!admit(event, nowMs)) return false
+        expected.isPending = false
+        expected.wasOverdue = true
+        return true
+      })
+    },
+    expectations({ after, limit, fromMs, toMs, messageKey: only }) {
+      const [, time, afterKey = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
+      const afterMs = time === undefined ? -Infinity : Number(time)
+      const found = [...byKey.values()]
+        .filter(({ sentAtMs, messageKey }) => {
+          if (only !== undefined) return messageKey === only
+          const isAfter = sentAtMs > afterMs || (sentAtMs === afterMs && messageKey > afterKey)
+          return isAfter && sentAtMs >= fromMs && sentAtMs < toMs
+        })
+        .sort((a, b) => a.sentAtMs - b.sentAtMs || (a.messageKey < b.messageKey ? -1 : 1))
+      const read = ({ messageKey, expectation, wasOverdue }: Expected) => {
+        return { messageKey, expectation, wasOverdue, latest: latestOf(messageKey) }
+      }
+      return pageOf(found, limit, read, ({ sentAtMs, messageKey }) => `${sentAtMs}.${messageKey}`)
+    },
+    prune(nowMs, most) {
+      let forgotten = 0
+      for (const { messageKey, isPending, sentAtMs } of byKey.values()) {
+        // Mostly they stand in the order in which they were sent.
+        if (forgotten >= most || sentAtMs + lifeMs >= nowMs) break
+        if (isPending) continue
+        byKey.delete(messageKey)
+        forgotten += 1
+      }
+      return forgotten
+    },
+    kept: () =>
+      Array.from(byKey.values(), ({ messageKey, sentAtMs, expectation }) => {
+        return { messageKey, id: messageKey, atMs: sentAtMs, record: undefined, raw: encodeExpectation(expectation) }
+      }),
+    forget(target, dryRun) {
+      const { messageKey } = target
+      if (!byKey.has(messageKey) || !isTarget(target, messageKey)) return false
+      if (!dryRun) byKey.delete(messageKey)
+      return true
+    },
+  }
+
+  function nextAfter(nowMs: number): number | undefined {
+    const times = due.flatMap((each) => (each.dueMs > nowMs && isCurrent(each) ? each.dueMs : []))
+    return times.length === 0 ? undefined : times.reduce((least, ms) => Math.min(least, ms))
+  }
+}
+
+/** What a claim says of it. */
+export function knownOf({ expectation, wasOverdue }: Expected): KnownExpectation {
+  return { expectation, wasOverdue }
+}

@@ -1,0 +1,88 @@
+/** The page hears of changes as they happen, asks where it cannot hear, says so where nobody answers, and is quiet while hidden. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { titleWith } from '../../support/skipping.ts'
+import { launchBrowser, noBrowser } from '../chromium.ts'
+import { openPage } from '../watching.ts'
+import { behindProxy, inspectedApp } from './app.ts'
+
+const reason = noBrowser()
+
+describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as things happen'), () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launchBrowser()
+  })
+  afterAll(() => browser.close())
+
+  const connection = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).waitFor()
+
+  /** Browsers without a window show every page, so the page is told. */
+  function hide(page: Page, isHidden: boolean): Promise<unknown> {
+    return page.evaluate(`
+      Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))
+    `)
+  }
+
+  test('a new event shows by itself, unless the page is hidden or held still', async () => {
+    const app = await inspectedApp()
+    const { page, complaints } = await openPage(browser, app.origin)
+    const rows = page.locator('tbody tr')
+    const streams: string[] = []
+    page.on('request', (request) => {
+      if (request.url().endsWith('/api/stream')) streams.push('opened')
+    })
+    page.on('requestfinished', (request) => {
+      if (request.url().endsWith('/api/stream')) streams.push('ended')
+    })
+    page.on('requestfailed', (request) => {
+      if (request.url().endsWith('/api/stream')) streams.push('ended')
+    })
+    await page.goto(`${app.url}#/events`)
+    await page.getByText('No events yet.').waitFor()
+    await connection(page, 'Live')
+    await app.reportSms('sms-1', 'success')
+    await expect.poll(() => rows.count()).toBe(1)
+    await page.locator('tbody', { hasText: 'Settled' }).waitFor()
+
+    await hide(page, true)
+    await expect.poll(() => streams).toEqual(['opened', 'ended'])
+    await app.reportSms('sms-2', 'success')
+    expect(await rows.count()).toBe(1)
+    await hide(page, false)
+    await expect.poll(() => rows.count()).toBe(2)
+
+    await page.getByRole('button', { name: 'Live' }).click()
+    await connection(page, 'Held still')
+    await app.reportSms('sms-3', 'success')
+    await page.getByRole('button', { name: 'Held still' }).click()
+    await expect.poll(() => rows.count()).toBe(3)
+    expect(complaints).toEqual([])
+  })
+
+  test('it says that the connection is lost, and is up to date once it is back', async () => {
+    const app = await inspectedApp()
+    const { page } = await openPage(browser, app.origin)
+    await page.goto(`${app.url}#/events`)
+    await connection(page, 'Live')
+    app.cutOff(true)
+    await connection(page, 'No connection')
+    await page.getByText('What you see is from before').waitFor()
+    await app.reportSms('sms-1', 'success')
+    app.cutOff(false)
+    await connection(page, 'Live')
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
+    expect(await page.getByText('What you see is from before').count()).toBe(0)
+  })
+
+  test('where a proxy has no streams, it asks', async () => {
+    const app = await inspectedApp()
+    const origin = await behindProxy(app.origin, '/gate', ['/api/stream'])
+    const { page } = await openPage(browser, origin)
+    await page.goto(`${origin}/gate/look/#/events`)
+    await connection(page, 'Asking')
+    await app.reportSms('sms-1', 'success')
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
+  })
+})

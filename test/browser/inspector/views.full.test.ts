@@ -1,0 +1,242 @@
+/** Each view of the inspector, in a real browser: usable by everybody, safe whatever a sender writes, anywhere it is mounted. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startCli } from '../../cli/cli.ts'
+import { titleWith } from '../../support/skipping.ts'
+import { launchBrowser, noBrowser } from '../chromium.ts'
+import { DESK, faultsOf, openPage, PHONE } from '../watching.ts'
+import { behindProxy, inspectedApp, newFile, sqliteStore } from './app.ts'
+
+const HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">'
+const RECIPIENT = '999300000042'
+
+const reason = noBrowser()
+
+describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspector'), () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await launchBrowser()
+  })
+  afterAll(() => browser.close())
+
+  /** An app to which some of everything has come; what fails is a dead letter at once. */
+  async function usedApp(path = newFile()) {
+    const app = await inspectedApp({
+      store: sqliteStore(path),
+      retry: { attempts: 1 },
+      ordering: { gapTimeoutMs: 0 },
+    })
+    app.receiver.on('message.failed', function bookIt() {
+      throw new Error(`The ledger is closed. ${HOSTILE}`)
+    })
+    const now = Math.floor(Date.now() / 1_000)
+    await app.reportChat('chat-1', 'delivered', RECIPIENT, now - 10)
+    await app.receiver.drain()
+    await app.reportChat('chat-1', 'sent', RECIPIENT, now - 20)
+    await app.reportChat('chat-1', 'read', RECIPIENT, now)
+    await app.reportChat('chat-1', 'read', RECIPIENT, now)
+    await app.reportSms('sms-1', 'delivery_impossible')
+    await app.emulator.trigger('received', { text: HOSTILE, amount: 1 })
+    app.usePair({ authKey: 'another', signingSecret: 'another' })
+    await app.reportSms('sms-2', 'success')
+    app.usePair({})
+    await app.receiver.drain()
+    return app
+  }
+
+  test('every view, light and dark, at the width of a desk and of a phone', async () => {
+    const app = await usedApp()
+    const { items } = await app.receiver.deadLetters.list()
+    const views = [
+      ['overview', 'Overview'],
+      ['events', 'Events'],
+      ['message/chat-1?project=My+Shop', 'Message'],
+      [`event/${encodeURIComponent(items[0]?.id ?? '')}`, 'Event'],
+      ['dead-letters', 'Dead letters'],
+      ['quarantine', 'Quarantine'],
+    ] as const
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page, complaints } = await openPage(browser, app.origin, { colorScheme, reducedMotion: 'reduce' })
+      for (const [view, title] of views) {
+        await page.setViewportSize(DESK)
+        await page.goto(`${app.url}#/${view}`)
+        await page.getByRole('heading', { level: 1, name: title }).waitFor()
+        await page.locator('.waiting').waitFor({ state: 'detached' })
+        complaints.push(...(await faultsOf(page)).map((fault) => `${view}, ${colorScheme}, on a desk: ${fault}`))
+        await page.setViewportSize(PHONE)
+        complaints.push(...(await faultsOf(page)).map((fault) => `${view}, ${colorScheme}, on a phone: ${fault}`))
+      }
+      expect(complaints).toEqual([])
+    }
+  })
+
+  test('the overview counts what came, and leads to it', async () => {
+    const app = await usedApp()
+    const { page, complaints } = await openPage(browser, app.origin)
+    await page.goto(app.url)
+    const tile = (name: string) => page.locator('.tile', { hasText: name }).locator('b')
+    await expect.poll(() => tile('Taken').textContent()).toBe('6')
+    expect(await tile('Duplicates').textContent()).toBe('1')
+    expect(await tile('Late').textContent()).toBe('1')
+    expect(await tile('Refused').textContent()).toBe('1')
+    expect(
+      await page.getByRole('img', { name: /New 4, Late 1, Duplicate 1, Failed attempt 1, Refused 1/ }).count(),
+    ).toBe(1)
+    await page.getByRole('link', { name: 'message.failed' }).click()
+    await expect.poll(() => page.url()).toMatch(/#\/events\?type=message\.failed$/)
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
+    expect(complaints).toEqual([])
+  })
+
+  test('filters and searches stand in the address; back and forward go through them', async () => {
+    const app = await usedApp()
+    const { page, complaints } = await openPage(browser, app.origin)
+    const rows = page.locator('tbody tr')
+    await page.goto(`${app.url}#/events`)
+    await expect.poll(() => rows.count()).toBe(5)
+    await page.getByLabel('Outcome').selectOption('Dead letter')
+    await expect.poll(() => rows.count()).toBe(1)
+    expect(page.url()).toContain('outcome=dead')
+    await page.goBack()
+    await expect.poll(() => rows.count()).toBe(5)
+    await page.getByRole('searchbox').fill(RECIPIENT)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => rows.count()).toBe(3)
+    await page.getByRole('link', { name: 'show its timeline' }).click()
+    await page.getByRole('heading', { name: 'Message chat-1' }).waitFor()
+    await page.getByRole('searchbox').fill('nobody-has-this')
+    await page.keyboard.press('Enter')
+    await page.getByText('Nothing is known of “nobody-has-this”.').waitFor()
+    // A link that somebody was sent.
+    const other = await openPage(browser, app.origin)
+    await other.page.goto(`${app.url}#/events?type=received`)
+    await expect.poll(() => other.page.locator('tbody tr').count()).toBe(1)
+    expect([...complaints, ...other.complaints]).toEqual([])
+  })
+
+  test('a timeline says in which order reports came, which were late or repeated, and what handlers did', async () => {
+    const app = await usedApp()
+    const { page, complaints } = await openPage(browser, app.origin)
+    await page.goto(`${app.url}#/message/chat-1?project=My+Shop`)
+    const entries = page.locator('.timeline > li')
+    await expect.poll(() => entries.count()).toBe(3)
+    const types = () => entries.locator('h2 a').allTextContents()
+    expect(await types()).toEqual(['late', 'message.delivered', 'message.read'])
+    expect(await entries.nth(0).textContent()).toContain('1st in order, 2nd to come')
+    expect(await entries.nth(2).textContent()).toContain('came 2 times')
+    await page.getByRole('link', { name: 'By arrival' }).click()
+    await expect.poll(types).toEqual(['message.delivered', 'late', 'message.read'])
+    expect(page.url()).toContain('order=arrival')
+    await page.goto(`${app.url}#/message/sms-1?project=My+Shop`)
+    const attempt = page.locator('.attempts > li').first()
+    await attempt.getByText('bookIt', { exact: true }).waitFor()
+    expect(await attempt.textContent()).toMatch(/Attempt 1 failed.*The ledger is closed/)
+    expect(complaints).toEqual([])
+  })
+
+  test('what a sender writes is text, exact and inert; a line of 250 KB freezes nothing', async () => {
+    const app = await inspectedApp({ store: sqliteStore(newFile()) })
+    const big = '12345678901234567890'
+    const { page, complaints } = await openPage(browser, app.origin)
+    await app.emulator.trigger('received', { text: HOSTILE, id: HOSTILE })
+    await app.emulator.trigger('received', { text: 'x'.repeat(250_000) })
+    const body = `{"project":"My Shop","messageId":"m-<b>&","channel":"sms","status":"${HOSTILE.replaceAll('"', '\\"')}","credits":${big},"authKey":"auth-key-of-the-tests"}`
+    await fetch(`${app.origin}/status`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    await page.goto(`${app.url}#/events?q=${encodeURIComponent('m-<b>&')}`)
+    await page.locator('tbody a').first().click()
+    await page.getByText(big).first().waitFor()
+    await page.goto(`${app.url}#/events?type=received`)
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(2)
+    for (const index of [0, 1]) {
+      await page.goto(`${app.url}#/events?type=received`)
+      await page.locator('tbody a').nth(index).click()
+      await page.getByRole('heading', { name: 'Payload' }).waitFor()
+      for (const summary of await page.locator('details summary').all()) await summary.click()
+      const length = await page.evaluate<number>("document.querySelector('main').textContent.length")
+      expect(length).toBeLessThan(200_000)
+    }
+    expect(await page.locator('main script, main img').count()).toBe(0)
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Download it' }).click()
+    expect((await download).suggestedFilename()).not.toBe('')
+    expect(complaints).toEqual([])
+  })
+
+  test('without the right to write or to reveal: no button that would fail, and it says what is masked', async () => {
+    const app = await usedApp()
+    app.allow('read')
+    const { page, complaints } = await openPage(browser, app.origin)
+    await page.goto(`${app.url}#/dead-letters`)
+    await page.getByText('You may look, and not change').waitFor()
+    expect(await page.locator('main').getByRole('button').count()).toBe(0)
+    await page.goto(`${app.url}#/quarantine`)
+    await page.getByText('You may look, and not verify again').waitFor()
+    expect(await page.locator('main').getByRole('button').count()).toBe(0)
+    await page.goto(`${app.url}#/message/chat-1?project=My+Shop`)
+    await page.getByRole('main').getByText('masked for you').waitFor()
+    expect(await page.locator('body').textContent()).not.toContain(RECIPIENT)
+    expect(complaints).toEqual([])
+    app.allow(false)
+    await page.goto('about:blank')
+    await page.goto(app.url)
+    expect(complaints.splice(0).join()).toContain('403')
+  })
+
+  test('behind a proxy that takes a prefix off, every request stays below it', async () => {
+    const app = await usedApp()
+    const origin = await behindProxy(app.origin, '/some/prefix')
+    const { page, complaints } = await openPage(browser, `${origin}/some/prefix/look`)
+    await page.goto(`${origin}/some/prefix/look`)
+    await page.getByRole('button', { name: 'Live' }).waitFor()
+    for (const name of ['Events', 'Dead letters', 'Quarantine', 'Overview']) {
+      await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name }).click()
+      await page.getByRole('heading', { level: 1, name }).waitFor()
+    }
+    expect(complaints).toEqual([])
+  })
+
+  test('the keyboard goes anywhere', async () => {
+    const app = await usedApp()
+    const { page, complaints } = await openPage(browser, app.origin)
+    await page.goto(app.url)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await page.keyboard.press('e')
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(5)
+    for (const key of ['j', 'j', 'k', 'Enter']) await page.keyboard.press(key)
+    await page.getByRole('heading', { level: 1, name: 'Event', exact: true }).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('sms-1')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.url()).toContain('q=sms-1')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    await page.keyboard.press('d')
+    await page.getByRole('heading', { level: 1, name: 'Dead letters' }).waitFor()
+    await page.locator('tbody tr').first().waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('x')
+    await page.getByRole('main').getByText('1 chosen').waitFor()
+    expect(complaints).toEqual([])
+  })
+  test('the command line opens it on a store alone, and it says what is not seen from there', async () => {
+    const path = newFile()
+    await usedApp(path)
+    const { printed } = startCli(['inspect', '--store', path])
+    const address = () => /http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]+/.exec(printed.stdout)?.[0] ?? ''
+    await expect.poll(address).not.toBe('')
+    const { page, complaints } = await openPage(browser, new URL(address()).origin)
+    await page.goto(address())
+    await page.getByText('You look into the store alone.').waitFor()
+    await page.locator('.tile', { hasText: 'Dead letters' }).getByText('1').waitFor()
+    complaints.push(...(await faultsOf(page)))
+    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Quarantine' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Quarantine' }).waitFor()
+    await page.getByText('You look into the store alone.').waitFor()
+    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Dead letters' }).click()
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
+    expect(complaints).toEqual([])
+  })
+})
