@@ -40,7 +40,10 @@ export function createHomes<X extends object>(
   async function knows(name: string, messageKey: string): Promise<boolean | undefined> {
     async function ask(): Promise<boolean | undefined> {
       const part = await host.open(name)
-      const page = await part.events?.({ after: undefined, limit: 1, messageKey })
+      let page = await part.events?.({ after: undefined, limit: 1, messageKey })
+      // A store may look for them a while at a time.
+      while (page?.items.length === 0 && page.next !== undefined)
+        page = await part.events?.({ after: page.next, limit: 1, messageKey })
       return page && page.items.length > 0
     }
     return withDeadline(clock, LOOK_MS, ask(), () => undefined).catch(() => undefined)
