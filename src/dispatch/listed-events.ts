@@ -147,10 +147,24 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
     },
     async ofMessage(messageId, { project } = {}) {
       const messageKey = keyOf(messageId, project)
-      const { items } = await pageOf({ after: undefined, limit: MOST_OF_MESSAGE, messageKey })
-      return Promise.all(inOrder(items).map(listed))
+      return Promise.all(inOrder(await everyEvent(pageOf, messageKey)).map(listed))
     },
   }
+}
+
+/** All events of a message, as far as a page of them goes; a store may look for them a while at a time. */
+export async function everyEvent(
+  pageOf: (page: EventsPage) => Promise<EventsAnswer>,
+  messageKey: string,
+): Promise<readonly StoredEvent[]> {
+  const events: StoredEvent[] = []
+  let after: string | undefined
+  do {
+    const { items, next } = await pageOf({ after, limit: MOST_OF_MESSAGE - events.length, messageKey })
+    events.push(...items)
+    after = next
+  } while (after !== undefined && events.length < MOST_OF_MESSAGE)
+  return events
 }
 
 /** The type that handlers get it as, before a schema is asked; undefined where too little is kept to tell. */

@@ -207,7 +207,7 @@ export interface EventFilter {
 export interface EventsPage extends EventFilter {
   readonly after: string | undefined
   readonly limit: number
-  /** Of one message alone. */
+  /** Of one message alone: where a store has no index of that, it may end a look for them as it does with a filter. */
   readonly messageKey?: string | undefined
   /** The one with this identity alone; with its `messageKey` it may be found sooner. */
   readonly id?: string | undefined

@@ -1,5 +1,6 @@
 /** Events as the store has them: by filters in bounded looks, by id and by message. */
 import { LRUCache } from 'lru-cache'
+import { everyEvent } from '../dispatch/listed-events.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { messageKey } from '../inbox/identity.ts'
 import type { EventsAnswer, EventsPage, StoredEvent } from '../inbox/store.ts'
@@ -7,8 +8,6 @@ import type { Inside } from './inside.ts'
 
 /** A store looks at some; so often it is asked to go on before somebody is told how far the look went. */
 const MOST_LOOKS = 5
-/** Of one message, whose events are few. */
-const MOST_OF_MESSAGE = 1_000
 /** Events that somebody has seen in a list, and may ask for next. */
 const SEEN_KEPT = 5_000
 const MOST_PROJECTS = 100
@@ -70,8 +69,8 @@ export function createFinding({ events, projects }: Pick<Inside, 'events' | 'pro
     },
     async ofMessage(messageId, project) {
       for (const key of keysOf(messageId, project)) {
-        const { items } = await ask({ after: undefined, limit: MOST_OF_MESSAGE, messageKey: key })
-        if (items.length > 0) return { messageKey: key, events: items }
+        const found = await everyEvent(ask, key)
+        if (found.length > 0) return { messageKey: key, events: found }
       }
       return undefined
     },

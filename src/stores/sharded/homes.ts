@@ -40,7 +40,10 @@ export function createHomes<X extends object>(
   async function knows(name: string, messageKey: string): Promise<boolean | undefined> {
     async function ask(): Promise<boolean | undefined> {
       const part = await host.open(name)
-      const page = await part.events?.({ after: undefined, limit: 1, messageKey })
+      let page = await part.events?.({ after: undefined, limit: 1, messageKey })
+      // A store may look for them a while at a time.
+      while (page?.items.length === 0 && page.next !== undefined)
+        page = await part.events?.({ after: page.next, limit: 1, messageKey })
       if (page === undefined || page.items.length > 0) return page && true
       // Of one that was sent there need be no event.
       const sent = await part.expectations?.({ after: undefined, limit: 1, fromMs: 0, toMs: 0, messageKey })

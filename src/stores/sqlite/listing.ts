@@ -13,7 +13,7 @@ import { blob, cut, prepare, text, type Row } from './statements.ts'
 const BEFORE_NONE = 2n ** 63n - 1n
 
 /**
- * A page of events, newest first; for one message it walks through the table, as REPORTS of damage.ts does. `held`: its message is under
+ * A page of events, newest first. `held`: its message is under
  * a lease, and that is this event's.
  */
 function eventsWhere(condition: string, from = 'events'): string {
@@ -28,7 +28,6 @@ WHERE ${condition} AND events.seq < :before ORDER BY events.seq DESC LIMIT :limi
 }
 
 const EVENTS = eventsWhere('true')
-const EVENTS_OF_MESSAGE = eventsWhere('events.message = (SELECT rowid FROM messages WHERE key = :key)')
 const EVENT = eventsWhere('events.id = :id')
 
 /** A walk through the table, for none of its other indexes has the events in their order. */
@@ -37,21 +36,19 @@ const IN_ORDER = 'events NOT INDEXED'
 export function createListing(database: Database): { readonly events: (page: EventsPage) => EventsAnswer } {
   const { db } = database
   const all = prepare(db, EVENTS)
-  const ofMessage = prepare(db, EVENTS_OF_MESSAGE)
   const one = prepare(db, EVENT)
   const look = createLooking({ database, eventsWhere: (condition) => eventsWhere(condition, IN_ORDER), readEvent })
 
-  function rowsOf({ after, limit, messageKey, id }: EventsPage): readonly Row[] {
+  function rowsOf({ after, limit, id }: EventsPage): readonly Row[] {
     const place = { before: readPlace(after) ?? BEFORE_NONE, limit: limit + 1 }
     if (id !== undefined) return one.all({ ...place, id: digestBytes(id) })
-    if (messageKey !== undefined) return ofMessage.all({ ...place, key: digestBytes(messageKey) })
     return all.all(place)
   }
 
   return {
     events(page) {
-      const isOfFew = page.id !== undefined || page.messageKey !== undefined
-      if (isFiltered(page) && !isOfFew) return look(page, readPlace(page.after), BEFORE_NONE)
+      const isToLookFor = isFiltered(page) || page.messageKey !== undefined
+      if (isToLookFor && page.id === undefined) return look(page, readPlace(page.after), BEFORE_NONE)
       const listed = pageOf(rowsOf(page), page.limit, readEvent, (last) => text(last, 'place'))
       return meantOf(listed, page)
     },

@@ -3,10 +3,11 @@
  * walks is the one that takes callbacks.
  */
 import { monotonicMs } from '../../clock.ts'
-import type { EventFilter, EventsAnswer, EventState, EventsPage, StoredEvent } from '../../inbox/store.ts'
+import type { EventsAnswer, EventState, EventsPage, StoredEvent } from '../../inbox/store.ts'
 import { isMeant, MOST_LOOKED_AT, needlesOf } from '../filters.ts'
 import type { Database } from './database.ts'
-import { DEAD, SETTLED } from './known.ts'
+import { digestBytes } from './encoding.ts'
+import { DEAD, FIND_MESSAGE, SETTLED } from './known.ts'
 import { cut, integer, prepare, text, type Row } from './statements.ts'
 
 /** Numbers of events that one piece covers. */
@@ -37,6 +38,7 @@ interface LookingOptions {
 export function createLooking({ database: { db }, eventsWhere, readEvent }: LookingOptions) {
   const newestBefore = prepare(db, NEWEST_BEFORE)
   const oldestFrom = prepare(db, OLDEST_FROM)
+  const findMessage = prepare(db, FIND_MESSAGE)
 
   function newestSeq(before: bigint): bigint | undefined {
     const place = newestBefore.get({ before })?.['place']
@@ -59,11 +61,16 @@ export function createLooking({ database: { db }, eventsWhere, readEvent }: Look
   }
 
   return (page: EventsPage, after: bigint | undefined, beforeAll: bigint): EventsAnswer => {
-    const { limit, fromMs, toMs } = page
+    const { limit, fromMs, toMs, messageKey } = page
+    if (messageKey !== undefined && findMessage.get({ key: digestBytes(messageKey) }) === undefined)
+      return { items: [] }
+    // Whoever asks for all of a message has to wait for it; the thread does not.
+    const most = messageKey === undefined ? MOST_LOOKED_AT : Infinity
     const untilMs = monotonicMs() + LOOK_MS
     const needles = needlesOf(page)
     const rows = prepare(db, eventsWhere(conditionOf(page, needles)))
-    const values = Object.fromEntries(needles.flat().map((needle, index) => [`needle${index}`, Buffer.from(needle)]))
+    const values: Record<string, Buffer> = messageKey === undefined ? {} : { key: digestBytes(messageKey) }
+    for (const [index, needle] of needles.flat().entries()) values[`needle${index}`] = Buffer.from(needle)
     const items: StoredEvent[] = []
     let last: Row | undefined
     let before = after ?? (toMs === undefined ? beforeAll : placeOf(toMs, beforeAll))
@@ -88,18 +95,19 @@ export function createLooking({ database: { db }, eventsWhere, readEvent }: Look
       }
       before = floor
       if (newestSeq(before) === undefined || (fromMs !== undefined && atMs < fromMs - SLACK_MS)) return { items }
-      if (looked + PIECE >= MOST_LOOKED_AT || monotonicMs() > untilMs)
+      if (looked + PIECE >= most || monotonicMs() > untilMs)
         return { items, next: String(before), lookedBackToMs: atMs }
     }
   }
 }
 
 /** Before the row is read: what its bytes have in them, and its state. */
-function conditionOf({ states }: EventFilter, needles: readonly (readonly string[])[]): string {
+function conditionOf({ states, messageKey }: EventsPage, needles: readonly (readonly string[])[]): string {
   let index = 0
   const found = needles.map(
     (any) => `(${['false', ...any.map(() => `instr(record, :needle${index++}) > 0`)].join(' OR ')})`,
   )
   const inState = states === undefined ? [] : [`state IN (${states.map((state) => STATES[state]).join(', ')})`]
-  return ['seq >= :floor', ...inState, ...found].join(' AND ')
+  const ofMessage = messageKey === undefined ? [] : ['events.message = (SELECT rowid FROM messages WHERE key = :key)']
+  return ['seq >= :floor', ...ofMessage, ...inState, ...found].join(' AND ')
 }
