@@ -155,7 +155,7 @@ function typesOfTables(): string {
   const lines = [
     `import type { CommonFields, EventMap, EventType, Oddity, Proof, Receiver, TimestampSource } from 'messaging-webhooks'`,
     `import type { Carrier, ChatAppReportPayload, ReportFields, ReportShape } from 'messaging-webhooks'`,
-    `import type { ReportType, SmsReportPayload, StatusCode } from 'messaging-webhooks'`,
+    `import type { ReportType, SentDetails, SmsReportPayload, StatusCode } from 'messaging-webhooks'`,
     `import type { Emulator, EmulatorOptions, NetworkProfile, ProjectOptions } from 'messaging-webhooks/emulator'`,
     EQUAL,
   ]

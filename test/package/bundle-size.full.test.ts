@@ -20,9 +20,9 @@ async function bundled(entry: string, packages: readonly string[] = []): Promise
 
 test('an app of the root and the Fetch entry is no larger than its page says', async () => {
   const bytes = await bundled(APP)
-  // Measured: 327,840 bytes, 110,037 compressed, with the doctor, which bundlers leave in a second file where they may.
-  expect(bytes.length).toBeLessThan(340_000)
-  expect(gzipSync(bytes).length).toBeLessThan(114_000)
+  // Measured: 344,687 bytes, 115,779 compressed, with the doctor, which bundlers leave in a second file where they may.
+  expect(bytes.length).toBeLessThan(356_000)
+  expect(gzipSync(bytes).length).toBeLessThan(120_000)
 })
 
 test('OpenTelemetry by itself brings no receiver', async () => {
