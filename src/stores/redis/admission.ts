@@ -205,7 +205,8 @@ local function admit(at, again)
   if known then
     local event = unsettledIn(known)
     if not event or event.c ~= call then return { 0, 0 } end
-    return { event.l and 2 or 1, soundEvent(event).k or 0 }
+    local answer = { event.l and 2 or 1, soundEvent(event).k or 0 }
+    return event.k and withExpected(answer, m, sound(stateIn(packed))) or answer
   end
 
   if not packed and latest and not again then error('damaged') end
@@ -282,13 +283,17 @@ return { answers, notes }
 
 /**
  * Admits events that say that their messages are overdue, where nobody has decided about that and the message has no end. ARGV
- * and what it returns are those of an admission, with 0 for what was not admitted.
+ * and what it returns are those of an admission, with 0 for what was not admitted; the same again to the same call.
  */
 const admitOverdueScript = script(/* lua */ `
 ${ADMITTING}
 local function decide(at, again)
   enter(tonumber(ARGV[at]))
   local mk = ARGV[at + 1]
+  if redis.call('HEXISTS', messageOf(mk), 'd' .. ARGV[at + 2]) == 1 then
+    redis.call('ZREM', base .. 'overdue', mk)
+    return admit(at, again)
+  end
   if not redis.call('ZSCORE', base .. 'overdue', mk) then return { 0, 0 } end
   local packed = redis.call('HGET', messageOf(mk), 'S')
   if not packed and not again then error('damaged') end

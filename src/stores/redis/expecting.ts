@@ -31,13 +31,13 @@ const AT_ONCE = 50
 export function createExpecting(engine: Engine, announce: () => void): Expecting {
   const { redis, partitions, retention, timeFor, latestTime, damage } = engine
 
-  async function expectCall({ keys, members }: Call<NewExpectation>, nowMs: number): Promise<readonly boolean[]> {
+  async function expectCall({ name, keys, members }: Call<NewExpectation>, nowMs: number): Promise<readonly boolean[]> {
     const fields = members.flatMap(({ item, key }) => {
       const { messageKey, sentAtMs, overdueAtMs, expectation } = item
       const delayMs = overdueAtMs === undefined ? '' : Math.max(0, Math.round(overdueAtMs - nowMs))
       return [key, messageKey, Math.floor(sentAtMs), delayMs, encodeExpectation(expectation)]
     })
-    const args = [timeFor(nowMs), retention.dedupeMs, ...fields]
+    const args = [timeFor(nowMs), name, retention.dedupeMs, ...fields]
     const [answers, notes] = list(await redis.run(expectScript, keys, args))
     damage.tell(notes)
     return list(answers).map((answer) => orThrow(answer) === 1)
@@ -126,29 +126,33 @@ export function createExpecting(engine: Engine, announce: () => void): Expecting
 }
 
 /**
- * Writes down what was sent, and ends the wait of what overtook it. ARGV: now, dedupe (ms); then for each: place of its key in KEYS,
- * message, time of the send, how long from now it will be overdue or empty for never, and what is expected. Returns for each 1, or
- * 0 where it is known, or a text that says what is wrong; and what is to be reported. The first write is refused where memory is
- * full, and then none is done.
+ * Writes down what was sent, and ends the wait of what overtook it. ARGV: now, call, dedupe (ms); then for each: place of its key in
+ * KEYS, message, time of the send, how long from now it will be overdue or empty for never, and what is expected. Returns for each 1,
+ * or 0 where it is known, or a text that says what is wrong; and what is to be reported. The same again to the same call. The first
+ * write is refused where memory is full, and then none is done.
  */
 const expectScript = script(/* lua */ `
 ${WRITING}
 ${CLOSING}
-local FIRST, FIELDS = 3, 5
-local dedupe = tonumber(ARGV[2])
+local FIRST, FIELDS = 4, 5
+local dedupe = tonumber(ARGV[3])
 
 local function expect(at, again)
   enter(tonumber(ARGV[at]))
   local mk, delay = ARGV[at + 1], tonumber(ARGV[at + 3])
+  local call = ARGV[2] .. '.' .. (at - FIRST) / FIELDS
   local m = messageOf(mk)
   local packed, sent = unpack(redis.call('HMGET', m, 'S', 'E'))
-  if sent then return 0 end
+  if sent then
+    local known = packed and unpacked(packed)
+    return known and known.e == call and 1 or 0
+  end
   if not packed and not again and redis.call('EXISTS', m) == 1 then error('damaged') end
   local state = packed and sound(stateIn(packed)) or {}
   local overdue = delay and now + delay
   redis.call('ZADD', base .. 'sent', ARGV[at + 2], mk)
   if overdue then redis.call('ZADD', base .. 'overdue', ms(overdue), mk) end
-  state.s = bit.bor(state.s or 0, 8)
+  state.s, state.e = bit.bor(state.s or 0, 8), call
   -- Until then the message is kept.
   state.x = math.max(state.x or 0, (overdue or now) + dedupe)
   local isFirst = false

@@ -29,7 +29,7 @@
  * - a state: `f` `q` its first unsettled event, and the order of that; `w` how many others there are; `t` last token; `u` `i` `H`
  *   the lease: end, event, its token and its holder, who has it if the token is the last; `h` `o` handed over, and the same of
  *   those that are not final; `s` steps seen; `g` steps waited for; `L` latest order; `R` whether there is an `R`; `n` how many
- *   final records; `x` kept until, for a dead letter; `p` fields at which old `d` are swept out
+ *   final records; `x` kept until, for a dead letter; `p` fields at which old `d` are swept out; `e` the call that wrote `E`
  * - an event: `q` order, `f` final, `b` step waited for, `D` due, `a` attempts, `k` token, `l` late, `y` replay, `c` the call that
  *   wrote last; a dead letter also `m` message, `E` error, `T` time of death
  */
