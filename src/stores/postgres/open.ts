@@ -28,6 +28,7 @@ import { checkDays } from './partition.ts'
 import { createPruning, slackMsOf, type Retention } from './pruning.ts'
 import { createReading } from './reading.ts'
 import { createSettling, SETTLE_HOLD_MS } from './settling.ts'
+import { createTakingBack } from './taking-back.ts'
 import { createTransactions, type PostgresContext } from './transactions.ts'
 import { createUpkeep } from './upkeep.ts'
 
@@ -86,20 +87,25 @@ export async function openPostgres(
     pollIntervalMs: settings.pollIntervalMs,
     probeIntervalMs: settings.probeIntervalMs,
   })
+  const byCallers = settings.clock === 'caller'
   const holder = createHolder({
     engine,
     clock: systemClock(),
     host,
-    byCallers: settings.clock === 'caller',
+    byCallers,
     tell: () => listening.tell(),
   })
   await holder.begin()
   const admission = createAdmission(engine, report)
   const settling = createSettling(engine, slackMsOf(retention, partitionDays), () => systemClock().soon(host.onWork))
   const claimDue = createClaiming({ engine, settle: settling.settle, report })
+  const { leasing, takeBack } = createTakingBack({ engine, byCallers, settle: settling.settle })
   async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
     const noneLeft = listening.claiming()
-    const { result, holder: leasedTo } = await holder.leasing((id) => claimDue(request, id))
+    const { result, holder: leasedTo } = await holder.leasing(async (id) => {
+      await takeBack(request, id)
+      return leasing(() => claimDue(request, id))
+    })
     if (result === undefined) return { claims: [], nextDueMs: request.nowMs + LOCKED_AGAIN_MS }
     if (!holder.isStill(leasedTo))
       return { claims: await giveBack(result.claims, request.nowMs), nextDueMs: request.nowMs }
@@ -136,9 +142,15 @@ export async function openPostgres(
     await told.tell(request.nowMs)
     const id = holder.now
     if (id === undefined) return { admissions: await admit(events, request.nowMs), claims: [] }
-    const { admissions, claims } = await admission.admitAndClaim(events, request, id)
-    tellOf(admissions, claims.length)
-    return { admissions, claims: holder.isStill(id) ? claims : await giveBack(claims, request.nowMs) }
+    try {
+      const { admissions, claims } = await leasing(() => admission.admitAndClaim(events, request, id))
+      tellOf(admissions, claims.length)
+      return { admissions, claims: holder.isStill(id) ? claims : await giveBack(claims, request.nowMs) }
+    } catch (error) {
+      // It may have leased them all the same; the next claim looks.
+      systemClock().soon(host.onWork)
+      throw error
+    }
   }
 
   async function admit(events: readonly NewEvent[], nowMs: number): Promise<readonly Admission[]> {

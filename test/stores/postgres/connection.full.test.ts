@@ -85,6 +85,42 @@ describePostgres('connection', () => {
   })
 
   test(
+    'what a claim or an admission leased as its answer was lost is given back, and what is in hand is not',
+    PATIENT,
+    async () => {
+      const { proxy, url } = await throughProxy()
+      let woken = 0
+      const { open, schema } = await opened({ connectionString: url }, () => (woken += 1))
+      const [inHand, first, second] = ['in hand', 'first', 'second'].map((message) => eventOf(message))
+      if (inHand === undefined || first === undefined || second === undefined) return expect.unreachable()
+      const nowMs = Date.now()
+      const ask = { limit: 10, nowMs, leaseUntilMs: nowMs + 3_600_000, exclude: new Set<string>() }
+      const { claims: held } = (await open.admitAndClaim?.([inHand], ask)) ?? { claims: [] }
+      expect(namesOf(held)).toEqual(['in hand'])
+
+      const admitting = proxy.cutAfterSending('.admit_')
+      await expect(async () => open.admitAndClaim?.([first], ask)).rejects.toMatchObject({ code: 'store_failed' })
+      await admitting
+      await expect.poll(() => woken, POLL).toBeGreaterThan(0)
+      const exclude = new Set([inHand.messageKey])
+      await open.admit([second], nowMs)
+      const claiming = proxy.cutAfterSending('.claim_')
+      await expect(async () => open.claim({ ...ask, exclude })).rejects.toMatchObject({ code: 'store_failed' })
+      await claiming
+      expect(await rowsOf(`SELECT count(*)::int AS held FROM ${schema}.waiting WHERE leased`)).toEqual([{ held: 3 }])
+
+      const { claims } = await open.claim({ ...ask, exclude })
+      expect(namesOf(claims)).toEqual(['first', 'second'])
+      // The claim that nobody heard of had both of them.
+      const attempts = new Map(claims.map(({ record, attempt }) => [record.report?.messageId, attempt]))
+      expect(attempts).toEqual(new Map(Object.entries({ first: 3, second: 2 })))
+      // Each answer that came since is known to be in somebody's hands.
+      expect((await open.claim({ ...ask, exclude })).claims).toEqual([])
+      expect(await open.settle([...held, ...claims].map(done), nowMs)).toEqual([true, true, true])
+    },
+  )
+
+  test(
     'a statement that was sent and whose answer never came has done its work, and doing it again is harmless',
     PATIENT,
     async () => {

@@ -1,7 +1,7 @@
 /** `context.transaction`: what handlers write and what becomes of the event are one. */
 import type { Store } from 'messaging-webhooks'
 import { postgresStore, type PostgresContext } from 'messaging-webhooks/postgres'
-import { createReceiver, type MessagingWebhooksError } from 'messaging-webhooks'
+import { createReceiver, RetryLater, type MessagingWebhooksError } from 'messaging-webhooks'
 import { expect, onTestFinished, test } from 'vitest'
 import { eventOf } from './events.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
@@ -52,6 +52,26 @@ describePostgres('transactional', () => {
     expect(attempts).toEqual([1, 2, 3])
     expect(await written()).toEqual(['first of 3', 'second of 3'])
   })
+
+  test(
+    'what was written before a handler asked to be called later is undone, and it is no attempt',
+    PATIENT,
+    async () => {
+      const { receiver, errors, insert, written, admit, counts } = await writing({ attempts: 1 })
+      const calledAt: number[] = []
+      receiver.on('message.*', async (event, { transaction, attempt }) => {
+        calledAt.push(Date.now())
+        await transaction.query(insert, [`${calledAt.length} of attempt ${attempt}`])
+        if (calledAt.length === 1) throw new RetryLater(700)
+      })
+      await admit()
+      await expect.poll(counts, POLL).toEqual({ unsettled: 0, deadLetters: 0 })
+      const [first = 0, second = 0] = calledAt
+      expect(second - first).toBeGreaterThanOrEqual(700)
+      expect(await written()).toEqual(['2 of attempt 1'])
+      expect(errors).toEqual([])
+    },
+  )
 
   test(
     'a statement that failed and was not thrown makes the attempt fail, and in the end a dead letter',
