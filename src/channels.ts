@@ -47,8 +47,11 @@ export interface AttemptMessage<S extends Schemas = {}> {
    * `bindStore` cannot hold; who finds one that another has set calls that within its own.
    */
   within?: (run: () => void) => void
-  /** `lost`: another process may have taken it over meanwhile, so that this attempt counts for nothing. */
-  outcome?: 'succeeded' | 'failed' | 'lost'
+  /**
+   * `lost`: another process may have taken it over meanwhile, so that this attempt counts for nothing. `put off`: a handler threw a
+   * `RetryLater`, and none failed.
+   */
+  outcome?: 'succeeded' | 'failed' | 'lost' | 'put off'
   /** What the first handler threw that failed. */
   error?: unknown
 }

@@ -19,7 +19,7 @@ export const THROWN = {
     'Use a type or a family of the page of events, or `onAny` for every event.',
   ],
   project_required: [
-    '`messageState` or `forget` was asked about a message without its project.',
+    '`messageState`, `expect`, `intend` or `forget` was called without the project of a message.',
     'Pass `{ project }`: a message id belongs to a project.',
   ],
   forget_unsupported: [
@@ -27,8 +27,12 @@ export const THROWN = {
     'Remove it there by your own means, or give the store both; `quarantine` and the spool have forgotten it already.',
   ],
   expect_unsupported: [
-    'The store is one of your own that has no `expect`, `overdue`, `admitOverdue` and `expectations`.',
-    'Give it all four, or use a store of this package.',
+    'The store is one of your own that has no `expect`, `overdue`, `admitOverdue`, `awaitNoMore` and `expectations`.',
+    'Give it all five, or use a store of this package.',
+  ],
+  send_repeated: [
+    'A send with this `reference` was begun before. Nothing was sent now.',
+    'It was sent, or nobody knows; `receiver.account` and `send.unknown` say. Another send needs another reference.',
   ],
   events_unsupported: [
     'The store is one of your own that has no `events`.',
@@ -312,6 +316,10 @@ export const OF_SENDING = {
     'Nobody can ask what became of it: send again where twice is better than not at all, else do not.',
   ],
   aborted: ['The send was aborted by its signal.', '`mayBeSent` says whether it was under way.'],
+  unrecorded: [
+    'The send was made and answered, and the receiver’s store could not be told of it.',
+    'Do not send it again: `answer` has the answer, for `receiver.expect(error.answer)` when the store is back.',
+  ],
 } as const satisfies Texts
 
 /** All of them. */

@@ -120,3 +120,33 @@ const LONGEST_ID = 100
 function quoted(messageId: string): string {
   return JSON.stringify(messageId.length > LONGEST_ID ? `${messageId.slice(0, LONGEST_ID)}…` : messageId)
 }
+
+/** As long as a timer can be. */
+const LONGEST_DELAY_MS = 2 ** 31 - 1
+
+/**
+ * Thrown by a handler that has not failed, but is to be called later: the event waits for `delayMs` in the store, and holds neither a
+ * slot nor a lease. It counts as no attempt and is reported to nobody. Other handlers of the event are called as ever; later events of
+ * its message wait. Throws an `OptionsError` for a delay that is no number from 1 to 2,147,483,647.
+ */
+export class RetryLater extends Error {
+  override readonly name = 'RetryLater'
+  /** Milliseconds from when it is thrown. */
+  readonly delayMs: number
+
+  constructor(delayMs: number) {
+    if (!(delayMs >= 1 && delayMs <= LONGEST_DELAY_MS))
+      throw new OptionsError('RetryLater: expected a number of milliseconds from 1 to 2,147,483,647.')
+    super(`The handler is to be called again in ${delayMs} ms.`)
+    this.delayMs = delayMs
+  }
+}
+
+/** What a handler threw to be called later; undefined for all else that it may throw, a proxy that throws in its turn too. */
+export function asRetryLater(error: unknown): RetryLater | undefined {
+  try {
+    return error instanceof RetryLater ? error : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -9,6 +9,7 @@
  * - gap: an earlier chat-app state that has not arrived while a later one has.
  * - expected: of a message that was sent, and whose end is awaited.
  * - overdue: expected, without an end for too long.
+ * - begun: of a send that was written down before it was made; it is unknown where nothing says what came of it.
  * - late: a report older than one of the same message that was already handed over.
  * - handed over: given to handlers for the first time.
  * - settled: done with for good: every handler succeeded, or the event became a dead letter. To settle is to tell the store
@@ -49,6 +50,7 @@ export type SubscriptionWord = (typeof SUBSCRIPTION_WORDS)[number]
 export const EVENT_TYPES = [
   ...REPORT_TYPES,
   'message.overdue',
+  'send.unknown',
   'late',
   'received',
   'payment',
@@ -76,12 +78,12 @@ export type TypesOf<P extends Pattern> = P extends 'message.*'
     ? Extract<EventType, `${F}.${string}`>
     : Extract<P, EventType>
 
-/** Which proofs held; `none` of what is no callback, `message.overdue`. */
+/** Which proofs held; `none` of what is no callback, `message.overdue` and `send.unknown`. */
 export type Proof = 'authKey' | 'signature' | 'both' | 'none'
 
 /**
  * What tells an event's time: the payload's own timestamp, the signature's `t`, or the callback's arrival alone; the receiver's
- * own `clock` for what is no callback, `message.overdue`.
+ * own `clock` for what is no callback, `message.overdue` and `send.unknown`.
  */
 export type TimestampSource = 'payload' | 'signature' | 'arrival' | 'clock'
 
@@ -205,6 +207,8 @@ interface FieldsOfBothShapes extends CommonFields {
 /** What is known of a message from its send on, as `receiver.expect` was told it. Contract, service.md#send-request-fields. */
 export interface SentDetails {
   readonly messageId: string
+  /** That of the send, where it was begun with `receiver.intend` or a `sender`. */
+  readonly reference?: string
   /** The recipient. */
   readonly to?: string
   readonly type?: string
@@ -214,8 +218,40 @@ export interface SentDetails {
   readonly meta?: unknown
   readonly sentAt: Date
   readonly scheduledFor?: Date
+  /** After that it is of no use to send it again. */
+  readonly notAfter?: Date
+  /** The message that failed, where this one is its repetition by `resend`. */
+  readonly resendOf?: string
+  /** Which send of it this is, where it is not the first: 2 for the first repetition. */
+  readonly attempt?: number
+  /** How many parts it has, where the answer to the send told of several; no report says of which part it is. */
+  readonly parts?: number
   /** Without an end by then it is overdue. */
   readonly overdueAt: Date
+}
+
+/** What is known of a send that was begun, as `receiver.intend` was told it. Contract, service.md#send-request-fields. */
+export interface BegunSend {
+  /** Yours, or one that was made for it. */
+  readonly reference: string
+  /** How many numbers it was to. */
+  readonly recipients: number
+  /** The number, where it was one. */
+  readonly to?: string
+  readonly type?: string
+  readonly channel?: string
+  readonly campaign?: string
+  /** Your own, as JSON gives it back. */
+  readonly meta?: unknown
+  /** When it was begun: just before its request. */
+  readonly sentAt: Date
+  readonly scheduledFor?: Date
+  /** After that it is of no use to send it again. */
+  readonly notAfter?: Date
+  /** The message that failed, where this is its repetition by `resend`. */
+  readonly resendOf?: string
+  /** Which send of it this is, where it is not the first: 2 for the first repetition. */
+  readonly attempt?: number
 }
 
 /** A report with its fields at the top of the body. Contract, service.md#sms-delivery-callback. */
@@ -266,6 +302,22 @@ export interface OverdueEvent extends CommonFields {
   /** What the receiver keeps of the send. */
   readonly payload: Readonly<Record<string, unknown>>
   readonly sent: SentDetails
+}
+
+/**
+ * A send was begun, and nothing is known of its answer: the process ended in between, no answer came, or it could not be written
+ * down. It may have been sent. No callback brings it: the receiver makes it, once for each send.
+ */
+export interface UnknownSendEvent extends CommonFields {
+  readonly type: 'send.unknown'
+  /** That of the send. */
+  readonly reference: string
+  /** The channel as it was to be sent by. */
+  readonly channel?: string
+  readonly proof: 'none'
+  /** What the receiver keeps of the send. */
+  readonly payload: Readonly<Record<string, unknown>>
+  readonly sent: BegunSend
 }
 
 /** A report older than one already handed over, with `ordering.late: 'separate'`. */
@@ -333,6 +385,7 @@ export interface EventMap<S extends Schemas = {}> {
   'message.read': ReadEvent
   'message.failed': FailedEvent
   'message.overdue': OverdueEvent
+  'send.unknown': UnknownSendEvent
   late: LateEvent
   received: DataEvent<'received', DataOf<S, 'received'>>
   payment: DataEvent<'payment', DataOf<S, 'payment'>>

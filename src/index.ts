@@ -43,15 +43,18 @@ export type { ReadUsersReport, UsersReport } from './payloads/users-report.ts'
 export type { Holder } from './inbox/known.ts'
 export type { ShardStats } from './inbox/parts.ts'
 export type { Forgotten } from './erasure/forget.ts'
-export type { Account, AccountPeriod, OutstandingMessage, OutstandingPage } from './expecting/account.ts'
-export type { ExpectCounts, ExpectOptions, SentMessages, SentRecipient } from './expecting/expect.ts'
+export type { AccountPeriod, OutstandingMessage, OutstandingPage } from './expecting/account.ts'
+export type { Account } from './expecting/balance.ts'
+export type { ExpectOptions } from './expecting/expect.ts'
+export type { ExpectCounts, IntendOptions, Intention, RecordOptions, SentMessages, SentRecipient } from './intention.ts'
 export type { ForgetOptions, ForgetSelector } from './erasure/selector.ts'
 export type { MessageState, ReportState } from './inbox/latest.ts'
 export type { EventState, Page, Store } from './inbox/store.ts'
 export type { TraceContext } from './trace-context.ts'
 export { ERRORS, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './error-table.ts'
-export { HandlerError, MessagingWebhooksError, OptionsError, RefusedError } from './errors.ts'
+export { HandlerError, MessagingWebhooksError, OptionsError, RefusedError, RetryLater } from './errors.ts'
 export {
+  type BegunSend,
   CALLBACK_KINDS,
   EVENT_TYPES,
   PROBLEMS,
@@ -87,6 +90,7 @@ export {
   type StatusCode,
   type SubscriptionWord,
   type TimestampSource,
+  type UnknownSendEvent,
   type UnrecognizedEvent,
   type WebhookEvent,
 } from './events.ts'

@@ -76,8 +76,9 @@ export interface OtherOptions<S extends Schemas = {}> {
   /** How often, and how long, an event is tried whose handlers fail. */
   readonly retry?: RetryOptions | undefined
   /**
-   * How long a report of a message that `receiver.expect` was not told of waits for it: it may overtake the answer to its
-   * own send. 0 is not at all; with a sender, 5,000. Milliseconds, 0 to 2,147,483,647. Default: 0.
+   * How long a report of a message that nobody expects waits for `receiver.expect`, or for the answer of a sender: it may overtake the
+   * answer to its own send. 0 is not at all. What is given holds always. Milliseconds, 0 to 2,147,483,647. Default: 5,000 while a
+   * send of this process awaits its answer, else 0.
    */
   readonly orphanHoldMs?: number | undefined
   /** `false` only takes callbacks: another receiver on the same shared store runs the handlers. Default: `true`. */
@@ -305,8 +306,8 @@ export const OPTIONS = [
     name: 'orphanHoldMs',
     type: 'milliseconds',
     range: [0, LONGEST_TIMER_MS],
-    default: 0,
-    what: 'How long a report of a message that `receiver.expect` was not told of waits for it: it may overtake the answer to its own send. 0 is not at all; with a sender, 5,000.',
+    default: '5,000 while a send of this process awaits its answer, else 0',
+    what: 'How long a report of a message that nobody expects waits for `receiver.expect`, or for the answer of a sender: it may overtake the answer to its own send. 0 is not at all. What is given holds always.',
   },
   {
     name: 'dispatch',

@@ -21,6 +21,9 @@ import { createOwnDoctor } from './doctor/own-receiver.ts'
 import { createUnnamedNetworks } from './doctor/unnamed-networks.ts'
 import { createAccounts } from './expecting/account.ts'
 import { createExpect } from './expecting/expect.ts'
+import { expectationOf } from './expecting/expectation-of.ts'
+import { createIntend } from './expecting/intend.ts'
+import { createOrphanWatch } from './expecting/orphans.ts'
 import { createSweep } from './expecting/sweep.ts'
 import { createForget } from './erasure/forget.ts'
 import { asOurs, MessagingWebhooksError, OptionsError } from './errors.ts'
@@ -32,7 +35,7 @@ import { receiveRequest } from './http/request.ts'
 import { createBodies } from './http/reading.ts'
 import { createServers } from './http/servers.ts'
 import { createAbsence } from './inbox/absence.ts'
-import { messageKey } from './inbox/identity.ts'
+import { messageKey, sendKey } from './inbox/identity.ts'
 import { createInbox, type Inbox } from './inbox/inbox.ts'
 import { createInboxOfParts } from './inbox/parts.ts'
 import { messageState } from './inbox/latest.ts'
@@ -56,6 +59,7 @@ import { guardReading } from './users-reading.ts'
 import { warnOfNoSpool, warnOfOptions } from './warnings.ts'
 
 const DEADLINE_MS = 10_000
+const MOST_NAMED = 1_000
 
 const callbackChannel = channel(CALLBACK_CHANNEL)
 
@@ -72,7 +76,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 ): Receiver<S, X> {
   const resolved = resolveOptions(options)
   const { answer, handlerTimeoutMs, dedupeKey, readReport, traceContext } = resolved
-  const { networks, proof, gapTimeoutMs, orphanHoldMs, toleranceSeconds } = resolved
+  const { networks, proof, gapTimeoutMs, toleranceSeconds } = resolved
+  const { orphans, begun } = createOrphanWatch(resolved.orphanHoldMs)
   const given = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
   const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
   const steady = steadyClock(clock)
@@ -94,6 +99,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   /** Undefined as long as no inspector looks on. */
   let watch: Watch | undefined
   const closingListeners = new Set<() => void>()
+  /** Whoever looks for a message without its project tries these. */
+  const namedProjects = new Set(Object.keys(resolved.projects ?? {}))
 
   const store: Store<object> = options.store ?? memoryStore()
   if (!resolved.dispatch && !store.capabilities.shared)
@@ -150,7 +157,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const intoStore = {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
-    gapTimeoutMs: Math.max(gapTimeoutMs, orphanHoldMs),
+    gapTimeoutMs: Math.max(gapTimeoutMs, orphans.holdMs),
     report,
     claims: resolved.dispatch,
     onWork() {
@@ -232,7 +239,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     toleranceSeconds,
     networks,
     gapTimeoutMs,
-    orphanHoldMs,
+    orphans,
     report,
     ...guardReading({ dedupeKey, readReport, traceContext, report }),
     probes,
@@ -338,11 +345,32 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     })
   }
 
-  function keyOf(messageId: string, project: string | undefined): string {
-    if (!credentials.byProject) return messageKey(undefined, messageId)
+  /** The project that is part of keys. */
+  function projectOf(project: string | undefined): string | undefined {
+    if (!credentials.byProject) return undefined
     const named = project ?? credentials.onlyProject
     if (named === undefined) throw new MessagingWebhooksError('project_required')
-    return messageKey(named, messageId)
+    if (namedProjects.size < MOST_NAMED) namedProjects.add(named)
+    return named
+  }
+
+  function keyOf(messageId: string, project: string | undefined): string {
+    return messageKey(projectOf(project), messageId)
+  }
+
+  const expecting = {
+    now: () => steady.now(),
+    keyOf,
+    sendKeyOf: (reference: string, project: string | undefined) => sendKey(projectOf(project), reference),
+    open() {
+      startUnasked()
+      return inbox.open()
+    },
+    expected(overdueAtMs: number) {
+      dispatcher.wake()
+      sweep.at(overdueAtMs)
+    },
+    wake: () => dispatcher.wake(),
   }
 
   /** What every way in has in common. */
@@ -382,18 +410,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       const stored = await opened.latest(key)
       return stored && messageState(stored)
     },
-    expect: createExpect({
-      now: () => steady.now(),
-      keyOf,
-      open() {
-        startUnasked()
-        return inbox.open()
-      },
-      expected(overdueAtMs) {
-        dispatcher.wake()
-        sweep.at(overdueAtMs)
-      },
-    }),
+    expect: createExpect(expecting),
+    intend: createIntend({ ...expecting, begun }),
     ...createAccounts(inbox.open),
     forget: createForget({ clock: steady, keyOf, inbox, quarantine, dispatcher }),
     deadLetters: createDeadLetters({
@@ -446,8 +464,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     clock,
     logger,
     capabilities: store.capabilities,
-    projects: Object.keys(resolved.projects ?? {}),
-    gapTimeoutMs,
+    projects: () => [...namedProjects],
+    gapTimeoutMs: Math.max(gapTimeoutMs, resolved.orphanHoldMs ?? 0),
     counts: counter.details,
     spool: () => (inbox.spoolBytes === undefined ? undefined : { events: inbox.spooled, bytes: inbox.spoolBytes }),
     secrets: credentials.secrets,
@@ -455,6 +473,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     typeOf: (stored) => storedType(stored, reviving),
     deadLetters: async (page) => (await inbox.open()).deadLetters(page),
     latest: async (key) => (await inbox.open()).latest(key),
+    expected: async (messageKey) => expectationOf(await inbox.open(), messageKey),
     watch(given) {
       watch = given
       dispatcher.lookOn(given)

@@ -28,7 +28,8 @@ interface ResolvedOptions<S extends Schemas> {
   readonly gapTimeoutMs: number
   readonly late: 'separate' | 'inline'
   readonly retry: { readonly attempts: number; readonly initialDelayMs: number; readonly maxDelayMs: number }
-  readonly orphanHoldMs: number
+  /** Undefined where it was not said. */
+  readonly orphanHoldMs: number | undefined
   readonly dispatch: boolean
   readonly concurrency: number
   readonly handlerTimeoutMs: number
@@ -51,10 +52,16 @@ type NumberName = Extract<(typeof OPTIONS)[number], { readonly default: number }
 /** A number in the range of the table, with the table's default. */
 function numeric(name: NumberName) {
   const row = OPTIONS.find((option) => option.name === name)
-  if (row === undefined || typeof row.default !== 'number') throw new OptionsError(`There is no option ${name}.`)
+  if (typeof row?.default !== 'number') throw new OptionsError(`There is no option ${name}.`)
+  return inRange(name).default(row.default)
+}
+
+/** The same without a default. */
+function inRange(name: NumberName | 'orphanHoldMs') {
+  const row = OPTIONS.find((option) => option.name === name)
+  if (row === undefined || !('range' in row)) throw new OptionsError(`There is no option ${name}.`)
   const [least, most] = row.range
-  const number = row.type === 'count' ? wholeNumberFrom(least, most) : numberFrom(least, most, row.type)
-  return number.default(row.default)
+  return row.type === 'count' ? wholeNumberFrom(least, most) : numberFrom(least, most, row.type)
 }
 
 const folder = z.union([z.literal(false), textOf('a path')], 'expected the path of a folder, or false')
@@ -100,7 +107,7 @@ const optionsSchema = z.strictObject({
       maxDelayMs: numeric('retry.maxDelayMs'),
     })
     .prefault({}),
-  orphanHoldMs: numeric('orphanHoldMs'),
+  orphanHoldMs: inRange('orphanHoldMs').optional(),
   dispatch: z.boolean().default(true),
   concurrency: numeric('concurrency'),
   handlerTimeoutMs: numeric('handlerTimeoutMs'),

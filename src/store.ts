@@ -12,6 +12,7 @@ export type {
   Claim,
   ClaimRequest,
   ClaimResult,
+  EndedExpectation,
   EventFilter,
   EventsAnswer,
   EventsPage,

@@ -12,9 +12,11 @@ import type { Events } from './dispatch/listed-events.ts'
 import type { CallbackKind, EventMap, Pattern, Schemas, TypesOf, WebhookEvent } from './events.ts'
 import type { Middleware } from './http/node.ts'
 import type { CallbackAnswer, CallbackRequest } from './http/request.ts'
-import type { Account, AccountPeriod, OutstandingMessage, OutstandingPage } from './expecting/account.ts'
-import type { ExpectCounts, ExpectOptions, SentMessages } from './expecting/expect.ts'
+import type { AccountPeriod, OutstandingMessage, OutstandingPage } from './expecting/account.ts'
+import type { Account } from './expecting/balance.ts'
+import type { ExpectOptions } from './expecting/expect.ts'
 import type { Holder } from './inbox/known.ts'
+import type { ExpectCounts, IntendOptions, Intention, SentMessages } from './intention.ts'
 import type { ForgetOptions, ForgetSelector } from './erasure/selector.ts'
 import type { Forgotten } from './erasure/forget.ts'
 import type { Page } from './inbox/store.ts'
@@ -98,6 +100,14 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    * with, and then a second call does the rest. Contract, service.md#delivery-rules: no callback is sent again.
    */
   expect(sent: SentMessages, options?: ExpectOptions): Promise<ExpectCounts>
+  /**
+   * Writes down that a send is about to be made, so that whatever happens next it is known which messages came of it, or that nobody
+   * knows: then `send.unknown` is made of it, once, when `answerWithinMs` has passed or at the next start. To be called before
+   * the request, by whoever sends with a client of their own; `sender` of `messaging-webhooks/client` does all of it. Nothing may be
+   * sent where it rejects: with `send_repeated` for a reference that is known, until that is pruned (`dedupeDays`), or as `expect`
+   * does. Contract, service.md#send-a-message: no request has a key by which the service would know a repetition.
+   */
+  intend(send?: IntendOptions): Promise<Intention>
   /**
    * The expected messages of which no end was reported, by the time of their send, a page at a time. It walks through what was
    * sent before; an end is delivered, read, or failed for good. Rejects as `expect` does.

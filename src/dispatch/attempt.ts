@@ -2,7 +2,7 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel'
 import { ATTEMPT_CHANNEL, type AttemptMessage } from '../channels.ts'
 import { withDeadline } from '../clock.ts'
-import { HandlerError, MessagingWebhooksError, type NamedEvent } from '../errors.ts'
+import { asRetryLater, HandlerError, MessagingWebhooksError, type NamedEvent } from '../errors.ts'
 import { HANDED_OVER_CHANNEL, type EventType, type WebhookEvent } from '../events.ts'
 import { failureText } from '../failure-text.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
@@ -12,6 +12,9 @@ import { allInHand, giveUp, learnPace } from './capacity.ts'
 import { wake } from './claim-loop.ts'
 import type { Registration } from './handlers.ts'
 import type { AttemptOutcome, AttemptSeen, DispatchState, Work } from './state.ts'
+
+/** What followers are told. */
+const OUTCOMES = { done: 'succeeded', unbegun: 'put off', retry: 'failed', dead: 'failed' } as const
 
 /** Asked before anything is made for whoever listens: mostly nobody does. */
 export const handedOverChannel = channel(HANDED_OVER_CHANNEL)
@@ -31,6 +34,8 @@ interface Attempt extends AttemptSeen {
   readonly done: Registration[]
   readonly thrown: unknown[]
   readonly stamps: number[] | undefined
+  /** A handler is to be called later, though none has failed. */
+  putOffMs: number | undefined
 }
 
 /**
@@ -43,7 +48,18 @@ export function makeAttempt(state: DispatchState, work: Work, event: WebhookEven
   if (registrations.length === 0) state.unhandled(event)
   const before = state.succeeded.get(work.claim.id) ?? NONE
   const stamps = state.watch !== undefined && registrations.length > 1 ? [] : undefined
-  const attempt = { state, work, event, type, registrations, before, done: [...before], thrown: [], stamps }
+  const attempt: Attempt = {
+    state,
+    work,
+    event,
+    type,
+    registrations,
+    before,
+    done: [...before],
+    thrown: [],
+    stamps,
+    putOffMs: undefined,
+  }
   return attemptChannel.hasSubscribers ? callTraced(attempt) : callFrom(attempt, 0)
 }
 
@@ -53,7 +69,7 @@ function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
   const message = state.attemptMessage(event, work.claim)
   const { start, end, asyncStart, asyncEnd, error } = attemptChannel
   function over(settlement: Settlement | undefined): void {
-    message.outcome = settlement === undefined ? 'lost' : settlement.outcome === 'done' ? 'succeeded' : 'failed'
+    message.outcome = settlement === undefined ? 'lost' : OUTCOMES[settlement.outcome]
     if (thrown.length === 0) return
     message.error = thrown[0]
     error.publish(message)
@@ -157,6 +173,11 @@ function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
   const { state, work, thrown } = attempt
   // Thrown for the signal, or for the time that was lost.
   if (isLeaseLost(state, work)) return 'lost'
+  const later = asRetryLater(error)
+  if (later !== undefined) {
+    attempt.putOffMs = Math.max(later.delayMs, attempt.putOffMs ?? 0)
+    return 'failed'
+  }
   thrown.push(error)
   state.report(new HandlerError('handler_failed', named(attempt), work.claim.attempt, undefined, { cause: error }))
   return 'failed'
@@ -175,11 +196,15 @@ function lost(attempt: Attempt): Settlement | undefined {
 }
 
 function conclude(attempt: Attempt): Settlement | undefined {
-  const { state, work, event, type, registrations, done, thrown } = attempt
+  const { state, work, event, type, registrations, done, thrown, putOffMs } = attempt
   const { id, messageKey, token } = work.claim
   const isDone = registrations.every((registration) => done.includes(registration))
   // What is done is done: unless somebody was told to stop, the store may still take it.
   if (isDone ? work.isLost : isLeaseLost(state, work)) return lost(attempt)
+  if (putOffMs !== undefined && thrown.length === 0) {
+    if (work.extras === undefined) state.succeeded.set(id, done)
+    return { id, messageKey, token, outcome: 'unbegun', dueMs: state.clock.now() + putOffMs }
+  }
   if (state.watch !== undefined) tell(attempt, isDone ? 'succeeded' : 'failed')
   if (handedOverChannel.hasSubscribers) state.handedOver(event, isDone)
   // One that hung has been told of.

@@ -177,12 +177,21 @@ export function storedType({ id, late, record, raw }: StoredEvent, reviving: Rev
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** As they are handed over; what has no known place comes last. */
+/** As they are handed over; what has no known place comes last. What is overdue stands behind what had come by then. */
 export function inOrder(events: readonly StoredEvent[]): readonly StoredEvent[] {
-  return events
+  const ordered = events
     .map((event) => ({ event, order: orderOf(event) }))
     .sort((a, b) => (a.order < b.order ? -1 : 1))
     .map(({ event }) => event)
+  const overdue = ordered.find(({ record }) => record?.overdue === true)
+  if (overdue === undefined) return ordered
+  const madeAtMs = arrivedAtMs(overdue)
+  const others = ordered.filter((event) => event !== overdue)
+  return others.toSpliced(others.findLastIndex((event) => arrivedAtMs(event) < madeAtMs) + 1, 0, overdue)
+}
+
+function arrivedAtMs({ record }: StoredEvent): number {
+  return record?.receivedAtMs ?? Infinity
 }
 
 /** Greater than any order. */

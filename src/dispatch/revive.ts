@@ -14,10 +14,11 @@ import {
   type Schemas,
   type SentDetails,
   type SubscriptionWord,
+  type UnknownSendEvent,
   type UnrecognizedEvent,
   type WebhookEvent,
 } from '../events.ts'
-import { isExpectation, sentDetails, type Expectation, type KnownExpectation } from '../inbox/expected.ts'
+import { begunSend, isExpectation, sentDetails, type Expectation, type KnownExpectation } from '../inbox/expected.ts'
 import { knownTime } from '../inbox/order.ts'
 import { failureOf, type EventRecord, type Report } from '../inbox/record.ts'
 import type { Awaitable } from '../inbox/store.ts'
@@ -88,6 +89,7 @@ export function revive(
     return lateEvent(kept, report)
   }
   if (record.overdue === true && isExpectation(payload)) return overdueEvent(kept, payload)
+  if (record.unknownSend === true && isExpectation(payload)) return unknownSendEvent(kept, payload)
   if (record.problem !== undefined || record.kind === undefined || record.kind === 'status' || !isRecord(payload))
     return unrecognized(kept, payload, record.problem ?? (payload === undefined ? 'not_json' : 'unknown_shape'))
   return reviveData(kept, payload, record.kind, options)
@@ -95,8 +97,9 @@ export function revive(
 
 /** The type that it will come as; where a schema refuses the payload, it comes as `unrecognized` all the same. */
 export function typeOf(kept: Kept, options: ReviveOptions): EventType {
-  const { report, problem, kind, overdue } = kept.record
+  const { report, problem, kind, overdue, unknownSend } = kept.record
   if (overdue === true) return 'message.overdue'
+  if (unknownSend === true) return 'send.unknown'
   if (report !== undefined) return kept.late && options.late === 'separate' ? 'late' : report.type
   if (problem !== undefined || kind === undefined || kind === 'status') return 'unrecognized'
   if (kind !== 'subscription') return kind
@@ -214,6 +217,17 @@ function overdueEvent(kept: Kept, expectation: Expectation): OverdueEvent {
   const sent = sentDetails(expectation)
   return Object.assign(event, channel === undefined ? undefined : { channel }, {
     messageId,
+    proof: 'none' as const,
+    sent,
+  })
+}
+
+function unknownSendEvent(kept: Kept, expectation: Expectation): UnknownSendEvent {
+  const { channel } = expectation
+  const event = begin('send.unknown', kept, { ...expectation })
+  const sent = begunSend(expectation)
+  return Object.assign(event, channel === undefined ? undefined : { channel }, {
+    reference: sent.reference,
     proof: 'none' as const,
     sent,
   })

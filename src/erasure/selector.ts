@@ -149,6 +149,15 @@ const NO_PERSON: ReadonlySet<string> = new Set([
   'sentAtMs',
   'scheduledForMs',
   'overdueAtMs',
+  'listedAtMs',
+  'recipients',
+  'answered',
+  'parts',
+  'notAfterMs',
+  'resendOf',
+  'attempt',
+  'chainKey',
+  'previousKey',
 ])
 
 /** Contract, service.md#chat-app-delivery-callback: beside `statuses` stands the project's own number. */

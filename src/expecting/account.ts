@@ -1,9 +1,11 @@
 /** What became of what was sent: the messages without an end, and the balance of a period. */
 import { MessagingWebhooksError } from '../errors.ts'
-import type { FailureCause, SentDetails } from '../events.ts'
-import { sentDetails } from '../inbox/expected.ts'
-import { failureOf } from '../inbox/record.ts'
+import type { SentDetails } from '../events.ts'
+import { isBegun, sentDetails } from '../inbox/expected.ts'
+import { isOpen } from '../inbox/latest.ts'
 import type { OpenStore, Page, StoredExpectation } from '../inbox/store.ts'
+import { createBalance, type Account } from './balance.ts'
+import { expectationOf } from './expectation-of.ts'
 
 /** A message that was sent, and of which no end was reported. */
 export interface OutstandingMessage extends SentDetails {
@@ -30,22 +32,6 @@ export interface AccountPeriod {
   readonly to: Date
 }
 
-/** What became of what was sent in a period: each message is in exactly one of the numbers below `sent`. */
-export interface Account {
-  /** All of them, those that were refused too. */
-  readonly sent: number
-  readonly delivered: number
-  readonly read: number
-  /** Failed, by cause; for now, too, where nothing came since. */
-  readonly failed: Readonly<Partial<Record<FailureCause, number>>>
-  /** No end was reported in time, nor since. */
-  readonly overdue: number
-  /** No end was reported, and there is time. */
-  readonly waiting: number
-  /** Refused in the answer to the send, by cause. */
-  readonly refused: Readonly<Partial<Record<FailureCause, number>>>
-}
-
 const A_PAGE = 100
 /** Looked at in one step. */
 const A_STEP = 500
@@ -66,23 +52,18 @@ export function createAccounts(open: () => Promise<OpenStore<object>>) {
       }
     },
     async account({ from, to }: AccountPeriod): Promise<Account> {
-      const sum = { sent: 0, delivered: 0, read: 0, overdue: 0, waiting: 0 }
-      const failed: Partial<Record<FailureCause, number>> = {}
-      const refused: Partial<Record<FailureCause, number>> = {}
+      const balance = createBalance(async (messageKey) => expectationOf(await open(), messageKey))
       let after: string | undefined
       do {
         const page = await step(await open(), { after, limit: A_STEP, fromMs: from.getTime(), toMs: to.getTime() })
         for (const found of page.items) {
-          sum.sent += 1
-          const cause = found.expectation.refused
-          const failure = failureCauseOf(found)
-          if (cause !== undefined) refused[cause] = (refused[cause] ?? 0) + 1
-          else if (failure !== undefined) failed[failure] = (failed[failure] ?? 0) + 1
-          else sum[stateOf(found)] += 1
+          if (balance.isBehind(found)) await balance.catchUp()
+          balance.see(found)
         }
         after = page.next
       } while (after !== undefined)
-      return { ...sum, failed, refused }
+      await balance.catchUp()
+      return balance.drawn()
     },
   }
 }
@@ -95,9 +76,10 @@ async function step(
   return store.expectations(page)
 }
 
-function isOutstanding({ expectation, latest }: StoredExpectation): boolean {
-  if (expectation.refused !== undefined) return false
-  return latest === undefined || (latest.finals.length === 0 && latest.record.report?.type !== 'message.read')
+/** Of a message that was sent again, its repetition is. */
+function isOutstanding(found: StoredExpectation): boolean {
+  const { refused, repeated } = found.expectation
+  return refused === undefined && repeated === undefined && !isBegun(found.expectation) && isOpen(found.latest)
 }
 
 function outstandingOf({ expectation, latest, wasOverdue }: StoredExpectation): OutstandingMessage {
@@ -107,17 +89,4 @@ function outstandingOf({ expectation, latest, wasOverdue }: StoredExpectation): 
     lastReport: latest?.record.report?.type,
     wasOverdue,
   }
-}
-
-/** Of several final reports, the parts of a long message perhaps, a success hides no failure. */
-function failureCauseOf({ latest }: StoredExpectation): FailureCause | undefined {
-  if (latest === undefined) return undefined
-  const reports = [...latest.finals, ...(latest.finals.length === 0 ? [latest.record] : [])]
-  const last = reports.findLast(({ report }) => report?.type === 'message.failed')?.report
-  return last && failureOf(last).cause
-}
-
-function stateOf(found: StoredExpectation): 'delivered' | 'read' | 'overdue' | 'waiting' {
-  if (isOutstanding(found)) return found.wasOverdue ? 'overdue' : 'waiting'
-  return found.latest?.record.report?.type === 'message.read' ? 'read' : 'delivered'
 }

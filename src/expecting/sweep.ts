@@ -1,11 +1,12 @@
 /**
- * Makes `message.overdue` of what is expected and has no end: one process of those that share a store does, whichever comes
- * first, for the store decides once about each message.
+ * Makes `message.overdue` of what is expected and has no end, and `send.unknown` of a send without an answer: one process of those
+ * that share a store does, whichever comes first, for the store decides once about each message.
  */
 import type { Clock } from '../clock.ts'
-import { encodeExpectation, type Expectation } from '../inbox/expected.ts'
-import { overdueIdentity } from '../inbox/identity.ts'
-import type { NewEvent, OpenStore } from '../inbox/store.ts'
+import { isBegun } from '../inbox/expected.ts'
+import type { NewEvent, OpenStore, Overdue } from '../inbox/store.ts'
+import { endBegun, isAnswered } from './begun.ts'
+import { overdueEvent, unknownSendEvent } from './made-events.ts'
 
 /** What other processes expect, nobody tells: so often it is looked for, by an index. */
 const LOOK_EVERY_MS = 60_000
@@ -56,12 +57,12 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
         const found = await target.overdue?.({ nowMs: clock.now(), limit: A_STEP })
         if (found === undefined || isStopped) return
         const nowMs = clock.now()
-        const events = found.items.map((item) => overdueEvent(item, nowMs))
+        const { events, ended } = await decide(target, found.items, nowMs)
         const admitted = events.length === 0 ? [] : ((await target.admitOverdue?.(events, nowMs)) ?? [])
         if (admitted.includes(true)) onWork()
         if (found.nextMs !== undefined) againMs = Math.min(againMs, Math.max(found.nextMs, nowMs))
         // Of one that the store cannot take now it will say so again.
-        if (found.items.length < A_STEP || !admitted.includes(true)) break
+        if (found.items.length < A_STEP || (ended === 0 && !admitted.includes(true))) break
       }
     } catch {
       // The store is away: what is overdue is no less so later. Who claims from it tells of the outage.
@@ -89,29 +90,19 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
   }
 }
 
-/** It has no order, so it is late to nothing, and says nothing of the latest state. */
-function overdueEvent(
-  { messageKey, expectation }: { readonly messageKey: string; readonly expectation: Expectation },
+/** Of a send whose answer was written down, only its end was not: that is done here. */
+async function decide(
+  store: OpenStore<object>,
+  items: Overdue['items'],
   nowMs: number,
-): NewEvent {
-  const { project, overdueAtMs = nowMs } = expectation
-  return {
-    id: overdueIdentity(messageKey),
-    messageKey,
-    order: '',
-    final: false,
-    step: 0,
-    awaits: 0,
-    gapUntilMs: nowMs,
-    record: {
-      project,
-      kind: 'status',
-      timestamp: Math.floor(overdueAtMs / 1_000),
-      timestampSource: 'clock',
-      receivedAtMs: nowMs,
-      proof: 'none',
-      overdue: true,
-    },
-    raw: encodeExpectation(expectation),
+): Promise<{ readonly events: readonly NewEvent[]; readonly ended: number }> {
+  const events: NewEvent[] = []
+  const answered: Overdue['items'][number][] = []
+  for (const item of items) {
+    if (!isBegun(item.expectation)) events.push(overdueEvent(item, nowMs))
+    else if (await isAnswered(store, item.expectation)) answered.push(item)
+    else events.push(unknownSendEvent(item, nowMs))
   }
+  if (answered.length > 0) await endBegun(store, answered, nowMs)
+  return { events, ended: answered.length }
 }

@@ -1,8 +1,11 @@
 /** What is kept of a message that was sent, so that its reports say which it was, and that none came is noticed. */
-import { FAILURE_CAUSES, type FailureCause, type SentDetails } from '../events.ts'
+import { FAILURE_CAUSES, type BegunSend, type FailureCause, type SentDetails } from '../events.ts'
 import { isObject, isTextOrNone, isTime } from './record.ts'
 
-/** What is kept of it: small, plain, and safe to write as JSON. Stores read it back with `readExpectation`. */
+/**
+ * What is kept of it: small, plain, and safe to write as JSON. Stores read it back with `readExpectation`. Of a send that was begun
+ * the same is kept before it is made, under a key of its own: it alone has `recipients`.
+ */
 export interface Expectation {
   readonly project?: string
   readonly messageId?: string
@@ -13,11 +16,42 @@ export interface Expectation {
   /** The user's own. */
   readonly meta?: unknown
   readonly sentAtMs: number
+  /** Its place in the list of what was sent, where that is another time: what belongs together stands together. */
+  readonly listedAtMs?: number
   readonly scheduledForMs?: number
   /** Without an end by then it is overdue; none for one that was refused at once. */
   readonly overdueAtMs?: number
   /** It was not sent, and this is why. */
   readonly refused?: FailureCause
+  /** Of the send that was begun, and of each entry of its answer. */
+  readonly reference?: string
+  /** Of the send that was begun: how many numbers it is to; 0 once it is written down what came of it. */
+  readonly recipients?: number
+  /** Of each entry of an answer: how many of them were to be written down. */
+  readonly answered?: number
+  /** Where there are several. */
+  readonly parts?: number
+  /** It is not to be sent again after that. */
+  readonly notAfterMs?: number
+  /** The message that it repeats, and which send of the chain it is: 2 for the first repetition. */
+  readonly resendOf?: string
+  readonly attempt?: number
+  /** Of a repetition: the key of the first message of the chain. Those that belong to it stand together in the list. */
+  readonly chainKey?: string
+  /** Of a repetition that was begun: the key of the message that it repeats. */
+  readonly previousKey?: string
+  /** A repetition of it was sent, so that nothing more is awaited of it. */
+  readonly repeated?: true
+}
+
+/** Its place in the list of what was sent. */
+export function listedAt({ listedAtMs, sentAtMs }: Expectation): number {
+  return listedAtMs ?? sentAtMs
+}
+
+/** Whether it is a send that was begun, and no message. */
+export function isBegun({ recipients }: Expectation): boolean {
+  return recipients !== undefined
 }
 
 /** What a store hands out with an event of its message. */
@@ -46,31 +80,69 @@ export function encodeExpectation(expectation: Expectation): Buffer {
 /** Whether a value is an expectation. */
 export function isExpectation(value: unknown): value is Expectation {
   if (!isObject(value)) return false
-  const { sentAtMs, scheduledForMs, overdueAtMs, refused } = value
+  const { sentAtMs, refused, repeated } = value
   return (
     TEXTS.every((name) => isTextOrNone(value[name])) &&
     isTime(sentAtMs) &&
-    (scheduledForMs === undefined || isTime(scheduledForMs)) &&
-    (overdueAtMs === undefined || isTime(overdueAtMs)) &&
+    TIMES.every((name) => value[name] === undefined || isTime(value[name])) &&
+    COUNTS.every((name) => value[name] === undefined || isCount(value[name])) &&
+    (repeated === undefined || repeated === true) &&
     (refused === undefined || FAILURE_CAUSES.some((cause) => cause === refused))
   )
 }
 
-const TEXTS: readonly (keyof Expectation)[] = ['project', 'messageId', 'to', 'type', 'channel', 'campaign']
+const TEXTS: readonly (keyof Expectation)[] = [
+  'project',
+  'messageId',
+  'to',
+  'type',
+  'channel',
+  'campaign',
+  'reference',
+  'resendOf',
+  'chainKey',
+  'previousKey',
+]
+const TIMES: readonly (keyof Expectation)[] = ['scheduledForMs', 'overdueAtMs', 'listedAtMs', 'notAfterMs']
+const COUNTS: readonly (keyof Expectation)[] = ['recipients', 'answered', 'attempt', 'parts']
 
-/** Of what is kept of a send, as handlers see it. Its `meta` is a copy, for what is kept is not theirs to change. */
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}
+
+/** Fields of the user's, while they are built. */
+type InTheMaking = { -readonly [K in keyof SentDetails & keyof BegunSend]?: SentDetails[K] }
+
+/** What is kept of a message that was sent, as handlers see it. Its `meta` is a copy, for what is kept is not theirs to change. */
 export function sentDetails(expectation: Expectation): SentDetails {
-  const { messageId = '', to, type, channel, campaign, meta, sentAtMs, scheduledForMs, overdueAtMs } = expectation
-  const sent: { -readonly [K in keyof SentDetails]: SentDetails[K] } = {
+  const { messageId = '', reference, parts, sentAtMs, overdueAtMs } = expectation
+  const sent: SentDetails = {
     messageId,
     sentAt: new Date(sentAtMs),
     overdueAt: new Date(overdueAtMs ?? sentAtMs),
+    ...(reference === undefined ? undefined : { reference }),
+    ...(parts === undefined ? undefined : { parts }),
   }
-  if (to !== undefined) sent.to = to
-  if (type !== undefined) sent.type = type
-  if (channel !== undefined) sent.channel = channel
-  if (campaign !== undefined) sent.campaign = campaign
-  if (meta !== undefined) sent.meta = structuredClone(meta)
-  if (scheduledForMs !== undefined) sent.scheduledFor = new Date(scheduledForMs)
-  return sent
+  return withFields(sent, expectation)
+}
+
+/** The same of a send that was begun. */
+export function begunSend(expectation: Expectation): BegunSend {
+  const { reference = '', recipients = 0, sentAtMs } = expectation
+  return withFields({ reference, recipients, sentAt: new Date(sentAtMs) }, expectation)
+}
+
+function withFields<T extends object>(sent: T, expectation: Expectation): T & InTheMaking {
+  const { to, type, channel, campaign, meta, scheduledForMs, notAfterMs, resendOf, attempt } = expectation
+  const fields: InTheMaking = {}
+  if (to !== undefined) fields.to = to
+  if (type !== undefined) fields.type = type
+  if (channel !== undefined) fields.channel = channel
+  if (campaign !== undefined) fields.campaign = campaign
+  if (meta !== undefined) fields.meta = structuredClone(meta)
+  if (scheduledForMs !== undefined) fields.scheduledFor = new Date(scheduledForMs)
+  if (notAfterMs !== undefined) fields.notAfter = new Date(notAfterMs)
+  if (resendOf !== undefined) fields.resendOf = resendOf
+  if (attempt !== undefined) fields.attempt = attempt
+  return Object.assign(sent, fields)
 }

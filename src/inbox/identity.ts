@@ -47,6 +47,16 @@ export function overdueIdentity(key: string): string {
   return digest(['overdue', key])
 }
 
+/** What a send that was begun stands under: no message can have it, whatever its id. */
+export function sendKey(project: string | undefined, reference: string): string {
+  return digest(['send', project, reference])
+}
+
+/** The identity of the event that says of a send that nothing is known of its answer. A reference may be used again. */
+export function unknownSendIdentity(key: string, begunAtMs: number): string {
+  return digest(['unknown send', key, String(begunAtMs)])
+}
+
 /** Length-prefixed, so that no two lists of fields are joined to the same text; digested, so that no id is too long. */
 function digest(fields: readonly (string | undefined)[]): string {
   let joined = ''

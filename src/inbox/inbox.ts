@@ -127,7 +127,8 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
     if (event.awaits === 0) return event
     // Nobody shall be given it before the store has forgotten it, too.
     if (isForgotten(event)) return { ...event, gapUntilMs: nowMs + UNTIL_FORGOTTEN_MS }
-    return { ...event, gapUntilMs: Math.min(event.gapUntilMs + clock.aheadMs, nowMs + gapTimeoutMs) }
+    const mostMs = Math.min(gapTimeoutMs, event.gapUntilMs - event.record.receivedAtMs)
+    return { ...event, gapUntilMs: Math.min(event.gapUntilMs + clock.aheadMs, nowMs + mostMs) }
   }
 
   /** One batch into the store, in time. */

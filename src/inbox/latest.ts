@@ -38,6 +38,11 @@ export function mergeLatest(
 
 const NO_FINALS: readonly FinalReport[] = []
 
+/** Whether no end of a message was reported: neither a final report nor that it was read. */
+export function isOpen(latest: StoredLatest | undefined): boolean {
+  return latest === undefined || (latest.finals.length === 0 && latest.record.report?.type !== 'message.read')
+}
+
 /** Every report in it, those that are newest and final twice. */
 export function reportsIn(latest: MessageLatest | undefined): readonly FinalReport[] {
   return latest === undefined ? NO_FINALS : [latest, ...latest.finals]

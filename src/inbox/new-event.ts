@@ -43,8 +43,8 @@ export interface NewEventOptions {
   /** The networks by the names that callbacks give them. */
   readonly networks: ReadonlyMap<string, Carrier>
   readonly gapTimeoutMs: number
-  /** How long a report waits for `expect` to be told of its message; 0 for not at all. */
-  readonly orphanHoldMs?: number | undefined
+  /** How long a report waits for `expect` to be told of its message, and until when reports do; none where it is left out. */
+  readonly orphans?: { readonly holdMs: number; readonly untilMs: number } | undefined
   /** The user's own identity; undefined for the default one. */
   readonly dedupeKey: ((input: DedupeKeyInput) => string | undefined) | undefined
   /** The user's own reading of a report; undefined for the default one. Never throws. */
@@ -105,16 +105,17 @@ function reportEvent(
   const report = reportOf(payload, normalised)
   record.report = report
   const { order, final, step, awaits } = placeOf(id, report, record)
-  const { gapTimeoutMs, orphanHoldMs = 0 } = options
+  const { gapTimeoutMs, orphans } = options
+  const holdMs = orphans !== undefined && arrivedAtMs < orphans.untilMs ? orphans.holdMs : 0
   return {
     id,
     messageKey: messageKey(scope, messageId),
     order,
     final,
     step,
-    awaits: awaits === 0 && orphanHoldMs > 0 ? EXPECTED : awaits,
+    awaits: awaits === 0 && holdMs > 0 ? EXPECTED : awaits,
     // What waits for an earlier report may be before the word of its send, too.
-    gapUntilMs: arrivedAtMs + (orphanHoldMs > gapTimeoutMs ? orphanHoldMs : gapTimeoutMs),
+    gapUntilMs: arrivedAtMs + (holdMs > gapTimeoutMs ? holdMs : gapTimeoutMs),
     record,
     raw: masked,
     [PAYLOAD]: callback.payload,

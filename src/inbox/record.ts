@@ -53,6 +53,8 @@ export interface EventRecord {
   readonly report?: Report
   /** No callback: the message that its bytes name has become overdue. */
   readonly overdue?: true
+  /** No callback: of the send that its bytes name nobody knows what came of it. */
+  readonly unknownSend?: true
   /** Of which trace the request was part that brought it; unchecked, for a record is none the worse: see `traceContextOf`. */
   readonly traceparent?: unknown
   readonly tracestate?: unknown
@@ -110,7 +112,8 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 /** Whether a value that a store has read back is a record. */
 export function isEventRecord(value: unknown): value is EventRecord {
   if (!isObject(value)) return false
-  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report, overdue } = value
+  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = value
+  const { overdue, unknownSend } = value
   return (
     isTextOrNone(project) &&
     isOneOfOrNone(CALLBACK_KINDS, kind) &&
@@ -122,7 +125,8 @@ export function isEventRecord(value: unknown): value is EventRecord {
     (oddities === undefined || (Array.isArray(oddities) && oddities.every((each) => typeof each === 'string'))) &&
     (problem === undefined || (typeof problem === 'string' && Object.hasOwn(PROBLEMS, problem))) &&
     (report === undefined || isReport(report)) &&
-    (overdue === undefined || overdue === true)
+    (overdue === undefined || overdue === true) &&
+    (unknownSend === undefined || unknownSend === true)
   )
 }
 

@@ -188,8 +188,8 @@ export interface StoredEvent {
 /** Which events are listed; one that a store does not keep the record of, or cannot read, is found by its time and state alone. */
 export interface EventFilter {
   /**
-   * As far as a record tells: that of the report, `received`, `payment`, `subscription` or `unrecognized`; `late` for a report that
-   * is known to have come too late, which its own type finds, too.
+   * As far as a record tells: that of the report, `message.overdue`, `send.unknown`, `received`, `payment`, `subscription` or
+   * `unrecognized`; `late` for a report that is known to have come too late, which its own type finds, too.
    */
   readonly types?: readonly string[] | undefined
   readonly project?: string | undefined
@@ -285,6 +285,12 @@ export interface NewExpectation {
   readonly expectation: Expectation
 }
 
+/** What is left of an expectation of which nothing more is awaited. */
+export interface EndedExpectation {
+  readonly messageKey: string
+  readonly expectation: Expectation
+}
+
 /** An expectation as a store lists it. */
 export interface StoredExpectation extends KnownExpectation {
   readonly messageKey: string
@@ -344,7 +350,7 @@ export interface StoreCapabilities {
   readonly knowsHolders?: boolean
   /** It has `kept` and `forget`. */
   readonly forgets?: boolean
-  /** It has `expect`, `overdue`, `admitOverdue` and `expectations`. */
+  /** It has `expect`, `overdue`, `admitOverdue`, `awaitNoMore` and `expectations`. */
   readonly expects?: boolean
   /**
    * It is several stores as one (`Store.parts`). Each is all that this contract says; between messages that stand in different
@@ -436,7 +442,7 @@ export interface OpenStore<X extends object = {}> {
    * durably, as an admission, and all of them or, where it throws, none. One that is known stays as it is. Says for each whether
    * it is new. What of a message awaits the step `EXPECTED` (order.ts) is due, and what comes later does not wait for it. It is
    * kept until it is overdue, and as long as identities are. The latest state of a message and what is unsettled are none
-   * the different for it. A store need not have it; where it has, it has the next three.
+   * the different for it. A store need not have it; where it has, it has the next four.
    */
   expect?(messages: readonly NewExpectation[], nowMs: number): Awaitable<readonly boolean[]>
   /** Those whose time is over, and of which `admitOverdue` has not decided; it changes nothing. */
@@ -446,6 +452,11 @@ export interface OpenStore<X extends object = {}> {
    * decided about it: in one step with that decision, which is for good. Says for each whether it was admitted.
    */
   admitOverdue?(events: readonly NewEvent[], nowMs: number): Awaitable<readonly boolean[]>
+  /**
+   * Nothing more is awaited of these, and this is what is kept of each from now on: `overdue` has them no more, `admitOverdue` admits
+   * nothing of them, and what was decided stays. One that is not expected stays so.
+   */
+  awaitNoMore?(ended: readonly EndedExpectation[], nowMs: number): Awaitable<void>
   /**
    * Walks through what was sent from `fromMs` on and before `toMs`, by that time. For people who look on: a `limit` is what it
    * looks at, and what changes between two pages may be on both or on neither.

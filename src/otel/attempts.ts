@@ -108,7 +108,7 @@ export function followAttempts(receiver: Pick<Receiver, 'onError'>, tracer: Trac
   function over(message: AttemptMessage): void {
     const attempt = byMessage.get(message)
     if (attempt === undefined || message.outcome === undefined) return
-    if (message.outcome === 'succeeded') end(attempt, undefined)
+    if (message.outcome === 'succeeded' || message.outcome === 'put off') end(attempt, undefined)
     else end(attempt, message.outcome === 'lost' ? 'lease_lost' : (attempt.code ?? 'handler_failed'))
   }
 

@@ -1,6 +1,13 @@
 /** What was sent: handed out with what is reported of it, and noticed where nothing is. */
 import assert from 'node:assert/strict'
-import type { ForgetRequest, NewEvent, NewExpectation, OpenStore, StoredExpectation } from '../inbox/store.ts'
+import type {
+  EndedExpectation,
+  ForgetRequest,
+  NewEvent,
+  NewExpectation,
+  OpenStore,
+  StoredExpectation,
+} from '../inbox/store.ts'
 import { admit, admitAndClaim, allOf, claim, digestOf, handOverAll, sample, settlementOf, START_MS } from './samples.ts'
 import type { ConformanceCase } from './suite.ts'
 
@@ -58,6 +65,11 @@ async function overdueAt(store: OpenStore<object>, nowMs: number, limit = 100) {
 async function admitOverdue(store: OpenStore<object>, events: readonly NewEvent[], nowMs: number) {
   assert.ok(store.admitOverdue, 'the store says that it has admitOverdue')
   return store.admitOverdue(events, nowMs)
+}
+
+async function awaitNoMore(store: OpenStore<object>, ended: readonly EndedExpectation[], nowMs = START_MS) {
+  assert.ok(store.awaitNoMore, 'the store says that it has awaitNoMore')
+  await store.awaitNoMore(ended, nowMs)
 }
 
 async function allSent(store: OpenStore<object>, limit = 2, fromMs = 0, toMs = START_MS + DAY_MS) {
@@ -205,6 +217,49 @@ export const EXPECTING: readonly ConformanceCase[] = [
         names.map((name) => flags.get(name)),
         [false, false, true, false],
       )
+    },
+  },
+  {
+    name: 'awaits no more of what was ended, keeps what is said of it then, and changes nothing that was decided',
+    needs: 'expect',
+    async run({ open: store }) {
+      await expect(store, [sent('ended'), sent('made'), sent('open')])
+      assert.deepEqual(await admitOverdue(store, [overdueOf('made', LATER)], LATER), [true])
+      const ended = ['ended', 'made', 'stranger'].map((name): EndedExpectation => {
+        const { messageKey, sentAtMs } = sent(name)
+        return { messageKey, expectation: { sentAtMs, reference: `\u0000é ${name}`, recipients: 0 } }
+      })
+      await awaitNoMore(store, ended, LATER)
+      await awaitNoMore(store, ended, LATER)
+      await awaitNoMore(store, [])
+      assert.deepEqual(await overdueAt(store, LATER), { messages: ['open'], nextMs: undefined })
+      const late = [overdueOf('ended', LATER), overdueOf('stranger', LATER)]
+      assert.deepEqual(await admitOverdue(store, late, LATER), [false, false])
+      const kept = new Map((await allSent(store)).map((each) => [each.messageKey, each]))
+      assert.equal(kept.size, 3)
+      for (const [at, wasOverdue] of [false, true].entries()) {
+        const { messageKey = '', expectation } = ended[at] ?? {}
+        assert.deepEqual(kept.get(messageKey)?.expectation, expectation)
+        assert.equal(kept.get(messageKey)?.wasOverdue, wasOverdue)
+      }
+      // It is known all the same.
+      assert.deepEqual(await expect(store, [sent('ended')]), [false])
+    },
+  },
+  {
+    name: 'forgets what is expected alone where its own key is named, and it is new then',
+    needs: 'expect',
+    async run({ open: store, capabilities }) {
+      if (capabilities.forgets !== true) return
+      const { messageKey } = sent('m')
+      await expect(store, [sent('m')])
+      await admitOverdue(store, [overdueOf('m', LATER)], LATER)
+      assert.equal(await statesForgotten(store, { targets: [{ messageKey, ids: [messageKey] }], dryRun: false }), 1)
+      assert.deepEqual(await store.counts(), { unsettled: 1, deadLetters: 0 })
+      assert.deepEqual(await allSent(store), [])
+      assert.deepEqual(await expect(store, [sent('m', { meta: 'again' })], LATER), [true])
+      assert.deepEqual((await overdueAt(store, LATER + DAY_MS)).messages, ['m'])
+      assert.equal((await allSent(store))[0]?.expectation.meta, 'again')
     },
   },
   {

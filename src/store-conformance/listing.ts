@@ -35,13 +35,17 @@ const SPACING_MS = 10_000
 
 /** One after the other, far apart, of all types, projects, channels, carriers and recipients. None is handed over. */
 async function comeOfAllKinds(open: OpenStore<object>): Promise<readonly NewEvent[]> {
-  const events = Array.from({ length: 12 }, (_, index): NewEvent => {
+  const events = Array.from({ length: 14 }, (_, index): NewEvent => {
     const nowMs = START_MS + index * SPACING_MS
     const name = `kind-${index}`
-    const { record, ...plain } = index === 5 ? loneSample(name) : sample({ message: name, name, gapUntilMs: nowMs })
+    const { record, ...plain } =
+      index === 5 || index > 11 ? loneSample(name) : sample({ message: name, name, gapUntilMs: nowMs })
     const { report, ...rest } = record
     const all = { ...rest, receivedAtMs: nowMs, ...(index % 4 === 1 && { project: 'Other "Shop"' }) }
     if (index === 6) return { ...plain, record: { ...all, problem: 'not_json' } }
+    // What no callback brings.
+    if (index > 11)
+      return { ...plain, record: { ...all, kind: 'status', [index === 12 ? 'overdue' : 'unknownSend']: true } }
     if (report === undefined) return { ...plain, record: all }
     const said: Report = {
       ...report,
@@ -175,6 +179,11 @@ export const LISTING: readonly ConformanceCase[] = [
           ({ record }) => typeOf(record) === 'message.sent' || typeOf(record) === 'payment',
         ],
         [{ types: ['unrecognized'] }, ({ record }) => record.problem !== undefined],
+        [{ types: ['message.overdue'] }, ({ record }) => record.overdue === true],
+        [
+          { types: ['send.unknown', 'message.failed'] },
+          ({ record }) => record.unknownSend === true || record.report?.type === 'message.failed',
+        ],
         [{ project: 'Other "Shop"' }, ({ record }) => record.project === 'Other "Shop"'],
         [{ channel: 'chat' }, ({ record }) => record.report?.channel === 'chat'],
         [{ carrier: 'carrierB' }, ({ record }) => record.report?.carrier === 'carrierB'],

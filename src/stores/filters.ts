@@ -44,8 +44,10 @@ function isRecordMeant(filter: EventFilter, record: EventRecord, late: boolean):
 }
 
 /** As far as a record tells; which subscription it is, the payload does. */
-function typeOf({ report, problem, kind }: EventRecord): string {
+function typeOf({ report, problem, kind, overdue, unknownSend }: EventRecord): string {
   if (report !== undefined) return report.type
+  if (overdue === true) return 'message.overdue'
+  if (unknownSend === true) return 'send.unknown'
   return problem !== undefined || kind === undefined || kind === 'status' ? 'unrecognized' : kind
 }
 
@@ -58,12 +60,18 @@ export function needlesOf({ types, project, channel, carrier, about }: EventFilt
   const needles: (readonly string[])[] = []
   // Neither of these stands in a record in one form.
   if (types !== undefined && !types.includes('unrecognized') && !types.includes('late'))
-    needles.push(types.map((type) => (type.startsWith('message.') ? field('type', type) : field('kind', type))))
+    needles.push(types.map(needleOfType))
   if (project !== undefined) needles.push([field('project', project)])
   if (channel !== undefined) needles.push([field('channel', channel)])
   if (carrier !== undefined) needles.push([field('carrier', carrier)])
   if (about !== undefined) needles.push([field('messageId', about), field('recipient', about)])
   return needles
+}
+
+function needleOfType(type: string): string {
+  if (type === 'message.overdue') return '"overdue":true'
+  if (type === 'send.unknown') return '"unknownSend":true'
+  return `${type.startsWith('message.') ? '"type"' : '"kind"'}:${JSON.stringify(type)}`
 }
 
 /** A page of which the others are left out: of one message, say, which has few. */

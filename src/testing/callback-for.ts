@@ -22,7 +22,7 @@ interface CallbackRow {
   readonly build: (fields: Fields) => Record<string, unknown>
 }
 
-/** Every event type but `late`, which takes two callbacks, the later one first, and `message.overdue`, which comes of none. */
+/** Every event type but `late`, which takes two callbacks, the later one first, and those that come of none. */
 export const CALLBACKS = {
   'message.queued': {
     kind: 'status',
@@ -71,7 +71,7 @@ export const CALLBACKS = {
       return { ...rest, ...fields }
     },
   },
-} as const satisfies Readonly<Record<Exclude<EventType, 'late' | 'message.overdue'>, CallbackRow>>
+} as const satisfies Readonly<Record<Exclude<EventType, 'late' | 'message.overdue' | 'send.unknown'>, CallbackRow>>
 
 /** The event types that one callback can lead to. */
 export type CallbackEvent = keyof typeof CALLBACKS
@@ -106,6 +106,8 @@ function hintFor(type: string): string {
   if (type === 'late') return 'No one callback is `late`: deliver that of a later report, then that of an earlier one.'
   if (type === 'message.overdue')
     return 'No callback brings `message.overdue`: expect a message, and let the time pass in which its end should come.'
+  if (type === 'send.unknown')
+    return 'No callback brings `send.unknown`: call `receiver.intend`, and `unknown` of what it returns.'
   return unknownName(type, Object.keys(CALLBACKS))
 }
 

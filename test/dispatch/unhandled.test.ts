@@ -195,6 +195,7 @@ describe('stats().byType', () => {
       'message.read': 0,
       'message.failed': 1,
       'message.overdue': 0,
+      'send.unknown': 0,
       late: 0,
       received: 0,
       payment: 0,

@@ -3,17 +3,14 @@
  * (`npm run test:soak`: 20,000); the seed is fixed, so that a failure comes again. Each store has a server or a file of its
  * own.
  */
-import http from 'node:http'
-import express from 'express'
-import { createReceiver, memoryStore, RefusedError, type Store } from 'messaging-webhooks'
+import { createReceiver, RefusedError, type Store } from 'messaging-webhooks'
 import { createEmulator, FAULT_NAMES, FAULTS, type FaultName, type Emulator } from 'messaging-webhooks/emulator'
 import { expect, onTestFinished, test } from 'vitest'
-import { listen } from '../support/receiving.ts'
-import { POSTGRES, REDIS, SQLITE, type EngineServer } from '../support/servers/engines.ts'
-import { storeOf } from '../support/servers/store-spec.ts'
+import { titleWith } from '../support/skipping.ts'
+import { serveCallbacks } from './soak/app.ts'
+import { SOAKED_STORES } from './soak/stores.ts'
 import { createTraffic } from './soak/traffic.ts'
 import { handedOver, judge, nameOf, type Handed } from './soak/verdict.ts'
-import { titleWith } from '../support/skipping.ts'
 
 const { MESSAGES } = process.env
 /** So many messages are under way at once; then all comes to rest. */
@@ -22,29 +19,11 @@ const SEED = 'soak'
 const RATE = 0.04
 const DEADLINE_MS = 120_000
 
-interface SoakedStore {
-  readonly name: string
-  readonly messages: number
-  /** Why it cannot be had here. */
-  readonly missing: () => string | undefined
-  /** For one test, which takes away what it needed. */
-  readonly open: () => Promise<Store>
-}
+/** Without `MESSAGES`: fewer where a server is asked. */
+const FEW = 300
+const FEW_ON_THIS_MACHINE = 600
 
-const STORES: readonly SoakedStore[] = [
-  { name: 'memory', messages: 600, missing: () => undefined, open: async () => memoryStore() },
-  { ...SQLITE, messages: 600, open: () => storeOnServer(SQLITE) },
-  { ...POSTGRES, messages: 300, open: () => storeOnServer(POSTGRES) },
-  { ...REDIS, messages: 300, open: () => storeOnServer(REDIS) },
-]
-
-async function storeOnServer({ start }: { start(): Promise<EngineServer> }): Promise<Store> {
-  const server = await start()
-  onTestFinished(server.remove)
-  return storeOf(server.spec('soak'))
-}
-
-/** An Express app that the emulator knows the URLs of; counts what reached it. */
+/** Remembers what handlers were given, and why what was refused. */
 async function startApp(store: Store, emulator: Emulator) {
   const receiver = createReceiver({
     credentials: emulator.keys(),
@@ -57,39 +36,15 @@ async function startApp(store: Store, emulator: Emulator) {
   })
   const handed: Handed[] = []
   const refusals = new Map<string, number>()
-  let requests = 0
   receiver.onAny((event) => void handed.push(handedOver(event)))
   receiver.onError((error) => {
     if (error instanceof RefusedError) refusals.set(error.code, (refusals.get(error.code) ?? 0) + 1)
   })
-  const app = express()
-  app.use((_request, _response, next) => {
-    requests += 1
-    next()
-  })
-  for (const kind of ['status', 'received', 'payment', 'subscription'] as const)
-    app.use(`/webhooks/${kind}`, receiver.middleware(kind))
-  const server = http.createServer(app)
-  const url = await listen(server)
-  const urlOf = (kind: string): string => `${url}webhooks/${kind}`
-  emulator.configure({
-    callbackUrls: {
-      status: urlOf('status'),
-      received: urlOf('received'),
-      payment: urlOf('payment'),
-      subscription: urlOf('subscription'),
-    },
-  })
-  await receiver.start()
-  async function close(): Promise<void> {
-    server.closeAllConnections()
-    server.close()
-    await receiver.close()
-  }
-  return { receiver, handed, refusals, requests: () => requests, close }
+  return { receiver, handed, refusals, ...(await serveCallbacks(receiver, emulator)) }
 }
 
-for (const { name, messages: few, missing, open } of STORES) {
+for (const { name, missing, open } of SOAKED_STORES) {
+  const few = name === 'memory' || name === 'sqlite' ? FEW_ON_THIS_MACHINE : FEW
   const messages = MESSAGES === undefined ? few : Number(MESSAGES)
   const reason = process.env['CI'] === 'true' ? undefined : missing()
   const title = titleWith(reason, `${messages} messages with every fault on: ${name}`)
@@ -104,7 +59,7 @@ for (const { name, messages: few, missing, open } of STORES) {
     onTestFinished(() => emulator.close())
     // So that there is a pair which was right once.
     emulator.rotateKeys()
-    const app = await startApp(await open(), emulator)
+    const app = await startApp(await open(onTestFinished), emulator)
     onTestFinished(app.close)
     const { url } = await emulator.listen()
     const traffic = createTraffic(emulator, url)

@@ -129,7 +129,7 @@ test('forgets what is in the spool, whatever the store does; its identities come
   const folder = ownFolder()
   const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
   const spool = join(folder, 'spool')
-  const { receiver, url, seen } = await service({ store, spool, storeTimeoutMs: 500 })
+  const { receiver, url, seen } = await service({ store, spool, storeTimeoutMs: 60_000 })
   store.fault = 'throws'
   const mine = chat('mine', PERSON, { status: 'sent' })
   for (const at of Array(5).keys()) await post(url, chat(`other${at}`, OTHER, { status: 'sent' }))

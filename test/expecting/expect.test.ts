@@ -3,24 +3,10 @@ import type { OverdueEvent, ReportEvent, WebhookEvent } from 'messaging-webhooks
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
-import { fakeClock } from '../support/fake-clock.ts'
-import { post, receiving, type SomeOptions } from '../support/receiving.ts'
+import { post } from '../support/receiving.ts'
+import { expecting } from './expecting.ts'
 
 const HOUR_MS = 3_600_000
-
-/** A receiver and all that it hands over; time passes until a condition holds, for a store may have a thread. */
-async function expecting(options: SomeOptions = {}) {
-  const clock = fakeClock()
-  const found = await receiving({ clock, ...options })
-  const events: WebhookEvent[] = []
-  found.receiver.onAny((event) => void events.push(event))
-  await found.receiver.start()
-  async function pass(ms: number, isDone: () => boolean = () => true): Promise<void> {
-    await clock.advance(ms)
-    await expect.poll(() => clock.advance(1).then(isDone), { timeout: 10_000, interval: 5 }).toBe(true)
-  }
-  return { ...found, clock, events, pass }
-}
 
 const at = (clock: { now(): number }, ms = 0): Date => new Date(clock.now() + ms)
 
@@ -130,6 +116,10 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await expect.poll(async () => (await receiver.deadLetters.list()).items.length).toBe(1)
     const [letter] = (await receiver.deadLetters.list()).items
     expect(letter?.event).toMatchObject({ type: 'message.overdue', messageId: 'm' })
+    // Whatever the store has an index of.
+    const listed = await receiver.events.list({ types: ['message.overdue'] })
+    expect(listed.items).toMatchObject([{ type: 'message.overdue', state: 'dead' }])
+    expect((await receiver.events.list({ types: ['send.unknown', 'message.failed'] })).items).toEqual([])
     isBroken = false
     await receiver.deadLetters.replay(letter?.id ?? '')
     await pass(0, () => attempts.length === 3)
@@ -154,9 +144,9 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     const period = { from: sentAt, to: new Date(sentAt.getTime() + 60_000) }
     const ended = { sent: 8, delivered: 1, read: 1, failed: { delivery_impossible: 1, network_failure: 1 } }
     const refused = { unsupported_number: 1, insufficient_balance: 1 }
-    expect(await receiver.account(period)).toEqual({ ...ended, refused, overdue: 0, waiting: 2 })
+    expect(await receiver.account(period)).toEqual({ ...ended, refused, overdue: 0, waiting: 2, unknown: 0 })
     await pass(HOUR_MS, () => overdueIn(events).length === 3)
-    expect(await receiver.account(period)).toEqual({ ...ended, refused, overdue: 2, waiting: 0 })
+    expect(await receiver.account(period)).toEqual({ ...ended, refused, overdue: 2, waiting: 0, unknown: 0 })
     const open: string[] = []
     for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
       const page = await receiver.outstanding({ limit: 2, after, before: period.to })

@@ -1,5 +1,5 @@
 /** What was sent: by message, by when it is overdue, and in the order in which the store was told of it. */
-import { encodeExpectation, type KnownExpectation } from '../../inbox/expected.ts'
+import { encodeExpectation, type Expectation, type KnownExpectation } from '../../inbox/expected.ts'
 import { EXPECTED, hasEnd } from '../../inbox/order.ts'
 import {
   isTarget,
@@ -8,6 +8,7 @@ import {
   type NewEvent,
   type NewExpectation,
   type OpenStore,
+  type StoredExpectation,
   type StoredLatest,
 } from '../../inbox/store.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
@@ -15,7 +16,8 @@ import { pageOf } from '../pages.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
 import { unpacked, type Known, type Message } from './message.ts'
 
-interface Expected extends NewExpectation {
+interface Expected extends Omit<NewExpectation, 'expectation'> {
+  expectation: Expectation
   /** Nobody has decided whether it is overdue. */
   isPending: boolean
   wasOverdue: boolean
@@ -30,7 +32,9 @@ interface ExpectingOptions {
   readonly admit: (event: NewEvent, nowMs: number) => boolean
 }
 
-interface Expecting extends Required<Pick<OpenStore, 'expect' | 'overdue' | 'admitOverdue' | 'expectations'>> {
+interface Expecting extends Required<
+  Pick<OpenStore, 'expect' | 'overdue' | 'admitOverdue' | 'awaitNoMore' | 'expectations'>
+> {
   /** By message. A field, for every event looks at it. */
   readonly byKey: ReadonlyMap<string, Expected>
   /** Forgets those that are too old; says how many. */
@@ -56,6 +60,10 @@ export function createExpecting(options: ExpectingOptions): Expecting {
   function hasEnded(messageKey: string): boolean {
     const found = peek(messageKey)
     return found !== undefined && hasEnd(unpacked(messageKey, found).latest)
+  }
+
+  function read({ messageKey, expectation, wasOverdue }: Expected): StoredExpectation {
+    return { messageKey, expectation, wasOverdue, latest: latestOf(messageKey) }
   }
 
   function isCurrent({ of }: (typeof due)[number]): boolean {
@@ -105,19 +113,25 @@ export function createExpecting(options: ExpectingOptions): Expecting {
         return true
       })
     },
+    awaitNoMore(ended) {
+      for (const { messageKey, expectation } of ended) {
+        const expected = byKey.get(messageKey)
+        if (expected === undefined) continue
+        expected.isPending = false
+        expected.expectation = expectation
+      }
+    },
     expectations({ after, limit, fromMs, toMs, messageKey: only }) {
+      const one = only === undefined ? undefined : byKey.get(only)
+      if (only !== undefined) return { items: one === undefined ? [] : [read(one)] }
       const [, time, afterKey = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
       const afterMs = time === undefined ? -Infinity : Number(time)
       const found = [...byKey.values()]
         .filter(({ sentAtMs, messageKey }) => {
-          if (only !== undefined) return messageKey === only
           const isAfter = sentAtMs > afterMs || (sentAtMs === afterMs && messageKey > afterKey)
           return isAfter && sentAtMs >= fromMs && sentAtMs < toMs
         })
         .sort((a, b) => a.sentAtMs - b.sentAtMs || (a.messageKey < b.messageKey ? -1 : 1))
-      const read = ({ messageKey, expectation, wasOverdue }: Expected) => {
-        return { messageKey, expectation, wasOverdue, latest: latestOf(messageKey) }
-      }
       return pageOf(found, limit, read, ({ sentAtMs, messageKey }) => `${sentAtMs}.${messageKey}`)
     },
     prune(nowMs, most) {

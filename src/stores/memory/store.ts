@@ -320,6 +320,7 @@ function openMemoryStore({
       latestNowMs = Math.max(latestNowMs, nowMs)
       return expecting.admitOverdue(events, nowMs)
     },
+    awaitNoMore: expecting.awaitNoMore,
     expectations: expecting.expectations,
     prune(nowMs) {
       latestNowMs = Math.max(latestNowMs, nowMs)

@@ -60,6 +60,13 @@ const EXPECT_NOTHING = /* sql */ `
 UPDATE {schema}.messages SET sent_at = NULL, overdue_at = NULL, expected = NULL WHERE key = decode($1::text, 'hex')
 `
 
+/** What was decided stays: 0 says that it was overdue. Arrays of one entry a message: keys, and what is kept of it (hex). */
+const AWAIT_NO_MORE = /* sql */ `
+UPDATE {schema}.messages m SET overdue_at = CASE WHEN m.overdue_at = 0 THEN 0 END, expected = decode(u.expected, 'hex')
+FROM unnest($1::text[], $2::text[]) AS u (key, expected)
+WHERE m.key = decode(u.key, 'hex') AND m.expected IS NOT NULL
+`
+
 /** What no sweep would find: no send is overdue in ten years. At most :limit. */
 const OVERDUE_TOO_LATE = /* sql */ `
 SELECT encode(m.key, 'hex') AS key, encode(m.expected, 'hex') AS sent, false AS was_overdue FROM {schema}.messages m
@@ -118,9 +125,10 @@ export function createExpecting(
   engine: Engine,
   report: Report,
   tell: () => void,
-): Required<Pick<OpenStore, 'expect' | 'overdue' | 'expectations'>> {
+): Required<Pick<OpenStore, 'expect' | 'overdue' | 'awaitNoMore' | 'expectations'>> {
   const expect = engine.sql(EXPECT)
   const overdue = engine.sql(OVERDUE)
+  const awaitNoMore = engine.sql(AWAIT_NO_MORE)
   const expectations = engine.sql(EXPECTATIONS)
   const one = engine.sql(EXPECTATION)
   const { dropUnreadable } = createOverdueAdmission(engine, report)
@@ -151,6 +159,14 @@ export function createExpecting(
       }
       const later = next === undefined || isNull(next, 'ahead') ? undefined : nowMs + integer(next, 'ahead')
       return { items, nextMs: rows.length === limit ? nowMs : later }
+    },
+    async awaitNoMore(ended) {
+      if (ended.length === 0) return
+      const given = placesByKey(ended).flatMap((place) => ended[place] ?? [])
+      await engine.connections.query(awaitNoMore, [
+        given.map(({ messageKey }) => messageKey),
+        given.map(({ expectation }) => encodeExpectation(expectation).toString('hex')),
+      ])
     },
     async expectations({ after, limit, fromMs, toMs, messageKey }) {
       if (messageKey !== undefined) {

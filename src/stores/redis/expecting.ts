@@ -1,6 +1,6 @@
 /** What was sent: a field of its message, which stands in two sorted sets, by its send and by when it is overdue. */
 import { encodeExpectation, type KnownExpectation } from '../../inbox/expected.ts'
-import type { NewExpectation, OpenStore, StoredExpectation } from '../../inbox/store.ts'
+import type { EndedExpectation, NewExpectation, OpenStore, StoredExpectation } from '../../inbox/store.ts'
 import { pageOf } from '../pages.ts'
 import { callsFor, inPlace, type Call } from './calls.ts'
 import type { Reply } from './clients/connection.ts'
@@ -13,7 +13,7 @@ import { WRITING } from './scripts/heal.ts'
 import { CLOSING, EXPECTED } from './scripts/message.ts'
 import { PRELUDE } from './scripts/prelude.ts'
 
-export interface Expecting extends Required<Pick<OpenStore, 'expect' | 'overdue' | 'expectations'>> {
+export interface Expecting extends Required<Pick<OpenStore, 'expect' | 'overdue' | 'awaitNoMore' | 'expectations'>> {
   /** What a script answered of a message. Where it cannot be read, nothing is expected any more. */
   read(messageKey: string, sent: Reply, wasOverdue: Reply | undefined): KnownExpectation | undefined
 }
@@ -55,6 +55,11 @@ export function createExpecting(engine: Engine, announce: () => void): Expecting
       damage.tell([['state_damaged', messageKey, 'E']])
     }
     return known
+  }
+
+  async function endWaits({ keys, members }: Call<EndedExpectation>, nowMs: number): Promise<void> {
+    const fields = members.flatMap(({ item, key }) => [key, item.messageKey, encodeExpectation(item.expectation)])
+    await redis.run(awaitNoMoreScript, keys, [timeFor(nowMs), ...fields])
   }
 
   async function overdueIn(keys: Keys, nowMs: number, most: number) {
@@ -104,6 +109,9 @@ export function createExpecting(engine: Engine, announce: () => void): Expecting
       })
       const times = all.flatMap(({ nextIn }) => (nextIn === undefined ? [] : nowMs + nextIn))
       return { items, nextMs: found.length >= limit ? nowMs : times.length === 0 ? undefined : Math.min(...times) }
+    },
+    async awaitNoMore(ended, nowMs) {
+      await Promise.all(callsFor(ended, engine).map(async (call) => endWaits(call, nowMs)))
     },
     async expectations({ after, limit, fromMs, toMs, messageKey }) {
       if (messageKey !== undefined) return { items: await readOne({ messageKey }) }
@@ -181,6 +189,22 @@ const expectNothingScript = script(/* lua */ `
 ${PRELUDE}
 ${EXPECTED}
 expectNothing(ARGV[2])
+return 1
+`)
+
+/**
+ * Nothing more is awaited of messages. ARGV: now; then for each: place of its key in KEYS, message, and what is kept of it. The first
+ * write is one that is allowed where memory is full.
+ */
+const awaitNoMoreScript = script(/* lua */ `
+${PRELUDE}
+for at = 2, #ARGV, 3 do
+  enter(tonumber(ARGV[at]))
+  local mk = ARGV[at + 1]
+  redis.call('ZREM', base .. 'overdue', mk)
+  local m = messageOf(mk)
+  if redis.pcall('HEXISTS', m, 'E') == 1 then redis.call('HSET', m, 'E', ARGV[at + 2]) end
+end
 return 1
 `)
 

@@ -108,6 +108,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       ...createForgetting(engine),
       expect: expecting.expect,
       overdue: expecting.overdue,
+      awaitNoMore: expecting.awaitNoMore,
       expectations: expecting.expectations,
       prune: createPruning(engine),
       close: closeAll,

@@ -189,7 +189,7 @@ local function enterSent(mk, m)
   local sent = redis.call('HMGET', m, 'E', 'O')
   local ok, known = pcall(cjson.decode, sent[1] or '')
   if not sent[1] or not ok or type(known) ~= 'table' or type(known.sentAtMs) ~= 'number' then return end
-  redis.call('ZADD', base .. 'sent', ms(known.sentAtMs), mk)
+  redis.call('ZADD', base .. 'sent', ms(type(known.listedAtMs) == 'number' and known.listedAtMs or known.sentAtMs), mk)
   if not sent[2] and type(known.overdueAtMs) == 'number' then redis.call('ZADD', base .. 'overdue', ms(known.overdueAtMs), mk) end
   note('state_damaged', mk, 'sent')
 end

@@ -1,5 +1,6 @@
 /** What was sent stands with its message, in the part where that does. */
 import { MessagingWebhooksError } from '../../errors.ts'
+import { listedAt } from '../../inbox/expected.ts'
 import type { JoinedStore, OpenStore } from '../../inbox/store.ts'
 import { mergedPage } from './listing.ts'
 import { groupedBy, type Parts } from './parts.ts'
@@ -7,7 +8,7 @@ import { groupedBy, type Parts } from './parts.ts'
 export function createExpecting<X extends object>(
   parts: Parts<X>,
   homeOf: JoinedStore<X>['homeOf'],
-): Required<Pick<OpenStore<X>, 'expect' | 'overdue' | 'admitOverdue' | 'expectations'>> {
+): Required<Pick<OpenStore<X>, 'expect' | 'overdue' | 'admitOverdue' | 'awaitNoMore' | 'expectations'>> {
   /** Each part has its share, all at once; rejects where one does, and the others have theirs. */
   async function inShares<T extends { readonly messageKey: string }>(
     items: readonly T[],
@@ -43,6 +44,12 @@ export function createExpecting<X extends object>(
     },
     admitOverdue: (events, nowMs) =>
       inShares(events, async (part, share) => (await part.admitOverdue?.(share, nowMs)) ?? share.map(() => false)),
+    async awaitNoMore(ended, nowMs) {
+      await inShares(ended, async (part, share) => {
+        await part.awaitNoMore?.(share, nowMs)
+        return []
+      })
+    },
     expectations: (page) =>
       mergedPage(
         parts,
@@ -52,7 +59,7 @@ export function createExpecting<X extends object>(
           return part.expectations({ ...page, ...one })
         },
         {
-          isBefore: (one, other) => one.expectation.sentAtMs < other.expectation.sentAtMs,
+          isBefore: (one, other) => listedAt(one.expectation) < listedAt(other.expectation),
           isPassed: () => false,
         },
       ),

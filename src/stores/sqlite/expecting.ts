@@ -1,7 +1,14 @@
 /** What was sent, beside the messages: written, found overdue by an index, and decided about in one transaction. */
-import { readExpectation } from '../../inbox/expected.ts'
+import { encodeExpectation, readExpectation } from '../../inbox/expected.ts'
 import { EXPECTED, hasEnd } from '../../inbox/order.ts'
-import type { Admission, NewExpectation, Overdue, Page, StoredExpectation } from '../../inbox/store.ts'
+import type {
+  Admission,
+  EndedExpectation,
+  NewExpectation,
+  Overdue,
+  Page,
+  StoredExpectation,
+} from '../../inbox/store.ts'
 import { pageOf } from '../pages.ts'
 import type { DamageControl } from './damage.ts'
 import type { Database } from './database.ts'
@@ -43,6 +50,12 @@ const DECIDE = /* sql */ `
 UPDATE messages SET overdue_at = :overdueAt WHERE rowid = :message
 `
 
+/** What was decided stays: 0 says that it was overdue. */
+const AWAIT_NO_MORE = /* sql */ `
+UPDATE messages SET overdue_at = CASE WHEN overdue_at = 0 THEN 0 END, expected = :expected
+WHERE key = :key AND expected IS NOT NULL
+`
+
 const FOUND = `SELECT sent_at || '.' || rowid AS place, lower(hex(key)) AS key, overdue_at = 0 AS was_overdue, expected, latest
 FROM messages`
 
@@ -66,6 +79,7 @@ export interface Expecting {
   expect(messages: readonly NewExpectation[], nowMs: number): readonly boolean[]
   overdue(page: { readonly nowMs: number; readonly limit: number }): Overdue
   admitOverdue(events: readonly EncodedEvent[], nowMs: number): readonly boolean[]
+  awaitNoMore(ended: readonly EndedExpectation[], nowMs: number): void
   expectations(page: {
     readonly after: string | undefined
     readonly limit: number
@@ -87,6 +101,7 @@ export function createExpecting(
   const nextOverdue = prepare(db, NEXT_OVERDUE)
   const findPending = prepare(db, FIND_PENDING)
   const decide = prepare(db, DECIDE)
+  const endWait = prepare(db, AWAIT_NO_MORE)
   const expectations = prepare(db, EXPECTATIONS)
   const one = prepare(db, EXPECTATION)
 
@@ -95,7 +110,7 @@ export function createExpecting(
       key: digestBytes(messageKey),
       sentAt: Math.floor(sentAtMs),
       overdueAt: overdueAtMs === undefined ? null : Math.max(1, Math.floor(overdueAtMs)),
-      expected: Buffer.from(JSON.stringify(expectation)),
+      expected: encodeExpectation(expectation),
     })
     if (written === undefined) return false
     const message = integer(written, 'message')
@@ -129,6 +144,11 @@ export function createExpecting(
         return { items, nextMs: rows.length === limit ? nowMs : later }
       }),
     admitOverdue: (events, nowMs) => transaction(true, nowMs, () => events.map((event) => admitOne(event, nowMs))),
+    awaitNoMore: (ended, nowMs) =>
+      transaction(true, nowMs, () => {
+        for (const { messageKey, expectation } of ended)
+          endWait.run({ key: digestBytes(messageKey), expected: encodeExpectation(expectation) })
+      }),
     expectations({ after, limit, fromMs, toMs, messageKey }) {
       if (messageKey !== undefined) return { items: one.all({ key: digestBytes(messageKey) }).flatMap(readExpected) }
       const [, time, rowid] = /^(-?\d+)\.(-?\d+)$/.exec(after ?? '') ?? []

@@ -195,6 +195,7 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
       const packed = packEvents(events)
       return ask('admitOverdue', [packed, nowMs], { transfer: packed.bytes })
     },
+    awaitNoMore: (ended, nowMs) => ask('awaitNoMore', [ended, nowMs]),
     expectations: (page) => ask('expectations', [page]),
     resolve: (id, resolution, nowMs) => ask('resolve', [id, resolution, nowMs]),
     prune: (nowMs) => ask('prune', [nowMs]),

@@ -24,6 +24,7 @@ export type Verb =
   | 'expect'
   | 'overdue'
   | 'admitOverdue'
+  | 'awaitNoMore'
   | 'expectations'
   | 'prune'
   | 'kept'

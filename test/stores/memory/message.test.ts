@@ -11,7 +11,7 @@ import {
 } from '../../../src/stores/memory/message.ts'
 
 /** Every field that the record of a report can have. */
-const FULL: Required<Omit<EventRecord, 'overdue'>> = {
+const FULL: Required<Omit<EventRecord, 'overdue' | 'unknownSend'>> = {
   project: 'Το μαγαζί μου',
   kind: 'status',
   timestamp: 1_700_000_000,

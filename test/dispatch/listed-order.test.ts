@@ -1,7 +1,7 @@
-/** The order in which the command line lists a message's reports, where the store keeps none of settled ones. */
+/** The order in which a message's reports are listed, where the store keeps none of settled ones. */
 import type { ReportShape, ReportType } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
-import { byOrder, type KnownEvent } from '../../src/cli/known-event.ts'
+import { inOrder } from '../../src/dispatch/listed-events.ts'
 import type { StoredEvent } from '../../src/inbox/store.ts'
 
 const SETTLED = {
@@ -18,18 +18,17 @@ const SETTLED = {
 } as const
 
 /** Told by the signature's time alone. */
-function report(shape: ReportShape, type: ReportType, timestamp: number): KnownEvent {
+function report(shape: ReportShape, type: ReportType, timestamp: number): StoredEvent {
   const said = { type, shape, messageId: 'm-1', channel: 'any', status: 'any' }
   const kept = { project: undefined, kind: 'status', receivedAtMs: 0, proof: 'both' } as const
   const record = { ...kept, timestamp, timestampSource: 'signature', report: said } as const
-  const stored: StoredEvent = { ...SETTLED, id: type, record }
-  return { stored, type, about: [], event: undefined }
+  return { ...SETTLED, id: type, record }
 }
 
 test.each([
   ['sms', ['message.delivered', 'message.sent']],
   ['chat-app', ['message.sent', 'message.delivered']],
 ] as const)('%s reports without a time of their own', (shape, types) => {
-  const known = byOrder([report(shape, 'message.sent', 9), report(shape, 'message.delivered', 5)])
-  expect(known.map(({ type }) => type)).toEqual(types)
+  const listed = inOrder([report(shape, 'message.sent', 9), report(shape, 'message.delivered', 5)])
+  expect(listed.map(({ id }) => id)).toEqual(types)
 })

@@ -1,0 +1,91 @@
+/** A handler that is to be called later has not failed: its event waits in the store, and nothing else waits with it. */
+import { tracingChannel } from 'node:diagnostics_channel'
+import { ATTEMPT_CHANNEL, HandlerError, RetryLater, type AttemptMessage } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { onEachStore } from '../support/each-store.ts'
+import { fakeClock } from '../support/fake-clock.ts'
+import { post, receiving } from '../support/receiving.ts'
+
+describe.each(onEachStore)('%s', (_, makeStore) => {
+  test('it is called again at its time, and that is no attempt, no error and no dead letter', async () => {
+    const clock = fakeClock()
+    const options = { store: makeStore(), clock, concurrency: 1, retry: { attempts: 1 } }
+    const { receiver, url, errors } = await receiving(options)
+    const calls: (readonly [atMs: number, attempt: number])[] = []
+    const others: string[] = []
+    receiver.on('message.delivered', ({ messageId }, { attempt }) => {
+      if (messageId !== 'm') return
+      calls.push([clock.now(), attempt])
+      if (calls.length < 3) throw new RetryLater(60_000)
+    })
+    receiver.on('message.delivered', async ({ messageId }) => void others.push(messageId))
+    await receiver.start()
+    await post(url, callback.smsDelivery({ messageId: 'm', status: 'success' }))
+    await expect.poll(() => clock.advance(1).then(() => others)).toEqual(['m'])
+    expect(await receiver.stats()).toMatchObject({ running: 0, unsettled: 1, deadLetters: 0 })
+    // There is one slot, and it is free.
+    await post(url, callback.smsDelivery({ messageId: 'other', status: 'success' }))
+    await expect.poll(() => clock.advance(1).then(() => others)).toEqual(['m', 'other'])
+    await clock.advance(59_000)
+    expect(calls).toHaveLength(1)
+    for (const times of [2, 3]) {
+      await clock.advance(60_000)
+      await expect.poll(() => clock.advance(1).then(() => calls.length)).toBe(times)
+    }
+    await expect.poll(() => clock.advance(1).then(() => receiver.stats())).toMatchObject({ unsettled: 0 })
+    expect(calls.map(([, attempt]) => attempt)).toEqual([1, 1, 1])
+    const [first = 0, second = 0, third = 0] = calls.map(([atMs]) => atMs)
+    expect(second - first).toBeGreaterThanOrEqual(60_000)
+    expect(third - second).toBeGreaterThanOrEqual(60_000)
+    // Whoever has succeeded is not called again.
+    expect(others).toEqual(['m', 'other'])
+    // The clock leaps, so that a store with a thread may be slow by it.
+    expect(errors.filter((error) => error instanceof HandlerError)).toEqual([])
+    expect(await receiver.stats()).toMatchObject({ deadLetters: 0, unsettled: 0 })
+  })
+
+  test('where another handler of the event fails, that counts', async () => {
+    const clock = fakeClock()
+    const { receiver, url, errors } = await receiving({ store: makeStore(), clock, retry: { attempts: 1 } })
+    receiver.onAny(() => Promise.reject(new RetryLater(1_000)))
+    receiver.onAny(() => {
+      throw new Error('mine')
+    })
+    await receiver.start()
+    await post(url, callback.smsDelivery())
+    await expect.poll(() => clock.advance(1).then(() => errors.map(({ code }) => code))).toContain('dead_letter')
+  })
+})
+
+test('whoever follows attempts is told that it was put off', async () => {
+  const clock = fakeClock()
+  const { receiver, url } = await receiving({ clock })
+  const outcomes: unknown[] = []
+  const attempts = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
+  const told = (message: unknown): void => {
+    const { receiver: of, outcome, error } = message as AttemptMessage
+    if (of === receiver) outcomes.push([outcome, error])
+  }
+  const subscribers = { start() {}, end: told, asyncStart() {}, asyncEnd() {}, error() {} }
+  attempts.subscribe(subscribers)
+  onTestFinished(() => attempts.unsubscribe(subscribers))
+  let calls = 0
+  receiver.onAny(() => {
+    if ((calls += 1) === 1) throw new RetryLater(1_000)
+  })
+  await receiver.start()
+  await post(url, callback.smsDelivery())
+  await clock.advance(1_100)
+  await expect
+    .poll(() => clock.advance(1).then(() => outcomes))
+    .toEqual([
+      ['put off', undefined],
+      ['succeeded', undefined],
+    ])
+})
+
+test('refuses a delay that is none', () => {
+  for (const delayMs of [0, -1, Number.NaN, Infinity, 2 ** 31])
+    expect(() => new RetryLater(delayMs)).toThrow(/RetryLater/)
+})

@@ -1,0 +1,198 @@
+/**
+ * An app sends with the receiver as its witness, and asks for the account at the end; it must be what the emulator's journal says, to the
+ * message, though every fault of callbacks and of answers is on. `MESSAGES` says how many messages are sent
+ * (`npm run test:soak`: 20,000); the seed is fixed, so that a failure comes again. Each store has a server or a file of its own.
+ */
+import {
+  createReceiver,
+  type Account,
+  type AccountPeriod,
+  type OutstandingMessage,
+  type Receiver,
+} from 'messaging-webhooks'
+import { createClient, sender } from 'messaging-webhooks/client'
+import { createEmulator, FAULT_NAMES, SEND_FAULT_NAMES } from 'messaging-webhooks/emulator'
+import { describe, test } from 'vitest'
+import { titleWith } from '../support/skipping.ts'
+import { accountOf, balanceOf, type Balanced } from './account/balance.ts'
+import { postLaterEnds } from './account/later-ends.ts'
+import { remember, wrongIn } from './account/overdue.ts'
+import { createSending, PATIENT, WITHIN_MS } from './account/sending.ts'
+import { serveCallbacks } from './soak/app.ts'
+import { SOAKED_STORES } from './soak/stores.ts'
+
+const { MESSAGES } = process.env
+const FEW = 600
+/** So many messages are under way at once; then all comes to rest. */
+const MOST_AT_ONCE = 2_500
+const SEED = 'account'
+const RATE = 0.04
+const SEND_RATE = 0.05
+/** Reports that overtake the answer are those that wait to be known. */
+const LATE_RATE = 0.15
+const ORPHAN_HOLD_MS = 5_000
+const DEADLINE_MS = 120_000
+
+async function allOutstanding(receiver: Receiver): Promise<readonly OutstandingMessage[]> {
+  const all: OutstandingMessage[] = []
+  for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
+    const page = await receiver.outstanding({ after, limit: 200 })
+    all.push(...page.items)
+    after = page.next
+  }
+  return all
+}
+
+/** Each message without an end: the report that came last, and whether it was overdue. */
+function openOf(messages: readonly Balanced[]): Readonly<Record<string, string>> {
+  const open = messages.filter(({ refused, ends }) => refused === undefined && ends.length === 0)
+  return Object.fromEntries(
+    open.map(({ messageId, to, reports }) => {
+      const word = reports.at(-1)?.word
+      const last = word === undefined ? 'none' : `message.${word === 'queued' || word === 'sent' ? word : 'failed'}`
+      return [messageId, `${last}, ${to.startsWith(PATIENT) ? 'waiting' : 'overdue'}`]
+    }),
+  )
+}
+
+function line(account: Account): string {
+  const causes = (counts: Readonly<Record<string, number>>): string =>
+    `${Object.values(counts).reduce((sum, count) => sum + count, 0)} (${Object.entries(counts)
+      .map(([cause, count]) => `${cause} ${count}`)
+      .join(', ')})`
+  const { sent, delivered, read, failed, overdue, waiting, unknown, refused } = account
+  return `${sent} sent: ${delivered} delivered, ${read} read, ${causes(failed)} failed, ${overdue} overdue, ${waiting} waiting, ${unknown} unknown, ${causes(refused)} refused`
+}
+
+// The short form waits more than it computes.
+describe('the account', { concurrent: MESSAGES === undefined }, () => {
+  for (const { name, missing, open } of SOAKED_STORES) {
+    const messages = Number(MESSAGES ?? FEW)
+    const reason = process.env['CI'] === 'true' ? undefined : missing()
+    const title = titleWith(reason, `${messages} messages with every fault on: ${name}`)
+    test.skipIf(reason !== undefined)(
+      title,
+      { timeout: 3 * DEADLINE_MS + messages * 60 },
+      async ({ expect, onTestFinished }) => {
+        const emulator = createEmulator({
+          seed: SEED,
+          faults: Object.fromEntries(FAULT_NAMES.map((fault) => [fault, RATE])),
+          sendFaults: {
+            ...Object.fromEntries(SEND_FAULT_NAMES.map((fault) => [fault, SEND_RATE])),
+            lateAnswer: LATE_RATE,
+          },
+          network: { delayMs: [0, WITHIN_MS], retryDelayMs: 100 },
+          callbackTimeoutMs: DEADLINE_MS,
+          keep: 1_000_000,
+        })
+        onTestFinished(() => emulator.close())
+        // So that there is a pair which was right once.
+        emulator.rotateKeys()
+        const receiver = createReceiver({
+          credentials: emulator.keys(),
+          networks: { 'carrier-a': 'carrierA', 'carrier-b': 'carrierB' },
+          store: await open(onTestFinished),
+          logger: false,
+          orphanHoldMs: ORPHAN_HOLD_MS,
+          // A busy machine is no fault of the callback's.
+          bodyTimeoutMs: DEADLINE_MS,
+          storeTimeoutMs: DEADLINE_MS,
+        })
+        const handed = remember(receiver)
+        const app = await serveCallbacks(receiver, emulator)
+        onTestFinished(app.close)
+        const { url } = await emulator.listen()
+        const client = createClient({
+          baseUrl: `${url}/api/v1/messaging`,
+          project: 'My Shop',
+          apiKey: emulator.keys().apiKey,
+          logger: false,
+        })
+        const sending = createSending(sender(receiver, client))
+        /** Numbers of sends whose answer was lost, or that were lost themselves: the client cannot tell. */
+        const unknownIn = ({ from, to }: AccountPeriod): number =>
+          sending.failed
+            .filter(({ mayBeSent, sentAt = from }) => mayBeSent && sentAt >= from && sentAt < to)
+            .reduce((sum, { recipients }) => sum + recipients, 0)
+        const balance = (): readonly Balanced[] => balanceOf(emulator.sends(), emulator.deliveries())
+
+        const begunMs = performance.now()
+        const from = new Date()
+        const ends: Date[] = []
+        const atOnce = Math.min(MOST_AT_ONCE, messages / 2)
+        for (let left = messages; left > 0; left -= atOnce) {
+          await sending.play(Math.min(left, atOnce))
+          expect(await emulator.idle({ deadlineMs: DEADLINE_MS })).toBe(true)
+          ends.push(new Date())
+        }
+        const unanswered = openOf(balance())
+        const isOver = (): boolean => {
+          const told = new Set(handed.overdue.map(({ messageId }) => messageId))
+          return Object.entries(unanswered).every(([id, state]) => state.endsWith('waiting') || told.has(id))
+        }
+        await expect.poll(isOver, { timeout: DEADLINE_MS, interval: 100 }).toBe(true)
+
+        const period = { from, to: new Date() }
+        async function agree(): Promise<void> {
+          expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
+          const expected = balance()
+          expect(await receiver.account(period)).toEqual(accountOf(expected, unknownIn(period)))
+          const open = (await allOutstanding(receiver)).map(
+            ({ messageId, lastReport = 'none', wasOverdue }) =>
+              [messageId, `${lastReport}, ${wasOverdue ? 'overdue' : 'waiting'}`] as const,
+          )
+          expect(Object.fromEntries(open)).toEqual(openOf(expected))
+          expect(open).toHaveLength(new Set(open.map(([messageId]) => messageId)).size)
+          expect(wrongIn(expected, handed)).toEqual([])
+        }
+        await agree()
+
+        const before = handed.overdue.length
+        await postLaterEnds(emulator, balance())
+        await agree()
+        expect(handed.overdue).toHaveLength(before)
+
+        // Each part of the time has its own.
+        const sends = emulator.sends()
+        for (const [nth, to] of ends.entries()) {
+          const since = ends[nth - 1] ?? from
+          const some = sends.filter(({ atMs }) => atMs >= since.getTime() && atMs < to.getTime())
+          const part = { from: since, to }
+          const expected = accountOf(balanceOf(some, emulator.deliveries()), unknownIn(part))
+          expect(await receiver.account(part)).toEqual(expected)
+        }
+
+        const { sends: counts, callbacks, faults } = emulator.report()
+        const account = await receiver.account(period)
+        console.log(
+          [
+            `${name}, ${((performance.now() - begunMs) / 1_000).toFixed(0)} s: ${line(account)}`,
+            `  outstanding ${(await allOutstanding(receiver)).length}, overdue at some time ${handed.overdue.length}, ` +
+              `reports ${handed.reports.length}, of them ${handed.reports.filter(({ report }) => report.wasOverdue === true).length} after that`,
+            `  sends: ${counts.requests} answered, ${SEND_FAULT_NAMES.map((fault) => `${fault} ${counts.faults[fault] ?? 0}`).join(', ')}`,
+            `  callbacks: ${callbacks.sent} sent, ${callbacks.intact} intact, ${callbacks.notSent} left out`,
+          ].join('\n'),
+        )
+        expect(callbacks).toMatchObject({ lost: 0, wronglyTaken: 0 })
+        for (const fault of FAULT_NAMES) expect(faults[fault]?.applied, fault).toBeGreaterThan(0)
+        for (const fault of SEND_FAULT_NAMES) expect(counts.faults[fault], fault).toBeGreaterThan(0)
+        // What the client does not know is what a fault kept from it; of the rest it knows that nothing was sent.
+        const { lateAnswer = 0, ...lost } = counts.faults
+        expect(lateAnswer).toBeGreaterThan(0)
+        const unknown = sending.failed.filter(({ mayBeSent }) => mayBeSent)
+        expect(unknown).toHaveLength(Object.values(lost).reduce((sum, count) => sum + count, 0))
+        expect(new Set(handed.unknown.map(({ reference }) => reference)).size).toBe(unknown.length)
+        expect(handed.unknown.map(({ sent }) => sent.recipients).toSorted()).toEqual(
+          unknown.map(({ recipients }) => recipients).toSorted(),
+        )
+        expect(sending.failed.filter(({ mayBeSent }) => !mayBeSent)).toHaveLength(
+          sends.filter(({ refusal, recipients }) => refusal !== undefined && recipients.length === 0).length,
+        )
+        for (const count of [account.delivered, account.read, account.overdue, account.waiting, account.unknown])
+          expect(count).toBeGreaterThan(0)
+        expect(Object.keys(account.refused)).toHaveLength(3)
+        expect(Object.keys(account.failed).length).toBeGreaterThan(6)
+      },
+    )
+  }
+})

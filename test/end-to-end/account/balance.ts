@@ -1,0 +1,146 @@
+/** The account as the emulator's journal has it, by hand from the contract: it shares no code with the receiver. */
+import type { Account } from 'messaging-webhooks'
+import type { Delivery, SendRecord } from 'messaging-webhooks/emulator'
+import { PATIENT } from './sending.ts'
+
+/** A message that the client was told of, and what its reports say that reached the receiver. */
+export interface Balanced {
+  readonly messageId: string
+  readonly to: string
+  readonly sentAtMs: number
+  readonly refused: string | undefined
+  /** The callbacks that a right receiver has taken, in the order of what they report. */
+  readonly reports: readonly Reported[]
+  /** Of these, those that end the message. */
+  readonly ends: readonly Reported[]
+}
+
+interface Reported {
+  readonly word: string
+  /** Unix seconds; 0 on a chat-app, whose callbacks have no time of the event. */
+  readonly timestamp: number
+  readonly stage: number
+  /** When the sender had an answer; Infinity where it hung up before, for then nobody knows. */
+  readonly takenAtMs: number
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Contract, service.md#states-and-transitions. */
+const REFUSALS: ReadonlyMap<string, string> = new Map([
+  ['12', 'unsupported_number'],
+  ['22', 'insufficient_balance'],
+  ['23', 'volume_limit'],
+])
+
+/** Contract, service.md#cross-channel-mapping: queued, sent, failed for now, read; any other word is final. */
+const STAGES: ReadonlyMap<string, number> = new Map([
+  ['queued', 0],
+  ['sent', 1],
+  ['network_failure', 2],
+  ['expired', 2],
+  ['read', 4],
+])
+const FAILED_FOR_NOW = 2
+const FINAL = 3
+
+const DELIVERED: ReadonlySet<string> = new Set(['success', 'delivered', 'device_ack'])
+/** Failures with a name of their own; any other word is a carrier's. */
+const NAMED: ReadonlySet<string> = new Set([
+  'network_failure',
+  'delivery_impossible',
+  'absent_subscriber',
+  'unknown_error',
+  'failed',
+  'expired',
+  'stopped_by_user',
+  'stopped_by_admin',
+  'delivery_failure',
+])
+
+/** Of every send whose answer reached the client. */
+export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Delivery[]): readonly Balanced[] {
+  const reports = new Map<string, Map<string, Reported>>()
+  for (const { messageId, ...report } of deliveries.filter(({ intact }) => intact).flatMap(reportIn)) {
+    const ofMessage = reports.get(messageId) ?? new Map<string, Reported>()
+    reports.set(messageId, ofMessage)
+    // One that comes twice is one report, taken with the first.
+    const name = `${report.word} ${report.timestamp}`
+    const takenAtMs = Math.min(report.takenAtMs, ofMessage.get(name)?.takenAtMs ?? Infinity)
+    ofMessage.set(name, { ...report, takenAtMs })
+  }
+  const messages = new Map<string, Balanced>()
+  for (const { atMs, fault, recipients } of sends) {
+    if (fault !== undefined && fault !== 'lateAnswer') continue
+    for (const { messageId, to, statusCode } of recipients) {
+      const ofMessage = [...(reports.get(messageId)?.values() ?? [])].toSorted(byOrder)
+      const ends = ofMessage.filter(({ stage }) => stage >= FINAL)
+      messages.set(messageId, {
+        messageId,
+        to,
+        sentAtMs: atMs,
+        refused: REFUSALS.get(statusCode),
+        reports: ofMessage,
+        ends,
+      })
+    }
+  }
+  return [...messages.values()]
+}
+
+/** The sums, once the time of all is over that have not a day. `unknown`: to how many numbers sends were whose answer was lost. */
+export function accountOf(messages: readonly Balanced[], unknown = 0): Account {
+  const failed: Record<string, number> = {}
+  const refused: Record<string, number> = {}
+  const sum = { sent: messages.length + unknown, delivered: 0, read: 0, overdue: 0, waiting: 0, unknown }
+  for (const message of messages) {
+    const cause = failureOf(message)
+    if (message.refused !== undefined) refused[message.refused] = (refused[message.refused] ?? 0) + 1
+    else if (cause !== undefined) failed[cause] = (failed[cause] ?? 0) + 1
+    else if (message.ends.length === 0) sum[message.to.startsWith(PATIENT) ? 'waiting' : 'overdue'] += 1
+    else sum[message.ends.at(-1)?.word === 'read' ? 'read' : 'delivered'] += 1
+  }
+  return { ...sum, failed, refused }
+}
+
+/** A success hides no failure, and a failure for now counts where nothing came since. */
+function failureOf({ reports, ends }: Balanced): string | undefined {
+  const last = reports.at(-1)
+  const failure =
+    ends.findLast(({ word, stage }) => stage === FINAL && !DELIVERED.has(word)) ??
+    (ends.length === 0 && last?.stage === FAILED_FOR_NOW ? last : undefined)
+  if (failure === undefined) return undefined
+  return NAMED.has(failure.word) ? failure.word : 'carrier_word'
+}
+
+/** Contract, service.md#delivery-rules, 3: by their time; what is of one second by the message's life. */
+function byOrder(a: Reported, b: Reported): number {
+  return a.timestamp - b.timestamp || a.stage - b.stage
+}
+
+/** A report, or nothing of a callback that is about something else. A premium one has no fields that the contract shows. */
+function reportIn({
+  kind,
+  payload,
+  sentAtMs,
+  tookMs,
+  status: answer,
+}: Delivery): readonly (Reported & { readonly messageId: string })[] {
+  if (kind !== 'status') return []
+  const { messageId, status, timestamp, statuses } = payload
+  const { message_id: chatId, status: chatStatus } = asFields(statuses)
+  const word = String(statuses === undefined ? status : chatStatus)
+  return [
+    {
+      messageId: String(statuses === undefined ? messageId : chatId),
+      word,
+      timestamp: typeof timestamp === 'number' ? timestamp : 0,
+      stage: STAGES.get(word) ?? FINAL,
+      takenAtMs: answer === undefined ? Infinity : sentAtMs + tookMs,
+    },
+  ]
+}
+
+function asFields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {} // An object's fields may be read by name.
+}

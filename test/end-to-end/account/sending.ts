@@ -1,0 +1,127 @@
+/** What an app sends, with the receiver as its witness: over every channel, in parts, planned, in batches, refused. */
+import { SendError, type Sender, type Sent } from 'messaging-webhooks/client'
+import { OUTCOMES, type Channel } from 'messaging-webhooks/emulator'
+
+/** How long an end may take, but for those who have a day. Each step of a message takes up to as long, so that some make it. */
+export const WITHIN_MS = 2_000
+const A_DAY_MS = 86_400_000
+/** So begin the numbers whose messages have a day: the journal tells whom a send was to. */
+export const PATIENT = '2548'
+
+const RECIPIENTS_A_SEND = 12
+const SENDS_AT_ONCE = 6
+const PLANNED_AHEAD_MS = 1_500
+const TEXT = 'Your order is on its way.'
+const TWO_PARTS = TEXT.repeat(8)
+
+interface Recorded {
+  readonly within: number
+  readonly meta: unknown
+}
+
+interface KindOfSend {
+  readonly channel: Channel
+  readonly within: number
+  readonly prefix: string
+  readonly recipients: number
+  /** Resolves with what failed. */
+  readonly send: (sends: Sender, to: readonly string[], options: Recorded) => Promise<readonly SendError[]>
+}
+
+const SMS = { channel: 'sms', within: WITHIN_MS, prefix: '2547', recipients: RECIPIENTS_A_SEND } as const
+
+/** They take turns. */
+const KINDS: readonly KindOfSend[] = [
+  { ...SMS, send: (sends, to, options) => one(sends.send({ to, message: TEXT, campaign: 'spring' }, options)) },
+  {
+    ...SMS,
+    channel: 'chat-app',
+    send: (sends, to, options) => one(sends.send({ to, message: TEXT, channel: 'chat-app' }, options)),
+  },
+  { ...SMS, send: (sends, to, options) => one(sends.send({ to, message: TEXT, scheduledFor: soon() }, options)) },
+  {
+    ...SMS,
+    channel: 'airtime',
+    send: (sends, to, options) => one(sends.airtime({ to, extra: { amount: 1 } }, options)),
+  },
+  { ...SMS, send: (sends, to, options) => one(sends.send({ to, message: TWO_PARTS }, { ...options, via: 'form' })) },
+  { ...SMS, send: (sends, to, options) => one(sends.otp({ to, message: '1234 is your code.' }, options)) },
+  { ...SMS, channel: 'premium', send: (sends, to, options) => one(sends.premium({ to, message: TEXT }, options)) },
+  { ...SMS, send: (sends, to, options) => one(sends.send({ to: withRefused(to), message: TEXT }, options)) },
+  { ...SMS, within: A_DAY_MS, prefix: PATIENT, send: inBatches },
+  // All of it is refused: with recipients, and without.
+  {
+    ...SMS,
+    recipients: 1,
+    send: (sends, _, options) => one(sends.send({ to: '999400000022', message: TEXT }, options)),
+  },
+  {
+    ...SMS,
+    recipients: 1,
+    channel: 'premium',
+    send: (sends, _, options) => one(sends.premium({ to: 'nobody', message: TEXT }, options)),
+  },
+]
+
+async function one(sending: Promise<Sent>): Promise<readonly SendError[]> {
+  try {
+    await sending
+    return []
+  } catch (error) {
+    if (error instanceof SendError) return [error]
+    throw error
+  }
+}
+
+async function inBatches(sends: Sender, to: readonly string[], options: Recorded): Promise<readonly SendError[]> {
+  const { failed } = await sends.sendAll({ to, message: TEXT }, { ...options, batch: 5, concurrency: 2 })
+  return failed.map(({ error }) => error)
+}
+
+function soon(): Date {
+  return new Date(Date.now() + PLANNED_AHEAD_MS)
+}
+
+const REFUSED = ['999400000012', '999400000022', '999400000023'] as const
+
+/** Each cause of a refusal, between others. */
+function withRefused(to: readonly string[]): readonly string[] {
+  return [...to.slice(0, 5), ...REFUSED, ...to.slice(5)]
+}
+
+/** Half of them are documented numbers, whose reports are of every kind that the contract knows, or never come. */
+function numberFor({ channel, prefix }: KindOfSend, send: number, nth: number): string {
+  const documented = OUTCOMES.filter(
+    ({ channels, answer }) => channels.includes(channel) && (answer === 11 || answer === 13),
+  )
+  const outcome = nth % 2 === 0 && prefix !== PATIENT ? documented[(send + nth) % documented.length] : undefined
+  return outcome?.number ?? `${prefix}${String(send).padStart(5, '0')}${String(nth).padStart(3, '0')}`
+}
+
+/** Sends so many messages at a call, some sends at once. */
+export function createSending(sends: Sender) {
+  /** Sends without an answer that says what became of them. */
+  const failed: SendError[] = []
+  let begun = 0
+
+  async function send(kind: KindOfSend, nth: number): Promise<void> {
+    const to = Array.from({ length: kind.recipients }, (_, index) => numberFor(kind, nth, index))
+    failed.push(...(await kind.send(sends, to, { within: kind.within, meta: { send: nth } })))
+  }
+
+  async function play(messages: number): Promise<void> {
+    let left = messages
+    async function sendOneByOne(): Promise<void> {
+      while (left > 0) {
+        const nth = begun
+        const kind = KINDS[nth % KINDS.length]
+        begun += 1
+        left -= kind?.recipients ?? 0
+        if (kind !== undefined) await send(kind, nth)
+      }
+    }
+    await Promise.all(Array.from({ length: SENDS_AT_ONCE }, sendOneByOne))
+  }
+
+  return { play, failed }
+}

@@ -1,0 +1,159 @@
+/**
+ * An app that sends through a `sender`, takes the reports, sends again what failed for now, and is killed at one step: of writing
+ * down that it will send, of the request, of the answer, of writing that down, of ending it, or in a handler. The last one ends by
+ * itself, and says what is kept.
+ */
+import { openSync, writeSync } from 'node:fs'
+import http from 'node:http'
+import { createClient, resend, sender } from '../../../src/client/index.ts'
+import { createReceiver, type Store } from '../../../src/index.ts'
+import type { NewExpectation, OpenStore, StoredExpectation } from '../../../src/store.ts'
+import { storeOf, type StoreSpec } from '../../support/servers/store-spec.ts'
+
+/** What the test that starts it wrote. */
+interface Plan {
+  readonly spec: StoreSpec
+  readonly log: string
+  readonly baseUrl: string
+  readonly project: string
+  readonly apiKey: string
+  readonly keys: { readonly authKey: string; readonly signingSecret: string }
+  /** Where reports are posted to. */
+  readonly port: number
+  /** Each with its number. */
+  readonly sends: readonly (readonly [reference: string, to: string])[]
+  /** Where to end, and at the how manieth time; none to go on to the end of all. */
+  readonly point?: string
+  readonly nth?: number
+}
+
+const plan = JSON.parse(process.argv[2] ?? '') as Plan
+const { spec, baseUrl, project, apiKey, keys, port, sends, point, nth = 1 } = plan
+const ANSWER_WITHIN_MS = 4_000
+const OVERDUE_AFTER_MS = 4_000
+const AT_ONCE = 3
+
+const log = openSync(plan.log, 'a')
+let passed = 0
+let opened: OpenStore<object> | undefined
+
+function pass(here: string): void {
+  if (here !== point || (passed += 1) < nth) return
+  writeSync(log, `killed ${here}\n`)
+  process.kill(process.pid, 'SIGKILL')
+}
+
+function stepOf([first]: readonly NewExpectation[]): string {
+  const what = first?.expectation.recipients === undefined ? 'answer' : 'intention'
+  return first?.expectation.resendOf === undefined ? what : `${what}-of-repetition`
+}
+
+function watched(inner: Store): Store {
+  return {
+    ...inner,
+    async open(host) {
+      const store = await inner.open(host)
+      opened = store
+      const { expect, awaitNoMore } = store
+      if (expect === undefined || awaitNoMore === undefined) throw new Error('It has them.')
+      return {
+        ...store,
+        async expect(written, nowMs) {
+          pass(`before-${stepOf(written)}`)
+          const answer = await expect(written, nowMs)
+          pass(`after-${stepOf(written)}`)
+          return answer
+        },
+        async awaitNoMore(ended, nowMs) {
+          await awaitNoMore(ended, nowMs)
+          pass('after-end')
+        },
+      }
+    },
+  }
+}
+
+const receiver = createReceiver({
+  credentials: keys,
+  store: await storeOf(spec, watched),
+  orphanHoldMs: 500,
+  logger: false,
+})
+receiver.on('send.unknown', ({ id, reference }) => {
+  writeSync(log, `unknown ${reference} ${id}\n`)
+  pass('in-unknown')
+})
+receiver.on('message.overdue', ({ id, messageId }) => {
+  writeSync(log, `overdue ${messageId} ${id}\n`)
+  pass('in-overdue')
+})
+receiver.on('message.delivered', () => pass('in-report'))
+receiver.on('message.failed', (event, context) => repeat(event, context))
+const server = http.createServer(receiver.middleware('status')).listen(port, '127.0.0.1')
+
+const client = createClient({
+  baseUrl,
+  project,
+  apiKey,
+  logger: false,
+  async fetch(url, init) {
+    const asked = fetch(url, init)
+    // Somewhere on its way.
+    setTimeout(() => pass('in-request'), 1)
+    const response = await asked
+    pass('in-answer')
+    return response
+  },
+})
+const { send } = sender(receiver, client)
+const repeat = resend(receiver, client, {
+  delayMs: 100,
+  text() {
+    pass('in-text')
+    return 'Hello again'
+  },
+})
+await receiver.start()
+const waiting = [...sends]
+await Promise.all(
+  Array.from({ length: AT_ONCE }, async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [reference, to] = next
+      // One that was begun before, or is lost on its way.
+      await send(
+        { to, message: 'Hello' },
+        { reference, within: OVERDUE_AFTER_MS, answerWithinMs: ANSWER_WITHIN_MS },
+      ).catch(() => {})
+    }
+  }),
+)
+
+async function allKept(): Promise<readonly StoredExpectation[]> {
+  const all: StoredExpectation[] = []
+  for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
+    const page = await opened?.expectations?.({ after, limit: 1_000, fromMs: 0, toMs: Number.MAX_SAFE_INTEGER })
+    all.push(...(page?.items ?? []))
+    after = page?.next
+  }
+  return all
+}
+
+/** Nothing is awaited any more: no answer, and no report. */
+async function isOver(): Promise<boolean> {
+  if (point !== undefined || !(await receiver.drain({ deadlineMs: 10_000 }))) return false
+  const { waiting: awaited } = await receiver.account({ from: new Date(0), to: new Date(8e15) })
+  const isDecided = ({ expectation, wasOverdue }: StoredExpectation): boolean =>
+    (expectation.recipients ?? 0) === 0 || wasOverdue
+  return awaited === 0 && (await allKept()).every(isDecided)
+}
+
+while (!(await isOver())) await new Promise((soon) => setTimeout(soon, 100))
+for (const { expectation, wasOverdue } of await allKept())
+  writeSync(log, `kept ${JSON.stringify({ ...expectation, wasOverdue })}\n`)
+const account = await receiver.account({ from: new Date(0), to: new Date(8e15) })
+writeSync(log, `account ${JSON.stringify(account)}\n`)
+writeSync(log, 'over\n')
+server.close()
+server.closeAllConnections()
+await receiver.close()
+process.exit(0)

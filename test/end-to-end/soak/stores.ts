@@ -1,0 +1,28 @@
+/** The stores that a soak goes through, each on a server or a file of its own. */
+import { memoryStore, type Store } from 'messaging-webhooks'
+import { POSTGRES, REDIS, SHARDED, SQLITE, type EngineServer } from '../../support/servers/engines.ts'
+import { storeOf } from '../../support/servers/store-spec.ts'
+
+interface SoakedStore {
+  readonly name: string
+  /** Why it cannot be had here. */
+  readonly missing: () => string | undefined
+  /** For one test, which takes away what it needed. */
+  readonly open: (onTestFinished: (remove: () => Promise<void>) => void) => Promise<Store>
+}
+
+export const SOAKED_STORES: readonly SoakedStore[] = [
+  { name: 'memory', missing: () => undefined, open: async () => memoryStore() },
+  ...[SQLITE, POSTGRES, REDIS, SHARDED].map(({ name, missing, start }): SoakedStore => {
+    return { name, missing, open: (onTestFinished) => storeOnServer(start, onTestFinished) }
+  }),
+]
+
+async function storeOnServer(
+  start: () => Promise<EngineServer>,
+  onTestFinished: (remove: () => Promise<void>) => void,
+): Promise<Store> {
+  const server = await start()
+  onTestFinished(() => server.remove())
+  return storeOf(server.spec('soak'))
+}
