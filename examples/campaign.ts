@@ -1,15 +1,17 @@
 /**
- * A campaign of 2,000 messages, against the emulator with faults on both ways: batches, a progress bar, Ctrl+C between batches, and an
- * account of every number at the end.
+ * A campaign of 2,000 messages, against the emulator with faults on both ways: batches, a progress bar, Ctrl+C between batches, and at the
+ * end an account in which each number is once, whatever became of its answer and its report.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import cliProgress from 'cli-progress'
 import { createReceiver } from 'messaging-webhooks'
-import { createClient } from 'messaging-webhooks/client'
+import { createClient, sender } from 'messaging-webhooks/client'
 import { createEmulator } from 'messaging-webhooks/emulator'
 
 const keys = { authKey: 'auth-key-of-the-example', signingSecret: 'signing-secret-of-the-example' }
+// A report that overtakes the answer to its send waits for it.
 const receiver = createReceiver({ credentials: keys, logger: false })
 const server = createServer(receiver.middleware('status')).listen(0, '127.0.0.1')
 server.keepAliveTimeout = 75_000
@@ -27,11 +29,12 @@ const emulator = createEmulator({
 })
 const { url } = await emulator.listen()
 
-/** The newest report of each message. */
-const reports = new Map<string, string>()
-receiver.on('message.delivered', ({ messageId }) => void reports.set(messageId, 'delivered'))
-receiver.on('message.failed', ({ messageId, failure }) => {
-  reports.set(messageId, failure.resend ? 'failed, to be sent again' : 'failed for good')
+const overdue: string[] = []
+receiver.on('message.overdue', ({ sent }) => void overdue.push(sent.to ?? ''))
+/** Reports of messages whose answer was lost: only the unknown numbers can have got them. */
+const strangers = new Set<string>()
+receiver.on('message.*', ({ messageId, sent }) => {
+  if (sent === undefined) strangers.add(messageId)
 })
 await receiver.start()
 
@@ -40,6 +43,8 @@ const client = createClient({
   project: 'My Shop',
   apiKey: 'api-key-of-the-example',
 })
+// Each batch is written down before its request, so that none is forgotten, not even by a crash.
+const { sendAll } = sender(receiver, client)
 const to = Array.from({ length: 2_000 }, (_, index) => String(254_711_000_000 + index))
 // One whose number the service does not take.
 to[1_000] = '999400000012'
@@ -50,9 +55,13 @@ const bar = process.stdout.isTTY
   ? new cliProgress.SingleBar({ format: '{bar} {value} of {total}', gracefulExit: false })
   : undefined
 bar?.start(to.length, 0)
-const { sent, failed, counts, stoppedBy } = await client.sendAll(
+const from = new Date()
+/** How long the end of a message may take. Of SMS it is a day in earnest. */
+const within = 3_000
+const { counts, stoppedBy } = await sendAll(
   { to, message: 'Everything is half the price until Friday.', campaign: 'Spring' },
   {
+    within,
     batch: 50,
     concurrency: 4,
     signal: stopping.signal,
@@ -61,30 +70,20 @@ const { sent, failed, counts, stoppedBy } = await client.sendAll(
 )
 bar?.stop()
 if (stoppedBy !== undefined) console.log(`Stopped: ${stoppedBy.code}`)
-
-console.log(`${counts.total} numbers
-  ${counts.accepted} accepted
-  ${counts.refused} refused
-  ${counts.failed} not sent
-  ${counts.unknown} unknown: ${failed.length} of the requests had no answer that says
-  ${counts.unsent} not tried`)
+console.log(`${counts.total} numbers, of which ${counts.unsent} were not tried`)
 
 await emulator.idle({ deadlineMs: 60_000 })
+await setTimeout(within)
 await receiver.drain({ deadlineMs: 60_000 })
 
-const ends = new Map<string, number>()
-const messages = sent.flatMap((each) => each.messages)
-for (const { messageId } of messages) {
-  const end = reports.get(messageId) ?? 'without a report: the callback was lost on its way'
-  ends.set(end, (ends.get(end) ?? 0) + 1)
-}
-console.log(`${messages.length} accepted messages`)
-for (const [end, count] of [...ends].sort(([, a], [, b]) => b - a)) console.log(`  ${count} ${end}`)
-
-// What the app sent without knowing it: reports of messages whose answer was lost.
-const known = new Set(messages.map(({ messageId }) => messageId))
-const others = [...reports.keys()].filter((messageId) => !known.has(messageId)).length
-console.log(`${others} reports of other messages, which only the ${counts.unknown} unknown numbers can have got`)
+const account = await receiver.account({ from, to: new Date() })
+console.log(`${account.sent} sent
+  ${account.delivered} delivered`)
+for (const [cause, count] of Object.entries(account.failed)) console.log(`  ${count} failed: ${cause}`)
+for (const [cause, count] of Object.entries(account.refused)) console.log(`  ${count} refused: ${cause}`)
+console.log(`  ${account.overdue} overdue: a report was lost on its way
+  ${account.unknown} unknown: no answer said what became of them; reports of ${strangers.size} came`)
+console.log(`The first that are overdue: ${overdue.slice(0, 5).join(', ')}`)
 
 await emulator.close()
 server.close()

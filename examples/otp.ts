@@ -6,10 +6,11 @@ import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createReceiver } from 'messaging-webhooks'
-import { createClient, SendError, type Sent } from 'messaging-webhooks/client'
+import { createClient, sender, SendError, type Sent } from 'messaging-webhooks/client'
 import { createEmulator } from 'messaging-webhooks/emulator'
 
 const keys = { authKey: 'auth-key-of-the-example', signingSecret: 'signing-secret-of-the-example' }
+// A report that overtakes the answer to its send waits for it, so that each says to whom it was sent.
 const receiver = createReceiver({ credentials: keys, logger: false })
 const server = createServer(receiver.middleware('status')).listen(0, '127.0.0.1')
 await once(server, 'listening')
@@ -30,6 +31,7 @@ const client = createClient({
   project: 'My Bank',
   apiKey: 'api-key-of-the-example',
 })
+const { otp } = sender(receiver, client)
 
 // The app's part: six digits for five minutes and five tries, as a digest. Contract: the service makes and checks no code.
 const LIFE_MS = 300_000
@@ -64,7 +66,7 @@ async function sendCode(to: string): Promise<Sent> {
     kept.set(to, { digest: digestOf(to, code), untilMs: Date.now() + LIFE_MS, tries: 0 })
     telephone.set(to, code)
     try {
-      return await client.otp({ to, message: `${code} is your code. It holds for five minutes.` })
+      return await otp({ to, message: `${code} is your code. It holds for five minutes.` })
     } catch (error) {
       if (!(error instanceof SendError && error.mayBeSent && left > 1)) throw error
       console.log(`${to}: ${error.code}, so another code is sent`)
@@ -72,30 +74,21 @@ async function sendCode(to: string): Promise<Sent> {
   }
 }
 
-const outcomes = new Map<string, (outcome: string) => void>()
-const early = new Map<string, string>()
-/** A report may overtake the answer to its send. */
-function reported(messageId: string, outcome: string): void {
-  early.set(messageId, outcome)
-  outcomes.get(messageId)?.(outcome)
-}
-receiver.on('message.delivered', ({ messageId }) => reported(messageId, 'delivered'))
-receiver.on('message.failed', ({ messageId, status }) => reported(messageId, `failed: ${status ?? ''}`))
-
-async function outcomeOf(messageId: string): Promise<string> {
-  return early.get(messageId) ?? new Promise((resolve) => outcomes.set(messageId, resolve))
-}
+/** Who waits for the report of a code, by number. What nobody waits for is of a code whose answer was lost. */
+const outcomes = new Map<string | undefined, (outcome: string) => void>()
+receiver.on('message.delivered', ({ sent }) => outcomes.get(sent?.to)?.('delivered'))
+receiver.on('message.failed', ({ sent, status }) => outcomes.get(sent?.to)?.(`failed: ${status ?? ''}`))
 
 await receiver.start()
 // Delivered; delivered after two failures of the carrier; never deliverable; no number at all.
 for (const to of ['999100000000', '999110000002', '999100000021', '999400000012']) {
-  const sent = await sendCode(to)
-  const [message] = sent.messages
-  if (message === undefined) {
-    console.log(`${to}: ${sent.recipients[0]?.status ?? sent.kind}; ask for another number`)
+  const reported = new Promise<string>((resolve) => outcomes.set(to, resolve))
+  const { kind, recipients } = await sendCode(to)
+  if (kind === 'rejected') {
+    console.log(`${to}: ${recipients[0]?.status ?? kind}; ask for another number`)
     continue
   }
-  const outcome = await outcomeOf(message.messageId)
+  const outcome = await reported
   console.log(`${to}: ${outcome}`)
   if (outcome !== 'delivered') continue
   const code = telephone.get(to) ?? ''

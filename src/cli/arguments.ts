@@ -1,6 +1,7 @@
 /** Readers of arguments; commander shows what they throw in one line. */
 import { InvalidArgumentError, Option } from 'commander'
-import { readFaultRates, type FaultRates } from '../emulator/faults/rates.ts'
+import { readFaultRates, readSendFaultRates, type FaultRates } from '../emulator/faults/rates.ts'
+import type { SendFaultRates } from '../emulator/faults/send-faults.ts'
 import { OptionsError } from '../errors.ts'
 import { CliError } from './exit-codes.ts'
 
@@ -43,24 +44,37 @@ export function collected(value: string, previous: readonly string[] = []): read
   return [...previous, value]
 }
 
-/** Faults as `name` or `name=rate`. Throws a `CliError` for one that does not exist, or for what is no rate. */
+/** Faults of callbacks as `name` or `name=rate`. Throws a `CliError` for one that does not exist, or for what is no rate. */
 export function readFaults(given: readonly string[]): FaultRates {
+  const flag = { flag: '--fault', option: 'faults', hint: 'trigger --list prints all faults.' }
+  return readRates(flag, () => readFaultRates(ratesOf(given)))
+}
+
+/** The same, of the faults of answers to sends. */
+export function readSendFaults(given: readonly string[]): SendFaultRates {
+  const flag = { flag: '--send-fault', option: 'sendFaults', hint: 'One send in twenty: --send-fault noAnswer=0.05.' }
+  return readRates(flag, () => readSendFaultRates(ratesOf(given)))
+}
+
+function ratesOf(given: readonly string[]): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    given.map((fault) => {
+      const [name = '', rate = '1'] = fault.split('=')
+      return [name, rate.trim() === '' ? NaN : Number(rate)]
+    }),
+  )
+}
+
+/** What the reader says of the option is said of the flag. */
+function readRates<R>(
+  { flag, option, hint }: { readonly flag: string; readonly option: string; readonly hint: string },
+  read: () => R,
+): R {
   try {
-    return readFaultRates(
-      Object.fromEntries(
-        given.map((fault) => {
-          const [name = '', rate = '1'] = fault.split('=')
-          return [name, rate.trim() === '' ? NaN : Number(rate)]
-        }),
-      ),
-    )
+    return read()
   } catch (error) {
     if (error instanceof OptionsError)
-      throw new CliError(
-        'usage',
-        (error.detail ?? '').replaceAll('`', '').replace('faults', '--fault'),
-        '--list prints all faults.',
-      )
+      throw new CliError('usage', (error.detail ?? '').replaceAll('`', '').replace(option, flag), hint)
     throw error
   }
 }

@@ -35,7 +35,7 @@ function linePrinter({ print, colours }: Terminal): EmulatorPrinter {
   const { bold, dim, green, red, yellow } = colours
   const lineTime = createLineTime(systemClock())
 
-  function sendLine({ method, channel, project, httpStatus, refusal, recipients }: SendRecord): string {
+  function sendLine({ method, channel, project, httpStatus, refusal, fault, recipients }: SendRecord): string {
     const words = new Map<string, number>()
     for (const { status } of recipients) words.set(status, (words.get(status) ?? 0) + 1)
     const outcome = refusal ?? [...words].map(([word, count]) => `${count} ${word}`).join(', ')
@@ -44,6 +44,7 @@ function linePrinter({ print, colours }: Terminal): EmulatorPrinter {
     return [
       ...parts,
       ...recipients.slice(0, 1).map(({ messageId, to }) => shown(`${messageId} to ${to}`)),
+      ...(fault === undefined ? [] : [yellow(fault)]),
       dim(shown(project ?? '')),
     ].join('  ')
   }

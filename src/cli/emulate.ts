@@ -5,11 +5,12 @@ import { z } from 'zod'
 import { withoutCredentials } from '../emulator/callbacks/web-url.ts'
 import { createEmulator } from '../emulator/create.ts'
 import type { FaultRates } from '../emulator/faults/rates.ts'
+import type { SendFaultRates } from '../emulator/faults/send-faults.ts'
 import type { ProjectOptions } from '../emulator/projects.ts'
 import type { Emulator, EmulatorOptions } from '../emulator/surface.ts'
 import { MessagingWebhooksError, OptionsError } from '../errors.ts'
 import { CALLBACK_KINDS } from '../events.ts'
-import { collected, readFaults, wholeNumber } from './arguments.ts'
+import { collected, readFaults, readSendFaults, wholeNumber } from './arguments.ts'
 import { emulatorPrinter } from './emulate-output.ts'
 import { CliError } from './exit-codes.ts'
 import { addSecretOption, codeOf, CONTROL_TOKEN, readSecret } from './secrets.ts'
@@ -22,6 +23,7 @@ interface EmulateOptions {
   readonly host: string
   readonly callbacks?: string
   readonly fault?: readonly string[]
+  readonly sendFault?: readonly string[]
   readonly seed?: string
   readonly json?: true
 }
@@ -36,6 +38,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option('--host <address>', 'on which address; beyond loopback, the control API asks for its token', '127.0.0.1')
     .option('--callbacks <url>', 'post callbacks to <url>/status, /received, /payment and /subscription')
     .option('--fault <name[=rate]>', 'a fault of callbacks, and how often from 0 to 1 (1); may be repeated', collected)
+    .option('--send-fault <name[=rate]>', 'a fault of the answers to sends, likewise', collected)
     .option('--seed <text>', 'what is left to chance follows from it')
     .option('--json', 'print one JSON object a line')
     .addHelpText(
@@ -73,12 +76,14 @@ function settingsOf(options: EmulateOptions, controlToken: string | undefined): 
   const config = options.config === undefined ? {} : readConfig(options.config)
   const { callbacks } = options
   const faults: FaultRates | undefined = options.fault && readFaults(options.fault)
+  const sendFaults: SendFaultRates | undefined = options.sendFault && readSendFaults(options.sendFault)
   const projects =
     callbacks === undefined ? config.projects : withCallbacks(config.projects ?? [{ name: 'My Shop' }], callbacks)
   return {
     ...config,
     ...(projects === undefined ? undefined : { projects }),
     ...(faults === undefined ? undefined : { faults }),
+    ...(sendFaults === undefined ? undefined : { sendFaults }),
     ...(options.seed === undefined ? undefined : { seed: options.seed }),
     ...(controlToken === undefined ? undefined : { controlToken }),
   }

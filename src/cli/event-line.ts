@@ -32,9 +32,12 @@ export function describeDuplicate(event: WebhookEvent, time: string, { dim, yell
   return [dim(time), yellow('duplicate'.padEnd(17)), ...about, dim(`proved by ${proofOf(event)}`)].join('  ')
 }
 
+/** What somebody should look at, and that is no failure. */
+const YELLOW: ReadonlySet<WebhookEvent['type']> = new Set(['unrecognized', 'late', 'message.overdue', 'send.unknown'])
+
 function typeColour(type: WebhookEvent['type'], { green, red, yellow, cyan }: Colours): (text: string) => string {
   if (type === 'message.failed') return red
-  if (type === 'unrecognized' || type === 'late' || type === 'message.overdue') return yellow
+  if (YELLOW.has(type)) return yellow
   return type === 'message.delivered' || type === 'message.read' ? green : cyan
 }
 
@@ -66,6 +69,8 @@ function wordsOf(event: WebhookEvent): readonly string[] {
       return [...reportWords(event), failureWords(event.failure), event.failure.reason ?? '']
     case 'message.overdue':
       return [event.messageId, event.channel ?? '', 'no end was reported']
+    case 'send.unknown':
+      return [event.reference, event.channel ?? '', 'it may have been sent']
     case 'late':
       return [...wordsOf(event.report), `${event.report.type} came too late`]
     case 'unrecognized':

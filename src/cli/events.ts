@@ -1,7 +1,7 @@
 /** `events`: what came lately, one event, and one message's life, of any store. */
 import { Option, type Command } from 'commander'
 import { systemClock } from '../clock.ts'
-import { recordType } from '../dispatch/listed-events.ts'
+import { inOrder, recordType } from '../dispatch/listed-events.ts'
 import { CARRIERS, EVENT_TYPES, type EventType } from '../events.ts'
 import { messageKey } from '../inbox/identity.ts'
 import { messageState } from '../inbox/latest.ts'
@@ -18,7 +18,7 @@ import { severalOf, timeOf, wholeNumber } from './arguments.ts'
 import { CliError } from './exit-codes.ts'
 import { printDetails } from './event-details.ts'
 import { failureWords } from './event-line.ts'
-import { asJson, byOrder, isoTime, knownEvent, standingOf, timeText, type KnownEvent } from './known-event.ts'
+import { asJson, isoTime, knownEvent, standingOf, timeText, type KnownEvent } from './known-event.ts'
 import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
 
@@ -185,7 +185,7 @@ async function printState(
         ? 'A receiver with `projects` keeps messages apart by project: name it with --project.'
         : 'A receiver without `projects` keeps messages by their ids alone: leave --project out.',
     )
-  const reports = byOrder(await Promise.all(events.map(knownEvent)))
+  const reports = await Promise.all(inOrder(events).map(knownEvent))
   if (json) {
     terminal.print(JSON.stringify({ messageId, project, latest, reports: reports.map(asJson) }), 'whole')
     return

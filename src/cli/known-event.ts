@@ -1,7 +1,6 @@
 /** What a store knows of an event, in words: nothing is made up of what it does not keep any more. */
 import type { WebhookEvent } from '../events.ts'
 import type { EventRecord } from '../inbox/record.ts'
-import { placeOf } from '../inbox/order.ts'
 import type { StoredEvent } from '../inbox/store.ts'
 import { aboutOf, reportWords } from './event-line.ts'
 import { eventOf } from './kept-event.ts'
@@ -26,9 +25,11 @@ export async function knownEvent(stored: StoredEvent): Promise<KnownEvent> {
   return { stored, type: event.type, about: aboutOf(event), event }
 }
 
-function ofRecord({ report, problem, kind, project, overdue }: EventRecord): Pick<KnownEvent, 'type' | 'about'> {
+function ofRecord(record: EventRecord): Pick<KnownEvent, 'type' | 'about'> {
+  const { report, problem, kind, project, overdue, unknownSend } = record
   const of = project === undefined ? [] : [`[${project}]`]
   if (overdue === true) return { type: 'message.overdue', about: of }
+  if (unknownSend === true) return { type: 'send.unknown', about: of }
   if (report !== undefined) return { type: report.type, about: [...reportWords(report), ...of] }
   return problem === undefined ? { type: kind, about: of } : { type: 'unrecognized', about: [problem, ...of] }
 }
@@ -78,18 +79,4 @@ export function asJson({ stored, type, event }: KnownEvent): object {
     type,
     event,
   }
-}
-
-/** Reports of one message in the order in which they are handed over; what has no known place comes last. */
-export function byOrder(known: readonly KnownEvent[]): readonly KnownEvent[] {
-  return known.toSorted((a, b) => (orderOf(a.stored) < orderOf(b.stored) ? -1 : 1))
-}
-
-const NO_ORDER = '~'
-
-/** As it was written, or anew from the report, where the store keeps no order of a settled one. */
-function orderOf({ id, order, record }: StoredEvent): string {
-  if (order !== undefined) return order
-  if (record?.report === undefined) return NO_ORDER
-  return placeOf(id, record.report, record).order
 }

@@ -134,7 +134,7 @@ export function createClient(options: ClientOptions): Client {
       // What cannot be written in this form is said before anything is sent.
       if (typeof settings.apiKey === 'string')
         buildRequest(outgoing, { ...settings, apiKey: settings.apiKey, via: via ?? settings.via })
-      return sendInBatches(recipientsOf(outgoing), batches, (to) => sendOnce({ ...outgoing, to }, { via }))
+      return sendInBatches(recipientsOf(outgoing), batches, async (to) => sendOnce({ ...outgoing, to }, { via }))
     },
   }
 }

@@ -98,7 +98,7 @@ const SCHEMAS = {
 } as const
 
 /** The calls that send. */
-type SendCall = keyof typeof SCHEMAS
+export type SendCall = keyof typeof SCHEMAS
 
 /** Those that the client writes itself; one of them in `extra` would be meant twice. */
 const OWN_FIELDS = [

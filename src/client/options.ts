@@ -87,6 +87,14 @@ interface ResolvedOptions {
 const MOST_ATTEMPTS = 20
 const name = textOf('a text that is not empty')
 
+/** The clock, as a sender may be given one, too. */
+export const clockSchema = z
+  .union(
+    [functionLike, objectLike('a clock', 'now', 'setTimer')],
+    'expected a function that returns milliseconds, or a clock with now and setTimer',
+  )
+  .optional()
+
 /** The form of requests, as a call may choose it, too. */
 export const viaSchema = z.enum(FORMS)
 
@@ -118,12 +126,7 @@ const optionsSchema = z.strictObject({
       'expected false, or a logger with debug, info, warn and error',
     )
     .optional(),
-  clock: z
-    .union(
-      [functionLike, objectLike('a clock', 'now', 'setTimer')],
-      'expected a function that returns milliseconds, or a clock with now and setTimer',
-    )
-    .optional(),
+  clock: clockSchema,
 })
 
 /** Throws an `OptionsError` that names what is wrong and shows no value. */
@@ -156,7 +159,7 @@ export function resolveClientOptions(options: ClientOptions): ResolvedOptions {
   }
 }
 
-function clockOf(clock: ClientOptions['clock']): Clock {
+export function clockOf(clock: ClientOptions['clock']): Clock {
   return clock === undefined || typeof clock === 'function' ? systemClock(clock) : clock
 }
 

@@ -2,7 +2,7 @@
 import { MessagingWebhooksError } from '../errors.ts'
 import { SendError } from './send-error.ts'
 import type { ResolvedSendAll } from './send-options.ts'
-import type { FailedBatch, SentAll } from './sent-all.ts'
+import type { FailedBatch, RepeatedBatch, SentAll } from './sent-all.ts'
 import type { Sent } from './sent.ts'
 
 /** No later batch could do better. */
@@ -13,28 +13,34 @@ const STOPPING: ReadonlySet<SendError['code']> = new Set([
   'insufficient_balance',
   'volume_limit',
   'not_sent',
+  'unrecorded',
 ])
+
+type End = Sent | FailedBatch | RepeatedBatch
 
 export async function sendInBatches(
   all: readonly string[],
   { batch, concurrency, onProgress, signal }: ResolvedSendAll,
-  send: (to: readonly string[]) => Promise<Sent>,
+  send: (to: readonly string[], index: number) => Promise<Sent | RepeatedBatch>,
 ): Promise<SentAll> {
   const batches = Array.from({ length: Math.ceil(all.length / batch) }, (_, index) =>
     all.slice(index * batch, (index + 1) * batch),
   )
-  const ends = new Map<number, Sent | FailedBatch>()
-  const counts = { total: all.length, accepted: 0, refused: 0, failed: 0, unknown: 0, unsent: all.length }
+  const ends = new Map<number, End>()
+  const counts = { total: all.length, accepted: 0, refused: 0, failed: 0, repeated: 0, unknown: 0, unsent: all.length }
   let stoppedBy: SendError | undefined
   let next = 0
 
-  function count(end: Sent | FailedBatch, size: number): void {
+  function count(end: End, size: number): void {
     counts.unsent -= size
-    if ('error' in end) {
-      counts[end.error.mayBeSent ? 'unknown' : 'failed'] += size
+    const answer = 'error' in end ? end.error.answer : end
+    if (answer === undefined) {
+      counts['error' in end && !end.error.mayBeSent ? 'failed' : 'unknown'] += size
+    } else if (!('recipients' in answer)) {
+      counts.repeated += size
     } else {
-      const accepted = end.recipients.filter(({ outcome }) => outcome === 'accepted').length
-      const refused = end.recipients.filter(({ outcome }) => outcome === 'refused').length
+      const accepted = answer.recipients.filter(({ outcome }) => outcome === 'accepted').length
+      const refused = answer.recipients.filter(({ outcome }) => outcome === 'refused').length
       counts.accepted += accepted
       counts.refused += refused
       counts.unknown += Math.max(0, size - accepted - refused)
@@ -55,7 +61,7 @@ export async function sendInBatches(
       const index = next
       next += 1
       const to = batches[index] ?? []
-      const end = await send(to).catch((error: unknown): FailedBatch => ({ to, error: asSendError(error, to.length) }))
+      const end = await send(to, index).catch((error: unknown): End => ({ to, error: asSendError(error, to.length) }))
       ends.set(index, end)
       stoppedBy ??= stopOf(end)
       count(end, to.length)
@@ -65,8 +71,9 @@ export async function sendInBatches(
   await Promise.all(Array.from({ length: Math.min(concurrency, batches.length) }, work))
   const inOrder = batches.flatMap((_, index) => ends.get(index) ?? [])
   return {
-    sent: inOrder.filter((end): end is Sent => !('error' in end)),
+    sent: inOrder.filter((end): end is Sent => 'recipients' in end),
     failed: inOrder.filter((end): end is FailedBatch => 'error' in end),
+    repeated: inOrder.filter((end): end is RepeatedBatch => 'reference' in end && !('recipients' in end)),
     unsent: batches.slice(next).flat(),
     counts,
     stoppedBy,
@@ -74,8 +81,9 @@ export async function sendInBatches(
 }
 
 /** What a batch met that every later one would meet. Contract: by SMS, balance and volume limit are codes of the recipients. */
-function stopOf(end: Sent | FailedBatch): SendError | undefined {
+function stopOf(end: End): SendError | undefined {
   if ('error' in end) return STOPPING.has(end.error.code) ? end.error : undefined
+  if (!('recipients' in end)) return undefined
   const codes = new Set(end.recipients.map(({ code }) => code))
   const [code] = codes
   if (codes.size !== 1 || (code !== 22 && code !== 23)) return undefined

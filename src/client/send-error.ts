@@ -1,6 +1,7 @@
 /** The error of a send, and what keeps keys, numbers and texts out of it. */
 import type { SendErrorCode } from '../error-table.ts'
 import { MessagingWebhooksError } from '../errors.ts'
+import type { Sent } from './sent.ts'
 
 /** The error envelopes of the contract's table, by their fields. Contract, service.md#send-failures. */
 export const ENVELOPES = [
@@ -27,6 +28,7 @@ export interface SendFailure {
   readonly envelope?: Envelope | undefined
   readonly said?: string | undefined
   readonly errors?: Readonly<Record<string, readonly string[]>> | undefined
+  readonly answer?: Sent | undefined
   readonly detail?: string | undefined
   readonly cause?: unknown
 }
@@ -59,9 +61,12 @@ export class SendError extends MessagingWebhooksError {
   declare readonly said: string | undefined
   /** Of `invalid`: what the service says of each field, masked likewise. Not enumerable. */
   declare readonly errors: Readonly<Record<string, readonly string[]>> | undefined
+  /** Of `unrecorded`: what the service answered. Not enumerable: it has numbers. */
+  declare readonly answer: Sent | undefined
 
   constructor(code: SendErrorCode, failure: SendFailure) {
-    const { mayBeSent, attempts, recipients, sentAt, status, reason, envelope, said, errors, detail, cause } = failure
+    const { mayBeSent, attempts, recipients, sentAt, status, reason, envelope } = failure
+    const { said, errors, answer, detail, cause } = failure
     super(code, detail, cause === undefined ? undefined : { cause })
     this.mayBeSent = mayBeSent
     this.attempts = attempts
@@ -72,6 +77,7 @@ export class SendError extends MessagingWebhooksError {
     this.envelope = envelope
     Object.defineProperty(this, 'said', { value: said })
     Object.defineProperty(this, 'errors', { value: errors })
+    Object.defineProperty(this, 'answer', { value: answer })
   }
 }
 

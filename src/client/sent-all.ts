@@ -12,6 +12,8 @@ export interface SendCounts {
   readonly refused: number
   /** Of batches that failed so that nothing of them was sent. */
   readonly failed: number
+  /** Of batches that an earlier run with the same `reference` had begun: see `sender`. */
+  readonly repeated: number
   /** Nobody can say: of batches without a readable answer, with a code that nobody knows, or not named in the answer. */
   readonly unknown: number
   /** Not tried, or not yet. */
@@ -31,12 +33,20 @@ export interface FailedBatch {
   readonly error: SendError
 }
 
+/** A batch that a `sender` had begun before, under this reference: nothing was sent now. */
+export interface RepeatedBatch {
+  readonly to: readonly string[]
+  readonly reference: string
+}
+
 /** What became of a list. */
 export interface SentAll {
   /** The answers, in the order of the list. */
   readonly sent: readonly Sent[]
   /** The batches that failed, in the order of the list. */
   readonly failed: readonly FailedBatch[]
+  /** The batches that an earlier run with the same `reference` had begun, in the order of the list. */
+  readonly repeated: readonly RepeatedBatch[]
   /** The numbers that were not tried, because the whole was stopped. */
   readonly unsent: readonly string[]
   /** How many numbers came to which end. */

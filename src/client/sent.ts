@@ -57,6 +57,8 @@ export interface SentMessage {
 export interface Sent {
   /** `accepted` where every recipient is, `rejected` where every one is refused, else `partial`. */
   readonly kind: 'accepted' | 'partial' | 'rejected'
+  /** That under which a `sender` has written it down; absent where none has. */
+  readonly reference?: string
   /** When the request was made, by this machine's clock. */
   readonly sentAt: Date
   /** As it was asked for, else as the answer says; `unknown` where neither says. */

@@ -1,6 +1,6 @@
 /** What the command line reads from its arguments: each mistake is said in words that tell what was expected. */
 import { describe, expect, test } from 'vitest'
-import { readFaults } from '../../src/cli/arguments.ts'
+import { readFaults, readSendFaults } from '../../src/cli/arguments.ts'
 import { CliError } from '../../src/cli/exit-codes.ts'
 import { readFields } from '../../src/cli/fields.ts'
 import { checkTarget } from '../../src/cli/target.ts'
@@ -69,6 +69,22 @@ describe('--fault', () => {
   ])('%s', (fault, message) => {
     const mistake = mistakeOf(() => readFaults([fault]))
     expect(mistake).toMatchObject({ exit: 'usage', hint: expect.stringContaining('--list') as string })
+    expect(mistake.message).toContain(message)
+  })
+})
+
+describe('--send-fault', () => {
+  test('names, with a rate or always', () => {
+    expect(readSendFaults(['noAnswer', 'silence=0.25'])).toEqual({ noAnswer: 1, silence: 0.25 })
+  })
+
+  test.each([
+    ['noAnswers', '--send-fault: there is no "noAnswers". There are: lostRequest, '],
+    ['duplicate', '--send-fault: there is no "duplicate". '],
+    ['noAnswer=often', '--send-fault.noAnswer is NaN; expected a rate from 0 to 1.'],
+  ])('%s', (fault, message) => {
+    const mistake = mistakeOf(() => readSendFaults([fault]))
+    expect(mistake).toMatchObject({ exit: 'usage', hint: expect.stringContaining('--send-fault') as string })
     expect(mistake.message).toContain(message)
   })
 })

@@ -77,6 +77,19 @@ describe('emulate', { timeout: 120_000 }, () => {
     for (const secret of ['given-api-key', AUTH_KEY, SIGNING_SECRET, 'hidden']) expect(stdout).not.toContain(secret)
   })
 
+  test('the answers to sends meet the faults that a flag names, whatever the file says', async () => {
+    const path = join(testFolder(), 'emulator.json')
+    writeFileSync(
+      path,
+      JSON.stringify({ projects: [{ name: 'My Shop', apiKey: 'given-api-key' }], sendFaults: { noAnswer: 1 } }),
+    )
+    const args = ['emulate', '--config', path, '--send-fault', 'badGateway']
+    const { url, printed } = await startListening(args)
+    expect((await send(url, 'given-api-key')).status).toBe(502)
+    await expect.poll(() => printed.stdout, PATIENCE).toContain('POST 502  sms  1 accepted  ')
+    expect(printed.stdout).toMatch(/ to 254700000001 {2}badGateway {2}My Shop$/m)
+  })
+
   test('says what its channels are called, and speaks of them so', async () => {
     const { url: status, receiver } = await receiving()
     const path = join(testFolder(), 'emulator.json')

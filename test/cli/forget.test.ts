@@ -25,7 +25,7 @@ async function receiverHasClosed() {
   const folder = testFolder()
   const path = join(folder, 'inbox.db')
   const store = faultyStore(sqliteStore(path))
-  const receiver = createReceiver({ credentials, store, retry: { attempts: 1 }, logger: false, storeTimeoutMs: 500 })
+  const receiver = createReceiver({ credentials, store, retry: { attempts: 1 }, logger: false, storeTimeoutMs: 60_000 })
   receiver.on('message.failed', ({ messageId }) => {
     throw new Error(`no luck with ${messageId}`)
   })

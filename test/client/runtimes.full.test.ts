@@ -21,6 +21,7 @@ const EXPECTED = {
   closed: 'not_sent 2',
   timeout: 'unknown_outcome 1',
   all: 3,
+  recorded: ['begun order 7', 'sent 1', 'order 7'],
 }
 
 /** Where the sends of a run go, and how many requests came where each is reset. */
@@ -36,8 +37,8 @@ async function places() {
 /** Each of the two that are reset, and the one that nobody answers. */
 const ONCE_EACH = 3
 
-/** Of the three forms, the password, the wrong key and the list of three. */
-const TO_THE_SERVICE = 8
+/** Of the three forms, the password, the wrong key, the list of three and the one that is written down. */
+const TO_THE_SERVICE = 9
 
 const PROGRAMS: readonly (readonly [name: string, program: string | undefined, args: readonly string[]])[] = [
   ['Node', process.execPath, []],

@@ -30,7 +30,7 @@ test('a list goes out in batches, so many at once, and the answers are in its or
   )
   expect(most).toBe(3)
   expect(emulator.sends().map(({ recipients }) => recipients.length)).toEqual([...Array<number>(12).fill(20), 11])
-  expect(all.counts).toEqual({ total: 251, accepted: 250, refused: 1, failed: 0, unknown: 0, unsent: 0 })
+  expect(all.counts).toEqual({ total: 251, accepted: 250, refused: 1, failed: 0, repeated: 0, unknown: 0, unsent: 0 })
   expect(all).toMatchObject({ failed: [], unsent: [], stoppedBy: undefined })
   expect(all.sent.flatMap(({ recipients }) => recipients.map((each) => each.to))).toEqual(to)
   expect(all.sent.map(({ kind, campaign }) => `${kind} ${campaign ?? ''}`)).toEqual([
@@ -97,7 +97,7 @@ test.each([
   expect(all.stoppedBy?.code).toBe(code)
   expect(all.failed.map(({ to }) => to)).toEqual([['254711000002']])
   expect(all.unsent).toEqual(numbers(10).slice(3))
-  expect(all.counts).toEqual({ total: 10, accepted: 2, refused: 0, failed: 1, unknown: 0, unsent: 7 })
+  expect(all.counts).toEqual({ total: 10, accepted: 2, refused: 0, failed: 1, repeated: 0, unknown: 0, unsent: 7 })
 })
 
 test('a balance that comes to its end stops the list, and every number is accounted for', async () => {
@@ -105,7 +105,7 @@ test('a balance that comes to its end stops the list, and every number is accoun
   const all = await clientOf(endpoint).sendAll({ to: numbers(100), message: 'x' }, { batch: 10, concurrency: 1 })
   expect(all.stoppedBy).toMatchObject({ code: 'insufficient_balance', mayBeSent: false, recipients: 10 })
   // The third batch has some of both, the fourth none that was accepted.
-  expect(all.counts).toEqual({ total: 100, accepted: 25, refused: 15, failed: 0, unknown: 0, unsent: 60 })
+  expect(all.counts).toEqual({ total: 100, accepted: 25, refused: 15, failed: 0, repeated: 0, unknown: 0, unsent: 60 })
   expect(emulator.sends()).toHaveLength(4)
 })
 
@@ -120,7 +120,7 @@ test('a service that cannot be reached stops the list', async () => {
 test('numbers that the answer does not name are unknown', async () => {
   const { url } = await answering(() => ({ body: ACCEPTED }))
   const all = await clientOf(url).sendAll({ to: numbers(4), message: 'Sale!' })
-  expect(all.counts).toEqual({ total: 4, accepted: 1, refused: 0, failed: 0, unknown: 3, unsent: 0 })
+  expect(all.counts).toEqual({ total: 4, accepted: 1, refused: 0, failed: 0, repeated: 0, unknown: 3, unsent: 0 })
 })
 
 test('a listener that throws, and a key that no header can carry, lose nothing', async () => {

@@ -52,6 +52,7 @@ test('the code of an error', () => {
       case 'not_sent':
       case 'unknown_outcome':
       case 'aborted':
+      case 'unrecorded':
         break
       default:
         expectTypeOf(error.code).toBeNever()

@@ -1,5 +1,5 @@
 /** The same sends on any runtime; `report` is what a test compares. It imports the built package alone. */
-import { createClient, SendError } from 'messaging-webhooks/client'
+import { createClient, sender, SendError } from 'messaging-webhooks/client'
 
 /** `urls`: where the service is, where a reset comes after the request, and where nobody listens. */
 export async function tryOut({ service, resetting, closed, apiKey }) {
@@ -27,6 +27,17 @@ export async function tryOut({ service, resetting, closed, apiKey }) {
     { batch: 1 },
   )
   report.all = all.counts.accepted
+  // The receiver itself needs Node; a runtime without it asks one elsewhere.
+  const told = []
+  const receiver = {
+    async intend({ reference }) {
+      told.push(`begun ${reference}`)
+      return { reference, sent: async ({ messages }) => void told.push(`sent ${messages.length}`) }
+    },
+  }
+  const { send } = sender(receiver, createClient({ ...options, baseUrl: service }))
+  const { reference } = await send({ to, message: 'x' }, { reference: 'order 7' })
+  report.recorded = [...told, reference]
   return report
 }
 

@@ -1,0 +1,307 @@
+/** What failed for now is sent again, as the service recommends: once for each failure, and never what is no good twice. */
+import { RetryLater, type FailedEvent, type WebhookEvent } from 'messaging-webhooks'
+import { resend, sender, type ResendOptions } from 'messaging-webhooks/client'
+import { callback, signCallback } from 'messaging-webhooks/testing'
+import type { EmulatorOptions } from 'messaging-webhooks/emulator'
+import { describe, expect, test } from 'vitest'
+import { emulating, PATIENCE, SHOP } from '../emulator/emulating.ts'
+import { onEachStore } from '../support/each-store.ts'
+import { AUTH_KEY, receiving, SIGNING_SECRET, type SomeOptions } from '../support/receiving.ts'
+import { clientOf, DELIVERED } from './answering.ts'
+
+/** Of carrier A: the codes 1001 and 1. */
+const NETWORK_FAILURE = '999100001001'
+const IMPOSSIBLE = '999100000001'
+const everything = { from: new Date(0), to: new Date(8e15) }
+const HOUR_MS = 3_600_000
+
+interface Resending extends Partial<ResendOptions> {
+  readonly receiving?: SomeOptions
+  readonly emulating?: Omit<EmulatorOptions, 'projects'>
+  readonly fetch?: typeof fetch
+}
+
+async function resending({
+  receiving: receivingOptions,
+  emulating: emulatingOptions,
+  fetch: own,
+  ...options
+}: Resending = {}) {
+  const { receiver, url, errors } = await receiving({
+    orphanHoldMs: 2_000,
+    retry: { initialDelayMs: 1 },
+    ...receivingOptions,
+  })
+  const { emulator, endpoint, idle } = await emulating(
+    { callbackUrls: { status: url }, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
+    emulatingOptions,
+  )
+  const client = clientOf(endpoint, { retry: { attempts: 1 }, ...(own && { fetch: (to, init) => own(to, init) }) })
+  const handler = resend(receiver, client, { text: () => 'Once more', ...options })
+  receiver.on('message.failed', handler)
+  const events: WebhookEvent[] = []
+  receiver.onAny((event) => void events.push(event))
+  await receiver.start()
+
+  /** The service says so of a message. */
+  async function report(fields: object): Promise<void> {
+    const body = JSON.stringify({ ...callback.smsDelivery({ project: SHOP, ...fields }), authKey: AUTH_KEY })
+    const headers = { 'content-type': 'application/json', 'x-service-signature': signCallback(body, SIGNING_SECRET) }
+    await fetch(url, { method: 'POST', headers, body })
+  }
+
+  /** Until nothing is to be sent or handed over any more. */
+  async function rest(): Promise<void> {
+    await expect
+      .poll(async () => {
+        const before = emulator.sends().length
+        await idle()
+        return (await receiver.drain({ deadlineMs: 5_000 })) && before === emulator.sends().length
+      }, PATIENCE)
+      .toBe(true)
+  }
+
+  const failures = (): readonly FailedEvent[] => events.filter((event) => event.type === 'message.failed')
+  return { receiver, errors, emulator, handler, events, failures, report, rest, ...sender(receiver, client) }
+}
+
+describe.each(onEachStore)('%s', (_, makeStore) => {
+  test('a message is sent again as it was, and both count as one', async () => {
+    const { send, receiver, rest, failures, emulator, events } = await resending({ receiving: { store: makeStore() } })
+    const notAfter = new Date(Date.now() + HOUR_MS)
+    const how = { reference: 'order 7', meta: { order: 7 }, within: HOUR_MS, notAfter }
+    const first = await send({ to: NETWORK_FAILURE, message: 'Hello', campaign: 'spring', type: 'bulk' }, how)
+    await rest()
+    const [{ messageId } = { messageId: '' }] = first.messages
+    expect(emulator.sends().flatMap(({ recipients }) => recipients.map(({ to }) => to))).toEqual([
+      NETWORK_FAILURE,
+      NETWORK_FAILURE,
+    ])
+    expect(failures()).toHaveLength(2)
+    const second = failures().find(({ sent }) => sent?.resendOf !== undefined)
+    expect(second?.sent).toMatchObject({
+      resendOf: messageId,
+      attempt: 2,
+      to: NETWORK_FAILURE,
+      campaign: 'spring',
+      type: 'bulk',
+      meta: { order: 7 },
+      notAfter,
+      reference: `resend of ${messageId}`,
+    })
+    const left = (second?.sent?.overdueAt.getTime() ?? 0) - (second?.sent?.sentAt.getTime() ?? 0)
+    expect(left).toBe(HOUR_MS)
+    const account = await receiver.account(everything)
+    expect(account).toMatchObject({ sent: 1, failed: { network_failure: 1 }, waiting: 0, delivered: 0, unknown: 0 })
+    // Of the first one nothing more is awaited.
+    const { items } = await receiver.outstanding()
+    expect(items.map((item) => item.resendOf)).toEqual([messageId])
+    expect(events.filter(({ type }) => type === 'send.unknown')).toEqual([])
+  })
+
+  test('a chain is counted by its last send, unless an earlier one was delivered after all', async () => {
+    const { send, receiver, rest, report, failures, emulator } = await resending({
+      receiving: { store: makeStore() },
+      attempts: 3,
+      text: ({ sent }) => ({ message: 'Once more', ...(sent?.attempt === 2 && { to: DELIVERED, meta: 'last' }) }),
+    })
+    await send({ to: NETWORK_FAILURE, message: 'Hello' })
+    await send({ to: NETWORK_FAILURE, message: 'Hello' })
+    await send({ to: IMPOSSIBLE, message: 'Hello' })
+    await send({ to: DELIVERED, message: 'Hello' })
+    await rest()
+    expect(emulator.sends()).toHaveLength(8)
+    const failed = { delivery_impossible: 1 }
+    expect(await receiver.account(everything)).toMatchObject({ sent: 4, delivered: 3, failed, overdue: 0, waiting: 0 })
+    const [, , { messageId } = { messageId: '' }] = failures()
+    await report({ messageId, status: 'success', timestamp: Math.floor(Date.now() / 1_000) + 5 })
+    await rest()
+    expect(await receiver.account(everything)).toMatchObject({ sent: 4, delivered: 3, failed })
+  })
+})
+
+test('an earlier one that was delivered after all counts, whatever became of the next', async () => {
+  const { send, receiver, rest, report, failures } = await resending()
+  await send({ to: NETWORK_FAILURE, message: 'Hello' })
+  await rest()
+  expect(await receiver.account(everything)).toMatchObject({ sent: 1, failed: { network_failure: 1 } })
+  const first = failures().find(({ sent }) => sent?.resendOf === undefined)
+  await report({ messageId: first?.messageId, status: 'success', timestamp: Math.floor(Date.now() / 1_000) + 5 })
+  await rest()
+  expect(await receiver.account(everything)).toEqual({
+    sent: 1,
+    delivered: 1,
+    read: 0,
+    failed: {},
+    overdue: 0,
+    waiting: 0,
+    unknown: 0,
+    refused: {},
+  })
+})
+
+test('what expired is sent again, once, whatever else is reported of it', async () => {
+  const { receiver, rest, report, emulator } = await resending()
+  await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+  const timestamp = Math.floor(Date.now() / 1_000)
+  await report({ messageId: 'm', status: 'network_failure', timestamp })
+  await report({ messageId: 'm', status: 'expired', statusCode: '17', timestamp: timestamp + 1 })
+  await report({ messageId: 'm', status: 'expired', statusCode: '17', timestamp: timestamp + 1 })
+  await rest()
+  expect(emulator.sends()).toHaveLength(1)
+  expect(await receiver.account(everything)).toMatchObject({ sent: 1, delivered: 1 })
+})
+
+describe('is not sent again', () => {
+  const failedOnce = { status: 'network_failure', timestamp: Math.floor(Date.now() / 1_000) }
+
+  test.each<readonly [what: string, report: object]>([
+    ['a permanent failure', { status: 'delivery_impossible' }],
+    ['a word that nobody knows', { status: 'left_with_neighbour' }],
+    ['a subscriber who was absent', { status: 'absent_subscriber' }],
+    ['who has opted out', { status: 'stopped_by_user', statusCode: '18' }],
+  ])('%s', async (_, fields) => {
+    const { receiver, rest, report, emulator } = await resending()
+    await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+    await report({ messageId: 'm', ...fields })
+    await rest()
+    expect(emulator.sends()).toEqual([])
+  })
+
+  test('what is transactional, too late, vetoed, or not known', async () => {
+    const asked: string[] = []
+    const { receiver, rest, report, emulator } = await resending({
+      when({ messageId }) {
+        asked.push(messageId)
+        return messageId !== 'vetoed'
+      },
+      text: ({ messageId }) => (messageId === 'without' ? undefined : 'Once more'),
+    })
+    const of = (messageId: string) => ({ messages: [{ messageId, to: DELIVERED }] })
+    await receiver.expect({ ...of('code'), type: 'transactional' })
+    await receiver.expect(of('late'), { notAfter: new Date(Date.now() - 1) })
+    await receiver.expect(of('vetoed'))
+    await receiver.expect(of('without'))
+    for (const messageId of ['code', 'late', 'vetoed', 'without', 'stranger'])
+      await report({ ...failedOnce, messageId })
+    await rest()
+    expect(emulator.sends()).toEqual([])
+    expect(asked.toSorted()).toEqual(['vetoed', 'without'])
+  })
+
+  test('what was sent often enough', async () => {
+    const { send, rest, emulator } = await resending({ attempts: 1 })
+    await send({ to: NETWORK_FAILURE, message: 'Hello' })
+    await rest()
+    expect(emulator.sends()).toHaveLength(1)
+  })
+})
+
+test('whatever comes twice, or at once, a message is repeated once', async () => {
+  const { receiver, rest, report, emulator, handler, failures } = await resending()
+  await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+  await report({ messageId: 'm', status: 'network_failure' })
+  await expect.poll(failures, PATIENCE).toHaveLength(1)
+  const [event] = failures()
+  if (event === undefined) throw new Error('It is there.')
+  const { signal } = new AbortController()
+  await Promise.all(Array.from({ length: 10 }, () => handler(event, { signal })))
+  await rest()
+  expect(emulator.sends()).toHaveLength(1)
+})
+
+test('where surely nothing was sent, the event is tried again', async () => {
+  let requests = 0
+  const { receiver, rest, report, emulator, errors } = await resending({
+    async fetch(url, init) {
+      if ((requests += 1) > 2) return fetch(url, init)
+      throw Object.assign(new TypeError('fetch failed'), {
+        cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }),
+      })
+    },
+  })
+  await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+  await report({ messageId: 'm', status: 'network_failure' })
+  await rest()
+  expect(emulator.sends()).toHaveLength(1)
+  expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'handler_failed'])
+})
+
+test('where it may have been sent, it is not sent again, and is told as unknown', async () => {
+  const { receiver, rest, report, emulator, errors, events } = await resending({
+    emulating: { sendFaults: { noAnswer: 1 } },
+  })
+  await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] }, { meta: 'mine' })
+  await report({ messageId: 'm', status: 'network_failure' })
+  await rest()
+  expect(emulator.sends()).toHaveLength(1)
+  expect(events.filter(({ type }) => type === 'send.unknown')).toMatchObject([
+    { reference: 'resend of m', sent: { resendOf: 'm', attempt: 2, meta: 'mine', to: DELIVERED } },
+  ])
+  expect(errors).toEqual([])
+  expect(await receiver.account(everything)).toMatchObject({ sent: 1, failed: { network_failure: 1 }, unknown: 0 })
+})
+
+describe('with a delay', () => {
+  test('it waits without a slot, and is sent then', async () => {
+    const { receiver, rest, report, emulator, errors } = await resending({
+      delayMs: 800,
+      receiving: { concurrency: 1 },
+    })
+    await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+    await report({ messageId: 'm', status: 'network_failure' })
+    await expect.poll(async () => (await receiver.stats()).unsettled, PATIENCE).toBe(1)
+    expect(await receiver.stats()).toMatchObject({ running: 0 })
+    expect(emulator.sends()).toEqual([])
+    await rest()
+    expect(emulator.sends()).toHaveLength(1)
+    expect(errors).toEqual([])
+  })
+
+  test('it is not sent where it was delivered meanwhile, or would come too late', async () => {
+    const { receiver, rest, report, emulator, events } = await resending({ delayMs: 800 })
+    await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+    const notAfter = new Date(Date.now() + 400)
+    await receiver.expect({ messages: [{ messageId: 'late', to: DELIVERED }] }, { notAfter })
+    const timestamp = Math.floor(Date.now() / 1_000)
+    await report({ messageId: 'm', status: 'network_failure', timestamp })
+    await report({ messageId: 'late', status: 'network_failure', timestamp })
+    await report({ messageId: 'm', status: 'success', timestamp: timestamp + 1 })
+    await rest()
+    expect(emulator.sends()).toEqual([])
+    expect(events.filter(({ type }) => type === 'message.delivered')).toHaveLength(1)
+  })
+
+  test('the handler itself says when', async () => {
+    const { receiver, report, handler, failures } = await resending({ delayMs: 60_000 })
+    await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+    await report({ messageId: 'm', status: 'network_failure' })
+    await expect.poll(failures, PATIENCE).toHaveLength(1)
+    const [event] = failures()
+    if (event === undefined) throw new Error('It is there.')
+    const error = await handler(event, { signal: new AbortController().signal }).catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(RetryLater)
+  })
+})
+
+test('each message is one of its project', async () => {
+  const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+  const projects = { [SHOP]: pair, Other: { authKey: 'b', signingSecret: 't' } }
+  const { receiver, rest, report, emulator } = await resending({ receiving: { projects } })
+  await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] }, { project: SHOP })
+  await report({ messageId: 'm', status: 'network_failure' })
+  await rest()
+  expect(emulator.sends()).toHaveLength(1)
+  expect(await receiver.account(everything)).toMatchObject({ sent: 1, delivered: 1 })
+})
+
+test('refuses what cannot work', async () => {
+  const { receiver } = await receiving()
+  const client = clientOf('http://127.0.0.1:1/')
+  const text = () => 'Once more'
+  expect(() => resend(receiver, client, { text, attempts: 0 })).toThrow(/attempts is 0/)
+  expect(() => resend(receiver, client, { text, delayMs: -1 })).toThrow(/delayMs is -1/)
+  const misspelt = { text, atempts: 2 }
+  expect(() => resend(receiver, client, misspelt)).toThrow(/did you mean attempts/)
+  await expect(receiver.intend({ resendOf: 'nobody knows it' })).rejects.toThrow(/nothing is kept of the message/)
+})
