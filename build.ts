@@ -77,8 +77,12 @@ async function publishPage(): Promise<boolean> {
     if (errors.length > 0) return false
     writeFileSync(join(folder, name), `${code}\n`)
   }
-  for (const path of paths)
-    writeFileSync(join(folder, basename(path)), readFileSync(join(ROOT, path), 'utf8').replace(/^ +/gm, ''))
+  for (const path of paths) {
+    const text = readFileSync(join(ROOT, path), 'utf8').replace(/^ +/gm, '')
+    // No selector and no text of the style has a space behind a colon or before a brace.
+    const published = path.endsWith('.css') ? text.replace(/(:) | (?=\{)/g, '$1').replace(/(?<=[{},;])\n+/g, '') : text
+    writeFileSync(join(folder, basename(path)), published)
+  }
   return true
 }
 

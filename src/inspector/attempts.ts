@@ -18,7 +18,8 @@ export function attemptsOf(stored: StoredEvent, watcher: Watcher, rights: Rights
   for (let number = 1; isCounted && number <= Math.min(attempts, MOST_SHOWN); number += 1) {
     if (numbers.has(number)) continue
     const isLast = number === attempts
-    const outcome = !isLast ? 'failed' : state === 'leased' ? 'running' : state === 'settled' ? 'succeeded' : 'failed'
+    // A settled event may be a dead letter that somebody has discarded.
+    const outcome = !isLast ? 'failed' : state === 'leased' ? 'running' : state === 'settled' ? 'settled' : 'failed'
     const text = isLast ? shownError(error, raw, rights) : undefined
     unseen.push({ number, outcome, handlers: [], ...(text !== undefined && { error: text }) })
   }

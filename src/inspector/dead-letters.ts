@@ -3,10 +3,11 @@ import { z } from 'zod'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
 import type { StoredDeadLetter, StoredEvent } from '../inbox/store.ts'
 import type { Inside } from './inside.ts'
+import { shownRecipient } from './masking.ts'
 import { limitIn, textIn } from './queries.ts'
 import type { Rights } from './rights.ts'
 import { rowOf, shownError } from './rows.ts'
-import type { DeadLetterList, DeadLetterResult } from './shapes.ts'
+import type { DeadLetterList, DeadLetterResult, EventRow } from './shapes.ts'
 
 const A_PAGE = 50
 const MOST_A_PAGE = 200
@@ -25,13 +26,19 @@ export async function listDeadLetters(query: URLSearchParams, rights: Rights, in
   })
   return {
     items: items.map((letter) => ({
-      event: rowOf(asStored(letter), inside, rights),
+      event: { ...recipientOf(letter, rights), ...rowOf(asStored(letter), inside, rights) },
       attempts: letter.attempts,
       error: shownError(letter.error, letter.raw, rights) ?? '',
       diedAt: new Date(letter.diedAtMs).toISOString(),
     })),
     ...(next !== undefined && { next }),
   }
+}
+
+/** Reports of most channels do not name it; what was told of the send does. */
+function recipientOf({ expected }: StoredDeadLetter, rights: Rights): Pick<EventRow, 'recipient'> {
+  const to = expected?.expectation.to
+  return to === undefined ? {} : { recipient: shownRecipient(to, rights) }
 }
 
 function asStored({ id, attempts, error, diedAtMs, record, raw }: StoredDeadLetter): StoredEvent {

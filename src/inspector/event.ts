@@ -7,7 +7,7 @@ import { attemptsOf } from './attempts.ts'
 import type { Finding } from './finding.ts'
 import { printed } from './json-text.ts'
 import type { Looking } from './looking.ts'
-import { maskedValue, withoutPhones } from './masking.ts'
+import { maskedValue, META, withoutPhones } from './masking.ts'
 import type { Rights } from './rights.ts'
 import { failureIn, rowOf } from './rows.ts'
 import type { EventDetail } from './shapes.ts'
@@ -23,7 +23,9 @@ export async function showEvent(
 ): Promise<EventDetail> {
   const stored = await find(id, finding)
   const { record, raw } = stored
-  const payload = raw && payloadText(raw, rights)
+  // What no callback brings has no body but what is kept of its send.
+  const hidden = record?.proof === 'none' && !rights.reveal ? META : 'authKey'
+  const payload = raw && payloadText(raw, rights, hidden)
   const failure = failureIn(record, rights)
   return {
     event: rowOf(stored, looking.inside, rights),
@@ -59,7 +61,7 @@ async function find(id: string, finding: Finding): Promise<StoredEvent> {
 }
 
 /** Undefined where the bytes are no JSON. */
-function payloadText(raw: Buffer, { reveal }: Rights): string | undefined {
+function payloadText(raw: Buffer, { reveal }: Rights, without: string): string | undefined {
   const json = raw.toString('utf8').replace(/^\uFEFF/, '')
   try {
     JSON.parse(json)
@@ -69,7 +71,7 @@ function payloadText(raw: Buffer, { reveal }: Rights): string | undefined {
   return printed(json, {
     replace: reveal ? (_, text) => text : maskedValue,
     nameOf: reveal ? (name) => name : withoutPhones,
-    without: 'authKey',
+    without,
     mostCharacters: MOST_SHOWN_BYTES,
   })
 }
@@ -124,7 +126,7 @@ function proofSteps({ proof, project, timestampSource }: EventRecord): readonly 
     arrival: { outcome: 'absent', detail: 'Nothing tells when it happened; only its arrival is known.' },
     clock: {
       outcome: 'held',
-      detail: 'It is the time at which its message was overdue, by the clock of the receiver.',
+      detail: 'It is the time at which its message was overdue, or its send given up, by the clock of the receiver.',
     },
   } as const
   const made: Step = { what: 'Callback', outcome: 'absent', detail: 'None brought it: the receiver made it.' }

@@ -1,8 +1,8 @@
 /** Lists of events, by filters and by what is searched for. */
 import { recordType } from '../dispatch/listed-events.ts'
 import { CARRIERS, EVENT_TYPES } from '../events.ts'
-import type { EventFilter, EventsAnswer, EventState, StoredEvent } from '../inbox/store.ts'
-import type { Finding } from './finding.ts'
+import type { EventFilter, EventsAnswer, EventState } from '../inbox/store.ts'
+import type { Finding, OfMessage } from './finding.ts'
 import type { Inside } from './inside.ts'
 import { limitIn, textIn, timeIn, wordIn, wordsIn } from './queries.ts'
 import type { Rights } from './rights.ts'
@@ -46,15 +46,18 @@ export async function listEvents(
   }
 
   /** What is named exactly is found by an index, and is shown whatever the filters say. */
-  async function named(wanted: string): Promise<readonly StoredEvent[]> {
+  async function named(wanted: string): Promise<Partial<OfMessage>> {
     const byId = IDENTITY.test(wanted) ? await finding.event(wanted) : undefined
-    if (byId !== undefined) return [byId]
-    return (await finding.ofMessage(wanted, project))?.events ?? []
+    if (byId !== undefined) return { events: [byId] }
+    return (await finding.ofMessage(wanted, project)) ?? {}
   }
 
-  const found = about === undefined || after !== undefined ? [] : await named(about)
+  const { events: found = [], sent }: Partial<OfMessage> =
+    about === undefined || after !== undefined ? {} : await named(about)
   const answer: EventsAnswer =
     found.length > 0 ? { items: found } : await finding.page({ ...filter, about, after, limit })
+  const sentIn =
+    sent?.expectation.project ?? found.find(({ record }) => record !== undefined)?.record?.project ?? project
   const { items, next, lookedBackToMs } = answer
   return {
     items: items
@@ -66,5 +69,7 @@ export async function listEvents(
       ),
     ...(next !== undefined && { next }),
     ...(lookedBackToMs !== undefined && { lookedBackTo: new Date(lookedBackToMs).toISOString() }),
+    ...(sent !== undefined &&
+      about !== undefined && { message: { messageId: about, ...(sentIn !== undefined && { project: sentIn }) } }),
   }
 }

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { everyEvent } from '../dispatch/listed-events.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { messageKey } from '../inbox/identity.ts'
-import type { EventsAnswer, EventsPage, StoredEvent } from '../inbox/store.ts'
+import type { EventsAnswer, EventsPage, StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Inside } from './inside.ts'
 
 /** A store looks at some; so often it is asked to go on before somebody is told how far the look went. */
@@ -19,13 +19,19 @@ export interface Finding {
   ofMessage(messageId: string, project: string | undefined): Promise<OfMessage | undefined>
 }
 
-/** Those of a message, newest first. */
+/** What is known of a message: at least one of both. */
 export interface OfMessage {
   readonly messageKey: string
+  /** Newest first. */
   readonly events: readonly StoredEvent[]
+  readonly sent: StoredExpectation | undefined
 }
 
-export function createFinding({ events, projects }: Pick<Inside, 'events' | 'projects'>): Finding {
+export function createFinding({
+  events,
+  expected,
+  projects,
+}: Pick<Inside, 'events' | 'expected' | 'projects'>): Finding {
   const seen = new LRUCache<string, { readonly messageId: string; readonly project: string | undefined }>({
     max: SEEN_KEPT,
   })
@@ -40,7 +46,7 @@ export function createFinding({ events, projects }: Pick<Inside, 'events' | 'pro
 
   /** A receiver of one project keeps messages by their ids alone; which kind it is, the events tell. */
   function keysOf(messageId: string, project: string | undefined): readonly string[] {
-    const names = project === undefined ? projects.slice(0, MOST_PROJECTS) : [project]
+    const names = project === undefined ? projects().slice(0, MOST_PROJECTS) : [project]
     return [undefined, ...names].map((name) => messageKey(name, messageId))
   }
 
@@ -69,8 +75,8 @@ export function createFinding({ events, projects }: Pick<Inside, 'events' | 'pro
     },
     async ofMessage(messageId, project) {
       for (const key of keysOf(messageId, project)) {
-        const found = await everyEvent(ask, key)
-        if (found.length > 0) return { messageKey: key, events: found }
+        const [found, sent] = await Promise.all([everyEvent(ask, key), expected(key)])
+        if (found.length > 0 || sent !== undefined) return { messageKey: key, events: found, sent }
       }
       return undefined
     },

@@ -15,6 +15,7 @@ import type {
   StoreCapabilities,
   StoredDeadLetter,
   StoredEvent,
+  StoredExpectation,
   StoredLatest,
 } from '../inbox/store.ts'
 import type { Logger } from '../logger.ts'
@@ -29,8 +30,9 @@ export interface Inside {
   readonly clock: Clock
   readonly logger: Logger
   readonly capabilities: StoreCapabilities
-  /** Those that have a name in the option `projects`. */
-  readonly projects: readonly string[]
+  /** Those that have a name in the option `projects`, and those that the app has named since, as in `expect`. */
+  readonly projects: () => readonly string[]
+  /** How long a report is held for an earlier one, or for the word of its send. */
   readonly gapTimeoutMs: number
   /** They go on counting. */
   readonly counts: DetailedCounts
@@ -45,6 +47,8 @@ export interface Inside {
   /** As the store has them, oldest first. */
   readonly deadLetters: (page: Pick<EventsPage, 'after' | 'limit'>) => Promise<Page<StoredDeadLetter>>
   readonly latest: (messageKey: string) => Promise<StoredLatest | undefined>
+  /** What was expected of the message; undefined where nothing was, or the store keeps nothing of the kind. */
+  readonly expected: (messageKey: string) => Promise<StoredExpectation | undefined>
   /** One at a time sees each event; returns the function that ends it. */
   readonly watch: (watch: Watch) => () => void
   /** Called as the receiver begins to close. Returns the function that takes it off again. */

@@ -12,7 +12,7 @@ interface Printing {
   /** Of the names of fields. */
   readonly nameOf: (name: string) => string
   /** A field at the top that is left out. */
-  readonly without: string
+  readonly without?: string
   readonly mostCharacters: number
 }
 

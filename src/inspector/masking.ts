@@ -2,6 +2,7 @@
  * What somebody without `reveal` is shown: of a phone number its last two digits, of a text from a body that it is there. What may
  * be shown is listed by name; anything else that a sender thinks of is masked.
  */
+import type { Rights } from './rights.ts'
 
 /** Fields that name no person and quote no text of one. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
@@ -16,6 +17,9 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'status_code',
   'timestamp',
   'expiration_timestamp',
+  'sentAtMs',
+  'scheduledForMs',
+  'overdueAtMs',
   'event',
   'type',
   'action',
@@ -25,7 +29,10 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 
 const IDS: ReadonlySet<string> = new Set(['messageId', 'message_id'])
 
-const HIDDEN = '•••'
+/** What stands in the place of what may not be shown. */
+export const HIDDEN = '•••'
+/** The app’s own words about what it sent: nothing in it is plain, whatever it is called. */
+export const META = 'meta'
 /** So many digits may be a phone number, whatever stands between them. */
 const PHONE = /\+?\d(?:[\s().\-/]{0,2}\d){6,}/g
 const DIGITS_SHOWN = 2
@@ -33,8 +40,9 @@ const DIGITS_SHOWN = 2
 const SHORTEST_QUOTED = 4
 const MOST_QUOTED = 1_000
 
-/** Of what is known to name somebody: its last two characters. */
-export function maskedRecipient(recipient: string): string {
+/** Of what is known to name somebody: without `reveal` its last two characters. */
+export function shownRecipient(recipient: string, { reveal }: Rights): string {
+  if (reveal) return recipient
   return recipient.length <= 2 * DIGITS_SHOWN ? HIDDEN : HIDDEN + recipient.slice(-DIGITS_SHOWN)
 }
 
@@ -73,7 +81,8 @@ function quotable(body: unknown): readonly string[] {
       const text = String(value)
       if (text.length >= SHORTEST_QUOTED && !PLAIN_FIELDS.has(name)) found.add(text)
     } else if (Array.isArray(value)) for (const each of value as readonly unknown[]) left.push([name, each])
-    else if (typeof value === 'object' && value !== null) left.push(...Object.entries(value))
+    else if (typeof value === 'object' && value !== null)
+      for (const [key, each] of Object.entries(value)) left.push([name === META ? name : key, each])
   }
   return [...found].sort((a, b) => b.length - a.length)
 }

@@ -8,9 +8,10 @@ import { Refused } from './answer.ts'
 import { attemptsOf } from './attempts.ts'
 import type { Finding } from './finding.ts'
 import type { Looking } from './looking.ts'
-import { maskedRecipient, withoutPhones } from './masking.ts'
+import { shownRecipient, withoutPhones } from './masking.ts'
 import type { Rights } from './rights.ts'
 import { failureIn, rowOf } from './rows.ts'
+import { sentDetail, withOverdue } from './sent.ts'
 import type { MessageDetail, TimelineEntry } from './shapes.ts'
 
 /** GET api/messages/:messageId. */
@@ -26,15 +27,18 @@ export async function showMessage(
   const { inside } = looking
   const stored = await inside.latest(found.messageKey)
   const latest = stored && messageState(stored)
-  const events = inOrder(found.events)
+  const events = inOrder(found.sent === undefined ? found.events : withOverdue(found.events, found.sent))
   const arrivals = byArrival(events)
-  const recipient = events.map(({ record }) => record?.report?.recipient).find((known) => known !== undefined)
-  const named = events.map(({ record }) => record?.project).find((known) => known !== undefined)
+  const { expectation } = found.sent ?? {}
+  const recipients = [...events.map(({ record }) => record?.report?.recipient), expectation?.to]
+  const recipient = recipients.find((known) => known !== undefined)
+  const projects = [...events.map(({ record }) => record?.project), expectation?.project]
+  const named = projects.find((known) => known !== undefined)
   const failure = failureIn(stored?.record, rights)
   return {
     messageId,
     ...(named !== undefined && { project: named }),
-    ...(recipient !== undefined && { recipient: rights.reveal ? recipient : maskedRecipient(recipient) }),
+    ...(recipient !== undefined && { recipient: shownRecipient(recipient, rights) }),
     ...(latest && {
       latest: {
         type: latest.type,
@@ -47,6 +51,7 @@ export async function showMessage(
       },
     }),
     finals: latest?.reports.length ?? 0,
+    ...(found.sent && { sent: sentDetail(found.sent, rights) }),
     entries: events.map((event, index) => entryOf(event, { index, events, arrivals, looking, rights })),
   }
 }
@@ -116,7 +121,9 @@ function whyThere(
   { record }: StoredEvent,
   { before, late }: { readonly before: StoredEvent | undefined; readonly late: boolean },
 ): string {
-  const { report } = record ?? {}
+  const { report, overdue } = record ?? {}
+  if (overdue === true)
+    return 'No end had been reported by its time, so the receiver made this event itself, once. It stands behind what had come by then.'
   if (record === undefined || report === undefined) return 'Only its identity is kept, so its place is not known.'
   if (late)
     return 'It is older than a report that had been handed over before it came: it is late, and was not handed over in its place.'

@@ -23,6 +23,7 @@ export async function overview(
     plot: history.plot(),
     backlog: backlogOf(reading),
     ...(stats.deadLetters !== undefined && { deadLetters: stats.deadLetters }),
+    overdue: watcher.overdue,
     quarantine: Object.fromEntries(QUARANTINE_CLASSES.map((name) => [name, quarantined[name]])),
     store: { name: inside.capabilities.name, state: stats.store },
     spool: inside.spool(),

@@ -1,10 +1,11 @@
 /** An event as a row of a list: of the store's record, without the payload, so that a page of them costs little. */
+import { readExpectation } from '../inbox/expected.ts'
 import type { EventRecord } from '../inbox/record.ts'
 import { failureOf } from '../inbox/record.ts'
 import { knownTime } from '../inbox/order.ts'
 import type { StoredEvent } from '../inbox/store.ts'
 import type { Inside } from './inside.ts'
-import { maskedError, maskedRecipient, nameOfError, withoutPhones } from './masking.ts'
+import { maskedError, shownRecipient, nameOfError, withoutPhones } from './masking.ts'
 import type { Rights } from './rights.ts'
 import type { EventDetail, EventRow, Outcome } from './shapes.ts'
 
@@ -18,6 +19,7 @@ export function rowOf(stored: StoredEvent, inside: Inside, rights: Rights): Even
     late: late ?? false,
     ...(type !== undefined && { type }),
     ...(record && ofRecord(record, rights)),
+    ...(record?.proof === 'none' && ofSend(stored.raw, rights)),
     ...(attempts !== undefined && { attempts }),
     ...(shown !== undefined && { error: shown }),
     ...time('admittedAt', admittedAtMs),
@@ -48,7 +50,8 @@ export function shownError(error: string | undefined, raw: Buffer | undefined, {
   return raw === undefined ? nameOfError(error) : maskedError(error, parsed(raw))
 }
 
-function ofRecord(record: EventRecord, { reveal }: Rights): Partial<EventRow> {
+function ofRecord(record: EventRecord, rights: Rights): Partial<EventRow> {
+  const { reveal } = rights
   const { project, kind, receivedAtMs, proof, report } = record
   const seconds = knownTime(record)
   const { channel, carrier, network, messageId, recipient, status, statusCode } = report ?? {}
@@ -62,9 +65,19 @@ function ofRecord(record: EventRecord, { reveal }: Rights): Partial<EventRow> {
     ...(carrier !== undefined && { carrier }),
     ...(network !== undefined && { network: reveal ? network : withoutPhones(network) }),
     ...(messageId !== undefined && { messageId }),
-    ...(recipient !== undefined && { recipient: reveal ? recipient : maskedRecipient(recipient) }),
+    ...(recipient !== undefined && { recipient: shownRecipient(recipient, rights) }),
     ...(status !== undefined && { status: reveal ? status : withoutPhones(status) }),
     ...(statusCode !== undefined && { statusCode }),
+  }
+}
+
+/** What no callback brings has no report: its bytes are what is kept of the send. */
+function ofSend(raw: Buffer | undefined, rights: Rights): Partial<EventRow> {
+  const { messageId, channel, to } = readExpectation(raw) ?? {}
+  return {
+    ...(messageId !== undefined && { messageId }),
+    ...(channel !== undefined && { channel }),
+    ...(to !== undefined && { recipient: shownRecipient(to, rights) }),
   }
 }
 

@@ -16,7 +16,7 @@ export function createSession({ capabilities, projects }: Inside, storeAlone: bo
     ...(storeAlone && { storeAlone }),
     store: { name, listsEvents: listsEvents === true, durable },
     types: EVENT_TYPES,
-    projects,
+    projects: projects(),
     carriers: CARRIERS,
     quarantineClasses: QUARANTINE_CLASSES,
   })

@@ -47,6 +47,8 @@ export interface Overview {
   }
   readonly backlog: { readonly unsettled?: number; readonly oldestDueSeconds?: number; readonly running: number }
   readonly deadLetters?: number
+  /** Messages that became overdue, of which this process has handed the event over. */
+  readonly overdue: number
   readonly quarantine: Readonly<Record<string, number>>
   readonly store: { readonly name: string; readonly state: 'up' | 'away' | 'closed' }
   readonly spool: { readonly events: number; readonly bytes: number } | undefined
@@ -73,6 +75,30 @@ export interface Overview {
 }
 
 export type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
+
+/** What `receiver.expect` was told of a message. */
+export interface SentDetail {
+  /** `waiting`: no end was reported, and there is time; `refused`: in the answer to the send; `repeated`: it was sent again. */
+  readonly state: 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated'
+  /** `message.overdue` was made of it, whatever came since. */
+  readonly wasOverdue: boolean
+  readonly sentAt: string
+  /** Masked but for the last two digits without `reveal`. */
+  readonly to?: string
+  readonly type?: string
+  readonly channel?: string
+  readonly campaign?: string
+  readonly reference?: string
+  /** The message that failed, where this one is its repetition. */
+  readonly resendOf?: string
+  readonly scheduledFor?: string
+  readonly overdueAt?: string
+  readonly notAfter?: string
+  /** Indented JSON; its values are masked without `reveal`. */
+  readonly meta?: string
+  /** Why, where it was refused. */
+  readonly refused?: string
+}
 
 /** One row of a list of events. */
 export interface EventRow {
@@ -106,6 +132,8 @@ export interface EventList {
   readonly next?: string
   /** With `next` and few items or none: a bounded look has ended, and this is how far back it looked. */
   readonly lookedBackTo?: string
+  /** `q` is the id of a message, of which there may be no event yet. */
+  readonly message?: { readonly messageId: string; readonly project?: string }
 }
 
 /** One attempt, as far as this process saw it or the store keeps it. */
@@ -113,7 +141,8 @@ export interface AttemptRow {
   readonly number: number
   readonly startedAt?: string
   readonly durationMs?: number
-  readonly outcome: 'running' | 'succeeded' | 'failed' | 'lost'
+  /** `settled`: another process made it, and whether it succeeded or was discarded is not kept. */
+  readonly outcome: 'running' | 'succeeded' | 'failed' | 'lost' | 'settled'
   readonly replay?: boolean
   readonly error?: string
   /** The handlers of it, where this process ran them: the pattern they were attached with, or their function's name. */
@@ -186,6 +215,7 @@ export interface MessageDetail {
     readonly failure?: EventDetail['failure']
   }
   readonly finals: number
+  readonly sent?: SentDetail
   readonly entries: readonly TimelineEntry[]
 }
 

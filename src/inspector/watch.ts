@@ -29,6 +29,8 @@ export interface Watcher {
   byChannel(): Readonly<Record<string, number>>
   /** How many attempts have failed. */
   readonly failures: number
+  /** How many messages became overdue. */
+  readonly overdue: number
   /** A place in what changes; it goes on with each change. */
   readonly place: number
   changesSince(place: number): Pick<Change, 'events' | 'messages' | 'many'>
@@ -55,6 +57,7 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
   const changes = { count: 0, ids: texts(CHANGES_KEPT), messages: texts(CHANGES_KEPT) }
   const channels = new Map<string, number>()
   let failures = 0
+  let overdue = 0
 
   function changed(id: string, messageId: string | undefined): void {
     const at = changes.count % CHANGES_KEPT
@@ -82,8 +85,9 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
     },
     attempted(attempt, outcome, endedAtMs) {
       const { work, registrations } = attempt
-      const { id, attempt: number, replay, record } = work.claim
-      changed(id, record.report?.messageId)
+      const { id, attempt: number, replay, record, expected } = work.claim
+      changed(id, record.report?.messageId ?? expected?.expectation.messageId)
+      if (record.overdue === true && number === 1 && !replay) overdue += 1
       const at = attempts.count % ATTEMPTS_KEPT
       attempts.count += 1
       attempts.ids[at] = id
@@ -119,6 +123,9 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
     byChannel: () => Object.fromEntries(channels),
     get failures() {
       return failures
+    },
+    get overdue() {
+      return overdue
     },
     get place() {
       return changes.count

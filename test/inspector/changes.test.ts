@@ -5,12 +5,15 @@ import { json } from 'express'
 import express from 'express'
 import { createReceiver } from 'messaging-webhooks'
 import { inspector, type AuditEntry } from 'messaging-webhooks/inspector'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
+import { ownFile } from '../support/each-store.ts'
 import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
 import type {
   DeadLetterList,
   DeadLetterResult,
+  EventDetail,
   EventList,
   Problem,
   QuarantineList,
@@ -30,6 +33,37 @@ async function withDeadLetters() {
   const { items } = as<DeadLetterList>((await made.get('api/dead-letters')).body)
   return { ...made, entries, ids: items.map(({ event }) => event.id), items, mend: () => (isMended = true) }
 }
+
+test('a dead letter names the recipient that was told of its send, masked for whoever may not see it', async () => {
+  const { receiver, status, get } = await inspecting({ retry: { attempts: 1 } })
+  await receiver.expect({ messages: [{ messageId: 'm-1', to: '254711000007' }] })
+  receiver.on('message.*', () => {
+    throw new Error('broken')
+  })
+  await post(status, { messageId: 'm-1', status: 'success', channel: 'sms', project: 'Shop' })
+  await expect.poll(async () => (await receiver.stats()).deadLetters).toBe(1)
+  const recipient = async (may: string) =>
+    as<DeadLetterList>((await get('api/dead-letters', { 'x-may': may })).body).items.map(({ event }) => event.recipient)
+  expect(await recipient('reveal')).toEqual(['254711000007'])
+  expect(await recipient('read')).toEqual(['•••07'])
+})
+
+test('of an attempt that another process made, a discarded dead letter says no more than that it is settled', async () => {
+  const store = ownFile()
+  const before = await inspecting({ store: sqliteStore(store), retry: { attempts: 1 } })
+  before.receiver.on('payment', () => {
+    throw new Error('broken')
+  })
+  await post(before.payment, { id: 'p-1' })
+  await expect.poll(async () => (await before.receiver.stats()).deadLetters).toBe(1)
+  await before.receiver.close()
+  const { get, send } = await inspecting({ store: sqliteStore(store) })
+  const [id = ''] = as<DeadLetterList>((await get('api/dead-letters')).body).items.map(({ event }) => event.id)
+  const attempts = async () => as<EventDetail>((await get(`api/events/${id}`)).body).attempts
+  expect(await attempts()).toMatchObject([{ number: 1, outcome: 'failed' }])
+  expect(as<DeadLetterResult>((await send('api/dead-letters/discard', { ids: [id] })).body).done).toEqual([id])
+  expect(await attempts()).toMatchObject([{ number: 1, outcome: 'settled' }])
+})
 
 test('dead letters are listed with their error, replayed and discarded, and each change is written down', async () => {
   const { get, send, ids, items, entries, receiver, mend } = await withDeadLetters()

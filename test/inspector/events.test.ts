@@ -138,12 +138,13 @@ test('a timeline has each report in its order and by arrival, with repetitions, 
     fails = false
     throw new Error('not now')
   })
+  const now = Math.floor(Date.now() / 1_000)
   receiver.onAny(() => new Promise((resolve) => setImmediate(resolve)))
-  await post(status, report('m-1', 'success', { timestamp: NOW }))
-  await post(status, report('m-1', 'success', { timestamp: NOW }))
+  await post(status, report('m-1', 'success', { timestamp: now }))
+  await post(status, report('m-1', 'success', { timestamp: now }))
   await receiver.drain()
   // A carrier that reports late.
-  await post(status, report('m-1', 'network_failure', { timestamp: NOW - 60 }))
+  await post(status, report('m-1', 'network_failure', { timestamp: now - 60 }))
   await receiver.drain()
   const { body } = await get('api/messages/m-1')
   const message = as<MessageDetail>(body)

@@ -9,6 +9,7 @@ const OUTCOMES: Readonly<Record<AttemptRow['outcome'], readonly [label: string, 
   succeeded: ['succeeded', 'good'],
   failed: ['failed', 'bad'],
   lost: ['lost with its process', 'warn'],
+  settled: ['settled, by another process', 'calm'],
 }
 
 const HANDLER_TONES: Readonly<Record<AttemptRow['handlers'][number]['outcome'], string>> = {

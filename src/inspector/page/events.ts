@@ -49,9 +49,9 @@ export function eventsScreen(around: Surroundings): Screen {
         ? undefined
         : h('p', { class: 'quiet' }, 'Looked back to ', time(lookedBackTo), ', and no further yet.')
     return [
-      oneMessage(items),
+      oneMessage(list),
       items.length === 0
-        ? nothing(next !== undefined)
+        ? list.message === undefined && nothing(next !== undefined)
         : table({
             caption: 'Events, newest first',
             rows: items,
@@ -94,15 +94,15 @@ export function eventsScreen(around: Surroundings): Screen {
 }
 
 /** Who searches for a recipient mostly wants the story of a message. */
-function oneMessage(items: readonly EventRow[]): Child {
-  const [first] = items
-  if (first?.messageId === undefined || items.length < 2) return undefined
-  const { messageId, project } = first
-  if (!items.every((row) => row.messageId === messageId && row.project === project)) return undefined
+function oneMessage({ items, message }: EventList): Child {
+  const { messageId, project } = message ?? items[0] ?? {}
+  if (messageId === undefined) return undefined
+  const isOfOne = items.length > 1 && items.every((row) => row.messageId === messageId && row.project === project)
+  if (message === undefined && !isOfOne) return undefined
   return h(
     'p',
     { class: 'note' },
-    'All of one message: ',
+    items.length === 0 ? 'It was sent, and no report of it has come yet: ' : 'All of one message: ',
     h('a', { href: hrefOfMessage(messageId, project) }, 'show its timeline'),
     '.',
   )

@@ -1,5 +1,5 @@
 /** All that was reported of one message: in which order, why in that order, and what the handlers did with it. */
-import type { Change, EventDetail, MessageDetail, TimelineEntry } from '../shapes.ts'
+import type { Change, EventDetail, MessageDetail, SentDetail, TimelineEntry } from '../shapes.ts'
 import { askMessage } from './asking.ts'
 import { attempts } from './attempts.ts'
 import { h, type Child, type Tree } from './elements.ts'
@@ -17,7 +17,7 @@ import {
   typeName,
   via,
 } from './parts.ts'
-import { href } from './route.ts'
+import { href, hrefOfMessage } from './route.ts'
 import { asking, empty, heading, type Screen, type Surroundings } from './screen.ts'
 import { duration, several, time } from './words.ts'
 
@@ -58,8 +58,8 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
     )
   }
 
-  function timeline({ entries }: MessageDetail): Tree {
-    if (entries.length === 0)
+  function timeline({ entries, sent, project: named }: MessageDetail): Tree {
+    if (entries.length === 0 && sent === undefined)
       return empty(
         'Nothing is known of this message.',
         'Its reports may not have come yet, or what was kept of them is forgotten by now.',
@@ -69,6 +69,7 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
     return h(
       'ol',
       { class: 'timeline', 'aria-label': byArrival ? 'Reports by arrival' : 'Reports in order' },
+      sent && sending(sent, named),
       sorted.map(entry),
     )
   }
@@ -102,7 +103,46 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
   }
 }
 
-function about({ project, recipient, latest, finals, entries }: MessageDetail, mayReveal: boolean): Tree {
+const SENT: Readonly<Record<SentDetail['state'], readonly [label: string, tone: string, why: string]>> = {
+  waiting: ['Awaited', 'calm', 'No end was reported yet, and there is time.'],
+  overdue: ['Overdue', 'warn', 'No end was reported in time, nor since.'],
+  ended: ['Ended', 'good', 'Its end was reported.'],
+  repeated: ['Sent again', 'calm', 'It failed for now and was sent again: nothing more is awaited of this one.'],
+  refused: ['Refused', 'bad', 'The service refused it in the answer to the send: nothing will come of it.'],
+}
+
+/** What the app told of the send; reports name little of it. */
+function sending(sent: SentDetail, project: string | undefined): Tree {
+  const { state, wasOverdue, sentAt, to, type, channel, campaign, reference, meta, refused } = sent
+  const { resendOf, scheduledFor, overdueAt, notAfter } = sent
+  const [label, tone, why] = SENT[state]
+  return h(
+    'li',
+    { key: 'sent' },
+    h('h2', {}, h('span', { class: 'type' }, 'sent by you'), quiet(refused), badge(label, `dot ${tone}`)),
+    h('p', { class: 'why' }, why),
+    facts([
+      ['Sent', timeOf(sentAt)],
+      ['To', to !== undefined && h('span', { class: 'id' }, to)],
+      ['By', channel],
+      ['Type', type],
+      ['Campaign', campaign],
+      ['Reference', reference !== undefined && h('span', { class: 'id' }, reference)],
+      [
+        'Again, for',
+        resendOf !== undefined && h('a', { class: 'id', href: hrefOfMessage(resendOf, project) }, resendOf),
+      ],
+      ['Planned for', timeOf(scheduledFor)],
+      ['Of use until', timeOf(notAfter)],
+      [wasOverdue ? 'Was overdue' : 'Overdue', timeOf(overdueAt)],
+    ]),
+    meta !== undefined &&
+      h('details', { open: true }, h('summary', {}, 'Yours'), h('pre', { tabindex: 0, 'aria-label': 'Yours' }, meta)),
+  )
+}
+
+function about({ project, recipient, latest, finals, sent, entries }: MessageDetail, mayReveal: boolean): Tree {
+  const reports = entries.filter(({ event }) => event.type !== 'message.overdue').length
   return h(
     'section',
     { class: 'panel', 'aria-label': 'Latest state' },
@@ -113,6 +153,12 @@ function about({ project, recipient, latest, finals, entries }: MessageDetail, m
         typeName(latest.type),
         quiet([latest.status, latest.statusCode].filter((part) => part !== undefined).join(' · ')),
       ),
+    reports === 0 &&
+      h(
+        'p',
+        { class: 'latest' },
+        quiet(sent?.state === 'refused' ? 'It was not sent.' : 'No report of it has come yet.'),
+      ),
     latest?.failure && failureLine(latest.failure),
     facts([
       [
@@ -121,7 +167,7 @@ function about({ project, recipient, latest, finals, entries }: MessageDetail, m
       ],
       ['Project', project],
       ['As of', timeOf(latest?.occurredAt)],
-      ['Reports', several(entries.length, 'report')],
+      ['Reports', reports > 0 && several(reports, 'report')],
       ['Final reports', finals > 1 && `${finals}: the carrier named more than one end`],
     ]),
   )

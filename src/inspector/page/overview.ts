@@ -29,7 +29,7 @@ export function overviewScreen({ show, session }: Surroundings, hear: (overview:
 }
 
 function whole(overview: Overview, { store, storeAlone = false }: Session): Child {
-  const { counts, backlog, deadLetters, quarantine, since } = overview
+  const { counts, backlog, deadLetters, overdue, quarantine, since } = overview
   const quarantined = Object.values(quarantine).reduce((all, one) => all + one, 0)
   const now = [
     tile('Unsettled', countOrNot(backlog.unsettled), { note: ageOf(backlog) }),
@@ -53,6 +53,8 @@ function whole(overview: Overview, { store, storeAlone = false }: Session): Chil
       tile('Late', count(counts.late), { link: href(['events'], { type: 'late' }) }),
       tile('Refused', count(counts.refused), { tone: counts.refused > 0 ? 'warn' : '' }),
       now,
+      overdue > 0 &&
+        tile('Overdue', count(overdue), { link: href(['events'], { type: 'message.overdue' }), tone: 'warn' }),
       tile('Quarantined', count(quarantined), { link: href(['quarantine']), tone: quarantined > 0 ? 'warn' : '' }),
     ),
     h(

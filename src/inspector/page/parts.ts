@@ -132,7 +132,7 @@ export function outcomeBadge(outcome: Outcome): Tree {
 
 /** What colours go by. */
 export function toneOf(type = ''): string {
-  return /(delivered|read|failed|late|unrecognized)$/.exec(type)?.[0] ?? ''
+  return /(delivered|read|failed|overdue|unknown|late|unrecognized)$/.exec(type)?.[0] ?? ''
 }
 
 /** A store forgets what an event was before it forgets that it came. */

@@ -134,6 +134,46 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     expect(complaints).toEqual([])
   })
 
+  test('a message begins with its send, before any report has come, and becomes overdue under the eyes of its reader', async () => {
+    const app = await inspectedApp({ store: sqliteStore(newFile()) })
+    const { page, complaints } = await openPage(browser, app.origin, { reducedMotion: 'reduce' })
+    const send = { type: 'transactional', channel: 'sms', campaign: HOSTILE }
+    const meta = { order: 4711, note: HOSTILE }
+    await app.receiver.expect(
+      { ...send, messages: [{ messageId: 'sms-1', to: RECIPIENT }] },
+      { meta, within: 4_000, project: 'My Shop' },
+    )
+    await page.goto(`${app.url}#/events`)
+    await page.getByRole('searchbox').fill('sms-1')
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: 'show its timeline' }).click()
+    await page.getByText('No report of it has come yet.').waitFor()
+    const entries = page.locator('.timeline > li')
+    const types = () => entries.locator('h2 > :first-child').allTextContents()
+    expect(await types()).toEqual(['sent by you'])
+    const said = (await entries.first().textContent()) ?? ''
+    for (const text of ['Awaited', RECIPIENT, '4711', HOSTILE]) expect(said).toContain(text)
+    await expect.poll(types).toEqual(['sent by you', 'message.overdue'])
+    await app.reportSms('sms-1', 'success')
+    await expect.poll(types).toEqual(['sent by you', 'message.overdue', 'message.delivered'])
+    await entries.first().getByText('Was overdue').waitFor()
+    for (const colorScheme of ['light', 'dark'] as const)
+      for (const size of [DESK, PHONE]) {
+        await page.emulateMedia({ colorScheme })
+        await page.setViewportSize(size)
+        complaints.push(...(await faultsOf(page)).map((fault) => `${colorScheme}, ${size.width} px: ${fault}`))
+      }
+    app.allow('read')
+    await page.goto('about:blank')
+    await page.goto(`${app.url}#/message/sms-1`)
+    await page.getByRole('main').getByText('masked for you').waitFor()
+    const masked = (await page.locator('body').textContent()) ?? ''
+    for (const text of [RECIPIENT, '4711']) expect(masked).not.toContain(text)
+    await page.goto(`${app.url}#/overview`)
+    await page.locator('.tile', { hasText: 'Overdue' }).getByText('1').waitFor()
+    expect(complaints).toEqual([])
+  })
+
   test('what a sender writes is text, exact and inert; a line of 250 KB freezes nothing', async () => {
     const app = await inspectedApp({ store: sqliteStore(newFile()) })
     const big = '12345678901234567890'

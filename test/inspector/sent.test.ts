@@ -1,0 +1,181 @@
+/** What the inspector shows of a message from its send on: what the app told of it, and that no end was reported in time. */
+import { createClient, resend } from 'messaging-webhooks/client'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { describe, expect, test } from 'vitest'
+import type { EventDetail, EventList, MessageDetail, Overview } from '../../src/inspector/shapes.ts'
+import { onEachStore, ownFile } from '../support/each-store.ts'
+import { post } from '../support/receiving.ts'
+import { as, inspecting } from './inspecting.ts'
+
+const PHONE = '254711000042'
+const READ = { 'x-may': 'read' }
+const SENT_AT = new Date(Date.now() - 60_000)
+const SEND = { sentAt: SENT_AT, type: 'transactional', channel: 'sms', campaign: 'spring' }
+const META = { order: 4711, status: 'for Erika Mustermann' }
+
+function smsReport(messageId: string, status: string) {
+  return { messageId, status, channel: 'sms', network: 'carrier-a', timestamp: Math.floor(Date.now() / 1_000) }
+}
+
+/** Asks as the page does. */
+async function inspectingSends(options: Parameters<typeof inspecting>[0]) {
+  const found = await inspecting(options)
+  const message = async (id: string, headers = {}) =>
+    as<MessageDetail>((await found.get(`api/messages/${id}`, headers)).body)
+  const list = async (query: string, headers = {}) =>
+    as<EventList>((await found.get(`api/events?${query}`, headers)).body)
+  return { ...found, message, list }
+}
+
+describe.each(onEachStore)('on %s', (_, make) => {
+  test('a message that was only sent has a page, and is found by its id', async () => {
+    const { receiver, message, list, get } = await inspectingSends({ store: make() })
+    const scheduledFor = new Date(Date.now() + 3_600_000)
+    await receiver.expect({ ...SEND, scheduledFor, messages: [{ messageId: 'm-1', to: PHONE }] }, { meta: META })
+    expect(await list('q=m-1')).toMatchObject({ items: [], message: { messageId: 'm-1' } })
+    expect(await list('q=m-2')).not.toHaveProperty('message')
+    expect((await get('api/messages/m-2')).status).toBe(404)
+    const shown = await message('m-1')
+    expect(shown).toMatchObject({
+      recipient: PHONE,
+      entries: [],
+      sent: {
+        state: 'waiting',
+        wasOverdue: false,
+        sentAt: SENT_AT.toISOString(),
+        to: PHONE,
+        type: 'transactional',
+        channel: 'sms',
+        campaign: 'spring',
+        scheduledFor: scheduledFor.toISOString(),
+        overdueAt: new Date(scheduledFor.getTime() + 86_400_000).toISOString(),
+      },
+    })
+    expect(JSON.parse(shown.sent?.meta ?? '')).toEqual(META)
+    expect(shown).not.toHaveProperty('latest')
+  })
+
+  test('what is overdue stands behind what had come by then, and names its message', async () => {
+    const { receiver, status, message, get } = await inspectingSends({ store: make() })
+    const handed: string[] = []
+    receiver.onAny(({ type }) => void handed.push(type))
+    await receiver.start()
+    await post(status, smsReport('m-1', 'network_failure'))
+    await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1', to: PHONE }] }, { within: 1_000 })
+    await expect.poll(() => handed.at(-1)).toBe('message.overdue')
+    expect(await message('m-1')).toMatchObject({
+      sent: { state: 'overdue', wasOverdue: true },
+      entries: [
+        { event: { type: 'message.failed' } },
+        {
+          event: { type: 'message.overdue', messageId: 'm-1', channel: 'sms', recipient: PHONE },
+          proof: 'none',
+          why: expect.stringContaining('No end had been reported') as string,
+        },
+      ],
+    })
+    expect(as<Overview>((await get('api/overview')).body).overdue).toBe(1)
+  })
+
+  test('what is overdue is found by its type', async () => {
+    const { receiver, list } = await inspectingSends({ store: make(), retry: { initialDelayMs: 600_000 } })
+    // As long as it waits to be tried again, every store has all of it.
+    receiver.on('message.overdue', () => {
+      throw new Error('not today')
+    })
+    await receiver.start()
+    await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { within: 1_000 })
+    const found = async (query: string) => (await list(query)).items.map(({ type, messageId }) => [type, messageId])
+    await expect.poll(() => found('outcome=retrying')).toEqual([['message.overdue', 'm-1']])
+    expect(await found('type=message.overdue')).toEqual([['message.overdue', 'm-1']])
+    expect(await found('type=unrecognized')).toEqual([])
+    expect(await receiver.events.list({ types: ['message.overdue'] })).toMatchObject({
+      items: [{ type: 'message.overdue', event: { messageId: 'm-1' } }],
+    })
+  })
+
+  test('what was refused at once says why', async () => {
+    const { receiver, message } = await inspectingSends({ store: make() })
+    const recipients = [{ code: 12, to: PHONE, messageId: 'm-1' }]
+    await receiver.expect({ ...SEND, messages: [], recipients })
+    const { sent } = await message('m-1')
+    expect(sent).toMatchObject({ state: 'refused', refused: 'unsupported_number' })
+    expect(sent).not.toHaveProperty('overdueAt')
+  })
+})
+
+test('an end that comes after all stands behind it', async () => {
+  const { receiver, status, message } = await inspectingSends({ store: sqliteStore(ownFile()) })
+  const handed: string[] = []
+  receiver.onAny(({ type }) => void handed.push(type))
+  await receiver.start()
+  await post(status, smsReport('m-1', 'network_failure'))
+  await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { within: 1_000 })
+  await expect.poll(() => handed.at(-1)).toBe('message.overdue')
+  await post(status, smsReport('m-1', 'success'))
+  await expect.poll(() => handed.at(-1)).toBe('message.delivered')
+  const { sent, entries } = await message('m-1')
+  expect(sent).toMatchObject({ state: 'ended', wasOverdue: true })
+  const order = ['message.failed', 'message.overdue', 'message.delivered']
+  expect(entries.map(({ event }) => event.type)).toEqual(order)
+  expect((await receiver.events.ofMessage('m-1')).map(({ type }) => type)).toEqual(order)
+})
+
+test('a message that was sent again says so, and its repetition of which it is one', async () => {
+  const { receiver, status, message } = await inspectingSends({ retry: { initialDelayMs: 1 } })
+  const answers = (messageId: string) => async () =>
+    Response.json({ messageData: { messages: 1 }, recipients: [{ messageId, to: PHONE, statusCode: '11' }] })
+  const baseUrl = 'http://localhost/api/v1/messaging'
+  const client = createClient({ baseUrl, project: 'Shop', apiKey: 'key', fetch: answers('m-2'), logger: false })
+  receiver.on('message.failed', resend(receiver, client, { text: () => 'Once more', delayMs: 0 }))
+  const notAfter = new Date(Date.now() + 3_600_000)
+  await receiver.expect({ channel: 'sms', messages: [{ messageId: 'm-1', to: PHONE }] }, { notAfter })
+  await post(status, smsReport('m-1', 'network_failure'))
+  await expect.poll(async () => (await message('m-1')).sent?.state).toBe('repeated')
+  expect((await message('m-2')).sent).toMatchObject({
+    state: 'waiting',
+    resendOf: 'm-1',
+    notAfter: notAfter.toISOString(),
+  })
+})
+
+test('a send of which nobody knows names whom it was to, and nothing that the app wrote without `reveal`', async () => {
+  const { receiver, list, get } = await inspectingSends({ retry: { attempts: 1 } })
+  receiver.on('send.unknown', ({ sent }) => {
+    throw new Error(`nobody to call for ${JSON.stringify(sent.meta)}`)
+  })
+  await receiver.start()
+  const { unknown } = await receiver.intend({ reference: 'parcel 12', to: PHONE, channel: 'sms', meta: META })
+  await unknown()
+  const found = async (query: string, headers = {}) => (await list(query, headers)).items
+  await expect.poll(async () => (await found('outcome=dead')).length).toBe(1)
+  expect(await found('type=send.unknown')).toMatchObject([{ type: 'send.unknown', recipient: PHONE, channel: 'sms' }])
+  const [row] = await found('type=send.unknown', READ)
+  const masked = JSON.stringify([row, (await get(`api/events/${row?.id ?? ''}`, READ)).body])
+  for (const secret of [PHONE, 'Erika', '4711']) expect(masked).not.toContain(secret)
+  const event = as<EventDetail>((await get(`api/events/${row?.id ?? ''}`)).body)
+  expect(event.payload).toContain('parcel 12')
+})
+
+test('without `reveal`, neither whom it was sent to nor what the app wrote is shown', async () => {
+  const { receiver, message, list, get } = await inspectingSends({ retry: { attempts: 1 } })
+  receiver.on('message.overdue', ({ sent }) => {
+    throw new Error(`nobody to call for ${JSON.stringify(sent.meta)}`)
+  })
+  await receiver.start()
+  const messages = [{ messageId: 'm-1', to: PHONE }]
+  await receiver.expect(
+    { ...SEND, campaign: `for ${PHONE}`, messages },
+    { within: 1, meta: { ...META, [PHONE]: PHONE } },
+  )
+  const overdueId = async () => (await list('type=message.overdue')).items[0]?.id
+  await expect.poll(overdueId).toBeDefined()
+  await expect.poll(async () => (await list('outcome=dead')).items.length).toBe(1)
+  const masked = await message('m-1', READ)
+  expect(masked.sent?.to).toBe('•••42')
+  expect(masked.recipient).toBe('•••42')
+  const event = as<EventDetail>((await get(`api/events/${(await overdueId()) ?? ''}`, READ)).body)
+  const text = JSON.stringify([masked, event, await list('', READ)])
+  for (const secret of [PHONE, 'Erika', '4711']) expect(text).not.toContain(secret)
+  expect(masked.sent?.meta).toContain('"order"')
+})
