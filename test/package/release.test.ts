@@ -67,7 +67,7 @@ test('the tarball is as small as it should be', { timeout: 120_000 }, async () =
     .parse(JSON.parse(await mustRun('npm', ['pack', '--dry-run', '--json', '--silent', '--ignore-scripts'])))
   const { size = 0, unpackedSize = 0 } = packed ?? {}
   expect(size).toBeGreaterThan(100_000)
-  // A tenth more than it was when docs/decisions.md said so.
+  // Little more than docs/decisions.md says.
   expect(size).toBeLessThan(1_030_000)
   expect(unpackedSize).toBeLessThan(4_390_000)
 })
