@@ -1,7 +1,7 @@
 /** No key, number or text of a send in any error or line of the log, whatever the service and the runtime say. */
 import { inspect } from 'node:util'
 import { expect, test, vi } from 'vitest'
-import { freePort } from '../support/receiving.ts'
+import { freePort } from '../support/free-port.ts'
 import { answering, clientOf, failing, onTheWire } from './answering.ts'
 
 const KEY = 'key-MARK1'

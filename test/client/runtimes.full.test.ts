@@ -6,7 +6,7 @@ import { API_KEY, emulating } from '../emulator/emulating.ts'
 import { appFolder, binary, removeFolder, startApp } from '../http/adapters/app-process.ts'
 import { bundle } from '../http/adapters/bundled.ts'
 import { runProgram } from '../support/program.ts'
-import { freePort } from '../support/receiving.ts'
+import { freePort } from '../support/free-port.ts'
 import { titleWith } from '../support/skipping.ts'
 import { onTheWire } from './answering.ts'
 

@@ -3,7 +3,7 @@ import type { SendCounts, SendProgress } from 'messaging-webhooks/client'
 import { expect, test } from 'vitest'
 import { emulating } from '../emulator/emulating.ts'
 import { ACCEPTED, answering, clientOf, onTheWire, UNSUPPORTED } from './answering.ts'
-import { freePort } from '../support/receiving.ts'
+import { freePort } from '../support/free-port.ts'
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, nth) => String(254_711_000_000 + nth))
 

@@ -6,7 +6,8 @@ import type { EmulatorOptions, ProjectOptions } from 'messaging-webhooks/emulato
 import { describe, expect, test } from 'vitest'
 import { API_KEY, AT_ONCE, AUTH_KEY, emulating, PATIENCE, SIGNING_SECRET } from '../emulator/emulating.ts'
 import { faultyStore } from '../support/faulty-store.ts'
-import { freePort, receiving } from '../support/receiving.ts'
+import { freePort } from '../support/free-port.ts'
+import { receiving } from '../support/receiving.ts'
 import { clientOf, DELIVERED, failing, UNSUPPORTED } from './answering.ts'
 
 const everything = { from: new Date(0), to: new Date(8e15) }

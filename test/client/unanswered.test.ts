@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { emulating } from '../emulator/emulating.ts'
 import { THROWN } from '../support/hostile.ts'
 import { logging } from '../support/logging.ts'
-import { freePort } from '../support/receiving.ts'
+import { freePort } from '../support/free-port.ts'
 import { ACCEPTED, clientOf, DELIVERED, failing, onTheWire } from './answering.ts'
 
 const HELLO = { to: [DELIVERED, '999200000000'], message: 'Hello' }

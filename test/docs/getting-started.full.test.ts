@@ -1,13 +1,11 @@
 /** The guide's five minutes, as a reader has them: the packed package, its app, its commands. */
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { readPage } from '../../docs/markdown.ts'
 import { emptyProject, mustRun, pack } from '../package/packed.ts'
+import { freePort } from '../support/free-port.ts'
 import { runProgram, startProgram } from '../support/program.ts'
-import { listen } from '../support/receiving.ts'
 
 const KEYS = { AUTH_KEY: 'a-key', SIGNING_SECRET: 'a-secret' }
 
@@ -21,7 +19,7 @@ test('the app of the guide prints what the guide says', { timeout: 300_000 }, as
   onTestFinished(() => project.remove())
   await project.install(await pack(project.folder), 'express@5')
   await writeFile(join(project.folder, 'app.mjs'), app)
-  const port = await freePort()
+  const port = String(await freePort())
   const env = { ...KEYS, PORT: port }
   const { child, ended } = startProgram(process.execPath, ['app.mjs'], { cwd: project.folder, env })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -44,11 +42,3 @@ test('the app of the guide prints what the guide says', { timeout: 300_000 }, as
   expect(stdout.trim().split('\n')).toEqual(['message.delivered m-1', 'message.failed m-2', 'message.delivered m-1'])
   expect(stderr).toContain('signature_malformed')
 })
-
-async function freePort(): Promise<string> {
-  const server = createServer()
-  const { port } = new URL(await listen(server))
-  server.close()
-  await once(server, 'close')
-  return port
-}

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createEmulator } from 'messaging-webhooks/emulator'
 import { expect } from 'vitest'
 import type { Expectation } from '../../src/store.ts'
-import { freePort } from '../support/receiving.ts'
+import { freePort } from '../support/free-port.ts'
 import { runProgram } from '../support/program.ts'
 import { onEachEngine } from './cluster/on-each-engine.ts'
 
@@ -41,7 +41,7 @@ onEachEngine(
   async ({ server, context }) => {
     const folder = mkdtempSync(join(tmpdir(), 'sends-'))
     context.onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-    const port = Number(await freePort())
+    const port = await freePort()
     const emulator = createEmulator({
       projects: [{ ...shop, ...keys, callbackUrls: { status: `http://127.0.0.1:${port}/` } }],
       // So that some fail for now, some become overdue, and some answers are lost.

@@ -5,8 +5,9 @@ import ts from 'typescript'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { readProjectFile, ROOT } from '../../docs/markdown.ts'
+import { freePort } from '../support/free-port.ts'
 import { runProgram, startProgram } from '../support/program.ts'
-import { AUTH_KEY, freePort, post, SIGNING_SECRET } from '../support/receiving.ts'
+import { AUTH_KEY, post, SIGNING_SECRET } from '../support/receiving.ts'
 
 const PATIENT = { timeout: 120_000 }
 const PROJECT = join(ROOT, 'examples/nest/tsconfig.json')
@@ -27,7 +28,7 @@ test('it takes callbacks, hands them to methods, and closes on SIGTERM', PATIENT
   )
   const { outputText } = ts.transpileModule(readProjectFile('examples/nest/app.ts'), { compilerOptions: options })
   writeFileSync(join(folder, 'app.js'), outputText)
-  const port = await freePort()
+  const port = String(await freePort())
   const { child, ended } = startProgram(process.execPath, [join(folder, 'app.js')], {
     env: { AUTH_KEY, SIGNING_SECRET, STORE: join(folder, 'inbox.db'), PORT: port, NO_COLOR: '1' },
   })

@@ -1,10 +1,11 @@
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { freePort } from '../support/free-port.ts'
 import { startProgram } from '../support/program.ts'
-import { AUTH_KEY, freePort, post, SIGNING_SECRET } from '../support/receiving.ts'
+import { AUTH_KEY, post, SIGNING_SECRET } from '../support/receiving.ts'
 
 test('the quickstart takes callbacks on PORT with the credentials of its environment', async () => {
-  const port = await freePort()
+  const port = String(await freePort())
   const { child, ended } = startProgram(process.execPath, ['examples/quickstart.ts'], {
     env: { AUTH_KEY, SIGNING_SECRET, PORT: port },
   })

@@ -1,5 +1,4 @@
 /** A receiver on a real server on loopback, with the service played against it. */
-import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
@@ -70,15 +69,6 @@ export async function listen(server: http.Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return `http://127.0.0.1:${port}/`
-}
-
-/** A port of loopback that nobody listens on. */
-export async function freePort(): Promise<string> {
-  const server = http.createServer()
-  const { port } = new URL(await listen(server))
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** POSTs a body signed as the service signs it, with the authKey in it where it is an object. */

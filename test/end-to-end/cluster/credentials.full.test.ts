@@ -3,8 +3,8 @@
  * all its causes, nor in what it dies of. Its store fails in every way in which one can.
  */
 import { callback } from 'messaging-webhooks/testing'
+import { freePort } from '../../support/free-port.ts'
 import type { EngineServer } from '../../support/servers/engines.ts'
-import { freePort } from '../../support/servers/free-port.ts'
 import type { StoreSpec } from '../../support/servers/store-spec.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { startFailingStores } from './failing-stores.ts'

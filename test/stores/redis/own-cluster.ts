@@ -1,7 +1,7 @@
 /** A cluster of a test file's own: three masters on loopback, each with a third of the slots. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, vi } from 'vitest'
-import { freePort } from '../../support/servers/free-port.ts'
+import { freePort } from '../../support/free-port.ts'
 import { startRedis, type RedisServer } from '../../support/servers/redis.ts'
 
 const SLOTS = 16_384

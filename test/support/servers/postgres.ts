@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { chownSync, existsSync, globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from './free-port.ts'
+import { freePort } from '../free-port.ts'
 import { notRoot, ownServer, serverFolder, type OwnServer } from './own-server.ts'
 
 const POSTGRES_PASSWORD = 'p@ss:w/rd?of=the#postgres'

@@ -1,6 +1,6 @@
 /** A Redis of a test's own, with a password, on loopback, that has on its disk what it has confirmed. */
 import { spawnSync } from 'node:child_process'
-import { freePort } from './free-port.ts'
+import { freePort } from '../free-port.ts'
 import { ownServer, serverFolder, type OwnServer } from './own-server.ts'
 
 const REDIS_PASSWORD = 'p@ss:w/rd?of=the#redis'

@@ -1,7 +1,7 @@
-/** Ports for servers that are stopped and started again. */
+/** Ports that nobody listens on, for servers to come, and for those who knock in vain. */
 import net from 'node:net'
 
-/** Below the range from which systems take ports for connections: nobody gets it while its server is away. */
+/** Below the range from which systems take ports for connections: no other test gets it by chance. */
 const LEAST = 15_000
 const MOST = 30_000
 
