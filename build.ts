@@ -79,8 +79,13 @@ async function publishPage(): Promise<boolean> {
   }
   for (const path of paths) {
     const text = readFileSync(join(ROOT, path), 'utf8').replace(/^ +/gm, '')
-    // No selector and no text of the style has a space behind a colon or before a brace.
-    const published = path.endsWith('.css') ? text.replace(/(:) | (?=\{)/g, '$1').replace(/(?<=[{},;])\n+/g, '') : text
+    // No selector and no text of the style has a space behind a colon or a comma, or before a brace.
+    const published = path.endsWith('.css')
+      ? text
+          .replace(/([:,]) | (?=\{)/g, '$1')
+          .replace(/(?<=[{},;])\n+/g, '')
+          .replace(/;(?=\})|(?<![\d.])0(?=\.\d)/g, '')
+      : text
     writeFileSync(join(folder, basename(path)), published)
   }
   return true

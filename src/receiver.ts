@@ -474,6 +474,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     deadLetters: async (page) => (await inbox.open()).deadLetters(page),
     latest: async (key) => (await inbox.open()).latest(key),
     expected: async (messageKey) => expectationOf(await inbox.open(), messageKey),
+    sentTo: async (page) => (await inbox.open()).sentTo?.(page),
     watch(given) {
       watch = given
       dispatcher.lookOn(given)

@@ -29,6 +29,8 @@ export type {
   Page,
   PartsHost,
   Resolution,
+  SentToAnswer,
+  SentToPage,
   SettleFailed,
   Settlement,
   Store,

@@ -14,6 +14,7 @@ import {
   type OpenStore,
   type StoredEvent,
 } from '../inbox/store.ts'
+import { formsOf } from '../recipient-forms.ts'
 import { severalOf, timeOf, wholeNumber } from './arguments.ts'
 import { CliError } from './exit-codes.ts'
 import { printDetails } from './event-details.ts'
@@ -103,7 +104,16 @@ async function pageIn(store: OpenStore<object>, page: EventsPage): Promise<Event
 async function list(store: OpenStore<object>, options: ListOptions, terminal: Terminal): Promise<void> {
   const { limit, after, json, type, project, channel, carrier, state, from, to, about } = options
   const types = type && [...new Set(type.map(recordType))]
-  const filter = { types, project, channel, carrier, states: state, fromMs: from, toMs: to, about }
+  const filter = {
+    types,
+    project,
+    channel,
+    carrier,
+    states: state,
+    fromMs: from,
+    toMs: to,
+    about: about === undefined ? undefined : formsOf(about),
+  }
   const { items, next } = await pageIn(store, { after, limit, ...filter })
   const all = await Promise.all(items.map(knownEvent))
   // Which subscription it is, only its payload tells.

@@ -13,6 +13,7 @@ import type {
   Page,
   StoredEvent,
 } from '../inbox/store.ts'
+import { formsOf } from '../recipient-forms.ts'
 import { typeOf, type Kept, type ReviveOptions } from './revive.ts'
 
 /** An event as `receiver.events` shows it. What the store does not keep of it, or not any more, is undefined. */
@@ -64,7 +65,7 @@ export interface ListEventsOptions {
   /** Not before this time, and before that: by `at`. */
   readonly from?: Date | undefined
   readonly to?: Date | undefined
-  /** The message id, or the recipient, is exactly this. */
+  /** The message id is exactly this; or the recipient, whose number may be written with a plus or without. */
   readonly about?: string | undefined
 }
 
@@ -129,9 +130,14 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
   }
 
   return {
-    async list({ after, limit = A_PAGE, types, from, to, ...rest } = {}) {
-      const times = { fromMs: from?.getTime(), toMs: to?.getTime() }
-      const filter: EventFilter = { ...rest, ...times, types: types && [...new Set(types.map(recordType))] }
+    async list({ after, limit = A_PAGE, types, from, to, about, ...rest } = {}) {
+      const filter: EventFilter = {
+        ...rest,
+        fromMs: from?.getTime(),
+        toMs: to?.getTime(),
+        types: types && [...new Set(types.map(recordType))],
+        about: about === undefined ? undefined : formsOf(about),
+      }
       const { items: stored, next, lookedBackToMs } = await pageOf({ ...filter, after, limit })
       const all = await Promise.all(stored.map(listed))
       return {

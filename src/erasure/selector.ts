@@ -4,6 +4,7 @@ import { isRecord, payloadIn, textOf as textOfBody } from '../authenticity/body.
 import { checkOptions, describe, functionLike, textOf } from '../check-options.ts'
 import { OptionsError } from '../errors.ts'
 import type { KeptEvent } from '../inbox/store.ts'
+import { comparable } from '../recipient-forms.ts'
 
 /** What one way of saying it has, and nothing of the others. */
 type Only<T> = T & Readonly<Partial<Record<Exclude<SelectorName, keyof T>, undefined>>>
@@ -186,15 +187,6 @@ function hasValue(payload: unknown, wanted: string): boolean {
       for (const [name, item] of Object.entries(value)) if (!NO_PERSON.has(name)) left.push(item)
   }
   return false
-}
-
-/** What people put between the digits of a number, and around a name. */
-const BETWEEN_DIGITS = /[\s().\-/\u00a0\u2010-\u2015]/g
-
-/** A number as its digits from the country's code on; anything else in small letters. */
-function comparable(text: string): string {
-  const digits = text.replace(BETWEEN_DIGITS, '').replace(/^(?:\+|00)/, '')
-  return /^\d+$/.test(digits) ? digits : text.trim().normalize('NFC').toLowerCase()
 }
 
 function projectIn(payload: unknown): unknown {

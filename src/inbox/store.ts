@@ -195,8 +195,8 @@ export interface EventFilter {
   readonly project?: string | undefined
   readonly channel?: string | undefined
   readonly carrier?: string | undefined
-  /** The message id, or the recipient, is exactly this. */
-  readonly about?: string | undefined
+  /** The message id, or the recipient, is exactly one of these. */
+  readonly about?: readonly string[] | undefined
   readonly states?: readonly EventState[] | undefined
   /** `atMs` is not before this; and before that. */
   readonly fromMs?: number | undefined
@@ -296,6 +296,22 @@ export interface StoredExpectation extends KnownExpectation {
   readonly messageKey: string
   /** The latest state of the message; undefined where no report of it came. */
   readonly latest: StoredLatest | undefined
+}
+
+/** Messages to somebody, as people look for them. */
+export interface SentToPage {
+  /** The forms of one number, or a name: each exactly as it was given to the send. */
+  readonly to: readonly string[]
+  readonly after: string | undefined
+  readonly limit: number
+  /** Sent from then on, and before `toMs`. */
+  readonly fromMs?: number | undefined
+  readonly toMs?: number | undefined
+}
+
+export interface SentToAnswer extends Page<StoredExpectation> {
+  /** With `next`: a bounded look has ended, and this is how far back it looked. */
+  readonly lookedBackToMs?: number
 }
 
 /** What a store knows to be overdue. */
@@ -469,6 +485,11 @@ export interface OpenStore<X extends object = {}> {
     /** This message alone, whenever it was sent. */
     readonly messageKey?: string | undefined
   }): Awaitable<Page<StoredExpectation>>
+  /**
+   * What was sent to one of these, the newest first. For people who look on: as with a filter of `events`, it looks at a bounded
+   * number a call, so a page may be short, and have a `next` from which the look goes on. A store need not have it.
+   */
+  sentTo?(page: SentToPage): Awaitable<SentToAnswer>
   /** Overwrites what the engine has left of it in free places, where it can; it may take long, and nothing else is done meanwhile. */
   eraseTraces?(): Awaitable<void>
   /** How much it holds now. */

@@ -1,12 +1,15 @@
 /** Lists of events, by filters and by what is searched for. */
 import { recordType } from '../dispatch/listed-events.ts'
 import { CARRIERS, EVENT_TYPES } from '../events.ts'
-import type { EventFilter, EventsAnswer, EventState } from '../inbox/store.ts'
+import { listedAt } from '../inbox/expected.ts'
+import type { EventFilter, EventsAnswer, EventState, SentToAnswer } from '../inbox/store.ts'
+import { formsOf } from '../recipient-forms.ts'
 import type { Finding, OfMessage } from './finding.ts'
 import type { Inside } from './inside.ts'
 import { limitIn, textIn, timeIn, wordIn, wordsIn } from './queries.ts'
 import type { Rights } from './rights.ts'
 import { outcomeOf, rowOf } from './rows.ts'
+import { sentRow } from './sent.ts'
 import type { EventList, Outcome } from './shapes.ts'
 
 const OUTCOMES = ['waiting', 'running', 'retrying', 'settled', 'dead'] as const satisfies readonly Outcome[]
@@ -20,6 +23,8 @@ const STATES: Readonly<Record<Outcome, EventState>> = {
 
 const A_PAGE = 50
 const MOST_A_PAGE = 200
+const MOST_SENT = 20
+const NOTHING_SENT: SentToAnswer = { items: [] }
 /** An event's identity, as receivers make it. */
 const IDENTITY = /^[0-9a-f]{32}$/
 
@@ -52,10 +57,15 @@ export async function listEvents(
     return (await finding.ofMessage(wanted, project)) ?? {}
   }
 
-  const { events: found = [], sent }: Partial<OfMessage> =
-    about === undefined || after !== undefined ? {} : await named(about)
-  const answer: EventsAnswer =
-    found.length > 0 ? { items: found } : await finding.page({ ...filter, about, after, limit })
+  const isSearch = about !== undefined && after === undefined
+  const { events: found = [], sent }: Partial<OfMessage> = isSearch ? await named(about) : {}
+  const forms = about === undefined ? undefined : formsOf(about)
+  const [answer, sentTo]: [EventsAnswer, SentToAnswer] = await Promise.all([
+    found.length > 0 ? { items: found } : finding.page({ ...filter, about: forms, after, limit }),
+    found.length > 0 || sent !== undefined || !isSearch || forms === undefined
+      ? NOTHING_SENT
+      : finding.sentTo({ to: forms, after: undefined, limit: MOST_SENT, fromMs: filter.fromMs, toMs: filter.toMs }),
+  ])
   const sentIn =
     sent?.expectation.project ?? found.find(({ record }) => record !== undefined)?.record?.project ?? project
   const { items, next, lookedBackToMs } = answer
@@ -71,5 +81,14 @@ export async function listEvents(
     ...(lookedBackToMs !== undefined && { lookedBackTo: new Date(lookedBackToMs).toISOString() }),
     ...(sent !== undefined &&
       about !== undefined && { message: { messageId: about, ...(sentIn !== undefined && { project: sentIn }) } }),
+    ...(sentTo.items.length > 0 && { sent: sentTo.items.map((stored) => sentRow(stored, rights)) }),
+    ...(sentTo.next !== undefined && { sentBefore: sentBeforeOf(sentTo) }),
   }
+}
+
+/** What was sent in the same millisecond may have been passed over, and may come again. */
+function sentBeforeOf({ items, lookedBackToMs }: SentToAnswer): string {
+  const last = items.at(-1)
+  const backToMs = lookedBackToMs ?? (last === undefined ? 0 : listedAt(last.expectation))
+  return new Date(backToMs + 1).toISOString()
 }

@@ -3,11 +3,21 @@ import { LRUCache } from 'lru-cache'
 import { everyEvent } from '../dispatch/listed-events.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { messageKey } from '../inbox/identity.ts'
-import type { EventsAnswer, EventsPage, StoredEvent, StoredExpectation } from '../inbox/store.ts'
+import type {
+  EventsAnswer,
+  EventsPage,
+  Page,
+  SentToAnswer,
+  SentToPage,
+  StoredEvent,
+  StoredExpectation,
+} from '../inbox/store.ts'
 import type { Inside } from './inside.ts'
 
 /** A store looks at some; so often it is asked to go on before somebody is told how far the look went. */
 const MOST_LOOKS = 5
+/** The same of what was sent, of which a store looks at fewer. */
+const MOST_LOOKS_AT_SENT = 10
 /** Events that somebody has seen in a list, and may ask for next. */
 const SEEN_KEPT = 5_000
 const MOST_PROJECTS = 100
@@ -16,6 +26,8 @@ export interface Finding {
   page(page: EventsPage): Promise<EventsAnswer>
   /** With what its list has said of it, where there was one: an id alone may be looked for in a whole table. */
   event(id: string): Promise<StoredEvent | undefined>
+  /** What was sent to somebody; nothing where the store cannot tell. */
+  sentTo(page: SentToPage): Promise<SentToAnswer>
   ofMessage(messageId: string, project: string | undefined): Promise<OfMessage | undefined>
 }
 
@@ -30,8 +42,9 @@ export interface OfMessage {
 export function createFinding({
   events,
   expected,
+  sentTo,
   projects,
-}: Pick<Inside, 'events' | 'expected' | 'projects'>): Finding {
+}: Pick<Inside, 'events' | 'expected' | 'sentTo' | 'projects'>): Finding {
   const seen = new LRUCache<string, { readonly messageId: string; readonly project: string | undefined }>({
     max: SEEN_KEPT,
   })
@@ -51,18 +64,8 @@ export function createFinding({
   }
 
   return {
-    async page(page) {
-      const items: StoredEvent[] = []
-      let answer: EventsAnswer = { items }
-      let after = page.after
-      for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
-        answer = await ask({ ...page, after, limit: page.limit - items.length })
-        items.push(...answer.items)
-        after = answer.next
-        if (after === undefined || items.length >= page.limit) break
-      }
-      return { ...answer, items }
-    },
+    page: (page) => inLooks(page, MOST_LOOKS, ask),
+    sentTo: (page) => inLooks(page, MOST_LOOKS_AT_SENT, async (some) => (await sentTo(some)) ?? { items: [] }),
     async event(id) {
       const known = seen.get(id)
       // An event of no message has its own id as the key.
@@ -81,4 +84,19 @@ export function createFinding({
       return undefined
     },
   }
+}
+
+/** A page of which a store finds a part at a time. */
+async function inLooks<T, P extends Pick<EventsPage, 'after' | 'limit'>, A extends Page<T>>(
+  page: P,
+  most: number,
+  ask: (page: P) => Promise<A & Page<T>>,
+): Promise<A> {
+  let answer = await ask(page)
+  let items: readonly T[] = answer.items
+  for (let looks = 1; looks < most && answer.next !== undefined && items.length < page.limit; looks += 1) {
+    answer = await ask({ ...page, after: answer.next, limit: page.limit - items.length })
+    items = [...items, ...answer.items]
+  }
+  return { ...answer, items }
 }

@@ -12,6 +12,8 @@ import type {
   EventsPage,
   NewEvent,
   Page,
+  SentToAnswer,
+  SentToPage,
   StoreCapabilities,
   StoredDeadLetter,
   StoredEvent,
@@ -49,6 +51,8 @@ export interface Inside {
   readonly latest: (messageKey: string) => Promise<StoredLatest | undefined>
   /** What was expected of the message; undefined where nothing was, or the store keeps nothing of the kind. */
   readonly expected: (messageKey: string) => Promise<StoredExpectation | undefined>
+  /** What was sent to somebody, as the store lists it; undefined where it cannot. */
+  readonly sentTo: (page: SentToPage) => Promise<SentToAnswer | undefined>
   /** One at a time sees each event; returns the function that ends it. */
   readonly watch: (watch: Watch) => () => void
   /** Called as the receiver begins to close. Returns the function that takes it off again. */

@@ -1,12 +1,12 @@
-/** What `receiver.expect` was told of a message: its timeline begins with that. */
-import { encodeExpectation } from '../inbox/expected.ts'
+/** What `receiver.expect` was told of messages: a timeline begins with that, and by it those to somebody are found. */
+import { encodeExpectation, isBegun } from '../inbox/expected.ts'
 import { overdueIdentity } from '../inbox/identity.ts'
 import { isOpen } from '../inbox/latest.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import { printed } from './json-text.ts'
 import { HIDDEN, shownRecipient, withoutPhones } from './masking.ts'
 import type { Rights } from './rights.ts'
-import type { SentDetail } from './shapes.ts'
+import type { SentDetail, SentRow } from './shapes.ts'
 
 /** More than the longest `meta` has as indented JSON. */
 const MOST_META_CHARACTERS = 16 * 1024
@@ -33,7 +33,24 @@ export function sentDetail(stored: StoredExpectation, rights: Rights): SentDetai
   }
 }
 
+/** As a row of what was sent to somebody. */
+export function sentRow(stored: StoredExpectation, rights: Rights): SentRow {
+  const { messageId, project, channel, to, refused, sentAtMs } = stored.expectation
+  const lastReport = stored.latest?.record.report?.type
+  return {
+    state: stateOf(stored),
+    sentAt: iso(sentAtMs),
+    ...(messageId !== undefined && { messageId }),
+    ...(project !== undefined && { project }),
+    ...(to !== undefined && { to: shownRecipient(to, rights) }),
+    ...(channel !== undefined && { channel }),
+    ...(refused !== undefined && { refused }),
+    ...(lastReport !== undefined && { lastReport }),
+  }
+}
+
 function stateOf({ expectation, latest, wasOverdue }: StoredExpectation): SentDetail['state'] {
+  if (isBegun(expectation)) return wasOverdue ? 'unknown' : 'waiting'
   if (expectation.refused !== undefined) return 'refused'
   if (!isOpen(latest)) return 'ended'
   if (expectation.repeated === true) return 'repeated'

@@ -78,8 +78,11 @@ export type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
 
 /** What `receiver.expect` was told of a message. */
 export interface SentDetail {
-  /** `waiting`: no end was reported, and there is time; `refused`: in the answer to the send; `repeated`: it was sent again. */
-  readonly state: 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated'
+  /**
+   * `waiting`: no end was reported, and there is time; `refused`: in the answer to the send; `repeated`: it was sent again;
+   * `unknown`: whether it was sent.
+   */
+  readonly state: 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated' | 'unknown'
   /** `message.overdue` was made of it, whatever came since. */
   readonly wasOverdue: boolean
   readonly sentAt: string
@@ -126,7 +129,15 @@ export interface EventRow {
   readonly proof?: 'authKey' | 'signature' | 'both' | 'none'
 }
 
-/** GET api/events?type&project&channel&carrier&outcome&from&to&q&after&limit. `q`: message id, recipient or event id, exactly. */
+/** A message that was sent to whom was searched for; of a send without an answer there is no id. */
+export interface SentRow extends Pick<SentDetail, 'state' | 'sentAt' | 'to' | 'channel' | 'refused'> {
+  readonly messageId?: string
+  readonly project?: string
+  /** Of its newest report. */
+  readonly lastReport?: string
+}
+
+/** GET api/events?type&project&channel&carrier&outcome&from&to&q&after&limit. `q`: message id, recipient or event id. */
 export interface EventList {
   readonly items: readonly EventRow[]
   readonly next?: string
@@ -134,6 +145,10 @@ export interface EventList {
   readonly lookedBackTo?: string
   /** `q` is the id of a message, of which there may be no event yet. */
   readonly message?: { readonly messageId: string; readonly project?: string }
+  /** `q` is a recipient: the newest of what was sent to them, whatever came of it. */
+  readonly sent?: readonly SentRow[]
+  /** There may be more, sent before. */
+  readonly sentBefore?: string
 }
 
 /** One attempt, as far as this process saw it or the store keeps it. */

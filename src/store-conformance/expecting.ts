@@ -17,14 +17,19 @@ const EXPECTED = 8
 
 function sent(
   message: string,
-  { afterMs = 60_000, sentAtMs = START_MS, meta }: { afterMs?: number; sentAtMs?: number; meta?: unknown } = {},
+  {
+    afterMs = 60_000,
+    sentAtMs = START_MS,
+    meta,
+    to = '+254700000001',
+  }: { afterMs?: number; sentAtMs?: number; meta?: unknown; to?: string } = {},
 ): NewExpectation {
   const overdueAtMs = START_MS + afterMs
   return {
     messageKey: sample({ message }).messageKey,
     sentAtMs,
     overdueAtMs,
-    expectation: { messageId: message, to: '+254700000001', channel: 'sms', meta: meta ?? {}, sentAtMs, overdueAtMs },
+    expectation: { messageId: message, to, channel: 'sms', meta: meta ?? {}, sentAtMs, overdueAtMs },
   }
 }
 
@@ -326,6 +331,46 @@ export const EXPECTING: readonly ConformanceCase[] = [
         all.map(({ latest }) => latest?.finals.length).filter((count) => count !== undefined),
         [1],
       )
+    },
+  },
+  {
+    name: 'finds what was sent to somebody, the newest first and each once, though a look is bounded',
+    needs: 'expect',
+    async run({ open: store }) {
+      if (store.sentTo === undefined) return
+      const to = ['25470é\u0000', '+25470é\u0000']
+      const meant = new Map([
+        [5_998, '25470é\u0000'],
+        [5_997, '+25470é\u0000'],
+        [3_000, '25470é\u0000'],
+        [2, '+25470é\u0000'],
+      ])
+      const all = Array.from({ length: 6_000 }, (_, at) => {
+        // One that has the number by chance.
+        const meta = at === 5_999 ? { to: to[0] } : undefined
+        return sent(`m${at}`, { sentAtMs: START_MS + Math.floor(at / 3), to: meant.get(at) ?? `254711${at}`, meta })
+      })
+      for (let from = 0; from < all.length; from += 500) await expect(store, all.slice(from, from + 500))
+      await admit(store, [sample({ message: 'm3000', final: true })])
+
+      async function found(limit: number, range: { fromMs?: number; toMs?: number } = {}) {
+        const items = await allOf<StoredExpectation>(async (after) => {
+          const page = await store.sentTo?.({ to, after, limit, ...range })
+          assert.ok(page && page.items.length <= limit)
+          return page
+        })
+        return items.map(({ expectation, latest }) => `${expectation.messageId ?? ''} ${latest?.finals.length ?? 0}`)
+      }
+
+      const walked = ['m5998 0', 'm5997 0', 'm3000 1', 'm2 0']
+      for (const limit of [1, 3, 100]) assert.deepEqual((await found(limit)).toSorted(), walked.toSorted())
+      assert.deepEqual((await found(100)).slice(2), walked.slice(2))
+      assert.deepEqual(await found(1, { fromMs: START_MS + 1_000, toMs: START_MS + 1_999 }), ['m3000 1'])
+      assert.deepEqual(await found(1, { fromMs: START_MS + 1_001, toMs: START_MS + 1_999 }), [])
+      const none = await allOf<StoredExpectation>(async (after) => {
+        return (await store.sentTo?.({ to: ['254711'], after, limit: 5 })) ?? { items: [] }
+      })
+      assert.deepEqual(none, [])
     },
   },
   {

@@ -187,10 +187,10 @@ export const LISTING: readonly ConformanceCase[] = [
         [{ project: 'Other "Shop"' }, ({ record }) => record.project === 'Other "Shop"'],
         [{ channel: 'chat' }, ({ record }) => record.report?.channel === 'chat'],
         [{ carrier: 'carrierB' }, ({ record }) => record.report?.carrier === 'carrierB'],
-        [{ about: '+15550100' }, ({ record }) => record.report?.recipient === '+15550100'],
-        [{ about: 'kind-3' }, ({ record }) => record.report?.messageId === 'kind-3'],
+        [{ about: ['15550100', '+15550100'] }, ({ record }) => record.report?.recipient === '+15550100'],
+        [{ about: ['kind-3'] }, ({ record }) => record.report?.messageId === 'kind-3'],
         // In a report's JSON, and not its recipient.
-        [{ about: 'sms' }, () => false],
+        [{ about: ['sms', '15550100'] }, () => false],
         [
           { project: 'My Shop', channel: 'chat', types: ['message.failed'] },
           ({ record }) =>

@@ -1,9 +1,12 @@
-/** The filters of the list of events, for which no store has an index: none is written for the sake of people who look on. */
+/** The filters of what is listed for people, for which no store has an index: none is written for the sake of people who look on. */
+import type { Expectation } from '../inbox/expected.ts'
 import type { EventRecord } from '../inbox/record.ts'
-import type { EventFilter, EventsAnswer, StoredEvent } from '../inbox/store.ts'
+import type { EventFilter, EventsAnswer, SentToPage, StoredEvent } from '../inbox/store.ts'
 
 /** Events that a store looks at in one call, at most. */
 export const MOST_LOOKED_AT = 20_000
+/** Messages that were sent that a store looks at in one call, at most. */
+export const MOST_SENT_LOOKED_AT = 5_000
 
 /** Whether anything has to be looked at to know whether it is meant. */
 export function isFiltered(filter: EventFilter): boolean {
@@ -39,7 +42,7 @@ function isRecordMeant(filter: EventFilter, record: EventRecord, late: boolean):
     (project === undefined || record.project === project) &&
     (channel === undefined || report?.channel === channel) &&
     (carrier === undefined || report?.carrier === carrier) &&
-    (about === undefined || report?.messageId === about || report?.recipient === about)
+    (about === undefined || about.some((one) => report?.messageId === one || report?.recipient === one))
   )
 }
 
@@ -56,7 +59,6 @@ function typeOf({ report, problem, kind, overdue, unknownSend }: EventRecord): s
  * understand, so that few records have to be read; what has them by chance is told by `isMeant`.
  */
 export function needlesOf({ types, project, channel, carrier, about }: EventFilter): readonly (readonly string[])[] {
-  const field = (name: string, value: string): string => `${JSON.stringify(name)}:${JSON.stringify(value)}`
   const needles: (readonly string[])[] = []
   // Neither of these stands in a record in one form.
   if (types !== undefined && !types.includes('unrecognized') && !types.includes('late'))
@@ -64,8 +66,21 @@ export function needlesOf({ types, project, channel, carrier, about }: EventFilt
   if (project !== undefined) needles.push([field('project', project)])
   if (channel !== undefined) needles.push([field('channel', channel)])
   if (carrier !== undefined) needles.push([field('carrier', carrier)])
-  if (about !== undefined) needles.push([field('messageId', about), field('recipient', about)])
+  if (about !== undefined) needles.push(about.flatMap((one) => [field('messageId', one), field('recipient', one)]))
   return needles
+}
+
+/** Texts of which one stands in the JSON of each message that was sent to one of these; what has it by chance is told by `isSentTo`. */
+export function needlesOfSent({ to }: Pick<SentToPage, 'to'>): readonly string[] {
+  return to.map((one) => field('to', one))
+}
+
+export function isSentTo({ to: wanted }: Pick<SentToPage, 'to'>, { to }: Expectation): boolean {
+  return to !== undefined && wanted.includes(to)
+}
+
+function field(name: string, value: string): string {
+  return `${JSON.stringify(name)}:${JSON.stringify(value)}`
 }
 
 function needleOfType(type: string): string {

@@ -104,6 +104,61 @@ describe.each(onEachStore)('on %s', (_, make) => {
   })
 })
 
+describe.each(onEachStore)('whoever says that nothing came, on %s', (_, make) => {
+  test('finds what was sent to their number, however they write it, and what came of each', async () => {
+    const { receiver, status, list } = await inspectingSends({ store: make() })
+    const handed: string[] = []
+    receiver.onAny(({ type }) => void handed.push(type))
+    await receiver.start()
+    const at = (seconds: number) => ({ ...SEND, sentAt: new Date(SENT_AT.getTime() + seconds * 1_000) })
+    await receiver.expect({ ...at(1), messages: [{ messageId: 'm-1', to: `+${PHONE}` }] })
+    await receiver.expect({ ...at(2), messages: [{ messageId: 'm-2', to: PHONE }] })
+    await receiver.expect({ ...at(3), messages: [{ messageId: 'other', to: '254711000043' }] })
+    const refused = [{ code: 12, to: PHONE, messageId: 'm-4' }]
+    await receiver.expect({ ...at(4), messages: [], recipients: refused })
+    const intention = await receiver.intend({ to: PHONE, channel: 'sms', reference: 'order 5' })
+    await intention.unknown()
+    await post(status, smsReport('m-1', 'success'))
+    await expect.poll(() => handed.toSorted()).toEqual(['message.delivered', 'send.unknown'])
+    const sent = [
+      { state: 'unknown', to: PHONE, channel: 'sms' },
+      { state: 'refused', messageId: 'm-4', refused: 'unsupported_number' },
+      { state: 'waiting', messageId: 'm-2', to: PHONE },
+      { state: 'ended', messageId: 'm-1', to: `+${PHONE}`, lastReport: 'message.delivered' },
+    ]
+    for (const written of [PHONE, `+${PHONE}`, '+254 711-000 042', '00254711000042']) {
+      const found = await list(`q=${encodeURIComponent(written)}`)
+      expect(found.sent).toHaveLength(4)
+      expect(found).toMatchObject({ sent })
+      expect(found).not.toHaveProperty('sentBefore')
+    }
+    expect((await list(`q=${PHONE}`, READ)).sent?.map(({ to }) => to?.slice(-2))).toEqual(['42', '42', '42', '42'])
+    expect(JSON.stringify(await list(`q=${PHONE}`, READ))).not.toContain(PHONE)
+    const to = new Date(SENT_AT.getTime() + 2_000).toISOString()
+    expect((await list(`q=${PHONE}&to=${to}`)).sent?.map(({ messageId }) => messageId)).toEqual(['m-1'])
+    expect(await list('q=254711')).not.toHaveProperty('sent')
+    expect(await list('')).not.toHaveProperty('sent')
+  })
+})
+
+test('of many that were sent to one number the newest are shown, and from when on to look for more', async () => {
+  const { receiver, list } = await inspectingSends({ store: sqliteStore(ownFile()) })
+  const messages = Array.from({ length: 45 }, (_, at) => ({ messageId: `m-${at}`, to: PHONE }))
+  for (const [at, message] of messages.entries())
+    await receiver.expect({ ...SEND, sentAt: new Date(SENT_AT.getTime() + at), messages: [message] })
+  const seen = new Set<string | undefined>()
+  let to: string | undefined
+  for (let pages = 0; pages < 5; pages += 1) {
+    const { sent = [], sentBefore } = await list(`q=${PHONE}${to === undefined ? '' : `&to=${to}`}`)
+    expect(sent.length).toBeLessThanOrEqual(20)
+    for (const { messageId } of sent) seen.add(messageId)
+    to = sentBefore
+    if (to === undefined) break
+  }
+  expect(to).toBeUndefined()
+  expect(seen.size).toBe(45)
+})
+
 test('an end that comes after all stands behind it', async () => {
   const { receiver, status, message } = await inspectingSends({ store: sqliteStore(ownFile()) })
   const handed: string[] = []

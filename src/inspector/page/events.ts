@@ -1,9 +1,20 @@
 /** Events, newest first: filters, search, and a page at a time. All that is chosen stands in the address. */
-import type { Change, EventList, EventRow } from '../shapes.ts'
+import type { Change, EventList, EventRow, SentRow } from '../shapes.ts'
 import { askEvents } from './asking.ts'
 import { h, type Child, type Tree } from './elements.ts'
 import { filters, isFiltered, queryOfFilters } from './filters.ts'
-import { eventLink, lateBadge, messageLink, outcomeBadge, quiet, statusOf, table, typeName, via } from './parts.ts'
+import {
+  eventLink,
+  lateBadge,
+  messageLink,
+  outcomeBadge,
+  quiet,
+  sentBadge,
+  statusOf,
+  table,
+  typeName,
+  via,
+} from './parts.ts'
 import { href, hrefOfMessage } from './route.ts'
 import { asking, empty, heading, type Screen, type Surroundings } from './screen.ts'
 import { several, time } from './words.ts'
@@ -50,8 +61,9 @@ export function eventsScreen(around: Surroundings): Screen {
         : h('p', { class: 'quiet' }, 'Looked back to ', time(lookedBackTo), ', and no further yet.')
     return [
       oneMessage(list),
+      sentTo(list),
       items.length === 0
-        ? list.message === undefined && nothing(next !== undefined)
+        ? list.message === undefined && list.sent === undefined && nothing(next !== undefined)
         : table({
             caption: 'Events, newest first',
             rows: items,
@@ -75,12 +87,38 @@ export function eventsScreen(around: Surroundings): Screen {
     ]
   }
 
+  /** Reports of an SMS do not say whom it was for: what was told of its send does. */
+  function sentTo({ sent, sentBefore }: EventList): Child {
+    return [
+      sent && [
+        h('h2', {}, 'Sent to them'),
+        table({
+          caption: 'What was sent to them, newest first',
+          rows: sent,
+          keyOf: ({ messageId, sentAt }) => messageId ?? sentAt,
+          columns: SENT_COLUMNS,
+        }),
+      ],
+      sentBefore !== undefined &&
+        h(
+          'p',
+          { class: 'quiet' },
+          'Sends were looked back to ',
+          time(sentBefore),
+          ': ',
+          h('a', { href: href(['events'], { ...query, to: sentBefore }) }, 'look further back'),
+          '.',
+        ),
+      sent && h('h2', {}, 'Reports that name them'),
+    ]
+  }
+
   function nothing(hasMore: boolean): Tree {
     if (hasMore) return empty('None found as far as was looked.')
     if (q !== undefined)
       return empty(
         `Nothing is known of “${q}”.`,
-        'Write the whole message id, recipient or event id; a recipient has its country code, and no plus.',
+        'Write the whole message id, recipient or event id; a number begins with its country code.',
         ['It may have been refused: look into ', h('a', { href: href(['quarantine']) }, 'quarantine'), '.'],
       )
     if (isFiltered(query))
@@ -107,6 +145,14 @@ function oneMessage({ items, message }: EventList): Child {
     '.',
   )
 }
+
+const SENT_COLUMNS = [
+  { name: 'Sent', class: 'when', cell: ({ sentAt }: SentRow) => time(sentAt) },
+  { name: 'Message', class: 'message', cell: messageLink },
+  { name: 'By', class: 'via', cell: ({ channel }: SentRow) => channel },
+  { name: 'Newest report', class: 'what', cell: ({ lastReport }: SentRow) => lastReport && typeName(lastReport) },
+  { name: 'State', class: 'outcome', cell: ({ state, refused }: SentRow) => [sentBadge(state), quiet(refused)] },
+]
 
 const COLUMNS = [
   { name: 'Came', class: 'when', cell: (row: EventRow) => time(row.receivedAt ?? row.admittedAt ?? row.endedAt) },

@@ -5,6 +5,8 @@ import { attempts } from './attempts.ts'
 import { h, type Child, type Tree } from './elements.ts'
 import {
   badge,
+  SENT,
+  sentBadge,
   eventLink,
   facts,
   lateBadge,
@@ -103,24 +105,15 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
   }
 }
 
-const SENT: Readonly<Record<SentDetail['state'], readonly [label: string, tone: string, why: string]>> = {
-  waiting: ['Awaited', 'calm', 'No end was reported yet, and there is time.'],
-  overdue: ['Overdue', 'warn', 'No end was reported in time, nor since.'],
-  ended: ['Ended', 'good', 'Its end was reported.'],
-  repeated: ['Sent again', 'calm', 'It failed for now and was sent again: nothing more is awaited of this one.'],
-  refused: ['Refused', 'bad', 'The service refused it in the answer to the send: nothing will come of it.'],
-}
-
 /** What the app told of the send; reports name little of it. */
 function sending(sent: SentDetail, project: string | undefined): Tree {
   const { state, wasOverdue, sentAt, to, type, channel, campaign, reference, meta, refused } = sent
   const { resendOf, scheduledFor, overdueAt, notAfter } = sent
-  const [label, tone, why] = SENT[state]
   return h(
     'li',
     { key: 'sent' },
-    h('h2', {}, h('span', { class: 'type' }, 'sent by you'), quiet(refused), badge(label, `dot ${tone}`)),
-    h('p', { class: 'why' }, why),
+    h('h2', {}, h('span', { class: 'type' }, 'sent by you'), quiet(refused), sentBadge(state)),
+    h('p', { class: 'why' }, SENT[state][2]),
     facts([
       ['Sent', timeOf(sentAt)],
       ['To', to !== undefined && h('span', { class: 'id' }, to)],

@@ -1,5 +1,5 @@
 /** The small things that several views show: tables, badges, links, what became of an event. */
-import type { EventRow, Outcome } from '../shapes.ts'
+import type { EventRow, Outcome, SentDetail } from '../shapes.ts'
 import { h, type Child, type Tree } from './elements.ts'
 import { hrefOfEvent, hrefOfMessage } from './route.ts'
 import { count, cut, time } from './words.ts'
@@ -136,6 +136,20 @@ export function toneOf(type = ''): string {
 }
 
 /** A store forgets what an event was before it forgets that it came. */
+export const SENT: Readonly<Record<SentDetail['state'], readonly [label: string, tone: string, why: string]>> = {
+  waiting: ['Awaited', 'calm', 'No end was reported yet, and there is time.'],
+  overdue: ['Overdue', 'warn', 'No end was reported in time, nor since.'],
+  ended: ['Ended', 'good', 'Its end was reported.'],
+  repeated: ['Sent again', 'calm', 'It failed for now and was sent again: nothing more is awaited of this one.'],
+  refused: ['Refused', 'bad', 'The service refused it in the answer to the send: nothing will come of it.'],
+  unknown: ['Unknown', 'warn', 'No answer to the send came: nobody knows whether it was sent.'],
+}
+
+export function sentBadge(state: SentDetail['state']): Tree {
+  const [label, tone, why] = SENT[state]
+  return badge(label, `dot ${tone}`, why)
+}
+
 export function typeName(type: string | undefined): Tree {
   return type === undefined ? quiet('no longer kept') : h('span', { class: `type ${toneOf(type)}` }, type)
 }
@@ -146,7 +160,7 @@ export function lateBadge({ late, type }: EventRow): Child {
 }
 
 /** Where there is no message, its recipient is what people know an event by. */
-export function messageLink({ messageId, project }: EventRow): Child {
+export function messageLink({ messageId, project }: Pick<EventRow, 'messageId' | 'project'>): Child {
   return messageId === undefined
     ? undefined
     : h('a', { class: 'id', href: hrefOfMessage(messageId, project) }, messageId)

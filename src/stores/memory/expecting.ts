@@ -12,7 +12,8 @@ import {
   type StoredLatest,
 } from '../../inbox/store.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { pageOf } from '../pages.ts'
+import { isSentTo } from '../filters.ts'
+import { newestPageOf, pageOf } from '../pages.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
 import { unpacked, type Known, type Message } from './message.ts'
 
@@ -33,7 +34,7 @@ interface ExpectingOptions {
 }
 
 interface Expecting extends Required<
-  Pick<OpenStore, 'expect' | 'overdue' | 'admitOverdue' | 'awaitNoMore' | 'expectations'>
+  Pick<OpenStore, 'expect' | 'overdue' | 'admitOverdue' | 'awaitNoMore' | 'expectations' | 'sentTo'>
 > {
   /** By message. A field, for every event looks at it. */
   readonly byKey: ReadonlyMap<string, Expected>
@@ -133,6 +134,13 @@ export function createExpecting(options: ExpectingOptions): Expecting {
         })
         .sort((a, b) => a.sentAtMs - b.sentAtMs || (a.messageKey < b.messageKey ? -1 : 1))
       return pageOf(found, limit, read, ({ sentAtMs, messageKey }) => `${sentAtMs}.${messageKey}`)
+    },
+    sentTo(page) {
+      const { fromMs = -Infinity, toMs = Infinity } = page
+      const found = [...byKey.values()]
+        .filter(({ sentAtMs, expectation }) => isSentTo(page, expectation) && sentAtMs >= fromMs && sentAtMs < toMs)
+        .map((expected) => ({ id: expected.messageKey, atMs: expected.sentAtMs, expected }))
+      return newestPageOf(found, page, ({ expected }) => read(expected))
     },
     prune(nowMs, most) {
       let forgotten = 0

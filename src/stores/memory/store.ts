@@ -322,6 +322,7 @@ function openMemoryStore({
     },
     awaitNoMore: expecting.awaitNoMore,
     expectations: expecting.expectations,
+    sentTo: expecting.sentTo,
     prune(nowMs) {
       latestNowMs = Math.max(latestNowMs, nowMs)
       return known.prune(latestNowMs, FORGOTTEN_A_STEP) + expecting.prune(latestNowMs, FORGOTTEN_A_STEP)

@@ -23,8 +23,8 @@ WHERE m.overdue_at > 0 AND m.overdue_at <= :now ORDER BY m.overdue_at, m.id LIMI
 SELECT CASE WHEN count(*) > 0 THEN least(min(m.overdue_at) - :now, 316224000000) END AS ahead FROM {schema}.messages m WHERE m.overdue_at > :now AND m.overdue_at > 0;
 `
 
-/** Each of a page with its newest and at most 64 final reports. */
-const OF_PAGE = /* sql */ `
+/** Each of `page`, some messages, with its newest and at most 64 final reports: as `readExpected` takes it. */
+export const OF_PAGE = /* sql */ `
 SELECT p.sent_at, p.id, encode(p.key, 'hex') AS key, encode(p.expected, 'hex') AS sent,
   coalesce(p.overdue_at = 0, false) AS was_overdue,
   (
@@ -208,7 +208,7 @@ function inPlace(sorted: readonly number[], answers: readonly number[]): readonl
   return found
 }
 
-function readExpected(row: Row): readonly StoredExpectation[] {
+export function readExpected(row: Row): readonly StoredExpectation[] {
   const known = expectedIn(row, 'sent')
   if (known === undefined) return []
   const newest = readRecord(bytesOrNone(row, 'newest'))

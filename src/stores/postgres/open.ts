@@ -27,6 +27,7 @@ import { migrate } from './migrate.ts'
 import { checkDays } from './partition.ts'
 import { createPruning, slackMsOf, type Retention } from './pruning.ts'
 import { createReading } from './reading.ts'
+import { createSentTo } from './sent-to.ts'
 import { createSettling, SETTLE_HOLD_MS } from './settling.ts'
 import { createTakingBack } from './taking-back.ts'
 import { createTransactions, type PostgresContext } from './transactions.ts'
@@ -165,6 +166,7 @@ export async function openPostgres(
     ...createListing(engine),
     ...createForgetting(engine, () => listening.tell()),
     ...createExpecting(engine, report, () => listening.tell()),
+    sentTo: createSentTo(engine),
     async admitOverdue(events, nowMs) {
       await told.tell(nowMs)
       const admitted = await admission.admitOverdue(events, nowMs)

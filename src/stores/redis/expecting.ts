@@ -12,8 +12,11 @@ import { script } from './scripted.ts'
 import { WRITING } from './scripts/heal.ts'
 import { CLOSING, EXPECTED } from './scripts/message.ts'
 import { PRELUDE } from './scripts/prelude.ts'
+import { createSentTo } from './sent-to.ts'
 
-export interface Expecting extends Required<Pick<OpenStore, 'expect' | 'overdue' | 'awaitNoMore' | 'expectations'>> {
+export interface Expecting extends Required<
+  Pick<OpenStore, 'expect' | 'overdue' | 'awaitNoMore' | 'expectations' | 'sentTo'>
+> {
   /** What a script answered of a message. Where it cannot be read, nothing is expected any more. */
   read(messageKey: string, sent: Reply, wasOverdue: Reply | undefined): KnownExpectation | undefined
 }
@@ -87,6 +90,13 @@ export function createExpecting(engine: Engine, announce: () => void): Expecting
     return [{ ...known, messageKey, latest: latest && { ...latest, expected: known } }]
   }
 
+  async function readAll(messages: readonly { readonly messageKey: string }[]): Promise<readonly StoredExpectation[]> {
+    const found: StoredExpectation[] = []
+    for (let from = 0; from < messages.length; from += AT_ONCE)
+      found.push(...(await Promise.all(messages.slice(from, from + AT_ONCE).map(readOne))).flat())
+    return found
+  }
+
   return {
     read,
     async expect(messages, nowMs) {
@@ -125,11 +135,9 @@ export function createExpecting(engine: Engine, announce: () => void): Expecting
         (place) => place,
         ({ messageKey, atMs }) => `${atMs}:${messageKey}`,
       )
-      const found: StoredExpectation[] = []
-      for (let from = 0; from < items.length; from += AT_ONCE)
-        found.push(...(await Promise.all(items.slice(from, from + AT_ONCE).map(readOne))).flat())
-      return { items: found, ...rest }
+      return { items: await readAll(items), ...rest }
     },
+    sentTo: createSentTo(engine, readAll),
   }
 }
 

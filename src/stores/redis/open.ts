@@ -110,6 +110,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       overdue: expecting.overdue,
       awaitNoMore: expecting.awaitNoMore,
       expectations: expecting.expectations,
+      sentTo: expecting.sentTo,
       prune: createPruning(engine),
       close: closeAll,
     }

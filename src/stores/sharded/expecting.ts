@@ -8,7 +8,7 @@ import { groupedBy, type Parts } from './parts.ts'
 export function createExpecting<X extends object>(
   parts: Parts<X>,
   homeOf: JoinedStore<X>['homeOf'],
-): Required<Pick<OpenStore<X>, 'expect' | 'overdue' | 'admitOverdue' | 'awaitNoMore' | 'expectations'>> {
+): Required<Pick<OpenStore<X>, 'expect' | 'overdue' | 'admitOverdue' | 'awaitNoMore' | 'expectations' | 'sentTo'>> {
   /** Each part has its share, all at once; rejects where one does, and the others have theirs. */
   async function inShares<T extends { readonly messageKey: string }>(
     items: readonly T[],
@@ -63,5 +63,10 @@ export function createExpecting<X extends object>(
           isPassed: () => false,
         },
       ),
+    sentTo: (page) =>
+      mergedPage(parts, page, async (part, one) => (await part.sentTo?.({ ...page, ...one })) ?? { items: [] }, {
+        isBefore: (one, other) => listedAt(one.expectation) > listedAt(other.expectation),
+        isPassed: ({ expectation }, lookedBackToMs) => listedAt(expectation) >= lookedBackToMs,
+      }),
   }
 }

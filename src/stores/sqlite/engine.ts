@@ -21,6 +21,7 @@ import type { Holders, HoldingStore, ListedHolder } from './holders.ts'
 import { createListing } from './listing.ts'
 import { createPruning, type Retention } from './pruning.ts'
 import { createReading } from './reading.ts'
+import { createSentTo } from './sent-to.ts'
 import { createSettling } from './settling.ts'
 import { createTakingBack, type TakingBack } from './taking-back.ts'
 
@@ -44,6 +45,7 @@ export function createEngine(options: {
     ...createListing(database),
     ...createForgetting(database),
     ...createExpecting(database, damage, admission.admit),
+    sentTo: createSentTo(database),
     prune: createPruning(database, retention, damage),
     ...createTakingBack(database, holders),
     hold: holders.hold,

@@ -56,7 +56,8 @@ UPDATE messages SET overdue_at = CASE WHEN overdue_at = 0 THEN 0 END, expected =
 WHERE key = :key AND expected IS NOT NULL
 `
 
-const FOUND = `SELECT sent_at || '.' || rowid AS place, lower(hex(key)) AS key, overdue_at = 0 AS was_overdue, expected, latest
+/** A message that was sent, as `readExpected` takes it. */
+export const FOUND = `SELECT sent_at || '.' || rowid AS place, lower(hex(key)) AS key, overdue_at = 0 AS was_overdue, expected, latest
 FROM messages`
 
 const EXPECTATION = /* sql */ `
@@ -161,7 +162,7 @@ export function createExpecting(
   }
 }
 
-function readExpected(row: Row): readonly StoredExpectation[] {
+export function readExpected(row: Row): readonly StoredExpectation[] {
   const sent = expectedIn(row)
   const expectation = readExpectation(sent?.json)
   if (sent === undefined || expectation === undefined) return []

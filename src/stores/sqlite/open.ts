@@ -197,6 +197,7 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
     },
     awaitNoMore: (ended, nowMs) => ask('awaitNoMore', [ended, nowMs]),
     expectations: (page) => ask('expectations', [page]),
+    sentTo: (page) => ask('sentTo', [page]),
     resolve: (id, resolution, nowMs) => ask('resolve', [id, resolution, nowMs]),
     prune: (nowMs) => ask('prune', [nowMs]),
     async kept(page) {

@@ -26,6 +26,7 @@ export type Verb =
   | 'admitOverdue'
   | 'awaitNoMore'
   | 'expectations'
+  | 'sentTo'
   | 'prune'
   | 'kept'
   | 'forget'

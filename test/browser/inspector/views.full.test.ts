@@ -9,6 +9,7 @@ import { behindProxy, inspectedApp, newFile, sqliteStore } from './app.ts'
 
 const HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">'
 const RECIPIENT = '999300000042'
+const CUSTOMER = '254711000042'
 
 const reason = noBrowser()
 
@@ -41,6 +42,10 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await app.reportSms('sms-2', 'success')
     app.usePair({})
     await app.receiver.drain()
+    await app.receiver.expect(
+      { channel: 'sms', messages: ['sms-1', 'sms-3'].map((messageId) => ({ messageId, to: CUSTOMER })) },
+      { project: 'My Shop' },
+    )
     return app
   }
 
@@ -50,6 +55,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     const views = [
       ['overview', 'Overview'],
       ['events', 'Events'],
+      [`events?q=${CUSTOMER}`, 'Events'],
       ['message/chat-1?project=My+Shop', 'Message'],
       [`event/${encodeURIComponent(items[0]?.id ?? '')}`, 'Event'],
       ['dead-letters', 'Dead letters'],
@@ -104,6 +110,14 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await expect.poll(() => rows.count()).toBe(3)
     await page.getByRole('link', { name: 'show its timeline' }).click()
     await page.getByRole('heading', { name: 'Message chat-1' }).waitFor()
+    // Reports of an SMS do not say whom it was for.
+    await page.getByRole('searchbox').fill(`+${CUSTOMER}`)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => rows.count()).toBe(2)
+    expect(await rows.filter({ hasText: 'sms-1' }).textContent()).toContain('message.failed')
+    expect(await rows.filter({ hasText: 'sms-3' }).textContent()).toContain('Awaited')
+    await page.getByRole('link', { name: 'sms-3' }).click()
+    await page.getByRole('heading', { name: 'Message sms-3' }).waitFor()
     await page.getByRole('searchbox').fill('nobody-has-this')
     await page.keyboard.press('Enter')
     await page.getByText('Nothing is known of “nobody-has-this”.').waitFor()
