@@ -21,17 +21,19 @@ interface OrphanWatch {
 export function createOrphanWatch(orphanHoldMs: number | undefined): OrphanWatch {
   const isSaid = orphanHoldMs !== undefined
   const orphans = { holdMs: orphanHoldMs ?? USUAL_HOLD_MS, untilMs: isSaid ? Infinity : -Infinity }
-  const underWay = new Set<() => void>()
+  let underWay = 0
   return {
     orphans,
     begun(answerByMs) {
-      function end(): void {
-        underWay.delete(end)
-        if (!isSaid && underWay.size === 0) orphans.untilMs = -Infinity
-      }
-      underWay.add(end)
+      let hasEnded = false
+      underWay += 1
       orphans.untilMs = Math.max(orphans.untilMs, answerByMs)
-      return end
+      return () => {
+        if (hasEnded) return
+        hasEnded = true
+        underWay -= 1
+        if (!isSaid && underWay === 0) orphans.untilMs = -Infinity
+      }
     },
   }
 }

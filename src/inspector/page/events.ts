@@ -60,7 +60,7 @@ export function eventsScreen(around: Surroundings): Screen {
         ? undefined
         : h('p', { class: 'quiet' }, 'Looked back to ', time(lookedBackTo), ', and no further yet.')
     return [
-      oneMessage(list),
+      list.sent === undefined && oneMessage(list),
       sentTo(list),
       items.length === 0
         ? list.message === undefined && list.sent === undefined && nothing(next !== undefined)
@@ -88,7 +88,7 @@ export function eventsScreen(around: Surroundings): Screen {
   }
 
   /** Reports of an SMS do not say whom it was for: what was told of its send does. */
-  function sentTo({ sent, sentBefore }: EventList): Child {
+  function sentTo({ items, sent, sentBefore }: EventList): Child {
     return [
       sent && [
         h('h2', {}, 'Sent to them'),
@@ -109,7 +109,7 @@ export function eventsScreen(around: Surroundings): Screen {
           h('a', { href: href(['events'], { ...query, to: sentBefore }) }, 'look further back'),
           '.',
         ),
-      sent && h('h2', {}, 'Reports that name them'),
+      sent && items.length > 0 && h('h2', {}, 'Reports that name them'),
     ]
   }
 
@@ -151,7 +151,7 @@ const SENT_COLUMNS = [
   { name: 'Message', class: 'message', cell: messageLink },
   { name: 'By', class: 'via', cell: ({ channel }: SentRow) => channel },
   { name: 'Newest report', class: 'what', cell: ({ lastReport }: SentRow) => lastReport && typeName(lastReport) },
-  { name: 'State', class: 'outcome', cell: ({ state, refused }: SentRow) => [sentBadge(state), quiet(refused)] },
+  { name: 'State', class: 'outcome', cell: ({ state, refused }: SentRow) => [sentBadge(state), ' ', quiet(refused)] },
 ]
 
 const COLUMNS = [

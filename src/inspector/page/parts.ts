@@ -139,7 +139,7 @@ export function toneOf(type = ''): string {
 export const SENT: Readonly<Record<SentDetail['state'], readonly [label: string, tone: string, why: string]>> = {
   waiting: ['Awaited', 'calm', 'No end was reported yet, and there is time.'],
   overdue: ['Overdue', 'warn', 'No end was reported in time, nor since.'],
-  ended: ['Ended', 'good', 'Its end was reported.'],
+  ended: ['Ended', 'calm', 'Its end was reported.'],
   repeated: ['Sent again', 'calm', 'It failed for now and was sent again: nothing more is awaited of this one.'],
   refused: ['Refused', 'bad', 'The service refused it in the answer to the send: nothing will come of it.'],
   unknown: ['Unknown', 'warn', 'No answer to the send came: nobody knows whether it was sent.'],
