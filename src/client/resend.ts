@@ -37,7 +37,8 @@ export type ResentMessage = Partial<Omit<Message, 'message'>> &
 export interface ResendOptions extends Pick<SenderOptions, 'recordWithinMs' | 'clock'> {
   /**
    * The text, which nobody has kept but you; or a message, of which all but the text is by default as it was: `to`, `channel`, `campaign`,
-   * `type`, `meta`, `within` and `notAfter` of `event.sent`. Undefined: it is not sent again.
+   * `type`, `meta`, `within` and `notAfter` of `event.sent`. Undefined: it is not sent again; nor is airtime for a text alone, for its
+   * `extra` is needed.
    */
   readonly text: (
     event: FailedEvent,
@@ -51,6 +52,8 @@ export interface ResendOptions extends Pick<SenderOptions, 'recordWithinMs' | 'c
 }
 
 const MOST_ATTEMPTS = 10
+/** What such a send has beside its text, nobody keeps. */
+const AIRTIME = 'airtime'
 
 const optionsSchema = z.strictObject({
   text: functionLike,
@@ -84,7 +87,7 @@ export function resend(
     if (!isInTime(event, sent, { clock, delayMs }) || !(await isStillFailed(receiver, event))) return
     if (when !== undefined && !(await when(event))) return
     const given = await text(event)
-    if (given === undefined) return
+    if (given === undefined || (typeof given === 'string' && sent.channel === AIRTIME)) return
     const { meta, within, notAfter, ...message } = withDefaults(
       sent,
       typeof given === 'string' ? { message: given } : given,

@@ -12,8 +12,8 @@ const HOUR_MS = 3_600_000
 /** The contract does not say how long a channel tries; carriers mostly give up after a day, and a phone with a chat-app is off for longer. */
 const USUAL_WITHIN_MS = 24 * HOUR_MS
 const CHAT_APP_WITHIN_MS = 72 * HOUR_MS
-/** Contract, service.md#what-the-service-does: the channels that have a name of their own there; any other is a chat-app's. */
-const NAMED_CHANNELS: ReadonlySet<string> = new Set(['sms', 'premium', 'airtime'])
+/** Contract, service.md#what-the-service-does: these channels, as a client calls them; any other is a chat-app's. */
+const NAMED_CHANNELS: ReadonlySet<string> = new Set(['sms', 'premium', 'premium-subscription', 'airtime'])
 
 const MOST_META_BYTES = 4_096
 /** A time that is further away is a mistake. */

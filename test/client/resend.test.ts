@@ -189,6 +189,20 @@ describe('is not sent again', () => {
     expect(asked.toSorted()).toEqual(['vetoed', 'without'])
   })
 
+  test('airtime without what it needs beside a text', async () => {
+    const { receiver, rest, report, emulator } = await resending({
+      text: ({ messageId }) => (messageId === 'whole' ? { message: 'Once more', extra: { amount: 10 } } : 'Once more'),
+    })
+    for (const messageId of ['bare', 'whole']) {
+      await receiver.expect({ channel: 'airtime', messages: [{ messageId, to: DELIVERED }] })
+      await report({ ...failedOnce, messageId })
+    }
+    await rest()
+    expect(emulator.sends()).toHaveLength(1)
+    expect(emulator.sends()).toMatchObject([{ channel: 'airtime' }])
+    expect(await receiver.account(everything)).toMatchObject({ sent: 2 })
+  })
+
   test('what was sent often enough', async () => {
     const { send, rest, emulator } = await resending({ attempts: 1 })
     await send({ to: NETWORK_FAILURE, message: 'Hello' })
