@@ -1,6 +1,6 @@
 /**
  * An app sends with the receiver as its witness, and asks for the account at the end; it must be what the emulator's journal says, to the
- * message, though every fault of callbacks and of answers is on. `MESSAGES` says how many messages are sent
+ * message, though every fault of callbacks and of answers is on, and what fails for now is sent again. `MESSAGES` says how many messages are sent
  * (`npm run test:soak`: 20,000); the seed is fixed, so that a failure comes again. Each store has a server or a file of its own.
  */
 import {
@@ -17,6 +17,7 @@ import { titleWith } from '../support/skipping.ts'
 import { accountOf, balanceOf, type Balanced } from './account/balance.ts'
 import { postLaterEnds } from './account/later-ends.ts'
 import { remember, wrongIn } from './account/overdue.ts'
+import { resendFailures } from './account/resending.ts'
 import { createSending, PATIENT, WITHIN_MS } from './account/sending.ts'
 import { serveCallbacks } from './soak/app.ts'
 import { SOAKED_STORES } from './soak/stores.ts'
@@ -44,8 +45,13 @@ async function allOutstanding(receiver: Receiver): Promise<readonly OutstandingM
 }
 
 /** Each message without an end: the report that came last, and whether it was overdue. */
-function openOf(messages: readonly Balanced[]): Readonly<Record<string, string>> {
-  const open = messages.filter(({ refused, ends }) => refused === undefined && ends.length === 0)
+function openOf(
+  messages: readonly Balanced[],
+  repetitions: ReadonlyMap<string, string>,
+): Readonly<Record<string, string>> {
+  const open = messages.filter(
+    ({ messageId, refused, ends }) => refused === undefined && ends.length === 0 && !repetitions.has(messageId),
+  )
   return Object.fromEntries(
     open.map(({ messageId, to, reports }) => {
       const word = reports.at(-1)?.word
@@ -109,11 +115,21 @@ describe('the account', { concurrent: MESSAGES === undefined }, () => {
           logger: false,
         })
         const sending = createSending(sender(receiver, client))
+        const { repetitions, failed: unrepeated } = resendFailures(receiver, client)
         /** Numbers of sends whose answer was lost, or that were lost themselves: the client cannot tell. */
         const unknownIn = ({ from, to }: AccountPeriod): number =>
           sending.failed
             .filter(({ mayBeSent, sentAt = from }) => mayBeSent && sentAt >= from && sentAt < to)
             .reduce((sum, { recipients }) => sum + recipients, 0)
+        /** What fails for now is sent again by its handler. */
+        async function rest(): Promise<void> {
+          let sends: number
+          do {
+            sends = emulator.sends().length
+            expect(await emulator.idle({ deadlineMs: DEADLINE_MS })).toBe(true)
+            expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
+          } while (emulator.sends().length > sends)
+        }
         const balance = (): readonly Balanced[] => balanceOf(emulator.sends(), emulator.deliveries())
 
         const begunMs = performance.now()
@@ -122,10 +138,10 @@ describe('the account', { concurrent: MESSAGES === undefined }, () => {
         const atOnce = Math.min(MOST_AT_ONCE, messages / 2)
         for (let left = messages; left > 0; left -= atOnce) {
           await sending.play(Math.min(left, atOnce))
-          expect(await emulator.idle({ deadlineMs: DEADLINE_MS })).toBe(true)
+          await rest()
           ends.push(new Date())
         }
-        const unanswered = openOf(balance())
+        const unanswered = openOf(balance(), repetitions)
         const isOver = (): boolean => {
           const told = new Set(handed.overdue.map(({ messageId }) => messageId))
           return Object.entries(unanswered).every(([id, state]) => state.endsWith('waiting') || told.has(id))
@@ -136,14 +152,16 @@ describe('the account', { concurrent: MESSAGES === undefined }, () => {
         async function agree(): Promise<void> {
           expect(await receiver.drain({ deadlineMs: DEADLINE_MS })).toBe(true)
           const expected = balance()
-          expect(await receiver.account(period)).toEqual(accountOf(expected, unknownIn(period)))
+          expect(await receiver.account(period)).toEqual(
+            accountOf(expected, { unknown: unknownIn(period), repetitions }),
+          )
           const open = (await allOutstanding(receiver)).map(
             ({ messageId, lastReport = 'none', wasOverdue }) =>
               [messageId, `${lastReport}, ${wasOverdue ? 'overdue' : 'waiting'}`] as const,
           )
-          expect(Object.fromEntries(open)).toEqual(openOf(expected))
+          expect(Object.fromEntries(open)).toEqual(openOf(expected, repetitions))
           expect(open).toHaveLength(new Set(open.map(([messageId]) => messageId)).size)
-          expect(wrongIn(expected, handed)).toEqual([])
+          expect(wrongIn(expected, handed, repetitions)).toEqual([])
         }
         await agree()
 
@@ -158,7 +176,7 @@ describe('the account', { concurrent: MESSAGES === undefined }, () => {
           const since = ends[nth - 1] ?? from
           const some = sends.filter(({ atMs }) => atMs >= since.getTime() && atMs < to.getTime())
           const part = { from: since, to }
-          const expected = accountOf(balanceOf(some, emulator.deliveries()), unknownIn(part))
+          const expected = accountOf(balanceOf(some, emulator.deliveries()), { unknown: unknownIn(part), repetitions })
           expect(await receiver.account(part)).toEqual(expected)
         }
 
@@ -168,7 +186,7 @@ describe('the account', { concurrent: MESSAGES === undefined }, () => {
           [
             `${name}, ${((performance.now() - begunMs) / 1_000).toFixed(0)} s: ${line(account)}`,
             `  outstanding ${(await allOutstanding(receiver)).length}, overdue at some time ${handed.overdue.length}, ` +
-              `reports ${handed.reports.length}, of them ${handed.reports.filter(({ report }) => report.wasOverdue === true).length} after that`,
+              `sent again ${repetitions.size}, reports ${handed.reports.length}, of them ${handed.reports.filter(({ report }) => report.wasOverdue === true).length} after that`,
             `  sends: ${counts.requests} answered, ${SEND_FAULT_NAMES.map((fault) => `${fault} ${counts.faults[fault] ?? 0}`).join(', ')}`,
             `  callbacks: ${callbacks.sent} sent, ${callbacks.intact} intact, ${callbacks.notSent} left out`,
           ].join('\n'),
@@ -179,15 +197,17 @@ describe('the account', { concurrent: MESSAGES === undefined }, () => {
         // What the client does not know is what a fault kept from it; of the rest it knows that nothing was sent.
         const { lateAnswer = 0, ...lost } = counts.faults
         expect(lateAnswer).toBeGreaterThan(0)
-        const unknown = sending.failed.filter(({ mayBeSent }) => mayBeSent)
+        const failed = [...sending.failed, ...unrepeated]
+        const unknown = failed.filter(({ mayBeSent }) => mayBeSent)
         expect(unknown).toHaveLength(Object.values(lost).reduce((sum, count) => sum + count, 0))
         expect(new Set(handed.unknown.map(({ reference }) => reference)).size).toBe(unknown.length)
         expect(handed.unknown.map(({ sent }) => sent.recipients).toSorted()).toEqual(
           unknown.map(({ recipients }) => recipients).toSorted(),
         )
-        expect(sending.failed.filter(({ mayBeSent }) => !mayBeSent)).toHaveLength(
+        expect(failed.filter(({ mayBeSent }) => !mayBeSent)).toHaveLength(
           sends.filter(({ refusal, recipients }) => refusal !== undefined && recipients.length === 0).length,
         )
+        expect(repetitions.size).toBeGreaterThan(messages / 100)
         for (const count of [account.delivered, account.read, account.overdue, account.waiting, account.unknown])
           expect(count).toBeGreaterThan(0)
         expect(Object.keys(account.refused)).toHaveLength(3)

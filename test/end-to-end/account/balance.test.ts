@@ -53,3 +53,15 @@ test('counts what the client was told of, and nothing else', () => {
   const counts = { sent: 3, overdue: 1, waiting: 1, refused: { unsupported_number: 1 } }
   expect(accountOf(balanceOf(sends, []))).toMatchObject(counts)
 })
+
+test.each([
+  ['the repetition was delivered', [sms('m', 'network_failure'), sms('again', 'success')], { delivered: 1 }],
+  ['the repetition failed', [sms('m', 'network_failure'), sms('again', 'failed')], { failed: { failed: 1 } }],
+  ['the first one was delivered after all', [sms('m', 'success'), sms('again', 'failed')], { delivered: 1 }],
+  ['nothing is known of the repetition', [sms('m', 'network_failure')], { overdue: 1 }],
+])('a message and its repetition count as one: %s', (_what, deliveries, counts) => {
+  const none = { sent: 1, delivered: 0, read: 0, failed: {}, overdue: 0, waiting: 0, refused: {} }
+  const repetitions = new Map([['m', 'again']])
+  const messages = balanceOf([send('m'), send('again')], deliveries)
+  expect(accountOf(messages, { repetitions })).toMatchObject({ ...none, ...counts })
+})

@@ -88,12 +88,24 @@ export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Del
   return [...messages.values()]
 }
 
-/** The sums, once the time of all is over that have not a day. `unknown`: to how many numbers sends were whose answer was lost. */
-export function accountOf(messages: readonly Balanced[], unknown = 0): Account {
+/**
+ * The sums, once the time of all is over that have not a day. `unknown`: to how many numbers sends were whose answer was lost.
+ * `repetitions`: from a message to the one that repeats it, and both count as one.
+ */
+export function accountOf(
+  messages: readonly Balanced[],
+  { unknown = 0, repetitions = new Map() }: { unknown?: number; repetitions?: ReadonlyMap<string, string> } = {},
+): Account {
   const failed: Record<string, number> = {}
   const refused: Record<string, number> = {}
-  const sum = { sent: messages.length + unknown, delivered: 0, read: 0, overdue: 0, waiting: 0, unknown }
-  for (const message of messages) {
+  const byId = new Map(messages.map((message) => [message.messageId, message]))
+  const repeating = new Set(repetitions.values())
+  const firsts = messages.filter(({ messageId }) => !repeating.has(messageId))
+  const sum = { sent: firsts.length + unknown, delivered: 0, read: 0, overdue: 0, waiting: 0, unknown }
+  for (const first of firsts) {
+    const chain = [first]
+    for (let next = nextOf(first); next !== undefined; next = nextOf(next)) chain.push(next)
+    const message = chain.find(isDelivered) ?? chain.at(-1) ?? first
     const cause = failureOf(message)
     if (message.refused !== undefined) refused[message.refused] = (refused[message.refused] ?? 0) + 1
     else if (cause !== undefined) failed[cause] = (failed[cause] ?? 0) + 1
@@ -101,6 +113,15 @@ export function accountOf(messages: readonly Balanced[], unknown = 0): Account {
     else sum[message.ends.at(-1)?.word === 'read' ? 'read' : 'delivered'] += 1
   }
   return { ...sum, failed, refused }
+
+  function nextOf({ messageId }: Balanced): Balanced | undefined {
+    const next = repetitions.get(messageId)
+    return next === undefined ? undefined : byId.get(next)
+  }
+}
+
+function isDelivered(message: Balanced): boolean {
+  return message.refused === undefined && message.ends.length > 0 && failureOf(message) === undefined
 }
 
 /** A success hides no failure, and a failure for now counts where nothing came since. */

@@ -21,12 +21,20 @@ export function remember(receiver: Pick<Receiver, 'on'>): Handed {
   return { reports, overdue, unknown }
 }
 
-/** What should not be so, in words; nothing where all is well. */
-export function wrongIn(messages: readonly Balanced[], handed: Handed): readonly string[] {
-  return [...wrongEvents(messages, handed), ...wrongReports(messages, handed)]
+/** What should not be so, in words; nothing where all is well. Of a message that was repeated nothing more is awaited. */
+export function wrongIn(
+  messages: readonly Balanced[],
+  handed: Handed,
+  repetitions: ReadonlyMap<string, string>,
+): readonly string[] {
+  return [...wrongEvents(messages, handed, repetitions), ...wrongReports(messages, handed)]
 }
 
-function wrongEvents(messages: readonly Balanced[], { overdue }: Handed): readonly string[] {
+function wrongEvents(
+  messages: readonly Balanced[],
+  { overdue }: Handed,
+  repetitions: ReadonlyMap<string, string>,
+): readonly string[] {
   const wrong: string[] = []
   const events = new Map<string, OverdueEvent>()
   for (const event of overdue) {
@@ -38,7 +46,8 @@ function wrongEvents(messages: readonly Balanced[], { overdue }: Handed): readon
     events.delete(messageId)
     const isAwaited = refused === undefined && !to.startsWith(PATIENT)
     if (event === undefined) {
-      if (isAwaited && ends.length === 0) wrong.push(`${messageId} has no end, and was not overdue`)
+      if (isAwaited && ends.length === 0 && !repetitions.has(messageId))
+        wrong.push(`${messageId} has no end, and was not overdue`)
       continue
     }
     const { sent, receivedAt } = event
