@@ -204,46 +204,16 @@ interface FieldsOfBothShapes extends CommonFields {
   readonly wasOverdue?: true
 }
 
-/** What is known of a message from its send on, as `receiver.expect` was told it. Contract, service.md#send-request-fields. */
-export interface SentDetails {
-  readonly messageId: string
-  /** That of the send, where it was begun with `receiver.intend` or a `sender`. */
-  readonly reference?: string
-  /** The recipient. */
+/** What the app said of a send. */
+interface SendFields {
+  /** The recipient; of a send that was begun, where it is to one. */
   readonly to?: string
   readonly type?: string
   readonly channel?: string
   readonly campaign?: string
   /** Your own, as JSON gives it back. */
   readonly meta?: unknown
-  readonly sentAt: Date
-  readonly scheduledFor?: Date
-  /** After that it is of no use to send it again. */
-  readonly notAfter?: Date
-  /** The message that failed, where this one is its repetition by `resend`. */
-  readonly resendOf?: string
-  /** Which send of it this is, where it is not the first: 2 for the first repetition. */
-  readonly attempt?: number
-  /** How many parts it has, where the answer to the send told of several; no report says of which part it is. */
-  readonly parts?: number
-  /** Without an end by then it is overdue. */
-  readonly overdueAt: Date
-}
-
-/** What is known of a send that was begun, as `receiver.intend` was told it. Contract, service.md#send-request-fields. */
-export interface BegunSend {
-  /** Yours, or one that was made for it. */
-  readonly reference: string
-  /** How many numbers it was to. */
-  readonly recipients: number
-  /** The number, where it was one. */
-  readonly to?: string
-  readonly type?: string
-  readonly channel?: string
-  readonly campaign?: string
-  /** Your own, as JSON gives it back. */
-  readonly meta?: unknown
-  /** When it was begun: just before its request. */
+  /** Of a send that was begun: just before its request. */
   readonly sentAt: Date
   readonly scheduledFor?: Date
   /** After that it is of no use to send it again. */
@@ -252,6 +222,25 @@ export interface BegunSend {
   readonly resendOf?: string
   /** Which send of it this is, where it is not the first: 2 for the first repetition. */
   readonly attempt?: number
+}
+
+/** What is known of a message from its send on, as `receiver.expect` was told it. Contract, service.md#send-request-fields. */
+export interface SentDetails extends SendFields {
+  readonly messageId: string
+  /** That of the send, where it was begun with `receiver.intend` or a `sender`. */
+  readonly reference?: string
+  /** How many parts it has, where the answer to the send told of several; no report says of which part it is. */
+  readonly parts?: number
+  /** Without an end by then it is overdue. */
+  readonly overdueAt: Date
+}
+
+/** What is known of a send that was begun, as `receiver.intend` was told it. Contract, service.md#send-request-fields. */
+export interface BegunSend extends SendFields {
+  /** Yours, or one that was made for it. */
+  readonly reference: string
+  /** How many numbers it was to. */
+  readonly recipients: number
 }
 
 /** A report with its fields at the top of the body. Contract, service.md#sms-delivery-callback. */
