@@ -47,7 +47,7 @@ export interface PostgresStoreOptions extends PostgresPlace {
   readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
   readonly deadLetterDays?: number | undefined
-  /** How long a duplicate is recognised. Default 30 days. */
+  /** How long a duplicate is recognised: at least as long as payloads are kept. Default 30 days. */
   readonly dedupeDays?: number | undefined
   /** How long to wait for a connection. Default 5,000 ms. */
   readonly connectTimeoutMs?: number | undefined

@@ -29,7 +29,7 @@ export interface RedisStoreOptions {
   readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
   readonly deadLetterDays?: number | undefined
-  /** How long a duplicate is recognised. Default 30 days. */
+  /** How long a duplicate is recognised: at least as long as payloads are kept. Default 30 days. */
   readonly dedupeDays?: number | undefined
   /** How long to wait for an answer or for the connection; less than the receiver’s `storeTimeoutMs`. Default 4,000 ms. */
   readonly commandTimeoutMs?: number | undefined
@@ -75,7 +75,8 @@ export function redisStore(options: RedisStoreOptions): Store {
     retention: {
       retentionMs: Math.round(retentionDays * DAY_MS),
       deadLetterMs: Math.round(deadLetterDays * DAY_MS),
-      dedupeMs: Math.round(dedupeDays * DAY_MS),
+      // A payload that outlived its message would be found by nobody, and so not be forgotten.
+      dedupeMs: Math.round(Math.max(dedupeDays, retentionDays) * DAY_MS),
     },
   }
   return {

@@ -19,7 +19,7 @@ export interface SqliteStoreOptions {
   readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
   readonly deadLetterDays?: number | undefined
-  /** How long a duplicate is recognised. Default 30 days. */
+  /** How long a duplicate is recognised: at least as long as payloads are kept. Default 30 days. */
   readonly dedupeDays?: number | undefined
   /**
    * `FULL`: a 204 means that the event is on the disk. `NORMAL` may lose the last moments with the power, `OFF` more; a

@@ -1,5 +1,6 @@
 /** Nothing grows for ever: what is settled runs out by itself, and dead letters are pruned. */
 import { Redis } from 'ioredis'
+import { redisStore } from 'messaging-webhooks/redis'
 import { expect, onTestFinished, test } from 'vitest'
 import { allOf, claim, handOverAll, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import { clientFor, freshPrefix, opened, describeRedis, useRedis } from './own-redis.ts'
@@ -47,6 +48,19 @@ describeRedis('what is kept, and for how long', () => {
       if (kindOf(key) === 'e') expect(Math.abs(ms - DAY_MS)).toBeLessThan(120_000)
       if (kindOf(key) === 'm') expect(Math.abs(ms - 30 * DAY_MS)).toBeLessThan(120_000)
     }
+  })
+
+  test('no payload outlives its message, by which it is found and forgotten', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const redis = direct()
+    const store = redisStore({ client: direct(), prefix, retentionDays: 60, dedupeDays: 30 })
+    const open = await store.open({ instance: 'one', onWork() {}, report: () => expect.unreachable() })
+    onTestFinished(() => open.close())
+    await open.admit([sample()], START_MS)
+    await handOverAll(open)
+    const left = [...(await lives(redis, prefix))].filter(([key]) => ['e', 'm'].includes(kindOf(key)))
+    expect(left).toHaveLength(2)
+    for (const [, ms] of left) expect(Math.abs(ms - 60 * DAY_MS)).toBeLessThan(120_000)
   })
 
   test('a message that comes to life again does not run out, and rests anew after it', PATIENT, async () => {
