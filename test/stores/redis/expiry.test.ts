@@ -54,7 +54,7 @@ describeRedis('what is kept, and for how long', () => {
     const prefix = freshPrefix()
     const redis = direct()
     const store = redisStore({ client: direct(), prefix, retentionDays: 60, dedupeDays: 30 })
-    const open = await store.open({ instance: 'one', onWork() {}, report: () => expect.unreachable() })
+    const open = await store.open({ onWork() {}, report: () => expect.unreachable() })
     onTestFinished(() => open.close())
     await open.admit([sample()], START_MS)
     await handOverAll(open)
