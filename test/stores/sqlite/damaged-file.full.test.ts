@@ -108,7 +108,7 @@ const fill =
   (part: Part, from: number, to: number, byte: number): Damage =>
   (path) => {
     const bytes = readFileSync(`${path}${part}`)
-    writeFileSync(`${path}${part}`, bytes.fill(byte, from, to))
+    writeFileSync(`${path}${part}`, bytes.fill(byte, from, Math.min(to, bytes.length)))
   }
 
 const PAGE_BYTES = 4_096
