@@ -4,7 +4,7 @@ import type { EventRecord } from '../inbox/record.ts'
 import type { StoredEvent } from '../inbox/store.ts'
 import { answer, Refused, type Answer } from './answer.ts'
 import { attemptsOf } from './attempts.ts'
-import type { Finding } from './finding.ts'
+import type { Finding, MessageName } from './finding.ts'
 import { printed } from './json-text.ts'
 import type { Looking } from './looking.ts'
 import { maskedValue, META, withoutPhones } from './masking.ts'
@@ -15,13 +15,14 @@ import type { EventDetail } from './shapes.ts'
 /** So much of a body is shown; the rest can be downloaded. */
 const MOST_SHOWN_BYTES = 16 * 1024
 
-/** GET api/events/:id. */
+/** GET api/events/:id?of&project. `of`: the id of its message. */
 export async function showEvent(
   id: string,
+  of: MessageName | undefined,
   rights: Rights,
   { looking, finding }: { readonly looking: Looking; readonly finding: Finding },
 ): Promise<EventDetail> {
-  const stored = await find(id, finding)
+  const stored = await find(id, of, finding)
   const { record, raw } = stored
   // What no callback brings has no body but what is kept of its send.
   const hidden = record?.proof === 'none' && !rights.reveal ? META : 'authKey'
@@ -39,11 +40,16 @@ export async function showEvent(
   }
 }
 
-/** GET api/events/:id/raw. */
-export async function downloadEvent(id: string, { reveal }: Rights, finding: Finding): Promise<Answer> {
+/** GET api/events/:id/raw?of&project. */
+export async function downloadEvent(
+  id: string,
+  of: MessageName | undefined,
+  { reveal }: Rights,
+  finding: Finding,
+): Promise<Answer> {
   if (!reveal)
     throw new Refused(403, 'reveal_required', 'Bodies are shown and downloaded with the right `reveal` alone.')
-  const { raw } = await find(id, finding)
+  const { raw } = await find(id, of, finding)
   if (raw === undefined) throw new Refused(404, 'not_kept', 'The bytes of this event are no longer kept.')
   const headers = {
     // Whatever it is, no browser shall show it as a page of ours.
@@ -53,8 +59,8 @@ export async function downloadEvent(id: string, { reveal }: Rights, finding: Fin
   return answer(200, headers, { body: raw })
 }
 
-async function find(id: string, finding: Finding): Promise<StoredEvent> {
-  const stored = await finding.event(id)
+async function find(id: string, of: MessageName | undefined, finding: Finding): Promise<StoredEvent> {
+  const stored = await finding.event(id, of)
   if (stored === undefined)
     throw new Refused(404, 'event_unknown', 'There is no such event; its retention may be over.')
   return stored

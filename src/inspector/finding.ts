@@ -1,5 +1,4 @@
 /** Events as the store has them: by filters in bounded looks, by id and by message. */
-import { LRUCache } from 'lru-cache'
 import { everyEvent } from '../dispatch/listed-events.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { messageKey } from '../inbox/identity.ts'
@@ -18,17 +17,20 @@ import type { Inside } from './inside.ts'
 const MOST_LOOKS = 5
 /** The same of what was sent, of which a store looks at fewer. */
 const MOST_LOOKS_AT_SENT = 10
-/** Events that somebody has seen in a list, and may ask for next. */
-const SEEN_KEPT = 5_000
 const MOST_PROJECTS = 100
 
 export interface Finding {
   page(page: EventsPage): Promise<EventsAnswer>
-  /** With what its list has said of it, where there was one: an id alone may be looked for in a whole table. */
-  event(id: string): Promise<StoredEvent | undefined>
+  /** An id alone may be looked for in a whole table; who knows its message finds it by that. */
+  event(id: string, of?: MessageName): Promise<StoredEvent | undefined>
   /** What was sent to somebody; nothing where the store cannot tell. */
   sentTo(page: SentToPage): Promise<SentToAnswer>
   ofMessage(messageId: string, project: string | undefined): Promise<OfMessage | undefined>
+}
+
+export interface MessageName {
+  readonly messageId: string
+  readonly project: string | undefined
 }
 
 /** What is known of a message: at least one of both. */
@@ -45,15 +47,9 @@ export function createFinding({
   sentTo,
   projects,
 }: Pick<Inside, 'events' | 'expected' | 'sentTo' | 'projects'>): Finding {
-  const seen = new LRUCache<string, { readonly messageId: string; readonly project: string | undefined }>({
-    max: SEEN_KEPT,
-  })
-
   async function ask(page: EventsPage): Promise<EventsAnswer> {
     const answer = await events(page)
     if (answer === undefined) throw new MessagingWebhooksError('events_unsupported')
-    for (const { id, record } of answer.items)
-      if (record?.report !== undefined) seen.set(id, { messageId: record.report.messageId, project: record.project })
     return answer
   }
 
@@ -66,11 +62,10 @@ export function createFinding({
   return {
     page: (page) => inLooks(page, MOST_LOOKS, ask),
     sentTo: (page) => inLooks(page, MOST_LOOKS_AT_SENT, async (some) => (await sentTo(some)) ?? { items: [] }),
-    async event(id) {
-      const known = seen.get(id)
+    async event(id, of) {
       // An event of no message has its own id as the key.
-      const keys = known === undefined ? [id] : keysOf(known.messageId, known.project)
-      for (const key of keys) {
+      const keys = of === undefined ? [] : keysOf(of.messageId, of.project)
+      for (const key of [...keys, id]) {
         const { items } = await ask({ after: undefined, limit: 1, id, messageKey: key })
         if (items[0] !== undefined) return items[0]
       }

@@ -5,7 +5,7 @@ import type { Assets } from './assets.ts'
 import { changeDeadLetters, CHANGES, idsSchema, listDeadLetters } from './dead-letters.ts'
 import { downloadEvent, showEvent } from './event.ts'
 import { listEvents } from './events.ts'
-import { createFinding } from './finding.ts'
+import { createFinding, type MessageName } from './finding.ts'
 import type { Looking } from './looking.ts'
 import { showMessage } from './message.ts'
 import type { Audit, AuditEntry } from './audit.ts'
@@ -87,14 +87,14 @@ export function createRoutes({
     {
       method: 'GET',
       path: '/api/events/:',
-      run: async (_, rights, [id = '']) => json(await showEvent(id, rights, found)),
+      run: async ({ query }, rights, [id = '']) => json(await showEvent(id, messageIn(query), rights, found)),
     },
     {
       method: 'GET',
       path: '/api/events/:/raw',
       async run(asked, rights, [id = '']) {
         const entry = { what: 'events.download', who: rights.who, at: new Date(inside.clock.now()) } as const
-        const answer = await downloadEvent(id, rights, finding)
+        const answer = await downloadEvent(id, messageIn(asked.query), rights, finding)
         audit({ ...entry, remoteAddress: asked.remoteAddress, outcome: 'done', ids: [id], result: {} })
         return answer
       },
@@ -136,4 +136,9 @@ export function createRoutes({
         }),
     },
   ]
+}
+
+function messageIn(query: URLSearchParams): MessageName | undefined {
+  const messageId = textIn(query, 'of')
+  return messageId === undefined ? undefined : { messageId, project: textIn(query, 'project') }
 }

@@ -169,7 +169,7 @@ export interface AttemptRow {
   }[]
 }
 
-/** GET api/events/:id. */
+/** GET api/events/:id?of&project. `of`: the id of its message. */
 export interface EventDetail {
   readonly event: EventRow
   /** Indented JSON, at most 16 KiB, masked without `reveal`; absent where nothing is kept. */

@@ -1,5 +1,6 @@
 /** What the inspector shows of events: lists, searches, one event, a message's timeline; masked for whoever may not see it. */
 import { sqliteStore } from 'messaging-webhooks/sqlite'
+import type { EventsPage, Store } from 'messaging-webhooks/store'
 import { describe, expect, test } from 'vitest'
 import { onEachStore, ownFile } from '../support/each-store.ts'
 import { AUTH_KEY, post } from '../support/receiving.ts'
@@ -101,6 +102,35 @@ test('nothing that names a person or quotes a body is shown without `reveal`, al
   const without = as<EventDetail>((await get(`api/events/${dead?.id ?? ''}`, READ)).body)
   expect(without.raw).toMatchObject({ hex: '', isMasked: true })
   expect(without.raw).not.toHaveProperty('text')
+})
+
+test('an event whose message the address names is found by that, in any process', async () => {
+  const pages: EventsPage[] = []
+  const kept = sqliteStore(ownFile())
+  const store: Store = {
+    ...kept,
+    async open(host) {
+      const open = await kept.open(host)
+      const events = (page: EventsPage) => (pages.push(page), open.events?.(page) ?? { items: [] })
+      return { ...open, events }
+    },
+  }
+  const { get, status, payment } = await inspecting({ ...options, store })
+  await post(status, report('m-1', 'success'))
+  await post(payment, { id: 'p-1' })
+  const { items } = as<EventList>((await get('api/events')).body)
+  const [payed, delivered] = items
+  const wholeLooks = async (address: string) => {
+    pages.length = 0
+    expect((await get(address)).status).toBe(200)
+    return pages.filter(({ messageKey }) => messageKey === undefined).length
+  }
+  const path = `api/events/${delivered?.id ?? ''}`
+  expect(await wholeLooks(`${path}?of=m-1&project=Shop`)).toBe(0)
+  expect(await wholeLooks(`${path}/raw?of=m-1&project=Shop`)).toBe(0)
+  expect(await wholeLooks(`api/events/${payed?.id ?? ''}`)).toBe(0)
+  // An address that somebody has shortened, or that names another.
+  for (const address of [path, `${path}?of=m-2`]) expect((await get(address)).status).toBe(200)
 })
 
 test('a body is shown exactly, cut at 16 KiB, and downloaded whole by whoever may', async () => {

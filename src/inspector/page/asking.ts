@@ -74,12 +74,12 @@ export function askEvents(query: Query): Promise<EventList> {
   return ask(`api/events${queryOf(query)}`)
 }
 
-export function askEvent(id: string): Promise<EventDetail> {
-  return ask(`api/events/${part(id)}`)
+export function askEvent(id: string, query: Query): Promise<EventDetail> {
+  return ask(`api/events/${part(id)}${queryOf(query)}`)
 }
 
-export function rawOf(id: string): string {
-  return `api/events/${part(id)}/raw`
+export function rawOf(id: string, query: Query): string {
+  return `api/events/${part(id)}/raw${queryOf(query)}`
 }
 
 export function askMessage(messageId: string, query: Query): Promise<MessageDetail> {

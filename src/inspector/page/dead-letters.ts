@@ -83,7 +83,7 @@ export function deadLettersScreen({ session, route, show, say, askFirst }: Surro
   /** To the messages of what runs again, for that is what one wants to see next. */
   function linksTo(ids: readonly string[]): Child {
     const items = asked.value()?.items.filter(({ event }) => ids.includes(event.id)) ?? []
-    return items.slice(0, 3).map(({ event }) => [messageLink(event) ?? eventLink(event.id, event.id), ' '])
+    return items.slice(0, 3).map(({ event }) => [messageLink(event) ?? eventLink(event, event.id), ' '])
   }
 
   function question(decision: Decision, ids: readonly string[]): Question {
@@ -169,7 +169,7 @@ export function deadLettersScreen({ session, route, show, say, askFirst }: Surro
               ]
             : []),
           { name: 'Died', class: 'when', cell: ({ diedAt }) => time(diedAt) },
-          { name: 'Event', class: 'what', cell: ({ event }) => eventLink(event.id, typeName(event.type)) },
+          { name: 'Event', class: 'what', cell: ({ event }) => eventLink(event, typeName(event.type)) },
           {
             name: 'Message',
             class: 'message',

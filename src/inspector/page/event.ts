@@ -10,8 +10,9 @@ import { bytes, cut } from './words.ts'
 
 const STALE_AFTER_MS = 1_000
 
-export function eventScreen({ session, show }: Surroundings, id: string): Screen {
-  const asked = asking(() => askEvent(id), show)
+export function eventScreen({ session, route, show }: Surroundings, id: string): Screen {
+  const query = Object.fromEntries(route.query)
+  const asked = asking(() => askEvent(id, query), show)
   return {
     title: `Event ${id}`,
     refresh: asked.refresh,
@@ -68,7 +69,11 @@ function whole(detail: EventDetail, mayReveal: boolean): Child {
         ? h('p', { class: 'quiet' }, 'Nothing of it is kept.')
         : h('pre', { tabindex: 0, 'aria-label': 'Payload' }, cut(payload)),
     ),
-    raw && panel('As it came', bodyAsItCame(raw, mayReveal ? rawOf(event.id) : undefined)),
+    raw &&
+      panel(
+        'As it came',
+        bodyAsItCame(raw, mayReveal ? rawOf(event.id, { of: event.messageId, project: event.project }) : undefined),
+      ),
   ]
 }
 

@@ -159,7 +159,7 @@ const COLUMNS = [
   {
     name: 'Event',
     class: 'what',
-    cell: (row: EventRow) => [eventLink(row.id, typeName(row.type)), lateBadge(row)],
+    cell: (row: EventRow) => [eventLink(row, typeName(row.type)), lateBadge(row)],
   },
   { name: 'Status', class: 'status', cell: (row: EventRow) => statusOf(row) },
   { name: 'Message', class: 'message', cell: messageLink },

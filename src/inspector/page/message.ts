@@ -84,7 +84,7 @@ export function messageScreen({ session, route, show }: Surroundings, messageId:
       h(
         'h2',
         {},
-        eventLink(event.id, typeName(event.type)),
+        eventLink(event, typeName(event.type)),
         quiet(statusOf(event)),
         lateBadge(event),
         duplicates > 0 && badge(`came ${duplicates + 1} times`, 'duplicate'),

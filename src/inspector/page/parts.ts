@@ -166,8 +166,8 @@ export function messageLink({ messageId, project }: Pick<EventRow, 'messageId' |
     : h('a', { class: 'id', href: hrefOfMessage(messageId, project) }, messageId)
 }
 
-export function eventLink(id: string, text: Child): Tree {
-  return h('a', { href: hrefOfEvent(id), 'data-item': true }, text)
+export function eventLink(event: EventRow, text: Child): Tree {
+  return h('a', { href: hrefOfEvent(event), 'data-item': true }, text)
 }
 
 /** The sender's word and code. */

@@ -1,4 +1,5 @@
 /** What is shown is told by the address behind its `#`, so that every view can be sent to somebody, under any mount. */
+import type { EventRow } from '../shapes.ts'
 
 export interface Route {
   readonly path: readonly string[]
@@ -39,8 +40,9 @@ export function queryOf(query: Query): string {
   return text === '' ? '' : `?${text}`
 }
 
-export function hrefOfEvent(id: string): string {
-  return href(['event', id])
+/** With its message, by which every store finds it at once. */
+export function hrefOfEvent({ id, messageId, project }: Pick<EventRow, 'id' | 'messageId' | 'project'>): string {
+  return href(['event', id], { of: messageId, project })
 }
 
 export function hrefOfMessage(messageId: string, project: string | undefined): string {
