@@ -131,6 +131,8 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     const messages = ['a', 'b', 'c', 'd', 'e', 'f'].map((messageId) => ({ messageId }))
     const recipients = [
       { code: 11, to: '1', messageId: 'a' },
+      // The same number twice in one send.
+      { code: 12, to: '2' },
       { code: 12, to: '2' },
       { code: 22, to: '3', messageId: 'refused' },
     ]
@@ -142,8 +144,8 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await post(url, callback.chatApp({ statuses: { message_id: 'd', status: 'read' } }))
     await pass(2_000, () => events.length === 4)
     const period = { from: sentAt, to: new Date(sentAt.getTime() + 60_000) }
-    const ended = { sent: 8, delivered: 1, read: 1, failed: { delivery_impossible: 1, network_failure: 1 } }
-    const refused = { unsupported_number: 1, insufficient_balance: 1 }
+    const ended = { sent: 9, delivered: 1, read: 1, failed: { delivery_impossible: 1, network_failure: 1 } }
+    const refused = { unsupported_number: 2, insufficient_balance: 1 }
     expect(await receiver.account(period)).toEqual({ ...ended, refused, overdue: 0, waiting: 2, unknown: 0 })
     await pass(HOUR_MS, () => overdueIn(events).length === 3)
     expect(await receiver.account(period)).toEqual({ ...ended, refused, overdue: 2, waiting: 0, unknown: 0 })
