@@ -145,6 +145,9 @@ function isRepetition(error: unknown): boolean {
 }
 
 /** What is undefined does not take the place of what holds for all. */
-function definedOf(recording: RecordOptions): RecordOptions {
-  return Object.fromEntries(Object.entries(recording).filter(([, value]) => value !== undefined))
+export function definedOf<T extends object>(given: T): Partial<T> {
+  const defined: Partial<T> = { ...given }
+  for (const name of Object.keys(defined))
+    if (Reflect.get(defined, name) === undefined) Reflect.deleteProperty(defined, name)
+  return defined
 }
