@@ -1,5 +1,5 @@
 /** What `receiver.expect` was told comes with the reports, and what is not reported is noticed. */
-import type { OverdueEvent, ReportEvent, WebhookEvent } from 'messaging-webhooks'
+import { memoryStore, type OverdueEvent, type ReportEvent, type WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
@@ -228,6 +228,26 @@ test('refuses what it cannot keep', async () => {
   await expect(receiver.outstanding({ limit: 0 })).rejects.toThrow(/limit is 0/)
 })
 
+test('what is overdue while a store in memory is full is told once there is room', async () => {
+  const { receiver, url, events, pass } = await expecting({ store: memoryStore({ maxEvents: 2 }) })
+  let letGo = (): void => {}
+  const held = new Promise<void>((resolve) => (letGo = resolve))
+  receiver.on('message.queued', () => held)
+  const messages = ['a', 'b', 'c', 'd'].map((messageId) => ({ messageId }))
+  await receiver.expect({ messages }, { within: 1_000 })
+  for (const messageId of ['held', 'too'])
+    await post(url, callback.smsDelivery({ messageId, status: 'queued', statusCode: '13' }))
+  await pass(10_000)
+  expect(overdueIn(events)).toEqual([])
+  letGo()
+  for (let looks = 0; overdueIn(events).length < messages.length && looks < 10; looks += 1) await pass(5_000)
+  expect(
+    overdueIn(events)
+      .map(({ messageId }) => messageId)
+      .toSorted(),
+  ).toEqual(['a', 'b', 'c', 'd'])
+})
+
 test('tells apart what projects send, and names a store that cannot', async () => {
   const pair = { authKey: 'a', signingSecret: 's' }
   const several = await expecting({ projects: { One: pair, Two: { authKey: 'b', signingSecret: 't' } } })
@@ -235,7 +255,6 @@ test('tells apart what projects send, and names a store that cannot', async () =
   await expect(several.receiver.expect(sent)).rejects.toMatchObject({ code: 'project_required' })
   expect(await several.receiver.expect(sent, { project: 'One' })).toEqual({ expected: 1, known: 0 })
   expect(await several.receiver.expect(sent, { project: 'Two' })).toEqual({ expected: 1, known: 0 })
-  const { memoryStore } = await import('messaging-webhooks')
   const { capabilities, open } = memoryStore()
   const own = await expecting({
     store: {
