@@ -228,6 +228,18 @@ test('refuses what it cannot keep', async () => {
   await expect(receiver.outstanding({ limit: 0 })).rejects.toThrow(/limit is 0/)
 })
 
+test('where there is one project with a name, what is overdue names it as reports do', async () => {
+  const { receiver, events, pass } = await expecting({ projects: { One: { authKey: 'a', signingSecret: 's' } } })
+  await receiver.expect({ messages: [{ messageId: 'm' }] }, { within: 1_000 })
+  await receiver.intend({ answerWithinMs: 1_000 })
+  await pass(1_000, () => events.length === 2)
+  expect(events.map(({ type, project }) => `${type} of ${project}`).toSorted()).toEqual([
+    'message.overdue of One',
+    'send.unknown of One',
+  ])
+  expect((await receiver.outstanding()).items).toMatchObject([{ messageId: 'm', project: 'One' }])
+})
+
 test('what is overdue while a store in memory is full is told once there is room', async () => {
   const { receiver, url, events, pass } = await expecting({ store: memoryStore({ maxEvents: 2 }) })
   let letGo = (): void => {}
