@@ -361,6 +361,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const expecting = {
     now: () => steady.now(),
     keyOf,
+    named: (project: string | undefined) => project ?? credentials.onlyProject,
     sendKeyOf: (reference: string, project: string | undefined) => sendKey(projectOf(project), reference),
     open() {
       startUnasked()

@@ -52,9 +52,11 @@ export function createClient(options: ClientOptions): Client {
 
   async function sendOnce(outgoing: Outgoing, { via = settings.via, signal }: SendOptions): Promise<Sent> {
     const recipients = recipientsOf(outgoing).length
+    function goOnUnlessAborted(attempts: number): void {
+      if (signal?.aborted === true) throw new SendError('aborted', { mayBeSent: false, attempts, recipients })
+    }
     for (let attempts = 1; ; attempts += 1) {
-      if (signal?.aborted === true)
-        throw new SendError('aborted', { mayBeSent: false, attempts: attempts - 1, recipients })
+      goOnUnlessAborted(attempts - 1)
       const apiKey = await liveKey(settings.apiKey, {
         clock,
         timeoutMs: settings.timeoutMs,
@@ -62,6 +64,8 @@ export function createClient(options: ClientOptions): Client {
         attempts,
         recipients,
       })
+      // What is aborted in the turn of the call is so before anything listens.
+      goOnUnlessAborted(attempts - 1)
       const { url, init } = buildRequest(outgoing, { ...settings, apiKey, via })
       const sentAtMs = clock.now()
       const exchanged = await exchange(url, init, { ...settings, clock, signal })

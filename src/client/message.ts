@@ -127,7 +127,8 @@ export function checkMessage(
   const twice = OWN_FIELDS.find((field) => Object.hasOwn(extra, field))
   if (twice !== undefined) throw new OptionsError(`${call}: extra.${twice} is a field of the client’s own.`)
   return {
-    to,
+    // The caller's list may change before the request is written.
+    to: typeof to === 'string' ? to : [...to],
     message,
     from,
     campaign,

@@ -1,5 +1,6 @@
 /** A send in each of the contract's three forms. Contract, service.md#send-a-message, #authentication. */
 import { OptionsError } from '../errors.ts'
+import { isPromiseLike, letReject } from '../promises.ts'
 import type { Outgoing } from './message.ts'
 
 /** The form of a request: a POST of JSON, a POST of a form, or a GET with a query. */
@@ -72,10 +73,19 @@ function fieldsOf(outgoing: Outgoing, parts: RequestParts): ReadonlyMap<string, 
 
 function planned(at: Date | undefined, { schedule }: RequestParts): readonly (readonly [string, unknown])[] {
   if (at === undefined) return []
+  const fields = plannedFields(at, schedule)
+  if (fields !== undefined) return Object.entries(fields)
+  throw new OptionsError('The function of schedule threw, or returned no object.')
+}
+
+/** Without fields the message would go out at once, so a promise, or any other thing without, is none. */
+function plannedFields(at: Date, schedule: RequestParts['schedule']): object | undefined {
   try {
-    return Object.entries(schedule(at))
+    const fields: unknown = schedule(at)
+    letReject(fields)
+    return typeof fields === 'object' && fields !== null && !isPromiseLike(fields) ? fields : undefined
   } catch {
-    throw new OptionsError('The function of schedule threw, or returned no object.')
+    return undefined
   }
 }
 

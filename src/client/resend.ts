@@ -10,7 +10,7 @@ import { checkMessage, type Message } from './message.ts'
 import { clockOf } from './options.ts'
 import { recordedSend, type SendRecorder } from './recording.ts'
 import { SendError } from './send-error.ts'
-import { senderShape, type SenderOptions } from './sender.ts'
+import { definedOf, senderShape, type SenderOptions } from './sender.ts'
 
 /** As much of a receiver as is used. */
 export interface ResendReceiver extends SendRecorder {
@@ -150,7 +150,8 @@ function withDefaults(sent: SentDetails, given: ResentMessage): ResentMessage & 
     within: Math.max(1, overdueAt.getTime() - fromMs),
     ...(meta !== undefined && { meta }),
     ...(notAfter !== undefined && { notAfter }),
-    ...given,
+    ...definedOf(given),
+    message: given.message,
   }
 }
 

@@ -1,5 +1,6 @@
 /** One text to many numbers: batches, several at once, and an account of every number. */
 import { MessagingWebhooksError } from '../errors.ts'
+import { letReject } from '../promises.ts'
 import { SendError } from './send-error.ts'
 import type { ResolvedSendAll } from './send-options.ts'
 import type { FailedBatch, RepeatedBatch, SentAll } from './sent-all.ts'
@@ -46,7 +47,7 @@ export async function sendInBatches(
       counts.unknown += Math.max(0, size - accepted - refused)
     }
     try {
-      onProgress?.({ ...counts, batches: ends.size })
+      letReject(onProgress?.({ ...counts, batches: ends.size }))
     } catch {
       // What a listener does wrong must not lose what is known of the others.
     }

@@ -85,31 +85,38 @@ export function sender(receiver: SendRecorder, client: Client, options: SenderOp
     return recordedSend(channel === NOT_NAMED ? send : { ...send, channel }, make, { receiver, clock, recordWithinMs })
   }
 
-  async function one(
+  async function one<M extends Pick<Outgoing, 'to'>>(
     call: SendCall,
-    message: unknown,
+    message: M,
     given: RecordedSendOptions | undefined,
-    make: (sending: SendOptions) => Promise<Sent>,
+    make: (asWritten: M, sending: SendOptions) => Promise<Sent>,
   ): Promise<Sent> {
     const { sending, recording } = checkRecorded(call, given)
     const outgoing = checkMessage(call, message, DEFAULTS[call])
-    return record(outgoing, recording, () => make(sending))
+    // What is sent is what was written down, whatever the caller does with its object meanwhile.
+    const asWritten = { ...message, to: outgoing.to }
+    return record(outgoing, recording, () => make(asWritten, sending))
   }
 
   return {
-    send: (message, given) => one('send', message, given, (sending) => client.send(message, sending)),
-    otp: (message, given) => one('otp', message, given, (sending) => client.otp(message, sending)),
-    premium: (message, given) => one('premium', message, given, (sending) => client.premium(message, sending)),
+    send: (message, given) => one('send', message, given, (asWritten, sending) => client.send(asWritten, sending)),
+    otp: (message, given) => one('otp', message, given, (asWritten, sending) => client.otp(asWritten, sending)),
+    premium: (message, given) =>
+      one('premium', message, given, (asWritten, sending) => client.premium(asWritten, sending)),
     premiumSubscription: (message, given) =>
-      one('premiumSubscription', message, given, (sending) => client.premiumSubscription(message, sending)),
-    airtime: (airtime, given) => one('airtime', airtime, given, (sending) => client.airtime(airtime, sending)),
+      one('premiumSubscription', message, given, (asWritten, sending) =>
+        client.premiumSubscription(asWritten, sending),
+      ),
+    airtime: (airtime, given) =>
+      one('airtime', airtime, given, (asWritten, sending) => client.airtime(asWritten, sending)),
     async sendAll(message, given) {
       const outgoing = checkMessage('sendAll', message, DEFAULTS.sendAll)
+      const asWritten = { ...message }
       const { batches, recording } = checkRecordedAll(given)
       const { via } = batches
       return sendInBatches(recipientsOf(outgoing), batches, async (to, index): Promise<Sent | RepeatedBatch> => {
         const reference = recording.reference === undefined ? undefined : `${recording.reference}#${index}`
-        const send = (): Promise<Sent> => client.send({ ...message, to }, { via })
+        const send = (): Promise<Sent> => client.send({ ...asWritten, to }, { via })
         try {
           return await record({ ...outgoing, to }, { ...recording, reference }, send)
         } catch (error) {
@@ -138,6 +145,9 @@ function isRepetition(error: unknown): boolean {
 }
 
 /** What is undefined does not take the place of what holds for all. */
-function definedOf(recording: RecordOptions): RecordOptions {
-  return Object.fromEntries(Object.entries(recording).filter(([, value]) => value !== undefined))
+export function definedOf<T extends object>(given: T): Partial<T> {
+  const defined: Partial<T> = { ...given }
+  for (const name of Object.keys(defined))
+    if (Reflect.get(defined, name) === undefined) Reflect.deleteProperty(defined, name)
+  return defined
 }

@@ -31,6 +31,8 @@ const optionsSchema = z.strictObject(HOW_KEPT)
 export interface ExpectPlaces {
   readonly now: () => number
   readonly keyOf: (messageId: string, project: string | undefined) => string
+  /** The project that is meant: where there is one with a name, it need not be given. */
+  readonly named: (project: string | undefined) => string | undefined
   /** Of a send that was begun. */
   readonly sendKeyOf: (reference: string, project: string | undefined) => string
   readonly open: () => Promise<OpenStore<object>>
@@ -40,7 +42,8 @@ export interface ExpectPlaces {
 
 export function createExpect(places: ExpectPlaces) {
   return async (sent: SentMessages, options?: ExpectOptions): Promise<ExpectCounts> => {
-    const { meta, within, notAfter, project } = checkOptions(optionsSchema, options, 'expect')
+    const { meta, within, notAfter, project: given } = checkOptions(optionsSchema, options, 'expect')
+    const project = places.named(given)
     const checked = checkSent(sent, 'expect')
     const how = { meta: checkMeta(meta), withinMs: within, notAfterMs: notAfter?.getTime(), project }
     const alone = expectationsOf(checked, how, places)

@@ -119,11 +119,15 @@ export function expectationsOf(
     }
     if (!byKey.has(messageKey)) byKey.set(messageKey, expectation)
   }
+  const unnamed = new Map<string, number>()
   for (const { code, to, messageId } of sent.recipients ?? []) {
     const refused = REFUSALS.get(code)
     if (refused === undefined) continue
-    // One without an id is told from others by its send and whom it was for.
-    const messageKey = keyOf(messageId ?? `refused ${reference ?? sentAtMs} ${to ?? ''}`, project)
+    // One without an id is told from others by its send, whom it was for, and how many of these came before it.
+    const place = `refused ${reference ?? sentAtMs} ${to ?? ''}`
+    const before = unnamed.get(place) ?? 0
+    if (messageId === undefined) unnamed.set(place, before + 1)
+    const messageKey = keyOf(messageId ?? (before === 0 ? place : `${place} ${before}`), project)
     const expectation = {
       ...about,
       ...(messageId !== undefined && { messageId }),

@@ -64,12 +64,13 @@ export function createIntend(places: IntendPlaces) {
 
   return async (given?: IntendOptions): Promise<Intention> => {
     const checked = checkOptions(optionsSchema, given, 'intend')
-    const { project, within: withinMs, answerWithinMs, resendOf } = checked
+    const { within: withinMs, answerWithinMs, resendOf } = checked
+    const project = places.named(checked.project)
     const { reference = resendOf === undefined ? randomUUID() : `resend of ${resendOf}` } = checked
     const meta = checkMeta(checked.meta)
     const messageKey = sendKeyOf(reference, project)
     const previous = resendOf === undefined ? undefined : { resendOf, previousKey: keyOf(resendOf, project) }
-    const alone = begunOf({ ...checked, reference, meta }, now())
+    const alone = begunOf({ ...checked, project, reference, meta }, now())
     // Said now, and not when the message is on its way.
     const { sentAtMs, scheduledForMs, channel } = alone
     overdueAt({ sentAtMs, scheduledForMs, channel, withinMs, nowMs: sentAtMs })

@@ -61,8 +61,9 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
         const admitted = events.length === 0 ? [] : ((await target.admitOverdue?.(events, nowMs)) ?? [])
         if (admitted.includes(true)) onWork()
         if (found.nextMs !== undefined) againMs = Math.min(againMs, Math.max(found.nextMs, nowMs))
-        // Of one that the store cannot take now it will say so again.
-        if (found.items.length < A_STEP || (ended === 0 && !admitted.includes(true))) break
+        // Of one that the store cannot take now it will say so again; where it has taken others, it does not say so at once.
+        const isLast = found.items.length < A_STEP && !admitted.includes(false)
+        if (isLast || (ended === 0 && !admitted.includes(true))) break
       }
     } catch {
       // The store is away: what is overdue is no less so later. Who claims from it tells of the outage.

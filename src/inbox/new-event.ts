@@ -107,15 +107,16 @@ function reportEvent(
   const { order, final, step, awaits } = placeOf(id, report, record)
   const { gapTimeoutMs, orphans } = options
   const holdMs = orphans !== undefined && arrivedAtMs < orphans.untilMs ? orphans.holdMs : 0
+  const isOrphan = awaits === 0 && holdMs > 0
   return {
     id,
     messageKey: messageKey(scope, messageId),
     order,
     final,
     step,
-    awaits: awaits === 0 && holdMs > 0 ? EXPECTED : awaits,
+    awaits: isOrphan ? EXPECTED : awaits,
     // What waits for an earlier report may be before the word of its send, too.
-    gapUntilMs: arrivedAtMs + (holdMs > gapTimeoutMs ? holdMs : gapTimeoutMs),
+    gapUntilMs: arrivedAtMs + (isOrphan || holdMs > gapTimeoutMs ? holdMs : gapTimeoutMs),
     record,
     raw: masked,
     [PAYLOAD]: callback.payload,

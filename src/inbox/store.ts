@@ -465,7 +465,8 @@ export interface OpenStore<X extends object = {}> {
   overdue?(page: { readonly nowMs: number; readonly limit: number }): Awaitable<Overdue>
   /**
    * Admits each event that says that its message is overdue, unless the message has an end (`hasEnd` of order.ts) or somebody has
-   * decided about it: in one step with that decision, which is for good. Says for each whether it was admitted.
+   * decided about it: in one step with that decision, which is for good. Says for each whether it was admitted. Where it has no room
+   * for any of them it throws.
    */
   admitOverdue?(events: readonly NewEvent[], nowMs: number): Awaitable<readonly boolean[]>
   /**

@@ -1,6 +1,7 @@
 /** What cannot work is refused before anything is sent, in words that say what was expected. */
 import { createClient, type ClientOptions, type Message, type SendAllOptions } from 'messaging-webhooks/client'
 import { describe, expect, test } from 'vitest'
+import { unheard, untilHeard } from '../support/hostile.ts'
 
 const RIGHT: ClientOptions = { baseUrl: 'https://service.invalid/api/v1/messaging', project: 'My Shop', apiKey: 'key' }
 const HELLO: Message = { to: '999100000000', message: 'Hello' }
@@ -65,11 +66,20 @@ describe('a send', () => {
   })
 
   test('whose time cannot be written', async () => {
-    for (const schedule of [() => null, () => JSON.parse('{') as object]) {
+    const broken = [
+      () => null,
+      () => JSON.parse('{') as object,
+      () => 'tomorrow',
+      async () => Promise.reject(new Error()),
+    ]
+    const reasons = unheard()
+    for (const schedule of broken) {
       const scheduling = createClient({ ...RIGHT, schedule: schedule as () => Record<string, unknown> })
       const sending = scheduling.send({ ...HELLO, scheduledFor: new Date() })
       await expect(sending).rejects.toMatchObject({ code: 'options_invalid' })
     }
+    await untilHeard()
+    expect(reasons).toEqual([])
   })
 
   test('in a form that cannot say it', async () => {

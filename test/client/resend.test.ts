@@ -211,6 +211,22 @@ describe('is not sent again', () => {
   })
 })
 
+test('what is undefined in the message that is sent again is as it was', async () => {
+  const { receiver, rest, report, emulator, events } = await resending({
+    text: () => ({ message: 'Once more', channel: undefined, campaign: undefined, meta: undefined, within: undefined }),
+  })
+  const how = { meta: { order: 7 }, within: HOUR_MS }
+  const messages = [{ messageId: 'm', to: DELIVERED }]
+  await receiver.expect({ channel: 'chat-app', campaign: 'spring', messages }, how)
+  await report({ messageId: 'm', status: 'network_failure' })
+  await rest()
+  expect(emulator.sends()).toMatchObject([{ channel: 'chat-app' }])
+  const delivered = events.find((event) => event.type === 'message.delivered')
+  const again = delivered?.sent
+  expect(again).toMatchObject({ resendOf: 'm', channel: 'chat-app', campaign: 'spring', meta: { order: 7 } })
+  expect((again?.overdueAt.getTime() ?? 0) - (again?.sentAt.getTime() ?? 0)).toBe(HOUR_MS)
+})
+
 test('whatever comes twice, or at once, a message is repeated once', async () => {
   const { receiver, rest, report, emulator, handler, failures } = await resending()
   await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })

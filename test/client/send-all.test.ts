@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { emulating } from '../emulator/emulating.ts'
 import { ACCEPTED, answering, clientOf, onTheWire, UNSUPPORTED } from './answering.ts'
 import { freePort } from '../support/free-port.ts'
+import { unheard, untilHeard } from '../support/hostile.ts'
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, nth) => String(254_711_000_000 + nth))
 
@@ -128,8 +129,14 @@ test('a listener that throws, and a key that no header can carry, lose nothing',
   const onProgress = () => {
     throw new Error('Mine.')
   }
-  const all = await clientOf(endpoint).sendAll({ to: numbers(3), message: 'x' }, { batch: 1, onProgress })
-  expect(all.counts.accepted).toBe(3)
+  const reasons = unheard()
+  for (const listener of [onProgress, async () => Promise.reject(new Error('Mine, later.'))]) {
+    const progress = { batch: 1, onProgress: listener as () => void }
+    const all = await clientOf(endpoint).sendAll({ to: numbers(3), message: 'x' }, progress)
+    expect(all.counts.accepted).toBe(3)
+  }
+  await untilHeard()
+  expect(reasons).toEqual([])
   const { seen, url } = await onTheWire((socket) => socket.end())
   const none = await clientOf(url, { apiKey: () => 'key\n' }).sendAll({ to: numbers(3), message: 'x' }, { batch: 3 })
   expect(none).toMatchObject({ stoppedBy: { code: 'not_sent' }, counts: { failed: 3 } })

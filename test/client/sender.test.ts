@@ -8,7 +8,7 @@ import { API_KEY, AT_ONCE, AUTH_KEY, emulating, PATIENCE, SIGNING_SECRET } from 
 import { faultyStore } from '../support/faulty-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { receiving } from '../support/receiving.ts'
-import { clientOf, DELIVERED, failing, UNSUPPORTED } from './answering.ts'
+import { ACCEPTED, answering, clientOf, DELIVERED, failing, UNSUPPORTED } from './answering.ts'
 
 const everything = { from: new Date(0), to: new Date(8e15) }
 const HELLO = { to: DELIVERED, message: 'Hello' }
@@ -54,6 +54,21 @@ test('each call is written down, and its reports say which send it was', async (
   expect(reported.map((sent) => sent.reference).toSorted()).toEqual(['airtime', 'otp', 'send'])
   expect(reported.find((sent) => sent.reference === 'otp')?.type).toBe('transactional')
   expect(await receiver.account(everything)).toMatchObject({ sent: 5, delivered: 3, waiting: 2, unknown: 0 })
+})
+
+test('one object for many sends: each goes out as it was given, and to nobody twice', async () => {
+  const { receiver } = await receiving()
+  const { url, received } = await answering(() => ({ body: ACCEPTED }))
+  const { send, sendAll } = sender(receiver, clientOf(url))
+  const message = { to: '', message: 'Hello' }
+  const numbers = ['254711000001', '254711000002', '254711000003']
+  const sends = numbers.map((to) => send(Object.assign(message, { to, message: `For ${to}` })))
+  const list = sendAll(Object.assign(message, { to: ['254711000004'], message: 'For all' }))
+  Object.assign(message, { to: '254711000005', message: 'For nobody' })
+  await Promise.all([...sends, list])
+  const made = received.map(({ body }) => JSON.parse(body) as { readonly to: string; readonly message: string })
+  const right = numbers.map((to) => `${to}: For ${to}`)
+  expect(made.map((each) => `${each.to}: ${each.message}`).toSorted()).toEqual([...right, '254711000004: For all'])
 })
 
 test('what was refused at once is counted, and what was accepted beside it expected', async () => {

@@ -98,6 +98,16 @@ test('one number is a text, be it in a list', async () => {
   expect(received).toHaveLength(3)
 })
 
+test('what is sent is what the call was given, whatever becomes of the object', async () => {
+  const { url, received } = await answering(() => ({ body: ACCEPTED }))
+  const client = clientOf(url)
+  const to = ['1', '2']
+  const sending = client.send({ to, message: 'Hello' })
+  to.pop()
+  await sending
+  expect(received.map(({ body }) => JSON.parse(body) as unknown)).toMatchObject([{ to: ['1', '2'] }])
+})
+
 test('a one-time password is transactional; premium and airtime go over channels of their own', async () => {
   const { emulator, endpoint } = await emulating()
   const client = clientOf(endpoint)

@@ -174,6 +174,15 @@ describe('aborted', () => {
     expect(seen.connections).toBe(0)
   })
 
+  test('in the turn of the call: nothing is sent', async () => {
+    const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
+    const stopping = new AbortController()
+    const sending = clientOf(url).send(HELLO, { signal: stopping.signal })
+    stopping.abort()
+    expect(await failing(sending)).toMatchObject({ code: 'aborted', mayBeSent: false, attempts: 0 })
+    expect(seen.connections).toBe(0)
+  })
+
   test('while the key is read: nothing is sent, and it waits no longer', async () => {
     const { seen, url } = await onTheWire((socket) => socket.end(WHOLE))
     for (const answer of [() => 'key', () => new Promise<string>(() => {})]) {

@@ -1,5 +1,5 @@
 /** What `receiver.expect` was told comes with the reports, and what is not reported is noticed. */
-import type { OverdueEvent, ReportEvent, WebhookEvent } from 'messaging-webhooks'
+import { memoryStore, type OverdueEvent, type ReportEvent, type WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
@@ -131,6 +131,8 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     const messages = ['a', 'b', 'c', 'd', 'e', 'f'].map((messageId) => ({ messageId }))
     const recipients = [
       { code: 11, to: '1', messageId: 'a' },
+      // The same number twice in one send.
+      { code: 12, to: '2' },
       { code: 12, to: '2' },
       { code: 22, to: '3', messageId: 'refused' },
     ]
@@ -142,8 +144,8 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     await post(url, callback.chatApp({ statuses: { message_id: 'd', status: 'read' } }))
     await pass(2_000, () => events.length === 4)
     const period = { from: sentAt, to: new Date(sentAt.getTime() + 60_000) }
-    const ended = { sent: 8, delivered: 1, read: 1, failed: { delivery_impossible: 1, network_failure: 1 } }
-    const refused = { unsupported_number: 1, insufficient_balance: 1 }
+    const ended = { sent: 9, delivered: 1, read: 1, failed: { delivery_impossible: 1, network_failure: 1 } }
+    const refused = { unsupported_number: 2, insufficient_balance: 1 }
     expect(await receiver.account(period)).toEqual({ ...ended, refused, overdue: 0, waiting: 2, unknown: 0 })
     await pass(HOUR_MS, () => overdueIn(events).length === 3)
     expect(await receiver.account(period)).toEqual({ ...ended, refused, overdue: 2, waiting: 0, unknown: 0 })
@@ -162,7 +164,12 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
   })
 
   test('a report that overtakes the word of its send waits for it, and goes on alone after a while', async () => {
-    const { receiver, url, clock, events, pass } = await expecting({ store: makeStore(), orphanHoldMs: 5_000 })
+    const { receiver, url, clock, events, pass } = await expecting({
+      store: makeStore(),
+      orphanHoldMs: 5_000,
+      // It is for chat-apps, whose chain has gaps.
+      ordering: { gapTimeoutMs: HOUR_MS },
+    })
     await post(url, callback.smsDelivery({ messageId: 'm', status: 'success' }))
     await post(url, callback.smsDelivery({ messageId: 'stranger', status: 'success' }))
     await pass(1_000)
@@ -241,6 +248,38 @@ test('refuses what it cannot keep', async () => {
   await expect(receiver.outstanding({ limit: 0 })).rejects.toThrow(/limit is 0/)
 })
 
+test('where there is one project with a name, what is overdue names it as reports do', async () => {
+  const { receiver, events, pass } = await expecting({ projects: { One: { authKey: 'a', signingSecret: 's' } } })
+  await receiver.expect({ messages: [{ messageId: 'm' }] }, { within: 1_000 })
+  await receiver.intend({ answerWithinMs: 1_000 })
+  await pass(1_000, () => events.length === 2)
+  expect(events.map(({ type, project }) => `${type} of ${project}`).toSorted()).toEqual([
+    'message.overdue of One',
+    'send.unknown of One',
+  ])
+  expect((await receiver.outstanding()).items).toMatchObject([{ messageId: 'm', project: 'One' }])
+})
+
+test('what is overdue while a store in memory is full is told once there is room', async () => {
+  const { receiver, url, events, pass } = await expecting({ store: memoryStore({ maxEvents: 2 }) })
+  let letGo = (): void => {}
+  const held = new Promise<void>((resolve) => (letGo = resolve))
+  receiver.on('message.queued', () => held)
+  const messages = ['a', 'b', 'c', 'd'].map((messageId) => ({ messageId }))
+  await receiver.expect({ messages }, { within: 1_000 })
+  for (const messageId of ['held', 'too'])
+    await post(url, callback.smsDelivery({ messageId, status: 'queued', statusCode: '13' }))
+  await pass(10_000)
+  expect(overdueIn(events)).toEqual([])
+  letGo()
+  for (let looks = 0; overdueIn(events).length < messages.length && looks < 10; looks += 1) await pass(5_000)
+  expect(
+    overdueIn(events)
+      .map(({ messageId }) => messageId)
+      .toSorted(),
+  ).toEqual(['a', 'b', 'c', 'd'])
+})
+
 test('tells apart what projects send, and names a store that cannot', async () => {
   const pair = { authKey: 'a', signingSecret: 's' }
   const several = await expecting({ projects: { One: pair, Two: { authKey: 'b', signingSecret: 't' } } })
@@ -248,7 +287,6 @@ test('tells apart what projects send, and names a store that cannot', async () =
   await expect(several.receiver.expect(sent)).rejects.toMatchObject({ code: 'project_required' })
   expect(await several.receiver.expect(sent, { project: 'One' })).toEqual({ expected: 1, known: 0 })
   expect(await several.receiver.expect(sent, { project: 'Two' })).toEqual({ expected: 1, known: 0 })
-  const { memoryStore } = await import('messaging-webhooks')
   const { capabilities, open } = memoryStore()
   const own = await expecting({
     store: {

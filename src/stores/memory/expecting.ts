@@ -92,27 +92,33 @@ export function createExpecting(options: ExpectingOptions): Expecting {
       })
     },
     overdue({ nowMs, limit }) {
-      for (let [first] = due; first !== undefined && !isCurrent(first); [first] = due) popDue(due)
-      const current = due.filter((each) => each.dueMs <= nowMs && isCurrent(each))
-      const items = current
-        .sort((a, b) => a.dueMs - b.dueMs)
-        .slice(0, limit)
-        .map(({ of: { messageKey, expectation } }) => ({ messageKey, expectation }))
-      return { items, nextMs: current.length > limit ? nowMs : current.length === 0 ? due[0]?.dueMs : nextAfter(nowMs) }
+      const found: (typeof due)[number][] = []
+      let next = firstCurrent()
+      for (; next !== undefined && next.dueMs <= nowMs && found.length < limit; next = firstCurrent()) {
+        popDue(due)
+        found.push(next)
+      }
+      // They stay until somebody decides.
+      for (const each of found) pushDue(due, each)
+      const items = found.map(({ of: { messageKey, expectation } }) => ({ messageKey, expectation }))
+      return { items, nextMs: next && Math.max(nowMs, next.dueMs) }
     },
     admitOverdue(events, nowMs) {
-      return events.map((event) => {
+      const answers = events.map((event): boolean | 'full' => {
         const expected = byKey.get(event.messageKey)
         if (expected?.isPending !== true) return false
         if (hasEnded(event.messageKey)) {
           expected.isPending = false
           return false
         }
-        if (!admit(event, nowMs)) return false
+        if (!admit(event, nowMs)) return 'full'
         expected.isPending = false
         expected.wasOverdue = true
         return true
       })
+      // What was admitted is to be known; of the rest whoever asks again hears it.
+      if (answers.includes('full') && !answers.includes(true)) throw new MessagingWebhooksError('store_full')
+      return answers.map((answer) => answer === true)
     },
     awaitNoMore(ended) {
       for (const { messageKey, expectation } of ended) {
@@ -165,9 +171,13 @@ export function createExpecting(options: ExpectingOptions): Expecting {
     },
   }
 
-  function nextAfter(nowMs: number): number | undefined {
-    const times = due.flatMap((each) => (each.dueMs > nowMs && isCurrent(each) ? each.dueMs : []))
-    return times.length === 0 ? undefined : times.reduce((least, ms) => Math.min(least, ms))
+  /** Those before it are void. */
+  function firstCurrent(): (typeof due)[number] | undefined {
+    for (let [first] = due; first !== undefined; [first] = due) {
+      if (isCurrent(first)) return first
+      popDue(due)
+    }
+    return undefined
   }
 }
 

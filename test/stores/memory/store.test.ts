@@ -110,6 +110,19 @@ describe('what is claimed', () => {
   })
 })
 
+test('what is overdue is found without a look at all that is expected', async () => {
+  const store = await openStore()
+  const messages = Array.from({ length: 300_000 }, (_, nth) => {
+    return { messageKey: `m${nth}`, sentAtMs: 0, overdueAtMs: 1_000 + nth, expectation: { sentAtMs: 0 } }
+  })
+  await store.expect?.(messages, 0)
+  const begunAt = performance.now()
+  for (let nowMs = 1_000; nowMs < 1_200; nowMs += 1)
+    expect(await store.overdue?.({ nowMs, limit: 10 })).toMatchObject({ nextMs: nowMs < 1_010 ? nowMs + 1 : nowMs })
+  // A look at all of them takes milliseconds each time.
+  expect(performance.now() - begunAt).toBeLessThan(500)
+})
+
 describe('bounds', () => {
   test('when it is full of unsettled events it takes no more, duplicates aside, until one is settled', async () => {
     const store = await openStore({ maxEvents: 2 })
