@@ -33,11 +33,7 @@ export async function recordedSend(
 ): Promise<Sent> {
   const intention = await options.receiver.intend(send)
   const { reference } = intention
-  const sent = await make().catch(async (error: unknown) => {
-    await tellOfFailure(intention, error, options)
-    throw error
-  })
-  const answer = { ...sent, reference }
+  const answer = { ...(await made(make, intention, options)), reference }
   try {
     await persist(async () => intention.sent(answer), options)
     return answer
@@ -51,6 +47,15 @@ export async function recordedSend(
       answer,
       cause,
     })
+  }
+}
+
+async function made(make: () => Promise<Sent>, intention: Intention, options: RecordingOptions): Promise<Sent> {
+  try {
+    return await make()
+  } catch (error) {
+    await tellOfFailure(intention, error, options)
+    throw error
   }
 }
 

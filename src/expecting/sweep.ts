@@ -34,6 +34,8 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
   let target: OpenStore<object> | undefined
   let isStopped = false
   let isUnderWay = false
+  /** Then the time of something came while a look was under way, which may not have seen it. */
+  let passedMs = Infinity
   let nextMs = Infinity
   /** What was told before the store was open. */
   let toldMs = Infinity
@@ -48,17 +50,19 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
 
   async function look(): Promise<void> {
     nextMs = Infinity
-    // Whoever looks comes by again.
+    if (isUnderWay) passedMs = clock.now()
     if (isUnderWay || target === undefined) return
     isUnderWay = true
+    passedMs = Infinity
     let againMs = looksForOthers ? clock.now() + LOOK_EVERY_MS : Infinity
     try {
       for (;;) {
         const found = await target.overdue?.({ nowMs: clock.now(), limit: A_STEP })
         if (found === undefined || isStopped) return
         const nowMs = clock.now()
-        const { events, ended } = await decide(target, found.items, nowMs)
-        const admitted = events.length === 0 ? [] : ((await target.admitOverdue?.(events, nowMs)) ?? [])
+        const { events, ended, left } = await decide(target, found.items, nowMs)
+        if (left > 0) againMs = Math.min(againMs, nowMs + LOOK_FIRST_MS)
+        const admitted = events.length === 0 ? [] : await admit(target, events, nowMs)
         if (admitted.includes(true)) onWork()
         if (found.nextMs !== undefined) againMs = Math.min(againMs, Math.max(found.nextMs, nowMs))
         // Of one that the store cannot take now it will say so again; where it has taken others, it does not say so at once.
@@ -68,9 +72,25 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
     } catch {
       // The store is away: what is overdue is no less so later. Who claims from it tells of the outage.
       againMs = clock.now() + LOOK_FIRST_MS
+      passedMs = Infinity
     } finally {
       isUnderWay = false
+      againMs = Math.min(againMs, passedMs)
       if (againMs < Infinity) lookAt(Math.max(againMs, clock.now() + 1))
+    }
+  }
+
+  async function admit(
+    store: OpenStore<object>,
+    events: readonly NewEvent[],
+    nowMs: number,
+  ): Promise<readonly boolean[]> {
+    try {
+      return (await store.admitOverdue?.(events, nowMs)) ?? []
+    } catch (error) {
+      // A part of the store may have admitted its share.
+      onWork()
+      throw error
     }
   }
 
@@ -91,19 +111,30 @@ export function createSweep({ clock, looksForOthers, onWork }: SweepOptions): Sw
   }
 }
 
-/** Of a send whose answer was written down, only its end was not: that is done here. */
+/**
+ * Of a send whose answer was written down, only its end was not: that is done here. What only a part of the store that is away can
+ * tell is left for later, and holds up nothing else.
+ */
 async function decide(
   store: OpenStore<object>,
   items: Overdue['items'],
   nowMs: number,
-): Promise<{ readonly events: readonly NewEvent[]; readonly ended: number }> {
+): Promise<{ readonly events: readonly NewEvent[]; readonly ended: number; readonly left: number }> {
   const events: NewEvent[] = []
-  const answered: Overdue['items'][number][] = []
+  let [ended, left] = [0, 0]
   for (const item of items) {
-    if (!isBegun(item.expectation)) events.push(overdueEvent(item, nowMs))
-    else if (await isAnswered(store, item.expectation)) answered.push(item)
-    else events.push(unknownSendEvent(item, nowMs))
+    if (!isBegun(item.expectation)) {
+      events.push(overdueEvent(item, nowMs))
+      continue
+    }
+    try {
+      if (await isAnswered(store, item.expectation)) {
+        await endBegun(store, [item], nowMs)
+        ended += 1
+      } else events.push(unknownSendEvent(item, nowMs))
+    } catch {
+      left += 1
+    }
   }
-  if (answered.length > 0) await endBegun(store, answered, nowMs)
-  return { events, ended: answered.length }
+  return { events, ended, left }
 }

@@ -69,6 +69,10 @@ export async function listEvents(
   const sentIn =
     sent?.expectation.project ?? found.find(({ record }) => record !== undefined)?.record?.project ?? project
   const { items, next, lookedBackToMs } = answer
+  const sentRows = sentTo.items
+    .filter(({ expectation }) => project === undefined || expectation.project === project)
+    .filter(({ expectation }) => filter.channel === undefined || expectation.channel === filter.channel)
+    .map((stored) => sentRow(stored, rights))
   return {
     items: items
       .filter((stored) => found.length > 0 || outcome === undefined || outcomeOf(stored) === outcome)
@@ -81,7 +85,7 @@ export async function listEvents(
     ...(lookedBackToMs !== undefined && { lookedBackTo: new Date(lookedBackToMs).toISOString() }),
     ...(sent !== undefined &&
       about !== undefined && { message: { messageId: about, ...(sentIn !== undefined && { project: sentIn }) } }),
-    ...(sentTo.items.length > 0 && { sent: sentTo.items.map((stored) => sentRow(stored, rights)) }),
+    ...(sentRows.length > 0 && { sent: sentRows }),
     ...(sentTo.next !== undefined && { sentBefore: sentBeforeOf(sentTo) }),
   }
 }

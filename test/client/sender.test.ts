@@ -71,6 +71,21 @@ test('one object for many sends: each goes out as it was given, and to nobody tw
   expect(made.map((each) => `${each.to}: ${each.message}`).toSorted()).toEqual([...right, '254711000004: For all'])
 })
 
+test('a client that throws at once leaves no send open', async () => {
+  const { receiver } = await receiving()
+  const unknown: string[] = []
+  receiver.on('send.unknown', ({ reference: of }) => void unknown.push(of))
+  await receiver.start()
+  const broken = sender(receiver, {
+    ...clientOf('http://127.0.0.1/'),
+    send() {
+      throw new TypeError('It is no client of ours.')
+    },
+  })
+  await expect(broken.send(HELLO, { reference })).rejects.toThrow('no client of ours')
+  await expect.poll(() => unknown, PATIENCE).toEqual([reference])
+})
+
 test('what was refused at once is counted, and what was accepted beside it expected', async () => {
   const { send, receiver } = await sending()
   const sent = await send({ to: [DELIVERED, UNSUPPORTED], message: 'Hello' })

@@ -137,6 +137,8 @@ describe.each(onEachStore)('whoever says that nothing came, on %s', (_, make) =>
     const to = new Date(SENT_AT.getTime() + 2_000).toISOString()
     expect((await list(`q=${PHONE}&to=${to}`)).sent?.map(({ messageId }) => messageId)).toEqual(['m-1'])
     expect(await list('q=254711')).not.toHaveProperty('sent')
+    expect(await list(`q=${PHONE}&channel=chat-app`)).not.toHaveProperty('sent')
+    expect((await list(`q=${PHONE}&channel=sms`)).sent).toHaveLength(4)
     expect(await list('')).not.toHaveProperty('sent')
   })
 })

@@ -12,10 +12,13 @@ import {
   type StoredLatest,
 } from '../../inbox/store.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { isSentTo } from '../filters.ts'
-import { newestPageOf, pageOf } from '../pages.ts'
+import { isSentTo, MOST_SENT_LOOKED_AT } from '../filters.ts'
+import { pageOf } from '../pages.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
 import { unpacked, type Known, type Message } from './message.ts'
+
+/** So many that were forgotten cost nothing. */
+const FEW = 1_000
 
 interface Expected extends Omit<NewExpectation, 'expectation'> {
   expectation: Expectation
@@ -48,6 +51,8 @@ interface Expecting extends Required<
 export function createExpecting(options: ExpectingOptions): Expecting {
   const { maxExpected, lifeMs, peek, goOn, admit } = options
   const byKey = new Map<string, Expected>()
+  /** By their sends, and of one time by key. What was forgotten stays until half of them are. */
+  let bySend: Expected[] = []
   /** An entry is void where somebody has decided, or it was forgotten. */
   const due: (Due & { readonly of: Expected })[] = []
   let sequence = 0
@@ -80,8 +85,10 @@ export function createExpecting(options: ExpectingOptions): Expecting {
       return messages.map((message) => {
         const { messageKey, overdueAtMs } = message
         if (byKey.has(messageKey)) return false
-        const expected = { ...message, isPending: overdueAtMs !== undefined, wasOverdue: false }
+        const sentAtMs = Math.floor(message.sentAtMs)
+        const expected = { ...message, sentAtMs, isPending: overdueAtMs !== undefined, wasOverdue: false }
         byKey.set(messageKey, expected)
+        bySend.splice(placeAfter(sentAtMs, messageKey), 0, expected)
         if (overdueAtMs !== undefined) pushDue(due, { dueMs: overdueAtMs, sequence: (sequence += 1), of: expected })
         const found = peek(messageKey)
         if (typeof found === 'object') {
@@ -133,30 +140,40 @@ export function createExpecting(options: ExpectingOptions): Expecting {
       if (only !== undefined) return { items: one === undefined ? [] : [read(one)] }
       const [, time, afterKey = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
       const afterMs = time === undefined ? -Infinity : Number(time)
-      const found = [...byKey.values()]
-        .filter(({ sentAtMs, messageKey }) => {
-          const isAfter = sentAtMs > afterMs || (sentAtMs === afterMs && messageKey > afterKey)
-          return isAfter && sentAtMs >= fromMs && sentAtMs < toMs
-        })
-        .sort((a, b) => a.sentAtMs - b.sentAtMs || (a.messageKey < b.messageKey ? -1 : 1))
+      const found: Expected[] = []
+      for (let at = afterMs < fromMs ? placeAfter(fromMs, '') : placeAfter(afterMs, afterKey); ; at += 1) {
+        const expected = bySend[at]
+        if (expected === undefined || expected.sentAtMs >= toMs || found.length > limit) break
+        if (isKnown(expected)) found.push(expected)
+      }
       return pageOf(found, limit, read, ({ sentAtMs, messageKey }) => `${sentAtMs}.${messageKey}`)
     },
     sentTo(page) {
-      const { fromMs = -Infinity, toMs = Infinity } = page
-      const found = [...byKey.values()]
-        .filter(({ sentAtMs, expectation }) => isSentTo(page, expectation) && sentAtMs >= fromMs && sentAtMs < toMs)
-        .map((expected) => ({ id: expected.messageKey, atMs: expected.sentAtMs, expected }))
-      return newestPageOf(found, page, ({ expected }) => read(expected))
+      const { after, limit, fromMs = -Infinity, toMs = Infinity } = page
+      const [, time, key = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
+      const items: StoredExpectation[] = []
+      let last: Expected | undefined
+      const placeOf = ({ sentAtMs, messageKey }: Expected): string => `${sentAtMs}.${messageKey}`
+      for (let at = time === undefined ? placeAfter(toMs, '') : placeBefore(Number(time), key), looked = 0; ; at -= 1) {
+        const expected = bySend[at - 1]
+        if (expected === undefined || expected.sentAtMs < fromMs) return { items }
+        if (last !== undefined && items.length === limit) return { items, next: placeOf(last) }
+        if (last !== undefined && looked === MOST_SENT_LOOKED_AT)
+          return { items, next: placeOf(last), lookedBackToMs: last.sentAtMs }
+        looked += 1
+        last = expected
+        if (isKnown(expected) && isSentTo(page, expected.expectation)) items.push(read(expected))
+      }
     },
     prune(nowMs, most) {
       let forgotten = 0
-      for (const { messageKey, isPending, sentAtMs } of byKey.values()) {
-        // Mostly they stand in the order in which they were sent.
-        if (forgotten >= most || sentAtMs + lifeMs >= nowMs) break
-        if (isPending) continue
-        byKey.delete(messageKey)
+      for (const expected of bySend) {
+        if (forgotten >= most || expected.sentAtMs + lifeMs >= nowMs) break
+        if (expected.isPending || !isKnown(expected)) continue
+        byKey.delete(expected.messageKey)
         forgotten += 1
       }
+      tidy()
       return forgotten
     },
     kept: () =>
@@ -166,9 +183,43 @@ export function createExpecting(options: ExpectingOptions): Expecting {
     forget(target, dryRun) {
       const { messageKey } = target
       if (!byKey.has(messageKey) || !isTarget(target, messageKey)) return false
-      if (!dryRun) byKey.delete(messageKey)
+      if (!dryRun) {
+        byKey.delete(messageKey)
+        tidy()
+      }
       return true
     },
+  }
+
+  function isKnown(expected: Expected): boolean {
+    return byKey.get(expected.messageKey) === expected
+  }
+
+  function tidy(): void {
+    if (bySend.length > FEW && bySend.length > 2 * byKey.size) bySend = bySend.filter(isKnown)
+  }
+
+  /** How many stand before the place, and that one with it. */
+  function placeAfter(sentAtMs: number, messageKey: string): number {
+    let [low, high] = [0, bySend.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const other = bySend[middle]
+      const isBefore =
+        other !== undefined &&
+        (other.sentAtMs < sentAtMs || (other.sentAtMs === sentAtMs && other.messageKey <= messageKey))
+      if (isBefore) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** How many stand before the place. */
+  function placeBefore(sentAtMs: number, messageKey: string): number {
+    let place = placeAfter(sentAtMs, messageKey)
+    while (place > 0 && bySend[place - 1]?.sentAtMs === sentAtMs && bySend[place - 1]?.messageKey === messageKey)
+      place -= 1
+    return place
   }
 
   /** Those before it are void. */

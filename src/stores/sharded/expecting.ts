@@ -50,8 +50,13 @@ export function createExpecting<X extends object>(
         return []
       })
     },
-    expectations: (page) =>
-      mergedPage(
+    async expectations(page) {
+      if (page.messageKey !== undefined) {
+        const part = await parts.get(await homeOf(page.messageKey))
+        if (part.expectations === undefined) throw new MessagingWebhooksError('expect_unsupported')
+        return part.expectations(page)
+      }
+      return mergedPage(
         parts,
         page,
         async (part, one) => {
@@ -62,7 +67,8 @@ export function createExpecting<X extends object>(
           isBefore: (one, other) => listedAt(one.expectation) < listedAt(other.expectation),
           isPassed: () => false,
         },
-      ),
+      )
+    },
     sentTo: (page) =>
       mergedPage(parts, page, async (part, one) => (await part.sentTo?.({ ...page, ...one })) ?? { items: [] }, {
         isBefore: (one, other) => listedAt(one.expectation) > listedAt(other.expectation),

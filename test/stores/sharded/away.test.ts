@@ -6,7 +6,7 @@ import { memoryStore, type Receiver } from 'messaging-webhooks'
 import { shardedStore } from 'messaging-webhooks/sharded'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
-import { messageKey } from '../../../src/inbox/identity.ts'
+import { messageKey, sendKey } from '../../../src/inbox/identity.ts'
 import { ownerAmong } from '../../../src/stores/sharded/rendezvous.ts'
 import { faultyStore } from '../../support/faulty-store.ts'
 import { post, receiving } from '../../support/receiving.ts'
@@ -144,3 +144,20 @@ test('what a slow shard brings too late for one claim is run after the next, onc
   expect(await receiver.drain()).toBe(true)
   expect(seen.toSorted()).toEqual(IDS.toSorted())
 })
+
+test('what is overdue in the one is told while the other is away, though of a send only that could tell', async () => {
+  const { b, store } = twoShards()
+  const { receiver } = await receiving({ store })
+  const seen: string[] = []
+  receiver.on('message.overdue', ({ messageId }) => void seen.push(messageId))
+  receiver.on('send.unknown', ({ reference }) => void seen.push(reference))
+  await receiver.start()
+  const inA = IDS.find(isIn('a')) ?? ''
+  const reference = IDS.find((id) => ownerOf(sendKey(undefined, id)) === 'a') ?? ''
+  await receiver.intend({ reference, answerWithinMs: 1_200 })
+  await receiver.expect({ messages: [{ messageId: inA }] }, { within: 1_300 })
+  b.fault = 'throws'
+  await expect.poll(() => seen, { timeout: 10_000 }).toEqual([inA])
+  b.fault = 'none'
+  await expect.poll(() => seen, { timeout: 20_000 }).toEqual([inA, reference])
+}, 40_000)
