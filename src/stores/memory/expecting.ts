@@ -138,28 +138,27 @@ export function createExpecting(options: ExpectingOptions): Expecting {
     expectations({ after, limit, fromMs, toMs, messageKey: only }) {
       const one = only === undefined ? undefined : byKey.get(only)
       if (only !== undefined) return { items: one === undefined ? [] : [read(one)] }
-      const [, time, afterKey = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
-      const afterMs = time === undefined ? -Infinity : Number(time)
+      const place = readPlace(after)
       const found: Expected[] = []
-      for (let at = afterMs < fromMs ? placeAfter(fromMs, '') : placeAfter(afterMs, afterKey); ; at += 1) {
+      for (let at = place === undefined ? placeAfter(fromMs, '') : placeAfter(place.atMs, place.key); ; at += 1) {
         const expected = bySend[at]
         if (expected === undefined || expected.sentAtMs >= toMs || found.length > limit) break
         if (isKnown(expected)) found.push(expected)
       }
-      return pageOf(found, limit, read, ({ sentAtMs, messageKey }) => `${sentAtMs}.${messageKey}`)
+      return pageOf(found, limit, read, written)
     },
     sentTo(page) {
       const { after, limit, fromMs = -Infinity, toMs = Infinity } = page
-      const [, time, key = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
+      const place = readPlace(after)
       const items: StoredExpectation[] = []
       let last: Expected | undefined
-      const placeOf = ({ sentAtMs, messageKey }: Expected): string => `${sentAtMs}.${messageKey}`
-      for (let at = time === undefined ? placeAfter(toMs, '') : placeBefore(Number(time), key), looked = 0; ; at -= 1) {
+      let at = place === undefined ? placeAfter(toMs, '') : placeBefore(place.atMs, place.key)
+      for (let looked = 0; ; at -= 1) {
         const expected = bySend[at - 1]
         if (expected === undefined || expected.sentAtMs < fromMs) return { items }
-        if (last !== undefined && items.length === limit) return { items, next: placeOf(last) }
+        if (last !== undefined && items.length === limit) return { items, next: written(last) }
         if (last !== undefined && looked === MOST_SENT_LOOKED_AT)
-          return { items, next: placeOf(last), lookedBackToMs: last.sentAtMs }
+          return { items, next: written(last), lookedBackToMs: last.sentAtMs }
         looked += 1
         last = expected
         if (isKnown(expected) && isSentTo(page, expected.expectation)) items.push(read(expected))
@@ -230,6 +229,16 @@ export function createExpecting(options: ExpectingOptions): Expecting {
     }
     return undefined
   }
+}
+
+/** What names its place in the list. */
+function written({ sentAtMs, messageKey }: Expected): string {
+  return `${sentAtMs}.${messageKey}`
+}
+
+function readPlace(after: string | undefined): { readonly atMs: number; readonly key: string } | undefined {
+  const [, time, key = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
+  return time === undefined ? undefined : { atMs: Number(time), key }
 }
 
 /** What a claim says of it. */
