@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { checkOptions, functionLike, numberFrom, wholeNumberFrom } from '../check-options.ts'
 import { LONGEST_TIMER_MS, type Clock } from '../clock.ts'
+import { defined } from '../defined.ts'
 import { MessagingWebhooksError, RetryLater } from '../errors.ts'
 import type { FailedEvent, Failure, ReportType, SentDetails } from '../events.ts'
 import type { RecordOptions } from '../intention.ts'
@@ -10,7 +11,7 @@ import { checkMessage, type Message } from './message.ts'
 import { clockOf } from './options.ts'
 import { recordedSend, type SendRecorder } from './recording.ts'
 import { SendError } from './send-error.ts'
-import { definedOf, senderShape, type SenderOptions } from './sender.ts'
+import { senderShape, type SenderOptions } from './sender.ts'
 
 /** As much of a receiver as is used. */
 export interface ResendReceiver extends SendRecorder {
@@ -150,7 +151,7 @@ function withDefaults(sent: SentDetails, given: ResentMessage): ResentMessage & 
     within: Math.max(1, overdueAt.getTime() - fromMs),
     ...(meta !== undefined && { meta }),
     ...(notAfter !== undefined && { notAfter }),
-    ...definedOf(given),
+    ...defined(given),
     message: given.message,
   }
 }

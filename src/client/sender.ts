@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { checkOptions, numberFrom, textOf } from '../check-options.ts'
 import { LONGEST_TIMER_MS, type Clock } from '../clock.ts'
+import { defined } from '../defined.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { RecordOptions } from '../intention.ts'
 import type { Client } from './client.ts'
@@ -81,7 +82,7 @@ export function sender(receiver: SendRecorder, client: Client, options: SenderOp
 
   function record(outgoing: Outgoing, recording: RecordOptions, make: () => Promise<Sent>): Promise<Sent> {
     const { to, type, channel, campaign, scheduledFor } = outgoing
-    const send = { to, type, campaign, scheduledFor, project, ...definedOf(recording) }
+    const send = { to, type, campaign, scheduledFor, project, ...defined(recording) }
     return recordedSend(channel === NOT_NAMED ? send : { ...send, channel }, make, { receiver, clock, recordWithinMs })
   }
 
@@ -142,12 +143,4 @@ const DEFAULTS = {
 
 function isRepetition(error: unknown): boolean {
   return error instanceof MessagingWebhooksError && error.code === 'send_repeated'
-}
-
-/** What is undefined does not take the place of what holds for all. */
-export function definedOf<T extends object>(given: T): Partial<T> {
-  const defined: Partial<T> = { ...given }
-  for (const name of Object.keys(defined))
-    if (Reflect.get(defined, name) === undefined) Reflect.deleteProperty(defined, name)
-  return defined
 }

@@ -1,4 +1,5 @@
 /** Events as users look for them: what the store still knows of each, and the event itself where its bytes are kept. */
+import { defined } from '../defined.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { Carrier, EventType, Schemas, WebhookEvent } from '../events.ts'
 import { reportState, type ReportState } from '../inbox/latest.ts'
@@ -143,8 +144,7 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
       return {
         // Which subscription it is, only its payload tells.
         items: all.filter(({ type }) => !isSubscription(type) || types?.includes(type) !== false),
-        ...(next !== undefined && { next }),
-        ...(lookedBackToMs !== undefined && { lookedBackTo: new Date(lookedBackToMs) }),
+        ...defined({ next, lookedBackTo: dateOf(lookedBackToMs) }),
       }
     },
     async get(id) {

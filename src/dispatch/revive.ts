@@ -1,6 +1,7 @@
 /** From what the store kept to the event that handlers see. */
 import { isRecord, payloadIn } from '../authenticity/body.ts'
 import { withDeadline, type Clock } from '../clock.ts'
+import { defined } from '../defined.ts'
 import {
   SUBSCRIPTION_WORDS,
   type CommonFields,
@@ -215,7 +216,7 @@ function overdueEvent(kept: Kept, expectation: Expectation): OverdueEvent {
   const { messageId = '', channel } = expectation
   const event = begin('message.overdue', kept, { ...expectation })
   const sent = sentDetails(expectation)
-  return Object.assign(event, channel === undefined ? undefined : { channel }, {
+  return Object.assign(event, defined({ channel }), {
     messageId,
     proof: 'none' as const,
     sent,
@@ -226,7 +227,7 @@ function unknownSendEvent(kept: Kept, expectation: Expectation): UnknownSendEven
   const { channel } = expectation
   const event = begin('send.unknown', kept, { ...expectation })
   const sent = begunSend(expectation)
-  return Object.assign(event, channel === undefined ? undefined : { channel }, {
+  return Object.assign(event, defined({ channel }), {
     reference: sent.reference,
     proof: 'none' as const,
     sent,
@@ -242,5 +243,5 @@ function lateEvent(kept: Kept, report: ReportEvent): LateEvent {
 function unrecognized(kept: Kept, data: unknown, problem: Problem): UnrecognizedEvent {
   const { kind } = kept.record
   const event = begin('unrecognized', kept, data)
-  return Object.assign(event, kind === undefined ? undefined : { kind }, { data, problem })
+  return Object.assign(event, defined({ kind }), { data, problem })
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { isRecord, payloadIn, textOf as textOfBody } from '../authenticity/body.ts'
 import { checkOptions, describe, functionLike, textOf } from '../check-options.ts'
 import { OptionsError } from '../errors.ts'
+import { NAMELESS } from '../inbox/expected.ts'
 import type { KeptEvent } from '../inbox/store.ts'
 import { comparable } from '../recipient-forms.ts'
 
@@ -132,7 +133,7 @@ function isWordOf(text: string, wanted: string): boolean {
  * Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback: these fields name no person, and a number or a time
  * in one of them may have the digits of one.
  */
-const NO_PERSON: ReadonlySet<string> = new Set([
+const NO_PERSON: ReadonlySet<string> = new Set<string>([
   'project',
   'messageId',
   'message_id',
@@ -146,19 +147,7 @@ const NO_PERSON: ReadonlySet<string> = new Set([
   'timestamp',
   'expiration_timestamp',
   'conversation_id',
-  // Of what is kept of a send.
-  'sentAtMs',
-  'scheduledForMs',
-  'overdueAtMs',
-  'listedAtMs',
-  'recipients',
-  'answered',
-  'parts',
-  'notAfterMs',
-  'resendOf',
-  'attempt',
-  'chainKey',
-  'previousKey',
+  ...NAMELESS,
 ])
 
 /** Contract, service.md#chat-app-delivery-callback: beside `statuses` stands the project's own number. */

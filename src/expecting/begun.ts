@@ -1,4 +1,5 @@
 /** Sends that were begun, as the store has them: under a key of their own, beside the entries of their answers. */
+import { defined } from '../defined.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import { isBegun, listedAt, type Expectation } from '../inbox/expected.ts'
 import type { EndedExpectation, OpenStore } from '../inbox/store.ts'
@@ -34,16 +35,7 @@ export async function endBegun(
   if (repeated.length > 0) await store.awaitNoMore(repeated, nowMs)
   const ended = begun.map(({ messageKey, expectation }): EndedExpectation => {
     const { project, reference, sentAtMs, listedAtMs } = expectation
-    return {
-      messageKey,
-      expectation: {
-        sentAtMs,
-        recipients: 0,
-        ...(project !== undefined && { project }),
-        ...(reference !== undefined && { reference }),
-        ...(listedAtMs !== undefined && { listedAtMs }),
-      },
-    }
+    return { messageKey, expectation: { recipients: 0, ...defined({ sentAtMs, project, reference, listedAtMs }) } }
   })
   await store.awaitNoMore(ended, nowMs)
 }

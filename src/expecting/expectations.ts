@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { checkOptions, numberFrom, textOf } from '../check-options.ts'
 import { LONGEST_TIMER_MS } from '../clock.ts'
+import { defined } from '../defined.ts'
 import { OptionsError } from '../errors.ts'
 import type { FailureCause } from '../events.ts'
 import { listedAt, type Expectation } from '../inbox/expected.ts'
@@ -88,21 +89,21 @@ export function expectationsOf(
   const { reference, resendOf, attempt, chainKey } = begun ?? {}
   const { project: named } = begun ?? { project }
   const overdueAtMs = overdueAt({ sentAtMs, scheduledForMs, channel, withinMs, nowMs: now() })
-  const about: Expectation = {
+  const about: Expectation = defined({
     sentAtMs,
-    ...(listedAtMs !== sentAtMs && { listedAtMs }),
-    ...(named !== undefined && { project: named }),
-    ...(reference !== undefined && { reference }),
-    ...(resendOf !== undefined && { resendOf }),
-    ...(attempt !== undefined && { attempt }),
-    ...(chainKey !== undefined && { chainKey }),
-    ...(type !== undefined && { type }),
-    ...(channel !== undefined && { channel }),
-    ...(campaign !== undefined && { campaign }),
-    ...(scheduledForMs !== undefined && { scheduledForMs }),
-    ...(meta !== undefined && { meta }),
-    ...(notAfterMs !== undefined && { notAfterMs }),
-  }
+    listedAtMs: listedAtMs === sentAtMs ? undefined : listedAtMs,
+    project: named,
+    reference,
+    resendOf,
+    attempt,
+    chainKey,
+    type,
+    channel,
+    campaign,
+    scheduledForMs,
+    meta,
+    notAfterMs,
+  })
   const partsOf = new Map<string | undefined, number>()
   for (const { messageId, parts = 1 } of sent.recipients ?? [])
     if (parts > 1 && Number.isSafeInteger(parts)) partsOf.set(messageId, parts)
@@ -110,13 +111,7 @@ export function expectationsOf(
   for (const { messageId, to } of sent.messages) {
     const messageKey = keyOf(messageId, project)
     const parts = partsOf.get(messageId)
-    const expectation = {
-      ...about,
-      messageId,
-      ...(to !== undefined && { to }),
-      ...(parts !== undefined && { parts }),
-      overdueAtMs,
-    }
+    const expectation = { ...about, messageId, ...defined({ to, parts }), overdueAtMs }
     if (!byKey.has(messageKey)) byKey.set(messageKey, expectation)
   }
   const unnamed = new Map<string, number>()
@@ -128,12 +123,7 @@ export function expectationsOf(
     const before = unnamed.get(place) ?? 0
     if (messageId === undefined) unnamed.set(place, before + 1)
     const messageKey = keyOf(messageId ?? (before === 0 ? place : `${place} ${before}`), project)
-    const expectation = {
-      ...about,
-      ...(messageId !== undefined && { messageId }),
-      ...(to !== undefined && { to }),
-      refused,
-    }
+    const expectation = { ...about, ...defined({ messageId, to }), refused }
     if (!byKey.has(messageKey)) byKey.set(messageKey, expectation)
   }
   // Whoever finds fewer knows that not all of the answer was written down.

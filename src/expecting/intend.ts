@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { checkOptions, numberFrom, textOf, wholeNumberFrom } from '../check-options.ts'
 import { LONGEST_TIMER_MS } from '../clock.ts'
+import { defined } from '../defined.ts'
 import { MessagingWebhooksError, OptionsError } from '../errors.ts'
 import { listedAt, type Expectation } from '../inbox/expected.ts'
 import type { OpenStore } from '../inbox/store.ts'
@@ -131,19 +132,19 @@ function begunOf(send: z.output<typeof optionsSchema> & { readonly reference: st
   const { reference, to, type, channel, campaign, scheduledFor, meta, notAfter, project } = send
   const [only, ...others] = [to ?? []].flat()
   const recipients = only === undefined ? (send.recipients ?? 1) : 1 + others.length
-  return {
+  return defined({
     sentAtMs: Math.floor(sentAtMs),
     reference,
     recipients,
-    ...(project !== undefined && { project }),
-    ...(only !== undefined && recipients === 1 && { to: only }),
-    ...(type !== undefined && { type }),
-    ...(channel !== undefined && { channel }),
-    ...(campaign !== undefined && { campaign }),
-    ...(scheduledFor !== undefined && { scheduledForMs: scheduledFor.getTime() }),
-    ...(meta !== undefined && { meta }),
-    ...(notAfter !== undefined && { notAfterMs: notAfter.getTime() }),
-  }
+    project,
+    to: recipients === 1 ? only : undefined,
+    type,
+    channel,
+    campaign,
+    scheduledForMs: scheduledFor?.getTime(),
+    meta,
+    notAfterMs: notAfter?.getTime(),
+  })
 }
 
 /** It stands where the first message of its chain does, so that one look at the list sees all of the chain. */
@@ -161,7 +162,7 @@ async function repetitionOf(
   const { project: _, ...others } = begun
   return {
     ...others,
-    ...(project !== undefined && { project }),
+    ...defined({ project }),
     listedAtMs: listedAt(previous),
     resendOf,
     previousKey,

@@ -106,6 +106,16 @@ const TEXTS: readonly (keyof Expectation)[] = [
 const TIMES: readonly (keyof Expectation)[] = ['scheduledForMs', 'overdueAtMs', 'listedAtMs', 'notAfterMs']
 const COUNTS: readonly (keyof Expectation)[] = ['recipients', 'answered', 'attempt', 'parts']
 
+/** Numbers and ids, of which none is a person's. */
+export const NAMELESS: readonly (keyof Expectation)[] = [
+  ...TIMES,
+  ...COUNTS,
+  'sentAtMs',
+  'resendOf',
+  'chainKey',
+  'previousKey',
+]
+
 function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 0
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { isRecord, maskSecrets, readSentBody, textOf } from '../authenticity/body.ts'
 import type { ProofPolicy } from '../callback.ts'
 import { checkOptions, numberFrom, pageLimit } from '../check-options.ts'
+import { defined } from '../defined.ts'
 import type { RefusalCode } from '../error-table.ts'
 import type { CallbackKind } from '../events.ts'
 import type { KeptRequest, QuarantineClass } from './request.ts'
@@ -150,7 +151,6 @@ export function show(
 ): QuarantinedRequest {
   const { id, class: name, code, offsetSeconds, callback } = request
   const { kind, policy, contentEncoding, captured, signatures, arrivedAtMs } = callback
-  const payload = maskedPayload(request, secrets)
   return {
     id,
     class: name,
@@ -158,10 +158,8 @@ export function show(
     kind,
     policy,
     code,
-    ...(offsetSeconds === undefined ? undefined : { offsetSeconds }),
-    ...(contentEncoding === undefined ? undefined : { contentEncoding }),
     bytes: captured.bytes.length,
-    ...(payload === undefined ? undefined : { payload }),
+    ...defined({ offsetSeconds, contentEncoding, payload: maskedPayload(request, secrets) }),
     ...(reveal ? { raw: Buffer.from(captured.bytes), signatures: [...signatures] } : undefined),
   }
 }

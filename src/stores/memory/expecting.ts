@@ -12,8 +12,8 @@ import {
   type StoredLatest,
 } from '../../inbox/store.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { isSentTo, MOST_SENT_LOOKED_AT } from '../filters.ts'
-import { pageOf } from '../pages.ts'
+import { isSentTo } from '../filters.ts'
+import { newestPageOf, pageOf } from '../pages.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
 import { unpacked, type Known, type Message } from './message.ts'
 
@@ -138,31 +138,22 @@ export function createExpecting(options: ExpectingOptions): Expecting {
     expectations({ after, limit, fromMs, toMs, messageKey: only }) {
       const one = only === undefined ? undefined : byKey.get(only)
       if (only !== undefined) return { items: one === undefined ? [] : [read(one)] }
-      const place = readPlace(after)
+      const [, time = fromMs, key = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
       const found: Expected[] = []
-      for (let at = place === undefined ? placeAfter(fromMs, '') : placeAfter(place.atMs, place.key); ; at += 1) {
+      for (let at = placeAfter(Number(time), key); ; at += 1) {
         const expected = bySend[at]
         if (expected === undefined || expected.sentAtMs >= toMs || found.length > limit) break
         if (isKnown(expected)) found.push(expected)
       }
-      return pageOf(found, limit, read, written)
+      return pageOf(found, limit, read, ({ sentAtMs, messageKey }) => `${sentAtMs}.${messageKey}`)
     },
     sentTo(page) {
-      const { after, limit, fromMs = -Infinity, toMs = Infinity } = page
-      const place = readPlace(after)
-      const items: StoredExpectation[] = []
-      let last: Expected | undefined
-      let at = place === undefined ? placeAfter(toMs, '') : placeBefore(place.atMs, place.key)
-      for (let looked = 0; ; at -= 1) {
-        const expected = bySend[at - 1]
-        if (expected === undefined || expected.sentAtMs < fromMs) return { items }
-        if (last !== undefined && items.length === limit) return { items, next: written(last) }
-        if (last !== undefined && looked === MOST_SENT_LOOKED_AT)
-          return { items, next: written(last), lookedBackToMs: last.sentAtMs }
-        looked += 1
-        last = expected
-        if (isKnown(expected) && isSentTo(page, expected.expectation)) items.push(read(expected))
-      }
+      const { fromMs = -Infinity, toMs = Infinity } = page
+      const found = bySend
+        .slice(placeAfter(fromMs, ''), placeAfter(toMs, ''))
+        .filter((expected) => isSentTo(page, expected.expectation) && isKnown(expected))
+        .map((expected) => ({ id: expected.messageKey, atMs: expected.sentAtMs, expected }))
+      return newestPageOf(found, page, ({ expected }) => read(expected))
     },
     prune(nowMs, most) {
       let forgotten = 0
@@ -213,14 +204,6 @@ export function createExpecting(options: ExpectingOptions): Expecting {
     return low
   }
 
-  /** How many stand before the place. */
-  function placeBefore(sentAtMs: number, messageKey: string): number {
-    let place = placeAfter(sentAtMs, messageKey)
-    while (place > 0 && bySend[place - 1]?.sentAtMs === sentAtMs && bySend[place - 1]?.messageKey === messageKey)
-      place -= 1
-    return place
-  }
-
   /** Those before it are void. */
   function firstCurrent(): (typeof due)[number] | undefined {
     for (let [first] = due; first !== undefined; [first] = due) {
@@ -229,16 +212,6 @@ export function createExpecting(options: ExpectingOptions): Expecting {
     }
     return undefined
   }
-}
-
-/** What names its place in the list. */
-function written({ sentAtMs, messageKey }: Expected): string {
-  return `${sentAtMs}.${messageKey}`
-}
-
-function readPlace(after: string | undefined): { readonly atMs: number; readonly key: string } | undefined {
-  const [, time, key = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
-  return time === undefined ? undefined : { atMs: Number(time), key }
 }
 
 /** What a claim says of it. */
