@@ -1,4 +1,5 @@
 /** What we ask of a file system: the one seam, behind which tests put a disk that fails. `nodeFs` is the real one. */
+import { isError } from '../is-error.ts'
 
 /** The methods of a `FileHandle` that are used. */
 export interface OpenedFile {
@@ -71,7 +72,7 @@ export async function syncFolder(fs: FileSystem, path: string): Promise<void> {
 
 /** The system's name of an error, such as ENOSPC. */
 export function systemCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  return isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
 /** The disk, or the user's share of it, is full. */

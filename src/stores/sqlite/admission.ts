@@ -2,6 +2,7 @@
  * Taking events in, each with its message's latest state and gap decision, and where it is asked for under a lease at
  * once: then a new message is written by two statements, and admission and claim would take eight.
  */
+import { MessagingWebhooksError } from '../../errors.ts'
 import { mergeLatest, type MessageLatest } from '../../inbox/latest.ts'
 import { isLate } from '../../inbox/order.ts'
 import { readRecord } from '../../inbox/record.ts'
@@ -73,7 +74,7 @@ const DUPLICATE: Admitted = { admission: 'duplicate', token: NO_LEASE }
 
 /** `holder` says under whose name to lease; null for nobody's. */
 export function createAdmission(
-  { db, transaction, checkFile }: Database,
+  { db, transaction, file }: Database,
   holder: () => number | null,
   damage: DamageControl,
 ): Admitting {
@@ -89,7 +90,7 @@ export function createAdmission(
 
   function checkFileNowAndThen(nowMs: number): void {
     if (Math.abs(nowMs - fileCheckedMs) < CHECK_FILE_EVERY_MS) return
-    checkFile()
+    if (file.checkPath()) throw new MessagingWebhooksError('store_replaced')
     fileCheckedMs = nowMs
   }
 

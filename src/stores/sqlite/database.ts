@@ -1,9 +1,11 @@
 /** Opens a database file: its settings, its transactions, and what its failures mean. */
-import { statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { checkOurs, migrate } from './migrations.ts'
+import { watchFile, type FileWatch } from './file-watch.ts'
+import { checkOurs, migrate, stampFile } from './migrations.ts'
 import { integer, prepare } from './statements.ts'
 
 export interface DatabaseOptions {
@@ -21,8 +23,11 @@ export interface Database {
    * the power, never torn.
    */
   transaction<T>(durable: boolean, nowMs: number, work: () => T): T
-  /** Throws where the file was removed or replaced: what is written to it then is written into the void. */
-  checkFile(): void
+  /**
+   * Whether the file was removed, replaced or overwritten: what is written to it then is written into the void. As long as it is so,
+   * every transaction throws `store_replaced`.
+   */
+  readonly file: FileWatch
 }
 
 /** The `nowMs` of what is not timed by the receiver's clock. */
@@ -64,8 +69,8 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
     throw asOurs(error)
   }
   const latestTime = createLatestTime(db)
+  const file = watchFile(path)
   let level: string | undefined
-  const identity = fileIdentity(path)
   /** `db.isTransaction` would say so, but not on Node 22.13. */
   let inTransaction = false
 
@@ -79,11 +84,12 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
   }
 
   function tellAndRun<T>(nowMs: number, work: () => T): T {
-    latestTime.tell(nowMs)
+    if (latestTime.tell(nowMs)) stampFile(db, nowMs)
     return work()
   }
 
   function begin<T>(durable: boolean, nowMs: number, work: () => T): T {
+    if (file.isReplaced) throw new MessagingWebhooksError('store_replaced')
     const wanted = durable ? synchronous : synchronous === 'OFF' ? 'OFF' : 'NORMAL'
     if (wanted !== level) db.exec(`PRAGMA synchronous = ${wanted}`)
     level = wanted
@@ -105,9 +111,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
     db,
     latestNowMs: latestTime.atOpening,
     transaction: (durable, nowMs, work) => (inTransaction ? tellAndRun(nowMs, work) : begin(durable, nowMs, work)),
-    checkFile() {
-      if (path !== ':memory:' && fileIdentity(path) !== identity) throw new MessagingWebhooksError('store_replaced')
-    },
+    file,
   }
 }
 
@@ -118,7 +122,23 @@ async function connect(path: string): Promise<DatabaseSync> {
   } catch (error) {
     throw new MessagingWebhooksError('store_unsupported', `This is Node ${process.versions.node}.`, { cause: error })
   }
-  return new sqlite.DatabaseSync(path)
+  createPrivate(path)
+  try {
+    return new sqlite.DatabaseSync(path)
+  } catch (error) {
+    const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+    if (!isFolder && existsSync(dirname(path))) throw asOurs(error)
+    throw new MessagingWebhooksError('store_path_invalid', undefined, { cause: error })
+  }
+}
+
+/** Bodies are in it, so nobody else may read it, whatever the umask allows. SQLite makes the files beside it with its mode. */
+function createPrivate(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch {
+    // It is there, or cannot be made: SQLite says why.
+  }
 }
 
 /**
@@ -131,11 +151,6 @@ export function canShare(version: string): boolean {
   if (minor === 44) return patch >= 6
   if (minor === 50) return patch >= 7
   return minor > 51 || (minor === 51 && patch >= 3)
-}
-
-function fileIdentity(path: string): string | undefined {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return stats && `${stats.dev}:${stats.ino}`
 }
 
 /** SQLite's own result codes; the rest of a code beyond these eight bits only says more of the same. */
@@ -180,8 +195,8 @@ INSERT INTO latest_time VALUES (0)
 interface LatestTime {
   /** What was told before this opening. */
   readonly atOpening: number | undefined
-  /** Called in every transaction that writes. */
-  tell(nowMs: number): void
+  /** Called in every transaction that writes; true in the first one of a second. */
+  tell(nowMs: number): boolean
 }
 
 /** Remembers, for the next start, how late it was: the machine's clock may be set back before it. */
@@ -193,9 +208,10 @@ export function createLatestTime(db: DatabaseSync): LatestTime {
   return {
     atOpening: told === 0 ? undefined : told,
     tell(nowMs) {
-      if (nowMs < told + TELL_EVERY_MS) return
+      if (nowMs < told + TELL_EVERY_MS) return false
       tellTime.run({ now: nowMs })
       told = nowMs
+      return true
     },
   }
 }

@@ -52,7 +52,7 @@ export function createEngine(options: {
     listedHolders: holders.listed,
     close() {
       try {
-        holders.letGo()
+        if (!database.file.isReplaced) holders.letGo()
       } finally {
         database.db.close()
       }

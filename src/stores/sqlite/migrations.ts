@@ -86,15 +86,20 @@ CREATE INDEX messages_sent ON messages (sent_at) WHERE sent_at IS NOT NULL;
 CREATE INDEX messages_overdue ON messages (overdue_at) WHERE overdue_at > 0;
 `
 
-/** Numbered from 1; a file's `user_version` says how many of them it has. */
+/** The lowest seven bits of `user_version` say how many migrations a file has; the others, how late it was when it was written. */
+const VERSIONS = 2 ** 7
+const STAMPS = 2 ** 24
+const STAMP_MS = 8_000
+
+/** Numbered from 1. */
 const MIGRATIONS: readonly string[] = [INBOX, HOLDERS, LATEST_TIME, HOLDER_NAMES, EXPECTED_MESSAGES]
 
 /** Marks a file as ours: "mwhk" in ASCII. */
-const APPLICATION_ID = 0x6d77686b
+export const APPLICATION_ID = 0x6d77686b
 
 /** Throws for a file that is somebody else's, or of a later version of this package. */
 export function checkOurs(db: DatabaseSync): void {
-  const version = readPragma(db, 'user_version')
+  const version = readVersion(db)
   const applicationId = readPragma(db, 'application_id')
   const tables = Number(db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'])
   if (applicationId !== APPLICATION_ID && (applicationId !== 0 || version !== 0 || tables > 0))
@@ -111,7 +116,7 @@ export function migrate(db: DatabaseSync): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     // Read again: another process may have migrated while we waited for the lock.
-    for (let version = readPragma(db, 'user_version'); version < MIGRATIONS.length; version += 1) {
+    for (let version = readVersion(db); version < MIGRATIONS.length; version += 1) {
       db.exec(MIGRATIONS[version] ?? '')
       db.exec(`PRAGMA user_version = ${version + 1}`)
     }
@@ -121,6 +126,22 @@ export function migrate(db: DatabaseSync): void {
     db.exec('ROLLBACK')
     throw error
   }
+}
+
+/** Writes into the first page how late it is, by which `file-watch.ts` knows an older copy; within a transaction. */
+export function stampFile(db: DatabaseSync, nowMs: number): void {
+  const stamp = Math.floor(nowMs / STAMP_MS) % STAMPS
+  db.exec(`PRAGMA user_version = ${stamp * VERSIONS + MIGRATIONS.length}`)
+}
+
+/** Whether one `user_version` was stamped before another, both as unsigned numbers: stamps begin anew after four years. */
+export function isEarlier(one: number, other: number): boolean {
+  const ahead = (Math.floor(one / VERSIONS) - Math.floor(other / VERSIONS) + STAMPS) % STAMPS
+  return ahead >= STAMPS / 2
+}
+
+function readVersion(db: DatabaseSync): number {
+  return readPragma(db, 'user_version') & (VERSIONS - 1)
 }
 
 function readPragma(db: DatabaseSync, name: 'user_version' | 'application_id'): number {

@@ -38,6 +38,16 @@ export type Verb =
   | 'takeBackAllBut'
   | 'close'
 
+/** What people ask for: it may take some milliseconds, so callbacks go first; and the end, which waits for all of it. */
+export const LOOKS: ReadonlySet<Verb> = new Set<Verb>([
+  'deadLetters',
+  'events',
+  'expectations',
+  'sentTo',
+  'kept',
+  'close',
+])
+
 /** What one transaction can hold together. */
 export const TOGETHER: ReadonlySet<Verb> = new Set<Verb>(['admit', 'admitAndClaim', 'claim', 'settle'])
 

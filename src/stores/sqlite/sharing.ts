@@ -10,6 +10,7 @@ import { isKnownDead, nodeFs } from '../../disk-log/node-file-system.ts'
 import { isProcessFolder, makeProcessFolder } from '../../disk-log/process-folder.ts'
 import type { StoreHolder } from '../../inbox/store.ts'
 import { HOLDER_NAME } from '../holding.ts'
+import type { FileWatch } from './file-watch.ts'
 import type { Holders, HoldingStore, ListedHolder } from './holders.ts'
 
 /** How late work that another process admitted is noticed here, at most. */
@@ -27,15 +28,19 @@ interface Watched {
   readonly holdersFolder: string
   /** Something may be due that was not. */
   readonly onWork: () => void
+  readonly file: FileWatch
+  /** The file was overwritten; said once. */
+  readonly onReplaced: () => void
 }
 
-/** The counter of others' writes costs next to nothing to read. */
-export function watchWrites({ clock, db, onWork }: Watched): void {
+/** The counter of others' writes costs next to nothing to read, and so does the state of the file. */
+export function watchWrites({ clock, db, onWork, file, onReplaced }: Watched): void {
   const version = db.prepare('PRAGMA data_version')
   let known = version.get()?.['data_version']
   function look(): void {
     if (!db.isOpen) return
     try {
+      if (file.look()) onReplaced()
       const now = version.get()?.['data_version']
       if (now !== known) onWork()
       known = now

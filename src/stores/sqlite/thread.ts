@@ -1,10 +1,18 @@
 /** The thread that owns the connection, as the main thread has it: how it is started, and what becomes of its callers when it ends. */
+import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { OPENED, type Reply, type Request, type WorkerSettings } from './protocol.ts'
 
-/** TypeScript's own files run as they are in development; what is published is JavaScript. */
-const WORKER_FILE = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
+/** TypeScript's own files run as they are in development; what is published is JavaScript. Throws where a bundler left it behind. */
+function workerFile(): URL {
+  // Some bundlers make `undefined` of it.
+  const own: unknown = import.meta.url
+  const url = typeof own === 'string' ? own : ''
+  const file = URL.parse(url.endsWith('.ts') ? './worker.ts' : './worker.js', url)
+  if (file === null || !existsSync(file)) throw new MessagingWebhooksError('store_bundled')
+  return file
+}
 
 export interface Thread {
   readonly worker: Worker
@@ -25,7 +33,12 @@ export function startThread(
   settings: WorkerSettings,
   onReplies: (thread: Thread, replies: readonly Reply[]) => void,
 ): { readonly thread: Thread; readonly opened: Promise<unknown> } {
-  const worker = new Worker(WORKER_FILE, { workerData: settings, name: 'messaging-webhooks sqlite' })
+  const worker = new Worker(workerFile(), {
+    workerData: settings,
+    name: 'messaging-webhooks sqlite',
+    // See `watchFile`: a descriptor of the database must stay open.
+    trackUnmanagedFds: false,
+  })
   const thread: Thread = {
     worker,
     isAlive: true,

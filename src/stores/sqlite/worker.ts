@@ -10,6 +10,7 @@ import { createHolders } from './holders.ts'
 import {
   OPENED,
   REPORT,
+  LOOKS,
   TOGETHER,
   WORK_CAME,
   type OurError,
@@ -44,11 +45,27 @@ try {
     holders,
     holdersFolder: settings.holdersFolder,
     onWork: () => post(port, [{ number: WORK_CAME, ok: true, value: undefined }]),
+    file: database.file,
+    onReplaced: () =>
+      post(port, [
+        { number: REPORT, ok: true, value: { code: 'store_replaced', detail: undefined } satisfies OurError },
+      ]),
   }
   watchWrites(watched)
   void watchDeaths(watched)
+  let looks: Request[] = []
   port.on('message', (requests: readonly Request[]) => {
-    post(port, answerAll([...requests, ...waitingIn(port)]))
+    // After each look, whatever has come meanwhile goes before the next one.
+    for (
+      let came = [...requests, ...waitingIn(port)];
+      came.length > 0 || looks.length > 0;
+      came = [...waitingIn(port)]
+    ) {
+      looks = [...looks, ...came.filter(({ verb }) => LOOKS.has(verb))]
+      const others = came.filter(({ verb }) => !LOOKS.has(verb))
+      if (others.length > 0) post(port, answerAll(others))
+      else post(port, answerAll(looks.splice(0, 1)))
+    }
   })
 } catch (error) {
   post(port, [failure(OPENED, error)])
@@ -68,11 +85,13 @@ function waitingIn(from: MessagePort): readonly Request[] {
 
 /** Answers in the order of the requests: what was asked at once, in one transaction where that can be. */
 function createAnswering(
-  { transaction }: Database,
+  { transaction, file }: Database,
   store: SyncStore,
 ): (requests: readonly Request[]) => readonly Reply[] {
   function answer(request: Request): Reply {
     try {
+      // Looks need no transaction; closing is always possible.
+      if (file.isReplaced && request.verb !== 'close') throw new MessagingWebhooksError('store_replaced')
       return { number: request.number, ok: true, value: perform(store, request) }
     } catch (error) {
       return failure(request.number, error)

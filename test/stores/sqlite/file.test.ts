@@ -61,8 +61,10 @@ test('a file of a newer version is refused by name and left as it is', async () 
   expect(readFileSync(path)).toEqual(before)
 })
 
-test('a folder that does not exist is an error, not a hang', async () => {
-  await expect(open(join(freshPath(), 'no', 'such', 'inbox.db'))).rejects.toThrow(/unable to open/)
+test('a folder that does not exist, and a path of a folder, are errors, not hangs', async () => {
+  const wrong = { code: 'store_path_invalid' }
+  await expect(open(join(freshPath(), 'no', 'such', 'inbox.db'))).rejects.toMatchObject(wrong)
+  await expect(open(dirname(freshPath()))).rejects.toMatchObject(wrong)
 })
 
 test('a file that cannot be written is an error', async () => {

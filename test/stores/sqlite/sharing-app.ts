@@ -10,7 +10,7 @@ export type AppMessage =
 interface SharingApp {
   /** Empty where it was refused. */
   readonly url: string
-  /** The code with which `start()` rejected. */
+  /** Why the store could not be opened at first. */
   readonly refused: string | undefined
   /** `message attempt` of what its handlers were given. */
   readonly handled: readonly string[]

@@ -26,12 +26,13 @@ receiver.on('message.*', async ({ messageId }, { attempt }) => {
   if (messageId.startsWith('wait')) await told
 })
 const server = http.createServer(receiver.middleware('status'))
-try {
-  await receiver.start()
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address()
-    tell({ port: typeof address === 'object' ? (address?.port ?? 0) : 0 })
-  })
-} catch (error) {
-  tell({ refused: error instanceof Error && 'code' in error ? String(error.code) : 'not our error' })
-}
+// With its spool it starts without its store, too.
+receiver.onError(({ code, cause }) => {
+  if (code === 'store_outage')
+    tell({ refused: cause instanceof Error && 'code' in cause ? String(cause.code) : 'not our error' })
+})
+await receiver.start()
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  tell({ port: typeof address === 'object' ? (address?.port ?? 0) : 0 })
+})

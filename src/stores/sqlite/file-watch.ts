@@ -1,0 +1,97 @@
+/**
+ * Whether the database file is still the one that was opened. A file that was removed, or has another in its place, is another
+ * inode. One that was overwritten in place (`cp backup.db inbox.db`) or cut off shows it in its size and in its first page, where
+ * the store writes how late it is (`stampFile` in migrations.ts). SQLite's own change counter stands still in WAL mode.
+ *
+ * Only what SQLite has copied from its log into the file can be told apart. A page-by-page copy that is newer than that changes
+ * nothing: the log holds everything since.
+ */
+import { openSync, readSync, statSync } from 'node:fs'
+import { APPLICATION_ID, isEarlier } from './migrations.ts'
+
+/** Suspicion at so many looks in a row: while SQLite copies its log into the file, its pages are of two states. */
+const SUSPICIOUS_LOOKS = 3
+const PAGE_BYTES = 4_096
+const MAGIC = 'SQLite format 3\0'
+/** In the header, big-endian. https://sqlite.org/fileformat2.html#the_database_header */
+const PAGE_SIZE_AT = 16
+const PAGE_COUNT_AT = 28
+const USER_VERSION_AT = 60
+const APPLICATION_ID_AT = 68
+const HEADER_BYTES = 100
+
+interface FirstPage {
+  readonly size: number
+  readonly modifiedNs: bigint
+  /** Undefined where it is no page of a database. */
+  readonly bytes: Buffer | undefined
+}
+
+export interface FileWatch {
+  /** The file is not the one that was opened: for good where it was overwritten, else until it is back at its path. */
+  readonly isReplaced: boolean
+  /** Looks whether another inode has the path, or none. */
+  checkPath(): boolean
+  /** Looks at the file's size, time and first page as well; to be called now and then. True where it was overwritten since. */
+  look(): boolean
+}
+
+/** Of a file that was just opened. */
+export function watchFile(path: string): FileWatch {
+  const identity = identityOf(path)
+  /**
+   * Never closed: to close any descriptor of a file ends all locks that this process has on it, those of SQLite too
+   * (https://sqlite.org/howtocorrupt.html, section 2.2).
+   */
+  const descriptor = openSync(path, 'r')
+  let known = readFirstPage(path, descriptor)
+  let suspicions = 0
+  let isOverwritten = false
+  let isElsewhere = false
+
+  function checkPath(): boolean {
+    isElsewhere = identityOf(path) !== identity
+    return isOverwritten || isElsewhere
+  }
+
+  return {
+    get isReplaced() {
+      return isOverwritten || isElsewhere
+    },
+    checkPath,
+    look() {
+      if (checkPath()) return false
+      const now = readFirstPage(path, descriptor)
+      if (now.size === known.size && now.modifiedNs === known.modifiedNs) return false
+      suspicions = isAnother(known, now) ? suspicions + 1 : 0
+      if (suspicions === 0) known = now
+      isOverwritten = suspicions >= SUSPICIOUS_LOOKS
+      return isOverwritten
+    },
+  }
+}
+
+function isAnother(known: FirstPage, now: FirstPage): boolean {
+  if (known.bytes === undefined) return false
+  if (now.bytes === undefined) return true
+  const pageSize = now.bytes.readUInt16BE(PAGE_SIZE_AT)
+  return (
+    now.bytes.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID ||
+    pageSize !== known.bytes.readUInt16BE(PAGE_SIZE_AT) ||
+    now.size < now.bytes.readUInt32BE(PAGE_COUNT_AT) * pageSize ||
+    isEarlier(now.bytes.readUInt32BE(USER_VERSION_AT), known.bytes.readUInt32BE(USER_VERSION_AT))
+  )
+}
+
+function readFirstPage(path: string, descriptor: number): FirstPage {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  const bytes = Buffer.alloc(PAGE_BYTES)
+  const length = readSync(descriptor, bytes, 0, PAGE_BYTES, 0)
+  const isPage = length >= HEADER_BYTES && bytes.toString('latin1', 0, MAGIC.length) === MAGIC
+  return { size: Number(stats?.size ?? 0), modifiedNs: stats?.mtimeNs ?? 0n, bytes: isPage ? bytes : undefined }
+}
+
+function identityOf(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats && `${stats.dev}:${stats.ino}`
+}

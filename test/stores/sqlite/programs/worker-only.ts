@@ -1,0 +1,11 @@
+/** A process that only works: it has no server, and runs what others take into the file. Its arguments: the file, and `close` to end by itself. */
+import { createReceiver } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+
+const [, , path = '', how] = process.argv
+const receiver = createReceiver({ credentials: { authKey: 'key-of-worker' }, store: sqliteStore(path), logger: false })
+receiver.on('message.*', ({ messageId }) => console.log(`handled ${messageId}`))
+receiver.closeOnSignal(['SIGTERM', 'SIGINT'])
+await receiver.start()
+console.log('started')
+if (how === 'close') await receiver.close()
