@@ -5,6 +5,7 @@ import { systemClock, withDeadline, type Clock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Row } from './encoding.ts'
 import { createFailures, isPassing, secretsOf, type Failures } from './failures.ts'
+import { isError } from '../../is-error.ts'
 
 export interface TimeLimits {
   readonly connectTimeoutMs: number
@@ -104,7 +105,7 @@ function createConnections(options: {
       return rows
     } catch (error) {
       // Where the server refused a statement it has undone it, and the connection is as good as before.
-      const isRefusal = error instanceof Error && 'severity' in error && error.severity === 'ERROR'
+      const isRefusal = isError(error) && 'severity' in error && error.severity === 'ERROR'
       session.release(isRefusal ? undefined : failures.cleaned(error))
       throw error
     }

@@ -1,6 +1,10 @@
 /** What Postgres and the network say, as errors that are safe to show and say whose fault it was. */
 import type { Pool } from 'pg'
 import { MessagingWebhooksError } from '../../errors.ts'
+import { isError } from '../../is-error.ts'
+
+/** The role may not do it. */
+export const INSUFFICIENT_PRIVILEGE = '42501'
 
 const LONGEST_MESSAGE = 500
 
@@ -17,7 +21,7 @@ const PASSING = new Set(['40P01', '40001', '23505', '42P10'])
 
 /** The five characters by which Postgres names an error. */
 function sqlState(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined
+  if (!isError(error) || !('code' in error) || typeof error.code !== 'string') return undefined
   return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined
 }
 
@@ -51,10 +55,10 @@ export function createFailures(secrets: readonly string[]): Failures {
 
   function cleaned(error: unknown): Error {
     // `detail`, `where` and `query` quote rows, and an invalid URL is kept whole on its error, so only the message goes on.
-    let message = error instanceof Error ? error.message : 'Something was thrown that is no error.'
+    let message = isError(error) ? error.message : 'Something was thrown that is no error.'
     // Several addresses, all of which refused: the message is empty.
     if (message === '' && error instanceof AggregateError)
-      message = error.errors.map((each: unknown) => (each instanceof Error ? each.message : '')).join('; ')
+      message = error.errors.map((each: unknown) => (isError(each) ? each.message : '')).join('; ')
     for (const secret of known) message = message.replaceAll(secret, '[redacted]')
     const state = sqlState(error)
     const clean = new Error(`Postgres: ${message.slice(0, LONGEST_MESSAGE)}${state === undefined ? '' : ` (${state})`}`)
@@ -68,7 +72,8 @@ export function createFailures(secrets: readonly string[]): Failures {
       if (error instanceof MessagingWebhooksError) return error
       const clean = cleaned(error)
       if (OF_THE_DATA.test(sqlState(error) ?? '')) return clean
-      return new MessagingWebhooksError('store_failed', undefined, { cause: clean })
+      const code = hasState(error, INSUFFICIENT_PRIVILEGE) ? 'store_forbidden' : 'store_failed'
+      return new MessagingWebhooksError(code, undefined, { cause: clean })
     },
   }
 }

@@ -6,12 +6,13 @@
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Connections, Session } from './connections.ts'
 import { hexOf, integer, text, truth, words, type Row } from './encoding.ts'
-import { hasState, type Failures } from './failures.ts'
+import { hasState, INSUFFICIENT_PRIVILEGE, type Failures } from './failures.ts'
 import { FUNCTIONS, namesOf, ofSet, type FunctionSet } from './functions/set.ts'
 import { INBOX } from './migrations/001-inbox.ts'
 import { HOLDERS } from './migrations/002-holders.ts'
 import { EXPECTED } from './migrations/003-expected.ts'
 import { partitionSteps } from './partitioning.ts'
+import { namesPiece, readPrivileges } from './privileges.ts'
 import { fill, inSchema, quoteName } from './sql-text.ts'
 
 /**
@@ -39,7 +40,6 @@ const FIND_DAYS = /* sql */ 'SELECT days FROM {schema}.partitioning'
 /** Numbered from 1; the ledger has a row for each that was applied. */
 const MIGRATIONS: readonly string[] = [INBOX, HOLDERS, EXPECTED]
 
-const INSUFFICIENT_PRIVILEGE = '42501'
 /** Instances that start at once wait for the one that migrates. */
 const WAIT_FOR_LOCK_MS = 60_000
 
@@ -72,15 +72,29 @@ function ddl(schema: string, from: number, functions: FunctionSet, partitioned =
     return `\n-- Migration ${version}\nINSERT INTO {schema}.messaging_webhooks_migrations (version) VALUES (${version});\n${migration}`
   })
   const lock = `SELECT pg_advisory_xact_lock(${lockNumber(schema)});\n`
-  // Who may make functions need not be allowed to make schemas.
-  const ledger = from === 0 ? `CREATE SCHEMA IF NOT EXISTS {schema};${LEDGER}` : ''
+  const ledger = from === 0 ? createSchema(schema) + LEDGER : ''
   const made = `\n-- Functions ${functions.number}\n${ofSet(partitioned ? functions.partitioned : functions.text, functions)}`
   return inSchema([lock, ledger, ...steps, made].join(''), schema)
 }
 
+/** Postgres asks for the right to make schemas before it looks whether there is one. */
+function createSchema(schema: string): string {
+  return `DO $messaging_webhooks$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = ${nameOf(schema)}) THEN
+    CREATE SCHEMA IF NOT EXISTS {schema};
+  END IF;
+END $messaging_webhooks$;
+`
+}
+
+/** The name as a value. */
+function nameOf(schema: string): string {
+  return `convert_from(decode('${hexOf(schema)}', 'hex'), 'UTF8')`
+}
+
 /** The lock ends with its transaction, so that it works through a pooler too. */
 function lockNumber(schema: string): string {
-  return `hashtextextended('messaging-webhooks ' || convert_from(decode('${hexOf(schema)}', 'hex'), 'UTF8'), 0)`
+  return `hashtextextended('messaging-webhooks ' || ${nameOf(schema)}, 0)`
 }
 
 /** What was there, and what is there now. */
@@ -120,6 +134,8 @@ export async function migrate(
   days?: number,
 ): Promise<Migrated> {
   // Most starts find everything done, and need no right to make tables.
+  const { unreadable, toMigrate } = await readPrivileges(connections.query, schema, functions)
+  if (unreadable !== undefined) throw unreadable
   const before = await find(connections.query, schema, functions)
   if (isUpToDate(before)) return migrated(before)
   const session = await connections.checkOut()
@@ -133,7 +149,8 @@ export async function migrate(
     if (hasState(error, INSUFFICIENT_PRIVILEGE)) {
       const only = before.version === MIGRATIONS.length ? ' Only the functions of this package are missing.' : ''
       const cause = failures.cleaned(error)
-      throw new MessagingWebhooksError('store_unmigrated', `The schema is ${quoteName(schema)}.${only}`, { cause })
+      const said = `The schema is ${quoteName(schema)}.${only}${toMigrate === '' ? '' : ` ${toMigrate}`}`
+      throw new MessagingWebhooksError('store_unmigrated', said, { cause })
     }
     throw failures.asThrown(error)
   }
@@ -141,6 +158,8 @@ export async function migrate(
 
 /** What `migrate` would do; changes nothing, and refuses what it refuses. */
 export async function pending(connections: Connections, schema: string): Promise<Migrated> {
+  const { unreadable } = await readPrivileges(connections.query, schema, FUNCTIONS)
+  if (unreadable !== undefined) throw unreadable
   return migrated(await find(connections.query, schema, FUNCTIONS))
 }
 
@@ -164,13 +183,7 @@ type Query = (sql: string) => Promise<readonly Row[]>
 
 /** Throws for a schema that is not ours, or newer. */
 async function find(query: Query, schema: string, functions: FunctionSet): Promise<Found> {
-  const names = namesOf(functions, true)
-  const [found] = await query(
-    fill(FIND_LEDGER, {
-      schema: hexOf(schema),
-      names: { sql: `ARRAY[${names.map((name) => `'${name}'`).join()}]::name[]` },
-    }),
-  )
+  const [found] = await query(fill(FIND_LEDGER, { schema: hexOf(schema), names: namesPiece(functions) }))
   if (found === undefined || !truth(found, 'ledger')) {
     if (found?.['tables'] != null)
       throw new MessagingWebhooksError(

@@ -25,6 +25,7 @@ import { startListening, type ListenClient } from './listen.ts'
 import { createListing } from './listing.ts'
 import { migrate } from './migrate.ts'
 import { checkDays } from './partition.ts'
+import { readPrivileges } from './privileges.ts'
 import { createPruning, slackMsOf, type Retention } from './pruning.ts'
 import { createReading } from './reading.ts'
 import { createSentTo } from './sent-to.ts'
@@ -69,6 +70,10 @@ export async function openPostgres(
   try {
     ;({ partitionDays } = await migrate(connections, schema, failures, functions, settings.partitionDays))
     checkDays(schema, partitionDays, settings.partitionDays)
+    const { forbidden } = await readPrivileges(connections.query, schema, functions)
+    // Who claims nothing may only look, which takes less.
+    if (forbidden !== undefined && host.claims !== false) throw forbidden
+    if (forbidden !== undefined) report(forbidden)
     if (partitionDays !== undefined) await createUpkeep(engine).ahead(systemClock().now())
     told = await readLatestTime(engine, settings.clock, report)
   } catch (error) {

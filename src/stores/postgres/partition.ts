@@ -2,7 +2,7 @@
 import { systemClock } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Connections } from './connections.ts'
-import { hasState, type Failures } from './failures.ts'
+import { hasState, INSUFFICIENT_PRIVILEGE, type Failures } from './failures.ts'
 import { partitionSteps } from './partitioning.ts'
 import { quoteName } from './sql-text.ts'
 
@@ -11,7 +11,6 @@ const LOCK_MS = 500
 const AGAIN_MS = 1_000
 const MOST_TRIES = 300
 const LOCK_NOT_AVAILABLE = '55P03'
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 /** To validate a large table takes minutes, and nobody waits for it. */
 export const LONGEST_STEP_MS = 86_400_000

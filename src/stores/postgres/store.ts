@@ -76,8 +76,8 @@ export interface PostgresStoreOptions extends PostgresPlace {
 /**
  * A store in a Postgres database (12 or later) that processes on many machines share. Needs the optional peer dependency
  * `pg`; without it, opening rejects with `peer_missing`. Opening applies the migrations and makes the functions that are
- * missing, or rejects with `store_unmigrated` where the role may not, `store_foreign` or `store_newer` for what is not ours to
- * change. Throws an `OptionsError` for a setting that cannot work.
+ * missing, or rejects with `store_unmigrated` where the role may not, `store_forbidden` where it lacks other privileges,
+ * `store_foreign` or `store_newer` for what is not ours to change. Throws an `OptionsError` for a setting that cannot work.
  */
 export function postgresStore(options: PostgresStoreOptions & { readonly transactional: true }): Store<PostgresContext>
 export function postgresStore(options: PostgresStoreOptions): Store

@@ -1,0 +1,128 @@
+/** What the role may do in the database, as its catalogs say, and the statements that grant the rest. */
+import { MessagingWebhooksError } from '../../errors.ts'
+import type { Connections } from './connections.ts'
+import { hexOf, isNull, text, truth, type Row } from './encoding.ts'
+import { namesOf, type FunctionSet } from './functions/set.ts'
+import { fill, quoteName } from './sql-text.ts'
+
+/**
+ * Reads no table, so it needs no privilege. :schema is the name of the schema in UTF-8, in hexadecimal; :names are our functions.
+ * `latest_time` is left out: only stores that go by callers' clocks use it.
+ */
+const FIND_PRIVILEGES = /* sql */ `
+WITH place AS (
+  SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8')
+), ours AS (
+  SELECT c.oid, c.relname, c.relowner, wanted.at, wanted.privileges
+  FROM (VALUES
+    (1, 'messaging_webhooks_migrations', ARRAY['SELECT']),
+    (2, 'partitioning', ARRAY['SELECT']),
+    (3, 'messages', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+    (4, 'events', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+    (5, 'waiting', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+    (6, 'dead_letters', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+    (7, 'holders', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'])
+  ) AS wanted (at, name, privileges)
+  JOIN pg_catalog.pg_class c ON c.relname = wanted.name AND c.relnamespace = (SELECT oid FROM place)
+)
+SELECT current_user::text AS role, current_database()::text AS database,
+  has_database_privilege(current_database(), 'CREATE') AS creates_schemas,
+  EXISTS (SELECT FROM place) AS has_schema,
+  coalesce(has_schema_privilege((SELECT oid FROM place), 'USAGE'), true) AS uses_schema,
+  coalesce(has_schema_privilege((SELECT oid FROM place), 'CREATE'), true) AS creates_tables,
+  EXISTS (SELECT FROM ours WHERE relname = 'messaging_webhooks_migrations') AS has_ledger,
+  coalesce((SELECT has_table_privilege(oid, 'SELECT') FROM ours WHERE relname = 'messaging_webhooks_migrations'), true) AS reads_ledger,
+  (SELECT pg_catalog.pg_get_userbyid(relowner)::text FROM ours WHERE NOT pg_has_role(relowner, 'USAGE') ORDER BY at LIMIT 1) AS owner,
+  (SELECT string_agg(lacking.those || ' on ' || relname, ', ' ORDER BY at) FROM ours CROSS JOIN LATERAL (
+    SELECT string_agg(privilege, ', ' ORDER BY nth) AS those FROM unnest(privileges) WITH ORDINALITY AS p (privilege, nth)
+    WHERE NOT has_table_privilege(ours.oid, privilege)
+  ) AS lacking WHERE lacking.those IS NOT NULL) AS tables,
+  EXISTS (
+    SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace = (SELECT oid FROM place)
+      AND p.proname = ANY (:names) AND NOT has_function_privilege(p.oid, 'EXECUTE')
+  ) AS lacks_functions
+`
+
+/** A privilege that is missing, and the statement that grants it. */
+interface Lack {
+  readonly what: string
+  readonly grant: string
+}
+
+interface Privileges {
+  /** An error where the role cannot even read how far the schema was migrated; undefined for a schema without a ledger. */
+  readonly unreadable: MessagingWebhooksError | undefined
+  /** An error where it lacks anything that the verbs need. */
+  readonly forbidden: MessagingWebhooksError | undefined
+  /** What it lacks to make or change tables; empty where that is not known. */
+  readonly toMigrate: string
+}
+
+/** The names of our functions, for a statement that looks for them in the catalog. */
+export function namesPiece(functions: FunctionSet): { readonly sql: string } {
+  return {
+    sql: `ARRAY[${namesOf(functions, true)
+      .map((name) => `'${name}'`)
+      .join()}]::name[]`,
+  }
+}
+
+export async function readPrivileges(
+  query: Connections['query'],
+  schema: string,
+  functions: FunctionSet,
+): Promise<Privileges> {
+  const [row] = await query(fill(FIND_PRIVILEGES, { schema: hexOf(schema), names: namesPiece(functions) }))
+  if (row === undefined) throw new TypeError('The catalogs of the database said nothing of its privileges.')
+  const toUse = truth(row, 'has_ledger') ? lacksToUse(row, schema) : []
+  const forbidden = toUse.length === 0 ? undefined : new MessagingWebhooksError('store_forbidden', describe(row, toUse))
+  const isReadable = truth(row, 'uses_schema') && truth(row, 'reads_ledger')
+  return { forbidden, unreadable: isReadable ? undefined : forbidden, toMigrate: describeMigrating(row, schema) }
+}
+
+function lacksToUse(row: Row, schema: string): readonly Lack[] {
+  const [place, role] = [quoteName(schema), quoteName(text(row, 'role'))]
+  const lacks: Lack[] = []
+  if (!truth(row, 'uses_schema'))
+    lacks.push({ what: `USAGE on the schema ${place}`, grant: `GRANT USAGE ON SCHEMA ${place} TO ${role};` })
+  if (!isNull(row, 'tables'))
+    lacks.push({
+      what: text(row, 'tables'),
+      grant: `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${place} TO ${role};`,
+    })
+  if (truth(row, 'lacks_functions'))
+    lacks.push({
+      what: 'EXECUTE on the functions',
+      grant: `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${place} TO ${role};`,
+    })
+  return lacks
+}
+
+function describeMigrating(row: Row, schema: string): string {
+  const [place, role] = [quoteName(schema), quoteName(text(row, 'role'))]
+  const database = quoteName(text(row, 'database'))
+  if (!truth(row, 'has_schema')) {
+    if (truth(row, 'creates_schemas')) return ''
+    const grant = `GRANT CREATE ON DATABASE ${database} TO ${role};`
+    return describe(row, [{ what: `CREATE on the database ${database}`, grant }])
+  }
+  const needed = [
+    ...(truth(row, 'creates_tables') ? [] : ['CREATE']),
+    ...(truth(row, 'uses_schema') ? [] : ['USAGE']),
+  ].join(', ')
+  const lacks =
+    needed === ''
+      ? []
+      : [{ what: `${needed} on the schema ${place}`, grant: `GRANT ${needed} ON SCHEMA ${place} TO ${role};` }]
+  // Nobody can be granted to change a table.
+  const owner = isNull(row, 'owner')
+    ? ''
+    : `The tables belong to the role ${quoteName(text(row, 'owner'))}, which alone may change them.`
+  return [lacks.length === 0 ? '' : describe(row, lacks), owner].filter((part) => part !== '').join(' ')
+}
+
+function describe(row: Row, lacks: readonly Lack[]): string {
+  const what = lacks.map((lack) => lack.what).join('; ')
+  const grants = lacks.map(({ grant }) => grant).join(' ')
+  return `The role ${quoteName(text(row, 'role'))} lacks ${what}. Grant it by: ${grants}`
+}
