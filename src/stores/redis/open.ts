@@ -8,6 +8,7 @@ import { createUnanswered } from './calls.ts'
 import { createClaiming } from './claiming.ts'
 import type { Adapter, Reply } from './clients/connection.ts'
 import { createDamageReports } from './damage.ts'
+import { createEmptiedWatch } from './emptied.ts'
 import type { Engine, Retention } from './engine.ts'
 import { createExpecting } from './expecting.ts'
 import { createForgetting } from './forgetting.ts'
@@ -21,6 +22,7 @@ import { integer, list, text } from './replies.ts'
 import { createScripted, script, type Scripted } from './scripted.ts'
 import { createSettling } from './settling.ts'
 import { wakeUp } from './wake-up.ts'
+import { isError } from '../../is-error.ts'
 
 export interface RedisSettings {
   readonly client: Adapter
@@ -55,7 +57,8 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       // It may take longer than anybody waits; the commands wait for it in time.
       adapter.connect().catch(() => {})
     }
-    const [version, partitionsThere] = await readLayout(redis, `${prefix}:layout`, count)
+    const layout = (): Promise<readonly [number, number]> => readLayout(redis, `${prefix}:layout`, count)
+    const [version, partitionsThere] = await layout()
     if (version > VERSION)
       throw new MessagingWebhooksError(
         'store_newer',
@@ -86,9 +89,16 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       // Who does not hear of it looks by itself.
       redis.ask(['PUBLISH', channel, '']).catch(() => {})
     }
+    const emptied = createEmptiedWatch({
+      engine,
+      clock,
+      report: (error) => host.report?.(error),
+      restoreLayout: layout,
+    })
+    closers.push(() => emptied.end())
     const holders = createHolders({ engine, clock, instance, host, announce })
     closers.push(() => holders.leave())
-    if (host.claims !== false) await holders.begin()
+    await Promise.all([emptied.begin(), host.claims === false ? undefined : holders.begin()])
     const unanswered = createUnanswered(engine, holders)
     const expecting = createExpecting(engine, announce)
     const settling = createSettling(engine, () => clock.soon(host.onWork))
@@ -127,7 +137,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
 /** What stands there, or our own where nothing does. Rejects with `store_foreign` where it is somebody else's. */
 async function readLayout(redis: Scripted, key: string, count: number): Promise<readonly [number, number]> {
   const reply = await redis.run(layoutScript, [key], [VERSION, count]).catch((error: unknown) => {
-    if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return []
+    if (isError(error) && error.message.startsWith('WRONGTYPE')) return []
     throw error
   })
   const [version, partitions] = list(reply)

@@ -4,6 +4,7 @@
  */
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Reply } from './clients/connection.ts'
+import { isError } from '../../is-error.ts'
 
 export function list(reply: Reply | undefined): readonly Reply[] {
   if (!isList(reply)) throw new TypeError(`Redis answered with ${typeof reply}; expected a list.`)
@@ -90,13 +91,13 @@ export function withoutArguments(error: unknown): Error {
 }
 
 export function isUnknownScript(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOSCRIPT')
+  return isError(error) && error.message.startsWith('NOSCRIPT')
 }
 
 function safeText(error: unknown): string {
-  const message = error instanceof Error ? error.message || error.name : String(error)
+  const message = isError(error) ? error.message || error.name : String(error)
   // An AggregateError, as of a host with two addresses, has no message of its own.
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : ''
   const text = message.includes(code) ? message : `${code} ${message}`
   return text
     .replace(/,? with args beginning with.*/s, '')

@@ -189,6 +189,8 @@ const DAMAGES: readonly RedisDamage[] = [
     ] as const
   ).map(([how, set]) => spoil(`e, the record: ${how}`, payload(set), 'part')),
 
+  ...others('mark', `home .. 'mark'`, 'a text'),
+
   ...others('more', `base .. 'more'`, 'a text'),
   ...['garbage', '', '-7', '1e300', '9223372036854775807', '12345', '1.5'].map((value) =>
     spoil(`more: ${value === '' ? 'empty' : value}`, `redis.call('SET', base .. 'more', '${value}')`),

@@ -42,8 +42,8 @@ describeRedis('what is kept, and for how long', () => {
     await handOverAll(open)
     const after = await lives(redis, prefix)
     const forEver = [...after].filter(([, ms]) => ms === -1).map(([key]) => kindOf(key))
-    // A counter a partition, the layout, and who is there.
-    expect(new Set(forEver)).toEqual(new Set(['more', prefix, 'holders', 'holderof', 'steady']))
+    // A counter a partition, the layout, the mark, and who is there.
+    expect(new Set(forEver)).toEqual(new Set(['more', 'mark', prefix, 'holders', 'holderof', 'steady']))
     for (const [key, ms] of after) {
       if (kindOf(key) === 'e') expect(Math.abs(ms - DAY_MS)).toBeLessThan(120_000)
       if (kindOf(key) === 'm') expect(Math.abs(ms - 30 * DAY_MS)).toBeLessThan(120_000)

@@ -22,6 +22,7 @@
  * - `buried`: sorted set of those that were taken for dead, by the time of that, for a minute or two
  * - `steady`: hash, `since` when somebody has always shown life, and when it was the `last` time
  * - `sweep`: hash, while leases of the dead are given back: `at` which partition, `from` which time, `since` when
+ * - `mark`: a text that stays as long as the server is not emptied
  *
  * None of them is trusted: `message.ts` says what is as it was written, `heal.ts` makes the rest anew.
  *
