@@ -1,8 +1,11 @@
 /** What somebody threw, as a text that is safe to keep and to log: people throw anything, and errors quote what they met. */
 import { inspect } from 'node:util'
 import { isOurs } from './errors.ts'
+import { isError } from './is-error.ts'
 
 const LONGEST_TEXT = 8 * 1024
+/** How a text ends that was cut. */
+export const CUT_END = '… (cut)'
 const LONGEST_LINE = 500
 /** An error names its cause, which names its own: so deep they are followed. */
 const MOST_CAUSES = 3
@@ -15,9 +18,18 @@ const PASSWORDS: readonly RegExp[] = [
   /(\b(?:password|authKey|signingSecret)=)[^\s&"';]{1,256}/gi,
 ]
 
-/** With the stack and the causes. Never throws; at most 8 KiB; without the `secrets`. */
-export function failureText(thrown: unknown, secrets: readonly string[]): string {
-  return cut(masked(describe(thrown, 'stack'), secrets), LONGEST_TEXT)
+/** A shorter secret, or one of fewer characters, stands in paths and words by chance: masked, it would leave no text readable. */
+const SHORTEST_MASKED = 8
+const LEAST_VARIETY = 5
+
+/** Whether a secret is too short or too plain to be masked where a text quotes it. */
+export function isWeakSecret(secret: string): boolean {
+  return secret.length < SHORTEST_MASKED || new Set(secret).size < LEAST_VARIETY
+}
+
+/** With the stack and the causes. Never throws; at most 8 KiB, or `longest` characters; without the `secrets`. */
+export function failureText(thrown: unknown, secrets: readonly string[], longest = LONGEST_TEXT): string {
+  return cut(masked(describe(thrown, 'stack'), secrets), longest)
 }
 
 /** The same in one line, without the stack; at most 500 characters. */
@@ -30,18 +42,19 @@ export function failureLine(thrown: unknown, secrets: readonly string[]): string
 /** Before it is cut, for half a secret is not found; and the longest first, for one may begin as another. */
 function masked(given: string, secrets: readonly string[]): string {
   let text = given
-  for (const secret of [...secrets].sort((a, b) => b.length - a.length)) text = text.replaceAll(secret, '[redacted]')
+  const masked = secrets.filter((secret) => !isWeakSecret(secret)).sort((a, b) => b.length - a.length)
+  for (const secret of masked) text = text.replaceAll(secret, '[redacted]')
   for (const password of PASSWORDS) text = text.replace(password, '$1[redacted]')
   return text
 }
 
 function cut(text: string, longest: number): string {
-  return text.length > longest ? `${text.slice(0, longest)}… (cut)` : text
+  return text.length > longest ? text.slice(0, longest) + CUT_END : text
 }
 
 function describe(thrown: unknown, how: 'stack' | 'line', depth = 0): string {
   try {
-    if (!(thrown instanceof Error)) return describeOther(thrown)
+    if (!isError(thrown)) return describeOther(thrown)
     const causes = depth < MOST_CAUSES ? causesOf(thrown) : []
     if (how === 'line' && isOurs(thrown)) {
       // It only wraps what happened.

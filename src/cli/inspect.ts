@@ -4,6 +4,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Command } from 'commander'
 import type { Store } from '../inbox/store.ts'
 import { createInspector } from '../inspector/create.ts'
+import { withLastResort } from '../http/last-resort.ts'
 import { createReceiver } from '../receiver.ts'
 import { wholeNumber } from './arguments.ts'
 import { CliError } from './exit-codes.ts'
@@ -45,6 +46,8 @@ async function inspect(options: InspectOptions, terminal: Terminal): Promise<voi
     quarantine: false,
     logger: false,
   })
+  // `start` would wait for a store that is away.
+  await explained(() => receiver.events.list({ limit: 1 }))
   await explained(() => receiver.start())
   const rights = [
     'read',
@@ -57,9 +60,11 @@ async function inspect(options: InspectOptions, terminal: Terminal): Promise<voi
     { authorize: ({ headers }) => door.isOpenTo(headers.get('cookie')) && rights },
     { storeAlone: true },
   )
-  const server = http.createServer((request, response) => {
-    if (!door.answers(request, response)) look(request, response)
-  })
+  const server = http.createServer(
+    withLastResort((request, response) => {
+      if (!door.answers(request, response)) look(request, response)
+    }),
+  )
   const { url } = await listen(server, { port: options.port, host: HOST })
   const token = door.guard(new URL(url).host)
   const { bold, dim } = terminal.colours
@@ -111,7 +116,13 @@ function createDoor() {
         refuse(response, 421, 'Open the address that was printed.')
         return true
       }
-      const { pathname, searchParams } = new URL(request.url ?? '/', `http://${host}`)
+      // Any page can make a browser ask for anything here.
+      const target = URL.parse(request.url ?? '/', `http://${host}`)
+      if (target === null) {
+        refuse(response, 400, 'The request target is not a URL.')
+        return true
+      }
+      const { pathname, searchParams } = target
       const given = searchParams.get('token')
       if (pathname !== '/' || given === null) return false
       if (token === undefined || !isSame(given, token)) {

@@ -2,6 +2,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { MessagingWebhooksError } from '../errors.ts'
+import { withLastResort } from '../http/last-resort.ts'
 import type { EmulatorApp } from './surface.ts'
 
 export interface Listening {
@@ -12,9 +13,9 @@ export interface Listening {
 
 /** Serves both apps, on loopback unless another host is named. */
 export function listenOn(port: number, host: string, app: EmulatorApp, controlApp: EmulatorApp): Promise<Listening> {
-  const server = http.createServer((request, response) => {
-    controlApp(request, response, () => app(request, response))
-  })
+  const server = http.createServer(
+    withLastResort((request, response) => controlApp(request, response, () => app(request, response))),
+  )
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => {
       reject(new MessagingWebhooksError('emulator_port', `It was ${port} of ${host}.`, { cause }))

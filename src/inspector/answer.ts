@@ -59,8 +59,8 @@ export class Refused extends Error {
   override readonly name = 'Refused'
   readonly answer: Answer
 
-  constructor(status: number, code: string, message: string) {
+  constructor(status: number, code: string, message: string, headers?: Readonly<Record<string, string>>) {
     super(message)
-    this.answer = problem(status, code, message)
+    this.answer = problem(status, code, message, headers)
   }
 }

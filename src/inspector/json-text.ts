@@ -34,11 +34,17 @@ export function printed(json: string, { replace, nameOf, without, mostCharacters
   function value(name: string, isShown: boolean): void {
     const token = tokens[at] ?? 'null'
     at += 1
-    if (token === '{' || token === '[') {
-      container(token, name, isShown)
+    if (isFull()) {
+      // Nothing more is shown, however deep the rest is.
+      at = tokens.length
       return
     }
-    if (!isShown || isFull()) return
+    if (token === '{' || token === '[') {
+      if (isShown) container(token, name)
+      else skipContainer()
+      return
+    }
+    if (!isShown) return
     if (token.startsWith('"')) out += JSON.stringify(replace(name, unquoted(token), 'string'))
     else if (/^[-\d]/.test(token)) {
       const replaced = replace(name, token, 'number')
@@ -46,22 +52,31 @@ export function printed(json: string, { replace, nameOf, without, mostCharacters
     } else out += token
   }
 
-  function container(open: string, name: string, isShown: boolean): void {
+  /** To its end, without a call for each level. */
+  function skipContainer(): void {
+    for (let open = 1; open > 0 && at < tokens.length; at += 1) {
+      const token = tokens[at]
+      if (token === '{' || token === '[') open += 1
+      else if (token === '}' || token === ']') open -= 1
+    }
+  }
+
+  function container(open: string, name: string): void {
     const close = open === '{' ? '}' : ']'
     const isTop = depth === 0
     let isFirst = true
-    if (isShown && !isFull()) out += open
+    out += open
     depth += 1
     while (at < tokens.length && tokens[at] !== close) {
       if (tokens[at] === ',') at += 1
       let field = name
-      let isFieldShown = isShown
+      let isFieldShown = true
       if (open === '{') {
         field = unquoted(tokens[at] ?? '""')
-        isFieldShown = isShown && !(isTop && field === without)
+        isFieldShown = !(isTop && field === without)
         at += 2
       }
-      if (isFieldShown && !isFull()) {
+      if (isFieldShown) {
         if (!isFirst) out += ','
         isFirst = false
         line()
@@ -71,7 +86,7 @@ export function printed(json: string, { replace, nameOf, without, mostCharacters
     }
     at += 1
     depth -= 1
-    if (!isShown || isFull()) return
+    if (isFull()) return
     if (!isFirst) line()
     out += close
   }

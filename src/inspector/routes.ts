@@ -17,6 +17,7 @@ import type { Asked } from './request.ts'
 import type { Rights } from './rights.ts'
 import type { RouteRow } from './server.ts'
 import { createSession } from './session.ts'
+import { inTurn } from './turns.ts'
 
 /** A receiver, as far as the inspector asks it. */
 export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine' | 'deadLetters' | 'onError'>
@@ -82,19 +83,20 @@ export function createRoutes({
     {
       method: 'GET',
       path: '/api/events',
-      run: async ({ query }, rights) => json(await listEvents(query, rights, found)),
+      run: async ({ query }, rights) => json(await inTurn(() => listEvents(query, rights, found))),
     },
     {
       method: 'GET',
       path: '/api/events/:',
-      run: async ({ query }, rights, [id = '']) => json(await showEvent(id, messageIn(query), rights, found)),
+      run: async ({ query }, rights, [id = '']) =>
+        json(await inTurn(() => showEvent(id, messageIn(query), rights, found))),
     },
     {
       method: 'GET',
       path: '/api/events/:/raw',
       async run(asked, rights, [id = '']) {
         const entry = { what: 'events.download', who: rights.who, at: new Date(inside.clock.now()) } as const
-        const answer = await downloadEvent(id, messageIn(asked.query), rights, finding)
+        const answer = await inTurn(() => downloadEvent(id, messageIn(asked.query), rights, finding))
         audit({ ...entry, remoteAddress: asked.remoteAddress, outcome: 'done', ids: [id], result: {} })
         return answer
       },
@@ -103,12 +105,12 @@ export function createRoutes({
       method: 'GET',
       path: '/api/messages/:',
       run: async ({ query }, rights, [messageId = '']) =>
-        json(await showMessage(messageId, textIn(query, 'project'), rights, found)),
+        json(await inTurn(() => showMessage(messageId, textIn(query, 'project'), rights, found))),
     },
     {
       method: 'GET',
       path: '/api/dead-letters',
-      run: async ({ query }, rights) => json(await listDeadLetters(query, rights, inside)),
+      run: async ({ query }, rights) => json(await inTurn(() => listDeadLetters(query, rights, inside))),
     },
     ...CHANGES.map((change): RouteRow => ({
       method: 'POST',

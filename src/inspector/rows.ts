@@ -5,7 +5,7 @@ import { failureOf } from '../inbox/record.ts'
 import { knownTime } from '../inbox/order.ts'
 import type { StoredEvent } from '../inbox/store.ts'
 import type { Inside } from './inside.ts'
-import { maskedError, shownRecipient, nameOfError, withoutPhones } from './masking.ts'
+import { maskedError, shownRecipient, withoutPhones } from './masking.ts'
 import type { Rights } from './rights.ts'
 import type { EventDetail, EventRow, Outcome } from './shapes.ts'
 
@@ -46,8 +46,7 @@ export function failureIn(record: EventRecord | undefined, { reveal }: Rights): 
 export function shownError(error: string | undefined, raw: Buffer | undefined, { reveal }: Rights): string | undefined {
   if (error === undefined || error === '') return undefined
   if (reveal) return error
-  // Without the body nobody knows what of the text is of it.
-  return raw === undefined ? nameOfError(error) : maskedError(error, parsed(raw))
+  return maskedError(error, raw)
 }
 
 function ofRecord(record: EventRecord, rights: Rights): Partial<EventRow> {
@@ -85,12 +84,4 @@ function ofSend(raw: Buffer | undefined, rights: Rights): Partial<EventRow> {
 function time<K extends string>(name: K, ms: number | undefined): Partial<Record<K, string>> {
   // A record of one name, which the compiler cannot follow.
   return ms === undefined ? {} : ({ [name]: new Date(ms).toISOString() } as Record<K, string>)
-}
-
-function parsed(raw: Buffer): unknown {
-  try {
-    return JSON.parse(raw.toString('utf8'))
-  } catch {
-    return undefined
-  }
 }

@@ -162,7 +162,7 @@ function detailsOf(
   secrets: readonly string[],
 ): Details {
   const called = registrations.filter((registration) => !before.includes(registration))
-  const errors = thrown.map((error) => failureText(error, secrets).slice(0, LONGEST_ERROR))
+  const errors = thrown.map((error) => failureText(error, secrets, LONGEST_ERROR))
   let nextError = 0
   let begunAtMs = work.begunAtMs
   const handlers: AttemptRow['handlers'][number][] = []

@@ -1,6 +1,7 @@
 /** `inspect` as a process: who gets in, what it shows of a store that another process left, and what it may change. */
 import { join } from 'node:path'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { createReceiver } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
@@ -90,4 +91,25 @@ describe('inspect', { timeout: 180_000 }, () => {
     expect(await runCli(['inspect'])).toMatchObject({ code: 2 })
     expect(await runCli(['inspect', '--store', join(testFolder(), 'none.db')])).toMatchObject({ code: 1 })
   })
+})
+
+/** Bytes as they are, for no client of HTTP sends such a target; resolves to the answer. */
+function askRaw({ hostname, port, host }: URL, target: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect({ port: Number(port), host: hostname })
+    socket.setEncoding('latin1').on('data', (piece: string) => (text += piece))
+    socket.on('end', () => resolve(text)).on('error', reject)
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+  })
+}
+
+test('a request target that is no URL is answered 400, and ends nothing', { timeout: 180_000 }, async () => {
+  const { url, child, ended } = await inspect(['--store', await fileWithDeadLetter()])
+  for (const target of ['//', 'http://', '/\\', '//[', 'http://[/'])
+    expect(await askRaw(url, target), target).toMatch(/^HTTP\/1\.1 400 /)
+  const cookie = await enter(url)
+  expect((await fetch(new URL('/api/session', url), { headers: { cookie } })).status).toBe(200)
+  child.kill('SIGINT')
+  expect((await ended).code).toBe(0)
 })

@@ -26,7 +26,8 @@ export function createControlApp(emulator: Controlled, token: string | undefined
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const access = accessOf(request, token)
     if (!access.allowed) throw new Refused(access.status, 'control_refused', access.why)
-    const url = new URL(request.url ?? '/', 'http://localhost')
+    const url = URL.parse(request.url ?? '/', 'http://localhost')
+    if (url === null) throw new Refused(400, 'invalid_request', 'The request target is not a URL.')
     const candidates = CONTROL_ROUTES.flatMap((route) => {
       const project = matchPath(route.path, url.pathname)
       return project === undefined ? [] : [{ route, project: project === '' ? undefined : project }]

@@ -30,7 +30,7 @@ interface PreParsed {
 export async function readRequest(request: IncomingMessage & PreParsed): Promise<ReadRequest> {
   const bearer = bearerOf(request.headers.authorization)
   if (request.method === 'GET') {
-    const fields = fieldsOf(new URL(request.url ?? '/', 'http://localhost').searchParams)
+    const fields = fieldsOf(URL.parse(request.url ?? '/', 'http://localhost')?.searchParams ?? new URLSearchParams())
     return { kind: 'read', fields, apiKey: bearer ?? keyOf(fields) }
   }
   const fields = await bodyFields(request)

@@ -6,6 +6,7 @@ import { createEmulator, CONTROL_ROUTES, OUTCOMES } from 'messaging-webhooks/emu
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { TRIGGER_NAMES, TRIGGERS } from '../../../src/emulator/triggers.ts'
 import { listen } from '../../support/receiving.ts'
+import { connect } from '../../support/wire.ts'
 import {
   API_KEY,
   AUTH_KEY,
@@ -218,4 +219,19 @@ test('the control API can be mounted, apart from the send endpoint', async () =>
   expect((await call(`${url}control/report`)).body).toEqual(emulator.report())
   expect((await postJson(`${url}control/trigger`, { event: 'payment' })).body).toEqual([])
   expect((await call(`${url}controls`)).body).toEqual({ other: true })
+})
+
+test('a request target that is no URL is answered, and ends no server', async () => {
+  const { emulator, get, url } = await controlled()
+  const alone = new URL(await listen(http.createServer(emulator.controlApp)))
+  const together = new URL(url)
+  for (const target of ['//', 'http://', '/\\', '//[']) {
+    const wire = await connect(alone.href)
+    wire.write(`GET ${target} HTTP/1.1\r\nHost: ${alone.host}\r\n\r\n`)
+    expect(await wire.answers(), target).toEqual([400])
+    const other = await connect(together.href)
+    other.write(`GET ${target} HTTP/1.1\r\nHost: ${together.host}\r\n\r\n`)
+    expect(await other.answers(), target).toEqual([404])
+  }
+  expect(await get('/control')).toMatchObject({ status: 200 })
 })

@@ -1,0 +1,103 @@
+/** Without `reveal`, no form in which a handler's error quotes a customer's text is shown, and the work for it is bounded. */
+import { inspect } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import type { DeadLetterList, EventDetail, EventList } from '../../src/inspector/shapes.ts'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { ownFile } from '../support/each-store.ts'
+import { post } from '../support/receiving.ts'
+import { as, inspecting } from './inspecting.ts'
+
+const READ = { 'x-may': 'read' }
+const TEXT = 'Say "yes" to\nO\'Brien \\ Ωmega'
+
+type Quote = (text: string, body: object) => string
+
+/** All that the inspector shows of one payment whose handler fails with what `quote` makes of it, without the right to see it. */
+async function shownOf(quote: Quote, fields: object = { note: TEXT }): Promise<string> {
+  const { get, payment, receiver } = await inspecting({ retry: { attempts: 1 } })
+  receiver.on('payment', ({ data }) => {
+    throw new Error(quote(TEXT, data))
+  })
+  await post(payment, { id: 'p-1', ...fields })
+  await receiver.drain()
+  const events = as<EventList>((await get('api/events', READ)).body)
+  const letters = as<DeadLetterList>((await get('api/dead-letters', READ)).body)
+  const detail = as<EventDetail>((await get(`api/events/${events.items[0]?.id ?? ''}`, READ)).body)
+  expect(letters.items).toHaveLength(1)
+  expect(detail.attempts).toHaveLength(1)
+  return JSON.stringify([events, letters, detail])
+}
+
+const QUOTES: Readonly<Record<string, Quote>> = {
+  'as it is': (text) => `no such customer: ${text}`,
+  'as JSON': (text) => `no such customer: ${JSON.stringify(text)}`,
+  'as JSON of the body': (_, body) => `no such customer: ${JSON.stringify(body)}`,
+  'as JSON in JSON': (_, body) => `no such customer: ${JSON.stringify(JSON.stringify(body))}`,
+  'as a debugger prints it': (_, body) => `no such customer: ${inspect(body)}`,
+  'in an address': (text) => `GET /customers?name=${encodeURIComponent(text)} failed`,
+  'a line of it': (text) => `no such customer: ${text.split('\n')[1] ?? ''}`,
+  'cut in the middle': (text) => `${'x'.repeat(8_170)} ${JSON.stringify(text)}`,
+}
+
+describe('a text that an error quotes', () => {
+  test.each(Object.entries(QUOTES))('%s', async (_, quote) => {
+    const shown = await shownOf(quote)
+    for (const part of ['yes', 'Brien', 'mega', 'Say']) expect(shown).not.toContain(part)
+  })
+
+  test('short values are not found by chance: the class and words that are not of the body are left', async () => {
+    const shown = await shownOf(() => 'customer Al cannot pay, of all', { name: 'Al', city: 'pay' })
+    expect(shown).toContain('Error: customer')
+    expect(shown).toContain('cannot')
+    for (const part of ['Al ', 'pay,']) expect(shown).not.toContain(part)
+  })
+
+  test('of a body of many texts, too', async () => {
+    const notes = Array.from({ length: 1_200 }, (_, at) => `private-${at}`)
+    const shown = await shownOf(() => `failed for private-77 and others, see private-1111`, { notes })
+    expect(shown).toContain('Error: failed for')
+    expect(shown).not.toContain('private')
+  })
+})
+
+test('two hundred dead letters of many texts let other work through', async () => {
+  const { get, payment, receiver } = await inspecting({ retry: { attempts: 1 } })
+  const notes = Array.from({ length: 1_200 }, (_, at) => `a private note ${at}`)
+  receiver.on('payment', ({ data }) => {
+    throw new Error(JSON.stringify(data))
+  })
+  for (let at = 0; at < 200; at += 1) await post(payment, { id: `p-${at}`, notes })
+  await receiver.drain()
+  let turns = 0
+  const counting = setInterval(() => (turns += 1), 1)
+  const { status, body } = await get('api/dead-letters?limit=200', READ)
+  clearInterval(counting)
+  expect(status).toBe(200)
+  expect(as<DeadLetterList>(body).items).toHaveLength(200)
+  expect(JSON.stringify(body)).not.toContain('private')
+  expect(turns).toBeGreaterThan(3)
+})
+
+test('a body of 3,000 levels is shown as far as there is room', async () => {
+  const { get, payment, receiver } = await inspecting()
+  for (const name of ['in', 'authKey'])
+    await post(payment, `{"id":"deep","${name}":${'['.repeat(3_000)}1${']'.repeat(3_000)},"after":[]}`)
+  await receiver.drain()
+  const { items } = as<EventList>((await get('api/events')).body)
+  expect(items).toHaveLength(2)
+  for (const { id } of items)
+    for (const may of ['read', 'reveal']) expect((await get(`api/events/${id}`, { 'x-may': may })).status).toBe(200)
+})
+
+test('many searches at once wait for their turn, and beyond that are told to come again', async () => {
+  const { get } = await inspecting({ store: sqliteStore(ownFile()) })
+  const answers = await Promise.all(Array.from({ length: 60 }, () => get('api/events?q=nobody', READ)))
+  const busy = answers.filter(({ status }) => status === 503)
+  expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(22)
+  expect(busy.length).toBeGreaterThan(0)
+  for (const { body, response } of busy) {
+    expect(body).toMatchObject({ error: { code: 'inspector_busy' } })
+    expect(response.headers.get('retry-after')).toBe('3')
+  }
+  expect((await get('api/events?q=nobody', READ)).status).toBe(200)
+})
