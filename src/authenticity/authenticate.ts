@@ -12,6 +12,8 @@ export interface Proved {
   readonly proved: true
   readonly proof: Exclude<Proof, 'none'>
   readonly project: string | undefined
+  /** The pairs that were tried. */
+  readonly pairs: readonly LivePair[]
   /** The signature's `t`, where the signature holds: the time that chat-app callbacks do not carry themselves. */
   readonly signedAt: number | undefined
   /** The authKeys that must not go further, in UTF-8. */
@@ -65,6 +67,7 @@ export function prove(
     proved: true,
     proof: signed && keyed ? 'both' : signed ? 'signature' : 'authKey',
     project: owner ?? body.project,
+    pairs,
     signedAt: signed ? parsed?.timestamp : undefined,
     secrets,
     ignored: !signed && header !== undefined && isExact ? describeIgnored(header) : undefined,
@@ -110,7 +113,7 @@ function tryPairs(pairs: readonly LivePair[], signature: ParsedSignature | undef
  * The proof table. Under `either`, a wrong digest or a malformed header beside an authKey that holds is let pass: turning
  * it away would gain nothing, since a forger could leave the header out.
  */
-function isEnough(policy: ProofPolicy, { signed, keyed }: Found): boolean {
+export function isEnough(policy: ProofPolicy, { signed, keyed }: Pick<Found, 'signed' | 'keyed'>): boolean {
   switch (policy) {
     case 'either':
       return signed || keyed

@@ -16,10 +16,10 @@ const BACKSLASH = 0x5c
 const QUOTE = 0x22
 const DIGIT_ONE = 0x31
 
-/** No message of the service has an id that begins so: it is the doctor's, whose probes are no events. */
 export const PROBE_PREFIX = 'messaging-webhooks-doctor.'
-/** A text that a customer wrote has a backslash before its quotes, so it cannot be taken for this. */
-const PROBE_FIELD = /"messageId"\s*:\s*"messaging-webhooks-doctor\./
+/** The message id of a doctor's probe: a time, a nonce, and an HMAC under each half of the pair. The service makes no such id. */
+export const PROBE_ID =
+  /^messaging-webhooks-doctor\.(?<time>[0-9a-z]{1,11})\.(?<nonce>[0-9a-f]{32})\.(?<tags>[0-9a-f]{64}(?:\.[0-9a-f]{64})?)$/
 
 export interface ReadBody {
   readonly bytes: Buffer
@@ -31,8 +31,8 @@ export interface ReadBody {
   /** Where authKeys stand in the bytes. */
   readonly authKeys: readonly Span[]
   readonly duplicateKey: boolean
-  /** Its message id claims to be a probe's. A body that cannot be read is no event either, if it is seen to have been one. */
-  readonly isProbe: boolean
+  /** The message id, if it has the whole form of a probe's. Anyone can write one: only its HMACs make the callback a probe. */
+  readonly probeId: string | undefined
 }
 
 interface SentBody {
@@ -44,12 +44,14 @@ interface SentBody {
 export function readSentBody({ captured, contentEncoding }: SentBody): ReadBody {
   const isPlain = contentEncoding === undefined || contentEncoding === '' || contentEncoding === 'identity'
   // A parser before us may have unpacked it.
-  return isPlain || captured.decoded ? readBody(captured.bytes) : unreadable(captured.bytes, 'content_encoding')
+  if (isPlain || captured.decoded) return readBody(captured.bytes)
+  const body = unreadable(captured.bytes, 'content_encoding')
+  // A proxy may only have added the header. The probe is still a probe then, and the doctor reports the header.
+  return captured.bytes.includes(PROBE_PREFIX) ? { ...body, probeId: readBody(captured.bytes).probeId } : body
 }
 
 function unreadable(bytes: Buffer, problem: Problem, authKeys: readonly Span[] = []): ReadBody {
-  const isProbe = bytes.includes(PROBE_PREFIX) && PROBE_FIELD.test(bytes.toString('latin1'))
-  return { bytes, fields: undefined, problem, project: undefined, authKeys, duplicateKey: false, isProbe }
+  return { bytes, fields: undefined, problem, project: undefined, authKeys, duplicateKey: false, probeId: undefined }
 }
 
 /** Parses the bytes as JSON in UTF-8; one byte order mark is passed over. Never throws and never quotes the body. */
@@ -70,8 +72,8 @@ function readBody(bytes: Buffer): ReadBody {
   if (!isRecord(value)) return unreadable(bytes, isJsonText(value) ? 'double_encoded' : 'not_an_object', authKeys)
   const { project: named, messageId } = value
   const project = typeof named === 'string' && named !== '' ? named : undefined
-  const isProbe = typeof messageId === 'string' && messageId.startsWith(PROBE_PREFIX)
-  return { bytes, fields: value, problem: undefined, project, authKeys, duplicateKey, isProbe }
+  const probeId = typeof messageId === 'string' && PROBE_ID.test(messageId) ? messageId : undefined
+  return { bytes, fields: value, problem: undefined, project, authKeys, duplicateKey, probeId }
 }
 
 /** The same for a body that a parser before us has already turned into an object: its bytes are made anew. */
@@ -107,8 +109,8 @@ export function maskSecrets(body: ReadBody, secrets: readonly (string | Buffer)[
   if (bytes.includes(BACKSLASH) && maskEscaped(bytes, secrets)) found = true
   if (found) {
     // Quoted in another field, it must not come back through that one; digests are still made over what was sent.
-    const { fields, problem } = readBody(bytes)
-    return { bytes, body: { ...body, fields, problem: body.problem ?? problem }, payload: undefined }
+    const { fields, problem, project } = readBody(bytes)
+    return { bytes, body: { ...body, fields, problem: body.problem ?? problem, project }, payload: undefined }
   }
   const { fields, authKeys } = body
   // Another authKey than that of the object itself is masked in the bytes, and still stands in the fields.

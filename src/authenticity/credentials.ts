@@ -60,7 +60,23 @@ export function credentialsSource(options: CredentialsOptions): CredentialsSourc
     return sourceOf(options)
   } catch (error) {
     // What a getter of the user's throws may quote what it guards.
-    throw isOurs(error) ? error : new OptionsError('The credentials cannot be read.')
+    const problem = isOurs(error) ? error : new OptionsError('The credentials cannot be read.')
+    // `next build` loads every route, mostly where no secrets are set, and no callback comes to it.
+    if (process.env['NEXT_PHASE'] === 'phase-production-build') return failingLater(problem)
+    throw problem
+  }
+}
+
+/** The source for credentials that cannot work: whoever asks for them is told why. */
+function failingLater(problem: unknown): CredentialsSource {
+  return {
+    byProject: false,
+    onlyProject: undefined,
+    areLookedUp: false,
+    pairsFor() {
+      throw problem
+    },
+    secrets: () => [],
   }
 }
 

@@ -9,6 +9,8 @@ export interface NotProved {
   readonly detail?: string | undefined
   /** How far the header's time is behind our clock, where the digest is right and only that is not. */
   readonly offsetSeconds?: number | undefined
+  /** One of the proofs holds, and the policy needs another: the sender has a key of a live pair. */
+  readonly isHalfProved?: boolean
 }
 
 interface FailedProof {
@@ -23,8 +25,17 @@ interface FailedProof {
   readonly offsetSeconds: number | undefined
 }
 
+/** The receiver refuses such a name before it looks for credentials, so no key ever proves the request. */
+export function isNameRefused({ code }: Pick<NotProved, 'code'>): boolean {
+  return code === 'project_name_too_long' || code === 'project_name_malformed'
+}
+
 /** The likeliest single cause, as a code with what was measured. */
 export function explainRefusal(failed: FailedProof): NotProved {
+  return { ...likeliestCause(failed), isHalfProved: failed.anySigned || failed.anyKeyed }
+}
+
+function likeliestCause(failed: FailedProof): NotProved {
   const { header, policy, anySigned, anyKeyed, offsetSeconds } = failed
   if (offsetSeconds !== undefined) {
     const direction = offsetSeconds > 0 ? 'behind' : 'ahead of'

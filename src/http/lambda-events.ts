@@ -5,11 +5,14 @@ import type { CallbackAnswer, CallbackRequest } from './request.ts'
 /** As much of these triggers' events as is read; those of `@types/aws-lambda` fit. */
 export interface LambdaEvent {
   readonly httpMethod?: string
-  readonly requestContext?: {
-    readonly http?: { readonly method: string; readonly sourceIp: string }
-    readonly identity?: { readonly sourceIp: string }
-    readonly elb?: object
-  }
+  readonly requestContext?:
+    | {
+        readonly http?: { readonly method: string; readonly sourceIp: string }
+        readonly identity?: { readonly sourceIp: string }
+        readonly elb?: object
+      }
+    | null
+    | undefined
   readonly headers?: Readonly<Record<string, string | undefined>> | null | undefined
   readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null | undefined
   /** A text; or what a parser before the handler made of it, which leaves nothing that a signature could be checked over. */
@@ -25,10 +28,11 @@ export type LambdaResult = { statusCode: number; body: string; isBase64Encoded: 
 const FIX = 'Take away the middleware that parses bodies before this handler: event.body must be as Lambda gave it.'
 
 /** Throws an `OptionsError` for an event that is no request. */
-export function requestOf({ requestContext = {}, ...event }: LambdaEvent): CallbackRequest {
-  const { http, identity } = requestContext
-  const { body, isBase64Encoded, multiValueHeaders, headers } = event
-  const method = http?.method ?? event.httpMethod
+export function requestOf(event: LambdaEvent | null | undefined): CallbackRequest {
+  const { requestContext, ...request } = event ?? {}
+  const { http, identity } = requestContext ?? {}
+  const { body, isBase64Encoded, multiValueHeaders, headers } = request
+  const method = http?.method ?? request.httpMethod
   if (method === undefined)
     throw new OptionsError(
       'lambdaHandler: the event is no HTTP request; expected one of API Gateway, a function URL or a load balancer.',

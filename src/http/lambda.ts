@@ -13,7 +13,7 @@ import type { CallbackAnswer, RequestReceiver } from './request.ts'
 export type { LambdaEvent, LambdaResult } from './lambda-events.ts'
 
 /** What a module exports for Lambda to call. */
-export type LambdaHandler = (event: LambdaEvent, context: LambdaContext) => Promise<LambdaResult>
+export type LambdaHandler = (event: LambdaEvent, context?: LambdaContext) => Promise<LambdaResult>
 
 /** What is asked of the second thing that Lambda calls a handler with. */
 export interface LambdaContext {
@@ -28,7 +28,7 @@ const ANSWER_MS = 1_000
 /**
  * A handler for the callbacks of one URL; `kind` and `mount` are those of `receiver.middleware`. Lambda freezes the process once
  * it has answered, so it answers when the handlers of a new event have been attempted once, or a second before the function's
- * time is up. Throws an `OptionsError` for a kind or a policy that does not exist, and rejects with one for an event that is no
+ * time is up, where the context tells that time. Throws an `OptionsError` for a kind or a policy that does not exist, and rejects with one for an event that is no
  * request. Contract, service.md#callback-receiver.
  */
 export function lambdaHandler(receiver: RequestReceiver, kind?: CallbackKind, mount: MountOptions = {}): LambdaHandler {
@@ -40,7 +40,8 @@ export function lambdaHandler(receiver: RequestReceiver, kind?: CallbackKind, mo
       const taken = (): void => resolve(REPLIES.taken)
       function waitUntil(attempted: Promise<void>): void {
         isTaken = true
-        const cancel = clock.setTimer(taken, context.getRemainingTimeInMillis() - ANSWER_MS, true)
+        const leftMs = context?.getRemainingTimeInMillis()
+        const cancel = leftMs === undefined ? () => {} : clock.setTimer(taken, leftMs - ANSWER_MS, true)
         void attempted.then(cancel).then(taken)
       }
       receiver.receive({ ...request, waitUntil }).then((given) => isTaken || resolve(given), reject)

@@ -3,6 +3,7 @@
  * it was given, and writes the answer. Contract, service.md#callback-authenticity: the signature is made over the raw body.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2Stream } from 'node:http2'
 import { Socket } from 'node:net'
 import { systemClock } from '../clock.ts'
 import type { CallbackKind } from '../events.ts'
@@ -131,6 +132,7 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
       cancel()
       request.off('data', count)
       response.end()
+      if (!request.readableEnded) stopStream(response)
     }
     function count(chunk: Buffer): void {
       discarded += chunk.length
@@ -173,17 +175,35 @@ function write(response: ServerResponse, answer: Answer, closes: boolean, ends =
   if (response.headersSent || response.destroyed) return
   response.statusCode = answer.status
   for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
-  // HTTP/2, whose responses have a stream, knows no such header, and Node warns of it.
-  if (closes && !('stream' in response)) response.setHeader('connection', 'close')
-  if (ends) response.end(answer.body)
-  else if (answer.body !== undefined) response.write(answer.body)
+  // HTTP/2 has no such header, and Node warns of it.
+  if (closes && !isHttp2(response)) response.setHeader('connection', 'close')
+  if (ends) {
+    response.end(answer.body)
+    if (closes && !response.req.readableEnded) stopStream(response)
+  } else if (answer.body !== undefined) response.write(answer.body)
 }
 
+/** Responses of HTTP/2 have a stream. */
+function isHttp2(response: ServerResponse): response is ServerResponse & { readonly stream: Http2Stream } {
+  return 'stream' in response
+}
+
+/** Tells an HTTP/2 client, once the answer is out, to stop sending the rest of its request (RFC 9113, section 8.1). */
+function stopStream(response: ServerResponse): void {
+  if (isHttp2(response)) response.stream.close(NO_ERROR)
+}
+
+/** `http2.constants.NGHTTP2_NO_ERROR`, without loading HTTP/2 where nobody uses it. */
+const NO_ERROR = 0
+
 /** All values of the header. Node joins repeated headers with `, `, so only such a value is worth a second look. */
-function signaturesOf(request: IncomingMessage): readonly string[] {
-  const value = request.headers[SIGNATURE_HEADER]
+function signaturesOf({ headers, rawHeaders }: IncomingMessage): readonly string[] {
+  const value = headers[SIGNATURE_HEADER]
   if (typeof value !== 'string') return []
-  return value.includes(', ') ? (request.headersDistinct[SIGNATURE_HEADER] ?? [value]) : [value]
+  if (!value.includes(', ')) return [value]
+  // Names and values in turn. Requests of HTTP/2 have no `headersDistinct`.
+  const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === SIGNATURE_HEADER)
+  return values.length === 0 ? [value] : values
 }
 
 /** Where frameworks leave what they made of a body. */

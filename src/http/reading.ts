@@ -36,13 +36,23 @@ export interface Reading {
   /** Of the pieces, those at the end that came one by one. */
   loose: number
   length: number
+  /** In how many pieces it has come so far. */
+  reads: number
   isFinished: boolean
   /** Undefined as long as nothing of it is held that others might wait for: a small one may come whole. */
   reader: Reader | undefined
   cancelDeadline: (() => void) | undefined
 }
 
+/**
+ * Each piece costs far more than its bytes, so a body may come in so many: in pieces of 128 bytes where it is as large as it may be,
+ * which is a tenth of what a packet carries.
+ */
+const SMALL_PIECE_BYTES = 128
+const LEAST_READS = 1_024
+
 export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: Bounds): Bodies {
+  const mostReads = Math.max(LEAST_READS, Math.ceil(maxBodyBytes / SMALL_PIECE_BYTES))
   /** Most bodies are there before their deadline need be set: it is, after the I/O under way, for those that are not. */
   let begun: Reading[] = []
 
@@ -98,6 +108,7 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
         pieces: [],
         loose: 0,
         length: 0,
+        reads: 0,
         isFinished: false,
         reader: undefined,
         cancelDeadline: undefined,
@@ -109,6 +120,11 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
     add(reading, piece) {
       if (reading.isFinished) return
       reading.length += piece.length
+      reading.reads += 1
+      if (reading.reads > mostReads) {
+        tooSlow(reading, `in ${reading.reads} pieces; at most ${mostReads} are read`)
+        return
+      }
       if (reading.length > maxBodyBytes) {
         finish(reading, tooLarge(`${reading.length} bytes had arrived, and more may come`))
         return

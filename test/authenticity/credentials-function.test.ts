@@ -58,7 +58,7 @@ describe('a credentials function', () => {
       expect(await receiver.quarantine.reverify()).toEqual({ examined: 1, admitted: 0, stillUnproved: 1 })
       expect(asked).toEqual([])
       expect(errors).toMatchObject([{ code: 'project_name_malformed' }])
-      expect(receiver.quarantine.counts()).toMatchObject({ unverified: 0, looksLikeOurs: 1 })
+      expect(receiver.quarantine.counts()).toMatchObject({ unverified: 0, looksLikeOurs: 0, rest: 1 })
     },
   )
 

@@ -1,4 +1,5 @@
-import { createReceiver } from 'messaging-webhooks'
+import { createReceiver, type CredentialPair } from 'messaging-webhooks'
+import { callback, deliver } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { receiving } from '../support/receiving.ts'
@@ -101,7 +102,7 @@ describe('projects', () => {
   })
 })
 
-test.each([{ authKey: 'key\n' }, { signingSecret: ' secret' }])(
+test.each([{ authKey: 'a-long-key\n' }, { signingSecret: ' a-long-secret' }])(
   'a secret with white space at an end is warned of without being shown',
   (pair) => {
     const lines: unknown[] = []
@@ -110,3 +111,22 @@ test.each([{ authKey: 'key\n' }, { signingSecret: ' secret' }])(
     expect(lines).toEqual([[{ code: 'secret_blank_ends' }, expect.stringContaining('white space')]])
   },
 )
+
+test.each<Pick<CredentialPair, 'authKey' | 'signingSecret'>>([
+  { signingSecret: 'app' },
+  { authKey: 'aaaaaaaaaaaa' },
+  { authKey: 'a-long-key', signingSecret: 'short' },
+])('a secret that is short or plain is warned of once, and leaves what the log quotes readable', async (pair) => {
+  const lines: [{ readonly code: string }, string][] = []
+  const log = (fields: { readonly code: string }, text: string): void => void lines.push([fields, text])
+  const logger = { debug() {}, info() {}, warn: log, error: log } as const
+  const receiver = createReceiver({ credentials: pair, logger, retry: { attempts: 1 } })
+  receiver.onAny(() => {
+    throw new Error('no file /usr/src/app/short/aaaaaaaaaaaa')
+  })
+  await deliver(receiver.middleware('status'), callback.smsDelivery(), pair)
+  await receiver.drain()
+  const weak = lines.filter(([{ code }]) => code === 'secret_weak')
+  expect(weak).toHaveLength(1)
+  expect(lines.find(([{ code }]) => code === 'dead_letter')?.[1]).toContain('/usr/src/app/short/aaaaaaaaaaaa')
+})

@@ -103,6 +103,30 @@ hazards([
     outcome: refused(408, 'body_too_slow'),
   },
   {
+    name: 'a body in thousands of tiny chunks, each of which costs far more than its byte',
+    async send({ url }) {
+      const wire = await connect(url)
+      wire.write(head(`X-Service-Signature: ${signatureOf(BODY)}`, 'Transfer-Encoding: chunked'))
+      const drip = setInterval(() => wire.write('1\r\n \r\n'.repeat(100)), 1)
+      const [status] = await wire.answers()
+      clearInterval(drip)
+      expect(await wire.closed).toMatch(/connection: close/i)
+      return status
+    },
+    outcome: refused(408, 'body_too_slow'),
+  },
+  {
+    name: 'a body in a thousand tiny chunks is taken',
+    async send({ url }) {
+      const wire = await connect(url)
+      const body = reportText({ note: 'x'.repeat(1_000 - BODY.length) })
+      wire.write(head(`X-Service-Signature: ${signatureOf(body)}`, 'Transfer-Encoding: chunked'), chunked(body, 1))
+      const [status] = await wire.answers()
+      return status
+    },
+    outcome: DELIVERED,
+  },
+  {
     name: '#66 the client goes with its last byte',
     async send({ url }) {
       const wire = await connect(url)

@@ -149,6 +149,25 @@ describe.each(['stored', 'handled'] as const)('where the receiver answers once i
   })
 })
 
+test('without a context, as in a test of an app, the answer waits for the first attempt alone', async () => {
+  const receiver = receiverOf()
+  let isHandled = false
+  receiver.onAny(async () => {
+    await new Promise(setImmediate)
+    isHandled = true
+  })
+  expect(await lambdaHandler(receiver, 'status')(signed())).toEqual(TAKEN)
+  expect(isHandled).toBe(true)
+})
+
+test.each([
+  ['null', null],
+  ['whose context is null', { requestContext: null }],
+])('an event that is %s fails the invocation with an OptionsError', async (_, event) => {
+  const handler = lambdaHandler(receiverOf(), 'status') as (given: unknown) => Promise<unknown>
+  await expect(handler(event)).rejects.toBeInstanceOf(OptionsError)
+})
+
 test('a URL has a kind, and proofs of its own', async () => {
   const receiver = receiverOf()
   const types: string[] = []

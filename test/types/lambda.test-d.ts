@@ -28,9 +28,9 @@ test('a handler of each trigger', () => {
 })
 
 test('the events of each trigger', () => {
-  expectTypeOf<Parameters<LambdaHandler>['length']>().toEqualTypeOf<2>()
+  expectTypeOf<Parameters<LambdaHandler>['length']>().toEqualTypeOf<1 | 2>()
   expectTypeOf<APIGatewayProxyEvent | APIGatewayProxyEventV2 | ALBEvent>().toExtend<Parameters<LambdaHandler>[0]>()
-  expectTypeOf<Context>().toExtend<Parameters<LambdaHandler>[1]>()
+  expectTypeOf<Context>().toExtend<NonNullable<Parameters<LambdaHandler>[1]>>()
   expectTypeOf<ReturnType<LambdaHandler>>().resolves.toEqualTypeOf<LambdaResult>()
 })
 

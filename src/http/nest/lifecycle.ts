@@ -1,11 +1,15 @@
 /** The receiver's life in the app's: mounted as the app is made, started once all modules are, closed after the server. */
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
 import type { HttpAdapterHost } from '@nestjs/core'
+import { systemClock, withDeadline } from '../../clock.ts'
 import { MessagingWebhooksError, OptionsError, type Receiver, type Schemas } from '../../index.ts'
 import { getReceiverToken, isReceiverToken } from './decorators.ts'
 import { findHandlers, type Discovery, type FoundHandler } from './discover.ts'
 import { mount } from './mount.ts'
 import type { ReadOptions } from './options.ts'
+
+/** So long the app waits for a store that is away before its server listens. */
+const START_WITHIN_MS = 5_000
 
 interface Parts extends Discovery {
   readonly name: string | undefined
@@ -101,7 +105,8 @@ export function createLifecycle(parts: Parts): Lifecycle {
       })
       checkReceivers(handlers)
       for (const handler of handlers) if (handler.receiver === name) attach(handler)
-      await receiver.start()
+      // The server listens afterwards, and it must, also while the store is away: what waiting does not cure is known by then.
+      await withDeadline(systemClock(), START_WITHIN_MS, receiver.start(), () => {})
     },
     onApplicationShutdown: () => receiver.close({ deadlineMs: options.closeDeadlineMs }),
   }

@@ -149,6 +149,22 @@ const CASES = {
     expect(await errorsOf(app)).toEqual([...before, 'signature_malformed'])
   },
 
+  async 'a signature header sent twice, beside the right authKey'({ app }: Given) {
+    const body = Buffer.from(keyedText({ messageId: 'twice-keyed' }))
+    const value = signatureOf(body)
+    expect(await request(app.url, { body, headers: { 'x-service-signature': [value, value] } })).toMatchObject({
+      status: 204,
+    })
+    await expect.poll(async () => (await app.told()).handed.map(({ messageId }) => messageId)).toContain('twice-keyed')
+  },
+
+  async 'a signature header with a space after its comma'({ app }: Given) {
+    const body = Buffer.from(reportText({ messageId: 'spaced' }))
+    const headers = { 'x-service-signature': signatureOf(body).replace(',', ', ') }
+    expect(await request(app.url, { body, headers })).toMatchObject({ status: 204 })
+    await untilHanded(app, body)
+  },
+
   async 'a compressed body'({ app }: Given) {
     const body = gzipSync(reportText())
     const headers = { 'content-encoding': 'gzip' }

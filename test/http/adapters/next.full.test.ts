@@ -1,6 +1,10 @@
 /** A route handler of Next.js: its production build, and its own server. */
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../support/program.ts'
+import { AUTH_KEY } from '../../support/receiving.ts'
+import { keyedText, request } from '../../support/wire.ts'
+import { readFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { appFolder, mustBuild, removeFolder, startApp } from './app-process.ts'
 import { adapterCases, type AdapterOptions } from './cases.ts'
 
@@ -22,4 +26,86 @@ describe('Next.js', () => {
     start: starting('/status'),
     parser: { start: starting('/behind-parser'), code: 'body_already_read', says: 'request.clone()' },
   })
+})
+
+/** As the guide shows it, with the handlers' number on the global object for the test to read. */
+const RECEIVER = `
+import { createReceiver } from 'messaging-webhooks'
+const shared = globalThis
+export const receiver = (shared.receiver ??= createReceiver({ credentials: { authKey: process.env.AUTH_KEY }, logger: false }))
+for (const detach of shared.detach ?? []) detach()
+shared.detach = [receiver.on('message.delivered', () => (shared.handled = [...(shared.handled ?? []), 'EDITION']))]
+`
+const ROUTE = `
+import { receiverHandler } from 'messaging-webhooks/fetch'
+import { receiver } from '../receiver.mjs'
+export const POST = receiverHandler(receiver, 'status')
+`
+const TOLD = `
+import { receiver } from '../receiver.mjs'
+export const dynamic = 'force-dynamic'
+export async function GET() {
+  await receiver.drain()
+  return Response.json(globalThis.handled ?? [])
+}
+`
+
+function guideApp(): string {
+  const folder = appFolder('next', ['next', 'react', 'react-dom'])
+  for (const name of ['status', 'told', 'behind-parser']) mkdirSync(join(folder, 'app', name), { recursive: true })
+  writeFileSync(join(folder, 'app/receiver.mjs'), RECEIVER)
+  for (const name of ['status', 'behind-parser']) writeFileSync(join(folder, 'app', name, 'route.js'), ROUTE)
+  writeFileSync(join(folder, 'app/told/route.js'), TOLD)
+  return folder
+}
+
+const PATIENT = { timeout: 120_000 }
+
+test('next build needs no credentials', PATIENT, async () => {
+  const folder = guideApp()
+  onTestFinished(() => removeFolder(folder))
+  const next = join(folder, 'node_modules/next/dist/bin/next')
+  const { code, stderr } = await runProgram(process.execPath, [next, 'build'], {
+    cwd: folder,
+    env: { AUTH_KEY: undefined, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1', VITEST: undefined },
+  })
+  expect({ code, stderr }).toMatchObject({ code: 0 })
+})
+
+test('in development, an edit replaces the handlers and doubles none', PATIENT, async () => {
+  const folder = guideApp()
+  onTestFinished(() => removeFolder(folder))
+  const app = await startApp(
+    {
+      command: process.execPath,
+      args: [join(folder, 'node_modules/next/dist/bin/next'), 'dev', '--port', '0', '--hostname', '127.0.0.1'],
+      cwd: folder,
+      env: { AUTH_KEY, NODE_ENV: 'development' },
+      says: /Local: +http:\/\/127\.0\.0\.1:(\d+)[^]*Ready/,
+    },
+    undefined,
+  )
+  onTestFinished(async () => {
+    await app.close()
+  })
+  const told = new URL('/told', app.url).href
+  const handled = async (): Promise<unknown> => JSON.parse((await request(told, { method: 'GET' })).text)
+  expect(await request(app.url, { body: keyedText({ messageId: 'first' }) })).toMatchObject({ status: 204 })
+  expect(await handled()).toEqual(['EDITION'])
+  const file = join(folder, 'app/receiver.mjs')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('EDITION', 'edited'))
+  let nth = 0
+  await expect
+    .poll(
+      async () => {
+        expect(await request(app.url, { body: keyedText({ messageId: `later-${(nth += 1)}` }) })).toMatchObject({
+          status: 204,
+        })
+        const all = await handled()
+        expect(all).toHaveLength(nth + 1)
+        return all
+      },
+      { timeout: 60_000, interval: 500 },
+    )
+    .toContain('edited')
 })
