@@ -4,13 +4,14 @@
  * The protocol, and what each part is for:
  *
  * 1. A probe is a callback like any other, so that it takes the way of one: POST, JSON, the Auth Key in the body, the signature
- *    header. Its message id has a reserved name and holds a time, a nonce, and an HMAC over both under the pair (mark.ts).
- *    Nothing else tells it apart, and no message of the service has such an id.
+ *    header. Its message id has a reserved name and holds a time, a nonce, and an HMAC over both under each half of the pair
+ *    (mark.ts). Nothing else tells it apart, and no message of the service has such an id.
  * 2. The receiver looks for the mark after the proof has held, and never before. An unproved probe is therefore answered, timed
  *    and put in quarantine by the very code that does so for a forgery, and nobody can ask from outside whether there is a
  *    doctor. What the quarantine kept is no event later either, when the right pair proves it.
- * 3. A proved probe goes no further than this: it is no event, no handler gets it, nothing of it is stored or counted. That
- *    holds for whatever bears the reserved name, the right mark or not; with a wrong one it is refused as a forgery.
+ * 3. A proved probe goes no further than this: it is no event, no handler gets it, nothing of it is stored or counted. Only an
+ *    HMAC under a live pair makes a callback a probe. A callback that quotes a probe, or has an id in its form, is kept as any
+ *    other. The half of the pair that proves a probe has also marked it, so no probe is taken for a callback.
  * 4. A mark is good once (a nonce is remembered), and for a day. The signature's own time has its 300 seconds on top. A recorded
  *    probe is thus answered as a forgery is. Another process of the same app does not know the nonce; all that a replay gets
  *    there is what the eavesdropper has seen already: a sealed answer.
@@ -19,7 +20,8 @@
  *    message id, and padded to one length (seal.ts). A keyed digest would show as well who answered, but not what was seen; in
  *    plain text it would tell everybody on the way. Whoever can open it holds the pair, and could send callbacks anyway.
  *    Another handler's 204 has no such header, so it cannot be taken for ours.
- * 6. The key of mark and seal is the signing secret where the pair has one: the Auth Key stands in every callback.
+ * 6. The report is sealed under the signing secret where the pair has one: the Auth Key stands in every callback. A receiver that
+ *    has another signing secret and the right Auth Key answers under the Auth Key, and says only that.
  * 7. Where nothing is proved, the receiver does not know that it was probed, and its 401 says nothing. Then the doctor sends
  *    probes that would hold if one certain thing had happened: signed over what a proxy is known to make of a body, with a type
  *    that parsers leave alone, for another time, with the old pair (unproved.ts). The one that holds names the reason. In the
@@ -33,7 +35,16 @@ import type { AppFacts } from './facts.ts'
 import type { ProbeWatch } from './answering.ts'
 import { createExchange, type Asked, type Exchange } from './asking.ts'
 import { finding, isWell, type Diagnosis, type Finding } from './findings.ts'
-import { judgeApp, judgeArrival, judgeClock, judgeKind, judgePair, type Heard } from './judging.ts'
+import {
+  judgeApp,
+  judgeArrival,
+  judgeClock,
+  judgeKind,
+  judgeOnlyAuthKey,
+  judgePair,
+  judgeProject,
+  type Heard,
+} from './judging.ts'
 import { measureBodyLimit, measureIdle, measureTime } from './measuring.ts'
 import type { ProbePair } from './probe.ts'
 import { shownUrl } from './reading-answers.ts'
@@ -85,6 +96,7 @@ async function findAll(examination: Examination, exchange: Exchange): Promise<re
   return [
     finding('receiver_answers'),
     ...judgeKind(kind, report.facts),
+    ...judgeProject(report.facts),
     ...findings,
     ...(await measureTime(exchange, form)),
     ...(await measureBodyLimit(exchange, form, report.facts.maxBodyBytes)),
@@ -104,6 +116,7 @@ function hear(report: Heard): Explained {
 async function explain(examination: Examination, exchange: Exchange, first: Asked): Promise<Explained> {
   const { reply } = first
   if (reply.kind === 'other') return { findings: [reply.finding] }
+  if (reply.kind === 'onlyAuthKey') return { findings: [judgeOnlyAuthKey()] }
   const name = reply.kind === 'refusal' ? reply.name : 'not_authentic'
   switch (name) {
     case 'not_authentic': {

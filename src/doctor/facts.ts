@@ -49,6 +49,8 @@ const factsSchema = z.object({
   arrivedAtMs: z.number(),
   /** What the middleware was mounted with. */
   kind: z.enum(CALLBACK_KINDS).optional(),
+  /** The receiver tells projects apart, and the probe named none. */
+  lacksProject: z.boolean(),
   policy: z.enum(PROOF_POLICIES),
   proof: z.enum(['authKey', 'signature', 'both']),
   /** The receiver's pair that the probe was marked with. */
@@ -61,9 +63,17 @@ const factsSchema = z.object({
 /** All that a receiver says. */
 export type Facts = z.output<typeof factsSchema>
 
-/** Undefined for what is none, as the answer of another version may be. */
-export function readFacts(value: unknown): Facts | undefined {
-  return factsSchema.safeParse(value).data
+const reportSchema = z.union([factsSchema, z.object({ onlyAuthKey: z.literal(true) })])
+
+/**
+ * The answer to a probe. Where the receiver's pair has a signing secret and only the Auth Key marked the probe, the answer says
+ * so and nothing else: the sender may be anyone who has read a callback.
+ */
+export type Report = z.output<typeof reportSchema>
+
+/** Undefined if the value is no report. Another version's may not be. */
+export function readReport(value: unknown): Report | undefined {
+  return reportSchema.safeParse(value).data
 }
 
 export function arrivalOf(

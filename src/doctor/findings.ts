@@ -51,10 +51,30 @@ export const FINDINGS = {
     'The URL takes no POST.',
     'Mount the receiver with `app.post` or `app.use`; a route for GET alone does not do.',
   ],
+  path_unknown: [
+    'problem',
+    'The server answers, and nothing is mounted at this path.',
+    'Compare the path of the URL with that of the mount, with the prefix of a router or proxy, and with the method of the route (POST).',
+  ],
+  access_denied: [
+    'problem',
+    'Something in front of the receiver refused the request.',
+    'Let POSTs to this path through without a login, an API key or a CSRF token, and look for a firewall. If a handler of your own checks signatures there, mount the receiver in its place.',
+  ],
+  server_failed: [
+    'problem',
+    'The app failed before the receiver could answer.',
+    'Read the app’s log for the error that it threw: middleware before the receiver, most often. Mount the receiver before that middleware.',
+  ],
+  proxy_failed: [
+    'problem',
+    'A proxy or gateway answered that the app is unavailable.',
+    'Compare the address and port that the proxy forwards to with those that the app listens on, and start the app.',
+  ],
   other_handler: [
     'problem',
-    'Something else than a receiver with this pair answered.',
-    'Compare the path with that of the mount, and look for a handler, a login or a firewall that answers before it.',
+    'Another handler answered, not a receiver with this pair.',
+    'Mount the receiver at this path, before any handler of your own that takes the same requests.',
   ],
   unavailable: [
     'problem',
@@ -76,6 +96,11 @@ export const FINDINGS = {
     'problem',
     'Another kind of callback is mounted at this URL.',
     'Register the URL for that kind at the service, or mount `receiver.middleware` with the kind that is registered.',
+  ],
+  project_missing: [
+    'warning',
+    'The app tells projects apart, and the probes named none, so the name in real callbacks was not tried.',
+    'Run the doctor for each project, with its display name as the service sends it: `--project`, or `project` of `receiver.doctor()`.',
   ],
   pair_wrong: [
     'problem',

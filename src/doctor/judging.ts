@@ -48,6 +48,10 @@ export function judgeKind(asked: CallbackKind | undefined, { kind }: Facts): rea
   return [finding('kind_differs', `It is mounted ${mounted}; \`${asked}\` was asked for.`)]
 }
 
+export function judgeProject({ lacksProject }: Facts): readonly Finding[] {
+  return lacksProject ? [finding('project_missing')] : []
+}
+
 /** Both halves that were sent must have held, unless the app has only one. */
 export function judgePair({ probe, facts: { proof, pair, arrival } }: Heard, isIntact: boolean): readonly Finding[] {
   const found: Finding[] = []
@@ -55,10 +59,20 @@ export function judgePair({ probe, facts: { proof, pair, arrival } }: Heard, isI
     found.push(finding('pair_ends', `The app takes it until ${new Date(pair.endsAtMs).toISOString()}.`))
   if (probe.pair.authKey !== undefined && pair.hasAuthKey && proof === 'signature')
     found.push(finding('pair_half', 'The signing secret is; the Auth Key is not.'))
+  if (probe.pair.secretKey !== undefined && !pair.hasSecret)
+    found.push(finding('pair_half', 'The app has the Auth Key alone, and checks no signature.'))
   const isSigned = probe.signature !== undefined && !arrival.isParsed
   if (isSigned && pair.hasSecret && proof === 'authKey' && isIntact)
     found.push(finding('pair_half', 'The Auth Key is; the signing secret is not.'))
   return found
+}
+
+/** The receiver has another signing secret. */
+export function judgeOnlyAuthKey(): Finding {
+  return finding(
+    'pair_half',
+    'The Auth Key is; the signing secret is not. The app accepts callbacks by their Auth Key alone.',
+  )
 }
 
 export function judgeClock({ facts, sentAtMs, tookMs }: Heard): readonly Finding[] {

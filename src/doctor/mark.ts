@@ -1,43 +1,41 @@
 /**
- * The mark of a probe: a message id under a reserved name, which only a holder of the pair can make. The key is the signing
- * secret where the pair has one, for the Auth Key stands in every callback that somebody on the way may have read.
+ * The mark of a probe: a message id under a reserved name, with an HMAC under each half of the pair. Whatever half proves the
+ * probe to the receiver, the receiver can also tell that it is a probe.
  */
 import { createHmac, createSecretKey, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
-import { PROBE_PREFIX } from '../authenticity/body.ts'
+import { PROBE_ID, PROBE_PREFIX } from '../authenticity/body.ts'
 import type { LivePair } from '../authenticity/pair.ts'
 
-const FORM = /^messaging-webhooks-doctor\.([0-9a-z]{1,11})\.([0-9a-f]{32})\.([0-9a-f]{64})$/
-
-interface Mark {
+/** What a message id of a probe says. */
+export interface Mark {
   readonly sentAtMs: number
-  /** Chosen at random, and good for one time. */
+  /** Chosen at random; valid once. */
   readonly nonce: string
 }
 
-/** The message id, if it is a reserved one. */
-export function markIn(fields: Readonly<Record<string, unknown>>): string | undefined {
-  const { messageId } = fields
-  return typeof messageId === 'string' && messageId.startsWith(PROBE_PREFIX) ? messageId : undefined
-}
-
-/** What a pair's probes are marked with. */
-export function markingKey({ secretKey, authKey }: Pick<LivePair, 'secretKey' | 'authKey'>): KeyObject {
-  return secretKey ?? createSecretKey(authKey ?? Buffer.alloc(0))
+/**
+ * The keys that a pair's probes are marked with. The first is the signing secret where the pair has one: it is never sent, so
+ * only this key opens the whole answer. The Auth Key stands in every callback, and whoever reads one on the way has it.
+ */
+export function markingKeys({ secretKey, authKey }: Pick<LivePair, 'secretKey' | 'authKey'>): readonly KeyObject[] {
+  return [secretKey, authKey && createSecretKey(authKey)].filter((key) => key !== undefined)
 }
 
 /** A new one. */
-export function makeMark(key: KeyObject, sentAtMs: number): string {
+export function makeMark(keys: readonly KeyObject[], sentAtMs: number): string {
   const time = sentAtMs.toString(36)
   const nonce = randomBytes(16).toString('hex')
-  return `${PROBE_PREFIX}${time}.${nonce}.${tagOf(key, time, nonce).toString('hex')}`
+  const tags = keys.map((key) => tagOf(key, time, nonce).toString('hex'))
+  return PROBE_PREFIX + [time, nonce, ...tags].join('.')
 }
 
-/** Undefined where this key did not make it. */
-export function readMark(messageId: string, key: KeyObject): Mark | undefined {
-  const [, time, nonce, tag] = FORM.exec(messageId) ?? []
-  if (time === undefined || nonce === undefined || tag === undefined) return undefined
-  if (!timingSafeEqual(Buffer.from(tag, 'hex'), tagOf(key, time, nonce))) return undefined
-  return { sentAtMs: parseInt(time, 36), nonce }
+/** Undefined if no tag was made with this key. */
+export function readMark(probeId: string, key: KeyObject): Mark | undefined {
+  const { time, nonce, tags } = PROBE_ID.exec(probeId)?.groups ?? {}
+  if (time === undefined || nonce === undefined || tags === undefined) return undefined
+  const expected = tagOf(key, time, nonce)
+  const holds = tags.split('.').some((tag) => timingSafeEqual(Buffer.from(tag, 'hex'), expected))
+  return holds ? { sentAtMs: parseInt(time, 36), nonce } : undefined
 }
 
 /** A callback's signature begins with digits, so neither can be taken for the other. */

@@ -1,7 +1,7 @@
 /** One probe: a body as the service might send it, signed as the service signs. What is odd about it is there to be lost on the way. */
 import type { LivePair } from '../authenticity/pair.ts'
 import { signCallback } from '../testing/sign.ts'
-import { makeMark, markingKey } from './mark.ts'
+import { makeMark, markingKeys } from './mark.ts'
 
 export type ProbePair = Pick<LivePair, 'authKey' | 'secretKey'>
 
@@ -42,7 +42,7 @@ export function makeProbe({
   nowMs: number
 }): Probe {
   const { authKey, secretKey } = pair
-  const messageId = makeMark(markingKey(pair), nowMs)
+  const messageId = makeMark(markingKeys(pair), nowMs)
   const timestamp = Math.floor(nowMs / 1_000) + (form.offsetSeconds ?? 0)
   const fields: readonly (readonly [name: string, json: string])[] = [
     ...(project === undefined ? [] : ([['project', JSON.stringify(project)]] as const)),

@@ -2,13 +2,15 @@
 import { ANSWERS, REPLIES, type AnswerName } from '../http/replies.ts'
 import type { Facts } from './facts.ts'
 import { finding, type Finding } from './findings.ts'
-import { markingKey } from './mark.ts'
+import { markingKeys } from './mark.ts'
 import type { Probe } from './probe.ts'
 import { ANSWER_HEADER, unseal } from './seal.ts'
 import type { Answered, Unanswered } from './sending.ts'
 
 export type Reply =
   | { readonly kind: 'report'; readonly facts: Facts; readonly tookMs: number }
+  /** A receiver's that knows the Auth Key, and has another signing secret. */
+  | { readonly kind: 'onlyAuthKey' }
   /** One of our refusals. */
   | { readonly kind: 'refusal'; readonly name: AnswerName; readonly dateMs: number | undefined }
   /** Nobody answered, or somebody else did. */
@@ -19,8 +21,11 @@ export function readReply(url: URL, probe: Probe, outcome: Answered | Unanswered
     return { kind: 'other', finding: explainSilence(url, outcome.code), status: undefined }
   const { status, headers, text, tookMs } = outcome
   const sealed = headers[ANSWER_HEADER]
-  const facts = typeof sealed === 'string' ? unseal(sealed, markingKey(probe.pair), probe.messageId) : undefined
-  if (facts !== undefined) return { kind: 'report', facts, tookMs }
+  for (const key of markingKeys(probe.pair)) {
+    const report = typeof sealed === 'string' ? unseal(sealed, key, probe.messageId) : undefined
+    if (report !== undefined)
+      return 'onlyAuthKey' in report ? { kind: 'onlyAuthKey' } : { kind: 'report', facts: report, tookMs }
+  }
   const name = nameOf(status, text)
   if (name === undefined) return { kind: 'other', finding: explainOther(url, probe, outcome), status }
   const dateMs = headers.date === undefined ? NaN : Date.parse(headers.date)
@@ -64,6 +69,10 @@ function explainOther(url: URL, probe: Probe, { status, headers, text }: Answere
   const what = `It answered ${status}${saidOf(probe, text)}.`
   if (status === 405) return finding('method_refused', what)
   if (status === 413) return finding('body_limit', `A small probe was answered ${status} already.`)
+  if (status === 404 || status === 410) return finding('path_unknown', what)
+  if (status === 401 || status === 403 || status === 407) return finding('access_denied', what)
+  if (status >= 502 && status <= 504) return finding('proxy_failed', what)
+  if (status >= 500) return finding('server_failed', what)
   return finding(
     'other_handler',
     status >= 200 && status < 300

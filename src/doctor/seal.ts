@@ -3,7 +3,7 @@
  * business but those of whoever holds the pair. Always of one length, so that the length says nothing either.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, type KeyObject } from 'node:crypto'
-import { readFacts, type Facts } from './facts.ts'
+import { readReport, type Report } from './facts.ts'
 
 /** Carries the answer. */
 export const ANSWER_HEADER = 'x-messaging-webhooks-doctor'
@@ -14,11 +14,12 @@ const IV_BYTES = 12
 const TAG_BYTES = 16
 
 /** For the sender of this probe alone. What came to the receiver may be much: networks are left out until the rest fits. */
-export function seal(facts: Facts, key: KeyObject, messageId: string): string {
-  let plain = Buffer.from(JSON.stringify(facts))
-  for (let left = facts.app.networks.length - 1; plain.length > PLAIN_BYTES && left >= 0; left -= 1) {
-    const app = { ...facts.app, networks: facts.app.networks.slice(0, left) }
-    plain = Buffer.from(JSON.stringify({ ...facts, app }))
+export function seal(report: Report, key: KeyObject, messageId: string): string {
+  let plain = Buffer.from(JSON.stringify(report))
+  const networks = 'app' in report ? report.app.networks : []
+  for (let left = networks.length - 1; plain.length > PLAIN_BYTES && left >= 0; left -= 1) {
+    const app = 'app' in report && { ...report.app, networks: networks.slice(0, left) }
+    plain = Buffer.from(JSON.stringify({ ...report, app }))
   }
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', answerKey(key, messageId), iv)
@@ -28,15 +29,15 @@ export function seal(facts: Facts, key: KeyObject, messageId: string): string {
   return Buffer.concat(sealed).toString('base64url')
 }
 
-/** Undefined for what no receiver with this pair has said to this probe. */
-export function unseal(text: string, key: KeyObject, messageId: string): Facts | undefined {
+/** Undefined if no receiver with this key has answered this probe. */
+export function unseal(text: string, key: KeyObject, messageId: string): Report | undefined {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.length <= IV_BYTES + TAG_BYTES) return undefined
   try {
     const decipher = createDecipheriv('aes-256-gcm', answerKey(key, messageId), bytes.subarray(0, IV_BYTES))
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
     const plain = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()])
-    return readFacts(JSON.parse(plain.toString()))
+    return readReport(JSON.parse(plain.toString()))
   } catch {
     return undefined
   }

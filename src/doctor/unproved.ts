@@ -6,7 +6,7 @@ import type { RefusedProbe } from './answering.ts'
 import type { Asked, Exchange } from './asking.ts'
 import { BODY_CHANGES } from './changes.ts'
 import { finding, type Finding } from './findings.ts'
-import { describeOffset, judgeArrival, judgeClock, type Heard } from './judging.ts'
+import { describeOffset, judgeArrival, judgeClock, judgeOnlyAuthKey, type Heard } from './judging.ts'
 import type { ProbeForm, ProbePair } from './probe.ts'
 
 export interface Explained {
@@ -38,6 +38,7 @@ export async function explainUnproved({ ask }: Exchange, unproved: Unproved): Pr
   for (const [form, explain] of attempts(first, pair, oldPairs)) {
     const { reply, heard } = await ask(form)
     if (heard !== undefined) return { findings: explain(heard), heard: { form, report: heard } }
+    if (reply.kind === 'onlyAuthKey') return { findings: [judgeOnlyAuthKey()] }
     if (reply.kind !== 'other') continue
     // Whoever is asked too often may begin to answer otherwise.
     if (form.broken !== true || reply.status === undefined) return { findings: [reply.finding] }
@@ -76,10 +77,5 @@ function* attempts({ reply, sentAtMs }: Asked, pair: ProbePair, oldPairs: readon
       yield [{ offsetSeconds }, judgeClock]
   }
   for (const old of oldPairs) yield [{ pair: old }, () => [finding('pair_old')]]
-  if (secretKey !== undefined && authKey !== undefined)
-    yield [
-      { pair: { authKey, secretKey: undefined } },
-      () => [finding('pair_half', 'The app has the Auth Key alone, and checks no signature.')],
-    ]
   yield [{ broken: true }, () => []]
 }

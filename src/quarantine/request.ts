@@ -4,7 +4,8 @@ import type { CallbackKind } from '../events.ts'
 import type { ArrivedCallback, Captured } from '../callback.ts'
 import { isRecord, type ReadBody } from '../authenticity/body.ts'
 import { LONGEST_LOOKED_UP } from '../authenticity/credentials.ts'
-import type { NotProved } from '../authenticity/explain.ts'
+import { isEnough } from '../authenticity/authenticate.ts'
+import { isNameRefused, type NotProved } from '../authenticity/explain.ts'
 import { readSignatureHeader } from '../authenticity/signature.ts'
 
 /**
@@ -13,8 +14,8 @@ import { readSignatureHeader } from '../authenticity/signature.ts'
  * - `provedButStale`: the digest is right and only the signature's time is not: a wrong clock, or a replay.
  * - `unverified`: it looks like a callback, and its credentials could not be looked up. Nothing speaks against it, so
  *   forgeries that were refused before an outage of the look-up must not take its room: hence a class of its own.
- * - `looksLikeOurs`: it has the fields of a callback and a well-formed proof, which no live key made.
- * - `rest`: anything else.
+ * - `looksLikeOurs`: it has the fields of a callback and well-formed proofs, which no live key made.
+ * - `rest`: anything else, and what no key can ever prove.
  */
 export const QUARANTINE_CLASSES = ['provedButStale', 'unverified', 'looksLikeOurs', 'rest'] as const
 /** What a refused request looks like, the best class first; each has room of its own. */
@@ -63,7 +64,7 @@ export function standingOf(callback: ExactCallback, body: ReadBody, refused: Ref
   const { code, unchecked = false, offsetSeconds } = refused
   const { project } = body
   return {
-    class: offsetSeconds === undefined ? classByShape(callback, body, unchecked) : 'provedButStale',
+    class: classOf(callback, body, refused),
     unchecked,
     code,
     offsetSeconds,
@@ -71,9 +72,13 @@ export function standingOf(callback: ExactCallback, body: ReadBody, refused: Ref
   }
 }
 
-function classByShape(callback: ExactCallback, body: ReadBody, unchecked: boolean): QuarantineClass {
-  if (!hasKnownFields(body, callback.kind) || !hasWellFormedProof(callback, body)) return 'rest'
-  return unchecked ? 'unverified' : 'looksLikeOurs'
+function classOf(callback: ExactCallback, body: ReadBody, refused: Refused): QuarantineClass {
+  // No callback of the service has the message id of a probe, and no key proves what is refused by its name.
+  if (body.probeId !== undefined || isNameRefused(refused)) return 'rest'
+  if (refused.offsetSeconds !== undefined) return 'provedButStale'
+  if (!hasKnownFields(body, callback.kind)) return 'rest'
+  if (refused.isHalfProved !== true && !isProvable(callback, body)) return 'rest'
+  return refused.unchecked === true ? 'unverified' : 'looksLikeOurs'
 }
 
 /** Contract, service.md#events: a report names its message; of other callbacks only the project is known. */
@@ -85,9 +90,11 @@ function hasKnownFields({ fields }: ReadBody, kind: CallbackKind | undefined): b
   return kind === undefined ? isReport || namesProject : namesProject
 }
 
-function hasWellFormedProof({ signatures }: ExactCallback, { fields }: ReadBody): boolean {
+/** Whether it has the proofs that its policy needs, well-formed: some pair may prove it. */
+function isProvable({ signatures, policy }: ExactCallback, { fields }: ReadBody): boolean {
   const authKey = fields?.['authKey']
-  return typeof readSignatureHeader(signatures) === 'object' || (typeof authKey === 'string' && authKey !== '')
+  const signed = typeof readSignatureHeader(signatures) === 'object'
+  return isEnough(policy, { signed, keyed: typeof authKey === 'string' && authKey !== '' })
 }
 
 /**

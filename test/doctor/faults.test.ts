@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import https from 'node:https'
 import net, { type AddressInfo } from 'node:net'
-import express from 'express'
+import express, { type ErrorRequestHandler } from 'express'
 import { memoryStore, type Store } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -62,22 +62,40 @@ describe('at the URL', () => {
   })
 
   test.each([
-    [204, ''],
-    [200, 'OK'],
-    [500, 'oops'],
-  ])('another handler that answers %i %s', async (status, text) => {
+    [204, '', 'other_handler'],
+    [200, 'OK', 'other_handler'],
+    [401, 'wrong signature', 'access_denied'],
+    [403, 'forbidden', 'access_denied'],
+    [422, 'what is this?', 'other_handler'],
+    [404, 'no such page', 'path_unknown'],
+    [500, 'oops', 'server_failed'],
+    [502, 'Bad Gateway', 'proxy_failed'],
+    [503, 'Service Unavailable', 'proxy_failed'],
+    [504, 'Gateway Timeout', 'proxy_failed'],
+  ] as const)('no receiver, but something that answers %i %s: %s', async (status, text, code) => {
     const url = await serving((_, response) => void response.writeHead(status).end(text))
     const diagnosis = await askDoctor(url)
-    expect(faultsOf(diagnosis)).toEqual(['other_handler'])
-    expect(textOf(diagnosis, 'other_handler')).toContain(`It answered ${status}`)
-    expect(textOf(diagnosis, 'other_handler')).toContain(text)
+    expect(faultsOf(diagnosis)).toEqual([code])
+    expect(textOf(diagnosis, code)).toContain(`It answered ${status}`)
+    expect(textOf(diagnosis, code)).toContain(text)
+  })
+
+  test('middleware before the receiver that throws', async () => {
+    const { receiver } = await app()
+    const broken = express()
+      .use(() => {
+        throw new Error('the session store is away')
+      })
+      .use('/status', receiver.middleware('status'))
+      .use(((_error, _request, response, _next) => void response.status(500).send('broken')) as ErrorRequestHandler)
+    expect(faultsOf(await askDoctor(`${await serving(broken)}status`))).toEqual(['server_failed'])
   })
 
   test('a path that is not mounted, and one for GET alone', async () => {
     const url = await serving(express().get('/status', (_, response) => void response.send('hello')))
     const diagnosis = await askDoctor(`${url}status`)
-    expect(faultsOf(diagnosis)).toEqual(['other_handler'])
-    expect(textOf(diagnosis, 'other_handler')).toContain('It answered 404')
+    expect(faultsOf(diagnosis)).toEqual(['path_unknown'])
+    expect(textOf(diagnosis, 'path_unknown')).toContain('It answered 404')
     const strict = await serving((_, response) => void response.writeHead(405, { allow: 'GET' }).end())
     expect(faultsOf(await askDoctor(strict))).toEqual(['method_refused'])
   })
@@ -195,7 +213,50 @@ describe('with the pair and the clock', () => {
     const { authKey, signingSecret } = PAIR
     const live = { authKey, signingSecret: NEW.signingSecret }
     const { url } = await app({ credentials: [live, { authKey, signingSecret, notAfter: Date.now() - 1_000 }] })
-    expect(faultsOf(await askDoctor(url))).toEqual(['pair_wrong'])
+    expect(faultsOf(await askDoctor(url))).toEqual(['pair_half'])
+  })
+
+  test('a signing secret that is wrong beside the right Auth Key, by which callbacks are accepted', async () => {
+    const { receiver, url, errors } = await app({ credentials: { ...PAIR, signingSecret: NEW.signingSecret } })
+    const events: string[] = []
+    receiver.onAny(({ type }) => void events.push(type))
+    expect((await post(url, callback.smsDelivery())).status).toBe(204)
+    await receiver.drain()
+    const before = [events.length, errors.length, receiver.quarantine.size]
+    const diagnosis = await askDoctor(url)
+    expect(faultsOf(diagnosis)).toEqual(['pair_half'])
+    expect(textOf(diagnosis, 'pair_half')).toContain('The Auth Key is; the signing secret is not.')
+    await receiver.drain()
+    expect([events.length, errors.length, receiver.quarantine.size]).toEqual(before)
+  })
+
+  test('a wrong pair costs the app one line of its log a minute, and no room among the callbacks in quarantine', async () => {
+    const lines: string[] = []
+    const say = (fields: object): void => void lines.push('code' in fields ? String(fields.code) : '')
+    const logger = { debug: say, info: say, warn: say, error: say }
+    const { receiver, url } = await app({ logger })
+    expect(faultsOf(await askDoctor(url, NEW))).toEqual(['pair_wrong'])
+    // The second is a body that breaks off, which shows no message id.
+    expect(lines).toEqual(['signature_mismatch', 'signature_missing'])
+    expect(await receiver.stats()).toMatchObject({ taken: 0 })
+    expect(receiver.quarantine.counts()).toMatchObject({ provedButStale: 0, unverified: 0, looksLikeOurs: 0 })
+    lines.length = 0
+    const forged = callback.smsDelivery({ authKey: NEW.authKey })
+    expect((await fetch(url, { method: 'POST', body: JSON.stringify(forged) })).status).toBe(401)
+    expect(lines).toEqual(['auth_key_mismatch'])
+    expect(receiver.quarantine.counts()).toMatchObject({ looksLikeOurs: 1 })
+    receiver.quarantine.clear()
+    expect(faultsOf(await askDoctor(url, NEW))).toEqual(['pair_wrong'])
+    lines.length = 0
+    await receiver.close()
+    expect(lines).not.toContain('quarantine_lost')
+  })
+
+  test('a clock that is off is told by callbacks alone: the times of probes are the doctor’s guesses', async () => {
+    const { receiver, url } = await app({ clock: () => Date.now() + 400_000 })
+    await askDoctor(url, { signingSecret: PAIR.signingSecret })
+    expect(receiver.quarantine.counts()).toMatchObject({ provedButStale: 0 })
+    expect(await receiver.metrics()).not.toMatch(/^messaging_webhooks_clock_offset_seconds /m)
   })
 
   test('one half of the pair', async () => {

@@ -56,6 +56,21 @@ test('projects: the name says whose pair it is, and whose it is not', async () =
   expect(faultsOf(await askDoctor(url, other, { project: 'My Shop' }))).toEqual(['pair_wrong'])
 })
 
+test.each([
+  ['one', { 'My Shop': PAIR }],
+  ['several', { 'My Shop': PAIR, Another: { authKey: 'auth-key-of-another' } }],
+])('projects, %s of them: a probe that names none does not show that callbacks are accepted', async (_, projects) => {
+  const { receiver } = await receiving({ projects })
+  receiver.onAny(() => {})
+  const url = await serving(receiver.middleware('status'))
+  expect((await post(url, callback.smsDelivery({ project: 'My shop' }))).status).toBe(401)
+  const diagnosis = await askDoctor(url)
+  expect(faultsOf(diagnosis)).toEqual(['project_missing'])
+  expect(diagnosis.ok).toBe(false)
+  expect(faultsOf(await askDoctor(url, PAIR, { project: 'My Shop' }))).toEqual([])
+  expect(faultsOf(await askDoctor(url, PAIR, { project: 'My shop' }))).not.toEqual([])
+})
+
 test('no handler runs, nothing is stored, counted, reported or put in quarantine', async () => {
   const store = memoryStore()
   const { receiver, errors } = await receiving({ store })

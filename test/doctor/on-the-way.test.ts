@@ -137,6 +137,16 @@ test('a proxy that compresses', async () => {
   expect(faultsOf(await askDoctor(front))).toEqual(['body_compressed'])
 })
 
+test('a proxy that only says that it compresses: the probe is no event, and the header is named', async () => {
+  const { receiver, url } = await app()
+  const handled: string[] = []
+  receiver.onAny(({ type }) => void handled.push(type))
+  const front = await proxying(url, (passed) => void passed.headers.push('Content-Encoding', 'gzip'))
+  expect(faultsOf(await askDoctor(front))).toEqual(['body_compressed'])
+  await receiver.drain()
+  expect(handled).toEqual([])
+})
+
 test('a proxy that cuts bodies', async () => {
   const { receiver } = await app()
   const middleware = receiver.middleware('status')

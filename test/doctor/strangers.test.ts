@@ -1,5 +1,5 @@
 /** Nobody but a holder of the pair learns that there is a doctor, or anything from it; and no probe is ever an event. */
-import { createHmac, randomBytes } from 'node:crypto'
+import { createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { signCallback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
@@ -35,6 +35,20 @@ async function overheard(options: Parameters<typeof receiving>[0] = {}) {
   return { receiver, errors, handled, url, front, recorded }
 }
 
+/** A message id in the form of a probe's, with these tags. */
+function probeIdOf(...tags: readonly string[]): string {
+  return ['messaging-webhooks-doctor', Date.now().toString(36), '0'.repeat(32), ...tags].join('.')
+}
+
+/** What a holder of `key` reads in an answer. */
+function openAnswer(sealed: string, key: string, messageId: string): unknown {
+  const bytes = Buffer.from(sealed, 'base64url')
+  const answerKey = createHmac('sha256', key).update(`messaging-webhooks doctor, answer\n${messageId}`).digest()
+  const decipher = createDecipheriv('aes-256-gcm', answerKey, bytes.subarray(0, 12))
+  decipher.setAuthTag(bytes.subarray(-16))
+  return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString())
+}
+
 const FORGERY = { body: Buffer.from('{"messageId":"m-1","status":"success"}'), signature: `t=1,v1=${'0'.repeat(64)}` }
 
 test('a recorded probe that is sent again is answered as a forgery is', async () => {
@@ -68,30 +82,56 @@ test('who knows the reserved name, and no pair, is answered as a forger is', asy
   expect((await receiver.quarantine.list()).items).toHaveLength(1 + guesses.length)
 })
 
-test('who has read the Auth Key alone cannot mark a probe where there is a signing secret', async () => {
+test('who has read the Auth Key alone learns no more from a probe than from a callback', async () => {
   const { receiver, handled, url } = await overheard()
-  const time = Date.now().toString(36)
-  const nonce = randomBytes(16).toString('hex')
-  const tag = createHmac('sha256', AUTH_KEY).update(`messaging-webhooks doctor, probe\n${time}\n${nonce}`).digest('hex')
-  const body = Buffer.from(
-    JSON.stringify({
-      messageId: `messaging-webhooks-doctor.${time}.${nonce}.${tag}`,
-      status: 'success',
-      authKey: AUTH_KEY,
-    }),
-  )
-  const signature = `t=${Math.floor(Date.now() / 1_000)},v1=${'0'.repeat(64)}`
-  expect(await answerTo(url, { body, signature })).toEqual(await answerTo(url, FORGERY))
+  for (const otherTags of [[], ['0'.repeat(64)]]) {
+    const time = Date.now().toString(36)
+    const nonce = randomBytes(16).toString('hex')
+    const tag = createHmac('sha256', AUTH_KEY).update(`messaging-webhooks doctor, probe\n${time}\n${nonce}`)
+    const messageId = ['messaging-webhooks-doctor', time, nonce, ...otherTags, tag.digest('hex')].join('.')
+    const body = Buffer.from(JSON.stringify({ messageId, status: 'success', authKey: AUTH_KEY }))
+    const signature = `t=${Math.floor(Date.now() / 1_000)},v1=${'0'.repeat(64)}`
+    const answer = await answerTo(url, { body, signature })
+    // A callback with that key is answered 204, too. The answer says nothing of the app.
+    expect(answer).toMatchObject({ status: 204, text: '' })
+    expect(openAnswer(answer.headers[ANSWER_HEADER] ?? '', AUTH_KEY, messageId)).toEqual({ onlyAuthKey: true })
+  }
   await receiver.drain()
   expect(handled).toEqual([])
 })
 
-test('a probe that cannot be read any more is no event', async () => {
+test.each([
+  ['with the beginning of a probe’s message id', 'messaging-webhooks-doctor.'],
+  ['with an id in the form of an older probe’s', `messaging-webhooks-doctor.1.${'0'.repeat(32)}.${'0'.repeat(64)}.`],
+  ['with a message id in the whole form of a probe’s', probeIdOf('0'.repeat(64), '0'.repeat(64))],
+])('a callback %s is kept: no half of the pair marked it', async (_, messageId) => {
+  const { receiver, handled, url } = await overheard()
+  const body = Buffer.from(JSON.stringify({ messageId, status: 'success', network: 'carrier' }))
+  expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(204)
+  await receiver.drain()
+  expect(handled).toMatchObject([{ messageId }])
+})
+
+test('a probe that cannot be read any more is kept as any callback that cannot be', async () => {
   const { receiver, handled, url } = await overheard()
   const body = Buffer.from('{"messageId":"messaging-webhooks-doctor.1.2.3",')
-  expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(401)
+  expect((await answerTo(url, { body, signature: signCallback(body, SIGNING_SECRET) })).status).toBe(204)
   await receiver.drain()
-  expect(handled).toEqual([])
+  expect(handled).toMatchObject([{ type: 'unrecognized', problem: 'not_json' }])
+})
+
+test('a callback whose text quotes a probe without escapes is kept, and verified again from the quarantine', async () => {
+  const live = { pair: { ...PAIR, signingSecret: 'signing-secret-of-another' } }
+  const { receiver, handled, url } = await overheard({ credentials: () => live.pair })
+  const quoted = `"messageId":"${probeIdOf('0'.repeat(64))}" is what I got`
+  const bodyOf = (text: string) => Buffer.from(`{"messageId":"m-1","text":"${text}"}`)
+  const [early, late] = [bodyOf(`${quoted}, once`), bodyOf(`${quoted}, twice`)]
+  expect((await answerTo(url, { body: early, signature: signCallback(early, SIGNING_SECRET) })).status).toBe(401)
+  live.pair = { ...PAIR }
+  expect((await answerTo(url, { body: late, signature: signCallback(late, SIGNING_SECRET) })).status).toBe(204)
+  expect(await receiver.quarantine.reverify()).toMatchObject({ admitted: 1 })
+  await receiver.drain()
+  expect(handled).toMatchObject([{ problem: 'not_json' }, { problem: 'not_json' }])
 })
 
 test('a callback that cannot be read, in which somebody writes of the doctor, is kept as any other', async () => {

@@ -117,6 +117,47 @@ describe('a request without a valid proof', () => {
     expect(quarantine.counts()).toMatchObject({ provedButStale: 0, unverified: 0, looksLikeOurs: 3, rest: 5 })
   })
 
+  test.each([
+    ['a name with a NUL', 'either', { project: 'My\0Shop', authKey: 'x' }, true],
+    ['a name with half a surrogate pair', 'either', { project: '\ud800', authKey: 'x' }, true],
+    ['a name that is too long', 'either', { project: 'x'.repeat(257), authKey: 'x' }, true],
+    ['no signature, where one is asked for', 'signature', { authKey: 'x' }, false],
+    ['no signature, where both proofs are asked for', 'both', { authKey: 'x' }, false],
+    ['no Auth Key, where one is asked for', 'authKey', {}, true],
+  ] as const)('with %s is of the class `rest`: no key can ever prove it', async (_, proof, fields, isSigned) => {
+    const clock = fakeClock(START_MS)
+    const { url, receiver } = await receiving({ clock, credentials: () => B }, { kind: 'status', proof })
+    const body = JSON.stringify({ ...callback.smsDelivery(), authKey: undefined, ...fields })
+    const headers = { 'x-service-signature': signCallback(body, A.signingSecret, { timestamp: START }) }
+    expect(await postRaw(url, body, isSigned ? headers : {})).toBe(401)
+    expect(await send(url, A, {}, START)).toBe(401)
+    expect((await receiver.quarantine.list()).items.map((item) => item.class)).toEqual(['rest', 'looksLikeOurs'])
+  })
+
+  test('with one right half, where both are asked for, comes from no stranger', async () => {
+    const clock = fakeClock(START_MS)
+    const { url, receiver } = await receiving({ clock, credentials: () => B }, { kind: 'status', proof: 'both' })
+    expect(await send(url, { authKey: B.authKey }, {}, START)).toBe(401)
+    expect(await send(url, { signingSecret: B.signingSecret }, {}, START)).toBe(401)
+    expect(receiver.quarantine.counts()).toMatchObject({ looksLikeOurs: 2, rest: 0 })
+  })
+
+  test('takes no room from real ones where its name is one that nobody is asked for', async () => {
+    const { receiver, quarantine, rotateTo } = await rotating({ quarantine: { maxBytes: 1_048_576 } })
+    /** As through one proxy, each forgery with a name of its own. */
+    const arrive = async (fields: object): Promise<void> => {
+      const body = Buffer.from(JSON.stringify({ ...callback.smsDelivery(), ...fields, authKey: A.authKey }))
+      await receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
+    }
+    const REAL = 300
+    for (let nth = 0; nth < REAL; nth += 1) {
+      for (let forged = 0; forged < 12; forged += 1) await arrive({ project: `\0 ${nth} ${forged}` })
+      await arrive({ project: 'My Shop', messageId: `m-${nth}` })
+    }
+    rotateTo(A)
+    expect(await quarantine.reverify()).toMatchObject({ admitted: REAL })
+  })
+
   test('is forgotten after its time, though nobody asks', async () => {
     const timers = new Set<object>()
     const clock = fakeClock(START_MS)
