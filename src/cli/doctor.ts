@@ -28,7 +28,7 @@ export function define(command: Command, terminal: Terminal): void {
   for (const secret of [SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY]) addSecretOption(command, secret)
   command
     .addOption(new Option('--kind <kind>', 'the kind of callback that is registered for it').choices(CALLBACK_KINDS))
-    .option('--project <name>', 'the project that the probes are of, where the app has several')
+    .option('--project <name>', 'the project that the probes name; needed if the app tells projects apart')
     .option('--timeout <ms>', 'for an answer', wholeNumber(1, LONGEST_TIMEOUT_MS), ANSWER_TIMEOUT_MS)
     .option(
       '--keep-alive <ms>',

@@ -4,7 +4,7 @@ export const ENVIRONMENT = {
   AUTH_KEY: 'The Auth Key, for `listen`, `trigger` and `doctor`.',
   OLD_SIGNING_SECRET: 'The signing secret that was rotated out, for `doctor`.',
   OLD_AUTH_KEY: 'The Auth Key that was rotated out, for `doctor`.',
-  STORE_URL: 'The store, for `events`, `dead-letters` and `migrate`.',
+  STORE_URL: 'The store, for `migrate`, `events`, `inspect`, `holders`, `dead-letters` and `forget`.',
   CONTROL_TOKEN: 'What the control API of `emulate` asks for.',
   DEBUG: 'Anything but empty: an error that is not foreseen shows where it was thrown.',
   NO_COLOR: 'Anything but empty: no colours.',

@@ -5,6 +5,7 @@ import { PROOF_POLICIES, type ProofPolicy } from '../callback.ts'
 import { systemClock } from '../clock.ts'
 import { RefusedError, type MessagingWebhooksError } from '../errors.ts'
 import { CALLBACK_KINDS, type WebhookEvent } from '../events.ts'
+import { withLastResort } from '../http/last-resort.ts'
 import { createReceiver } from '../receiver.ts'
 import { memoryStore } from '../stores/memory/store.ts'
 import { wholeNumber } from './arguments.ts'
@@ -25,6 +26,11 @@ interface ListenOptions {
   readonly payload?: true
 }
 
+/** `/` knows delivery reports by their shape. */
+const PATHS = ['/', ...CALLBACK_KINDS.map((kind) => `/${kind}`)]
+/** Of a path that is shown. */
+const LONGEST_PATH = 200
+
 export function define(command: Command, terminal: Terminal): void {
   addSecretOption(addSecretOption(command, SIGNING_SECRET), AUTH_KEY)
     .option('--port <number>', 'where to listen; 0 picks a free port', wholeNumber(0, 65_535), 3000)
@@ -34,10 +40,7 @@ export function define(command: Command, terminal: Terminal): void {
     )
     .option('--payload', 'print the payload under each line, without the authKey')
     .option('--json', 'print one JSON object a line')
-    .addHelpText(
-      'after',
-      `\nPaths: ${['/', ...CALLBACK_KINDS.map((kind) => `/${kind}`)].join(' ')} (/ knows delivery reports by their shape)`,
-    )
+    .addHelpText('after', `\nPaths: ${PATHS.join(' ')} (/ knows delivery reports by their shape)`)
     .action(async (options: ListenOptions) => {
       const signingSecret = readSecret(command.opts(), SIGNING_SECRET)
       const authKey = readSecret(command.opts(), AUTH_KEY)
@@ -63,13 +66,24 @@ async function receive(
   const receiver = createReceiver({ credentials, store, proof: options.proof, quarantine: false, logger: false })
   receiver.onAny((event) => print.event(event))
   receiver.onError((error) => print.error(error))
-  const byPath = new Map(CALLBACK_KINDS.map((kind) => [`/${kind}`, receiver.middleware(kind)]))
-  const anyKind = receiver.middleware()
-  const server = createServer((request, response) => {
-    const [path = '/'] = (request.url ?? '/').split('?')
-    const middleware = byPath.get(path) ?? anyKind
-    middleware(request, response)
-  })
+  const byPath = new Map([
+    ['/', receiver.middleware()],
+    ...CALLBACK_KINDS.map((kind) => [`/${kind}`, receiver.middleware(kind)] as const),
+  ])
+  const server = createServer(
+    withLastResort((request, response) => {
+      const [path = '/'] = (request.url ?? '/').split('?')
+      const middleware = byPath.get(path) ?? byPath.get(path.replace(/\/$/, ''))
+      if (middleware !== undefined) {
+        middleware(request, response)
+        return
+      }
+      // As by an app, so that a misspelt callback URL is noticed here.
+      print.unknownPath(path)
+      request.resume()
+      response.writeHead(404, { 'content-type': 'text/plain' }).end(`No such path. There are: ${PATHS.join(', ')}\n`)
+    }),
+  )
   server.keepAliveTimeout = 75_000
   await receiver.start()
   const { url } = await listen(server, options)
@@ -82,6 +96,7 @@ interface Printer {
   event(event: WebhookEvent): void
   duplicate(event: WebhookEvent): void
   error(error: MessagingWebhooksError): void
+  unknownPath(path: string): void
 }
 
 function jsonPrinter({ print }: Terminal): Printer {
@@ -98,6 +113,7 @@ function jsonPrinter({ print }: Terminal): Printer {
         code: error.code,
         message: error.message,
       }),
+    unknownPath: (path) => line({ type: 'unknown_path', path: path.slice(0, LONGEST_PATH) }),
   }
 }
 
@@ -122,6 +138,12 @@ function linePrinter({ print, colours }: Terminal, withPayload: boolean): Printe
           ? colours.red(`refused ${error.status}`.padEnd(17))
           : colours.yellow('problem'.padEnd(17))
       print(`${colours.dim(lineTime())}  ${how}  ${error.code}: ${shown(error.message)}`)
+    },
+    unknownPath(path) {
+      const what = colours.red('no such path'.padEnd(17))
+      print(
+        `${colours.dim(lineTime())}  ${what}  ${shown(path.slice(0, LONGEST_PATH))}: the paths are ${PATHS.join(', ')}`,
+      )
     },
   }
 }

@@ -7,6 +7,7 @@ import { createAnswers, type Summary } from './answers.ts'
 import { startProgress } from './progress.ts'
 import type { Terminal } from './terminal.ts'
 import { deliveryAsJson, printDelivery } from './trigger-output.ts'
+import { createUnexpectedAnswers, type UnexpectedAnswers } from './unexpected-answers.ts'
 
 interface RunOptions {
   readonly count: number
@@ -27,9 +28,10 @@ export async function sendAll(
   faults: FaultRates,
   { count, rate, seed, timeout, json }: RunOptions,
   terminal: Terminal,
-): Promise<{ readonly summary: Summary; readonly interrupted: boolean }> {
+): Promise<{ readonly summary: Summary; readonly unexpected: UnexpectedAnswers; readonly interrupted: boolean }> {
   const clock = systemClock()
   const answers = createAnswers()
+  const unexpected = createUnexpectedAnswers()
   const stop = new AbortController()
   const sender = createSender({
     faults,
@@ -40,6 +42,7 @@ export async function sendAll(
       // What was cut at Ctrl+C says nothing of the receiver.
       if (stop.signal.aborted) return
       answers.add(delivery)
+      unexpected.add(delivery)
       if (json) terminal.print(deliveryAsJson(delivery), 'whole')
       else if (count === 1) printDelivery(delivery, terminal)
     },
@@ -67,7 +70,7 @@ export async function sendAll(
   progress.stop()
   process.off('SIGINT', interrupt)
   await sender.close()
-  return { summary: answers.summary(), interrupted: stop.signal.aborted }
+  return { summary: answers.summary(), unexpected, interrupted: stop.signal.aborted }
 }
 
 function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

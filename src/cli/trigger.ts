@@ -97,8 +97,9 @@ async function trigger(
       key: String(nth),
     }
   }
-  const { summary, interrupted } = await sendAll(outgoing, faults, options, terminal)
+  const { summary, unexpected, interrupted } = await sendAll(outgoing, faults, options, terminal)
   if (options.json) terminal.print(JSON.stringify({ type: 'summary', ...summary }), 'whole')
   else if (options.count > 1) printSummary(summary, terminal)
+  unexpected.print(terminal)
   process.exitCode = EXIT_CODES[interrupted ? 'interrupted' : exitOf(summary)].code
 }

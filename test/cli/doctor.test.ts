@@ -42,6 +42,17 @@ describe('as a process', { timeout: 120_000 }, () => {
     )
   })
 
+  test('the name of a project is asked for, where the app has projects', async () => {
+    const url = await healthy({ projects: { 'My Shop': { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET } } })
+    const without = await runCli(['doctor', url], KEYS)
+    expect(without).toMatchObject({ code: EXIT_CODES.unwell.code, stderr: '' })
+    expect(without.stdout).toMatch(/^ {2}→ Run the doctor for each project.*`--project`/m)
+    expect(without.stdout).not.toContain('All is well.')
+    const named = await runCli(['doctor', url, '--project', 'My Shop'], KEYS)
+    expect(named).toMatchObject({ code: EXIT_CODES.ok.code, stderr: '' })
+    expect(named.stdout).toContain('All is well.')
+  })
+
   test('something is wrong, with how to mend it', async () => {
     const url = await healthy({ clock: () => Date.now() - 400_000 })
     const { code, stdout, stderr } = await runCli(['doctor', url], KEYS)

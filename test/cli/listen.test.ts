@@ -19,6 +19,9 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(await post(url, callback.smsDelivery({ messageId: 'm-2', authKey: AUTH_KEY }))).toBe(204)
     expect(await post(`${url}/status`, callback.smsDelivery(), 'another secret')).toBe(401)
     await expect.poll(() => printed.stdout.split('\n').length, PATIENCE).toBeGreaterThanOrEqual(7)
+    expect(await post(`${url}/status/`, callback.smsDelivery({ messageId: 'm-3' }))).toBe(204)
+    expect(await post(`${url}/stauts`, callback.smsDelivery({ messageId: 'm-4' }))).toBe(404)
+    expect(await post(`${url}//`, callback.smsDelivery({ messageId: 'm-4' }))).toBe(204)
     const lines = printed.stdout.split('\n')
     expect(lines[0]).toBe(`Listening on ${url} for POSTs to / and /status, /received, /payment, /subscription`)
     const failed =
@@ -82,6 +85,23 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(printed.stdout).toContain(`message.delivered  ${shown}  `)
     expect(printed.stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
     expect(printed.stdout).not.toContain(AUTH_KEY)
+  })
+
+  test('a path that it does not have is answered 404, as by an app, and named', async () => {
+    const { url, printed } = await startListening(['listen'], KEYS)
+    const body = callback.smsDelivery({ messageId: 'm-1' })
+    for (const path of ['/statsu', '/status/x', '/webhooks/status?token=hidden'])
+      expect(await post(`${url}${path}`, body)).toBe(404)
+    for (const path of ['/status/', '/?a=b']) expect(await post(`${url}${path}`, body)).toBe(204)
+    await expect.poll(() => printed.stdout, PATIENCE).toContain(' m-1 ')
+    const unknown = '  no such path       /statsu: the paths are /, /status, /received, /payment, /subscription'
+    await expect.poll(() => printed.stdout, PATIENCE).toContain(unknown)
+    expect(printed.stdout).not.toContain('hidden')
+    const json = await startListening(['listen', '--json'], KEYS)
+    expect(await post(`${json.url}/statsu`, body)).toBe(404)
+    await expect
+      .poll(() => jsonLines(json.printed.stdout)[1], PATIENCE)
+      .toEqual({ type: 'unknown_path', path: '/statsu' })
   })
 
   test('one key will do, and none is a mistake', async () => {

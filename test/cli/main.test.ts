@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
+import { ENVIRONMENT } from '../../src/cli/environment.ts'
 import { KEYS, runCli, startCli } from './cli.ts'
 
 const NAMES = Object.keys(COMMANDS)
@@ -35,6 +36,25 @@ describe('help', { timeout: 120_000 }, () => {
       ['--old-secret-file <path>'],
       ['--old-key-file <path>'],
     ])
+  })
+
+  test('STORE_URL is read by every command that takes a store, and the reference names them', async () => {
+    const withStore: string[] = []
+    for (const name of NAMES) {
+      const { stdout } = await runCli([name, '--help'])
+      const [, subcommand] = /^ {2}(list|show) /m.exec(stdout) ?? []
+      const args = subcommand === undefined ? [name] : [name, 'list']
+      const help = subcommand === undefined ? stdout : (await runCli([...args, '--help'])).stdout
+      if (!help.includes('--store <url>')) continue
+      withStore.push(name)
+      expect(help).toContain('STORE_URL')
+      const more = name === 'forget' ? ['--message-id', 'm-1'] : []
+      const { code, stderr } = await runCli([...args, ...more], { STORE_URL: 'sqlite:/no/such/inbox.db' })
+      expect(code).not.toBe(0)
+      expect(stderr).toMatch(/There is no such SQLite file\.|Only a Postgres store has migrations/)
+    }
+    const named = [...ENVIRONMENT.STORE_URL.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
+    expect(named.toSorted()).toEqual(withStore.toSorted())
   })
 
   test('of a command’s own command', async () => {

@@ -193,16 +193,56 @@ describe('trigger', { timeout: 120_000 }, () => {
     expect(stdout).toContain('it should have been refused')
   })
 
+  test.each([
+    [401, [], 'compare SIGNING_SECRET and AUTH_KEY with those of the receiver'],
+    [404, [], 'compare the path of --to with the path that the receiver is mounted at'],
+    [302, [], 'give --to the URL that this one redirects to'],
+    [405, [], 'mount the receiver for POST'],
+    [413, [], 'raise the limit on bodies'],
+    [503, [], 'its store or its credentials are unavailable'],
+    [500, [], 'read the log of the app'],
+    [204, ['--fault', 'tamperedByte'], 'The handler there accepts forged callbacks'],
+  ])('after %i %o says what was expected, and the next step', async (status, more, next) => {
+    const url = await serving((request, response) => {
+      request.resume().on('end', () => response.writeHead(status, { location: '/' }).end())
+    })
+    const { code, stdout, stderr } = await runCli(['trigger', 'payment', '--to', url, ...more], KEYS)
+    expect(code).toBe(EXIT_CODES.refused.code)
+    expect(stdout.split('\n')).toHaveLength(2)
+    const expected = status === 204 ? 401 : 204
+    expect(stderr).toMatch(new RegExp(`^unexpected: ${status}\\. Expected: ${expected}, because .*\\.\nNext: .*\n$`))
+    expect(stderr).toContain(next)
+    if (status === 401 || status === 500) expect(stderr).toContain(`messaging-webhooks doctor ${url}`)
+  })
+
+  test('of many, each unexpected answer is explained once, also beside JSON', async () => {
+    let posts = 0
+    const url = await serving((request, response) => {
+      posts += 1
+      const status = posts % 2 === 0 ? 404 : 401
+      request.resume().on('end', () => response.writeHead(status).end())
+    })
+    const { stdout, stderr } = await runCli(['trigger', 'payment', '--to', url, '--count', '10', '--json'], KEYS)
+    expect(jsonLines(stdout)).toHaveLength(11)
+    expect(stderr.match(/^unexpected: \d+, 5 times\. Expected: 204/gm)).toHaveLength(2)
+    expect(stderr.match(/^Next: /gm)).toHaveLength(2)
+  })
+
   test('no answer', async () => {
     const refusing = createServer()
     const url = await listen(refusing)
     await new Promise((resolve) => refusing.close(resolve))
-    const { code, stdout } = await runCli(['trigger', 'payment', '--to', url], KEYS)
+    const { code, stdout, stderr } = await runCli(['trigger', 'payment', '--to', url], KEYS)
     expect(code).toBe(EXIT_CODES.unanswered.code)
     expect(stdout).toMatch(/^no answer {2}/)
+    expect(stderr).toBe(
+      'unexpected: connection refused. Expected: an answer.\n' +
+        'Next: start the app, and compare the host and port of --to with those that it listens on.\n',
+    )
     const silent = await serving(() => {})
     const late = await runCli(['trigger', 'payment', '--to', silent, '--timeout', '50'], KEYS)
     expect(late.code).toBe(EXIT_CODES.unanswered.code)
+    expect(late.stderr).toContain('or raise --timeout.')
   })
 
   test.each([
