@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, copyFileSync, existsSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { basename, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 
 const ROOT = import.meta.dirname
 /** In `dist`, so that it goes with it. It is not packed. */
@@ -53,6 +53,7 @@ async function build(): Promise<number> {
   if (!compile('tsconfig.build.json')) return 1
   publishVectors()
   if (!(await publishPage())) return 1
+  if (!(await publishCommonJs())) return 1
   // npm does so where it installs the package; here `npx messaging-webhooks` runs it from where it is.
   const command = join(ROOT, 'dist/cli/main.js')
   if (existsSync(command)) chmodSync(command, 0o755)
@@ -87,6 +88,120 @@ async function publishPage(): Promise<boolean> {
           .replace(/;(?=\})|(?<![\d.])0(?=\.\d)/g, '')
       : text
     writeFileSync(join(folder, basename(path)), published)
+  }
+  return true
+}
+
+/** An entry of the package, for those that cannot require ES modules. */
+interface CommonJsEntry {
+  /** Of its files in `dist/cjs`, without the extension. */
+  readonly name: string
+  /** The paths of the ES module, and of its types. */
+  readonly module: string
+  readonly types: string
+}
+
+function commonJsEntries(): readonly CommonJsEntry[] {
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<
+      Record<
+        string,
+        string | { readonly require: { readonly default: string }; readonly types: string; readonly default: string }
+      >
+    >
+  }
+  return Object.values(manifest.exports).flatMap((entry) =>
+    typeof entry === 'string'
+      ? []
+      : [{ name: basename(entry.require.default, '.cjs'), module: entry.default, types: entry.types }],
+  )
+}
+
+/**
+ * What Jest, and TypeScript under `node16`, require. Node itself takes the ES modules for `require` too (`module-sync`), so that a
+ * process never has both.
+ */
+async function publishCommonJs(): Promise<boolean> {
+  const entries = commonJsEntries()
+  const folder = join(ROOT, 'dist/cjs')
+  const { build: bundle } = await import('vite')
+  await bundle({
+    configFile: false,
+    root: ROOT,
+    logLevel: 'error',
+    plugins: [
+      {
+        name: 'places',
+        transform: (code, id) => withPlaceOf(code, id, folder),
+        // JSON is shared with the ES modules.
+        resolveId: (id, importer) =>
+          id.endsWith('.json') && importer !== undefined
+            ? { id: join(dirname(importer), id), external: true }
+            : undefined,
+        enforce: 'pre',
+      },
+    ],
+    build: {
+      // The base from which what is external is found.
+      outDir: join(ROOT, 'dist'),
+      emptyOutDir: false,
+      ssr: true,
+      target: 'es2023',
+      rolldownOptions: {
+        input: Object.fromEntries(entries.map(({ name, module }) => [name, join(ROOT, module)])),
+        external: /^[^./]/,
+        output: {
+          format: 'cjs',
+          // All in one folder, from which `withPlaceOf` leads back.
+          entryFileNames: 'cjs/[name].cjs',
+          chunkFileNames: 'cjs/[name]-[hash].cjs',
+          // Stacks show the names of classes.
+          minify: {
+            mangle: { keepNames: { class: true, function: false } },
+            compress: { keepNames: { class: true, function: false } },
+          },
+          // Jest has no `import()` without a flag.
+          dynamicImportInCjs: false,
+        },
+      },
+    },
+  })
+  return publishCommonJsTypes(entries, folder)
+}
+
+/** What a module finds beside itself (a worker, a page, the manifest) stays where it is, beside the ES module. */
+function withPlaceOf(code: string, id: string, folder: string): string {
+  const path = JSON.stringify(relative(folder, id))
+  return code.replaceAll(
+    'import.meta.url',
+    `require('node:url').pathToFileURL(require('node:path').join(__dirname, ${path})).href`,
+  )
+}
+
+/** The types are those of the ES modules, named one by one: a second declaration of a class would be another class. */
+async function publishCommonJsTypes(entries: readonly CommonJsEntry[], folder: string): Promise<boolean> {
+  const { default: ts } = await import('typescript')
+  const options = { module: ts.ModuleKind.NodeNext, types: ['node'], skipLibCheck: true }
+  const program = ts.createProgram(
+    entries.map(({ types }) => join(ROOT, types)),
+    options,
+  )
+  const checker = program.getTypeChecker()
+  const esm = `{ 'resolution-mode': 'import' }`
+  for (const { name, module, types } of entries) {
+    const from = relative(folder, join(ROOT, module))
+    const file = program.getSourceFile(join(ROOT, types))
+    const symbol = file && checker.getSymbolAtLocation(file)
+    if (symbol === undefined) return false
+    const lines = [`export type * from '${from}' with ${esm};`]
+    for (const exported of checker.getExportsOfModule(symbol)) {
+      const { flags } = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported
+      if (!(flags & ts.SymbolFlags.Value)) continue
+      const place = `import('${from}', { with: ${esm} }).${exported.name}`
+      lines.push(`export declare const ${exported.name}: typeof ${place};`)
+      if (flags & ts.SymbolFlags.Type) lines.push(`export type ${exported.name} = ${place};`)
+    }
+    writeFileSync(join(folder, `${name}.d.cts`), `${lines.join('\n')}\n`)
   }
   return true
 }

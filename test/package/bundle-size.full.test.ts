@@ -20,9 +20,9 @@ async function bundled(entry: string, packages: readonly string[] = []): Promise
 
 test('an app of the root and the Fetch entry is no larger than its page says', async () => {
   const bytes = await bundled(APP)
-  // Measured: 355,943 bytes, 119,691 compressed, with the doctor, which bundlers leave in a second file where they may.
-  expect(bytes.length).toBeLessThan(356_000)
-  expect(gzipSync(bytes).length).toBeLessThan(120_000)
+  // Measured: 362,649 bytes, 122,105 compressed, with the doctor, which bundlers leave in a second file where they may.
+  expect(bytes.length).toBeLessThan(363_000)
+  expect(gzipSync(bytes).length).toBeLessThan(122_500)
 })
 
 test('OpenTelemetry by itself brings no receiver', async () => {

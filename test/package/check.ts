@@ -1,9 +1,8 @@
 /** `npm run check:package`: what publint and attw find in the packed tarball. Says nothing when they find nothing. */
 import { emptyProject, mustRun, pack } from './packed.ts'
 
-// The package is ES modules only. Node 22.13 and later can `require` them, which consumers.test.ts proves, but attw's
-// rule `cjs-resolves-to-esm` is older than that. The profile leaves out `node10` alone: it knows no `exports`.
-const ATTW = ['--profile', 'node16', '--ignore-rules', 'cjs-resolves-to-esm']
+// `node10` knows no `exports`.
+const ATTW = ['--profile', 'node16']
 
 const project = await emptyProject()
 try {
