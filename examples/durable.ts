@@ -27,8 +27,8 @@ async function runApp(folder: string): Promise<void> {
   const server = createServer(receiver.middleware('status'))
   receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)
   server.keepAliveTimeout = 75_000
-  await receiver.start()
   server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
+  await receiver.start()
 }
 
 /** The service, which sends nothing twice and writes down what was answered 204; and somebody without mercy. */

@@ -13,7 +13,7 @@ receiver.on('message.failed', ({ messageId, failure }) => {
 
 const app = express()
 app.use('/webhooks/status', receiver.middleware('status')) // before express.json()
-await receiver.start()
 const server = app.listen(PORT)
 server.keepAliveTimeout = 75_000 // longer than a proxy keeps its idle connections
 receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)
+await receiver.start() // goes on trying while the store is away

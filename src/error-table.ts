@@ -94,8 +94,8 @@ export const REFUSED = {
     'Check who posts to this URL: the credentials function is not asked for such text.',
   ],
   probe_refused: [
-    'A probe of the doctor came a second time, a day late, or was not marked with the signing secret of the pair.',
-    'Such a probe is never an event: nothing was lost. Run the doctor with the whole pair that this receiver has.',
+    'A probe of the doctor came a second time, or more than a day late.',
+    'A probe is never an event: no callback was lost. If you did not run the doctor, someone records and resends its requests.',
   ],
   body_already_parsed: [
     'A body parser ran before the receiver, so the signature cannot be checked over the exact bytes.',
@@ -111,7 +111,7 @@ export const REFUSED = {
   ],
   body_too_large: ['The body is larger than `maxBodyBytes`.', 'Raise it if the service sends such bodies.'],
   body_too_slow: [
-    'The body did not arrive within `bodyTimeoutMs`, or all but stood still while others waited for room.',
+    'The body did not arrive within `bodyTimeoutMs`, came in thousands of tiny pieces, or all but stood still while others waited for room.',
     'Look at the network and the proxies in front of this server.',
   ],
   body_incomplete: [
@@ -157,6 +157,14 @@ export const UNAVAILABLE = {
     'The database file, schema or Redis prefix is not one of this package; it was left as it is.',
     'Give the store a file, a schema or a prefix of its own.',
   ],
+  store_bundled: [
+    'The package was bundled into the app, and the file of the SQLite store’s thread was left behind.',
+    'Keep `messaging-webhooks` external: `external` in esbuild, Rollup and Bun, `externals` in webpack, `serverExternalPackages` in Next.js.',
+  ],
+  store_path_invalid: [
+    'The database file cannot be made or opened: its folder does not exist, or its path is that of a folder.',
+    'Make the folder, or give the store the path of a file.',
+  ],
   store_newer: [
     'The database file, schema or Redis prefix was made by a newer version of this package; it was left as it is.',
     'Update this package.',
@@ -165,6 +173,10 @@ export const UNAVAILABLE = {
   store_unmigrated: [
     'The tables are missing or old, and this role may not make them.',
     'Run `npx messaging-webhooks migrate` with a role that may; the guide to the Postgres store says more.',
+  ],
+  store_forbidden: [
+    'The role lacks privileges on the schema, or on its tables or functions.',
+    'Have their owner grant them, as the guide to the Postgres store says; `cause`, if there is one, says what was refused.',
   ],
   store_unpartitioned: [
     'The option `partitions` is given, and the events in the schema stand in one table, or in partitions of other days.',
@@ -201,6 +213,10 @@ export const OF_HANDLERS = {
   handler_timeout: [
     'A handler ran past `handlerTimeoutMs`; its signal was aborted, and its message waits until it ends.',
     'Pass `context.signal` on to whatever the handler waits for.',
+  ],
+  handler_cut_off: [
+    'A handler still ran when `close()` reached its deadline; its signal was aborted, and the event runs again.',
+    'Give `close()` more time (`deadlineMs`), or pass `context.signal` on to whatever the handler waits for.',
   ],
   dead_letter: [
     'An event failed in every attempt and is now a dead letter.',
@@ -261,6 +277,10 @@ export const REPORTED = {
   store_evicts: [
     'The Redis server may throw away events that it has taken, or nobody can say.',
     'Set `maxmemory-policy noeviction`: then a full server refuses new events and loses none.',
+  ],
+  store_emptied: [
+    'The Redis server was emptied while the store was open: every event in it that was not yet handled is lost.',
+    'Find what ran `FLUSHALL` or `FLUSHDB`, or restarted Redis without its data; restart this process to end the reason in `health()`.',
   ],
   store_deaf: [
     'The store is not told of new work by the other processes, and looks for it every second instead.',

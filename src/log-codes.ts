@@ -14,6 +14,10 @@ export const LOG_CODES = {
     'warn',
     'The store is durable and has no spool: while it is away, callbacks are answered 503 and lost. Set `spool`.',
   ],
+  secret_weak: [
+    'warn',
+    'A key or secret is shorter than 8 characters, or has fewer than 5 different ones. It can be guessed, and the log does not mask it.',
+  ],
   memory_store: ['warn', 'In production without a `store`: what is not handled when the process ends is lost.'],
   secret_blank_ends: ['warn', 'A key or secret begins or ends with white space, perhaps the line end of its file.'],
   keep_alive_short: [

@@ -15,42 +15,78 @@ export interface Logger {
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 const LINES_A_MINUTE = 10
+const WINDOW_MS = 60_000
 
 /** The logger of `logger: false`. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 /**
  * The default: warnings and errors on the console, because a wrong secret that nobody hears of loses every callback.
- * At most ten lines a minute for each code, since anyone can send forged requests; what was left out is counted.
+ * At most ten lines a minute for each code, since anyone can send forged requests; the rest is counted, and the number logged.
  */
 export function consoleLogger(clock: Clock): Logger {
   return limitedLogger(clock, (level, line) => console[level](line))
 }
 
+/** How to say now what limited loggers have withheld; those of users are their own affair. */
+const flushes = new WeakMap<object, () => void>()
+
+/** Says what this logger has withheld, where it is one of ours: for a receiver that closes. */
+export function flushLogger(logger: object): void {
+  flushes.get(logger)?.()
+}
+
+interface Window {
+  readonly level: Level
+  lines: number
+}
+
+type Level = 'warn' | 'error'
+
 /** The same, to wherever lines are written. */
-export function limitedLogger(clock: Clock, writeLine: (level: 'warn' | 'error', line: string) => void): Logger {
-  const windows = new Map<string, { startedAt: number; lines: number }>()
-  function write(level: 'warn' | 'error', fields: object, message: string): void {
-    const code = 'code' in fields && typeof fields.code === 'string' ? fields.code : message
-    const now = clock.now()
-    let window = windows.get(code)
-    let omitted = ''
-    if (window === undefined || Math.abs(now - window.startedAt) >= 60_000) {
-      if (window !== undefined && window.lines > LINES_A_MINUTE)
-        omitted = ` (${window.lines - LINES_A_MINUTE} more like this were not printed)`
-      window = { startedAt: now, lines: 0 }
-      windows.set(code, window)
-    }
-    window.lines += 1
-    if (window.lines <= LINES_A_MINUTE)
-      writeLine(level, printable(`messaging-webhooks${label(fields)}: ${message}${omitted}`))
+export function limitedLogger(clock: Clock, writeLine: (level: Level, line: string) => void): Logger {
+  /** By code; each ends a minute after its first line. */
+  const windows = new Map<string, Window>()
+
+  function end(code: string): void {
+    const window = windows.get(code)
+    windows.delete(code)
+    const withheld = (window?.lines ?? 0) - LINES_A_MINUTE
+    if (window !== undefined && withheld > 0)
+      writeLine(
+        window.level,
+        `messaging-webhooks ${printable(code)}: ${withheld} more lines of this code were withheld.`,
+      )
   }
-  return {
+
+  function begin(code: string, level: Level): Window {
+    const window = { level, lines: 0 }
+    windows.set(code, window)
+    clock.setTimer(() => {
+      if (windows.get(code) === window) end(code)
+    }, WINDOW_MS)
+    return window
+  }
+
+  function write(level: Level, fields: object, message: string): void {
+    const code = 'code' in fields && typeof fields.code === 'string' ? fields.code : message
+    const window = windows.get(code) ?? begin(code, level)
+    window.lines += 1
+    if (window.lines > LINES_A_MINUTE) return
+    const note = window.lines === LINES_A_MINUTE ? ' (Further lines of this code are withheld for a minute.)' : ''
+    writeLine(level, printable(`messaging-webhooks${label(fields)}: ${message}${note}`))
+  }
+
+  const logger: Logger = {
     debug() {},
     info() {},
     warn: (fields, message) => write('warn', fields, message),
     error: (fields, message) => write('error', fields, message),
   }
+  flushes.set(logger, () => {
+    for (const code of windows.keys()) end(code)
+  })
+  return logger
 }
 
 /** The code to look up, and the status that a request was refused with. */

@@ -3,10 +3,10 @@ import { prove, type Proved } from './authenticity/authenticate.ts'
 import { maskSecrets, readParsedBody, readSentBody, type ReadBody } from './authenticity/body.ts'
 import { createClockWatch } from './authenticity/clock-watch.ts'
 import type { CredentialsSource } from './authenticity/credentials.ts'
-import type { NotProved } from './authenticity/explain.ts'
+import { isNameRefused, type NotProved } from './authenticity/explain.ts'
 import type { QuarantineIntake } from './quarantine/quarantine.ts'
 import type { ExactCallback } from './quarantine/request.ts'
-import type { Probes } from './doctor/answering.ts'
+import type { MarkedProbe, Probes } from './doctor/answering.ts'
 import { asRefusal, MessagingWebhooksError, RefusedError } from './errors.ts'
 import type { RefusalCode } from './error-table.ts'
 import type { ArrivedCallback } from './callback.ts'
@@ -44,7 +44,7 @@ interface ReceiveOptions extends NewEventOptions {
   /** Something went wrong that the user must hear of. */
   readonly report: (error: MessagingWebhooksError) => void
   /** What the doctor sends is answered, and is no callback. */
-  readonly probes: Pick<Probes, 'answer' | 'notProved'>
+  readonly probes: Pick<Probes, 'markOf' | 'answer' | 'notProved'>
   /** Counts what was refused. */
   readonly refused: (kind: CallbackKind | undefined, code: RefusalCode) => void
   /** Counts what was admitted. */
@@ -68,10 +68,12 @@ export function createReceive(options: ReceiveOptions): Receive {
     name: AnswerName,
     refused: Pick<NotProved, 'code' | 'detail'>,
     cause?: unknown,
+    isReported = true,
   ): Answer {
     const answer = REPLIES[name]
     options.refused(kind, refused.code)
-    report(new RefusedError(refused.code, answer.status, refused.detail, cause === undefined ? undefined : { cause }))
+    if (isReported)
+      report(new RefusedError(refused.code, answer.status, refused.detail, cause === undefined ? undefined : { cause }))
     return answer
   }
 
@@ -112,21 +114,25 @@ export function createReceive(options: ReceiveOptions): Receive {
       quarantine.lookedUp(body.project, proof.proved)
     if (!proof.proved) {
       quarantine.keep(callback, body, proof)
-      options.probes.notProved(callback, body, proof)
-      if (proof.offsetSeconds !== undefined) {
+      const isReported = options.probes.notProved(callback, body, proof)
+      // A doctor guesses times until one holds, so a probe's says nothing about this clock.
+      if (proof.offsetSeconds !== undefined && body.probeId === undefined) {
         clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
         signed.seconds = Math.floor(callback.arrivedAtMs / 1_000) - proof.offsetSeconds
         signed.arrivedAtMs = callback.arrivedAtMs
       }
       if (body.problem === 'content_encoding')
-        return refuse(callback.kind, 'content_encoding', { ...proof, code: 'content_encoding' })
-      return refuse(
-        callback.kind,
-        'not_authentic',
-        proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof,
-      )
+        return refuse(callback.kind, 'content_encoding', { ...proof, code: 'content_encoding' }, undefined, isReported)
+      const refused = proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof
+      return refuse(callback.kind, 'not_authentic', refused, undefined, isReported)
     }
-    if (body.isProbe) return answerProbe(callback, body, proof)
+    const marked = options.probes.markOf(body, proof.pairs, callback.arrivedAtMs)
+    if (marked !== undefined) {
+      // Real callbacks with such a header come as events that nobody can read: the doctor must say so.
+      if (body.problem === 'content_encoding')
+        return refuse(callback.kind, 'content_encoding', { code: 'content_encoding' })
+      return answerProbe(callback, body, proof, marked)
+    }
     if (proof.signedAt !== undefined) {
       signed.seconds = proof.signedAt
       signed.arrivedAtMs = callback.arrivedAtMs
@@ -151,9 +157,13 @@ export function createReceive(options: ReceiveOptions): Receive {
     }
   }
 
-  async function answerProbe(callback: ArrivedCallback, body: ReadBody, { proof }: Proved): Promise<Answer> {
-    const pairs = await credentials.pairsFor(body.project)
-    const answer = await options.probes.answer({ callback, body, proof, pairs })
+  async function answerProbe(
+    callback: ArrivedCallback,
+    body: ReadBody,
+    { proof }: Proved,
+    marked: MarkedProbe,
+  ): Promise<Answer> {
+    const answer = await options.probes.answer({ callback, body, proof, marked })
     return answer ?? refuse(callback.kind, 'not_authentic', { code: 'probe_refused' })
   }
 
@@ -172,7 +182,8 @@ export function createReceive(options: ReceiveOptions): Receive {
         payload: masked.payload,
         proof: proof.proof,
         scope: credentials.byProject ? proof.project : undefined,
-        project: proof.project,
+        // A project that quotes a key is masked as any other field.
+        project: proof.project === body.project ? masked.body.project : proof.project,
         signedAt: proof.signedAt,
         arrivedAtMs,
         trace,
@@ -227,8 +238,9 @@ export function createReceive(options: ReceiveOptions): Receive {
       const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - clockOffsetSeconds * 1_000 }
       const proof = prove(judged, body, await pairsFor(body.project), toleranceSeconds)
       if (!proof.proved) return proof
-      // Refused once, for a clock or a pair that has been put right since: it is no event all the same.
-      if (body.isProbe) return { proved: false, code: 'probe_refused' }
+      // A probe is never an event, even if the clock or the pair that it was refused for has been corrected since.
+      if (options.probes.markOf(body, proof.pairs, judged.arrivedAtMs) !== undefined)
+        return { proved: false, code: 'probe_refused' }
       return { proved: true, event: eventOf(callback, body, proof) }
     },
   }
@@ -237,9 +249,4 @@ export function createReceive(options: ReceiveOptions): Receive {
 /** How to mend in this framework that a parser ran before us, where it says so. */
 function fixOf(captured: ArrivedCallback['captured']): string | undefined {
   return captured.kind === 'parsed' ? captured.detail : undefined
-}
-
-/** Then nothing was looked up. */
-function isNameRefused({ code }: NotProved): boolean {
-  return code === 'project_name_too_long' || code === 'project_name_malformed'
 }

@@ -5,7 +5,7 @@ import { credentialsSource } from './authenticity/credentials.ts'
 import { createQuarantine, quarantineFolder, type GuardedQuarantine } from './quarantine/quarantine.ts'
 import type { ArrivedCallback } from './callback.ts'
 import { checkedCalls } from './checked-calls.ts'
-import { guardClock, steadyClock, systemClock } from './clock.ts'
+import { guardClock, LONGEST_TIMER_MS, steadyClock, systemClock, withDeadline } from './clock.ts'
 import { CALLBACK_CHANNEL, type CallbackMessage } from './channels.ts'
 import { closeOnSignal } from './close-on-signal.ts'
 import { createCounter } from './counts.ts'
@@ -37,11 +37,12 @@ import { createServers } from './http/servers.ts'
 import { createAbsence } from './inbox/absence.ts'
 import { messageKey, sendKey } from './inbox/identity.ts'
 import { createInbox, type Inbox } from './inbox/inbox.ts'
+import { openOrKeepTrying } from './inbox/opening.ts'
 import { createInboxOfParts } from './inbox/parts.ts'
 import { messageState } from './inbox/latest.ts'
 import { openSpools, type Spools } from './inbox/spool/spool.ts'
 import type { Admission, NewEvent, Store } from './inbox/store.ts'
-import { consoleLogger, guardLogger, silentLogger } from './logger.ts'
+import { consoleLogger, flushLogger, guardLogger, silentLogger } from './logger.ts'
 import type { Options } from './options.ts'
 import { createReceive } from './receive.ts'
 import { createReporter } from './report.ts'
@@ -81,7 +82,8 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   const given = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
   const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
   const steady = steadyClock(clock)
-  const logger = resolved.logger === false ? silentLogger : guardLogger(resolved.logger ?? consoleLogger(clock))
+  const givenLogger = resolved.logger === false ? silentLogger : (resolved.logger ?? consoleLogger(clock))
+  const logger = resolved.logger === false ? silentLogger : guardLogger(givenLogger)
   /** Of the credentials; a clock may fail before there are any. */
   let secrets: () => readonly string[] = () => []
   const reporter = createReporter(logger, () => secrets())
@@ -215,7 +217,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     keepAliveMs: () => servers.keepAliveMs,
     askStore: async () => (await inbox.open()).counts(),
   })
-  const probes = createProbes({ toleranceSeconds, maxBodyBytes, about: aboutApp })
+  const probes = createProbes({ byProject: credentials.byProject, toleranceSeconds, maxBodyBytes, about: aboutApp })
 
   function taken(event: NewEvent, admission: Admission): void {
     counter.taken(event, admission)
@@ -251,6 +253,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   function report(error: MessagingWebhooksError, fields?: object): void {
     if (error.code === 'store_full') healthWatch.sawFull()
+    if (error.code === 'store_emptied' || error.code === 'store_replaced') healthWatch.sawLost(error.code)
     reporter.report(error, fields)
   }
 
@@ -274,11 +277,33 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
 
   function start(): Promise<void> {
     if (closing !== undefined) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
-    starting ??= open().catch((error: unknown) => {
+    starting ??= openOrKeepTrying({
+      storeTimeoutMs: resolved.storeTimeoutMs,
+      open,
+      hasSpool: spoolFolder !== undefined,
+      absence,
+      isClosing: () => closing !== undefined,
+    }).catch((error: unknown) => {
       starting = undefined
       throw error
     })
     return starting
+  }
+
+  let letEnd = (): void => {}
+
+  /** What a durable store holds is dispatched until `close()`, so the process stays, with a server or without. */
+  function startAndStay(): Promise<void> {
+    const started = start()
+    if (resolved.dispatch && store.capabilities.durable) {
+      const stay = (): void => {
+        letEnd()
+        letEnd = systemClock().setTimer(stay, LONGEST_TIMER_MS, true)
+      }
+      stay()
+      started.catch(letEnd)
+    }
+    return started
   }
 
   /** The first request starts what nobody started; where that fails, its own admission says so. */
@@ -328,9 +353,11 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
   function close({ deadlineMs = DEADLINE_MS } = {}): Promise<Closed> {
     sweep.stop()
     tellOfClosing()
-    closing ??= shutDown(deadlineMs).finally(() => {
+    closing ??= shutDown(deadlineMs).finally(async () => {
       isClosed = true
-      return quarantine.close()
+      await quarantine.close()
+      letEnd()
+      flushLogger(givenLogger)
     })
     return closing
   }
@@ -404,7 +431,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       startUnasked()
       return counted(receiveRequest(request, intake))
     },
-    start,
+    start: startAndStay,
     async messageState(messageId, { project } = {}) {
       const key = keyOf(messageId, project)
       const opened = await inbox.open()
@@ -446,7 +473,10 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       if (isClosed) return Promise.reject(new MessagingWebhooksError('receiver_closed'))
       // Within a handler that `close()` waits for, it says what became of the rest.
       const started = closing === undefined ? (starting ?? start()) : Promise.resolve()
-      return started.then(() => dispatcher.drain(inbox.unsettled, deadlineMs))
+      // A store that is away keeps nobody waiting for longer.
+      return withDeadline(steady, deadlineMs, started, () => {}).then(() =>
+        dispatcher.drain(inbox.unsettled, deadlineMs),
+      )
     },
     async close(times) {
       await close(times)

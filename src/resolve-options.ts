@@ -162,8 +162,13 @@ export function resolveOptions<S extends Schemas>(options: Options<S>): Resolved
     optionsSchema,
     options,
   )
-  if ((options.credentials === undefined) === (options.projects === undefined))
-    throw new OptionsError('Give either `credentials` or `projects`, and not both.')
+  const { credentials, projects } = checked
+  if (credentials === undefined && projects === undefined)
+    throw new OptionsError(
+      'createReceiver: neither credentials nor projects is given. Pass one, such as { credentials: { authKey, signingSecret } }.',
+    )
+  if (credentials !== undefined && projects !== undefined)
+    throw new OptionsError('createReceiver: both credentials and projects are given. Pass only one of them.')
   if (!checked.dispatch && checked.answer === 'handled')
     throw new OptionsError('answer: "handled" waits for handlers, and with dispatch: false none run here.')
   return {

@@ -76,7 +76,12 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    * not described as it must be. Contract, service.md#callback-receiver.
    */
   receive(request: CallbackRequest): Promise<CallbackAnswer>
-  /** Opens and checks the store and begins to hand over, the backlog first. Without it, the first request does. */
+  /**
+   * Opens and checks the store and begins to dispatch, the backlog first. Without it, the first request does. Resolves when
+   * callbacks can be taken: once the store is open or, where it is away and there is a spool, at once, and then it goes on trying. Without a
+   * spool it waits for the store; it may be called after the server listens. Rejects with a `MessagingWebhooksError` for what waiting
+   * does not cure, such as `store_foreign`, `store_unmigrated` or `store_path_invalid`.
+   */
   start(): Promise<void>
   /**
    * The newest state of a message, or undefined where nothing is known of it. With several projects, or a credentials

@@ -1,5 +1,6 @@
 /** What the log says of options that work, and cost callbacks one day. */
 import { hasBlankEnds } from './authenticity/credentials.ts'
+import { isWeakSecret } from './failure-text.ts'
 import type { StoreCapabilities } from './inbox/store.ts'
 import type { Logger } from './logger.ts'
 
@@ -12,6 +13,12 @@ export function warnOfOptions(
     logger.warn(
       { code: 'secret_blank_ends' },
       'A key or secret begins or ends with white space. Was it read from a file with a line end? Trim it.',
+    )
+  if (secrets.some(isWeakSecret))
+    logger.warn(
+      { code: 'secret_weak' },
+      'A key or secret is shorter than 8 characters, or has fewer than 5 different ones. It can be guessed, and where an error ' +
+        'quotes it, the log does not mask it. Rotate it in the dashboard of the service.',
     )
   if (!hasStore && process.env['NODE_ENV'] === 'production')
     logger.warn(

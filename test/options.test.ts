@@ -18,10 +18,16 @@ function refusalOf(options: object): string {
 
 const SECRET = 'SECRET-VALUE-THAT-NO-TEXT-MAY-SHOW'
 
+test.each([[], [undefined]])('without options it says what to pass', (...args) => {
+  const make = (): unknown => Reflect.apply(createReceiver, undefined, args)
+  expect(make).toThrow(OptionsError)
+  expect(make).toThrow('neither credentials nor projects is given')
+})
+
 /** What is given, and what the error says was expected there. */
 const REFUSED: readonly (readonly [what: string, options: object, says: readonly string[]])[] = [
-  ['no credentials', {}, ['`credentials`', '`projects`']],
-  ['both forms', { credentials, projects: { a: credentials } }, ['`credentials`', '`projects`', 'not both']],
+  ['no credentials', {}, ['neither credentials nor projects is given', '{ credentials: { authKey, signingSecret } }']],
+  ['both forms', { credentials, projects: { a: credentials } }, ['both credentials and projects are given']],
   ['a text', { credentials: SECRET }, ['credentials', 'pair', 'function']],
   ['a number', { credentials: 7 }, ['credentials', 'pair', 'function']],
   ['an empty list', { credentials: [] }, ['credentials is an empty list']],

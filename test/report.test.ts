@@ -86,18 +86,34 @@ describe('the default logger', () => {
     server.keepAliveTimeout = 75_000
     for (let time = 0; time < 25; time += 1) await refusedOnce(url)
     expect(warn).toHaveBeenCalledTimes(10)
-    expect(warn.mock.lastCall?.[0]).toMatch(
-      /^messaging-webhooks refused with 401, signature_missing: There is no signature header/,
-    )
+    const line = /^messaging-webhooks refused with 401, signature_missing: There is no signature header/
+    for (const [said] of warn.mock.calls) expect(said).toMatch(line)
+    expect(warn.mock.lastCall?.[0]).toMatch(/ \(Further lines of this code are withheld for a minute\.\)$/)
+    expect(warn.mock.calls[8]?.[0]).not.toContain('withheld')
     // Another kind has lines of its own.
     await fetch(url, { method: 'POST', body: '{}', headers: { 'x-service-signature': 't=1' } })
     expect(warn).toHaveBeenCalledTimes(11)
     await clock.advance(60_000)
+    expect(warn.mock.calls.slice(11)).toEqual([
+      ['messaging-webhooks signature_missing: 15 more lines of this code were withheld.'],
+    ])
     await refusedOnce(url)
-    expect(warn.mock.lastCall?.[0]).toContain('15 more like this were not printed')
+    expect(warn).toHaveBeenCalledTimes(13)
     await clock.advance(60_000)
-    await refusedOnce(url)
-    expect(warn.mock.lastCall?.[0]).not.toContain('more like this')
+    expect(warn).toHaveBeenCalledTimes(13)
+  })
+
+  test('says at close what it has withheld until then', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const { receiver, url, server } = await receiving({ logger: undefined })
+    server.keepAliveTimeout = 75_000
+    for (let time = 0; time < 12; time += 1) await refusedOnce(url)
+    server.closeAllConnections()
+    server.close()
+    await receiver.close()
+    expect(warn.mock.lastCall).toEqual([
+      'messaging-webhooks signature_missing: 2 more lines of this code were withheld.',
+    ])
   })
 
   test('names the status of a refusal once', async () => {

@@ -29,5 +29,5 @@ const server = createServer(receiver.middleware('status'))
 server.keepAliveTimeout = 75_000
 receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)
 process.on('disconnect', () => process.exit()) // it ends with start.ts, however that ends
-await receiver.start()
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
+await receiver.start()

@@ -43,16 +43,15 @@ export function createScreen(print: (line: string) => void = console.log) {
     },
     /** A fault may have posted it several times. */
     callbackEnds(line: {
-      statuses: readonly (number | undefined)[]
+      posts: readonly { readonly status: number | undefined; readonly note: string }[]
       kind: string | undefined
       id: string
       what: string
-      note: string
     }) {
       isUnderWay = false
-      const what = line.note === '' ? line.what : `${line.what.padEnd(FIRST_WIDTH)}${yellow(line.note)}`
-      for (const status of line.statuses) {
-        const path = `/${line.kind ?? ''}`
+      const path = `/${line.kind ?? ''}`
+      for (const { status, note } of line.posts) {
+        const what = note === '' ? line.what : `${line.what.padEnd(FIRST_WIDTH)}${yellow(note)}`
         print(`  ${answerOf(status)}  ${path.padEnd(FIRST_WIDTH)}${line.id.padEnd(ID_WIDTH)}${what}`)
       }
       for (const said of held.splice(0)) print(said)

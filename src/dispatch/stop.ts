@@ -1,6 +1,7 @@
 /** The end of delivery: what runs is waited for, then aborted, and nothing stays leased. */
 import { withDeadline } from '../clock.ts'
-import { MessagingWebhooksError } from '../errors.ts'
+import { HandlerError, MessagingWebhooksError } from '../errors.ts'
+import { nameOf } from './attempt.ts'
 import { allInHand, isInHand, nextChange, tellOfAttempt } from './capacity.ts'
 import { takeLook } from './claim-loop.ts'
 import { giveBack, leaveToOthers } from './run.ts'
@@ -24,7 +25,11 @@ export async function stop(state: DispatchState, deadlineMs: number): Promise<vo
   state.over = true
   state.waitingForSlot = []
   const works = allInHand(state)
-  for (const { controller } of works) controller.abort(new MessagingWebhooksError('receiver_closed'))
+  for (const work of works) {
+    work.controller.abort(new MessagingWebhooksError('receiver_closed'))
+    // One that hung was reported when its time was over.
+    if (work.isRunning && !work.isHung) reportCutOff(state, work)
+  }
   const backMs = clock.now() + GIVE_BACK_MS
   const left = works
     .filter((work) => !isEnding(work))
@@ -32,6 +37,11 @@ export async function stop(state: DispatchState, deadlineMs: number): Promise<vo
   // A store that does not answer lets their leases run out.
   await withDeadline(clock, GIVE_BACK_MS, Promise.all(left), () => [])
   while (works.some(isEnding) && clock.now() < backMs) await nextChange(state, backMs - clock.now())
+}
+
+function reportCutOff({ clock, report }: DispatchState, { claim, begunAtMs }: Work): void {
+  const detail = `It had run for ${clock.now() - begunAtMs} ms.`
+  report(new HandlerError('handler_cut_off', nameOf(claim), claim.attempt, detail))
 }
 
 /** Its handlers have ended, and the store is being told: it must not be told anything else. */

@@ -2,6 +2,7 @@
 import { withDeadline, type Clock } from '../clock.ts'
 import { MessagingWebhooksError } from '../errors.ts'
 import type { Awaitable } from './store.ts'
+import { isError } from '../is-error.ts'
 
 const NOTHING = (): void => {}
 
@@ -94,7 +95,7 @@ export function inBatches<T, R>(
       const results = await written
       for (const [index, { resolve, reject }] of waiting.entries()) {
         const result = results[index] ?? new Error('The store answered for fewer events than it was given.')
-        if (result instanceof Error) reject(result)
+        if (isError(result)) reject(result)
         else resolve(result)
       }
     } catch (error) {
@@ -159,7 +160,7 @@ export function inBatches<T, R>(
     }
     const [result] = results
     if (result === undefined) throw new Error('The store gave no answer for an event.')
-    if (result instanceof Error) throw result
+    if (isError(result)) throw result
     return result
   }
 }

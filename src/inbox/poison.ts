@@ -4,6 +4,7 @@
  */
 import { isOurs } from '../errors.ts'
 import type { Admission, Awaitable, NewEvent } from './store.ts'
+import { isError } from '../is-error.ts'
 
 /** Two for whom somebody waits: a store that is away may take its time to refuse each. */
 const MOST_REFUSED = 2
@@ -51,7 +52,7 @@ async function offerAgain(admit: Admit, events: readonly NewEvent[], results: (A
 }
 
 function isRefusal(result: Admission | Error): result is Error {
-  return result instanceof Error
+  return isError(result)
 }
 
 /** One event alone, in the first of these forms that the store takes. */
@@ -68,15 +69,6 @@ async function admitAs(forms: readonly NewEvent[], admit: Admit): Promise<Admiss
     }
   }
   return isError(cause) ? cause : new Error('The store refused the event.', { cause })
-}
-
-/** What was thrown may be anything, and throw when it is asked. */
-function isError(thrown: unknown): thrown is Error {
-  try {
-    return thrown instanceof Error
-  } catch {
-    return false
-  }
 }
 
 /** The same bytes under the same identity, with nothing in the record that a store could stumble over. */

@@ -8,6 +8,7 @@ import { createOutage, type Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import type { Spools } from './spool/spool.ts'
 import type { Admission, Awaitable, NewEvent, OpenStore } from './store.ts'
+import { isError } from '../is-error.ts'
 
 /**
  * What part of the time of its answer an event may wait for the last ones of the spool. It must be longer than a store takes
@@ -66,12 +67,12 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
     // A store that cannot forget would hand over what is left of them.
     const events = target.forget === undefined ? spooled.filter((event) => !forgotten.includes(event)) : spooled
     const results = await admitAroundPoison(writePlainly, events, events.length)
-    const refused = events.filter((_, index) => results[index] instanceof Error)
+    const refused = events.filter((_, index) => isError(results[index]))
     if (refused.length > 0) {
       await spools.aside.append(refused)
       report(
         new MessagingWebhooksError('event_refused', undefined, {
-          cause: results.find((result) => result instanceof Error),
+          cause: results.find((result) => isError(result)),
         }),
       )
     }

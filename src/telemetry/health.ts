@@ -21,6 +21,14 @@ export const HEALTH_REASONS = {
   ],
   store_full: [['ready'], 'The store holds as many unsettled events as it may: callbacks are answered 503 and lost.'],
   store_away: [['working'], 'The store does not answer. Where there is a spool, callbacks wait in it.'],
+  store_emptied: [
+    ['working'],
+    'The Redis server was emptied after this process had opened the store: callbacks that were answered 204 are lost.',
+  ],
+  store_replaced: [
+    ['working'],
+    'The database file was removed or replaced while it was open: callbacks go to the spool until the process is restarted.',
+  ],
   claims_stuck: [['working'], 'Nothing has been claimed for a while although something may be due.'],
   backlog_old: [['working'], 'The longest due event has waited for more than a minute.'],
   not_started: [[], 'Nothing is handed over yet: neither `start()` nor a request has come, or the store is not open.'],
@@ -73,6 +81,8 @@ export interface HealthWatch {
   isLive(): boolean
   /** An admission found the store full. */
   sawFull(): void
+  /** The store has lost what it held: it is so until the process ends. */
+  sawLost(reason: 'store_emptied' | 'store_replaced'): void
 }
 
 /** So long an answer of the store serves all who ask. */
@@ -87,6 +97,7 @@ export function createHealth(options: HealthOptions): HealthWatch {
   let asked: { readonly answer: Promise<Keeping>; answeredAtMs: number | undefined } | undefined
   /** So many were unsettled when the store was found full; it is so until something has been settled. */
   let fullAt: number | undefined
+  let lost: 'store_emptied' | 'store_replaced' | undefined
   /** The claim loop as it was first seen to want this turn. */
   let seen: { readonly turns: number; readonly sinceMs: number } | undefined
 
@@ -123,9 +134,9 @@ export function createHealth(options: HealthOptions): HealthWatch {
   }
 
   function ofWork(now: Progress): readonly HealthCode[] {
-    if (!dispatch) return ['not_dispatching']
-    if (!now.hasBegun) return ['not_started']
-    const found: HealthCode[] = []
+    const found: HealthCode[] = lost === undefined ? [] : [lost]
+    if (!dispatch) return [...found, 'not_dispatching']
+    if (!now.hasBegun) return [...found, 'not_started']
     if (isStuck(now)) found.push('claims_stuck')
     if (!now.hasStopped && now.oldestDueMs > OLD_MS) found.push('backlog_old')
     return found
@@ -150,6 +161,9 @@ export function createHealth(options: HealthOptions): HealthWatch {
         (count) => (fullAt ??= count),
         () => {},
       )
+    },
+    sawLost(reason) {
+      lost = reason
     },
     async health() {
       const codes = await codesNow()

@@ -31,6 +31,13 @@ describe.each([...PAGES, ...OTHER_PAGES])('%s', (page) => {
     expect(paths.filter((path) => !existsSync(`${ROOT}${path}`))).toEqual([])
   })
 
+  test('installs supertest before the first sample that calls `deliver`', () => {
+    const [before = '', ...samples] = readProjectFile(page).split(/^```ts$/m)
+    if (!samples.some((sample) => /^import \{.*\bdeliver\b.*\} from 'messaging-webhooks\/testing'$/m.test(sample)))
+      return
+    expect(before).toMatch(/^npm install --save-dev .*\bsupertest\b/m)
+  })
+
   test('names no script that package.json does not have', () => {
     const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: Readonly<Record<string, string>> }
     const named = [...readProjectFile(page).matchAll(/npm (?:run (?:--silent )?([\w:]+)|(start|test)\b)/g)].map(

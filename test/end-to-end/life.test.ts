@@ -58,18 +58,29 @@ describe('a store that fails', () => {
   test.each([
     ['throws', down],
     ['rejects', () => Promise.reject(new Error('the disk is gone'))],
-  ])('at opening is asked again by the next request, and start() says why it %s', async (_what, fail) => {
-    const lasting = await lastingStore()
-    let broken = true
-    const store: Store = { ...lasting, open: (host) => (broken ? fail() : lasting.open(host)) }
-    const { receiver, url, errors } = await receiving({ store })
-    await expect(receiver.start()).rejects.toMatchObject({ code: 'store_failed', cause: new Error('the disk is gone') })
-    expect((await post(url, callback.smsDelivery())).status).toBe(503)
-    expect(errors).toMatchObject([{ name: 'RefusedError', code: 'store_failed', status: 503 }])
-    broken = false
-    expect((await post(url, callback.smsDelivery())).status).toBe(204)
-    expect(await receiver.drain()).toBe(true)
-  })
+  ])(
+    'at opening is asked again until it opens, start() waits for it, and what is wrong was reported: it %s',
+    async (_what, fail) => {
+      const lasting = await lastingStore()
+      let broken = true
+      const store: Store = { ...lasting, open: (host) => (broken ? fail() : lasting.open(host)) }
+      const { receiver, url, errors } = await receiving({ store })
+      let hasStarted = false
+      const started = receiver.start().then(() => (hasStarted = true))
+      expect((await post(url, callback.smsDelivery())).status).toBe(503)
+      expect(errors).toMatchObject([
+        { code: 'store_failed', cause: new Error('the disk is gone') },
+        { name: 'RefusedError', code: 'store_failed', status: 503 },
+      ])
+      expect(hasStarted).toBe(false)
+      expect(await receiver.health()).toMatchObject({ ready: false })
+      broken = false
+      expect((await post(url, callback.smsDelivery())).status).toBe(204)
+      await started
+      expect(await receiver.drain()).toBe(true)
+      expect(errors).toHaveLength(2)
+    },
+  )
 
   test.each([
     ['throws', down],
@@ -316,7 +327,7 @@ describe('close()', () => {
     const started = receiver.start()
     const closed = receiver.close()
     fail()
-    await expect(started).rejects.toMatchObject({ code: 'store_failed' })
+    await expect(started).rejects.toMatchObject({ code: 'receiver_closed' })
     await closed
     await expect(receiver.start()).rejects.toMatchObject({ code: 'receiver_closed' })
   })

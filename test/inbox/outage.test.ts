@@ -123,7 +123,7 @@ test('a store that goes on refusing to open is reported once, though nothing wai
     },
   }
   const { receiver, errors } = await receiving({ store, spool: freshFolder() })
-  await expect(receiver.start()).rejects.toMatchObject({ code: 'store_failed' })
+  await receiver.start()
   await expect.poll(() => attempts, { timeout: 30_000 }).toBe(4)
   expect(errors.map(({ code }) => code)).toEqual(['store_outage'])
 })

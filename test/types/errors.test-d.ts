@@ -36,6 +36,7 @@ test('the class of an error narrows its code', () => {
       switch (error.code) {
         case 'handler_failed':
         case 'handler_timeout':
+        case 'handler_cut_off':
         case 'dead_letter':
         case 'transaction_failed':
         case 'lease_lost':

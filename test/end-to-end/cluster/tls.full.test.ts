@@ -75,7 +75,10 @@ test.skipIf(reason !== undefined).each(REFUSED)(
   PATIENT,
   async (_, query) => {
     const store = await storeOf({ engine: 'postgres', url: server.url({ query }), name: 'tls' })
-    const { receiver } = await receiving({ store })
-    await expect(receiver.start()).rejects.toMatchObject({ code: 'store_failed' })
+    const { receiver, errors } = await receiving({ store })
+    const started = receiver.start()
+    await expect.poll(() => errors.map(({ code }) => code), PATIENT).toEqual(['store_failed'])
+    await receiver.close()
+    await expect(started).rejects.toMatchObject({ code: 'receiver_closed' })
   },
 )

@@ -1,0 +1,25 @@
+/** What the log says of a handler that still runs when the receiver's time to close is over. */
+import { HandlerError } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { post, receiving } from '../support/receiving.ts'
+
+test('each handler that is cut off is reported, with its event and for how long it ran', async () => {
+  const { receiver, url, server } = await receiving()
+  const errors: Error[] = []
+  receiver.onError((error) => void errors.push(error))
+  let isAborted = false
+  receiver.onAny(async (_, { signal }) => {
+    signal.addEventListener('abort', () => (isAborted = true))
+    await new Promise(() => {})
+  })
+  await post(url, callback.smsDelivery({ messageId: 'm-cut' }))
+  await expect.poll(async () => (await receiver.stats()).running).toBe(1)
+  server.closeAllConnections()
+  server.close()
+  await receiver.close({ deadlineMs: 20 })
+  expect(isAborted).toBe(true)
+  const [cut] = errors.filter((error) => error instanceof HandlerError)
+  expect(cut).toMatchObject({ code: 'handler_cut_off', messageId: 'm-cut', attempt: 1 })
+  expect(cut?.message).toMatch(/It had run for \d+ ms\./)
+})
