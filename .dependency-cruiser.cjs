@@ -230,7 +230,10 @@ module.exports = {
       name: 'the-emulator-knows-the-tables-and-leaves',
       severity: 'error',
       from: { path: '^src/emulator/' },
-      to: { path: '^src/', pathNot: ['^src/emulator/', '^src/statuses/', '^src/(testing/sign|http/last-resort)\\.ts$', leaves] },
+      to: {
+        path: '^src/',
+        pathNot: ['^src/emulator/', '^src/statuses/', '^src/(testing/sign|http/last-resort)\\.ts$', leaves],
+      },
     },
     {
       name: 'nothing-of-the-receiver-imports-the-emulator',

@@ -17,15 +17,27 @@ import { runProgram } from '../support/program.ts'
 
 const PATIENT = { timeout: 120_000 }
 
+const MANIFEST = {
+  type: 'module',
+  exports: {
+    '.': {
+      types: './dist/one.d.ts',
+      require: { types: './dist/cjs/one.d.cts', default: './dist/cjs/one.cjs' },
+      default: './dist/one.js',
+    },
+  },
+}
+
 function newProject() {
   const folder = mkdtempSync(join(tmpdir(), 'messaging-webhooks-build-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  for (const file of ['build.ts', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.page.json', 'package.json'])
+  for (const file of ['build.ts', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.page.json'])
     cpSync(file, join(folder, file))
   symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'))
   mkdirSync(join(folder, 'src'))
   const at = (path: string): string => join(folder, path)
   const write = (path: string, text: string): void => writeFileSync(at(path), text)
+  write('package.json', JSON.stringify(MANIFEST))
   write('src/one.ts', 'export const one = 1\n')
   write('src/two.ts', 'export const two = 2\n')
   const build = () => runProgram(process.execPath, [at('build.ts')])
@@ -45,6 +57,8 @@ test('builds what changed, says so, and is silent where nothing did', PATIENT, a
   write('src/one.ts', 'export const one = 11\n')
   expect((await build()).stderr).toContain('Building dist')
   expect(read('dist/one.js')).toContain('one = 11')
+  expect(read('dist/cjs/one.cjs')).toContain('exports.one')
+  expect(read('dist/cjs/one.d.cts')).toContain('export declare const one')
 })
 
 test('leaves nothing of a file that is gone, and mends what somebody changed or removed in dist', PATIENT, async () => {
