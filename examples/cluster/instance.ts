@@ -1,4 +1,5 @@
 /** One of the instances: an app like any other. That there are more of it, and that one will be killed, it does not know. */
+import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -29,5 +30,8 @@ const server = createServer(receiver.middleware('status'))
 server.keepAliveTimeout = 75_000
 receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)
 process.on('disconnect', () => process.exit()) // it ends with start.ts, however that ends
-server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
+await once(server.listen(0, '127.0.0.1'), 'listening')
 await receiver.start()
+// An app would go on: callbacks wait in the spool. This example has nothing to show without its store.
+if ((await receiver.health()).working === false) process.exit(1)
+process.send?.((server.address() as AddressInfo).port)

@@ -25,7 +25,7 @@ test.each(['is killed', 'is closed'] as const)(
     await first.kill()
 
     const second = await startApp(options)
-    expect((await second.ask('report')).codes).toContain('start: store_locked')
+    await expect.poll(async () => (await second.ask('report')).codes, POLL).toContain('store_outage')
     await Promise.all(MESSAGES.map((messageId) => sendStep(second.url, answers, { messageId, status: 'delivered' })))
     const load = startLoad(second.url, answers, { clients: 2, prefix: 'new' })
     await expect.poll(() => answers.taken.size, POLL).toBeGreaterThan(2 * MESSAGES.length + 20)

@@ -93,16 +93,18 @@ process.on('message', (request: InstanceRequest) => {
 })
 process.on('disconnect', () => process.exit())
 
-// A store that is away keeps nobody from listening.
-await receiver.start().catch((error: unknown) => void codes.push(`start: ${said(error)}`))
-if (settings.takes === false) answer({})
-else {
+if (settings.takes === false) {
+  await receiver.start()
+  answer({})
+} else {
   const server = http.createServer(receiver.middleware('status'))
   server.keepAliveTimeout = 60_000
   server.listen(0, '127.0.0.1', () => {
     const address = server.address()
     answer({ port: typeof address === 'object' ? (address?.port ?? 0) : 0 })
   })
+  // Without a spool this waits for the store.
+  await receiver.start().catch((error: unknown) => void codes.push(`start: ${said(error)}`))
 }
 // A killed process leaves nothing for the next one.
 flushCompileCache()
