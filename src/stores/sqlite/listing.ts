@@ -1,7 +1,7 @@
 /** The list of events, as far as the file still has them. */
 import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
 import type { EventsAnswer, EventsPage, EventState, StoredEvent } from '../../inbox/store.ts'
-import { isFiltered, meantOf } from '../filters.ts'
+import { isFiltered, meantOf } from '../../inbox/filters.ts'
 import { pageOf } from '../pages.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'

@@ -4,7 +4,7 @@
  */
 import { monotonicMs } from '../../clock.ts'
 import type { EventsAnswer, EventState, EventsPage, StoredEvent } from '../../inbox/store.ts'
-import { isMeant, MOST_LOOKED_AT, needlesOf } from '../filters.ts'
+import { isMeant, MOST_LOOKED_AT, needlesOf } from '../../inbox/filters.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
 import { DEAD, FIND_MESSAGE, SETTLED } from './known.ts'

@@ -1,6 +1,6 @@
 /** What was sent to somebody: a walk back through what was sent, a bounded piece at a time, for its thread takes callbacks, too. */
 import type { SentToAnswer, SentToPage } from '../../inbox/store.ts'
-import { isSentTo, MOST_SENT_LOOKED_AT, needlesOfSent } from '../filters.ts'
+import { isSentTo, MOST_SENT_LOOKED_AT, needlesOfSent } from '../../inbox/filters.ts'
 import { pageOf } from '../pages.ts'
 import type { Database } from './database.ts'
 import { FOUND, readExpected } from './expecting.ts'
