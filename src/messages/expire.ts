@@ -15,7 +15,7 @@ export function expire(
 ): Decision<'kept' | 'gone'> {
   if (record === undefined) return unchanged('gone')
   const oldDead = record.dead.filter(({ diedAtMs }) => diedAtMs + deadLetterMs < nowMs)
-  const settled = record.settled.filter(({ endedAtSeconds }) => endedAtSeconds * 1_000 + dedupeMs >= nowMs)
+  const settled = record.settled.filter(({ endedAtMs }) => endedAtMs + dedupeMs >= nowMs)
   const { send } = record
   const isSendOld = send !== undefined && send.overdueAtMs === undefined && send.sentAtMs + dedupeMs < nowMs
   const dead = oldDead.length === 0 ? record.dead : record.dead.filter((entry) => !oldDead.includes(entry))

@@ -29,7 +29,7 @@ export interface DeadEntry extends Entry {
 /** What remains of a settled event: enough to recognise a duplicate. */
 export interface SettledEntry {
   readonly id: string
-  readonly endedAtSeconds: number
+  readonly endedAtMs: number
 }
 
 /** While it lasts, no other event of the message is dispatched. */
@@ -126,5 +126,5 @@ export function inserted(waiting: readonly Entry[], entry: Entry): readonly Entr
 }
 
 export function settledEntry(id: string, nowMs: number): SettledEntry {
-  return { id, endedAtSeconds: Math.floor(nowMs / 1_000) }
+  return { id, endedAtMs: Math.floor(nowMs) }
 }

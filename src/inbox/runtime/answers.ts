@@ -72,7 +72,7 @@ export function eventOf({ id, atMs, record, payload }: ScannedEvent): StoredEven
     attempts: undefined,
     admittedAtMs: undefined,
     dueMs: undefined,
-    endedAtMs: settled.endedAtSeconds * 1_000,
+    endedAtMs: settled.endedAtMs,
     order: report?.order,
   }
 }

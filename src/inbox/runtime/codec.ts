@@ -28,12 +28,12 @@ export function encodeRecord(record: MessageRecord): string {
   if (latest !== undefined && finals.at(-1)?.order !== latest.order) reports.push(encodeReport(latest, 0))
   const values: unknown[] = [
     FORMAT,
-    settled.at(-1)?.endedAtSeconds ?? 0,
+    settled.at(-1)?.endedAtMs ?? 0,
     tokens,
     dispatchedUpTo === latest?.order ? null : dispatchedUpTo,
     openDispatchedUpTo === dispatchedUpTo ? null : openDispatchedUpTo,
     steps,
-    settled.flatMap(({ id, endedAtSeconds }) => [id, endedAtSeconds]),
+    settled.flatMap(({ id, endedAtMs }) => [id, endedAtMs]),
     reports,
   ]
   if (waiting.length + dead.length > 0 || lease !== undefined || of !== undefined)
@@ -46,8 +46,8 @@ export function encodeRecord(record: MessageRecord): string {
   return JSON.stringify(values)
 }
 
-/** When the last event of the record ended, in seconds. */
-export function endedAtSecondsIn(text: string): number {
+/** When the last event of the record ended. */
+export function endedAtMsIn(text: string): number {
   return Number.parseInt(text.slice(3), 10)
 }
 
@@ -123,11 +123,11 @@ function decodeLease([token, untilMs, worker]: Values): Lease {
   return { token: number(token), untilMs: number(untilMs), worker: text(worker) }
 }
 
-/** Ids and seconds take turns. */
+/** Ids and times take turns. */
 function decodeSettled(values: Values): readonly SettledEntry[] {
   const settled: SettledEntry[] = []
   for (let at = 0; at < values.length; at += 2)
-    settled.push({ id: text(values[at]), endedAtSeconds: number(values[at + 1]) })
+    settled.push({ id: text(values[at]), endedAtMs: number(values[at + 1]) })
   return settled
 }
 

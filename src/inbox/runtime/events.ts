@@ -46,7 +46,7 @@ export function createEventVerbs({ runner, indexes, retention, worker }: EventsO
   /** Retention is a promise for longer than a store may take to remove a record. */
   function unexpired(stored: MessageRecord | undefined, nowMs: number): MessageRecord | undefined {
     const [oldest] = stored?.settled ?? []
-    if (oldest === undefined || oldest.endedAtSeconds * 1_000 + retention.dedupeMs >= nowMs) return stored
+    if (oldest === undefined || oldest.endedAtMs + retention.dedupeMs >= nowMs) return stored
     const { answer, record } = expire(stored, retention, nowMs)
     return answer === 'gone' ? undefined : (record ?? stored)
   }

@@ -1,7 +1,7 @@
 /** Walks through what memory holds, for people: each call looks at everything, and reads only what is on the page. */
 import { pageOf } from '../pages.ts'
 import type { Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequest } from '../../inbox/record-store.ts'
-import { endedAtSecondsIn } from '../../inbox/runtime/codec.ts'
+import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { payloadOf, peekRecord, type Active, type MemoryTables } from './records.ts'
 
@@ -42,8 +42,7 @@ function candidatesOf(tables: MemoryTables, key: string | undefined): readonly C
   if (keys !== undefined) for (const each of keys) candidates.push({ key: each, atMs: Infinity })
   else {
     for (const [each, active] of tables.active.members) candidates.push({ key: each, atMs: newestIn(active) })
-    for (const [each, text] of tables.settled.entries())
-      candidates.push({ key: each, atMs: endedAtSecondsIn(text) * 1_000 })
+    for (const [each, text] of tables.settled.entries()) candidates.push({ key: each, atMs: endedAtMsIn(text) })
   }
   return candidates.sort((a, b) => b.atMs - a.atMs)
 }
@@ -53,7 +52,7 @@ function newestIn({ record, payloads }: Active): number {
 }
 
 function endedAtMs({ settled }: MessageRecord): number {
-  return (settled.at(-1)?.endedAtSeconds ?? 0) * 1_000
+  return settled.at(-1)?.endedAtMs ?? 0
 }
 
 function eventsOf(tables: MemoryTables, key: string): readonly ScannedEvent[] {

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { checkOptions, numberAboveZero } from '../../check-options.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { LocalStore } from '../../inbox/record-store.ts'
-import { endedAtSecondsIn } from '../../inbox/runtime/codec.ts'
+import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
 import { createOpenStore } from '../../inbox/runtime/open-store.ts'
 import { createLocalRunner } from '../../inbox/runtime/runner.ts'
 import type { OpenStore, Store } from '../../inbox/store.ts'
@@ -75,8 +75,9 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>): OpenStore {
     },
     settle(settlements, nowMs) {
       const answers = verbs.settle(settlements, nowMs)
-      const excess = Math.max(0, tables.dead.size - bounds.maxDeadLetters)
-      for (const oldest of tables.dead.keys().take(excess).toArray()) void verbs.resolve(oldest, 'discard', nowMs)
+      const excess = tables.dead.size - bounds.maxDeadLetters
+      if (excess <= 0) return answers
+      for (const oldest of [...tables.dead.keys()].slice(0, excess)) void verbs.resolve(oldest, 'discard', nowMs)
       return answers
     },
   }
@@ -110,8 +111,9 @@ function localStore(
 /** The longest unused first. One that was used since then goes later. */
 function agedKeys({ settled, sends }: MemoryTables, beforeMs: number, limit: number): readonly string[] {
   const keys: string[] = []
-  for (const [key, text] of settled.rentries()) {
-    if (keys.length >= limit || endedAtSecondsIn(text) * 1_000 >= beforeMs) break
+  for (const key of settled.rkeys()) {
+    const encoded = settled.peek(key)
+    if (keys.length >= limit || encoded === undefined || endedAtMsIn(encoded) >= beforeMs) break
     keys.push(key)
   }
   for (const { key } of sends.between(-Infinity, beforeMs)) {
