@@ -13,6 +13,8 @@ export interface Payload {
   readonly raw: Buffer
   /** What the handlers threw last; of a dead letter alone. */
   readonly error: string | undefined
+  /** Where it cannot be read, such as `payloads.record`; then `record` and `raw` are what is left. */
+  readonly corrupt?: string
 }
 
 /** Identifies an event: the key of its record, and its id. */
@@ -32,6 +34,8 @@ export interface DueRequest {
 export interface Scanned<T> {
   readonly items: readonly T[]
   readonly next: string | undefined
+  /** Where a bounded look ended before the page was full: nothing that it passed over is younger. */
+  readonly lookedBackToMs?: number
 }
 
 export interface ScanRequest {
@@ -56,6 +60,14 @@ export interface ScannedRecord {
   readonly payloads: readonly Payload[]
 }
 
+export interface EventScan extends ScanRequest {
+  readonly key: string | undefined
+  readonly id: string | undefined
+  /** What `isMeant` asks for: an engine may leave out what cannot match. */
+  readonly filter: EventFilter
+  readonly isMeant: (event: ScannedEvent) => boolean
+}
+
 /** The indexes that every store keeps. Each scan is bounded by `limit`; what changes between two pages may be on both or on neither. */
 export interface Indexes {
   /**
@@ -76,17 +88,8 @@ export interface Indexes {
   overflowOf(key: string): Awaitable<readonly string[]>
   /** The key of the record that has this dead letter. */
   keyOfDeadLetter(id: string): Awaitable<string | undefined>
-  /**
-   * Events, newest first; of one message, or one event, where these are given. `filter` is a hint: a store may leave out what
-   * does not match it.
-   */
-  scanEvents(
-    request: ScanRequest & {
-      readonly key?: string | undefined
-      readonly id?: string | undefined
-      readonly filter: EventFilter
-    },
-  ): Awaitable<Scanned<ScannedEvent>>
+  /** Events that `isMeant`, newest first; of one message, or one event, where these are given. It looks at a bounded number. */
+  scanEvents(request: EventScan): Awaitable<Scanned<ScannedEvent>>
   /** Dead letters, oldest first. */
   scanDeadLetters(request: ScanRequest): Awaitable<Scanned<ScannedEvent>>
   /** Records with a send, by `sentAtMs`, from `fromMs` on and before `toMs`. */

@@ -82,13 +82,20 @@ export function settle(
 
 const NOTHING_WAITS: readonly never[] = []
 
-/** Returns what a worker that is gone had leased: it is due at once, and its token settles nothing. */
-export function release(record: MessageRecord | undefined, worker: string, nowMs: number): Decision<boolean> {
+/** Ends the lease of a worker that is gone: its event is due again, and its token settles nothing. */
+export function release(record: MessageRecord | undefined, worker: string): Decision<boolean> {
   if (record?.lease?.worker !== worker) return unchanged(false)
   const { token } = record.lease
-  const waiting = record.waiting.map((entry) =>
-    entry.token === token ? { ...entry, token: 0, dueMs: Math.min(entry.dueMs, nowMs) } : entry,
-  )
+  const waiting = record.waiting.map((entry) => (entry.token === token ? { ...entry, token: 0 } : entry))
+  return changed(true, { ...record, lease: undefined, waiting })
+}
+
+/** Takes a lease back whose answer was lost, so that no handler saw it: the attempt does not count. */
+export function takeBack(record: MessageRecord | undefined, isLost: (entry: Entry) => boolean): Decision<boolean> {
+  const { lease } = record ?? {}
+  const lost = record?.waiting.find((entry) => entry.token === lease?.token && isLost(entry))
+  if (record === undefined || lost === undefined) return unchanged(false)
+  const waiting = replaced(record, lost, { ...lost, token: 0, attempts: lost.attempts - 1 })
   return changed(true, { ...record, lease: undefined, waiting })
 }
 

@@ -51,7 +51,7 @@ export function eventOf({ id, atMs, record, payload }: ScannedEvent): StoredEven
   if (waiting !== undefined) {
     const { late, attempts, admittedAtMs, order } = waiting
     const rest = { ...known, late, attempts, admittedAtMs, order, endedAtMs: undefined }
-    return lease !== undefined && lease.token === waiting.token
+    return lease?.token === waiting.token
       ? { ...rest, state: 'leased', dueMs: lease.untilMs }
       : { ...rest, state: 'due', dueMs: waiting.dueMs }
   }

@@ -1,7 +1,8 @@
 /** Admission, leases and settlements of events, as commands. */
+import { MessagingWebhooksError } from '../../errors.ts'
 import { admit, admitOverflow, type Admitted } from '../../messages/admit.ts'
 import { resolve } from '../../messages/dead-letters.ts'
-import { lease, settle } from '../../messages/deliver.ts'
+import { lease, settle, type LeaseRequest } from '../../messages/deliver.ts'
 import { expire, type Retention } from '../../messages/expire.ts'
 import {
   changed,
@@ -25,7 +26,8 @@ interface EventsOptions {
   readonly indexes: Indexes
   readonly retention: Retention
   /** Named in leases. */
-  readonly worker: string
+  readonly worker: () => string
+  readonly report: (error: MessagingWebhooksError) => void
 }
 
 /** What an admission with a lease answers. */
@@ -40,14 +42,16 @@ interface Leased {
   readonly send: SendEntry | undefined
 }
 
+const NONE_TRIED: ReadonlySet<string> = new Set()
+
 const FULL: AdmittedAndLeased = { admitted: 'full', leased: undefined }
 
-export function createEventVerbs({ runner, indexes, retention, worker }: EventsOptions): Verbs {
+export function createEventVerbs({ runner, indexes, retention, worker, report }: EventsOptions): Verbs {
   /** Retention is a promise for longer than a store may take to remove a record. */
   function unexpired(stored: MessageRecord | undefined, nowMs: number): MessageRecord | undefined {
     const [oldest] = stored?.settled ?? []
     if (oldest === undefined || oldest.endedAtMs + retention.dedupeMs >= nowMs) return stored
-    const { answer, record } = expire(stored, retention, nowMs)
+    const { answer, record } = expire(stored, { retention, kept: [] }, nowMs)
     return answer === 'gone' ? undefined : (record ?? stored)
   }
 
@@ -62,7 +66,7 @@ export function createEventVerbs({ runner, indexes, retention, worker }: EventsO
           return { ...decided, answer: { admitted, leased: undefined } }
         // Another event of the message may be the first.
         if (next?.waiting[0]?.id !== event.id) return { ...decided, answer: { admitted, leased: undefined } }
-        const leased = lease(next, { nowMs, untilMs: leaseUntilMs, worker })
+        const leased = lease(next, { nowMs, untilMs: leaseUntilMs, worker: worker() })
         const after = leased.record ?? next
         return changed({ admitted, leased: leased.answer && { entry: leased.answer, send: after.send } }, after)
       },
@@ -104,6 +108,34 @@ export function createEventVerbs({ runner, indexes, retention, worker }: EventsO
     })
   }
 
+  function leaseAll(keys: readonly string[], request: LeaseRequest): Awaitable<readonly Claim[]> {
+    return andThen(runner.run(keys.map((key) => leaseCommand(key, request))), (answers) => {
+      const leased = answers.flatMap((one, index) => {
+        const key = keys[index]
+        return one === undefined || key === undefined ? [] : [{ ...one, key, id: one.entry.id }]
+      })
+      return andThen(indexes.payloads(leased), (payloads) => {
+        const claims: Claim[] = []
+        const unusable: Command<boolean>[] = []
+        for (const [index, one] of leased.entries()) {
+          const payload = payloads[index]
+          if (payload !== undefined && payload.corrupt === undefined) claims.push(claimOf(one.key, one, payload))
+          else unusable.push(setAside(one.key, one.entry, payload?.corrupt, request.nowMs))
+        }
+        return unusable.length === 0 ? claims : andThen(runner.run(unusable), () => claims)
+      })
+    })
+  }
+
+  /** An event whose payload cannot be read becomes a dead letter; one whose payload is gone has nothing left to keep. */
+  function setAside(key: string, { id, token }: Entry, corrupt: string | undefined, nowMs: number): Command<boolean> {
+    const error = new MessagingWebhooksError('event_damaged', `It is ${corrupt ?? 'payloads'} of event ${id}.`)
+    report(error)
+    const outcome =
+      corrupt === undefined ? ({ outcome: 'done' } as const) : ({ outcome: 'dead', error: error.message } as const)
+    return { key, decide: (record) => settle(record, { id, token, ...outcome }, nowMs) }
+  }
+
   return {
     admit: (events, nowMs) =>
       andThen(
@@ -124,29 +156,21 @@ export function createEventVerbs({ runner, indexes, retention, worker }: EventsO
     },
     claim({ limit, nowMs, leaseUntilMs, exclude }) {
       const claims: Claim[] = []
-      function claimMore(): ReturnType<OpenStore['claim']> {
+      function claimMore(tried: ReadonlySet<string>): ReturnType<OpenStore['claim']> {
         return andThen(indexes.due({ limit: limit - claims.length, nowMs, exclude }), ({ keys, nextDueMs }) => {
-          if (keys.length === 0)
+          // Each is tried once: a record that cannot be leased must not keep this from its end.
+          const left = keys.filter((key) => !tried.has(key))
+          if (left.length === 0)
             return { claims, nextDueMs: earlier(nextDueMs, claims.length > 0 ? leaseUntilMs : undefined) }
-          const commands = keys.map((key) => leaseCommand(key, { nowMs, untilMs: leaseUntilMs, worker }))
-          return andThen(runner.run(commands), (answers) => {
-            const leased = answers.flatMap((one, index) => {
-              const key = keys[index]
-              return one === undefined || key === undefined ? [] : [{ ...one, key, id: one.entry.id }]
-            })
-            return andThen(indexes.payloads(leased), (payloads) => {
-              for (const [index, one] of leased.entries()) {
-                const payload = payloads[index]
-                if (payload !== undefined) claims.push(claimOf(one.key, one, payload))
-              }
-              // A key of which nothing was due after all has made room for another one.
-              if (claims.length < limit) return claimMore()
-              return { claims, nextDueMs: earlier(nextDueMs, leaseUntilMs) }
-            })
+          return andThen(leaseAll(left, { nowMs, untilMs: leaseUntilMs, worker: worker() }), (leased) => {
+            claims.push(...leased)
+            // A key of which nothing could be leased has made room for another one.
+            if (claims.length < limit) return claimMore(new Set([...tried, ...left]))
+            return { claims, nextDueMs: earlier(nextDueMs, leaseUntilMs) }
           })
         })
       }
-      return claimMore()
+      return claimMore(NONE_TRIED)
     },
     settle: (settlements, nowMs) => runner.run(settlements.map((settlement) => settlementCommand(settlement, nowMs))),
     resolve: (id, resolution, nowMs) =>
@@ -159,10 +183,7 @@ export function createEventVerbs({ runner, indexes, retention, worker }: EventsO
   }
 }
 
-function leaseCommand(
-  key: string,
-  request: { readonly nowMs: number; readonly untilMs: number; readonly worker: string },
-): Command<Leased | undefined> {
+function leaseCommand(key: string, request: LeaseRequest): Command<Leased | undefined> {
   return {
     key,
     decide(record): Decision<Leased | undefined> {

@@ -1,8 +1,8 @@
 /** Lists for people: events, dead letters, and everything that may name a person. A page costs a bounded look. */
 import { encodeExpectation } from '../expected.ts'
-import { isFiltered, isMeant, MOST_LOOKED_AT } from '../filters.ts'
+import { isMeant } from '../filters.ts'
 import type { Indexes, Payload, ScannedEvent, ScannedRecord } from '../record-store.ts'
-import type { EventsAnswer, EventsPage, KeptEvent, OpenStore, StoredEvent } from '../store.ts'
+import type { KeptEvent, OpenStore } from '../store.ts'
 import { andThen } from './and-then.ts'
 import { deadLetterOf, eventOf, reportsOf } from './answers.ts'
 
@@ -12,8 +12,16 @@ export function createListingVerbs(indexes: Indexes): Verbs {
   return {
     events(page) {
       const { after, messageKey, id, limit, ...filter } = page
-      const scan = { after, key: messageKey, id, filter, limit: isFiltered(filter) ? MOST_LOOKED_AT : limit }
-      return andThen(indexes.scanEvents(scan), ({ items, next }) => pageOf(page, items, next))
+      const isWanted = (one: ScannedEvent): boolean => {
+        const event = eventOf(one)
+        return event !== undefined && (id === undefined || event.id === id) && isMeant(page, event)
+      }
+      const scan = { after, limit, key: messageKey, id, filter, isMeant: isWanted }
+      return andThen(indexes.scanEvents(scan), ({ items, next, lookedBackToMs }) => ({
+        items: items.flatMap((one) => eventOf(one) ?? []),
+        ...(next !== undefined && { next }),
+        ...(lookedBackToMs !== undefined && { lookedBackToMs }),
+      }))
     },
     deadLetters: (page) =>
       andThen(indexes.scanDeadLetters(page), ({ items, next }) => ({
@@ -26,23 +34,6 @@ export function createListingVerbs(indexes: Indexes): Verbs {
         ...(next !== undefined && { next }),
       })),
   }
-}
-
-function pageOf(page: EventsPage, looked: readonly ScannedEvent[], end: string | undefined): EventsAnswer {
-  const items: StoredEvent[] = []
-  let last: string | undefined
-  for (const one of looked) {
-    const event = eventOf(one)
-    if (event === undefined || !isMeant(page, event)) continue
-    if (items.length === page.limit && last !== undefined) return { items, next: last }
-    items.push(event)
-    last = one.place
-  }
-  if (end === undefined) return { items }
-  const oldest = looked.at(-1)
-  return isFiltered(page) && oldest !== undefined
-    ? { items, next: end, lookedBackToMs: oldest.atMs }
-    : { items, next: end }
 }
 
 function keptIn({ key, record, payloads }: ScannedRecord): readonly KeptEvent[] {

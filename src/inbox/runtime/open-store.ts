@@ -1,4 +1,5 @@
 /** A store as the receiver uses it, made of the decisions and of what reads and writes records. */
+import type { MessagingWebhooksError } from '../../errors.ts'
 import type { Retention } from '../../messages/expire.ts'
 import type { Indexes } from '../record-store.ts'
 import type { OpenStore } from '../store.ts'
@@ -13,7 +14,8 @@ interface OpenStoreOptions {
   readonly indexes: Indexes
   readonly retention: Retention
   /** Named in leases; empty where no other process shares the store. */
-  readonly worker: string
+  readonly worker: () => string
+  readonly report: (error: MessagingWebhooksError) => void
 }
 
 export function createOpenStore(options: OpenStoreOptions): OpenStore {

@@ -1,6 +1,7 @@
 /** Erasure and retention, as commands. */
 import { erase, type ErasedCounts } from '../../messages/erase.ts'
-import { expire, type Retention } from '../../messages/expire.ts'
+import { expire, type Expired, type Retention } from '../../messages/expire.ts'
+import type { MessageRecord } from '../../messages/record.ts'
 import type { Indexes } from '../record-store.ts'
 import { isTarget, type Awaitable, type ForgetTarget, type OpenStore } from '../store.ts'
 import { andThen } from './and-then.ts'
@@ -46,21 +47,22 @@ export function createRetentionVerbs({ runner, indexes, retention }: RetentionOp
         }),
       ),
     prune: (nowMs) =>
-      andThen(indexes.aged(nowMs, EXPIRED_A_STEP), (keys) => {
-        const commands = keys.map((key) => ({
-          key,
-          decide: (record: Parameters<typeof expire>[0]) => expire(record, retention, nowMs),
-        }))
-        return andThen(runner.run(commands), (answers) => {
-          let removed: Awaitable<unknown>
-          for (const [index, key] of keys.entries())
-            if (answers[index] === 'gone')
-              removed = andThen(removed, () =>
-                runner.remove(key, (record) => expire(record, retention, nowMs).answer === 'gone'),
-              )
-          return andThen(removed, () => keys.length)
-        })
-      }),
+      andThen(indexes.aged(nowMs, EXPIRED_A_STEP), (keys) =>
+        andThen(indexes.payloadsOf(keys), (kept) => {
+          const expiring = keys.map((key, index): Command<Expired> => ({
+            key,
+            decide: (record) => expire(record, { retention, kept: kept[index] ?? [] }, nowMs),
+          }))
+          return andThen(runner.run(expiring), (answers) => {
+            const isGone = (record: MessageRecord): boolean =>
+              expire(record, { retention, kept: [] }, nowMs).answer === 'gone'
+            const gone = keys.filter((_, index) => answers[index] === 'gone')
+            const removed = gone.map((key) => runner.remove(key, isGone))
+            const count = answers.filter((answer) => answer !== 'kept').length
+            return removed.some((one) => one instanceof Promise) ? Promise.all(removed).then(() => count) : count
+          })
+        }),
+      ),
   }
 }
 

@@ -1,6 +1,7 @@
 /** Walks through what memory holds, for people: each call looks at everything, and reads only what is on the page. */
 import { pageOf } from '../pages.ts'
-import type { Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequest } from '../../inbox/record-store.ts'
+import { MOST_LOOKED_AT } from '../../inbox/filters.ts'
+import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequest } from '../../inbox/record-store.ts'
 import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { payloadOf, peekRecord, type Active, type MemoryTables } from './records.ts'
@@ -12,24 +13,32 @@ interface Candidate {
 }
 
 /** Events, newest first. Waiting and dead ones by their arrival; settled ones by when the last event of the message ended. */
-export function scanEvents(
-  tables: MemoryTables,
-  { after, limit, key, id }: ScanRequest & { readonly key?: string | undefined; readonly id?: string | undefined },
-): Scanned<ScannedEvent> {
+export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }: EventScan): Scanned<ScannedEvent> {
   const [, time, afterId = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
   const fromMs = time === undefined ? Infinity : Number(time)
   const isAfter = (one: ScannedEvent): boolean => one.atMs < fromMs || (one.atMs === fromMs && one.id < afterId)
   const found: ScannedEvent[] = []
+  let looked = 0
   for (const candidate of candidatesOf(tables, key)) {
     const last = found[limit]
     // No event of what follows is newer.
     if (last !== undefined && candidate.atMs < last.atMs) break
-    const events = eventsOf(tables, candidate.key).filter((one) => isAfter(one) && (id === undefined || one.id === id))
-    if (events.length === 0) continue
-    found.push(...events)
-    if (found.length > limit) found.sort(byTime).splice(limit + 1)
+    if (candidate.atMs > fromMs && key === undefined && tables.settled.has(candidate.key)) continue
+    if (looked > MOST_LOOKED_AT) return lookedPage(found, limit, candidate.atMs)
+    const events = eventsOf(tables, candidate.key).filter(isAfter)
+    looked += events.length
+    const meant = events.filter(isMeant)
+    if (meant.length === 0) continue
+    found.push(...meant)
+    found.sort(byTime).splice(limit + 1)
   }
-  return scanned(found.sort(byTime), limit)
+  return scanned(found, limit)
+}
+
+/** The look ends before events of this time. */
+function lookedPage(found: readonly ScannedEvent[], limit: number, atMs: number): Scanned<ScannedEvent> {
+  const page = scanned(found, limit)
+  return page.next === undefined ? { ...page, next: `${atMs}.~`, lookedBackToMs: atMs } : page
 }
 
 function byTime(a: ScannedEvent, b: ScannedEvent): number {

@@ -62,9 +62,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 
 function openMemoryStore(bounds: z.output<typeof boundsSchema>): OpenStore {
   const tables = createTables(bounds.maxEvents)
-  const retention = { deadLetterMs: Infinity, dedupeMs: bounds.dedupeDays * DAY_MS }
+  const retention = { payloadMs: Infinity, deadLetterMs: Infinity, dedupeMs: bounds.dedupeDays * DAY_MS }
   const store = localStore(tables, bounds, retention)
-  const verbs = createOpenStore({ runner: createLocalRunner(store), indexes: store, retention, worker: '' })
+  const verbs = createOpenStore({
+    runner: createLocalRunner(store),
+    indexes: store,
+    retention,
+    worker: () => '',
+    report() {},
+  })
   return {
     ...verbs,
     expect(messages, nowMs) {
