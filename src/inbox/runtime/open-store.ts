@@ -18,7 +18,11 @@ interface OpenStoreOptions {
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-export function createOpenStore(options: OpenStoreOptions): OpenStore {
+/** All that the contract has and no engine must add. */
+type Verbs = Omit<Required<OpenStore>, Added> & Pick<OpenStore, Added>
+type Added = 'latestNowMs' | 'tellsOfRest' | 'settleHoldMs' | 'eraseTraces' | 'isHeld' | 'holders' | 'contextFor'
+
+export function createOpenStore(options: OpenStoreOptions): Verbs {
   const { runner, indexes, retention } = options
   return {
     ...createEventVerbs(options),

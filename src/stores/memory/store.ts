@@ -77,7 +77,7 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>): OpenStore {
       const added = messages.filter(({ messageKey }) => !tables.sends.byKey.has(messageKey)).length
       if (tables.sends.byKey.size + added > bounds.maxExpected)
         throw new MessagingWebhooksError('store_full', 'It expects too many messages.')
-      return verbs.expect?.(messages, nowMs) ?? []
+      return verbs.expect(messages, nowMs)
     },
     settle(settlements, nowMs) {
       const answers = verbs.settle(settlements, nowMs)
