@@ -12,7 +12,7 @@ export interface LeftEvent {
 }
 
 /** Greater than any token given out before. */
-const FIRST_TOKEN = 2 ** 40
+export const RESTORED_TOKENS = 2 ** 40
 
 /** All of them are pending again. */
 export function restore(events: readonly LeftEvent[]): MessageRecord {
@@ -24,7 +24,7 @@ export function restore(events: readonly LeftEvent[]): MessageRecord {
     const attempt = { awaits: 0, dueMs: admittedAtMs, attempts: 0, token: 0, late: false, replay: false }
     waiting = inserted(waiting, { id, order, final, ...attempt, admittedAtMs })
   }
-  return { ...EMPTY_RECORD, tokens: FIRST_TOKEN, waiting, latest }
+  return { ...EMPTY_RECORD, tokens: RESTORED_TOKENS, waiting, latest }
 }
 
 const NO_PLACE = { order: '', final: false }

@@ -6,7 +6,7 @@ import type { Change, DueRequest, EventPlace, LocalStore, Payload } from '../../
 import { decodeRecord, encodeRecord, NEWER } from '../../inbox/runtime/codec.ts'
 import type { NewEvent } from '../../inbox/store.ts'
 import { dueMsOf, EMPTY_RECORD, type MessageRecord, type PayloadChange, type SendEntry } from '../../messages/record.ts'
-import { restore } from '../../messages/restore.ts'
+import { restore, RESTORED_TOKENS } from '../../messages/restore.ts'
 import type { Database } from './database.ts'
 import { digestBytes, recordBytes } from './encoding.ts'
 import { blob, cut, integer, prepare, text, type Row } from './statements.ts'
@@ -18,7 +18,7 @@ const NO_BYTES = Buffer.alloc(0)
 
 export const RECORD_COLUMNS = `number, lower(hex(key)) AS key, state, send, ${cut('sent_at')} AS sent_at, overdue_at`
 
-const FIND = /* sql */ `
+export const FIND = /* sql */ `
 SELECT ${RECORD_COLUMNS} FROM records WHERE key = :key
 `
 
@@ -28,7 +28,7 @@ VALUES (:key, :state, :waiting, :due, :worker, :forgetDay, :of, :send, :sentAt, 
 `
 
 /** Most writes change neither what was sent nor its times. */
-const UPDATE = /* sql */ `
+export const UPDATE = /* sql */ `
 UPDATE records SET state = :state, waiting = :waiting, due = :due, worker = :worker, forget_day = :forgetDay
 WHERE number = :number
 `
@@ -49,7 +49,7 @@ const INSERT_PAYLOAD = /* sql */ `
 INSERT INTO payloads (message, id, admitted_at, record, raw) VALUES (:number, :id, :admittedAt, :record, :raw)
 `
 
-const FIND_PAYLOAD = /* sql */ `
+export const FIND_PAYLOAD = /* sql */ `
 SELECT payloads.id, ${cut('admitted_at')} AS admitted_at, record, raw, error
 FROM records JOIN payloads ON message = number WHERE key = :key AND id = :id
 `
@@ -76,7 +76,7 @@ DELETE FROM dead_letters WHERE id = :id
 `
 
 /** The limit is a sum, because SQLite prepares a statement anew whenever the parameter of a bare LIMIT is bound (3.8 µs, not 1.0). */
-const FIND_DUE = /* sql */ `
+export const FIND_DUE = /* sql */ `
 SELECT number, lower(hex(key)) AS key, due, substr(state, 1, 3) AS form FROM records
 WHERE due IS NOT NULL ORDER BY records.due, number LIMIT :limit + 0
 `
@@ -85,7 +85,7 @@ const PUT_OFF = /* sql */ `
 UPDATE records SET due = :due WHERE number = :number
 `
 
-const FIND_OVERDUE = /* sql */ `
+export const FIND_OVERDUE = /* sql */ `
 SELECT lower(hex(key)) AS key FROM records WHERE overdue_at <= :now ORDER BY overdue_at, number LIMIT :limit + 0
 `
 
@@ -101,7 +101,7 @@ const DELETE_DEAD_OF = /* sql */ `
 DELETE FROM dead_letters WHERE message = :number
 `
 
-const KEY_OF_DEAD = /* sql */ `
+export const KEY_OF_DEAD = /* sql */ `
 SELECT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE dead_letters.id = :id
 `
 
@@ -160,11 +160,25 @@ export function createRecords({ db }: Database, report: (error: MessagingWebhook
     return send === undefined ? record : { ...record, send }
   }
 
-  function restoredFrom(row: Row): MessageRecord {
-    report(new MessagingWebhooksError('state_damaged', `It is records.state of message ${text(row, 'key')}.`))
+  /** What cannot be read is repaired at once, so that it is reported once. */
+  function repair(row: Row, record: MessageRecord): void {
     const number = integer(row, 'number')
-    deleteDeadOf.run({ number })
-    const left = payloadsOf.all({ number })
+    if (decodeRecord(text(row, 'state')) === undefined) {
+      reportCorrupt('records.state', row)
+      deleteDeadOf.run({ number })
+      update.run({ number, ...columnsOf(record) })
+    }
+    if (typeof row['send'] !== 'string' || record.send !== undefined) return
+    reportCorrupt('records.send', row)
+    updateSend.run({ number, ...sendColumns(undefined) })
+  }
+
+  function reportCorrupt(place: string, row: Row): void {
+    report(new MessagingWebhooksError('state_damaged', `It is ${place} of message ${text(row, 'key')}.`))
+  }
+
+  function restoredFrom(row: Row): MessageRecord {
+    const left = payloadsOf.all({ number: integer(row, 'number') })
     return restore(
       left.map((each) => ({
         id: text(each, 'id'),
@@ -179,10 +193,14 @@ export function createRecords({ db }: Database, report: (error: MessagingWebhook
     const said = text(row, 'send')
     const expectation = readExpectation(Buffer.from(said.slice(1)))
     const overdueAtMs = typeof row['overdue_at'] === 'number' ? row['overdue_at'] : undefined
-    if (expectation !== undefined)
-      return { expectation, sentAtMs: integer(row, 'sent_at'), overdueAtMs, wasOverdue: said.startsWith(OVERDUE) }
-    report(new MessagingWebhooksError('state_damaged', `It is records.send of message ${text(row, 'key')}.`))
-    return undefined
+    return (
+      expectation && {
+        expectation,
+        sentAtMs: integer(row, 'sent_at'),
+        overdueAtMs,
+        wasOverdue: said.startsWith(OVERDUE),
+      }
+    )
   }
 
   function changePayload(number: number, change: PayloadChange, diedAt: number | undefined): void {
@@ -221,7 +239,10 @@ export function createRecords({ db }: Database, report: (error: MessagingWebhook
     read(key) {
       const row = find.get({ key: digestBytes(key) })
       last = { key, number: row && integer(row, 'number') }
-      return row && recordIn(row)
+      if (row === undefined) return undefined
+      const record = recordIn(row)
+      if (!isWhole(row, record)) repair(row, record)
+      return record
     },
     hasRoom: () => true,
     write(change) {
@@ -234,13 +255,7 @@ export function createRecords({ db }: Database, report: (error: MessagingWebhook
         deletePayloads.run({ number })
         return
       }
-      const columns = {
-        state: encodeRecord(after),
-        waiting: after.waiting.length,
-        due: flooredOrNull(dueMsOf(after)),
-        worker: after.lease === undefined || after.lease.worker === '' ? null : Number(after.lease.worker),
-        forgetDay: forgetDayOf(after),
-      }
+      const columns = columnsOf(after)
       if (number === undefined) {
         const of = after.of === undefined ? null : digestBytes(after.of)
         const inserted = insert.run({ key: digestBytes(key), ...columns, ...sendColumns(after.send), of })
@@ -305,6 +320,22 @@ export function createRecords({ db }: Database, report: (error: MessagingWebhook
 /** How the text of a record of this version begins. */
 const FORM = encodeRecord(EMPTY_RECORD).slice(0, 3)
 const OVERDUE = '1'
+
+/** Whether all of a row could be read. A restored record has no other sign than its tokens. */
+function isWhole(row: Row, { send, tokens }: MessageRecord): boolean {
+  return tokens !== RESTORED_TOKENS && (send !== undefined || typeof row['send'] !== 'string')
+}
+
+function columnsOf(record: MessageRecord) {
+  const { waiting, lease } = record
+  return {
+    state: encodeRecord(record),
+    waiting: waiting.length,
+    due: flooredOrNull(dueMsOf(record)),
+    worker: lease === undefined || lease.worker === '' ? null : Number(lease.worker),
+    forgetDay: forgetDayOf(record),
+  }
+}
 
 function sendColumns(send: SendEntry | undefined) {
   if (send === undefined) return { send: null, sentAt: null, overdueAt: null }

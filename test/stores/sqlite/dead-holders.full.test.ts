@@ -196,4 +196,3 @@ test('where no sign of life can be given, others wait for the lease', PATIENT, a
   await somebodyDies(path)
   expect((await claimNow(second)).claims).toEqual([])
 })
-
