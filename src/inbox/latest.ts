@@ -64,15 +64,6 @@ export function withoutReports(
   return newest && { order: newest.order, record: newest.record, finals }
 }
 
-/** Whether a value that a store has read back is what `mergeLatest` made. */
-export function isMessageLatest(value: unknown): value is MessageLatest {
-  return isFinalReport(value) && 'finals' in value && Array.isArray(value.finals) && value.finals.every(isFinalReport)
-}
-
-function isFinalReport(value: unknown): value is FinalReport {
-  return isObject(value) && typeof value['order'] === 'string' && isEventRecord(value['record'])
-}
-
 /** What the states of all types have: the fields of the report's event, but for its identity, payload and bytes. */
 interface StateFields extends Omit<Report, 'type' | 'scheduled' | 'failure'> {
   /** When it happened; undefined where nothing tells, so that `timestampSource` is `arrival`. */

@@ -3,7 +3,7 @@ import { isLate } from '../inbox/order.ts'
 import { changed, inserted, settledEntry, unchanged, type Decision, type Entry, type MessageRecord } from './record.ts'
 
 /** `replay`: late if a later report was dispatched meanwhile; `force`: as itself all the same; `discard`: settled. */
-export type Resolution = 'replay' | 'force' | 'discard'
+type Resolution = 'replay' | 'force' | 'discard'
 
 /** Answers false for an event that is no dead letter. */
 export function resolve(

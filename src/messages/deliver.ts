@@ -39,7 +39,7 @@ export function lease(record: MessageRecord | undefined, request: LeaseRequest):
 }
 
 /** The outcome of an attempt. */
-export type Outcome =
+type Outcome =
   | { readonly outcome: 'done' }
   | { readonly outcome: 'retry'; readonly dueMs: number }
   /** No handler began, so the attempt does not count. */

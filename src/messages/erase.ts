@@ -2,7 +2,7 @@
 import { withoutReports } from '../inbox/latest.ts'
 import { changed, settledEntry, unchanged, type Decision, type MessageRecord, type PayloadChange } from './record.ts'
 
-export interface EraseRequest {
+interface EraseRequest {
   /** Whether this event is meant; the key of the message stands for what was sent. */
   readonly isMeant: (id: string) => boolean
   readonly key: string

@@ -4,7 +4,7 @@ import { placeOf } from '../inbox/order.ts'
 import type { EventRecord } from '../inbox/record.ts'
 import { EMPTY_RECORD, inserted, type Entry, type MessageRecord } from './record.ts'
 
-export interface LeftEvent {
+interface LeftEvent {
   readonly id: string
   readonly admittedAtMs: number
   /** Undefined where that cannot be read either. */

@@ -4,7 +4,7 @@ import { EXPECTED, hasEnd } from '../inbox/order.ts'
 import { admit, withoutWaitFor, type AdmittedEvent } from './admit.ts'
 import { changed, EMPTY_RECORD, unchanged, type Decision, type MessageRecord } from './record.ts'
 
-export interface NewSend {
+interface NewSend {
   readonly expectation: Expectation
   readonly sentAtMs: number
   readonly overdueAtMs: number | undefined

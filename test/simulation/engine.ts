@@ -64,12 +64,12 @@ export async function sqliteEngine(): Promise<Engine> {
     name: 'sqlite',
     store,
     async restart() {
-      engine.close()
+      await engine.close()
       database = await openFile()
       engine = open(database)
     },
     async remove() {
-      engine.close()
+      await engine.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }

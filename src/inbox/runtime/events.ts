@@ -3,7 +3,6 @@ import { MessagingWebhooksError } from '../../errors.ts'
 import { admit, admitOverflow, type Admitted } from '../../messages/admit.ts'
 import { resolve } from '../../messages/dead-letters.ts'
 import { lease, settle, type LeaseRequest } from '../../messages/deliver.ts'
-import { expire, type Retention } from '../../messages/expire.ts'
 import {
   changed,
   unchanged,
@@ -24,7 +23,6 @@ type Verbs = Pick<OpenStore, 'admit' | 'claim' | 'settle' | 'resolve' | 'latest'
 interface EventsOptions {
   readonly runner: Runner
   readonly indexes: Indexes
-  readonly retention: Retention
   /** Named in leases. */
   readonly worker: () => string
   readonly report: (error: MessagingWebhooksError) => void
@@ -46,20 +44,12 @@ const NONE_TRIED: ReadonlySet<string> = new Set()
 
 const FULL: AdmittedAndLeased = { admitted: 'full', leased: undefined }
 
-export function createEventVerbs({ runner, indexes, retention, worker, report }: EventsOptions): Verbs {
-  /** Retention is a promise for longer than a store may take to remove a record. */
-  function unexpired(stored: MessageRecord | undefined, nowMs: number): MessageRecord | undefined {
-    const [oldest] = stored?.settled ?? []
-    if (oldest === undefined || oldest.endedAtMs + retention.dedupeMs >= nowMs) return stored
-    const { answer, record } = expire(stored, { retention, kept: [] }, nowMs)
-    return answer === 'gone' ? undefined : (record ?? stored)
-  }
-
+export function createEventVerbs({ runner, indexes, worker, report }: EventsOptions): Verbs {
   function admission(event: NewEvent, nowMs: number, leaseUntilMs: number | undefined): Command<AdmittedAndLeased> {
     return {
       key: event.messageKey,
-      decide(stored) {
-        const decided = admit(unexpired(stored, nowMs), event, nowMs)
+      decide(record) {
+        const decided = admit(record, event, nowMs)
         const { answer: admitted, record: next } = decided
         const isKept = admitted === 'new' || admitted === 'late'
         if (leaseUntilMs === undefined || !isKept || next?.lease !== undefined)
@@ -79,8 +69,8 @@ export function createEventVerbs({ runner, indexes, retention, worker, report }:
     const of = event.messageKey
     return {
       key: event.id,
-      decide(stored) {
-        const decided = admitOverflow(unexpired(stored, nowMs), { of, late }, event, nowMs)
+      decide(record) {
+        const decided = admitOverflow(record, { of, late }, event, nowMs)
         return { ...decided, answer: { admitted: decided.answer, leased: undefined } }
       },
       admits: { event, full: FULL },

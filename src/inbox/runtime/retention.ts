@@ -57,9 +57,8 @@ export function createRetentionVerbs({ runner, indexes, retention }: RetentionOp
             const isGone = (record: MessageRecord): boolean =>
               expire(record, { retention, kept: [] }, nowMs).answer === 'gone'
             const gone = keys.filter((_, index) => answers[index] === 'gone')
-            const removed = gone.map((key) => runner.remove(key, isGone))
             const count = answers.filter((answer) => answer !== 'kept').length
-            return removed.some((one) => one instanceof Promise) ? Promise.all(removed).then(() => count) : count
+            return andThen(runner.remove(gone, isGone), () => count)
           })
         }),
       ),

@@ -14,8 +14,8 @@ export interface Command<A> {
 export interface Runner {
   /** The answers, in the order of the commands. Commands of one key are applied in their order. */
   run<A>(commands: readonly Command<A>[]): Awaitable<readonly A[]>
-  /** Removes a record that `isGone` still says is of no use. */
-  remove(key: string, isGone: (record: MessageRecord) => boolean): Awaitable<void>
+  /** Removes those of these records of which `isGone` still says that nothing has to be kept. */
+  remove(keys: readonly string[], isGone: (record: MessageRecord) => boolean): Awaitable<void>
 }
 
 export function createLocalRunner(store: LocalStore): Runner {
@@ -31,10 +31,12 @@ export function createLocalRunner(store: LocalStore): Runner {
 
   return {
     run: (commands) => commands.map(runOne),
-    remove(key, isGone) {
-      const before = store.read(key)
-      if (before !== undefined && isGone(before))
-        store.write({ key, before, after: undefined, payloads: [], admitted: undefined })
+    remove(keys, isGone) {
+      for (const key of keys) {
+        const before = store.read(key)
+        if (before !== undefined && isGone(before))
+          store.write({ key, before, after: undefined, payloads: [], admitted: undefined })
+      }
     },
   }
 }

@@ -86,7 +86,7 @@ function withSend({ sends }: MemoryTables, key: string, encoded: string | undefi
 }
 
 /** Written by this process, so it is neither corrupt nor newer. */
-export function decoded(encoded: string): MessageRecord | undefined {
+function decoded(encoded: string): MessageRecord | undefined {
   const record = decodeRecord(encoded)
   return record === NEWER ? undefined : record
 }

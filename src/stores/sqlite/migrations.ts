@@ -6,7 +6,7 @@ import { MessagingWebhooksError } from '../../errors.ts'
  * Integer keys in order of arrival, so that inserts append; the digests are only in narrow unique indexes (a table clustered by a
  * random text key takes about half as much).
  */
-export const INBOX = /* sql */ `
+const INBOX = /* sql */ `
 CREATE TABLE records (
   number INTEGER PRIMARY KEY,
   key BLOB NOT NULL,

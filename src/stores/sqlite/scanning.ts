@@ -7,7 +7,7 @@ import { pageOf } from '../pages.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
 import { payloadIn, RECORD_COLUMNS } from './records.ts'
-import { blob, cut, integer, prepare, text, type Row } from './statements.ts'
+import { cut, integer, prepare, text, type Row } from './statements.ts'
 
 /** Rows that one piece covers. */
 const PIECE = 1_000n
