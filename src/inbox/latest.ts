@@ -2,7 +2,7 @@
 import type { Failure, SentDetails, TimestampSource } from '../events.ts'
 import { sentDetails } from './expected.ts'
 import { identityIn, knownTime } from './order.ts'
-import { failureOf, isEventRecord, isObject, type EventRecord, type Report } from './record.ts'
+import { failureOf, type EventRecord, type Report } from './record.ts'
 import type { StoredLatest } from './store.ts'
 
 /** More final reports than this are not kept for one message; the newest stay. */

@@ -55,7 +55,7 @@ export function endedAtMsIn(text: string): number {
 export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | undefined {
   try {
     const [format, , tokens, dispatched, openDispatched, steps, settled, reports, ...rest] = list(JSON.parse(encoded))
-    if (number(format) > FORMAT) return NEWER
+    if (Number.isInteger(format) && number(format) > FORMAT) return NEWER
     const latest = decodeLatest(list(reports))
     const dispatchedUpTo = dispatched === null ? (latest?.order ?? '') : text(dispatched)
     const settledRecord = {
