@@ -16,7 +16,7 @@ export function resolve(
   if (record === undefined || letter === undefined) return unchanged(false)
   const dead = record.dead.filter((one) => one !== letter)
   if (resolution === 'discard')
-    return changed(true, { ...record, dead, settled: [...record.settled, settledEntry(id, nowMs)] }, [
+    return changed(true, { ...record, dead, settled: [...record.settled, settledEntry(letter, nowMs)] }, [
       { id, becomes: 'settled' },
     ])
   const { diedAtMs: _, ...entry } = letter

@@ -74,7 +74,7 @@ export function settle(
       return changed(true, { ...released, waiting: others(), dead }, [{ id, becomes: 'dead', error: settlement.error }])
     }
     case 'done': {
-      const settled = [...record.settled, settledEntry(id, nowMs)]
+      const settled = [...record.settled, settledEntry(entry, nowMs)]
       return changed(true, { ...released, waiting: others(), settled }, [{ id, becomes: 'settled' }])
     }
   }

@@ -35,7 +35,7 @@ export function erase(
   const deadLetters = record.dead.length - dead.length
   const hasStateErased = latest !== record.latest || isSendErased
   if (unsettled + deadLetters + payloads.length === 0 && !hasStateErased) return unchanged(NOTHING_ERASED)
-  const ended = [...record.waiting, ...record.dead].filter(isErased).map(({ id }) => settledEntry(id, nowMs))
+  const ended = [...record.waiting, ...record.dead].filter(isErased).map((entry) => settledEntry(entry, nowMs))
   const { lease } = record
   const isLeaseErased = record.waiting.some((entry) => isErased(entry) && entry.token === lease?.token)
   return changed(

@@ -35,7 +35,7 @@ export function expire(
   if (oldDead.length + removed.length === 0 && settled.length === record.settled.length && !isSendOld)
     return unchanged('kept')
   const discarded = oldDead.map(({ id }): PayloadChange => ({ id, becomes: 'settled' }))
-  const ended = oldDead.map(({ id }) => settledEntry(id, nowMs))
+  const ended = oldDead.map((entry) => settledEntry(entry, entry.diedAtMs))
   return changed('changed', { ...record, dead, settled: [...settled, ...ended], send: isSendOld ? undefined : send }, [
     ...discarded,
     ...removed,

@@ -26,10 +26,12 @@ export interface DeadEntry extends Entry {
   readonly diedAtMs: number
 }
 
-/** What remains of a settled event: enough to recognise a duplicate. */
+/** What remains of a settled event: enough to recognise a duplicate, and to say what became of it. */
 export interface SettledEntry {
   readonly id: string
   readonly endedAtMs: number
+  readonly attempts: number
+  readonly late: boolean
 }
 
 /** While it lasts, no other event of the message is dispatched. */
@@ -125,6 +127,6 @@ export function inserted(waiting: readonly Entry[], entry: Entry): readonly Entr
   return waiting.toSpliced(at === -1 ? waiting.length : at, 0, entry)
 }
 
-export function settledEntry(id: string, nowMs: number): SettledEntry {
-  return { id, endedAtMs: Math.floor(nowMs) }
+export function settledEntry({ id, attempts, late }: Entry, nowMs: number): SettledEntry {
+  return { id, endedAtMs: Math.floor(nowMs), attempts, late }
 }

@@ -107,7 +107,9 @@ export const anyRecord: fc.Arbitrary<MessageRecord> = fc.record({
     fc.tuple(entry, timeMs).map(([waiting, diedAtMs]) => ({ ...waiting, diedAtMs })),
     { maxLength: 2 },
   ),
-  settled: fc.array(fc.record({ id: text, endedAtMs: timeMs }), { maxLength: 4 }),
+  settled: fc.array(fc.record({ id: text, endedAtMs: timeMs, attempts: fc.nat(1_000), late: fc.boolean() }), {
+    maxLength: 4,
+  }),
   send: fc.constant(undefined),
   of: fc.option(text, { nil: undefined }),
 })

@@ -47,7 +47,9 @@ export function deadLetterOf({ id, record, payload }: ScannedEvent): StoredDeadL
 export function eventOf({ id, atMs, record, payload }: ScannedEvent): StoredEvent | undefined {
   const { lease } = record
   const waiting = record.waiting.find((entry) => entry.id === id)
-  const known = { id, atMs, record: payload?.record, raw: payload?.raw, error: undefined }
+  // Of a payload that cannot be read the bytes are left.
+  const said = payload?.corrupt === undefined ? payload?.record : undefined
+  const known = { id, atMs, record: said, raw: payload?.raw, error: undefined }
   if (waiting !== undefined) {
     const { late, attempts, admittedAtMs, order } = waiting
     const rest = { ...known, late, attempts, admittedAtMs, order, endedAtMs: undefined }
@@ -68,8 +70,8 @@ export function eventOf({ id, atMs, record, payload }: ScannedEvent): StoredEven
     ...known,
     record: known.record ?? report?.record,
     state: 'settled',
-    late: undefined,
-    attempts: undefined,
+    late: settled.late,
+    attempts: settled.attempts,
     admittedAtMs: undefined,
     dueMs: undefined,
     endedAtMs: settled.endedAtMs,

@@ -33,7 +33,7 @@ export function encodeRecord(record: MessageRecord): string {
     dispatchedUpTo === latest?.order ? null : dispatchedUpTo,
     openDispatchedUpTo === dispatchedUpTo ? null : openDispatchedUpTo,
     steps,
-    settled.flatMap(({ id, endedAtMs }) => [id, endedAtMs]),
+    settled.flatMap(({ id, endedAtMs, attempts, late }) => [id, endedAtMs, 2 * attempts + (late ? 1 : 0)]),
     reports,
   ]
   if (waiting.length + dead.length > 0 || lease !== undefined || of !== undefined)
@@ -123,11 +123,18 @@ function decodeLease([token, untilMs, worker]: Values): Lease {
   return { token: number(token), untilMs: number(untilMs), worker: text(worker) }
 }
 
-/** Ids and times take turns. */
+/** Three values for each. */
 function decodeSettled(values: Values): readonly SettledEntry[] {
   const settled: SettledEntry[] = []
-  for (let at = 0; at < values.length; at += 2)
-    settled.push({ id: text(values[at]), endedAtMs: number(values[at + 1]) })
+  for (let at = 0; at < values.length; at += 3) {
+    const said = number(values[at + 2])
+    settled.push({
+      id: text(values[at]),
+      endedAtMs: number(values[at + 1]),
+      attempts: said >> 1,
+      late: said % 2 === 1,
+    })
+  }
   return settled
 }
 

@@ -78,7 +78,7 @@ DELETE FROM dead_letters WHERE id = :id
 /** The limit is a sum, because SQLite prepares a statement anew whenever the parameter of a bare LIMIT is bound (3.8 µs, not 1.0). */
 export const FIND_DUE = /* sql */ `
 SELECT number, lower(hex(key)) AS key, due, substr(state, 1, 3) AS form FROM records
-WHERE due IS NOT NULL ORDER BY records.due, number LIMIT :limit + 0
+WHERE due IS NOT NULL ORDER BY records.due LIMIT :limit + 0
 `
 
 const PUT_OFF = /* sql */ `
