@@ -287,7 +287,10 @@ test('what is past its retention expires, and nothing else', () => {
     expire(frozen(one.record), { retention, kept }, NOW_MS + days * DAY_MS + 1)
   expect(at(0.5, ['event-1', 'event-2'])).toMatchObject({ answer: 'kept', payloads: [] })
   expect(at(1, ['event-1', 'event-2']).payloads).toEqual([{ id: 'event-2', becomes: 'removed' }])
-  expect(at(2, []).record).toMatchObject({ dead: [], settled: [{ id: 'event-2' }, { id: 'event-1', endedAtMs: NOW_MS }] })
+  expect(at(2, []).record).toMatchObject({
+    dead: [],
+    settled: [{ id: 'event-2' }, { id: 'event-1', endedAtMs: NOW_MS }],
+  })
   expect(at(3, []).record).toMatchObject({ dead: [], settled: [{ id: 'event-1' }] })
   one.apply(() => at(2, []))
   expect(at(6, []).answer).toBe('gone')

@@ -68,7 +68,7 @@ export function eventOf({ id, atMs, record, payload }: ScannedEvent): StoredEven
   const report = reportsIn(record.latest).find(({ order }) => identityIn(order) === id)
   return {
     ...known,
-    record: known.record ?? report?.record,
+    record: payload === undefined ? report?.record : said,
     state: 'settled',
     late: settled.late,
     attempts: settled.attempts,
