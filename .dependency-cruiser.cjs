@@ -1,7 +1,10 @@
 // The pipeline's direction: a stage imports leaves and stages to its left, and there are no circles.
-const stages = ['authenticity', 'payloads', 'statuses', 'inbox', 'dispatch']
+const stages = ['authenticity', 'payloads', 'statuses', 'messages', 'inbox', 'dispatch']
 const leaves =
   '^src/((backoff|events|callback|channels|report-payloads|trace-context|intention|error-table|errors|clock|logger|in-turn|churning-map|promises|defined|did-you-mean|is-error|recipient-forms|check-options|failure-text)\\.ts$|disk-log/)'
+
+/** The order of reports, their latest state and what is kept of them: plain data, which decisions are made of. */
+const vocabulary = '^src/inbox/(order|latest|record|expected)\\.ts$'
 
 /** What stands to the right of a stage may not be imported by it. */
 const onlyLeftwards = stages.map((stage, index) => ({
@@ -10,7 +13,7 @@ const onlyLeftwards = stages.map((stage, index) => ({
   from: { path: `^src/${stage}/` },
   to: {
     path: '^src/',
-    pathNot: [leaves, ...stages.slice(0, index + 1).map((left) => `^src/${left}/`)],
+    pathNot: [leaves, vocabulary, ...stages.slice(0, index + 1).map((left) => `^src/${left}/`)],
   },
 }))
 
@@ -192,8 +195,10 @@ module.exports = {
         path: '^src/',
         pathNot: [
           leaves,
-          '^src/inbox/(store|latest|order|record|expected)\\.ts$',
-          '^src/stores/((bounds|filters|holding|leasable|pages)\\.ts$|$1/)',
+          '^src/messages/',
+          '^src/inbox/(store|record-store|latest|order|record|expected|filters)\\.ts$',
+          '^src/inbox/runtime/(codec|open-store|runner)\\.ts$',
+          '^src/stores/((bounds|holding|leasable|pages)\\.ts$|$1/)',
         ],
       },
     },

@@ -106,7 +106,7 @@ async function fill(path: string): Promise<void> {
   }
   await store.close()
   const db = new DatabaseSync(path)
-  db.exec('UPDATE events SET state = 1, ended_at = admitted_at, attempts = 1; UPDATE messages SET due = NULL')
+  db.exec('UPDATE records SET due = NULL, waiting = 0')
   db.close()
 }
 

@@ -2,7 +2,7 @@
 import type { Failure, SentDetails, TimestampSource } from '../events.ts'
 import { sentDetails } from './expected.ts'
 import { identityIn, knownTime } from './order.ts'
-import { failureOf, isEventRecord, isObject, type EventRecord, type Report } from './record.ts'
+import { failureOf, type EventRecord, type Report } from './record.ts'
 import type { StoredLatest } from './store.ts'
 
 /** More final reports than this are not kept for one message; the newest stay. */
@@ -62,15 +62,6 @@ export function withoutReports(
   if (finals.length === latest.finals.length && isLeft(latest)) return latest
   const newest = isLeft(latest) ? latest : finals.at(-1)
   return newest && { order: newest.order, record: newest.record, finals }
-}
-
-/** Whether a value that a store has read back is what `mergeLatest` made. */
-export function isMessageLatest(value: unknown): value is MessageLatest {
-  return isFinalReport(value) && 'finals' in value && Array.isArray(value.finals) && value.finals.every(isFinalReport)
-}
-
-function isFinalReport(value: unknown): value is FinalReport {
-  return isObject(value) && typeof value['order'] === 'string' && isEventRecord(value['record'])
 }
 
 /** What the states of all types have: the fields of the report's event, but for its identity, payload and bytes. */

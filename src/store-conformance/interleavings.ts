@@ -147,7 +147,7 @@ function createPlay(open: OpenStore<object>) {
       const key = digestOf(`message m${message}`)
       const latest = await open.latest(key)
       const expected = model.latest(key)
-      const name = (order: string): string => `m${message}-${Number(order.slice(0, 12))}`
+      const name = (order: string): string => `m${message}-${Number(order.slice(0, 12)) - 1_700_000_000}`
       assert.deepEqual(
         latest && { newest: latest.record.report?.status, finals: latest.finals.map(({ report }) => report?.status) },
         expected && { newest: name(expected.newest), finals: expected.finals.map(name) },

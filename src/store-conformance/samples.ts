@@ -39,11 +39,11 @@ interface Sample {
 /** A report of a message. */
 export function sample({ message = 'm', at = 1, name = `${message}-${at}`, ...rest }: Sample = {}): NewEvent {
   const id = digestOf(`event ${name}`)
-  const seconds = String(at).padStart(12, '0')
+  const timestamp = 1_700_000_000 + at
   return {
     id,
     messageKey: digestOf(`message ${message}`),
-    order: `${seconds}3${seconds}${id}`,
+    order: `${String(timestamp).padStart(12, '0')}3${'0'.repeat(12)}${id}`,
     final: rest.final ?? false,
     step: rest.step ?? 0,
     awaits: rest.awaits ?? 0,
@@ -51,7 +51,7 @@ export function sample({ message = 'm', at = 1, name = `${message}-${at}`, ...re
     record: {
       project: 'My Shop',
       kind: 'status',
-      timestamp: 1_700_000_000 + at,
+      timestamp,
       timestampSource: 'payload',
       receivedAtMs: START_MS,
       proof: 'both',

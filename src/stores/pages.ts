@@ -37,34 +37,6 @@ export function newestOf<T extends Listed>(all: readonly T[], after: string | un
   return each.sort((a, b) => timeOf(b) - timeOf(a) || (a.id > b.id ? -1 : 1)).slice(0, limit + 1)
 }
 
-/** Of all of them a page of those that are meant, of which so many are looked at and read. */
-export function lookedPageOf<T extends Listed, R extends Listed>(
-  all: readonly T[],
-  { after, limit }: { readonly after: string | undefined; readonly limit: number },
-  {
-    most,
-    read,
-    isMeant,
-  }: {
-    readonly most: number
-    readonly read: (one: T) => R
-    readonly isMeant: (one: R) => boolean
-  },
-): Page<R> & { readonly lookedBackToMs?: number } {
-  const items: R[] = []
-  let last: T | undefined
-  const looked = newestOf(all, after, most)
-  for (const one of looked.slice(0, most)) {
-    const found = read(one)
-    if (!isMeant(found)) continue
-    if (items.length === limit && last !== undefined) return { items, next: writtenPlace(last) }
-    items.push(found)
-    last = one
-  }
-  const end = looked.length > most ? looked[most - 1] : undefined
-  return end === undefined ? { items } : { items, next: writtenPlace(end), lookedBackToMs: timeOf(end) }
-}
-
 /** What names its place in the list. */
 export function writtenPlace(one: Listed): string {
   return `${timeOf(one)}.${one.id}`

@@ -5,8 +5,7 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { sample } from '../../src/store-conformance/samples.ts'
-import { FIND_DUE, FIRST_WAITING, NEXT_DUE } from '../../src/stores/sqlite/claiming.ts'
-import { FIND_EVENT, FIND_MESSAGE, SCHEDULE_MESSAGE } from '../../src/stores/sqlite/known.ts'
+import { FIND, FIND_DUE, FIND_OVERDUE, FIND_PAYLOAD, KEY_OF_DEAD, UPDATE } from '../../src/stores/sqlite/records.ts'
 import { handedOver, inboxFolder, megabytes, startInboxApp, type Memory } from './inbox-app.ts'
 
 const MESSAGES = 25_000
@@ -85,7 +84,7 @@ test('nothing that is asked for each event looks through a table, or sorts', asy
   const path = join(inboxFolder(), 'inbox.db')
   await (await sqliteStore(path).open({ onWork() {} })).close()
   const db = new DatabaseSync(path)
-  for (const sql of [FIND_DUE, NEXT_DUE, FIRST_WAITING, FIND_EVENT, FIND_MESSAGE, SCHEDULE_MESSAGE]) {
+  for (const sql of [FIND, FIND_DUE, FIND_OVERDUE, FIND_PAYLOAD, KEY_OF_DEAD, UPDATE]) {
     const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()
     const steps = plan.map((step) => String(step['detail']))
     expect(

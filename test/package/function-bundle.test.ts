@@ -7,8 +7,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bundleFunction } from '../../bench/function/bundle.ts'
 import { mustRun } from './packed.ts'
 
-/** 425 and 140 KiB when these were written down. */
-const MOST_KIB = { minified: 450, gzipped: 148 }
+/** 459 and 152 KiB when these were written down: the Redis store does not share the decisions of `src/messages/` yet. */
+const MOST_KIB = { minified: 465, gzipped: 155 }
 
 test('the receiver, the handler for Lambda and the Redis store in one file stay within their bounds', async () => {
   const { code, modules, imports } = await bundleFunction()

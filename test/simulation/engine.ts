@@ -7,8 +7,7 @@ import { withClaims } from '../../src/stores/leasable.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { createLatestTime, openDatabase, type Database } from '../../src/stores/sqlite/database.ts'
 import { packEvents, unpackEvents } from '../../src/stores/sqlite/encoding.ts'
-import { createEngine, type SyncStore } from '../../src/stores/sqlite/engine.ts'
-import { createHolders } from '../../src/stores/sqlite/holders.ts'
+import { createEngine, type Engine as SqliteEngine } from '../../src/stores/sqlite/engine.ts'
 
 /** An engine that a world has for itself. */
 export interface Engine {
@@ -34,13 +33,13 @@ const HERE = process.platform === 'linux' ? '/dev/shm' : tmpdir()
 export async function sqliteEngine(): Promise<Engine> {
   const folder = mkdtempSync(join(HERE, 'simulation-'))
   const openFile = () => openDatabase({ path: join(folder, 'file.db'), synchronous: 'OFF', busyTimeoutMs: 1_000 })
-  const open = (on: Database): SyncStore => {
+  const open = (on: Database): SqliteEngine => {
     const retention = { retentionDays: DAYS, deadLetterDays: DAYS, dedupeDays: DAYS }
     // No row is spoilt here.
     const report = (error: Error): never => {
       throw error
     }
-    return createEngine({ database: on, retention, holders: createHolders(on), report })
+    return createEngine({ database: on, retention, report }).engine
   }
   let database = await openFile()
   let engine = open(database)
@@ -51,7 +50,7 @@ export async function sqliteEngine(): Promise<Engine> {
       return createLatestTime(database.db).atOpening
     },
     admit: (events, nowMs) => engine.admit(encoded(events), nowMs),
-    admitAndClaim: (events, request) => withClaims(events, engine.admitAndClaim(encoded(events), request)),
+    admitAndClaim: async (events, request) => withClaims(events, await engine.admitAndClaim(encoded(events), request)),
     claim: (request) => engine.claim(request),
     settle: (settlements, nowMs) => engine.settle(settlements, nowMs),
     latest: (messageKey) => engine.latest(messageKey),
@@ -65,12 +64,12 @@ export async function sqliteEngine(): Promise<Engine> {
     name: 'sqlite',
     store,
     async restart() {
-      engine.close()
+      await engine.close()
       database = await openFile()
       engine = open(database)
     },
     async remove() {
-      engine.close()
+      await engine.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }

@@ -1,7 +1,7 @@
 /** The list of events, as far as the tables still have them. Of a settled one nobody keeps how often it was handed over, or when. */
 import { LAST_TIME_MS, readRecord } from '../../inbox/record.ts'
 import type { EventsPage, EventState, OpenStore, StoredEvent } from '../../inbox/store.ts'
-import { isFiltered, meantOf } from '../filters.ts'
+import { isFiltered, meantOf } from '../../inbox/filters.ts'
 import { pageOf } from '../pages.ts'
 import { bytesOrNone, isNull, placeBy, text, truth, within, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'

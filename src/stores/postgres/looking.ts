@@ -3,7 +3,7 @@
  * whose bytes have in them what is looked for.
  */
 import type { EventFilter, EventsAnswer, EventsPage, StoredEvent } from '../../inbox/store.ts'
-import { isMeant, MOST_LOOKED_AT, needlesOf } from '../filters.ts'
+import { isMeant, MOST_LOOKED_AT, needlesOf } from '../../inbox/filters.ts'
 import { hexOf, integer, placeBy, text, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
 

@@ -3,7 +3,7 @@
  * in them what is looked for.
  */
 import type { SentToAnswer, SentToPage } from '../../inbox/store.ts'
-import { isSentTo, MOST_SENT_LOOKED_AT, needlesOfSent } from '../filters.ts'
+import { isSentTo, MOST_SENT_LOOKED_AT, needlesOfSent } from '../../inbox/filters.ts'
 import { pageOf } from '../pages.ts'
 import { hexOf, placeBy, text } from './encoding.ts'
 import type { Engine } from './engine.ts'

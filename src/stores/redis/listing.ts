@@ -4,7 +4,7 @@
  */
 import { LAST_TIME_MS } from '../../inbox/record.ts'
 import type { EventsAnswer, EventsPage, EventState, OpenStore, StoredEvent } from '../../inbox/store.ts'
-import { isFiltered, isInTime, isMeant, meantOf } from '../filters.ts'
+import { isFiltered, isInTime, isMeant, meantOf } from '../../inbox/filters.ts'
 import { newestOf, newestPageOf, writtenPlace } from '../pages.ts'
 import { decodePayload } from './encoding.ts'
 import type { Engine } from './engine.ts'

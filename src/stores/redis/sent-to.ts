@@ -1,6 +1,6 @@
 /** What was sent to somebody: a look back through a bounded number of what was sent, in each partition. */
 import type { SentToAnswer, SentToPage, StoredExpectation } from '../../inbox/store.ts'
-import { isSentTo, MOST_SENT_LOOKED_AT, needlesOfSent } from '../filters.ts'
+import { isSentTo, MOST_SENT_LOOKED_AT, needlesOfSent } from '../../inbox/filters.ts'
 import { pageOf } from '../pages.ts'
 import type { Engine } from './engine.ts'
 import { list, scoreOf, text } from './replies.ts'

@@ -2,42 +2,12 @@
  * Events as bytes: as they stand in the file, and on their way to the other thread. JSON escapes lone surrogates and NUL, and a
  * BLOB has no opinion on what is text.
  */
-import { isMessageLatest, type MessageLatest } from '../../inbox/latest.ts'
+import { isEventRecord, type EventRecord } from '../../inbox/record.ts'
 import type { NewEvent } from '../../inbox/store.ts'
-
-export function encodeLatest(latest: MessageLatest | undefined): Buffer | null {
-  return latest === undefined ? null : Buffer.from(JSON.stringify(latest))
-}
-
-/** The same of a message's first report, whose record is encoded already. */
-export function encodeFirst(report: {
-  readonly order: string
-  readonly final: boolean
-  readonly record: Buffer
-}): Buffer {
-  const { order, final, record } = report
-  const newest = `"order":${JSON.stringify(order)},"record":${record.toString('utf8')}`
-  return Buffer.from(`{${newest},"finals":[${final ? `{${newest}}` : ''}]}`)
-}
-
-/** Undefined where it is damaged. */
-export function decodeLatest(bytes: Buffer): MessageLatest | undefined {
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
-    return isMessageLatest(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
 
 /** A digest of 32 hexadecimal digits as its 16 bytes. */
 export function digestBytes(digest: string): Buffer {
   return Buffer.from(digest, 'hex')
-}
-
-/** An event as it goes into the file: its record is bytes already. */
-export interface EncodedEvent extends Omit<NewEvent, 'record'> {
-  readonly record: Buffer
 }
 
 /**
@@ -82,17 +52,27 @@ export function packEvents(events: readonly NewEvent[]): PackedEvents {
   return { events: packed, bytes }
 }
 
-export function unpackEvents({ events, bytes }: PackedEvents): readonly EncodedEvent[] {
+export function unpackEvents({ events, bytes }: PackedEvents): readonly NewEvent[] {
   let end = 0
   function next(length: number): Buffer {
     const part = Buffer.from(bytes, end, length)
     end += length
     return part
   }
-  return events.map(([id, messageKey, order, final, step, awaits, gapUntilMs, recordBytes, rawBytes]) => {
-    const record = next(recordBytes)
-    return { id, messageKey, order, final, step, awaits, gapUntilMs, record, raw: next(rawBytes) }
+  return events.map(([id, messageKey, order, final, step, awaits, gapUntilMs, recordLength, rawLength]) => {
+    const encoded = next(recordLength)
+    const record: unknown = JSON.parse(encoded.toString('utf8'))
+    if (!isEventRecord(record)) throw new TypeError('This is no record of an event.')
+    ENCODED.set(record, encoded)
+    return { id, messageKey, order, final, step, awaits, gapUntilMs, record, raw: next(rawLength) }
   })
+}
+
+/** The bytes that records came as. */
+const ENCODED = new WeakMap<EventRecord, Buffer>()
+
+export function recordBytes(record: EventRecord): Buffer {
+  return ENCODED.get(record) ?? Buffer.from(JSON.stringify(record))
 }
 
 /** A Buffer comes out of another thread as a plain Uint8Array. */

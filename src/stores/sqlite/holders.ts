@@ -1,54 +1,49 @@
 /** Under whose name leases are held, so that those of a dead process need not run out. */
+import type { Runner } from '../../inbox/runtime/runner.ts'
+import { release, takeBack } from '../../messages/deliver.ts'
 import { UNTIMED, type Database } from './database.ts'
-import { SCHEDULE_MESSAGE } from './known.ts'
 import { integer, prepare, text } from './statements.ts'
 
 /** Enters a store that is open under the name of its folder; once more when its thread was started anew. */
 const INSERT_HOLDER = /* sql */ `
-INSERT INTO holders (name, process, since) VALUES (:name, :process, :since)
+INSERT INTO workers (name, process, since) VALUES (:name, :process, :since)
 `
 
 /** Nothing is looked for under this name any more. */
 const DELETE_HOLDER = /* sql */ `
-DELETE FROM holders WHERE holder = :holder
+DELETE FROM workers WHERE worker = :worker
 `
 
 /** One store under all that it was entered as. */
 const HOLDERS_OF_NAME = /* sql */ `
-SELECT holder FROM holders WHERE name = :name
+SELECT worker FROM workers WHERE name = :name
 `
 
 /**
- * All that are entered, each with what it has leased; it walks through what is unsettled, as HELD_MESSAGES. A time that is
- * damaged counts for none.
+ * All that are entered, each with what it has leased; it walks through what is unsettled, as HELD_RECORDS. A corrupt time counts
+ * for none.
  */
 const LIST_HOLDERS = /* sql */ `
 SELECT name, min(process) AS process, sum(coalesce(held, 0)) AS held,
   CASE WHEN min(since) BETWEEN 0 AND 4102444800000 THEN min(since) END AS since
-FROM holders LEFT JOIN (
-  SELECT holder AS of_holder, count(*) AS held
-  FROM messages INDEXED BY messages_due WHERE due IS NOT NULL AND lease_token <> 0 GROUP BY messages.holder
-) ON of_holder = holder
-GROUP BY name ORDER BY min(since), min(holder)
+FROM workers LEFT JOIN (
+  SELECT worker AS of_worker, count(*) AS held
+  FROM records INDEXED BY records_due WHERE due IS NOT NULL AND worker IS NOT NULL GROUP BY records.worker
+) ON of_worker = worker
+GROUP BY name ORDER BY min(since), min(worker)
 `
 
 /** Stores that are open, or were when their process ended; all where :own is null. */
 const OTHER_HOLDERS = /* sql */ `
-SELECT holder, name FROM holders WHERE holder IS NOT :own
+SELECT worker, name FROM workers WHERE worker IS NOT :own
 `
 
 /**
- * Messages under a lease of this holder. It walks through what is unsettled, once for each death, so that no claim has an
- * index more to write (35 ms where 200,000 messages wait, measured).
+ * Records under a lease of this worker. It walks through what is unsettled, once for each death, so that no claim has an index
+ * more to write (35 ms where 200,000 messages wait, measured).
  */
-export const HELD_MESSAGES = /* sql */ `
-SELECT rowid, lower(hex(key)) AS key FROM messages INDEXED BY messages_due WHERE due IS NOT NULL AND lease_token <> 0 AND holder = :holder
-`
-
-/** Whoever still has the token of this message's lease cannot settle with it. */
-const VOID_TOKEN = /* sql */ `
-UPDATE events SET token = 0
-WHERE message = :message AND state = 0 AND token = (SELECT lease_token FROM messages WHERE rowid = :message)
+const HELD_RECORDS = /* sql */ `
+SELECT lower(hex(key)) AS key FROM records INDEXED BY records_due WHERE due IS NOT NULL AND worker = :worker
 `
 
 interface Holder {
@@ -76,43 +71,41 @@ export interface ListedHolder extends Pick<HoldingStore, 'name'> {
 }
 
 export interface Holders {
-  /** Null before `hold`, and where the process could not show that it is alive: then others wait for its leases. */
-  readonly own: number | null
+  /** Undefined before `hold`, and where the process could not show that it is alive: then others wait for its leases. */
+  readonly own: number | undefined
   hold(store: HoldingStore): void
   others(): readonly Holder[]
   /** All, the longest there first. */
   listed(): readonly ListedHolder[]
-  /** Makes due what a dead holder held, and forgets it. Says how many messages that were. */
+  /** Makes due what a dead holder held, and removes it. Says how many records that were. */
   release(holder: number): number
-  /**
-   * Takes the name back: what was leased under it is due at once, as after a death. No token need be void, for nobody settles
-   * in a store that is closed.
-   */
+  /** Takes the name back: what was leased under it is due at once, as after a death. */
   letGo(): void
+  /** Takes back what was leased under `name` before the present `hold`, but for the records in `inFlight`. */
+  takeBackAllBut(inFlight: ReadonlySet<string>, name: string): void
 }
 
-export function createHolders({ db, transaction }: Database): Holders {
+export function createHolders({ db, transaction }: Database, runner: Runner): Holders {
   const insertHolder = prepare(db, INSERT_HOLDER)
   const deleteHolder = prepare(db, DELETE_HOLDER)
   const holdersOfName = prepare(db, HOLDERS_OF_NAME)
   const otherHolders = prepare(db, OTHER_HOLDERS)
   const listHolders = prepare(db, LIST_HOLDERS)
-  const heldMessages = prepare(db, HELD_MESSAGES)
-  const voidToken = prepare(db, VOID_TOKEN)
-  const scheduleMessage = prepare(db, SCHEDULE_MESSAGE)
-  let own: number | null = null
+  const heldRecords = prepare(db, HELD_RECORDS)
+  let own: number | undefined
   let ownName = ''
 
-  /** Makes due what this one held, and forgets it. Says how many messages that were. */
-  function release(holder: number, isDead: boolean): number {
-    const messages = heldMessages.all({ holder }).map((row) => integer(row, 'rowid'))
-    for (const message of messages) {
-      if (isDead) voidToken.run({ message })
-      scheduleMessage.run({ message })
-    }
-    deleteHolder.run({ holder })
-    return messages.length
+  const heldBy = (worker: number): readonly string[] => heldRecords.all({ worker }).map((row) => text(row, 'key'))
+
+  function releaseOf(worker: number): number {
+    const keys = heldBy(worker)
+    void runner.run(keys.map((key) => ({ key, decide: (record) => release(record, String(worker)) })))
+    deleteHolder.run({ worker })
+    return keys.length
   }
+
+  const others = (): readonly Holder[] =>
+    otherHolders.all({ own: own ?? null }).map((row) => ({ holder: integer(row, 'worker'), name: text(row, 'name') }))
 
   return {
     get own() {
@@ -124,7 +117,7 @@ export function createHolders({ db, transaction }: Database): Holders {
       )
       ownName = name
     },
-    others: () => otherHolders.all({ own }).map((row) => ({ holder: integer(row, 'holder'), name: text(row, 'name') })),
+    others,
     listed: () =>
       listHolders.all().map((row) => ({
         name: text(row, 'name'),
@@ -132,13 +125,20 @@ export function createHolders({ db, transaction }: Database): Holders {
         sinceMs: typeof row['since'] === 'number' ? row['since'] : undefined,
         held: integer(row, 'held'),
       })),
-    release: (holder) => transaction(false, UNTIMED, () => release(holder, true)),
+    release: (holder) => transaction(false, UNTIMED, () => releaseOf(holder)),
     letGo() {
-      if (own === null) return
+      if (own === undefined) return
       transaction(false, UNTIMED, () => {
-        for (const row of holdersOfName.all({ name: ownName })) release(integer(row, 'holder'), false)
+        for (const row of holdersOfName.all({ name: ownName })) releaseOf(integer(row, 'worker'))
       })
-      own = null
+      own = undefined
     },
+    takeBackAllBut: (inFlight, name) =>
+      transaction(false, UNTIMED, () => {
+        for (const { holder } of others().filter((other) => other.name === name)) {
+          const keys = heldBy(holder).filter((key) => !inFlight.has(key))
+          void runner.run(keys.map((key) => ({ key, decide: (record) => takeBack(record, () => true) })))
+        }
+      }),
   }
 }

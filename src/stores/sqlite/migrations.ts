@@ -3,87 +3,65 @@ import type { DatabaseSync } from 'node:sqlite'
 import { MessagingWebhooksError } from '../../errors.ts'
 
 /**
- * The first tables. Integer keys in order of arrival, so that inserts append; the digests stand only in narrow unique
- * indexes (measured by others and by us: a table clustered by a random text key takes about half as much).
- *
- * STRICT, and with the one check that no reader can make up for: no index, and so nobody, would find an event of another state.
+ * Integer keys in order of arrival, so that inserts append; the digests are only in narrow unique indexes (a table clustered by a
+ * random text key takes about half as much).
  */
-export const INBOX = /* sql */ `
-CREATE TABLE messages (
-  rowid INTEGER PRIMARY KEY,
+const INBOX = /* sql */ `
+CREATE TABLE records (
+  number INTEGER PRIMARY KEY,
   key BLOB NOT NULL,
-  steps INTEGER NOT NULL,
-  handed TEXT NOT NULL,
-  handed_open TEXT NOT NULL,
-  token INTEGER NOT NULL,
-  lease_token INTEGER NOT NULL,
-  due INTEGER,
-  latest BLOB
+  -- All but what was sent; see codec.ts.
+  state TEXT NOT NULL,
+  -- Unsettled events.
+  waiting INTEGER NOT NULL CHECK (waiting BETWEEN 0 AND 1000),
+  -- When an event can be leased; null where none waits.
+  due INTEGER CHECK (due BETWEEN 0 AND 4102444800000),
+  -- The worker that holds the lease.
+  worker INTEGER,
+  -- From which day on it may be past its retention; null while that is not known.
+  forget_day INTEGER,
+  of BLOB,
+  send TEXT,
+  sent_at INTEGER,
+  overdue_at INTEGER CHECK (overdue_at BETWEEN 0 AND 4102444800000),
+  -- What waits is found by its time.
+  CHECK (waiting = 0 OR due IS NOT NULL),
+  CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
 ) STRICT;
-CREATE UNIQUE INDEX messages_by_key ON messages (key);
--- When something of a message may be claimed: its first waiting event is due, or its lease has run out.
-CREATE INDEX messages_due ON messages (due) WHERE due IS NOT NULL;
+CREATE UNIQUE INDEX records_by_key ON records (key);
+CREATE INDEX records_due ON records (due, waiting) WHERE due IS NOT NULL;
+CREATE INDEX records_forget ON records (forget_day) WHERE forget_day IS NOT NULL;
+CREATE INDEX records_of ON records (of) WHERE of IS NOT NULL;
+CREATE INDEX records_sent ON records (sent_at) WHERE sent_at IS NOT NULL;
+CREATE INDEX records_overdue ON records (overdue_at) WHERE overdue_at IS NOT NULL;
 
-CREATE TABLE events (
+CREATE TABLE payloads (
+  seq INTEGER PRIMARY KEY,
+  message INTEGER NOT NULL,
+  id BLOB NOT NULL,
+  admitted_at INTEGER NOT NULL,
+  record BLOB,
+  raw BLOB,
+  error TEXT
+) STRICT;
+CREATE INDEX payloads_of_message ON payloads (message);
+
+CREATE TABLE dead_letters (
   seq INTEGER PRIMARY KEY,
   id BLOB NOT NULL,
   message INTEGER NOT NULL,
-  ord TEXT NOT NULL,
-  final INTEGER NOT NULL,
-  awaits INTEGER NOT NULL,
-  due INTEGER NOT NULL,
-  late INTEGER NOT NULL,
-  replay INTEGER NOT NULL,
-  attempts INTEGER NOT NULL,
-  token INTEGER NOT NULL,
-  -- 0 waits, 1 settled, 2 dead
-  state INTEGER NOT NULL,
-  admitted_at INTEGER NOT NULL,
-  ended_at INTEGER,
-  error TEXT,
-  record BLOB,
-  raw BLOB,
-  CHECK (state = 0 OR (state IN (1, 2) AND ended_at IS NOT NULL))
+  died_at INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX events_by_id ON events (id);
-CREATE INDEX events_waiting ON events (message, ord) WHERE state = 0;
-CREATE INDEX events_dead ON events (ended_at, seq) WHERE state = 2;
-CREATE INDEX events_kept ON events (ended_at) WHERE state = 1 AND raw IS NOT NULL;
-CREATE INDEX events_recognised ON events (ended_at) WHERE state = 1 AND raw IS NULL;
-`
+CREATE UNIQUE INDEX dead_letters_by_id ON dead_letters (id);
+CREATE INDEX dead_letters_by_time ON dead_letters (died_at, seq);
 
-/**
- * Who holds a lease, so that the leases of a dead process need not run out. AUTOINCREMENT, because a key that came again
- * would make one store's leases another's.
- */
-const HOLDERS = /* sql */ `
-CREATE TABLE holders (holder INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL) STRICT;
--- Of the last lease; it means nothing while lease_token is 0.
-ALTER TABLE messages ADD COLUMN holder INTEGER;
-`
+-- Who holds leases, so that those of a dead process need not expire. AUTOINCREMENT, because a number that came again would make
+-- one worker's leases another's.
+CREATE TABLE workers (worker INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, process TEXT, since INTEGER) STRICT;
 
-/** One row: the latest time that the store was told, for the machine's clock may be set back. */
-const LATEST_TIME = /* sql */ `
+-- One row: the latest time that the store was told, because the machine's clock may be set back.
 CREATE TABLE latest_time (told INTEGER NOT NULL) STRICT;
 INSERT INTO latest_time VALUES (0);
-`
-
-/** What people who look on are told of a holder; null of one that an earlier version of this package has entered. */
-const HOLDER_NAMES = /* sql */ `
-ALTER TABLE holders ADD COLUMN process TEXT;
-ALTER TABLE holders ADD COLUMN since INTEGER;
-`
-
-/**
- * What was sent, beside its message, of which no event need be there. `overdue_at`: when it will be; 0 once that was said of it;
- * null where it had an end in time. Only messages that are expected stand in the indexes.
- */
-const EXPECTED_MESSAGES = /* sql */ `
-ALTER TABLE messages ADD COLUMN sent_at INTEGER;
-ALTER TABLE messages ADD COLUMN overdue_at INTEGER;
-ALTER TABLE messages ADD COLUMN expected BLOB;
-CREATE INDEX messages_sent ON messages (sent_at) WHERE sent_at IS NOT NULL;
-CREATE INDEX messages_overdue ON messages (overdue_at) WHERE overdue_at > 0;
 `
 
 /** The lowest seven bits of `user_version` say how many migrations a file has; the others, how late it was when it was written. */
@@ -92,7 +70,7 @@ const STAMPS = 2 ** 24
 const STAMP_MS = 8_000
 
 /** Numbered from 1. */
-const MIGRATIONS: readonly string[] = [INBOX, HOLDERS, LATEST_TIME, HOLDER_NAMES, EXPECTED_MESSAGES]
+const MIGRATIONS: readonly string[] = [INBOX]
 
 /** Marks a file as ours: "mwhk" in ASCII. */
 export const APPLICATION_ID = 0x6d77686b

@@ -16,6 +16,7 @@ import type {
   StoredEvent,
   StoreHost,
 } from '../../inbox/store.ts'
+import type { EventPlace } from '../../inbox/record-store.ts'
 import { withClaims, type AdmittedAndLeased } from '../leasable.ts'
 import { asBuffer, packEvents, withBuffer } from './encoding.ts'
 import {
@@ -104,7 +105,7 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
   /** A claim was lost with the thread, and nobody knows what it leased. */
   let hasLostClaim = false
   /** Of admissions that leased, and whose answer was lost with the thread. */
-  let lost: readonly { readonly ids: readonly string[]; readonly nowMs: number }[] = []
+  let lost: readonly { readonly places: readonly EventPlace[]; readonly nowMs: number }[] = []
 
   async function holdIn(started: Thread): Promise<Thread> {
     try {
@@ -112,7 +113,7 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
         await post(started, 'hold', [{ name: life.name, process: life.process, sinceMs: life.sinceMs }])
       const known = lost
       const last = known.at(-1)
-      if (last !== undefined) await post(started, 'takeBack', [known.flatMap(({ ids }) => ids), last.nowMs])
+      if (last !== undefined) await post(started, 'takeBack', [known.flatMap(({ places }) => places), last.nowMs])
       lost = lost.slice(known.length)
       return started
     } catch (error) {
@@ -160,7 +161,11 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
         const how = { transfer: packed.bytes }
         return withClaims(events, await ask<AdmittedAndLeased>('admitAndClaim', [packed, request], how))
       } catch (error) {
-        if (!asked.isAlive) lost = [...lost, { ids: events.map(({ id }) => id), nowMs: request.nowMs }]
+        if (!asked.isAlive)
+          lost = [
+            ...lost,
+            { places: events.map(({ id, messageKey }) => ({ key: messageKey, id })), nowMs: request.nowMs },
+          ]
         throw error
       }
     },
@@ -169,7 +174,7 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
       try {
         if (hasLostClaim && life !== undefined) {
           // What is leased and not in hand is what that claim had.
-          await ask('takeBackAllBut', [request.exclude, life.name, request.nowMs])
+          await ask('takeBackAllBut', [request.exclude, life.name])
           hasLostClaim = false
         }
         const { claims, nextDueMs } = await ask<ClaimResult>('claim', [request])

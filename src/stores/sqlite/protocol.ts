@@ -1,11 +1,11 @@
 /** What the two threads say to each other. */
 import type { ErrorCode } from '../../error-table.ts'
 import type { DatabaseOptions } from './database.ts'
-import type { Retention } from './pruning.ts'
+import type { RetentionDays } from './engine.ts'
 
 export interface WorkerSettings {
   readonly database: DatabaseOptions
-  readonly retention: Retention
+  readonly retention: RetentionDays
   /** Holds a folder for each open store, by which others see whether it is alive. */
   readonly holdersFolder: string
   /** False where nothing will be claimed: then it holds nothing. */

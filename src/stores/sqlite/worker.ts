@@ -5,8 +5,7 @@ import { MessagingWebhooksError } from '../../errors.ts'
 import type { ClaimRequest } from '../../inbox/store.ts'
 import { openDatabase, UNTIMED, type Database } from './database.ts'
 import { unpackEvents, type PackedEvents } from './encoding.ts'
-import { createEngine, type SyncStore } from './engine.ts'
-import { createHolders } from './holders.ts'
+import { createEngine, type Engine } from './engine.ts'
 import {
   OPENED,
   REPORT,
@@ -27,18 +26,16 @@ if (port === null) throw new Error('This file runs in a worker thread.')
 const settings = workerData as WorkerSettings
 try {
   const database = await openDatabase(settings.database)
-  const holders = createHolders(database)
-  const store = createEngine({
+  const { engine, holders } = createEngine({
     database,
     retention: settings.retention,
-    holders,
     report({ code, detail }) {
       const value: OurError = { code, detail }
       post(port, [{ number: REPORT, ok: true, value }])
     },
   })
-  const answerAll = createAnswering(database, store)
-  post(port, [{ number: OPENED, ok: true, value: store.latestNowMs }])
+  const answerAll = createAnswering(database, engine)
+  post(port, [{ number: OPENED, ok: true, value: engine.latestNowMs }])
   const watched = {
     clock: systemClock(),
     db: database.db,
@@ -86,13 +83,13 @@ function waitingIn(from: MessagePort): readonly Request[] {
 /** Answers in the order of the requests: what was asked at once, in one transaction where that can be. */
 function createAnswering(
   { transaction, file }: Database,
-  store: SyncStore,
+  engine: Engine,
 ): (requests: readonly Request[]) => readonly Reply[] {
   function answer(request: Request): Reply {
     try {
       // Looks need no transaction; closing is always possible.
       if (file.isReplaced && request.verb !== 'close') throw new MessagingWebhooksError('store_replaced')
-      return { number: request.number, ok: true, value: perform(store, request) }
+      return { number: request.number, ok: true, value: perform(engine, request) }
     } catch (error) {
       return failure(request.number, error)
     }
@@ -103,7 +100,7 @@ function createAnswering(
     const durable = requests.some(({ verb }) => verb === 'admit' || verb === 'admitAndClaim')
     try {
       return transaction(durable, UNTIMED, () =>
-        requests.map((request): Reply => ({ number: request.number, ok: true, value: perform(store, request) })),
+        requests.map((request): Reply => ({ number: request.number, ok: true, value: perform(engine, request) })),
       )
     } catch (error) {
       // Of the file or its disk: another try would fail as this one, perhaps after as long a wait for a lock.
@@ -134,20 +131,20 @@ function createAnswering(
   }
 }
 
-function perform(store: SyncStore, { verb, args }: Request): unknown {
+function perform(engine: Engine, { verb, args }: Request): unknown {
   if (verb === 'admit') {
     const [packed, nowMs] = args as [PackedEvents, number]
-    return store.admit(unpackEvents(packed), nowMs)
+    return engine.admit(unpackEvents(packed), nowMs)
   }
   if (verb === 'admitAndClaim') {
     const [packed, claim] = args as [PackedEvents, ClaimRequest]
-    return store.admitAndClaim(unpackEvents(packed), claim)
+    return engine.admitAndClaim(unpackEvents(packed), claim)
   }
   if (verb === 'admitOverdue') {
     const [packed, nowMs] = args as [PackedEvents, number]
-    return store.admitOverdue(unpackEvents(packed), nowMs)
+    return engine.admitOverdue?.(unpackEvents(packed), nowMs)
   }
-  const call = store[verb] as (...args: readonly unknown[]) => unknown
+  const call = engine[verb] as (...args: readonly unknown[]) => unknown
   return call(...args)
 }
 

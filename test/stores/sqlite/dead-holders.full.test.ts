@@ -4,13 +4,11 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, namesOf, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import { LOCK_FILE } from '../../../src/disk-log/file-system.ts'
-import { INBOX } from '../../../src/stores/sqlite/migrations.ts'
 import { holderNames, LONG_LEASE_MS, startHolder, type HolderProcess } from './holder-processes.ts'
 
 const PATIENT = { timeout: 60_000 }
@@ -196,37 +194,4 @@ test('where no sign of life can be given, others wait for the lease', PATIENT, a
   const second = await open(path)
   await somebodyDies(path)
   expect((await claimNow(second)).claims).toEqual([])
-})
-
-test('a file of the first version is migrated, and its leases run out as before', async () => {
-  const path = freshPath()
-  const old = new DatabaseSync(path)
-  // "mwhk" in ASCII.
-  old.exec(`PRAGMA journal_mode = WAL; PRAGMA application_id = 1836542059; PRAGMA user_version = 1; ${INBOX}`)
-  const event = sample()
-  old
-    .prepare(
-      `INSERT INTO messages (key, steps, handed, handed_open, token, lease_token, due) VALUES (?, 0, ?, ?, 1, 1, ?)`,
-    )
-    .run(Buffer.from(event.messageKey, 'hex'), event.order, event.order, START_MS + LONG_LEASE_MS)
-  old
-    .prepare(
-      `INSERT INTO events
-        (id, message, ord, final, awaits, due, late, replay, attempts, token, state, admitted_at, record, raw)
-      VALUES (?, 1, ?, 0, 0, ?, 0, 0, 1, 1, 0, ?, ?, ?)`,
-    )
-    .run(
-      Buffer.from(event.id, 'hex'),
-      event.order,
-      START_MS,
-      START_MS,
-      Buffer.from(JSON.stringify(event.record)),
-      event.raw,
-    )
-  old.close()
-  const store = await open(path)
-  expect(await store.admit([event], START_MS)).toEqual(['duplicate'])
-  expect((await claim(store)).claims).toEqual([])
-  expect((await claim(store, { nowMs: START_MS + LONG_LEASE_MS })).claims).toMatchObject([{ attempt: 2, token: 2 }])
-  expect(holderNames(path)).toHaveLength(1)
 })

@@ -5,7 +5,6 @@ import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { openDatabase } from '../../../src/stores/sqlite/database.ts'
 import { packEvents, unpackEvents } from '../../../src/stores/sqlite/encoding.ts'
 import { createEngine } from '../../../src/stores/sqlite/engine.ts'
-import { createHolders } from '../../../src/stores/sqlite/holders.ts'
 
 const RETENTION = { retentionDays: 7, deadLetterDays: 30, dedupeDays: 30 }
 
@@ -16,18 +15,13 @@ export function engineStore(path: string): Store {
     capabilities: { ...capabilities, knowsHolders: false },
     async open({ report = () => {} }): Promise<OpenStore> {
       const database = await openDatabase({ path, synchronous: 'OFF', busyTimeoutMs: 5_000 })
-      const holders = createHolders(database)
-      holders.hold({ name: 'v1-000000000000', process: 'here:1', sinceMs: 0 })
-      const {
-        admitAndClaim: _,
-        admit,
-        admitOverdue,
-        ...engine
-      } = createEngine({ database, retention: RETENTION, holders, report })
+      const { engine } = createEngine({ database, retention: RETENTION, report })
+      engine.hold({ name: 'v1-000000000000', process: 'here:1', sinceMs: 0 })
+      const { admitAndClaim: _, ...store } = engine
       return {
-        ...engine,
-        admit: (events, nowMs) => admit(unpackEvents(packEvents(events)), nowMs),
-        admitOverdue: (events, nowMs) => admitOverdue(unpackEvents(packEvents(events)), nowMs),
+        ...store,
+        admit: (events, nowMs) => engine.admit(unpackEvents(packEvents(events)), nowMs),
+        admitOverdue: (events, nowMs) => engine.admitOverdue?.(unpackEvents(packEvents(events)), nowMs) ?? [],
       }
     },
   }

@@ -32,7 +32,7 @@ export function holderNames(path: string): readonly string[] {
   const db = new DatabaseSync(path, { readOnly: true })
   try {
     return db
-      .prepare('SELECT name FROM holders ORDER BY holder')
+      .prepare('SELECT name FROM workers ORDER BY worker')
       .all()
       .map(({ name }) => String(name))
   } finally {

@@ -60,11 +60,11 @@ test('of one that an earlier version entered neither name nor time is known, and
   const store = await open(path)
   const db = new DatabaseSync(path)
   db.exec(
-    "UPDATE holders SET process = NULL, since = NULL; INSERT INTO holders (name) VALUES ('v1-0123456789ab'), ('odd')",
+    "UPDATE workers SET process = NULL, since = NULL; INSERT INTO workers (name) VALUES ('v1-0123456789ab'), ('odd')",
   )
   const none = { name: '', isSelf: true, sinceMs: undefined, held: 0 }
   expect(await store.holders?.()).toMatchObject([none])
-  db.exec('UPDATE holders SET since = 9223372036854775807')
+  db.exec('UPDATE workers SET since = 9223372036854775807')
   db.close()
   expect(await store.holders?.()).toMatchObject([none])
 })

@@ -33,9 +33,7 @@ test('of 200 due one row is overwritten: 199 are handled, and 100 that come afte
   onTestFinished(() => db.close())
   db.exec('PRAGMA busy_timeout = 10000')
   const spoilt = db
-    .prepare(
-      `UPDATE events SET record = CAST('{"secret' AS BLOB) WHERE seq = 77 AND state = 0 RETURNING lower(hex(id)) AS id`,
-    )
+    .prepare(`UPDATE payloads SET record = CAST('{"secret' AS BLOB) WHERE seq = 77 RETURNING lower(hex(id)) AS id`)
     .get()
   open()
   for (let at = 0; at < 100; at += 1) await send(`n${at}`)

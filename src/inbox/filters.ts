@@ -1,7 +1,7 @@
 /** The filters of what is listed for people, for which no store has an index: none is written for the sake of people who look on. */
-import type { Expectation } from '../inbox/expected.ts'
-import type { EventRecord } from '../inbox/record.ts'
-import type { EventFilter, EventsAnswer, SentToPage, StoredEvent } from '../inbox/store.ts'
+import type { Expectation } from './expected.ts'
+import type { EventRecord } from './record.ts'
+import type { EventFilter, EventsAnswer, SentToPage, StoredEvent } from './store.ts'
 
 /** Events that a store looks at in one call, at most. */
 export const MOST_LOOKED_AT = 20_000

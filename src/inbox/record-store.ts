@@ -1,0 +1,127 @@
+/**
+ * What a store does: it reads, compares and writes records, and keeps a few indexes of them. It decides nothing; the decisions
+ * are in `src/messages/`, and `src/inbox/runtime/` applies them to a store of either kind.
+ */
+import type { MessageRecord, PayloadChange } from '../messages/record.ts'
+import type { EventRecord } from './record.ts'
+import type { Awaitable, EventFilter, NewEvent, StoreCounts } from './store.ts'
+
+/** The record and the masked body of an event, stored beside the record of its message. */
+export interface Payload {
+  readonly id: string
+  readonly record: EventRecord
+  readonly raw: Buffer
+  /** What the handlers threw last; of a dead letter alone. */
+  readonly error: string | undefined
+  /** Where it cannot be read, such as `payloads.record`; then `record` and `raw` are what is left. */
+  readonly corrupt?: string
+}
+
+/** Identifies an event: the key of its record, and its id. */
+export interface EventPlace {
+  readonly key: string
+  readonly id: string
+}
+
+export interface DueRequest {
+  readonly limit: number
+  readonly nowMs: number
+  /** Keys that this process must not run now. */
+  readonly exclude: ReadonlySet<string>
+}
+
+/** `next`: pass it as `after` to go on; undefined on the last page. */
+export interface Scanned<T> {
+  readonly items: readonly T[]
+  readonly next: string | undefined
+  /** Where a bounded look ended before the page was full: nothing that it passed over is younger. */
+  readonly lookedBackToMs?: number
+}
+
+export interface ScanRequest {
+  readonly after: string | undefined
+  readonly limit: number
+}
+
+/** An event as a scan finds it: `record` is that of its message. */
+export interface ScannedEvent extends EventPlace {
+  /** When it was admitted, or the last time known of it. */
+  readonly atMs: number
+  /** Pass it as `after` to go on behind this one. */
+  readonly place: string
+  readonly record: MessageRecord
+  readonly payload: Payload | undefined
+}
+
+export interface ScannedRecord {
+  readonly key: string
+  readonly place: string
+  readonly record: MessageRecord
+  readonly payloads: readonly Payload[]
+}
+
+export interface EventScan extends ScanRequest {
+  readonly key: string | undefined
+  readonly id: string | undefined
+  /** What `isMeant` asks for: an engine may leave out what cannot match. */
+  readonly filter: EventFilter
+  readonly isMeant: (event: ScannedEvent) => boolean
+}
+
+/** The indexes that every store keeps. Each scan is bounded by `limit`; what changes between two pages may be on both or on neither. */
+export interface Indexes {
+  /**
+   * Keys of records whose `dueMsOf` is past, the earliest first, and when the next is due. A shared store reserves what it
+   * returns for 5 s, so that others do not contend for it.
+   */
+  due(request: DueRequest): Awaitable<{ readonly keys: readonly string[]; readonly nextDueMs: number | undefined }>
+  /** Keys of records whose `send.overdueAtMs` is past, the earliest first, and when the next is overdue. */
+  overdue(request: {
+    readonly nowMs: number
+    readonly limit: number
+  }): Awaitable<{ readonly keys: readonly string[]; readonly nextMs: number | undefined }>
+  /** The stored payloads of these events, in their order. */
+  payloads(places: readonly EventPlace[]): Awaitable<readonly (Payload | undefined)[]>
+  /** The ids of the events of which each of these records has a stored payload. */
+  payloadsOf(keys: readonly string[]): Awaitable<readonly (readonly string[])[]>
+  /** Keys of records whose `of` is this key. */
+  overflowOf(key: string): Awaitable<readonly string[]>
+  /** The key of the record that has this dead letter. */
+  keyOfDeadLetter(id: string): Awaitable<string | undefined>
+  /** Events that `isMeant`, newest first; of one message, or one event, where these are given. It looks at a bounded number. */
+  scanEvents(request: EventScan): Awaitable<Scanned<ScannedEvent>>
+  /** Dead letters, oldest first. */
+  scanDeadLetters(request: ScanRequest): Awaitable<Scanned<ScannedEvent>>
+  /** Records with a send, by `sentAtMs`, from `fromMs` on and before `toMs`. */
+  scanSends(
+    request: ScanRequest & { readonly fromMs: number; readonly toMs: number; readonly newestFirst: boolean },
+  ): Awaitable<Scanned<ScannedRecord>>
+  /** All records with their payloads, in any order. */
+  scanRecords(request: ScanRequest): Awaitable<Scanned<ScannedRecord>>
+  /** Keys of records of which something may be past its retention, at most `limit`. */
+  aged(nowMs: number, limit: number): Awaitable<readonly string[]>
+  counts(): Awaitable<StoreCounts>
+  /** Overwrites traces of erased data in free pages. */
+  compact?(): Awaitable<void>
+  close(): Awaitable<void>
+}
+
+/** What a write does to one record. */
+export interface Change {
+  readonly key: string
+  /** The record that was decided about; undefined where there was none. */
+  readonly before: MessageRecord | undefined
+  /** Undefined: the record goes, with its payloads. */
+  readonly after: MessageRecord | undefined
+  readonly payloads: readonly PayloadChange[]
+  /** The payload of this event is stored. */
+  readonly admitted: NewEvent | undefined
+}
+
+/** A store that nobody else changes while it is asked: memory, and SQLite within a transaction. */
+export interface LocalStore extends Indexes {
+  read(key: string): MessageRecord | undefined
+  /** Whether another event may be stored. */
+  hasRoom(event: NewEvent): boolean
+  write(change: Change): void
+}

@@ -1,0 +1,85 @@
+/** What the receiver is told of a record. */
+import type { Entry, MessageRecord, SendEntry } from '../../messages/record.ts'
+import type { KnownExpectation } from '../expected.ts'
+import { reportsIn } from '../latest.ts'
+import type { ScannedEvent } from '../record-store.ts'
+import type { EventRecord } from '../record.ts'
+import type { Claim, NewEvent, StoredDeadLetter, StoredEvent, StoredExpectation, StoredLatest } from '../store.ts'
+import { identityIn } from '../order.ts'
+
+export function claimOf(
+  messageKey: string,
+  { entry, send }: { readonly entry: Entry; readonly send: SendEntry | undefined },
+  { record, raw }: Pick<NewEvent, 'record' | 'raw'>,
+): Claim {
+  const { id, token, attempts, late, replay } = entry
+  const claim = { id, messageKey, token, attempt: attempts, late, replay, record, raw }
+  return send === undefined ? claim : { ...claim, expected: expectedOf(send) }
+}
+
+function expectedOf({ expectation, wasOverdue }: SendEntry): KnownExpectation {
+  return { expectation, wasOverdue }
+}
+
+export function latestOf({ latest, send }: MessageRecord): StoredLatest | undefined {
+  if (latest === undefined) return undefined
+  const finals = latest.finals.map(({ record }) => record)
+  return { record: latest.record, finals, ...(send && { expected: expectedOf(send) }) }
+}
+
+export function expectationOf(messageKey: string, record: MessageRecord): StoredExpectation | undefined {
+  const { send, latest } = record
+  if (send === undefined) return undefined
+  const finals = latest?.finals.map((final) => final.record) ?? []
+  return { messageKey, ...expectedOf(send), latest: latest && { record: latest.record, finals } }
+}
+
+export function deadLetterOf({ id, record, payload }: ScannedEvent): StoredDeadLetter | undefined {
+  const letter = record.dead.find((entry) => entry.id === id)
+  if (letter === undefined || payload === undefined) return undefined
+  const { attempts, diedAtMs } = letter
+  const { error = '', raw } = payload
+  const read = { id, attempts, error, diedAtMs, record: payload.record, raw }
+  return record.send === undefined ? read : { ...read, expected: expectedOf(record.send) }
+}
+
+/** Undefined where the record knows the event no more. */
+export function eventOf({ id, atMs, record, payload }: ScannedEvent): StoredEvent | undefined {
+  const { lease } = record
+  const waiting = record.waiting.find((entry) => entry.id === id)
+  // Of a payload that cannot be read the bytes are left.
+  const said = payload?.corrupt === undefined ? payload?.record : undefined
+  const known = { id, atMs, record: said, raw: payload?.raw, error: undefined }
+  if (waiting !== undefined) {
+    const { late, attempts, admittedAtMs, order } = waiting
+    const rest = { ...known, late, attempts, admittedAtMs, order, endedAtMs: undefined }
+    return lease?.token === waiting.token
+      ? { ...rest, state: 'leased', dueMs: lease.untilMs }
+      : { ...rest, state: 'due', dueMs: waiting.dueMs }
+  }
+  const dead = record.dead.find((entry) => entry.id === id)
+  if (dead !== undefined) {
+    const { late, attempts, admittedAtMs, order, diedAtMs } = dead
+    const rest = { ...known, late, attempts, admittedAtMs, order, error: payload?.error }
+    return { ...rest, state: 'dead', dueMs: undefined, endedAtMs: diedAtMs }
+  }
+  const settled = record.settled.find((entry) => entry.id === id)
+  if (settled === undefined) return undefined
+  const report = reportsIn(record.latest).find(({ order }) => identityIn(order) === id)
+  return {
+    ...known,
+    record: payload === undefined ? report?.record : said,
+    state: 'settled',
+    late: settled.late,
+    attempts: settled.attempts,
+    admittedAtMs: undefined,
+    dueMs: undefined,
+    endedAtMs: settled.endedAtMs,
+    order: report?.order,
+  }
+}
+
+/** The reports of the latest state, as what is kept of their events. */
+export function reportsOf({ latest }: MessageRecord): readonly { readonly id: string; readonly record: EventRecord }[] {
+  return reportsIn(latest).map(({ order, record }) => ({ id: identityIn(order), record }))
+}

@@ -1,0 +1,77 @@
+/** Erasure and retention, as commands. */
+import { erase, type ErasedCounts } from '../../messages/erase.ts'
+import { expire, type Expired, type Retention } from '../../messages/expire.ts'
+import type { MessageRecord } from '../../messages/record.ts'
+import type { Indexes } from '../record-store.ts'
+import { isTarget, type Awaitable, type ForgetTarget, type OpenStore } from '../store.ts'
+import { andThen } from './and-then.ts'
+import type { Command, Runner } from './runner.ts'
+
+type Verbs = Pick<OpenStore, 'prune'> & Required<Pick<OpenStore, 'forget'>>
+
+interface RetentionOptions {
+  readonly runner: Runner
+  readonly indexes: Indexes
+  readonly retention: Retention
+}
+
+const EXPIRED_A_STEP = 1_000
+
+export function createRetentionVerbs({ runner, indexes, retention }: RetentionOptions): Verbs {
+  /** Of each target the record of its message, and those that had no room in it. */
+  function keysOf(targets: readonly ForgetTarget[]): Awaitable<readonly (readonly [string, ForgetTarget])[]> {
+    let keys: Awaitable<readonly (readonly [string, ForgetTarget])[]> = []
+    for (const target of targets)
+      keys = andThen(keys, (before) =>
+        andThen(indexes.overflowOf(target.messageKey), (others) => [
+          ...before,
+          ...[target.messageKey, ...others].map((key) => [key, target] as const),
+        ]),
+      )
+    return keys
+  }
+
+  return {
+    forget: ({ targets, dryRun }, nowMs) =>
+      andThen(keysOf(targets), (keys) =>
+        andThen(indexes.payloadsOf(keys.map(([key]) => key)), (kept) => {
+          const commands = keys.map(([key, target], index): Command<ErasedCounts> => ({
+            key,
+            decide(record) {
+              const isMeant = (id: string): boolean => isTarget(target, id)
+              const decided = erase(record, { key, isMeant, kept: kept[index] ?? [] }, nowMs)
+              return dryRun ? { ...decided, record: undefined } : decided
+            },
+          }))
+          return andThen(runner.run(commands), sumOf)
+        }),
+      ),
+    prune: (nowMs) =>
+      andThen(indexes.aged(nowMs, EXPIRED_A_STEP), (keys) =>
+        andThen(indexes.payloadsOf(keys), (kept) => {
+          const expiring = keys.map((key, index): Command<Expired> => ({
+            key,
+            decide: (record) => expire(record, { retention, kept: kept[index] ?? [] }, nowMs),
+          }))
+          return andThen(runner.run(expiring), (answers) => {
+            const isGone = (record: MessageRecord): boolean =>
+              expire(record, { retention, kept: [] }, nowMs).answer === 'gone'
+            const gone = keys.filter((_, index) => answers[index] === 'gone')
+            const count = answers.filter((answer) => answer !== 'kept').length
+            return andThen(runner.remove(gone, isGone), () => count)
+          })
+        }),
+      ),
+  }
+}
+
+function sumOf(counts: readonly ErasedCounts[]): ErasedCounts {
+  const sum = { events: 0, unsettled: 0, deadLetters: 0, states: 0 }
+  for (const each of counts) {
+    sum.events += each.events
+    sum.unsettled += each.unsettled
+    sum.deadLetters += each.deadLetters
+    sum.states += each.states
+  }
+  return sum
+}

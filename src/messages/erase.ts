@@ -1,0 +1,54 @@
+/** Erasure on demand: what may name a person goes; identities and what orders the message stay. */
+import { withoutReports } from '../inbox/latest.ts'
+import { changed, settledEntry, unchanged, type Decision, type MessageRecord, type PayloadChange } from './record.ts'
+
+interface EraseRequest {
+  /** Whether this event is meant; the key of the message stands for what was sent. */
+  readonly isMeant: (id: string) => boolean
+  readonly key: string
+  /** Events of which the store keeps a payload. */
+  readonly kept: readonly string[]
+}
+
+export interface ErasedCounts {
+  readonly events: number
+  readonly unsettled: number
+  readonly deadLetters: number
+  readonly states: number
+}
+
+const NOTHING_ERASED: ErasedCounts = { events: 0, unsettled: 0, deadLetters: 0, states: 0 }
+
+export function erase(
+  record: MessageRecord | undefined,
+  { isMeant, key, kept }: EraseRequest,
+  nowMs: number,
+): Decision<ErasedCounts> {
+  if (record === undefined) return unchanged(NOTHING_ERASED)
+  const isErased = ({ id }: { readonly id: string }): boolean => isMeant(id)
+  const waiting = record.waiting.filter((entry) => !isErased(entry))
+  const dead = record.dead.filter((entry) => !isErased(entry))
+  const latest = withoutReports(record.latest, isMeant)
+  const isSendErased = record.send !== undefined && isMeant(key)
+  const payloads = kept.filter(isMeant).map((id): PayloadChange => ({ id, becomes: 'removed' }))
+  const unsettled = record.waiting.length - waiting.length
+  const deadLetters = record.dead.length - dead.length
+  const hasStateErased = latest !== record.latest || isSendErased
+  if (unsettled + deadLetters + payloads.length === 0 && !hasStateErased) return unchanged(NOTHING_ERASED)
+  const ended = [...record.waiting, ...record.dead].filter(isErased).map((entry) => settledEntry(entry, nowMs))
+  const { lease } = record
+  const isLeaseErased = record.waiting.some((entry) => isErased(entry) && entry.token === lease?.token)
+  return changed(
+    { events: payloads.length, unsettled, deadLetters, states: Number(hasStateErased) },
+    {
+      ...record,
+      waiting,
+      dead,
+      latest,
+      settled: [...record.settled, ...ended],
+      lease: isLeaseErased ? undefined : lease,
+      send: isSendErased ? undefined : record.send,
+    },
+    payloads,
+  )
+}

@@ -1,0 +1,43 @@
+/** Retention: how long dead letters, identities and sends are kept. */
+import { changed, settledEntry, unchanged, type Decision, type MessageRecord, type PayloadChange } from './record.ts'
+
+export interface Retention {
+  /** How long the payloads of settled events are kept. */
+  readonly payloadMs: number
+  readonly deadLetterMs: number
+  /** How long a duplicate is recognised, and a send that was decided is remembered. */
+  readonly dedupeMs: number
+}
+
+/** Whether something of the record has to be kept, and whether something of it expired. */
+export type Expired = 'kept' | 'changed' | 'gone'
+
+/** Events that are not settled never expire. `kept`: the events of which the store has a payload. */
+export function expire(
+  record: MessageRecord | undefined,
+  { retention, kept }: { readonly retention: Retention; readonly kept: readonly string[] },
+  nowMs: number,
+): Decision<Expired> {
+  if (record === undefined) return unchanged('gone')
+  const { payloadMs, deadLetterMs, dedupeMs } = retention
+  const oldDead = record.dead.filter(({ diedAtMs }) => diedAtMs + deadLetterMs < nowMs)
+  const dead = oldDead.length === 0 ? record.dead : record.dead.filter((entry) => !oldDead.includes(entry))
+  const settled = record.settled.filter(({ endedAtMs }) => endedAtMs + dedupeMs >= nowMs)
+  const { send } = record
+  const isSendOld = send !== undefined && send.overdueAtMs === undefined && send.sentAtMs + dedupeMs < nowMs
+  const isSendKept = send !== undefined && !isSendOld
+  if (record.waiting.length + dead.length + settled.length + oldDead.length === 0 && !isSendKept)
+    return unchanged('gone')
+  const isPayloadKept = (id: string): boolean =>
+    [...record.waiting, ...record.dead].some((entry) => entry.id === id) ||
+    record.settled.some((entry) => entry.id === id && entry.endedAtMs + payloadMs >= nowMs)
+  const removed = kept.filter((id) => !isPayloadKept(id)).map((id): PayloadChange => ({ id, becomes: 'removed' }))
+  if (oldDead.length + removed.length === 0 && settled.length === record.settled.length && !isSendOld)
+    return unchanged('kept')
+  const discarded = oldDead.map(({ id }): PayloadChange => ({ id, becomes: 'settled' }))
+  const ended = oldDead.map((entry) => settledEntry(entry, entry.diedAtMs))
+  return changed('changed', { ...record, dead, settled: [...settled, ...ended], send: isSendOld ? undefined : send }, [
+    ...discarded,
+    ...removed,
+  ])
+}

@@ -1,0 +1,223 @@
+/**
+ * Records in memory: as objects while an event of them waits or is dead, and else as text. Most of what a store holds are
+ * settled messages, for long: as objects they take more than twice the memory, and each object is work for every collection.
+ */
+import { LRUCache } from 'lru-cache'
+import { churningMap, removeMember, type ChurningMap } from '../../churning-map.ts'
+import { EXPECTED } from '../../inbox/order.ts'
+import type { Change, DueRequest, Payload } from '../../inbox/record-store.ts'
+import { decodeRecord, encodeRecord, NEWER } from '../../inbox/runtime/codec.ts'
+import type { NewEvent } from '../../inbox/store.ts'
+import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/record.ts'
+import { popDue, pushDue, type Due } from './due-heap.ts'
+import { createSends, type Sends } from './sends.ts'
+
+/** A record of which an event waits or is dead. */
+export interface Active {
+  record: MessageRecord
+  /** Of its events that are not settled. */
+  payloads: readonly StoredPayload[]
+  /** Its valid entry in the heap; others of it are void. */
+  due: DueEntry | undefined
+}
+
+type StoredPayload = Pick<NewEvent, 'id' | 'record' | 'raw'> & { readonly error?: string }
+
+interface DueEntry extends Due {
+  readonly key: string
+}
+
+export interface MemoryTables {
+  readonly active: ChurningMap<string, Active>
+  /** Settled records as text. A record is as large as it has events. */
+  readonly settled: LRUCache<string, string>
+  readonly sends: Sends
+  /** Keys by the id of a dead letter, the oldest first. */
+  readonly dead: Map<string, { readonly key: string; readonly number: number }>
+  /** Keys of the records that found no room in the record with this key. */
+  readonly overflow: Map<string, Set<string>>
+  readonly due: DueEntry[]
+  /** By key, in the order in which they were taken, which is that in which they expire. */
+  readonly leased: ChurningMap<string, Lease>
+  lastNumber: number
+  unsettled: number
+  unsettledBytes: number
+}
+
+/** `mostSettled`: settled events that are remembered; the longest unused record goes first. */
+export function createTables(mostSettled: number): MemoryTables {
+  const overflow: MemoryTables['overflow'] = new Map()
+  const settled = new LRUCache<string, string>({
+    maxSize: Math.min(Math.ceil(mostSettled), Number.MAX_SAFE_INTEGER),
+    dispose(encoded, key, reason) {
+      if (overflow.size > 0 && reason === 'evict') removeOverflow(overflow, decoded(encoded)?.of, key)
+    },
+  })
+  return {
+    active: churningMap(),
+    settled,
+    sends: createSends(),
+    dead: new Map(),
+    overflow,
+    due: [],
+    leased: churningMap(),
+    lastNumber: 0,
+    unsettled: 0,
+    unsettledBytes: 0,
+  }
+}
+
+export function readRecord(tables: MemoryTables, key: string): MessageRecord | undefined {
+  const active = tables.active.members.get(key)
+  return active === undefined ? withSend(tables, key, tables.settled.get(key)) : active.record
+}
+
+/** As `readRecord`, and does not count as a use. */
+export function peekRecord(tables: MemoryTables, key: string): MessageRecord | undefined {
+  const active = tables.active.members.get(key)
+  return active === undefined ? withSend(tables, key, tables.settled.peek(key)) : active.record
+}
+
+function withSend({ sends }: MemoryTables, key: string, encoded: string | undefined): MessageRecord | undefined {
+  const send = sends.byKey.size === 0 ? undefined : sends.byKey.get(key)
+  const record = encoded === undefined ? undefined : decoded(encoded)
+  if (send === undefined) return record
+  return { ...(record ?? EMPTY_RECORD), steps: (record?.steps ?? 0) | EXPECTED, send }
+}
+
+/** Written by this process, so it is neither corrupt nor newer. */
+function decoded(encoded: string): MessageRecord | undefined {
+  const record = decodeRecord(encoded)
+  return record === NEWER ? undefined : record
+}
+
+export function writeRecord(tables: MemoryTables, change: Change): void {
+  const { key, before, after = EMPTY_RECORD } = change
+  if (before?.send !== after.send) tables.sends.set(key, after.send)
+  const active = tables.active.members.get(key)
+  const payloads = payloadsAfter(tables, active?.payloads ?? NO_PAYLOADS, change)
+  tables.unsettled += after.waiting.length - (before?.waiting.length ?? 0)
+  if (after.waiting.length > 0 || after.dead.length > 0) {
+    const now = active ?? { record: after, payloads, due: undefined }
+    now.record = after
+    now.payloads = payloads
+    schedule(tables, key, now)
+    if (active !== undefined) return
+    tables.active.members.set(key, now)
+    tables.settled.delete(key)
+    if (after.of !== undefined) addOverflow(tables, after.of, key)
+    return
+  }
+  if (active !== undefined) {
+    removeMember(tables.active, key)
+    removeMember(tables.leased, key)
+  }
+  if (change.after === undefined) removeOverflow(tables.overflow, before?.of, key)
+  if (after.settled.length > 0) tables.settled.set(key, packed(after), { size: after.settled.length })
+  else tables.settled.delete(key)
+}
+
+const NO_PAYLOADS: readonly StoredPayload[] = []
+
+/** Unsettled bytes are those of waiting events. */
+function payloadsAfter(
+  tables: MemoryTables,
+  payloads: readonly StoredPayload[],
+  { key, admitted, payloads: changes, before }: Change,
+): readonly StoredPayload[] {
+  let now = payloads
+  if (admitted !== undefined) {
+    tables.unsettledBytes += admitted.raw.length
+    now = now.length === 0 ? [admitted] : [...now, admitted]
+  }
+  for (const change of changes) {
+    const payload = now.find(({ id }) => id === change.id)
+    if (payload === undefined) continue
+    const bytes = payload.raw.length
+    const wasDead = tables.dead.delete(change.id)
+    if (change.becomes === 'dead') {
+      tables.unsettledBytes -= bytes
+      tables.dead.set(change.id, { key, number: (tables.lastNumber += 1) })
+      now = now.map((one) => (one === payload ? { ...payload, error: change.error } : one))
+    } else if (change.becomes === 'pending') tables.unsettledBytes += bytes
+    else {
+      if (!wasDead && before?.waiting.some(({ id }) => id === change.id) === true) tables.unsettledBytes -= bytes
+      now = now.length === 1 ? NO_PAYLOADS : now.filter((one) => one !== payload)
+    }
+  }
+  return now
+}
+
+/** Leases are apart from the heap: most end long before they expire, and would leave void entries there until then. */
+function schedule(tables: MemoryTables, key: string, active: Active): void {
+  const { lease, waiting } = active.record
+  const dueMs = lease === undefined ? waiting[0]?.dueMs : undefined
+  if (tables.leased.members.get(key) !== lease) {
+    removeMember(tables.leased, key)
+    if (lease !== undefined) tables.leased.members.set(key, lease)
+  }
+  if (active.due?.dueMs === dueMs) return
+  active.due = dueMs === undefined ? undefined : { dueMs, sequence: (tables.lastNumber += 1), key }
+  if (active.due !== undefined) pushDue(tables.due, active.due)
+}
+
+function addOverflow({ overflow }: MemoryTables, of: string, key: string): void {
+  const keys = overflow.get(of)
+  if (keys === undefined) overflow.set(of, new Set([key]))
+  else keys.add(key)
+}
+
+function removeOverflow(overflow: MemoryTables['overflow'], of: string | undefined, key: string): void {
+  if (of === undefined) return
+  const keys = overflow.get(of)
+  keys?.delete(key)
+  if (keys?.size === 0) overflow.delete(of)
+}
+
+/** The payload of an event, with the error of a dead letter. */
+export function payloadOf(tables: MemoryTables, key: string, id: string): Payload | undefined {
+  const found = tables.active.members.get(key)?.payloads.find((one) => one.id === id)
+  return found && { id, record: found.record, raw: found.raw, error: found.error }
+}
+
+/** Keys of what is due, the earliest first; they stay where they are until they are written. */
+export function dueKeys(
+  { due, active, leased }: MemoryTables,
+  { limit, nowMs, exclude }: DueRequest,
+): { readonly keys: readonly string[]; readonly nextDueMs: number | undefined } {
+  const keys: string[] = []
+  let nextDueMs: number | undefined
+  for (const [key, { untilMs }] of leased.members) {
+    if (exclude.has(key)) continue
+    nextDueMs = untilMs
+    if (untilMs > nowMs || keys.length >= limit) break
+    keys.push(key)
+    nextDueMs = undefined
+  }
+  const kept: DueEntry[] = []
+  for (let [next] = due; next !== undefined; [next] = due) {
+    const isValid = active.members.get(next.key)?.due === next
+    if (isValid && !exclude.has(next.key)) {
+      if (next.dueMs > nowMs || keys.length >= limit) {
+        nextDueMs = Math.min(nextDueMs ?? next.dueMs, next.dueMs)
+        break
+      }
+      keys.push(next.key)
+    }
+    if (isValid) kept.push(next)
+    popDue(due)
+  }
+  for (const entry of kept) pushDue(due, entry)
+  return { keys, nextDueMs }
+}
+
+const WIDE = /[^\0-\xff]/
+
+/** One letter beyond Latin-1 would make every character two bytes wide; as escapes, only those few grow. */
+function packed(record: MessageRecord): string {
+  const json = encodeRecord(record)
+  if (!WIDE.test(json)) return json
+  const escaped = json.replace(/[^\0-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  // A copy: what was escaped keeps its width.
+  return Buffer.from(escaped, 'latin1').toString('latin1')
+}

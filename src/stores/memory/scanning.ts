@@ -1,0 +1,158 @@
+/** Walks through what memory holds, for people: each call looks at everything, and reads only what is on the page. */
+import { pageOf } from '../pages.ts'
+import { MOST_LOOKED_AT } from '../../inbox/filters.ts'
+import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequest } from '../../inbox/record-store.ts'
+import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
+import type { MessageRecord } from '../../messages/record.ts'
+import { payloadOf, peekRecord, type Active, type MemoryTables } from './records.ts'
+
+/** A record, and its place by time: none of its events has a later one. */
+interface Candidate {
+  readonly key: string
+  readonly atMs: number
+}
+
+/** Events, newest first. Waiting and dead ones by their arrival; settled ones by when the last event of the message ended. */
+export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }: EventScan): Scanned<ScannedEvent> {
+  const [, time, afterId = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
+  const fromMs = time === undefined ? Infinity : Number(time)
+  const isAfter = (one: ScannedEvent): boolean => one.atMs < fromMs || (one.atMs === fromMs && one.id < afterId)
+  const found: ScannedEvent[] = []
+  let looked = 0
+  for (const candidate of candidatesOf(tables, key)) {
+    const last = found[limit]
+    // No event of what follows is newer.
+    if (last !== undefined && candidate.atMs < last.atMs) break
+    if (candidate.atMs > fromMs && key === undefined && tables.settled.has(candidate.key)) continue
+    if (looked > MOST_LOOKED_AT) return lookedPage(found, limit, candidate.atMs)
+    const events = eventsOf(tables, candidate.key).filter(isAfter)
+    looked += events.length
+    const meant = events.filter(isMeant)
+    if (meant.length === 0) continue
+    found.push(...meant)
+    found.sort(byTime).splice(limit + 1)
+  }
+  return scanned(found, limit)
+}
+
+/** The look ends before events of this time. */
+function lookedPage(found: readonly ScannedEvent[], limit: number, atMs: number): Scanned<ScannedEvent> {
+  const page = scanned(found, limit)
+  return page.next === undefined ? { ...page, next: `${atMs}.~`, lookedBackToMs: atMs } : page
+}
+
+function byTime(a: ScannedEvent, b: ScannedEvent): number {
+  return b.atMs - a.atMs || (a.id > b.id ? -1 : 1)
+}
+
+function candidatesOf(tables: MemoryTables, key: string | undefined): readonly Candidate[] {
+  const keys = key === undefined ? undefined : [key, ...(tables.overflow.get(key) ?? [])]
+  const candidates: Candidate[] = []
+  if (keys !== undefined) for (const each of keys) candidates.push({ key: each, atMs: Infinity })
+  else {
+    for (const [each, active] of tables.active.members) candidates.push({ key: each, atMs: newestIn(active) })
+    for (const [each, text] of tables.settled.entries()) candidates.push({ key: each, atMs: endedAtMsIn(text) })
+  }
+  return candidates.sort((a, b) => b.atMs - a.atMs)
+}
+
+function newestIn({ record, payloads }: Active): number {
+  return Math.max(endedAtMs(record), ...payloads.map((payload) => payload.record.receivedAtMs))
+}
+
+function endedAtMs({ settled }: MessageRecord): number {
+  return settled.at(-1)?.endedAtMs ?? 0
+}
+
+function eventsOf(tables: MemoryTables, key: string): readonly ScannedEvent[] {
+  const record = peekRecord(tables, key)
+  if (record === undefined) return []
+  const settledAtMs = endedAtMs(record)
+  return [...record.waiting, ...record.dead, ...record.settled].map(({ id }) => {
+    const payload = payloadOf(tables, key, id)
+    return scannedEvent(key, record, payload?.record.receivedAtMs ?? settledAtMs, id, payload)
+  })
+}
+
+function scannedEvent(
+  key: string,
+  record: MessageRecord,
+  atMs: number,
+  id: string,
+  payload: Payload | undefined,
+): ScannedEvent {
+  return { key, id, atMs, place: `${atMs}.${id}`, record, payload }
+}
+
+/** By death. */
+export function scanDeadLetters(tables: MemoryTables, { after, limit }: ScanRequest): Scanned<ScannedEvent> {
+  const from = after === undefined ? 0 : Number(after)
+  const found: ScannedEvent[] = []
+  for (const [id, { key, number }] of tables.dead) {
+    if (found.length > limit) break
+    const record = number > from ? peekRecord(tables, key) : undefined
+    if (record === undefined) continue
+    found.push({ ...scannedEvent(key, record, 0, id, payloadOf(tables, key, id)), place: String(number) })
+  }
+  return scanned(found, limit)
+}
+
+export function scanSends(
+  tables: MemoryTables,
+  request: ScanRequest & { readonly fromMs: number; readonly toMs: number; readonly newestFirst: boolean },
+): Scanned<ScannedRecord> {
+  const { after, limit, fromMs, toMs, newestFirst } = request
+  const places = tables.sends.between(fromMs, toMs).map(({ key, sentAtMs }) => ({ key, place: `${sentAtMs}.${key}` }))
+  const all = newestFirst ? places.reverse() : places
+  const start = after === undefined ? 0 : startAfter(all, after, newestFirst)
+  const found = all.slice(start, start + limit + 1).flatMap(({ key, place }) => {
+    const record = peekRecord(tables, key)
+    return record === undefined ? [] : [{ key, place, record, payloads: [] }]
+  })
+  return scanned(found, limit)
+}
+
+/** The one of that place may be gone. */
+function startAfter(all: readonly { readonly place: string }[], after: string, newestFirst: boolean): number {
+  const [time, key] = placeIn(after)
+  const at = all.findIndex(({ place }) => {
+    const [otherTime, otherKey] = placeIn(place)
+    const ahead = otherTime === time ? (otherKey > key ? 1 : otherKey < key ? -1 : 0) : otherTime - time
+    return newestFirst ? ahead < 0 : ahead > 0
+  })
+  return at === -1 ? all.length : at
+}
+
+function placeIn(place: string): readonly [time: number, key: string] {
+  const at = place.indexOf('.')
+  return [Number(place.slice(0, at)), place.slice(at + 1)]
+}
+
+/** Each step goes through the keys of all that there is. */
+const MOST_STEPS = 100
+
+/** Keys are digests, so a step takes those that begin with a part of all numbers: what comes and goes shifts no other. */
+export function scanRecords(tables: MemoryTables, { after, limit }: ScanRequest): Scanned<ScannedRecord> {
+  const keys = new Set([...tables.active.members.keys(), ...tables.settled.keys(), ...tables.sends.byKey.keys()])
+  const steps = Math.max(1, Math.min(MOST_STEPS, Math.ceil(keys.size / limit)))
+  const [, step = 0, of = steps] = /^(\d{1,9})\/(\d{1,9})$/.exec(after ?? '')?.map(Number) ?? []
+  const items: ScannedRecord[] = []
+  for (const key of keys) {
+    if (Math.floor((parseInt(key.slice(0, 8), 16) / 2 ** 32) * of) !== step) continue
+    const record = peekRecord(tables, key)
+    if (record === undefined) continue
+    const payloads = [...record.waiting, ...record.dead].flatMap(({ id }) => payloadOf(tables, key, id) ?? [])
+    items.push({ key, place: '', record, payloads })
+  }
+  return { items, next: step + 1 < of ? `${step + 1}/${of}` : undefined }
+}
+
+function scanned<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
+  const { items, next } = pageOf(
+    found,
+    limit,
+    (one) => one,
+    ({ place }) => place,
+  )
+  return { items, next }
+}

@@ -1,0 +1,37 @@
+/** A record comes back as it was, and what is corrupt is never half read. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { decodeRecord, encodeRecord, endedAtMsIn, NEWER } from '../../../src/inbox/runtime/codec.ts'
+import { EMPTY_RECORD } from '../../../src/messages/record.ts'
+import { anyRecord } from '../../messages/records.ts'
+
+test('any record comes back as it was', () => {
+  fc.assert(
+    fc.property(anyRecord, (record) => {
+      const encoded = encodeRecord(record)
+      expect(decodeRecord(encoded)).toEqual(record)
+      expect(endedAtMsIn(encoded)).toBe(record.settled.at(-1)?.endedAtMs ?? 0)
+    }),
+  )
+})
+
+test('text that was cut anywhere is corrupt, and so is any other JSON', () => {
+  fc.assert(
+    fc.property(anyRecord, fc.nat(), (record, at) => {
+      const encoded = encodeRecord(record)
+      expect(decodeRecord(encoded.slice(0, at % encoded.length))).toBeUndefined()
+    }),
+  )
+  for (const other of ['', 'no', 'null', '7', '"text"', '{}', '[]', '[1]', '[1,0,"one"]', '[1,0,0,"","",0,{},[]]'])
+    expect(decodeRecord(other), other).toBeUndefined()
+  fc.assert(
+    fc.property(fc.json(), (json) => {
+      expect([undefined, NEWER]).toContain(decodeRecord(json))
+    }),
+  )
+})
+
+test('a record of a later version is known as such, whatever follows', () => {
+  expect(decodeRecord('[2,"anything",{}]')).toBe(NEWER)
+  expect(decodeRecord(encodeRecord(EMPTY_RECORD))).toEqual(EMPTY_RECORD)
+})
