@@ -32,7 +32,6 @@ export default defineConfig({
       { find: /^messaging-webhooks\/client$/, replacement: source('client/index.ts') },
       { find: /^messaging-webhooks\/postgres$/, replacement: source('stores/postgres/store.ts') },
       { find: /^messaging-webhooks\/redis$/, replacement: source('stores/redis/store.ts') },
-      { find: /^messaging-webhooks\/sharded$/, replacement: source('stores/sharded/store.ts') },
       { find: /^messaging-webhooks\/sqlite$/, replacement: source('stores/sqlite/store.ts') },
       { find: /^messaging-webhooks\/emulator$/, replacement: source('emulator/index.ts') },
       { find: /^messaging-webhooks\/testing$/, replacement: source('testing/index.ts') },

@@ -41,7 +41,6 @@ export type { CallbackAnswer, CallbackRequest, RequestBody, RequestHeaders } fro
 export type { DedupeKeyInput } from './inbox/new-event.ts'
 export type { ReadUsersReport, UsersReport } from './payloads/users-report.ts'
 export type { Holder } from './inbox/known.ts'
-export type { ShardStats } from './inbox/parts.ts'
 export type { Forgotten } from './erasure/forget.ts'
 export type { AccountPeriod, OutstandingMessage, OutstandingPage } from './expecting/account.ts'
 export type { Account } from './expecting/balance.ts'

@@ -38,7 +38,6 @@ import { createAbsence } from './inbox/absence.ts'
 import { messageKey, sendKey } from './inbox/identity.ts'
 import { createInbox, type Inbox } from './inbox/inbox.ts'
 import { openOrKeepTrying } from './inbox/opening.ts'
-import { createInboxOfParts } from './inbox/parts.ts'
 import { messageState } from './inbox/latest.ts'
 import { openSpools, type Spools } from './inbox/spool/spool.ts'
 import type { Admission, NewEvent, Store } from './inbox/store.ts'
@@ -110,13 +109,6 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       `dispatch: false needs a store that another receiver can share; the ${store.capabilities.name} store is not one.`,
     )
   const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? store.capabilities.spoolFolder)
-  /** Each part has its own, in the folder of all or where its store has one by itself. */
-  const spoolFolderOf = (name: string, part: Store<object>): string | undefined =>
-    resolved.spool === false
-      ? undefined
-      : resolved.spool === undefined
-        ? part.capabilities.spoolFolder
-        : join(resolved.spool, name)
   const absence = createAbsence({ clock: steady, logger, report })
   const reviving: ReviveOptions = {
     clock,
@@ -137,7 +129,6 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     reviving,
     report,
     absence,
-    absenceOf: (part) => inboxOfParts?.absenceOf(part),
     handedOver(event, succeeded) {
       // The receiver's own schemas made its data.
       const message: HandedOver<S> = { receiver, event, succeeded }
@@ -156,7 +147,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     looksForOthers: store.capabilities.shared || store.capabilities.durable,
     onWork: () => dispatcher.wake(),
   })
-  const intoStore = {
+  const inbox: Inbox<object> = createInbox(store, {
     clock: steady,
     storeTimeoutMs: resolved.storeTimeoutMs,
     gapTimeoutMs: Math.max(gapTimeoutMs, orphans.holdMs),
@@ -168,18 +159,9 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     },
     onLost: dispatcher.lose,
     admitBatch: dispatcher.admit,
-  }
-  const spoolsIn = (folder: string | undefined): (() => Promise<Spools>) | undefined =>
-    folder === undefined ? undefined : () => openSpools(folder, report)
-  const inboxOfParts =
-    store.parts &&
-    createInboxOfParts(store.parts, {
-      ...intoStore,
-      logger,
-      openSpoolsOf: (name, part) => spoolsIn(spoolFolderOf(name, part)),
-    })
-  const inbox: Inbox<object> =
-    inboxOfParts ?? createInbox(store, { ...intoStore, absence, openSpools: spoolsIn(spoolFolder) })
+    absence,
+    openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
+  })
   const quarantine: GuardedQuarantine = createQuarantine<NewEvent>({
     clock,
     report,
@@ -199,12 +181,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
       taken(event, admission)
     },
   })
-  const lacksSpool =
-    resolved.spool !== false &&
-    store.capabilities.durable &&
-    (store.parts === undefined
-      ? spoolFolder === undefined
-      : Array.from(store.parts.stores).some(([name, part]) => spoolFolderOf(name, part) === undefined))
+  const lacksSpool = resolved.spool !== false && store.capabilities.durable && spoolFolder === undefined
   const unnamedNetworks = createUnnamedNetworks(networks)
   const aboutApp = createAboutApp({
     clock: steady,
@@ -330,7 +307,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     progress: dispatcher.progress,
     keeping: inbox.keeping,
     unsettled: inbox.unsettled,
-    isAway: () => absence.isAway || inboxOfParts?.isAway === true,
+    isAway: () => absence.isAway,
     state: () => (isClosed ? 'closed' : closing === undefined ? 'open' : 'closing'),
   })
 
@@ -452,7 +429,7 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
     quarantine: quarantine.quarantine,
     doctor: createOwnDoctor({ credentials, probes, about: aboutApp }),
     async stats() {
-      const [stored, shards] = isClosed ? [] : await Promise.all([inbox.known(), inboxOfParts?.stats()])
+      const stored = isClosed ? undefined : await inbox.known()
       const { spooled } = inbox
       return {
         ...counter.all(),
@@ -463,7 +440,6 @@ export function createReceiver<const S extends Schemas = {}, X extends object = 
         unsettled: stored === undefined ? undefined : stored.unsettled + spooled,
         deadLetters: stored?.deadLetters,
         holders: stored?.holders,
-        shards,
       }
     },
     health: healthWatch.health,

@@ -21,7 +21,6 @@ import type { ForgetOptions, ForgetSelector } from './erasure/selector.ts'
 import type { Forgotten } from './erasure/forget.ts'
 import type { Page } from './inbox/store.ts'
 import type { MessageState } from './inbox/latest.ts'
-import type { ShardStats } from './inbox/parts.ts'
 import type { ErrorHandler } from './report.ts'
 import type { Health } from './telemetry/health.ts'
 
@@ -47,8 +46,6 @@ export interface Stats extends Counts {
   readonly deadLetters: number | undefined
   /** Who has the store open, and what each holds; undefined where it does not say. */
   readonly holders: readonly Holder[] | undefined
-  /** How each shard of a sharded store is; where one is away, `store` is. Undefined for any other store. */
-  readonly shards: readonly ShardStats[] | undefined
 }
 
 /** The receiving end. `S` types the payloads, `X` is what the store adds to a handler's context. */

@@ -30,7 +30,6 @@ const GUIDES: DefaultTheme.SidebarItem[] = [
       { text: 'SQLite', link: '/guides/store-sqlite' },
       { text: 'Postgres', link: '/guides/store-postgres' },
       { text: 'Redis', link: '/guides/store-redis' },
-      { text: 'Several as one', link: '/guides/store-sharded' },
       { text: 'Your own', link: '/guides/store-of-your-own' },
     ],
   },

@@ -3,7 +3,6 @@ import { asOurs } from '../errors.ts'
 import { inStoreTime } from '../inbox/in-store-time.ts'
 import type { Claim, ClaimRequest, ClaimResult } from '../inbox/store.ts'
 import { askRoom, enterSlot, giveRoomBack, takeInHand, tellOfChange } from './capacity.ts'
-import { openedOf } from './settle.ts'
 import { BACKLOG, type DispatchState, type Opened } from './state.ts'
 
 /** How long to leave a store alone that threw. */
@@ -137,10 +136,8 @@ export function progressOf(state: DispatchState): Progress {
   }
 }
 
-function run(state: DispatchState, claim: Claim, from: Opened, askedUntilMs: number): void {
-  const { part, leaseUntilMs = askedUntilMs } = claim
-  const holder = part === undefined ? from : openedOf(state, from, part)
-  enterSlot(state, takeInHand(state, claim, holder, leaseUntilMs))
+function run(state: DispatchState, claim: Claim, from: Opened, leaseUntilMs: number): void {
+  enterSlot(state, takeInHand(state, claim, from, leaseUntilMs))
 }
 
 async function claimInTime(

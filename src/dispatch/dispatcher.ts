@@ -26,7 +26,7 @@ import {
 } from './capacity.ts'
 import { progressOf, takeLook, wake, wakeBy, type Progress } from './claim-loop.ts'
 import { begin } from './run.ts'
-import { openedOf, withSettlements } from './settle.ts'
+import { withSettlements } from './settle.ts'
 import {
   BACKLOG,
   createState,
@@ -210,10 +210,8 @@ function admitted(
     // Both are in one order.
     if (claim?.id === event.id) {
       next += 1
-      if (opened !== undefined && leaseUntilMs !== undefined) {
-        const from = store === opened.store ? opened : openedOf(state, opened, store)
-        enterSlotSoon(state, takeInHand(state, claim, from, leaseUntilMs, event[PAYLOAD]))
-      }
+      if (opened !== undefined && leaseUntilMs !== undefined)
+        enterSlotSoon(state, takeInHand(state, claim, opened, leaseUntilMs, event[PAYLOAD]))
     } else if (isKept(admissions[index])) rest.push(event)
     // A store in memory keeps the events as they are, for as long as they wait.
     event[PAYLOAD] = undefined

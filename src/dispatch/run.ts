@@ -49,7 +49,7 @@ export async function giveBack(state: DispatchState, work: Work): Promise<void> 
     letGo(state, work)
     wake(state)
   } catch (error) {
-    if (!state.stopped) from.absence.begin('dispatch', asOurs(error, 'store_failed'))
+    if (!state.stopped) state.absence.begin('dispatch', asOurs(error, 'store_failed'))
     letGo(state, work)
     wakeBy(state, leaseUntilMs)
   }
@@ -133,12 +133,12 @@ async function settleUndone(state: DispatchState, work: Work, { failed: cause }:
 }
 
 function settled(
-  { report, meter, clock }: DispatchState,
-  { claim, from, isLost, isForgotten }: Work,
+  { report, meter, clock, absence }: DispatchState,
+  { claim, isLost, isForgotten }: Work,
   { outcome }: Settlement,
   held: boolean | SettleFailed,
 ): boolean {
-  if (from.absence.foundBy.size > 0) from.absence.end('dispatch')
+  if (absence.foundBy.size > 0) absence.end('dispatch')
   if (held === false && !isLost && !isForgotten) report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
   if (meter !== undefined && held === true && (outcome === 'done' || outcome === 'dead'))
     meter.settled(outcome, clock.now() - claim.record.receivedAtMs)

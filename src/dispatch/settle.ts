@@ -21,18 +21,7 @@ export function withSettlements(state: DispatchState, store: OpenStore<object>):
   // What is held has no slot, but is in hand, of which there is room for a few times as many as there are slots.
   const hold = settleHoldMs > 0 ? { holdMs: settleHoldMs, most: concurrency, writeNow() {} } : undefined
   if (hold !== undefined) state.holds.push(hold)
-  const absence = state.absenceOf?.(store) ?? state.absence
-  return { store, absence, hold, settle: settling(false), settleLazily: settling(true, hold) }
-}
-
-/** Who settles what this part of the store has leased: each part has batches of its own, so that none waits for another. */
-export function openedOf(state: DispatchState, opened: Opened, part: OpenStore<object> | undefined): Opened {
-  if (part === undefined || part === opened.store) return opened
-  const known = state.parts.get(part)
-  if (known !== undefined) return known
-  const made = withSettlements(state, part)
-  state.parts.set(part, made)
-  return made
+  return { store, hold, settle: settling(false), settleLazily: settling(true, hold) }
 }
 
 /** How long to wait before a settlement is tried again. */
@@ -49,7 +38,7 @@ export async function settleLater(
   error: unknown,
 ): Promise<false> {
   const { clock } = state
-  if (!state.stopped) from.absence.begin('dispatch', asOurs(error, 'store_failed'))
+  if (!state.stopped) state.absence.begin('dispatch', asOurs(error, 'store_failed'))
   while (!state.stopped && clock.now() + AGAIN_MS < leaseUntilMs) {
     await new Promise<void>((resolve) => void clock.setTimer(resolve, AGAIN_MS))
     try {

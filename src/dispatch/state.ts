@@ -34,8 +34,6 @@ export interface DispatchOptions {
   readonly shared: boolean
   readonly reviving: ReviveOptions
   readonly absence: Absence
-  /** Of a part of the store, which may be away alone; undefined for what is none. */
-  readonly absenceOf?: ((part: OpenStore<object>) => Absence | undefined) | undefined
   readonly report: (error: MessagingWebhooksError) => void
   /** An attempt is over and somebody listens to its channel; `succeeded` where no handler is left to run. */
   readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
@@ -83,10 +81,9 @@ export interface AttemptWatch {
   attempted(attempt: AttemptSeen, outcome: AttemptOutcome, endedAtMs: number): void
 }
 
-/** The open store, or a part of it that may be away alone, and who settles in it. */
+/** The open store, and who settles in it. */
 export interface Opened {
   readonly store: OpenStore<object>
-  readonly absence: Absence
   settle(settlement: Settlement): Awaitable<boolean | SettleFailed>
   /** The same where nobody waits for it. */
   settleLazily(settlement: Settlement): Awaitable<boolean | SettleFailed>
@@ -132,9 +129,7 @@ export interface DispatchState extends DispatchOptions {
   watch: AttemptWatch | undefined
   /** Undefined until the store is open: nothing is leased before. */
   opened: Opened | undefined
-  /** Those parts of it that have leased something to us. */
-  readonly parts: Map<OpenStore<object>, Opened>
-  /** Settlements that wait for others, in the store and in its parts. */
+  /** Settlements that wait for others. */
   readonly holds: Hold[]
   /** Nothing more is asked for. What is leased already, or will be by what is under way, still runs. */
   stopped: boolean
@@ -201,7 +196,6 @@ export function createState(options: DispatchOptions, begin: DispatchState['begi
     meter: undefined,
     watch: undefined,
     opened: undefined,
-    parts: new Map(),
     holds: [],
     stopped: false,
     over: false,

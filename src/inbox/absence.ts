@@ -24,11 +24,9 @@ interface AbsenceOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly report: (error: MessagingWebhooksError) => void
-  /** Of the part of a store that it is about; none for a store as a whole. */
-  readonly name?: string
 }
 
-export function createAbsence({ clock, logger, report, name }: AbsenceOptions): Absence {
+export function createAbsence({ clock, logger, report }: AbsenceOptions): Absence {
   const foundBy = new Set<Asker>()
   let sinceMs = 0
   let taken = 0
@@ -61,8 +59,8 @@ export function createAbsence({ clock, logger, report, name }: AbsenceOptions): 
           ? 'no event had to wait in a spool'
           : `${count(taken)} ${taken === 1 ? 'was' : 'were'} taken from the spool`
       logger.warn(
-        { code: 'store_back', awayMs, fromSpool: taken, ...(name === undefined ? {} : { shard: name }) },
-        `The ${name === undefined ? 'store' : `shard ${name}`} is back. It was away for ${(awayMs / 1_000).toFixed(1)} s, and ${spooled}.`,
+        { code: 'store_back', awayMs, fromSpool: taken },
+        `The store is back. It was away for ${(awayMs / 1_000).toFixed(1)} s, and ${spooled}.`,
       )
       taken = 0
     },

@@ -9,13 +9,6 @@ import type { Awaitable, OpenStore } from './store.ts'
  */
 export type Keeping = 'store' | 'spool' | 'nowhere' | 'spool_failing'
 
-/** What is worst first: of a store of several parts, a share of what comes is lost where one part can keep nothing. */
-const WORST_FIRST: readonly Keeping[] = ['nowhere', 'spool_failing', 'spool']
-
-export function worstOf(all: readonly Keeping[]): Keeping {
-  return WORST_FIRST.find((keeping) => all.includes(keeping)) ?? 'store'
-}
-
 interface KeepingOptions {
   readonly clock: Clock
   readonly storeTimeoutMs: number

@@ -15,8 +15,6 @@ export interface Holder {
   readonly silentMs: number
   /** Events under its leases. */
   readonly held: number
-  /** The shard that it has open, of a sharded store: there is one for each. */
-  readonly shard?: string
 }
 
 /** Undefined where the store does not know them. */

@@ -81,10 +81,6 @@ export interface Claim {
   readonly raw: Buffer
   /** Where its message is expected. */
   readonly expected?: KnownExpectation
-  /** The part that leased it, of a store that has `parts`: it alone is to be told what becomes of the event. */
-  readonly part?: OpenStore<object>
-  /** Until when it is leased, where that is not what this request asked for: a part has answered an earlier one late. */
-  readonly leaseUntilMs?: number
 }
 
 /** What a dispatcher asks for; times are in milliseconds since 1970. */
@@ -345,8 +341,6 @@ export interface StoreHolder {
   readonly silentMs: number
   /** Events under its leases. */
   readonly held: number
-  /** The part that it has open, of a store that has `parts`: there is one for each. */
-  readonly shard?: string
 }
 
 /** What a store says of itself. */
@@ -368,11 +362,6 @@ export interface StoreCapabilities {
   readonly forgets?: boolean
   /** It has `expect`, `overdue`, `admitOverdue`, `awaitNoMore` and `expectations`. */
   readonly expects?: boolean
-  /**
-   * It is several stores as one (`Store.parts`). Each is all that this contract says; between messages that stand in different
-   * ones nothing says which is due for longer, and a call that asks several may have done its work in some where it rejects.
-   */
-  readonly hasParts?: boolean
   /** Where the spool of an outage is by default, beside the store's own file; none where it has no place on this disk. */
   readonly spoolFolder?: string
 }
@@ -532,42 +521,4 @@ export interface Store<X extends object = {}> {
   readonly capabilities: StoreCapabilities
   /** Opens, migrates, checks. */
   open(host: StoreHost): Awaitable<OpenStore<X>>
-  /**
-   * The stores of which this one is made, each of which may be away alone. Who knows of them opens each, admits into each and
-   * settles in each by itself, and joins them for all else. Who does not, or wraps this store, has one like any other, that is
-   * away where a part of it is.
-   */
-  readonly parts?: StoreParts<X>
-}
-
-/** See `Store.parts`. */
-export interface StoreParts<X extends object = {}> {
-  /** By name. */
-  readonly stores: ReadonlyMap<string, Store<X>>
-  /** Several open stores as one. It closes none of them. */
-  join(host: PartsHost<X>): JoinedStore<X>
-}
-
-/** Who has opened the parts of a store, or will. */
-export interface PartsHost<X extends object = {}> {
-  /** The open part; rejects where it cannot be opened now, and may be asked again. */
-  open(name: string): Promise<OpenStore<X>>
-  /** Something may be due in one of them. */
-  onWork(): void
-  /** A part has failed as it was asked for work, the others have not; not called again before `onBack`. */
-  onAway(name: string, error: unknown): void
-  /** It has answered again. */
-  onBack(name: string): void
-  /** Events wait elsewhere to get into this part, so that what it knows is not all. */
-  isBehind(name: string): boolean
-  /** Whether claims shall say of which part they are, and those of a slow one may come with a later request, after `onWork`. */
-  readonly wantsParts: boolean
-}
-
-/** Several open stores as one. */
-export interface JoinedStore<X extends object = {}> extends OpenStore<X> {
-  /** The part in which the events of this message stand, or will. It never rejects. */
-  homeOf(messageKey: string): Awaitable<string>
-  /** Whether they may stand there, as far as is known without asking. */
-  mayStandIn(messageKey: string, name: string): boolean
 }

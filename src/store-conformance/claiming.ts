@@ -49,7 +49,6 @@ export const CLAIMING: readonly ConformanceCase[] = [
   },
   {
     name: 'at most the limit, the longest due message first',
-    needs: 'one queue',
     async run({ open }) {
       for (const [index, message] of ['a', 'b', 'c'].entries())
         await admit(open, [sample({ message })], START_MS + index)

@@ -10,14 +10,8 @@ async function holdersOf(open: OpenStore<object>): Promise<readonly StoreHolder[
   return open.holders()
 }
 
-/** What each process holds, in all parts of a store that has several: only its own entries can be told from the others'. */
 function heldBy(holders: readonly StoreHolder[]): readonly (readonly [isSelf: boolean, held: number])[] {
-  if (holders.every(({ shard }) => shard === undefined))
-    return holders.map(({ isSelf, held }) => [isSelf, held] as const)
-  return [false, true].flatMap((isSelf) => {
-    const entries = holders.filter((holder) => holder.isSelf === isSelf)
-    return entries.length === 0 ? [] : [[isSelf, entries.reduce((sum, { held }) => sum + held, 0)] as const]
-  })
+  return holders.map(({ isSelf, held }) => [isSelf, held] as const)
 }
 
 /** What is leased counts once a store knows for sure that it lives. */

@@ -55,7 +55,6 @@ const optionsSchema = z.strictObject({
     knowsHolders: z.boolean().optional(),
     forgets: z.boolean().optional(),
     expects: z.boolean().optional(),
-    hasParts: z.boolean().optional(),
   } satisfies Record<keyof StoreCapabilities, z.ZodType>),
   damages: z
     .array(
@@ -110,8 +109,7 @@ export function storeConformance(options: ConformanceOptions): void {
 
 /** What such a store cannot do of what a test needs; undefined where the test applies. */
 function lack(needs: Need, capabilities: StoreCapabilities): string | undefined {
-  const { durable, ownClock, admitsAndClaims, listsEvents, knowsHolders, forgets, expects, hasParts } = capabilities
-  if (needs === 'one queue') return hasParts === true ? 'has several parts' : undefined
+  const { durable, ownClock, admitsAndClaims, listsEvents, knowsHolders, forgets, expects } = capabilities
   if (needs === 'events') return listsEvents === true ? undefined : 'has no events'
   if (needs === 'holders') return knowsHolders === true ? undefined : 'does not know its holders'
   if (needs === 'forget' || (needs === 'lasting forget' && durable))

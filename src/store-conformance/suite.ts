@@ -53,7 +53,6 @@ export interface ConformanceOptions {
 
 /** What a store must be able to do for a test to apply. */
 export type Need =
-  | 'one queue'
   | 'durable'
   | 'told times'
   | 'admitAndClaim'

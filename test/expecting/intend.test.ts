@@ -2,7 +2,6 @@
 import type { Store, UnknownSendEvent, WebhookEvent } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { memoryStore } from 'messaging-webhooks'
-import { shardedStore } from 'messaging-webhooks/sharded'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
@@ -363,14 +362,4 @@ test('a reference is one of its project, and a store that cannot is named', asyn
     },
   })
   await expect(own.receiver.intend()).rejects.toMatchObject({ code: 'expect_unsupported' })
-})
-
-test('what was not sent is forgotten in whichever part of a store it stands', async () => {
-  const store = shardedStore({ a: memoryStore(), b: memoryStore(), c: memoryStore() })
-  const { receiver } = await expecting({ store })
-  // Chance would have it that all of them stand in the first one.
-  const references = Array.from({ length: 20 }, (_, nth) => `parcel ${nth}`)
-  for (const reference of references) await (await receiver.intend({ reference })).notSent()
-  expect(await receiver.account(everything)).toMatchObject({ sent: 0, waiting: 0 })
-  for (const reference of references) await receiver.intend({ reference })
 })

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import express from 'express'
 import { createReceiver, memoryStore, type CallbackRequest, type Health, type Receiver } from 'messaging-webhooks'
-import { shardedStore } from 'messaging-webhooks/sharded'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { fakeClock, letTimePass } from '../support/fake-clock.ts'
@@ -91,25 +90,6 @@ test.each<Fault>(['throws', 'hangs', 'will not open'])(
     await expect.poll(() => clock.advance(1_000).then(health), { timeout: 10_000, interval: 1 }).toBe(WELL)
   },
 )
-
-test.each([
-  { with: 'without a spool', isSpooled: false, ready: false, code: 'nowhere_to_keep' },
-  { with: 'with its own spool', isSpooled: true, ready: true, code: 'store_away' },
-])('one of two shards is away, $with', async ({ isSpooled, ready, code }) => {
-  const b = faultyStore(memoryStore())
-  const store = shardedStore({ a: memoryStore(), b })
-  const { receiver, clock, health } = await withStore({ store, spool: isSpooled ? temporaryFolder() : false })
-  const later = (): Promise<string> => clock.advance(1_000).then(health)
-  await receiver.start()
-  await expect.poll(health).toBe(WELL)
-  b.fault = 'throws'
-  // Its share is admitted nowhere else.
-  for (let count = 0; count < 20; count += 1) await receiver.receive(request())
-  const line = new RegExp(`^live: true, ready: ${String(ready)}, working: false, ${code}`)
-  await expect.poll(later, { interval: 1 }).toMatch(line)
-  b.fault = 'none'
-  await expect.poll(later, { interval: 1, timeout: 10_000 }).toBe(WELL)
-})
 
 test('a spool whose folder is gone keeps nothing, and that counts while the store is away', async () => {
   const folder = temporaryFolder()

@@ -15,7 +15,6 @@ const COMMITTING: Readonly<Record<EngineName, string>> = {
   sqlite: '',
   postgres: 'COMMIT',
   redis: 'EVALSHA',
-  sharded: 'COMMIT',
 }
 
 onEachEngine(

@@ -1,6 +1,6 @@
 /** The stores that a soak goes through, each on a server or a file of its own. */
 import { memoryStore, type Store } from 'messaging-webhooks'
-import { POSTGRES, REDIS, SHARDED, SQLITE, type EngineServer } from '../../support/servers/engines.ts'
+import { POSTGRES, REDIS, SQLITE, type EngineServer } from '../../support/servers/engines.ts'
 import { storeOf } from '../../support/servers/store-spec.ts'
 
 interface SoakedStore {
@@ -13,7 +13,7 @@ interface SoakedStore {
 
 export const SOAKED_STORES: readonly SoakedStore[] = [
   { name: 'memory', missing: () => undefined, open: async () => memoryStore() },
-  ...[SQLITE, POSTGRES, REDIS, SHARDED].map(({ name, missing, start }): SoakedStore => {
+  ...[SQLITE, POSTGRES, REDIS].map(({ name, missing, start }): SoakedStore => {
     return { name, missing, open: (onTestFinished) => storeOnServer(start, onTestFinished) }
   }),
 ]

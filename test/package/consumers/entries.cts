@@ -12,7 +12,6 @@ import { createEmulator } from 'messaging-webhooks/emulator'
 import { receiverHandler } from 'messaging-webhooks/fetch'
 import { inspector } from 'messaging-webhooks/inspector'
 import { lambdaHandler } from 'messaging-webhooks/lambda'
-import { shardedStore } from 'messaging-webhooks/sharded'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import type { Store } from 'messaging-webhooks/store'
 import { callback, fakeClock, type FakeClock } from 'messaging-webhooks/testing'
@@ -33,16 +32,7 @@ function clientOf(given: Client): Client | SendError | OptionsError {
 const clock: FakeClock = fakeClock(0)
 // @ts-expect-error A misspelt type does not compile.
 const misspelt = () => receiver.on('message.deliverd', () => {})
-const functions = [
-  createClient,
-  createEmulator,
-  receiverHandler,
-  inspector,
-  lambdaHandler,
-  shardedStore,
-  clientOf,
-  misspelt,
-]
+const functions = [createClient, createEmulator, receiverHandler, inspector, lambdaHandler, clientOf, misspelt]
 console.log(
   functions.every((each) => typeof each === 'function'),
   clock.now(),

@@ -57,20 +57,6 @@ export const POSTGRES: Engine = {
   },
 }
 
-/** Two databases as one store: two schemas of a server, which for the store are two places. */
-export const SHARDED: Engine = {
-  name: 'sharded',
-  missing: POSTGRES.missing,
-  async start() {
-    const server = await POSTGRES.start()
-    const spec: EngineServer['spec'] = (name, options) => {
-      const shards = { a: server.spec(`${name}_a`, options), b: server.spec(`${name}_b`, options) }
-      return { engine: 'sharded', url: '', name, shards }
-    }
-    return { ...server, spec, specs: (name) => [spec(name)] }
-  },
-}
-
 export const REDIS: Engine = {
   name: 'redis',
   missing: () => (hasRedis() ? undefined : 'there is no redis-server on this machine'),
