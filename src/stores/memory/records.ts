@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 import { churningMap, removeMember, type ChurningMap } from '../../churning-map.ts'
 import { EXPECTED } from '../../inbox/order.ts'
 import type { Change, DueRequest, Payload } from '../../inbox/record-store.ts'
-import { decodeRecord, encodeRecord, NEWER } from '../../inbox/runtime/codec.ts'
+import { decodeRecord, encodeRecord, endedAtMsIn, NEWER } from '../../inbox/runtime/codec.ts'
 import type { NewEvent } from '../../inbox/store.ts'
 import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/record.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
@@ -42,10 +42,13 @@ export interface MemoryTables {
   lastNumber: number
   unsettled: number
   unsettledBytes: number
+  /** The latest time of an admission: a settled record is forgotten `lifeMs` after its last event ended. */
+  nowMs: number
+  readonly lifeMs: number
 }
 
 /** `mostSettled`: settled events that are remembered; the longest unused record goes first. */
-export function createTables(mostSettled: number): MemoryTables {
+export function createTables(mostSettled: number, lifeMs: number): MemoryTables {
   const overflow: MemoryTables['overflow'] = new Map()
   const settled = new LRUCache<string, string>({
     maxSize: Math.min(Math.ceil(mostSettled), Number.MAX_SAFE_INTEGER),
@@ -64,12 +67,19 @@ export function createTables(mostSettled: number): MemoryTables {
     lastNumber: 0,
     unsettled: 0,
     unsettledBytes: 0,
+    nowMs: 0,
+    lifeMs,
   }
 }
 
 export function readRecord(tables: MemoryTables, key: string): MessageRecord | undefined {
   const active = tables.active.members.get(key)
-  return active === undefined ? withSend(tables, key, tables.settled.get(key)) : active.record
+  if (active !== undefined) return active.record
+  const encoded = tables.settled.get(key)
+  if (encoded === undefined || endedAtMsIn(encoded) + tables.lifeMs >= tables.nowMs)
+    return withSend(tables, key, encoded)
+  tables.settled.delete(key)
+  return withSend(tables, key, undefined)
 }
 
 /** As `readRecord`, and does not count as a use. */

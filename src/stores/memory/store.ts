@@ -61,8 +61,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 }
 
 function openMemoryStore(bounds: z.output<typeof boundsSchema>): OpenStore {
-  const tables = createTables(bounds.maxEvents)
-  const retention = { payloadMs: Infinity, deadLetterMs: Infinity, dedupeMs: bounds.dedupeDays * DAY_MS }
+  const dedupeMs = bounds.dedupeDays * DAY_MS
+  const tables = createTables(bounds.maxEvents, dedupeMs)
+  const retention = { payloadMs: Infinity, deadLetterMs: Infinity, dedupeMs }
   const store = localStore(tables, bounds, retention)
   const verbs = createOpenStore({
     runner: createLocalRunner(store),
@@ -73,6 +74,14 @@ function openMemoryStore(bounds: z.output<typeof boundsSchema>): OpenStore {
   })
   return {
     ...verbs,
+    admit(events, nowMs) {
+      tables.nowMs = Math.max(tables.nowMs, nowMs)
+      return verbs.admit(events, nowMs)
+    },
+    admitAndClaim(events, request) {
+      tables.nowMs = Math.max(tables.nowMs, request.nowMs)
+      return verbs.admitAndClaim(events, request)
+    },
     expect(messages, nowMs) {
       const added = messages.filter(({ messageKey }) => !tables.sends.byKey.has(messageKey)).length
       if (tables.sends.byKey.size + added > bounds.maxExpected)
