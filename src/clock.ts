@@ -198,20 +198,3 @@ export function withDeadline<T>(clock: Clock, timeoutMs: number, work: PromiseLi
     )
   })
 }
-
-/** Resolves when all have settled, or `graceMs` after the first that was fulfilled; rejects as the first where none was. */
-export function someOf(clock: Clock, graceMs: number, all: readonly Promise<unknown>[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let cancel: (() => void) | undefined
-    for (const each of all)
-      each.then(
-        () => (cancel ??= clock.setTimer(resolve, graceMs, true)),
-        () => {},
-      )
-    void Promise.allSettled(all).then((results) => {
-      cancel?.()
-      if (results.every(({ status }) => status === 'rejected')) all[0]?.catch(reject)
-      else resolve()
-    })
-  })
-}

@@ -20,9 +20,9 @@ async function bundled(entry: string, packages: readonly string[] = []): Promise
 
 test('an app of the root and the Fetch entry is no larger than its page says', async () => {
   const bytes = await bundled(APP)
-  // Measured: 362,649 bytes, 122,105 compressed, with the doctor, which bundlers leave in a second file where they may.
-  expect(bytes.length).toBeLessThan(363_000)
-  expect(gzipSync(bytes).length).toBeLessThan(122_500)
+  // Measured: 371,522 bytes, with the doctor, which bundlers leave in a second file where they may.
+  expect(bytes.length).toBeLessThan(373_000)
+  expect(gzipSync(bytes).length).toBeLessThan(126_500)
 })
 
 test('OpenTelemetry by itself brings no receiver', async () => {

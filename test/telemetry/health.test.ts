@@ -4,8 +4,8 @@ import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import express from 'express'
-import { createReceiver, memoryStore, type CallbackRequest, type Health, type Receiver } from 'messaging-webhooks'
-import { callback, signCallback } from 'messaging-webhooks/testing'
+import { createReceiver, memoryStore, type Health, type Receiver } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { fakeClock, letTimePass } from '../support/fake-clock.ts'
 import { faultyStore, type Fault } from '../support/faulty-store.ts'
@@ -21,12 +21,6 @@ function temporaryFolder(): string {
 }
 
 /** A callback that is proved. */
-function request(): CallbackRequest {
-  const body = Buffer.from(JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY }))
-  const headers = { 'x-service-signature': signCallback(body, SIGNING_SECRET) }
-  return { kind: 'status', method: 'POST', headers, body }
-}
-
 /** What is told apart here, in a line. */
 function told({ live, ready, working, reasons }: Health): string {
   const sides = Object.entries({ live, ready, working }).map(([side, is]) => `${side}: ${String(is)}`)
