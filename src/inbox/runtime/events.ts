@@ -40,6 +40,9 @@ interface Leased {
   readonly send: SendEntry | undefined
 }
 
+/** What is due and could not be leased is tried again. */
+const TRY_AGAIN_MS = 1_000
+
 const NONE_TRIED: ReadonlySet<string> = new Set()
 
 const FULL: AdmittedAndLeased = { admitted: 'full', leased: undefined }
@@ -150,8 +153,11 @@ export function createEventVerbs({ runner, indexes, worker, report }: EventsOpti
         return andThen(indexes.due({ limit: limit - claims.length, nowMs, exclude }), ({ keys, nextDueMs }) => {
           // Each is tried once: a record that cannot be leased must not keep this from its end.
           const left = keys.filter((key) => !tried.has(key))
-          if (left.length === 0)
-            return { claims, nextDueMs: earlier(nextDueMs, claims.length > 0 ? leaseUntilMs : undefined) }
+          if (left.length === 0) {
+            const triedUntilMs = keys.length > 0 ? nowMs + TRY_AGAIN_MS : undefined
+            const heldUntilMs = claims.length > 0 ? leaseUntilMs : undefined
+            return { claims, nextDueMs: earlier(earlier(nextDueMs, triedUntilMs), heldUntilMs) }
+          }
           return andThen(leaseAll(left, { nowMs, untilMs: leaseUntilMs, worker: worker() }), (leased) => {
             claims.push(...leased)
             // A key of which nothing could be leased has made room for another one.

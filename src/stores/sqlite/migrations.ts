@@ -15,7 +15,7 @@ CREATE TABLE records (
   -- Unsettled events.
   waiting INTEGER NOT NULL CHECK (waiting BETWEEN 0 AND 1000),
   -- When an event can be leased; null where none waits.
-  due INTEGER CHECK (due BETWEEN 0 AND 4102444800000),
+  due INTEGER CHECK (due BETWEEN -9007199254740991 AND 9007199254740991),
   -- The worker that holds the lease.
   worker INTEGER,
   -- From which day on it may be past its retention; null while that is not known.
@@ -23,7 +23,7 @@ CREATE TABLE records (
   of BLOB,
   send TEXT,
   sent_at INTEGER,
-  overdue_at INTEGER CHECK (overdue_at BETWEEN 0 AND 4102444800000),
+  overdue_at INTEGER CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
   -- What waits is found by its time.
   CHECK (waiting = 0 OR due IS NOT NULL),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))

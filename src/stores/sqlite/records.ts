@@ -331,7 +331,7 @@ function columnsOf(record: MessageRecord) {
   return {
     state: encodeRecord(record),
     waiting: waiting.length,
-    due: flooredOrNull(dueMsOf(record)),
+    due: wholeOrNull(dueMsOf(record)),
     worker: lease === undefined || lease.worker === '' ? null : Number(lease.worker),
     forgetDay: forgetDayOf(record),
   }
@@ -341,14 +341,12 @@ function sendColumns(send: SendEntry | undefined) {
   if (send === undefined) return { send: null, sentAt: null, overdueAt: null }
   const { expectation, sentAtMs, overdueAtMs, wasOverdue } = send
   const said = `${wasOverdue ? OVERDUE : '0'}${encodeExpectation(expectation).toString('utf8')}`
-  return { send: said, sentAt: Math.floor(sentAtMs), overdueAt: flooredOrNull(overdueAtMs) }
+  return { send: said, sentAt: Math.floor(sentAtMs), overdueAt: wholeOrNull(overdueAtMs) }
 }
 
-/** The year 2100, after which the file takes no time: what waits for so long waits for good. */
-const LAST_MS = 4_102_444_800_000
-
-function flooredOrNull(ms: number | undefined): number | null {
-  return ms === undefined ? null : Math.floor(Math.max(0, Math.min(ms, LAST_MS)))
+/** Never earlier than the time in the record: what is found due can be leased. */
+function wholeOrNull(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.ceil(Math.max(-Number.MAX_SAFE_INTEGER, Math.min(ms, Number.MAX_SAFE_INTEGER)))
 }
 
 /** Dead letters and sends that are not decided are found by indexes of their own. */
