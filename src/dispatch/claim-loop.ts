@@ -90,11 +90,12 @@ async function claimDue(state: DispatchState): Promise<number | undefined> {
     state.fullClaims = BACKLOG
     return undefined
   }
+  const { found } = state.absence
   const answer = (state.meter?.measured(opened.store) ?? opened.store).claim(request)
   const { claims, nextDueMs } = answer instanceof Promise ? await claimInTime(state, opened, request, answer) : answer
   // Nobody waits for its handlers any more, and the store may be closed: the leases run out.
   if (state.over) return undefined
-  if (state.absence.foundBy.size > 0) state.absence.end('dispatch')
+  if (state.absence.foundBy.size > 0) state.absence.endAnswered('dispatch', found)
   state.fullClaims = claims.length < request.limit ? 0 : state.fullClaims + 1
   state.foundLast = claims.length > 0
   state.turns += 1

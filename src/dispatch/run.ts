@@ -109,12 +109,13 @@ function isUpToDate({ fullClaims, foundLast, gapUntilMs, clock }: DispatchState,
 /** Whether it is done with for good; false, too, where the store did not say so in time. */
 function settle(state: DispatchState, work: Work, settlement: Settlement, lazily: boolean): Awaitable<boolean> {
   const { from } = work
+  const { found } = state.absence
   try {
     const answer = lazily ? from.settleLazily(settlement) : from.settle(settlement)
-    if (typeof answer === 'boolean') return settled(state, work, settlement, answer)
+    if (typeof answer === 'boolean') return settled(state, work, settlement, answer, found)
     return Promise.resolve(answer)
       .then((held) =>
-        typeof held === 'boolean' ? settled(state, work, settlement, held) : settleUndone(state, work, held),
+        typeof held === 'boolean' ? settled(state, work, settlement, held, found) : settleUndone(state, work, held),
       )
       .catch((error: unknown) => settleLater(state, work, settlement, error))
   } catch (error) {
@@ -125,8 +126,9 @@ function settle(state: DispatchState, work: Work, settlement: Settlement, lazily
 /** Anew, as one whose handler failed. */
 async function settleUndone(state: DispatchState, work: Work, { failed: cause }: SettleFailed): Promise<boolean> {
   const settlement = undone(state, work.claim, cause)
+  const { found } = state.absence
   try {
-    return settled(state, work, settlement, await work.from.settle(settlement))
+    return settled(state, work, settlement, await work.from.settle(settlement), found)
   } catch (error) {
     return settleLater(state, work, settlement, error)
   }
@@ -137,8 +139,9 @@ function settled(
   { claim, isLost, isForgotten }: Work,
   { outcome }: Settlement,
   held: boolean | SettleFailed,
+  foundBefore: number,
 ): boolean {
-  if (absence.foundBy.size > 0) absence.end('dispatch')
+  if (absence.foundBy.size > 0) absence.endAnswered('dispatch', foundBefore)
   if (held === false && !isLost && !isForgotten) report(new HandlerError('lease_lost', nameOf(claim), claim.attempt))
   if (meter !== undefined && held === true && (outcome === 'done' || outcome === 'dead'))
     meter.settled(outcome, clock.now() - claim.record.receivedAtMs)
