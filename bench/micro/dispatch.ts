@@ -28,7 +28,7 @@ export const dispatch: Step = {
         report: (error) => {
           throw error
         },
-        absence: { foundBy: new Set(), isAway: false, begin() {}, end() {} },
+        absence: { foundBy: new Set(), isAway: false, found: 0, begin() {}, end() {}, endAnswered() {} },
         handedOver: () => {},
         attemptMessage: (event, { attempt, replay }) => ({ receiver: {}, event, attempt, replay }),
         unhandled: () => {},

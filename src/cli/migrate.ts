@@ -1,13 +1,11 @@
 /** `migrate`: makes the tables of a Postgres store by a role that may, or prints what would make them. */
 import type { Command } from 'commander'
-import { wholeNumber } from './arguments.ts'
 import { CliError } from './exit-codes.ts'
 import { explained, schemeOf, storeUrl, type StoreOption } from './stores.ts'
 import { shown, type Terminal } from './terminal.ts'
 
 interface MigrateOptions extends StoreOption {
   readonly print?: true
-  readonly partitionDays?: number
 }
 
 const DEFAULT_SCHEMA = 'messaging_webhooks'
@@ -17,12 +15,11 @@ export function define(command: Command, terminal: Terminal): void {
     .option('--store <url>', 'postgres://…; default: the variable STORE_URL')
     .option('--schema <name>', 'the schema of the tables', DEFAULT_SCHEMA)
     .option('--print', 'print the SQL of what is missing there, and change nothing; without a store: all of it')
-    .option('--partition-days <number>', 'put the events into partitions of so many days', wholeNumber(1, 366))
     .action((options: MigrateOptions) => migrate(options, terminal))
 }
 
 async function migrate(options: MigrateOptions, terminal: Terminal): Promise<void> {
-  const { schema = DEFAULT_SCHEMA, print = false, partitionDays: days } = options
+  const { schema = DEFAULT_SCHEMA, print = false } = options
   const connectionString = storeUrl(options, terminal)
   if (connectionString === undefined && !print)
     throw new CliError('usage', 'No store was named.', 'Give --store or STORE_URL: postgres://… Or --print the SQL.')
@@ -35,28 +32,16 @@ async function migrate(options: MigrateOptions, terminal: Terminal): Promise<voi
   const { migratePostgres, pendingPostgresMigrations, postgresMigrations } = await import('../stores/postgres/store.ts')
   await explained(async () => {
     if (connectionString === undefined) {
-      terminal.print(postgresMigrations({ schema, ...partitionsOf(days) }).trimEnd(), 'whole')
+      terminal.print(postgresMigrations({ schema }).trimEnd(), 'whole')
       return
     }
     const place = { connectionString, schema }
-    const { from, to, functionsOnly, partitionDays } = await (print
-      ? pendingPostgresMigrations(place)
-      : migratePostgres({ ...place, ...partitionsOf(days) }))
+    const { from, to } = await (print ? pendingPostgresMigrations(place) : migratePostgres(place))
     const name = `The schema ${shown(schema)}`
-    if (print && days !== undefined && partitionDays === undefined) {
-      terminal.print(postgresMigrations({ schema, from, ...partitionsOf(days) }).trimEnd(), 'whole')
-      return
-    }
-    if (from === to && functionsOnly === undefined) terminal.note(`${name} has version ${to}; nothing is missing.`)
+    if (from === to) terminal.note(`${name} has version ${to}; nothing is missing.`)
     else if (print) terminal.print(postgresMigrations({ schema, from }).trimEnd(), 'whole')
-    else if (from === to) terminal.print(`${name} has version ${to}, and the functions of this package now.`)
     else terminal.print(`${name} has version ${to} now; applied: ${numbersAfter(from, to)}.`)
-    if (partitionDays !== undefined) terminal.note(`Its events are in partitions of ${partitionDays} days.`)
   })
-}
-
-function partitionsOf(days: number | undefined): { readonly partitions?: { readonly days: number } } {
-  return days === undefined ? {} : { partitions: { days } }
 }
 
 /** “migration 2” or “migrations 2 to 4”. */

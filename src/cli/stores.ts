@@ -136,19 +136,13 @@ async function sqliteFile(path: string): Promise<Store> {
 async function postgresSchema(connectionString: string, { schema }: StoreOption): Promise<Store> {
   const { pendingPostgresMigrations, postgresStore } = await import('../stores/postgres/store.ts')
   const place = { connectionString, ...(schema === undefined ? {} : { schema }) }
-  const { from, to, functionsOnly } = await pendingPostgresMigrations(place)
+  const { from, to } = await pendingPostgresMigrations(place)
   if (from === 0)
     throw new CliError('failed', 'That schema has no tables of this package.', 'Is it the right one? See --schema.')
   if (from < to)
     throw new CliError(
       'failed',
       `The tables have version ${from}; this package needs ${to}.`,
-      'First: messaging-webhooks migrate',
-    )
-  if (functionsOnly)
-    throw new CliError(
-      'failed',
-      'The tables are there, but not the functions that this package calls.',
       'First: messaging-webhooks migrate',
     )
   return postgresStore({ ...place, maxConnections: 2 })

@@ -125,3 +125,39 @@ export interface LocalStore extends Indexes {
   hasRoom(event: NewEvent): boolean
   write(change: Change): void
 }
+
+/** A record as a shared store has it. The version changes with each write, and is compared for equality only. */
+export interface Versioned {
+  readonly version: number
+  readonly record: MessageRecord
+}
+
+/** What a write does to one record, if the stored version is still `expected`; undefined: if there is none. */
+export interface VersionedChange extends Omit<Change, 'admitted'> {
+  readonly expected: number | undefined
+  /** The payloads of these events are stored. */
+  readonly admitted: readonly NewEvent[]
+}
+
+/** A store that other processes change, too. */
+export interface SharedStore extends Omit<Indexes, 'due'> {
+  /** As `due` of every store; and the records, where they were read with it. */
+  due(request: DueRequest): Promise<{
+    readonly keys: readonly string[]
+    readonly nextDueMs: number | undefined
+    readonly found: ReadonlyMap<string, Versioned>
+  }>
+  /** The records of these keys that there are. */
+  read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned>>
+  /**
+   * Writes each change that still applies, all of it or nothing, durably; answers its new version, or undefined where it did not
+   * apply. Changes of one call are not atomic together: where it rejects, any of them may have been written. Rejects with a
+   * `ClockJump`, and writes nothing, where the store's clock is more than 2 s from `asOfMs`.
+   */
+  write(changes: readonly VersionedChange[], asOfMs: number | undefined): Promise<readonly (number | undefined)[]>
+}
+
+/** The store's clock is not where it was when the change was decided; nothing was written. */
+export class ClockJump extends Error {
+  override readonly name = 'ClockJump'
+}

@@ -64,6 +64,7 @@ export function createEventVerbs({ runner, indexes, worker, report }: EventsOpti
         return changed({ admitted, leased: leased.answer && { entry: leased.answer, send: after.send } }, after)
       },
       admits: { event, full: FULL },
+      isCertainWhenUnchanged: true,
     }
   }
 
@@ -150,7 +151,8 @@ export function createEventVerbs({ runner, indexes, worker, report }: EventsOpti
     claim({ limit, nowMs, leaseUntilMs, exclude }) {
       const claims: Claim[] = []
       function claimMore(tried: ReadonlySet<string>): ReturnType<OpenStore['claim']> {
-        return andThen(indexes.due({ limit: limit - claims.length, nowMs, exclude }), ({ keys, nextDueMs }) => {
+        const most = limit - claims.length
+        return andThen(indexes.due({ limit: most, nowMs, exclude }), ({ keys, nextDueMs }) => {
           // Each is tried once: a record that cannot be leased must not keep this from its end.
           const left = keys.filter((key) => !tried.has(key))
           if (left.length === 0) {
@@ -160,8 +162,9 @@ export function createEventVerbs({ runner, indexes, worker, report }: EventsOpti
           }
           return andThen(leaseAll(left, { nowMs, untilMs: leaseUntilMs, worker: worker() }), (leased) => {
             claims.push(...leased)
-            // A key of which nothing could be leased has made room for another one.
-            if (claims.length < limit) return claimMore(new Set([...tried, ...left]))
+            // Where all that was due is leased, nothing else is due; else another one may have made room.
+            const isAll = keys.length < most && leased.length === keys.length
+            if (claims.length < limit && !isAll) return claimMore(new Set([...tried, ...left]))
             return { claims, nextDueMs: earlier(nextDueMs, leaseUntilMs) }
           })
         })
@@ -189,7 +192,7 @@ function leaseCommand(key: string, request: LeaseRequest): Command<Leased | unde
   }
 }
 
-function settlementCommand(settlement: Settlement, nowMs: number): Command<boolean> {
+export function settlementCommand(settlement: Settlement, nowMs: number): Command<boolean> {
   return { key: settlement.messageKey, decide: (record) => settle(record, settlement, nowMs) }
 }
 

@@ -19,7 +19,7 @@ interface OpenStoreOptions {
 }
 
 /** All that the contract has and no engine must add. */
-type Verbs = Omit<Required<OpenStore>, Added> & Pick<OpenStore, Added>
+export type Verbs = Omit<Required<OpenStore>, Added> & Pick<OpenStore, Exclude<Added, 'contextFor'>>
 type Added = 'latestNowMs' | 'tellsOfRest' | 'settleHoldMs' | 'eraseTraces' | 'isHeld' | 'holders' | 'contextFor'
 
 export function createOpenStore(options: OpenStoreOptions): Verbs {

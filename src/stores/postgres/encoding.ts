@@ -1,17 +1,43 @@
 /**
- * Values on their way into the database and back. Records and texts go as bytes: JSON escapes lone surrogates and NUL, and
- * bytea has no opinion on what is text. What comes is read as what its column is declared to be: as the text that the server
- * sent, whatever parsers the application has set for its own queries; bytes are asked for as hexadecimal digits.
+ * Values in the text of a statement, and in the rows of an answer. Several statements travel in one round trip only without
+ * parameters, so theirs are written into the text: numbers, and bytes as hexadecimal digits, which need no quoting. Texts go as
+ * bytes: JSON escapes lone surrogates and NUL, and bytea has no opinion on what is text. Answers are read as the text that the
+ * server sent, whatever parsers the application has set for its own queries; bytes are asked for as digits.
  */
-import type { EventRecord } from '../../inbox/record.ts'
-import type { NewEvent } from '../../inbox/store.ts'
-
-function encodeRecord(record: EventRecord): Buffer {
-  return Buffer.from(JSON.stringify(record))
-}
-
 export function hexOf(text: string): string {
   return Buffer.from(text).toString('hex')
+}
+
+/** A digest as a value. */
+export function digestValue(digest: string): string {
+  if (!/^[0-9a-f]*$/.test(digest) || digest.length % 2 !== 0)
+    throw new TypeError('A digest has other than hexadecimal digits.')
+  return `decode('${digest}', 'hex')`
+}
+
+export function bytesValue(bytes: Buffer): string {
+  return `decode('${bytes.toString('hex')}', 'hex')`
+}
+
+export function textValue(text: string): string {
+  return bytesValue(Buffer.from(text))
+}
+
+export function numberValue(number: number): string {
+  const whole = Math.ceil(number)
+  if (!Number.isSafeInteger(whole)) throw new TypeError('A number for the database is not one.')
+  return whole < 0 ? `(${whole})` : String(whole)
+}
+
+export function orNull<T>(value: T | undefined, written: (value: T) => string): string {
+  return value === undefined ? 'NULL' : written(value)
+}
+
+/** Rows of values. The types of the first row are those of all. */
+export function valuesList(rows: readonly (readonly string[])[], types: readonly string[]): string {
+  const [first = [], ...rest] = rows
+  const typed = first.map((value, index) => `${value}::${types[index] ?? 'text'}`)
+  return `VALUES ${[typed, ...rest].map((row) => `(${row.join(', ')})`).join(', ')}`
 }
 
 export type Row = Readonly<Record<string, unknown>>
@@ -19,17 +45,21 @@ export type Row = Readonly<Record<string, unknown>>
 export function integer(row: Row, column: string): number {
   const value = row[column]
   const number = typeof value === 'string' && value !== '' ? Number(value) : Number.NaN
-  return Number.isSafeInteger(number) ? number : damaged(column)
+  return Number.isSafeInteger(number) ? number : unusable(column)
+}
+
+export function integerOrNone(row: Row, column: string): number | undefined {
+  return isNull(row, column) ? undefined : integer(row, column)
 }
 
 export function text(row: Row, column: string): string {
   const value = row[column]
-  return typeof value === 'string' ? value : damaged(column)
+  return typeof value === 'string' ? value : unusable(column)
 }
 
 export function truth(row: Row, column: string): boolean {
   const value = row[column]
-  return value === 't' || value === 'f' ? value === 't' : damaged(column)
+  return value === 't' || value === 'f' ? value === 't' : unusable(column)
 }
 
 export function bytes(row: Row, column: string): Buffer {
@@ -41,50 +71,10 @@ export function bytesOrNone(row: Row, column: string): Buffer | undefined {
   return isNull(row, column) ? undefined : bytes(row, column)
 }
 
-/** A whole number that may be anything: `otherwise` where it is not one from 0 to `most`. */
-export function within(row: Row, column: string, most: number, otherwise: number): number {
-  const number = Number(row[column])
-  return number >= 0 && number <= most ? number : otherwise
-}
-
-/** An array of words, none of which needs quoting. */
-export function words(row: Row, column: string): readonly string[] {
-  const inside = /^\{([\w.:,]*)\}$/.exec(text(row, column))?.[1] ?? damaged(column)
-  return inside === '' ? [] : inside.split(',')
-}
-
-/** An array of whole numbers, none of them null. */
-export function integers(row: Row, column: string): readonly number[] {
-  const inside = /^\{([-\d,]*)\}$/.exec(text(row, column))?.[1] ?? damaged(column)
-  return inside === '' ? [] : inside.split(',').map(Number)
-}
-
 export function isNull(row: Row, column: string): boolean {
   return row[column] === null
 }
 
-/** The place of a row in its list: what the server wrote in these columns, for it may be beyond what is exact here. */
-export function placeBy(...columns: readonly string[]): (row: Row) => string {
-  return (row) => columns.map((column) => text(row, column)).join('.')
-}
-
-function damaged(column: string): never {
+function unusable(column: string): never {
   throw new Error(`The database has no usable ${column} in a row that must have one.`)
-}
-
-/** Records and bodies as one value, with places in it. */
-export function pack(events: readonly Pick<NewEvent, 'record' | 'raw'>[]) {
-  const parts: Buffer[] = []
-  const starts: number[] = []
-  const recordEnds: number[] = []
-  const bodyEnds: number[] = []
-  let end = 0
-  for (const { record, raw } of events) {
-    const encoded = encodeRecord(record)
-    parts.push(encoded, raw)
-    starts.push(end)
-    recordEnds.push((end += encoded.length))
-    bodyEnds.push((end += raw.length))
-  }
-  return { bytes: Buffer.concat(parts).toString('hex'), starts, recordEnds, bodyEnds }
 }

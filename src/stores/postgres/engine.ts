@@ -1,6 +1,9 @@
-/** What the verbs share: connections, the schema and its functions, the time-outs, and whose clock counts. */
+/** What all statements share: connections, the schema, the time-outs, and whose clock counts. */
+import { monotonicMs } from '../../clock.ts'
+import { ClockJump } from '../../inbox/record-store.ts'
+import type { StoreClock } from '../../inbox/runtime/store-time.ts'
 import type { Connections } from './connections.ts'
-import { ofSet, type FunctionSet } from './functions/set.ts'
+import { integer, type Row } from './encoding.ts'
 import { fill, inSchema, SERVER_NOW } from './sql-text.ts'
 
 /** First in a transaction of several statements: each sees what was committed before it began, whatever the role's default. */
@@ -9,49 +12,59 @@ const READ_COMMITTED = /* sql */ 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED
 /** None waits for ever: :lockMs and :queryMs, digits in quotes. Nothing of it outlives the transaction. */
 const LIMITS = /* sql */ 'SET LOCAL lock_timeout = :lockMs; SET LOCAL statement_timeout = :queryMs;'
 
+/** The server's clock may be so far from what a process takes it for. */
+const MOST_APART_MS = 2_000
+
+/** Runs statements in one transaction, within the time-outs; answers the rows of each. */
+export type Together = (statements: string) => Promise<readonly (readonly Row[])[]>
+
 export interface Engine {
   readonly connections: Connections
-  /** Puts the schema, and the number of the functions, into a statement. */
+  /** Undefined where the callers' clocks count. */
+  readonly clock: StoreClock | undefined
+  /** Puts the schema into a statement. */
   sql(statement: string): string
-  /** The time of a call, in the text of a statement: the server's, or the caller's own. */
-  now(nowMs: number): { readonly sql: string }
-  /** Several statements in one transaction, within the time-outs. The rows of each of them. */
-  together(filled: string): Promise<readonly (readonly Readonly<Record<string, unknown>>[])[]>
-  /** The time-outs alone, for a transaction that was begun before. */
-  readonly limits: string
+  readonly together: Together
+  /** The same on a connection on which a transaction was begun before. */
+  within(batch: Together): Together
+  /** A condition: false where the server's clock is not where the caller takes it to be. */
+  isTime(nowMs: number | undefined): string
+  /** Takes the server's time from an answer, a row with `now` in it. Throws a `ClockJump` where `isTime` was false. */
+  hear(row: Row | undefined, nowMs: number | undefined, sentMs: number): void
 }
-
-/** What READ_COMMITTED and LIMITS answer comes first. */
-const BEFORE = 3
 
 export function createEngine(options: {
   readonly connections: Connections
   readonly schema: string
-  readonly clock: 'server' | 'caller'
-  readonly functions: FunctionSet
+  readonly clock: StoreClock | undefined
 }): Engine {
-  const { connections, schema, clock, functions } = options
+  const { connections, schema, clock } = options
   const { lockTimeoutMs, queryTimeoutMs } = connections.limits
   const limits = fill(LIMITS, { lockMs: String(Math.ceil(lockTimeoutMs)), queryMs: String(Math.ceil(queryTimeoutMs)) })
+  const limited = READ_COMMITTED + limits
   return {
     connections,
-    limits,
-    sql: (statement) => inSchema(ofSet(statement, functions), schema),
-    now: (nowMs) => ({ sql: clock === 'server' ? SERVER_NOW : String(Math.floor(nowMs)) }),
-    together: async (filled) => (await connections.batch(READ_COMMITTED + limits + filled)).slice(BEFORE),
+    clock,
+    sql: (statement) => inSchema(statement, schema),
+    // What the settings of the transaction answer comes first.
+    together: async (statements) => (await connections.batch(limited + statements)).slice(3),
+    within: (batch) => async (statements) => (await batch(limits + statements)).slice(2),
+    isTime: (nowMs) =>
+      clock === undefined || nowMs === undefined
+        ? 'true'
+        : `abs(${SERVER_NOW} - ${Math.round(nowMs)}) <= ${MOST_APART_MS}`,
+    hear(row, nowMs, sentMs) {
+      if (clock === undefined || row === undefined) return
+      const storeMs = integer(row, 'now')
+      clock.heard(storeMs, sentMs)
+      if (nowMs !== undefined && Math.abs(storeMs - Math.round(nowMs)) > MOST_APART_MS) throw new ClockJump()
+    },
   }
 }
 
-/**
- * The places of the items, by the keys of their messages; of one message in the order given. In this order every batch locks
- * its messages, so that no two wait for each other.
- */
-export function placesByKey(items: readonly { readonly messageKey: string }[]): readonly number[] {
-  const keys = items.map(({ messageKey }) => messageKey)
-  return keys.map((_, place) => place).toSorted((a, b) => compare(keys[a] ?? '', keys[b] ?? '') || a - b)
-}
-
-/** As Postgres compares the bytes; `localeCompare` would not. */
-function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0
+/** Reads the server's clock for the first time. */
+export async function hearTime({ together, hear }: Engine): Promise<void> {
+  const sentMs = monotonicMs()
+  const [[row] = []] = await together(`SELECT ${SERVER_NOW} AS now;`)
+  hear(row, undefined, sentMs)
 }

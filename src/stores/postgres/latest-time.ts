@@ -1,5 +1,5 @@
 /** Where the callers' clocks count: remembers, for the next start, how late it was, for theirs may be set back. */
-import { stateDamaged, type Report } from './damage.ts'
+import { MessagingWebhooksError } from '../../errors.ts'
 import { integer, truth } from './encoding.ts'
 import type { Engine } from './engine.ts'
 
@@ -33,12 +33,13 @@ const NOTHING: ToldTime = { atOpening: undefined, tell: () => Promise.resolve() 
 export async function readLatestTime(
   { connections, sql }: Engine,
   clock: 'server' | 'caller',
-  report: Report,
+  report: (error: MessagingWebhooksError) => void,
 ): Promise<ToldTime> {
   if (clock === 'server') return NOTHING
   const tellTime = sql(TELL_TIME)
   const [row] = await connections.query(sql(FIND_LATEST_TIME))
-  if (row === undefined || !truth(row, 'sound')) report(stateDamaged('latest_time.told'))
+  if (row === undefined || !truth(row, 'sound'))
+    report(new MessagingWebhooksError('state_damaged', 'It is latest_time.told.'))
   let told = row === undefined ? 0 : integer(row, 'told')
   return {
     atOpening: told === 0 ? undefined : told,

@@ -1,51 +1,40 @@
-/** Opens the store: pool, tables, the connection that listens; and puts the verbs of the contract together. */
+/** Opens the store: pool, tables, the connection that listens; and puts its parts together. */
 import type { Pool } from 'pg'
 import { systemClock } from '../../clock.ts'
-import type {
-  Admission,
-  AdmittedAndClaimed,
-  Claim,
-  ClaimRequest,
-  ClaimResult,
-  NewEvent,
-  OpenStore,
-  Settlement,
-  StoreHost,
-} from '../../inbox/store.ts'
-import { createAdmission } from './admission.ts'
-import { createClaiming, LOCKED_AGAIN_MS } from './claiming.ts'
-import { loadPg, reach, type Place } from './connections.ts'
-import { createEngine } from './engine.ts'
-import { createExpecting } from './expecting.ts'
-import { createForgetting } from './forgetting.ts'
-import { FUNCTIONS } from './functions/set.ts'
-import { createHolder } from './holders.ts'
+import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
+import { settlementCommand } from '../../inbox/runtime/events.ts'
+import { createOpenStore } from '../../inbox/runtime/open-store.ts'
+import { createSharedRunner } from '../../inbox/runtime/shared-runner.ts'
+import { createStoreClock, inStoreTime, settlementIn } from '../../inbox/runtime/store-time.ts'
+import type { Admission, ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../../inbox/store.ts'
+import type { Retention } from '../../messages/expire.ts'
+import { createAging } from './aging.ts'
+import { loadPg, reach, type Place, type Session } from './connections.ts'
+import { createEngine, hearTime } from './engine.ts'
 import { readLatestTime, type ToldTime } from './latest-time.ts'
 import { startListening, type ListenClient } from './listen.ts'
-import { createListing } from './listing.ts'
 import { migrate } from './migrate.ts'
-import { checkDays } from './partition.ts'
 import { readPrivileges } from './privileges.ts'
-import { createPruning, slackMsOf, type Retention } from './pruning.ts'
-import { createReading } from './reading.ts'
-import { createSentTo } from './sent-to.ts'
-import { createSettling, SETTLE_HOLD_MS } from './settling.ts'
-import { createTakingBack } from './taking-back.ts'
+import { createRecords } from './records.ts'
+import { createScans } from './scanning.ts'
 import { createTransactions, type PostgresContext } from './transactions.ts'
-import { createUpkeep } from './upkeep.ts'
+import { createWorkers } from './workers.ts'
 
 /** Tells whoever listens on the channel $1: $2 says who tells. */
 const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
+const DAY_MS = 86_400_000
+/** With so few milliseconds more a settlement, sixteen processes at 60 events a second each settle half as often. */
+const SETTLE_HOLD_MS = 25
+/** After its client is gone, a statement may be at work for as long as it is allowed to, and then some. */
+const MARGIN_MS = 2_000
 
 export interface Settings extends Place {
   readonly schema: string
   readonly pollIntervalMs: number
   readonly probeIntervalMs: number
-  readonly retention: Retention
+  readonly retention: { readonly retentionDays: number; readonly deadLetterDays: number; readonly dedupeDays: number }
   readonly transactional: boolean
   readonly clock: 'server' | 'caller'
-  /** Of how many days partitions are, where there are to be any. */
-  readonly partitionDays: number | undefined
 }
 
 /** A connection beside the pool: the pool's own may go through a pooler, which delivers no notifications. */
@@ -55,32 +44,32 @@ async function listenClient({ listenConnectionString }: Settings, pool: Pool): P
   return () => new pg.Client(listenConnectionString === undefined ? pool.options : own)
 }
 
-/** `functions`: others than ours for a test of two versions. */
-export async function openPostgres(
-  settings: Settings,
-  host: StoreHost,
-  functions = FUNCTIONS,
-): Promise<OpenStore<PostgresContext>> {
-  const { schema, retention, transactional } = settings
+export async function openPostgres(settings: Settings, host: StoreHost): Promise<OpenStore<PostgresContext>> {
+  const { schema, transactional } = settings
   const { connections, failures, pool } = await reach(settings)
   const report = host.report ?? (() => {})
+  const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
+  const engine = createEngine({ connections, schema, clock: storeClock })
   let told: ToldTime
-  let partitionDays: number | undefined
-  const engine = createEngine({ connections, schema, clock: settings.clock, functions })
   try {
-    ;({ partitionDays } = await migrate(connections, schema, failures, functions, settings.partitionDays))
-    checkDays(schema, partitionDays, settings.partitionDays)
-    const { forbidden } = await readPrivileges(connections.query, schema, functions)
+    await migrate(connections, schema, failures)
+    const { forbidden } = await readPrivileges(connections.query, schema)
     // Who claims nothing may only look, which takes less.
     if (forbidden !== undefined && host.claims !== false) throw forbidden
     if (forbidden !== undefined) report(forbidden)
-    if (partitionDays !== undefined) await createUpkeep(engine).ahead(systemClock().now())
     told = await readLatestTime(engine, settings.clock, report)
+    await hearTime(engine)
   } catch (error) {
     await connections.close()
     throw failures.asThrown(error)
   }
 
+  const { retentionDays, deadLetterDays, dedupeDays } = settings.retention
+  const retention: Retention = {
+    payloadMs: retentionDays * DAY_MS,
+    deadLetterMs: deadLetterDays * DAY_MS,
+    dedupeMs: Math.max(dedupeDays, retentionDays) * DAY_MS,
+  }
   const listening = startListening({
     clock: systemClock(),
     schema,
@@ -93,37 +82,63 @@ export async function openPostgres(
     pollIntervalMs: settings.pollIntervalMs,
     probeIntervalMs: settings.probeIntervalMs,
   })
-  const byCallers = settings.clock === 'caller'
-  const holder = createHolder({
-    engine,
-    clock: systemClock(),
-    host,
-    byCallers,
-    tell: () => listening.tell(),
-  })
-  await holder.begin()
-  const admission = createAdmission(engine, report)
-  const settling = createSettling(engine, slackMsOf(retention, partitionDays), () => systemClock().soon(host.onWork))
-  const claimDue = createClaiming({ engine, settle: settling.settle, report })
-  const { leasing, takeBack } = createTakingBack({ engine, byCallers, settle: settling.settle })
+  const records = createRecords(engine, report)
+  const store: SharedStore = {
+    ...records,
+    ...createScans(engine, records.recordsIn),
+    async write(changes, asOfMs) {
+      const versions = await records.write(changes, asOfMs)
+      if (changes.some((change, index) => versions[index] !== undefined && leavesRest(change)))
+        systemClock().soon(host.onWork)
+      return versions
+    },
+    aged: createAging(engine, retention),
+    async close() {},
+  }
+  const storeNowMs = storeClock?.nowMs
+  const runner = createSharedRunner({ store, storeNowMs, writeLastsMs: settings.limits.queryTimeoutMs + MARGIN_MS })
+  const workers = createWorkers({ engine, runner, clock: systemClock(), host, tell: () => listening.tell() })
+  await workers.begin()
+  const indexes = {
+    ...store,
+    async due(request: Parameters<SharedStore['due']>[0]) {
+      const { found, ...due } = await store.due(request)
+      runner.see(found)
+      return due
+    },
+  }
+  const plain = createOpenStore({ runner, indexes, retention, worker: () => workers.name, report })
+  const verbs = storeClock === undefined ? plain : inStoreTime(plain, storeClock)
+
   async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
     const noneLeft = listening.claiming()
-    const { result, holder: leasedTo } = await holder.leasing(async (id) => {
-      await takeBack(request, id)
-      return leasing(() => claimDue(request, id))
-    })
-    if (result === undefined) return { claims: [], nextDueMs: request.nowMs + LOCKED_AGAIN_MS }
-    if (!holder.isStill(leasedTo))
-      return { claims: await giveBack(result.claims, request.nowMs), nextDueMs: request.nowMs }
-    if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs + LOCKED_AGAIN_MS) noneLeft()
+    await workers.sure()
+    await runner.takeBackLost()
+    const result = await verbs.claim(request)
+    if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs) noneLeft()
     return result
   }
-  const prune = createPruning(engine, retention, report)
-  const maxConnections = settings.pool?.options.max ?? settings.maxConnections
+
+  async function settleIn(session: Session, settlement: Settlement, nowMs: number): Promise<boolean> {
+    const within = createRecords(engine, report, engine.within(session.batch))
+    const one = createSharedRunner({ store: { ...store, ...within }, storeNowMs: undefined, writeLastsMs: 0 })
+    const by = storeNowMs === undefined ? 0 : storeNowMs() - nowMs
+    const [held = false] = await one.run([settlementCommand(settlementIn(by)(settlement), nowMs + by)])
+    runner.forget(settlement.messageKey)
+    return held
+  }
+
+  const settle = async (settlements: readonly Settlement[], nowMs: number) => verbs.settle(settlements, nowMs)
   const transactions = transactional
-    ? createTransactions({ connections, maxConnections, claim: plainClaim, settling, failures })
+    ? createTransactions({
+        connections,
+        maxConnections: settings.pool?.options.max ?? settings.maxConnections,
+        claim: plainClaim,
+        settle,
+        settleIn,
+        failures,
+      })
     : undefined
-  const { claim, settle } = transactions ?? { claim: plainClaim, settle: settling.settle }
   let closing: Promise<void> | undefined
 
   /** After the commit and outside of it: a transaction that notifies makes all others wait to commit. */
@@ -134,74 +149,64 @@ export async function openPostgres(
     else listening.tellOfWhatIsLeft()
   }
 
-  /** Nobody has seen them. */
-  async function giveBack(claims: readonly Claim[], nowMs: number): Promise<readonly Claim[]> {
-    const unbegun = claims.map(({ id, messageKey, token }): Settlement => {
-      return { id, messageKey, token, outcome: 'unbegun', dueMs: nowMs }
-    })
-    // Where this fails, too, they are released with all that the dead holder had.
-    if (unbegun.length > 0) await settling.settle(unbegun, nowMs).catch(() => [])
-    return []
+  const admit: OpenStore['admit'] = async (events, nowMs) => {
+    await told.tell(nowMs)
+    const admissions = await verbs.admit(events, nowMs)
+    tellOf(admissions)
+    return admissions
   }
 
-  async function admitAndClaim(events: readonly NewEvent[], request: ClaimRequest): Promise<AdmittedAndClaimed> {
+  const admitAndClaim: OpenStore['admitAndClaim'] = async (events, request) => {
+    if (!workers.isSure) return { admissions: await admit(events, request.nowMs), claims: [] }
     await told.tell(request.nowMs)
-    const id = holder.now
-    if (id === undefined) return { admissions: await admit(events, request.nowMs), claims: [] }
     try {
-      const { admissions, claims } = await leasing(() => admission.admitAndClaim(events, request, id))
-      tellOf(admissions, claims.length)
-      return { admissions, claims: holder.isStill(id) ? claims : await giveBack(claims, request.nowMs) }
+      const answer = await verbs.admitAndClaim(events, request)
+      tellOf(answer.admissions, answer.claims.length)
+      return answer
     } catch (error) {
-      // It may have leased them all the same; the next claim looks.
+      // It may have leased them all the same; the next claim takes those leases back.
       systemClock().soon(host.onWork)
       throw error
     }
   }
 
-  async function admit(events: readonly NewEvent[], nowMs: number): Promise<readonly Admission[]> {
-    await told.tell(nowMs)
-    const admissions = await admission.admit(events, nowMs)
-    tellOf(admissions)
-    return admissions
+  /** Where something may be due for others. */
+  async function telling<T>(answer: T | Promise<T>, isToTell: (answered: T) => boolean): Promise<T> {
+    const answered = await answer
+    if (isToTell(answered)) listening.tell()
+    return answered
   }
 
+  const { admitAndClaim: _, ...others } = verbs
   return {
-    ...createReading(engine),
-    ...createListing(engine),
-    ...createForgetting(engine, () => listening.tell()),
-    ...createExpecting(engine, report, () => listening.tell()),
-    sentTo: createSentTo(engine),
-    async admitOverdue(events, nowMs) {
-      await told.tell(nowMs)
-      const admitted = await admission.admitOverdue(events, nowMs)
-      if (admitted.includes(true)) listening.tell()
-      return admitted
-    },
+    ...others,
     latestNowMs: told.atOpening,
-    isHeld: holder.isHeld,
-    holders: holder.holders,
+    isHeld: workers.isHeld,
+    holders: workers.holders,
     admit,
     // With transactions, a claim begins one for each event.
     ...(transactions === undefined ? { admitAndClaim, tellsOfRest: true, settleHoldMs: SETTLE_HOLD_MS } : {}),
     async claim(request) {
       await told.tell(request.nowMs)
-      return claim(request)
+      return (transactions?.claim ?? plainClaim)(request)
     },
     async settle(settlements, nowMs) {
       await told.tell(nowMs)
-      return settle(settlements, nowMs)
+      return (transactions?.settle ?? settle)(settlements, nowMs)
     },
-    async resolve(id, resolution, nowMs) {
-      const found = await settling.resolve(id, resolution, nowMs)
-      if (found && resolution !== 'discard') listening.tell()
-      return found
+    resolve: (id, resolution, nowMs) =>
+      telling(verbs.resolve(id, resolution, nowMs), (isResolved) => isResolved && resolution !== 'discard'),
+    forget: (request, nowMs) =>
+      telling(verbs.forget(request, nowMs), ({ unsettled }) => unsettled > 0 && !request.dryRun),
+    expect: (messages, nowMs) => telling(verbs.expect(messages, nowMs), (answers) => answers.includes(true)),
+    async admitOverdue(events, nowMs) {
+      await told.tell(nowMs)
+      return telling(verbs.admitOverdue(events, nowMs), (answers) => answers.includes(true))
     },
-    prune,
     close() {
       closing ??= (async () => {
         await transactions?.close()
-        await holder.leave()
+        await workers.leave()
         await listening.stop()
         await connections.close()
       })()
@@ -209,4 +214,9 @@ export async function openPostgres(
     },
     ...(transactions === undefined ? {} : { contextFor: transactions.contextFor }),
   }
+}
+
+/** An event was settled while others of its message wait. */
+function leavesRest({ before, after }: VersionedChange): boolean {
+  return after !== undefined && after.waiting.length > 0 && before?.lease !== undefined && after.lease === undefined
 }

@@ -2,11 +2,10 @@
 import { MessagingWebhooksError } from '../../errors.ts'
 import type { Connections } from './connections.ts'
 import { hexOf, isNull, text, truth, type Row } from './encoding.ts'
-import { namesOf, type FunctionSet } from './functions/set.ts'
 import { fill, quoteName } from './sql-text.ts'
 
 /**
- * Reads no table, so it needs no privilege. :schema is the name of the schema in UTF-8, in hexadecimal; :names are our functions.
+ * Reads no table, so it needs no privilege. :schema is the name of the schema in UTF-8, in hexadecimal.
  * `latest_time` is left out: only stores that go by callers' clocks use it.
  */
 const FIND_PRIVILEGES = /* sql */ `
@@ -16,12 +15,11 @@ WITH place AS (
   SELECT c.oid, c.relname, c.relowner, wanted.at, wanted.privileges
   FROM (VALUES
     (1, 'messaging_webhooks_migrations', ARRAY['SELECT']),
-    (2, 'partitioning', ARRAY['SELECT']),
-    (3, 'messages', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
-    (4, 'events', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
-    (5, 'waiting', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
-    (6, 'dead_letters', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
-    (7, 'holders', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'])
+    (2, 'records', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+    (3, 'due', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+    (4, 'payloads', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+    (5, 'dead_letters', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
+    (6, 'workers', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'])
   ) AS wanted (at, name, privileges)
   JOIN pg_catalog.pg_class c ON c.relname = wanted.name AND c.relnamespace = (SELECT oid FROM place)
 )
@@ -36,11 +34,7 @@ SELECT current_user::text AS role, current_database()::text AS database,
   (SELECT string_agg(lacking.those || ' on ' || relname, ', ' ORDER BY at) FROM ours CROSS JOIN LATERAL (
     SELECT string_agg(privilege, ', ' ORDER BY nth) AS those FROM unnest(privileges) WITH ORDINALITY AS p (privilege, nth)
     WHERE NOT has_table_privilege(ours.oid, privilege)
-  ) AS lacking WHERE lacking.those IS NOT NULL) AS tables,
-  EXISTS (
-    SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace = (SELECT oid FROM place)
-      AND p.proname = ANY (:names) AND NOT has_function_privilege(p.oid, 'EXECUTE')
-  ) AS lacks_functions
+  ) AS lacking WHERE lacking.those IS NOT NULL) AS tables
 `
 
 /** A privilege that is missing, and the statement that grants it. */
@@ -58,21 +52,8 @@ interface Privileges {
   readonly toMigrate: string
 }
 
-/** The names of our functions, for a statement that looks for them in the catalog. */
-export function namesPiece(functions: FunctionSet): { readonly sql: string } {
-  return {
-    sql: `ARRAY[${namesOf(functions, true)
-      .map((name) => `'${name}'`)
-      .join()}]::name[]`,
-  }
-}
-
-export async function readPrivileges(
-  query: Connections['query'],
-  schema: string,
-  functions: FunctionSet,
-): Promise<Privileges> {
-  const [row] = await query(fill(FIND_PRIVILEGES, { schema: hexOf(schema), names: namesPiece(functions) }))
+export async function readPrivileges(query: Connections['query'], schema: string): Promise<Privileges> {
+  const [row] = await query(fill(FIND_PRIVILEGES, { schema: hexOf(schema) }))
   if (row === undefined) throw new TypeError('The catalogs of the database said nothing of its privileges.')
   const toUse = truth(row, 'has_ledger') ? lacksToUse(row, schema) : []
   const forbidden = toUse.length === 0 ? undefined : new MessagingWebhooksError('store_forbidden', describe(row, toUse))
@@ -89,11 +70,6 @@ function lacksToUse(row: Row, schema: string): readonly Lack[] {
     lacks.push({
       what: text(row, 'tables'),
       grant: `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${place} TO ${role};`,
-    })
-  if (truth(row, 'lacks_functions'))
-    lacks.push({
-      what: 'EXECUTE on the functions',
-      grant: `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${place} TO ${role};`,
     })
   return lacks
 }

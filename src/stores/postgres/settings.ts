@@ -8,27 +8,19 @@ import type { Place } from './connections.ts'
 import type { Settings } from './open.ts'
 
 const LONGEST_NAME_BYTES = 63
-/** The quotes begin so. */
-const FUNCTION_QUOTE = '$messaging_webhooks'
 const MOST_CONNECTIONS = 10_000
-const MOST_PARTITION_DAYS = 366
-/** Every admission locks each of them for a moment. */
-const MOST_PARTITIONS = 100
 
-/** Postgres would cut a longer name, and two schemas would be one; a quote ends a function's text. */
+/** Postgres would cut a longer name, and two schemas would be one. */
 const schemaName = z
   .custom<string>(
     (value) =>
       typeof value === 'string' &&
       value !== '' &&
       !value.includes('\0') &&
-      !value.includes(FUNCTION_QUOTE) &&
       Buffer.byteLength(value) <= LONGEST_NAME_BYTES,
-    `expected a name of 1 to ${LONGEST_NAME_BYTES} bytes, without ${FUNCTION_QUOTE} in it`,
+    `expected a name of 1 to ${LONGEST_NAME_BYTES} bytes`,
   )
   .default('messaging_webhooks')
-
-const partitionsSchema = z.strictObject({ days: wholeNumberFrom(1, MOST_PARTITION_DAYS).default(1) }).optional()
 
 const settingsSchema = z.strictObject({
   pool: z
@@ -48,7 +40,6 @@ const settingsSchema = z.strictObject({
   pollIntervalMs: millisecondsAboveZero.default(5_000),
   probeIntervalMs: millisecondsAboveZero.default(60_000),
   clock: z.enum(['server', 'caller']).default('server'),
-  partitions: partitionsSchema,
 })
 
 /** Of the store, and of what only needs its place: one object serves both. `where` is the function that was called. */
@@ -59,22 +50,15 @@ export function checkSettings(given: object, where: string): Settings {
     throw new OptionsError(`${where}: give either \`pool\` or \`connectionString\`.`)
   const { retentionDays, deadLetterDays, dedupeDays, connectTimeoutMs, queryTimeoutMs, lockTimeoutMs } = settings
   const { pollIntervalMs, probeIntervalMs, clock } = settings
-  const partitionDays = settings.partitions?.days
-  if (partitionDays !== undefined && Math.max(retentionDays, dedupeDays) / partitionDays > MOST_PARTITIONS)
-    throw new OptionsError(
-      `${where}: \`partitions.days\` is ${partitionDays}, which makes more than ${MOST_PARTITIONS} partitions of ` +
-        `\`retentionDays\` and \`dedupeDays\`. Make them longer.`,
-    )
   const retention = { retentionDays, deadLetterDays, dedupeDays }
   const limits = { connectTimeoutMs, queryTimeoutMs, lockTimeoutMs }
   const place: Place = { pool, connectionString, listenConnectionString, maxConnections, limits }
-  return { ...place, schema, transactional, pollIntervalMs, probeIntervalMs, retention, clock, partitionDays }
+  return { ...place, schema, transactional, pollIntervalMs, probeIntervalMs, retention, clock }
 }
 
 const migrationsSchema = z.strictObject({
   schema: schemaName,
   from: wholeNumberFrom(0, Number.MAX_SAFE_INTEGER).default(0),
-  partitions: partitionsSchema,
 })
 
 /** Of the text of the migrations. */

@@ -4,26 +4,15 @@
  * @module messaging-webhooks/postgres
  */
 import type { Pool } from 'pg'
-import { systemClock } from '../../clock.ts'
 import type { Store } from '../../inbox/store.ts'
 import { reachOnce } from './connections.ts'
-import { createEngine } from './engine.ts'
-import { FUNCTIONS } from './functions/set.ts'
-import { migrate, migrationsText, partitionsText, pending, type Migrated } from './migrate.ts'
+import { migrate, migrationsText, pending, type Migrated } from './migrate.ts'
 import { openPostgres } from './open.ts'
-import { checkDays, LONGEST_STEP_MS, partition } from './partition.ts'
 import { checkMigrations, checkSettings } from './settings.ts'
 import type { PostgresContext } from './transactions.ts'
-import { createUpkeep } from './upkeep.ts'
 
 export type { PostgresContext } from './transactions.ts'
 export type { Migrated } from './migrate.ts'
-
-/** Partitions by time. */
-export interface PostgresPartitions {
-  /** How many days each of them is, 1 to 366; 1 where it is left out. */
-  readonly days?: number | undefined
-}
 
 /** Where the database is: one of `pool` and `connectionString`. */
 export interface PostgresPlace {
@@ -64,20 +53,13 @@ export interface PostgresStoreOptions extends PostgresPlace {
    * clock. Default `server`.
    */
   readonly clock?: 'server' | 'caller' | undefined
-  /**
-   * Events stand in partitions, each of so many days (1 to 366), which are dropped as a whole; for tables beyond 10^8 rows.
-   * It is for a schema that is made here: one that has events in one table is partitioned by `migratePostgres`, and
-   * refused before that (`store_unpartitioned`), as is one with partitions of other days. Left out, the store works on
-   * the tables as they are.
-   */
-  readonly partitions?: PostgresPartitions | undefined
 }
 
 /**
  * A store in a Postgres database (12 or later) that processes on many machines share. Needs the optional peer dependency
- * `pg`; without it, opening rejects with `peer_missing`. Opening applies the migrations and makes the functions that are
- * missing, or rejects with `store_unmigrated` where the role may not, `store_forbidden` where it lacks other privileges,
- * `store_foreign` or `store_newer` for what is not ours to change. Throws an `OptionsError` for a setting that cannot work.
+ * `pg`; without it, opening rejects with `peer_missing`. Opening applies the migrations that are missing, or rejects with
+ * `store_unmigrated` where the role may not, `store_forbidden` where it lacks other privileges, `store_foreign` or `store_newer`
+ * for what is not ours to change. Throws an `OptionsError` for a setting that cannot work.
  */
 export function postgresStore(options: PostgresStoreOptions & { readonly transactional: true }): Store<PostgresContext>
 export function postgresStore(options: PostgresStoreOptions): Store
@@ -99,31 +81,17 @@ export function postgresStore(options: PostgresStoreOptions): Store<PostgresCont
 }
 
 /**
- * Applies the migrations that are missing and makes the functions, by a role that may, so that the application's need not.
- * Says how many migrations there were and are. With `partitions`, it also puts the events of a schema that has them in one
- * table into partitions, while stores work on it, and goes on where one was interrupted; that reads the whole table once, and
- * copies none of it. Rejects as opening a store does.
+ * Applies the migrations that are missing, by a role that may, so that the application's need not. Says how many migrations there
+ * were and are. Rejects as opening a store does.
  */
-export async function migratePostgres(
-  place: PostgresPlace & { readonly partitions?: PostgresPartitions | undefined },
-): Promise<Migrated> {
-  const { schema, partitionDays: days, ...where } = checkSettings(place, 'migratePostgres')
-  const limits = days === undefined ? where.limits : { ...where.limits, queryTimeoutMs: LONGEST_STEP_MS }
-  return reachOnce({ ...where, limits }, async ({ connections, failures }) => {
-    const migrated = await migrate(connections, schema, failures, undefined, days)
-    if (days === undefined || migrated.partitionDays === days) return migrated
-    if (migrated.partitionDays !== undefined) checkDays(schema, migrated.partitionDays, days)
-    await partition(connections, schema, failures, days)
-    const engine = createEngine({ connections, schema, clock: 'server', functions: FUNCTIONS })
-    await createUpkeep(engine).ahead(systemClock().now())
-    return { ...migrated, partitionDays: days }
-  })
+export async function migratePostgres(place: PostgresPlace): Promise<Migrated> {
+  const { schema, ...where } = checkSettings(place, 'migratePostgres')
+  return reachOnce(where, ({ connections, failures }) => migrate(connections, schema, failures))
 }
 
 /**
  * Says what `migratePostgres` would do, and changes nothing: `from` is how many migrations the schema has (0 where it is
- * not there), `to` how many this package knows; `functionsOnly` where no more than its functions are missing.
- * Rejects as opening a store does.
+ * not there), `to` how many this package knows. Rejects as opening a store does.
  */
 export async function pendingPostgresMigrations(place: PostgresPlace): Promise<Migrated> {
   const { schema, ...where } = checkSettings(place, 'pendingPostgresMigrations')
@@ -131,17 +99,12 @@ export async function pendingPostgresMigrations(place: PostgresPlace): Promise<M
 }
 
 /**
- * The migrations as text, one transaction, for whoever reviews and applies them: all, or those that follow after version
- * `from`, and always the functions. With `partitions`, several transactions follow that put the events into partitions; applied
- * twice they change nothing. Throws an `OptionsError` for a schema that cannot be one.
+ * The migrations as text, one transaction, for whoever reviews and applies them: all, or those that follow after version `from`.
+ * Applied twice it fails and changes nothing. Throws an `OptionsError` for a schema that cannot be one.
  */
 export function postgresMigrations(
-  options: {
-    readonly schema?: string | undefined
-    readonly from?: number | undefined
-    readonly partitions?: PostgresPartitions | undefined
-  } = {},
+  options: { readonly schema?: string | undefined; readonly from?: number | undefined } = {},
 ): string {
-  const { schema, from, partitions } = checkMigrations(options)
-  return migrationsText(schema, from) + (partitions === undefined ? '' : partitionsText(schema, partitions.days))
+  const { schema, from } = checkMigrations(options)
+  return migrationsText(schema, from)
 }

@@ -1,10 +1,9 @@
 /** The transactions in which handlers write: one an event, begun with its claim and ended with its settlement. */
 import type { ClientBase } from 'pg'
 import { MessagingWebhooksError } from '../../errors.ts'
-import type { Claim, ClaimRequest, ClaimResult, OpenStore, Settlement } from '../../inbox/store.ts'
+import type { Claim, ClaimRequest, ClaimResult, OpenStore, SettleFailed, Settlement } from '../../inbox/store.ts'
 import type { Connections, Session } from './connections.ts'
 import { isOfTheStatement, type Failures } from './failures.ts'
-import type { createSettling } from './settling.ts'
 
 /** What a transactional store adds to the context of a handler. */
 export interface PostgresContext {
@@ -33,10 +32,12 @@ export function createTransactions(options: {
   /** Of the pool. */
   readonly maxConnections: number
   readonly claim: (request: ClaimRequest) => Promise<ClaimResult>
-  readonly settling: ReturnType<typeof createSettling>
+  readonly settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly (boolean | SettleFailed)[]>
+  /** Settles in the transaction that was begun on this connection. */
+  readonly settleIn: (session: Session, settlement: Settlement, nowMs: number) => Promise<boolean>
   readonly failures: Failures
 }): Verbs {
-  const { connections, claim, settling, failures } = options
+  const { connections, claim, settle, settleIn, failures } = options
   const most = Math.max(1, options.maxConnections - RESERVED)
   const open = new Map<string, Session>()
   let beginning = 0
@@ -73,7 +74,7 @@ export function createTransactions(options: {
 
   async function commit(session: Session, settlement: Settlement, nowMs: number) {
     try {
-      const held = await settling.settleIn(session.batch, settlement, nowMs)
+      const held = await settleIn(session, settlement, nowMs)
       if (!held) {
         await rollBack(session)
         return false
@@ -99,11 +100,11 @@ export function createTransactions(options: {
       // Whether it was committed nobody here knows. If it was, this changes nothing; if not, the handlers must run again.
       const { id, messageKey, token } = settlement
       const again: Settlement = { id, messageKey, token, outcome: 'retry', dueMs: nowMs + RUN_AGAIN_MS, error: '' }
-      await settling.settle([again], nowMs)
+      await settle([again], nowMs)
       return false
     }
     if (session !== undefined) await rollBack(session)
-    const [held = false] = await settling.settle([settlement], nowMs)
+    const [held = false] = await settle([settlement], nowMs)
     return held
   }
 
@@ -122,7 +123,7 @@ export function createTransactions(options: {
         const back = others.map(({ id, messageKey, token }): Settlement => {
           return { id, messageKey, token, outcome: 'unbegun', dueMs: nowMs + RUN_AGAIN_MS }
         })
-        await settling.settle(back, nowMs).catch(() => [])
+        await settle(back, nowMs).catch(() => [])
         return { claims: ready, nextDueMs: others.length === 0 ? nextDueMs : nowMs + RUN_AGAIN_MS }
       } finally {
         beginning -= limit

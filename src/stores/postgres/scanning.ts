@@ -1,0 +1,199 @@
+/** Walks through the tables for people: newest first, filtered by the server as far as it can, and for a bounded number of events. */
+import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/filters.ts'
+import type {
+  EventScan,
+  Scanned,
+  ScannedEvent,
+  ScannedRecord,
+  SharedStore,
+  Versioned,
+} from '../../inbox/record-store.ts'
+import { pageOf } from '../pages.ts'
+import { digestValue, integer, numberValue, text, textValue, type Row } from './encoding.ts'
+import type { Engine } from './engine.ts'
+import { PAYLOAD_COLUMNS, payloadIn, RECORD_COLUMNS } from './records.ts'
+
+type Scans = Pick<SharedStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
+type ReadRecords = (rows: readonly Row[]) => Promise<ReadonlyMap<string, Versioned>>
+
+/** Rows of a filtered list that are read at once. */
+const PIECE = 200
+const LARGEST = '9223372036854775807'
+const LEAST = '(-9223372036854775807)'
+
+export function createScans({ sql, together }: Engine, recordsIn: ReadRecords): Scans {
+  async function rowsOf(statement: string): Promise<readonly Row[]> {
+    return (await together(sql(statement)))[0] ?? []
+  }
+
+  /** All of one message, with what was settled and of which only the identity is left. */
+  async function eventsOf({ key = '', after, limit, isMeant }: EventScan): Promise<Scanned<ScannedEvent>> {
+    const which = `r.key = ${digestValue(key)} OR r.of = ${digestValue(key)}`
+    const [rows = [], payloads = []] = await together(
+      sql(`
+SELECT ${RECORD_COLUMNS} FROM {schema}.records r WHERE ${which};
+SELECT ${PAYLOAD_COLUMNS} FROM {schema}.records r JOIN {schema}.payloads p ON p.record = r.number WHERE ${which};`),
+    )
+    const records = await recordsIn(rows)
+    const events: Omit<ScannedEvent, 'place'>[] = []
+    for (const row of rows) {
+      const record = records.get(text(row, 'key'))?.record
+      if (record === undefined) continue
+      const own = payloads.filter((one) => one['record'] === row['number']).map(payloadIn)
+      const ids = new Set(own.map(({ id }) => id))
+      const one = { key: text(row, 'key'), record }
+      for (const payload of own) events.push({ ...one, id: payload.id, atMs: payload.atMs, payload })
+      for (const { id, endedAtMs } of record.settled)
+        if (!ids.has(id)) events.push({ ...one, id, atMs: endedAtMs, payload: undefined })
+    }
+    const sorted = events.sort((a, b) => b.atMs - a.atMs || (a.id > b.id ? -1 : 1))
+    const placed = sorted.map((event, index): ScannedEvent => ({ ...event, place: String(index) }))
+    return scanned(placed.slice(after === undefined ? 0 : Number(after) + 1).filter(isMeant), limit)
+  }
+
+  async function walk(scan: EventScan): Promise<Scanned<ScannedEvent>> {
+    const { after, limit, id, filter, isMeant } = scan
+    const isBounded = id !== undefined || isFiltered(filter)
+    const found: ScannedEvent[] = []
+    let place = placeIn(after) ?? [LARGEST, LARGEST, '']
+    let looked = 0
+    for (;;) {
+      const most = isBounded ? MOST_LOOKED_AT - looked : limit + 1
+      const piece = isBounded ? PIECE : limit + 1
+      const [rows = [], [end] = []] = await together(sql(piecesOf(scan, place, most, piece)))
+      const events = await readEvents(rows, eventPlace)
+      for (const event of events) {
+        if (isMeant(event)) found.push(event)
+        if (found.length > limit) return scanned(found, limit)
+      }
+      const last = rows.at(-1)
+      if (rows.length < piece || last === undefined) {
+        if (!isBounded || end === undefined || integer(end, 'count') < most) return scanned(found, limit)
+        return { items: found, next: eventPlace(end), lookedBackToMs: integer(end, 'admitted_at') }
+      }
+      place = placeIn(eventPlace(last)) ?? place
+      looked += integer(last, 'looked')
+    }
+  }
+
+  async function readEvents(rows: readonly Row[], placeOf: (row: Row) => string): Promise<readonly ScannedEvent[]> {
+    const records = await recordsIn(rows)
+    return rows.flatMap((row) => {
+      const key = text(row, 'key')
+      const record = records.get(key)?.record
+      if (record === undefined) return []
+      const { atMs, ...payload } = payloadIn(row)
+      return [{ key, id: payload.id, atMs, place: placeOf(row), record, payload }]
+    })
+  }
+
+  async function readRecords(rows: readonly Row[], place: (row: Row) => string): Promise<readonly ScannedRecord[]> {
+    const records = await recordsIn(rows)
+    return rows.flatMap((row) => {
+      const key = text(row, 'key')
+      const record = records.get(key)?.record
+      return record === undefined ? [] : [{ key, place: place(row), record, payloads: [] }]
+    })
+  }
+
+  return {
+    scanEvents: (scan) => (scan.key === undefined ? walk(scan) : eventsOf(scan)),
+    async scanDeadLetters({ after, limit }) {
+      const [diedAt = LEAST, seq = '0'] = /^(-?\d{1,19})\.(\d{1,19})$/.exec(after ?? '')?.slice(1) ?? []
+      const rows = await rowsOf(`
+SELECT ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}, d.died_at || '.' || d.seq AS place
+FROM {schema}.dead_letters d JOIN {schema}.records r ON r.number = d.record
+  JOIN {schema}.payloads p ON p.record = d.record AND p.id = d.id
+WHERE (d.died_at, d.seq) > (${diedAt}::bigint, ${seq}::bigint) ORDER BY d.died_at, d.seq LIMIT ${limit + 1};`)
+      return scanned(await readEvents(rows, (row) => text(row, 'place')), limit)
+    },
+    async scanSends({ after, limit, fromMs, toMs, newestFirst }) {
+      const start = newestFirst ? [LARGEST, LARGEST] : [LEAST, LEAST]
+      const [sentAt, number] = /^(-?\d{1,19})\.(\d{1,19})$/.exec(after ?? '')?.slice(1) ?? start
+      const [sign, direction] = newestFirst ? ['<', 'DESC'] : ['>', 'ASC']
+      const rows = await rowsOf(`
+SELECT ${RECORD_COLUMNS} FROM {schema}.records r
+WHERE r.sent_at >= ${timeOf(fromMs)} AND r.sent_at < ${timeOf(toMs)}
+  AND (r.sent_at, r.number) ${sign} (${sentAt}::bigint, ${number}::bigint)
+ORDER BY r.sent_at ${direction}, r.number ${direction} LIMIT ${limit + 1};`)
+      return scanned(await readRecords(rows, (row) => `${text(row, 'sent_at')}.${text(row, 'number')}`), limit)
+    },
+    async scanRecords({ after, limit }) {
+      const from = /^\d{1,19}$/.test(after ?? '') ? after : LEAST
+      const page = `SELECT * FROM {schema}.records WHERE number > ${from}::bigint ORDER BY number LIMIT ${limit + 1}`
+      const [rows = [], payloads = []] = await together(
+        sql(`
+SELECT ${RECORD_COLUMNS} FROM (${page}) r ORDER BY r.number;
+SELECT ${PAYLOAD_COLUMNS} FROM (${page}) r JOIN {schema}.payloads p ON p.record = r.number;`),
+      )
+      const found = await readRecords(rows, (row) => text(row, 'number'))
+      const withPayloads = found.map((one) => ({
+        ...one,
+        payloads: payloads.filter((row) => text(row, 'record') === one.place).map(payloadIn),
+      }))
+      return scanned(withPayloads, limit)
+    },
+  }
+}
+
+/** The next events before a place, of the `most` that are looked at; and the last one of those. */
+function piecesOf(
+  { id, filter }: EventScan,
+  [atMs, record, lastId]: readonly [string, string, string],
+  most: number,
+  piece: number,
+): string {
+  const { fromMs = -Infinity, toMs = Infinity, states } = filter
+  const newest = 'ORDER BY admitted_at DESC, record DESC, id DESC'
+  const looked = `looked AS (
+  SELECT *, row_number() OVER (${newest}) AS looked FROM (
+    SELECT * FROM {schema}.payloads
+    WHERE admitted_at <= ${atMs}::bigint AND admitted_at >= ${timeOf(fromMs)} AND admitted_at < ${timeOf(toMs)}
+      AND (admitted_at, record, id) < (${atMs}::bigint, ${record}::bigint, ${digestValue(lastId)})
+    ${newest} LIMIT ${most}
+  ) AS newest
+)`
+  const conditions = needlesOf(filter).map(
+    (any) => `(${any.map((needle) => `position(${textValue(needle)} IN p.event) > 0`).join(' OR ') || 'false'})`,
+  )
+  if (id !== undefined) conditions.push(`p.id = ${digestValue(id)}`)
+  if (states !== undefined) conditions.push(`(${states.map(mayBe).join(' OR ') || 'false'})`)
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+  return `
+WITH ${looked}
+SELECT ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}, p.looked FROM looked p JOIN {schema}.records r ON r.number = p.record
+${where} ORDER BY p.looked LIMIT ${piece};
+WITH ${looked}
+SELECT admitted_at, record, encode(id, 'hex') AS id, (SELECT count(*) FROM looked) AS count
+FROM looked ORDER BY looked DESC LIMIT 1;`
+}
+
+/** Leaves out what is certainly in another state. */
+function mayBe(state: string): string {
+  if (state === 'dead') return 'EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.id = p.id)'
+  if (state === 'settled') return 'NOT EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.id = p.id)'
+  return 'EXISTS (SELECT FROM {schema}.due d WHERE d.record = p.record)'
+}
+
+function eventPlace(row: Row): string {
+  return `${text(row, 'admitted_at')}.${text(row, 'record')}.${text(row, 'id')}`
+}
+
+function placeIn(place: string | undefined): readonly [string, string, string] | undefined {
+  const [, atMs, record, id] = /^(-?\d{1,19})\.(\d{1,19})\.([0-9a-f]*)$/.exec(place ?? '') ?? []
+  return atMs === undefined || record === undefined || id === undefined ? undefined : [`(${atMs})`, record, id]
+}
+
+function scanned<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
+  const { items, next } = pageOf(
+    found,
+    limit,
+    (one) => one,
+    ({ place }) => place,
+  )
+  return { items, next }
+}
+
+function timeOf(ms: number): string {
+  return numberValue(Math.ceil(Math.min(Math.max(ms, -Number.MAX_SAFE_INTEGER), Number.MAX_SAFE_INTEGER)))
+}

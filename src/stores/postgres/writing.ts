@@ -1,0 +1,211 @@
+/**
+ * Writes records, each if its version is still the expected one: all of a batch in one statement, made of the parts that this batch
+ * needs. A write of one record is planned as if it had been written by hand.
+ */
+import { monotonicMs } from '../../clock.ts'
+import { encodeExpectation } from '../../inbox/expected.ts'
+import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
+import { encodeRecord } from '../../inbox/runtime/codec.ts'
+import { dueMark, lastDay, overdueMark } from '../../messages/marks.ts'
+import type { MessageRecord, SendEntry } from '../../messages/record.ts'
+import { digestValue, integer, numberValue, orNull, text, textValue, bytesValue, valuesList } from './encoding.ts'
+import type { Engine, Together } from './engine.ts'
+
+/** Of a new record: a number that a record of the same key, forgotten since, had not. */
+const firstVersion = (): number => Math.floor(Math.random() * 2 ** 40)
+
+interface Change extends VersionedChange {
+  /** What could not be read of the stored record. */
+  readonly repairs?: 'state' | 'send'
+}
+
+/** Rows of one statement, each with the place of its change. */
+interface Parts {
+  readonly payloads: string[][]
+  readonly dead: string[][]
+  readonly revived: string[][]
+  readonly removed: string[][]
+}
+
+export function createWriting(engine: Engine, together: Together) {
+  const { sql, isTime, hear } = engine
+
+  async function writeAll(changes: readonly Change[], statement: string, asOfMs: number | undefined) {
+    const sentMs = monotonicMs()
+    const [[row] = []] = await together(sql(statement))
+    hear(row, asOfMs, sentMs)
+    const versions: (number | undefined)[] = changes.map(() => undefined)
+    const applied = row === undefined ? '' : text(row, 'applied')
+    for (const each of applied === '' ? [] : applied.split(',')) {
+      const [place = 0, version] = each.split(':').map(Number)
+      versions[place] = version
+    }
+    return versions
+  }
+
+  return async (changes: readonly Change[], asOfMs: number | undefined): ReturnType<SharedStore['write']> => {
+    const [first] = changes
+    if (first === undefined) return []
+    if (first.after === undefined) return writeAll(changes, removal(changes), asOfMs)
+    return writeAll(changes, writing(changes, isTime(asOfMs)), asOfMs)
+  }
+}
+
+/** Puts these records, with all that changes beside them. */
+function writing(changes: readonly Change[], isTime: string): string {
+  const records = changes.map(({ after }) => after).filter((after): after is MessageRecord => after !== undefined)
+  const hasSends = changes.some(writesSend)
+  const hasNew = changes.some(({ expected }) => expected === undefined)
+  const hasKnown = changes.some(({ expected }) => expected !== undefined)
+  const rows = records.map((record, place) => rowOf(record, place, changes[place], hasSends))
+  const parts = partsOf(changes)
+  const sends = hasSends ? ['send', 'sent_at', 'overdue_at', 'of'] : []
+  const columns = ['place', 'key', 'expected', 'state', 'last_day', 'at', 'worker', 'waiting', ...sends]
+  const types = [
+    'integer',
+    'bytea',
+    'bigint',
+    'bytea',
+    'integer',
+    'bigint',
+    'bigint',
+    'integer',
+    'bytea',
+    'bigint',
+    'bigint',
+    'bytea',
+  ]
+  const steps = [`u (${columns.join(', ')}) AS NOT MATERIALIZED (${valuesList(rows, types)})`]
+  const set = (names: readonly string[], from: string): string => names.map((name) => `${from}${name}`).join(', ')
+  const written = ['key', 'state', 'last_day', ...sends]
+  if (hasNew)
+    steps.push(`made AS (
+  INSERT INTO {schema}.records (${set(written, '')}, version)
+  SELECT ${set(written, 'u.')}, ${firstVersion()} FROM u WHERE ${isTime}${hasKnown ? ' AND u.expected IS NULL' : ''}
+  ON CONFLICT (key) DO NOTHING RETURNING number, key, version
+)`)
+  if (hasKnown)
+    steps.push(`changed AS (
+  UPDATE {schema}.records r SET version = r.version + 1, ${['state', 'last_day', ...sends].map((name) => `${name} = u.${name}`).join(', ')}
+  FROM u WHERE r.key = u.key AND r.version = u.expected AND ${isTime} RETURNING r.number, r.key, r.version
+)`)
+  const applied = [...(hasNew ? ['made'] : []), ...(hasKnown ? ['changed'] : [])]
+    .map((name) => `SELECT a.number, a.version, u.* FROM ${name} a JOIN u ON u.key = a.key`)
+    .join(' UNION ALL ')
+  steps.push(`applied AS NOT MATERIALIZED (${applied})`)
+  if (records.some((record) => dueMark(record) !== undefined))
+    steps.push(`queued AS (
+  INSERT INTO {schema}.due (record, at, worker, waiting) SELECT number, at, worker, waiting FROM applied WHERE at IS NOT NULL
+  ${hasKnown ? 'ON CONFLICT (record) DO UPDATE SET at = excluded.at, worker = excluded.worker, waiting = excluded.waiting' : ''}
+)`)
+  if (hasKnown && records.some((record) => dueMark(record) === undefined))
+    steps.push(`ended AS (DELETE FROM {schema}.due d USING applied a WHERE a.at IS NULL AND d.record = a.number)`)
+  steps.push(...stepsOf(parts, changes))
+  return `WITH ${steps.join(',\n')}
+SELECT {now} AS now, coalesce(string_agg(place || ':' || version, ','), '') AS applied FROM applied;`
+}
+
+/** Most writes change neither what was sent nor its times. */
+function writesSend({ before, after, repairs }: Change): boolean {
+  return before?.send !== after?.send || (after?.of !== undefined && before === undefined) || repairs === 'send'
+}
+
+/** Before the text of a send that was told to be overdue. */
+export const OVERDUE = '1'
+
+function sendText({ expectation, wasOverdue }: SendEntry): string {
+  return `${wasOverdue ? OVERDUE : '0'}${encodeExpectation(expectation).toString('utf8')}`
+}
+
+function rowOf(record: MessageRecord, place: number, change: Change | undefined, hasSends: boolean): string[] {
+  const { waiting, lease, send, of } = record
+  const worker = lease === undefined || lease.worker === '' ? undefined : Number(lease.worker)
+  const row = [
+    String(place),
+    digestValue(change?.key ?? ''),
+    orNull(change?.expected, numberValue),
+    textValue(encodeRecord(record)),
+    numberValue(lastDay(record)),
+    orNull(dueMark(record), numberValue),
+    orNull(worker, numberValue),
+    String(waiting.length),
+  ]
+  if (!hasSends) return row
+  const sentAtMs = send && Math.floor(send.sentAtMs)
+  const sent = [orNull(send && sendText(send), textValue), orNull(sentAtMs, numberValue)]
+  return [...row, ...sent, orNull(overdueMark(record), numberValue), orNull(of, digestValue)]
+}
+
+function partsOf(changes: readonly Change[]): Parts {
+  const parts: Parts = { payloads: [], dead: [], revived: [], removed: [] }
+  for (const [place, { admitted, payloads, before, after }] of changes.entries()) {
+    for (const { id, record, raw } of admitted) {
+      const entry = after?.waiting.find((each) => each.id === id)
+      const admittedAtMs = Math.floor(entry?.admittedAtMs ?? record.receivedAtMs)
+      const event = [numberValue(admittedAtMs), textValue(JSON.stringify(record)), bytesValue(raw)]
+      parts.payloads.push([String(place), digestValue(id), ...event])
+    }
+    for (const change of payloads) {
+      const one = [String(place), digestValue(change.id)]
+      const letter = after?.dead.find(({ id }) => id === change.id)
+      if (change.becomes === 'dead')
+        parts.dead.push([...one, textValue(change.error), numberValue(Math.floor(letter?.diedAtMs ?? 0))])
+      else if (change.becomes === 'removed') parts.removed.push(one)
+      if (change.becomes !== 'dead' && before?.dead.some(({ id }) => id === change.id) === true) parts.revived.push(one)
+    }
+  }
+  return parts
+}
+
+function stepsOf({ payloads, dead, revived, removed }: Parts, changes: readonly Change[]): readonly string[] {
+  const one = ['integer', 'bytea']
+  const steps: string[] = []
+  if (payloads.length > 0)
+    steps.push(`stored AS (
+  INSERT INTO {schema}.payloads (record, id, admitted_at, event, raw) SELECT a.number, p.id, p.admitted_at, p.event, p.raw
+  FROM applied a JOIN (${valuesList(payloads, [...one, 'bigint', 'bytea', 'bytea'])}) AS p (place, id, admitted_at, event, raw)
+    ON p.place = a.place
+)`)
+  if (dead.length > 0)
+    steps.push(
+      `died (place, id, error, died_at) AS (${valuesList(dead, [...one, 'bytea', 'bigint'])})`,
+      `failed AS (
+  UPDATE {schema}.payloads p SET error = d.error FROM applied a JOIN died d ON d.place = a.place
+  WHERE p.record = a.number AND p.id = d.id
+)`,
+      `letters AS (
+  INSERT INTO {schema}.dead_letters (id, record, died_at)
+  SELECT d.id, a.number, d.died_at FROM applied a JOIN died d ON d.place = a.place ON CONFLICT DO NOTHING
+)`,
+    )
+  if (revived.length > 0)
+    steps.push(`revived AS (
+  DELETE FROM {schema}.dead_letters d USING applied a JOIN (${valuesList(revived, one)}) AS x (place, id) ON x.place = a.place
+  WHERE d.id = x.id AND d.record = a.number
+)`)
+  if (removed.length > 0)
+    steps.push(`removed AS (
+  DELETE FROM {schema}.payloads p USING applied a JOIN (${valuesList(removed, one)}) AS x (place, id) ON x.place = a.place
+  WHERE p.record = a.number AND p.id = x.id
+)`)
+  if (changes.some(({ repairs }) => repairs === 'state'))
+    steps.push('dropped AS (DELETE FROM {schema}.dead_letters d USING applied a WHERE d.record = a.number)')
+  return steps
+}
+
+/** Removes these records, with all that is beside them. */
+function removal(changes: readonly Change[]): string {
+  const rows = changes.map(({ key, expected }, place) => [
+    String(place),
+    digestValue(key),
+    orNull(expected, numberValue),
+  ])
+  const beside = ['payloads', 'due', 'dead_letters']
+    .map((table) => `,\n${table}_gone AS (DELETE FROM {schema}.${table} t USING gone WHERE t.record = gone.number)`)
+    .join('')
+  return `WITH u (place, key, expected) AS (${valuesList(rows, ['integer', 'bytea', 'bigint'])}),
+gone AS (
+  DELETE FROM {schema}.records r USING u WHERE r.key = u.key AND r.version = u.expected RETURNING r.number, u.place, r.version
+)${beside}
+SELECT {now} AS now, coalesce(string_agg(place || ':' || version, ','), '') AS applied FROM gone;`
+}
