@@ -133,17 +133,18 @@ export function createRecords(
           ? ''
           : `AND NOT EXISTS (SELECT FROM {schema}.records x WHERE x.number = d.record AND x.key ${isOneOf([...exclude])})`
       const sentMs = monotonicMs()
-      const [rows = [], [times] = []] = await together(
-        sql(`
+      const all = await rowsOf(`
 WITH found AS MATERIALIZED (
   SELECT d.record, d.at FROM {schema}.due d WHERE d.at <= ${now} AND ${isTime(nowMs)} ${others}
   ORDER BY d.at LIMIT ${limit} FOR UPDATE SKIP LOCKED
 ), reserved AS (
   UPDATE {schema}.due d SET at = ${now} + ${RESERVED_MS} FROM found WHERE d.record = found.record
 )
-SELECT ${RECORD_COLUMNS} FROM found JOIN {schema}.records r ON r.number = found.record ORDER BY found.at, r.number;
-SELECT {now} AS now, (SELECT min(d.at) FROM {schema}.due d WHERE d.at > ${now} AND d.at <> ${now} + ${RESERVED_MS}) AS next;`),
-      )
+SELECT times.now, times.next, ${RECORD_COLUMNS}
+FROM (SELECT {now} AS now, (SELECT min(d.at) FROM {schema}.due d WHERE d.at > ${now} ${others}) AS next) AS times
+  LEFT JOIN (found JOIN {schema}.records r ON r.number = found.record) ON true ORDER BY found.at, r.number;`)
+      const [times] = all
+      const rows = all.filter((row) => !isNull(row, 'number'))
       hear(times, nowMs, sentMs)
       const isNewer = (row: Row): boolean => decodeRecord(stateIn(row)) === NEWER
       const unknown = rows.filter(isNewer)
