@@ -26,7 +26,9 @@ export function encodeRecord(record: MessageRecord): string {
   const reports: Values[] = finals.map((final) => encodeReport(final, 1))
   // The newest report is mostly the last final one, and mostly the last one dispatched.
   if (latest !== undefined && finals.at(-1)?.order !== latest.order) reports.push(encodeReport(latest, 0))
-  const values: unknown[] = [
+  const hasMore = waiting.length + dead.length > 0 || lease !== undefined || of !== undefined
+  // What most writes leave as it is comes last: an engine then logs less of them.
+  const values: Values = [
     FORMAT,
     settled.at(-1)?.endedAtMs ?? 0,
     tokens,
@@ -34,15 +36,11 @@ export function encodeRecord(record: MessageRecord): string {
     openDispatchedUpTo === dispatchedUpTo ? null : openDispatchedUpTo,
     steps,
     settled.flatMap(({ id, endedAtMs, attempts, late }) => [id, endedAtMs, 2 * attempts + (late ? 1 : 0)]),
+    hasMore
+      ? [waiting.map(encodeEntry), dead.map(encodeDead), lease === undefined ? null : encodeLease(lease), of ?? null]
+      : 0,
     reports,
   ]
-  if (waiting.length + dead.length > 0 || lease !== undefined || of !== undefined)
-    values.push(
-      waiting.map(encodeEntry),
-      dead.map((entry) => [...encodeEntry(entry), entry.diedAtMs]),
-      lease === undefined ? null : [lease.token, lease.untilMs, lease.worker],
-      of ?? null,
-    )
   return JSON.stringify(values)
 }
 
@@ -54,7 +52,7 @@ export function endedAtMsIn(text: string): number {
 /** Undefined where the text is corrupt. */
 export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | undefined {
   try {
-    const [format, , tokens, dispatched, openDispatched, steps, settled, reports, ...rest] = list(JSON.parse(encoded))
+    const [format, , tokens, dispatched, openDispatched, steps, settled, more, reports] = list(JSON.parse(encoded))
     if (Number.isInteger(format) && number(format) > FORMAT) return NEWER
     const latest = decodeLatest(list(reports))
     const dispatchedUpTo = dispatched === null ? (latest?.order ?? '') : text(dispatched)
@@ -67,8 +65,8 @@ export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | un
       latest,
       settled: decodeSettled(list(settled)),
     }
-    if (rest.length === 0) return settledRecord
-    const [waiting, dead, lease, of] = rest
+    if (more === 0) return settledRecord
+    const [waiting, dead, lease, of] = list(more)
     return {
       ...settledRecord,
       waiting: list(waiting).map((each) => decodeEntry(list(each))),
@@ -113,6 +111,14 @@ function decodeEntry([id, order, said, awaits, dueMs, attempts, token, admittedA
     token: number(token),
     admittedAtMs: number(admittedAtMs),
   }
+}
+
+function encodeDead(entry: DeadEntry): Values {
+  return [...encodeEntry(entry), entry.diedAtMs]
+}
+
+function encodeLease({ token, untilMs, worker }: Lease): Values {
+  return [token, untilMs, worker]
 }
 
 function decodeDead(values: Values): DeadEntry {

@@ -12,11 +12,11 @@ export function hexOf(text: string): string {
 export function digestValue(digest: string): string {
   if (!/^[0-9a-f]*$/.test(digest) || digest.length % 2 !== 0)
     throw new TypeError('A digest has other than hexadecimal digits.')
-  return `decode('${digest}', 'hex')`
+  return `E'\\\\x${digest}'`
 }
 
 export function bytesValue(bytes: Buffer): string {
-  return `decode('${bytes.toString('hex')}', 'hex')`
+  return `E'\\\\x${bytes.toString('hex')}'`
 }
 
 export function textValue(text: string): string {

@@ -238,5 +238,5 @@ export function payloadIn(row: Row): Payload & { readonly atMs: number } {
 
 export function isOneOf(digests: readonly string[]): string {
   const values = digests.map(digestValue)
-  return values.length === 1 ? `= ${values.join()}` : `= ANY (ARRAY[${values.join(', ')}])`
+  return values.length === 1 ? `= ${values.join()}` : `= ANY (ARRAY[${values.join(', ')}]::bytea[])`
 }
