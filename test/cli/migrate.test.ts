@@ -1,14 +1,7 @@
 /** `migrate` as a process: it makes the tables, or prints what would make them, and tells no password. */
 import { describe, expect, test } from 'vitest'
 import { postgresMigrations } from 'messaging-webhooks/postgres'
-import {
-  describePostgres,
-  freshSchema,
-  functionsOf,
-  onServer,
-  POSTGRES_URL,
-  rowsOf,
-} from '../stores/postgres/schema.ts'
+import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from '../stores/postgres/schema.ts'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { runCli } from './cli.ts'
 import { without } from './without-packages.ts'
@@ -64,22 +57,6 @@ describePostgres('migrate', () => {
     await onServer((client) => client.query(printed.stdout))
     expect(await runCli(print, { STORE_URL })).toMatchObject({ code: 0, stdout: '' })
     expect((await runCli(['migrate', '--schema', schema], { STORE_URL })).stderr).toContain('nothing is missing')
-  })
-
-  test('functions that are missing beside the tables are printed or made, and asked for before', PATIENT, async () => {
-    const schema = freshSchema()
-    const run = (...args: string[]) => runCli([...args, '--schema', schema], { STORE_URL })
-    await run('migrate')
-    const [name] = await functionsOf(schema)
-    await rowsOf(`DROP FUNCTION "${schema}"."${String(name)}"`)
-    const refused = await run('dead-letters', 'list')
-    expect(refused).toMatchObject({ code: EXIT_CODES.failed.code, stdout: '' })
-    expect(refused.stderr).toContain('not the functions that this package calls')
-    expect((await run('migrate', '--print')).stdout).toBe(postgresMigrations({ schema, from: 3 }))
-    expect((await run('migrate')).stdout).toBe(
-      `The schema ${schema} has version 3, and the functions of this package now.\n`,
-    )
-    expect((await run('migrate')).stderr).toContain('nothing is missing')
   })
 
   test('a role that may create nothing is told so, and nothing is made', PATIENT, async () => {

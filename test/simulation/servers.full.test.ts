@@ -1,5 +1,4 @@
 /** The same worlds on the engines of Postgres and Redis, which are real; fewer, for each answer is waited for. */
-import { FUNCTIONS } from '../../src/stores/postgres/functions/set.ts'
 import { expect, test } from 'vitest'
 import { describePostgres, newSchema, POSTGRES_URL } from '../stores/postgres/schema.ts'
 import { describeRedis, useRedis } from '../stores/redis/own-redis.ts'
@@ -39,11 +38,6 @@ async function findsDefect(stage: Stage): Promise<void> {
 describePostgres('Postgres', () => {
   test('keeps every promise, and one seed is one interleaving', TIMEOUT, async () => {
     await onServer('postgres', await postgresServer(POSTGRES_URL, newSchema()), keepsPromises)
-  })
-
-  test('with a planted defect, that it settles for whoever asks, is found out', TIMEOUT, async () => {
-    const defect = { name: `settle_${FUNCTIONS.number}`, from: 'w.token = s.token', to: 's.token > 0' }
-    await onServer('postgres', await postgresServer(POSTGRES_URL, newSchema(), defect), findsDefect)
   })
 })
 

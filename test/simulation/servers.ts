@@ -17,45 +17,32 @@ export interface Server {
 const DAYS = 3_650
 const DAY_MS = 86_400_000
 
-/** A defect: in the text of which function, what is replaced by what. */
+/** A defect: in the text of a script, what is replaced by what. */
 interface Replacement {
-  readonly name: string
   readonly from: string
   readonly to: string
 }
 
-export async function postgresServer(url: string, schema: string, defect?: Replacement): Promise<Server> {
+export async function postgresServer(url: string, schema: string): Promise<Server> {
   const retention = { retentionDays: DAYS, deadLetterDays: DAYS, dedupeDays: DAYS }
-  const store = await postgresStore({ connectionString: url, schema, clock: 'caller', ...retention }).open({
-    onWork: () => {},
-    claims: false,
-  })
+  const postgres = postgresStore({ connectionString: url, schema, clock: 'caller', ...retention })
+  let store = await postgres.open({ onWork: () => {}, claims: false })
   const client = new pg.Client(url)
   client.on('error', () => {})
   await client.connect()
-  const tables = await namesIn('pg_tables', 'schemaname', 'tablename')
-  if (defect !== undefined) await replaceIn(defect)
-
-  async function namesIn(catalog: string, ofSchema: string, name: string): Promise<readonly string[]> {
-    const sql = `SELECT ${name} AS name FROM pg_catalog.${catalog} WHERE ${ofSchema} = $1`
-    const { rows } = await client.query<{ readonly name: string }>(sql, [schema])
-    return rows.map((row) => row.name)
-  }
-
-  async function replaceIn({ name, from, to }: Replacement): Promise<void> {
-    const { rows } = await client.query<{ readonly text: string }>(
-      'SELECT pg_get_functiondef(p.oid) AS text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1 AND p.proname = $2',
-      [schema, name],
-    )
-    const [row] = rows
-    if (row?.text.includes(from) !== true) throw new Error(`There is no ${from} in ${name}.`)
-    await client.query(row.text.replaceAll(from, to))
-  }
+  const { rows: tables } = await client.query<{ readonly name: string }>(
+    'SELECT tablename AS name FROM pg_catalog.pg_tables WHERE schemaname = $1',
+    [schema],
+  )
 
   return {
     async engine() {
-      const emptied = tables.filter((table) => table !== 'migrations').map((table) => `"${schema}"."${table}"`)
+      await store.close()
+      const emptied = tables
+        .filter(({ name }) => name !== 'messaging_webhooks_migrations')
+        .map(({ name }) => `"${schema}"."${name}"`)
       await client.query(`TRUNCATE ${emptied.join(', ')}`)
+      store = await postgres.open({ onWork: () => {}, claims: false })
       return { name: 'postgres', store: { ...store, latestNowMs: undefined }, async restart() {}, async remove() {} }
     },
     async close() {
@@ -66,7 +53,7 @@ export async function postgresServer(url: string, schema: string, defect?: Repla
   }
 }
 
-export async function redisServer(url: string, defect?: Omit<Replacement, 'name'>): Promise<Server> {
+export async function redisServer(url: string, defect?: Replacement): Promise<Server> {
   const client = createClient({ url })
   client.on('error', () => {})
   await client.connect()
@@ -100,7 +87,7 @@ export async function redisServer(url: string, defect?: Omit<Replacement, 'name'
 }
 
 /** Sends each script as it is with the defect, and by no digest. */
-function replacing(adapter: Adapter, { from, to }: Omit<Replacement, 'name'>): Adapter {
+function replacing(adapter: Adapter, { from, to }: Replacement): Adapter {
   return {
     ...adapter,
     isReady: () => adapter.isReady(),

@@ -64,7 +64,6 @@ export function createEventVerbs({ runner, indexes, worker, report }: EventsOpti
         return changed({ admitted, leased: leased.answer && { entry: leased.answer, send: after.send } }, after)
       },
       admits: { event, full: FULL },
-      isCertainWhenUnchanged: true,
     }
   }
 

@@ -9,8 +9,6 @@ export interface Command<A> {
   readonly decide: (record: MessageRecord | undefined) => Decision<A>
   /** The event that it admits, where it changes the record; and its answer where the store has no room for that. */
   readonly admits?: { readonly event: NewEvent; readonly full: A }
-  /** What it answers without changing a record that it knows stays true, whatever others make of that record. */
-  readonly isCertainWhenUnchanged?: true
 }
 
 export interface Runner {

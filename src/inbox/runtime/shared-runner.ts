@@ -45,8 +45,6 @@ interface Folded<A> {
   readonly answers: readonly A[]
   /** Undefined where none of them changes it. */
   readonly change: VersionedChange | undefined
-  /** Whether the answers may be given without having read the record now. */
-  readonly isCertain: boolean
 }
 
 export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRunnerOptions): SharedRunner {
@@ -86,7 +84,8 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
       for (const [key, places] of open) {
         const group = places.flatMap((place) => commands[place] ?? [])
         const folded = fold(key, group, read === undefined ? seen.get(key) : read.get(key))
-        if (folded.change === undefined && read === undefined && !folded.isCertain) again.set(key, places)
+        // Nothing is written that would find out whether others have changed the record.
+        if (folded.change === undefined && read === undefined) again.set(key, places)
         else decided.set(key, folded)
       }
       // In one order everywhere, so that no two writes wait for each other.
@@ -146,23 +145,19 @@ function fold<A>(key: string, commands: readonly Command<A>[], known: Versioned 
   const before = known?.record
   let record: MessageRecord | undefined = before
   let payloads: readonly PayloadChange[] = []
-  let isCertain = true
   const admitted: NewEvent[] = []
-  const answers = commands.map(({ decide, admits, isCertainWhenUnchanged = false }) => {
+  const answers = commands.map(({ decide, admits }) => {
     const decision = decide(record)
-    if (decision.record === undefined) {
-      isCertain &&= isCertainWhenUnchanged && known !== undefined
-      return decision.answer
-    }
+    if (decision.record === undefined) return decision.answer
     if (admits !== undefined && decision.record.waiting.length > (record?.waiting.length ?? 0))
       admitted.push(admits.event)
     if (decision.payloads.length > 0) payloads = [...payloads, ...decision.payloads]
     record = decision.record
     return decision.answer
   })
-  if (record === before || record === undefined) return { answers, change: undefined, isCertain }
+  if (record === before || record === undefined) return { answers, change: undefined }
   const change = { key, expected: known?.version, before, after: record, payloads, admitted }
-  return { answers, change, isCertain }
+  return { answers, change }
 }
 
 function placesByKey<A>(commands: readonly Command<A>[]): ReadonlyMap<string, readonly number[]> {

@@ -12,12 +12,8 @@ const LONGEST_MESSAGE = 500
 const OF_THE_DATA = /^(21|22|23|54)/
 /** Classes that blame the connection, the resources, the operator or the system. */
 const OF_THE_SERVER = /^(08|28|3D|53|55|57|58|XX)/
-/**
- * A deadlock, what a stricter isolation than ours refuses, and a number that somebody has given to a row of their own: the
- * same again may well succeed, and the next number is free. And an index that is not there (42P10): the tables were partitioned
- * while a function was at work, and the next call is of the new one.
- */
-const PASSING = new Set(['40P01', '40001', '23505', '42P10'])
+/** A deadlock, and what a stricter isolation than ours refuses: the same again may well succeed. */
+const PASSING = new Set(['40P01', '40001'])
 
 /** The five characters by which Postgres names an error. */
 function sqlState(error: unknown): string | undefined {

@@ -63,7 +63,7 @@ CREATE TABLE {schema}.dead_letters (
 CREATE UNIQUE INDEX dead_letters_by_id ON {schema}.dead_letters (id);
 CREATE INDEX dead_letters_by_time ON {schema}.dead_letters (died_at, seq);
 
--- Processes that hold leases. 0 is all of them together: when any of them showed life.
+-- Processes that hold leases. The row with 0 says when any of them showed life.
 CREATE TABLE {schema}.workers (
   id bigint PRIMARY KEY,
   name text NOT NULL,
@@ -72,7 +72,6 @@ CREATE TABLE {schema}.workers (
   -- When others found it dead, or it left.
   gone_since bigint
 );
-INSERT INTO {schema}.workers (id, name, since, beaten) VALUES (0, '', 0, 0);
 
 -- One row: the latest time that the store was told, where callers' clocks count.
 CREATE TABLE {schema}.latest_time (told bigint NOT NULL);

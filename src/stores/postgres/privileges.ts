@@ -12,7 +12,7 @@ const FIND_PRIVILEGES = /* sql */ `
 WITH place AS (
   SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8')
 ), ours AS (
-  SELECT c.oid, c.relname, c.relowner, wanted.at, wanted.privileges
+  SELECT c.oid, c.relname, wanted.at, wanted.privileges
   FROM (VALUES
     (1, 'messaging_webhooks_migrations', ARRAY['SELECT']),
     (2, 'records', ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']),
@@ -30,7 +30,6 @@ SELECT current_user::text AS role, current_database()::text AS database,
   coalesce(has_schema_privilege((SELECT oid FROM place), 'CREATE'), true) AS creates_tables,
   EXISTS (SELECT FROM ours WHERE relname = 'messaging_webhooks_migrations') AS has_ledger,
   coalesce((SELECT has_table_privilege(oid, 'SELECT') FROM ours WHERE relname = 'messaging_webhooks_migrations'), true) AS reads_ledger,
-  (SELECT pg_catalog.pg_get_userbyid(relowner)::text FROM ours WHERE NOT pg_has_role(relowner, 'USAGE') ORDER BY at LIMIT 1) AS owner,
   (SELECT string_agg(lacking.those || ' on ' || relname, ', ' ORDER BY at) FROM ours CROSS JOIN LATERAL (
     SELECT string_agg(privilege, ', ' ORDER BY nth) AS those FROM unnest(privileges) WITH ORDINALITY AS p (privilege, nth)
     WHERE NOT has_table_privilege(ours.oid, privilege)
@@ -86,15 +85,10 @@ function describeMigrating(row: Row, schema: string): string {
     ...(truth(row, 'creates_tables') ? [] : ['CREATE']),
     ...(truth(row, 'uses_schema') ? [] : ['USAGE']),
   ].join(', ')
-  const lacks =
-    needed === ''
-      ? []
-      : [{ what: `${needed} on the schema ${place}`, grant: `GRANT ${needed} ON SCHEMA ${place} TO ${role};` }]
-  // Nobody can be granted to change a table.
-  const owner = isNull(row, 'owner')
-    ? ''
-    : `The tables belong to the role ${quoteName(text(row, 'owner'))}, which alone may change them.`
-  return [lacks.length === 0 ? '' : describe(row, lacks), owner].filter((part) => part !== '').join(' ')
+  if (needed === '') return ''
+  return describe(row, [
+    { what: `${needed} on the schema ${place}`, grant: `GRANT ${needed} ON SCHEMA ${place} TO ${role};` },
+  ])
 }
 
 function describe(row: Row, lacks: readonly Lack[]): string {

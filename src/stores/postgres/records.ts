@@ -38,8 +38,11 @@ type Records = Pick<
   SharedStore,
   'read' | 'write' | 'due' | 'overdue' | 'payloads' | 'payloadsOf' | 'overflowOf' | 'keyOfDeadLetter' | 'counts'
 > & {
-  /** What rows of RECORD_COLUMNS say. What cannot be read is made anew of the payloads that are left, and reported. */
-  recordsIn(rows: readonly Row[]): Promise<ReadonlyMap<string, Versioned>>
+  /**
+   * What rows of RECORD_COLUMNS say. What cannot be read is made anew of the payloads that are left; to repair it is to write that,
+   * and report it.
+   */
+  recordsIn(rows: readonly Row[], repairs: boolean): Promise<ReadonlyMap<string, Versioned>>
 }
 
 /** `together`: on which connection. */
@@ -55,7 +58,7 @@ export function createRecords(
     return (await together(sql(statement)))[0] ?? []
   }
 
-  async function recordsIn(rows: readonly Row[]): Promise<ReadonlyMap<string, Versioned>> {
+  async function recordsIn(rows: readonly Row[], repairs: boolean): Promise<ReadonlyMap<string, Versioned>> {
     const records = new Map<string, Versioned>()
     for (const row of rows) {
       const key = text(row, 'key')
@@ -65,22 +68,22 @@ export function createRecords(
       const version = integer(row, 'version')
       if (decoded !== undefined && (send !== undefined || isNull(row, 'send')))
         records.set(key, { version, record: send === undefined ? decoded : { ...decoded, send } })
-      else records.set(key, await repaired(row, decoded, send))
+      else records.set(key, await restored(row, { decoded, send, repairs }))
     }
     return records
   }
 
-  /** Written at once, so that it is reported once: by whoever has written it. */
-  async function repaired(
+  async function restored(
     row: Row,
-    decoded: MessageRecord | undefined,
-    send: SendEntry | undefined,
+    { decoded, send, repairs }: { decoded: MessageRecord | undefined; send: SendEntry | undefined; repairs: boolean },
   ): Promise<Versioned> {
     const key = text(row, 'key')
     const state = decoded ?? restore(await leftOf(integer(row, 'number')))
     const record = send === undefined ? state : { ...state, send }
     const version = integer(row, 'version')
-    const repairs = decoded === undefined ? 'state' : 'send'
+    if (!repairs) return { version, record }
+    // Written at once, so that it is reported once: by the process that has written it.
+    const part = decoded === undefined ? 'state' : 'send'
     const repair = {
       key,
       expected: version,
@@ -88,11 +91,11 @@ export function createRecords(
       after: record,
       payloads: [],
       admitted: [],
-      repairs,
+      repairs: part,
     } as const
     const [written] = await write([repair], undefined)
     if (written === undefined) return { version, record }
-    report(new MessagingWebhooksError('state_damaged', `It is records.${repairs} of message ${key}.`))
+    report(new MessagingWebhooksError('state_damaged', `It is records.${part} of message ${key}.`))
     return { version: written, record }
   }
 
@@ -124,7 +127,10 @@ export function createRecords(
     write,
     async read(keys) {
       if (keys.length === 0) return new Map()
-      return recordsIn(await rowsOf(`SELECT ${RECORD_COLUMNS} FROM {schema}.records r WHERE r.key ${isOneOf(keys)};`))
+      return recordsIn(
+        await rowsOf(`SELECT ${RECORD_COLUMNS} FROM {schema}.records r WHERE r.key ${isOneOf(keys)};`),
+        true,
+      )
     },
     async due({ limit, nowMs, exclude }: DueRequest) {
       const now = numberValue(Math.floor(nowMs))
@@ -149,7 +155,7 @@ FROM (SELECT {now} AS now, (SELECT min(d.at) FROM {schema}.due d WHERE d.at > ${
       const isNewer = (row: Row): boolean => decodeRecord(stateIn(row)) === NEWER
       const unknown = rows.filter(isNewer)
       if (unknown.length > 0) await putOff(unknown, nowMs)
-      const found = await recordsIn(unknown.length === 0 ? rows : rows.filter((row) => !isNewer(row)))
+      const found = await recordsIn(unknown.length === 0 ? rows : rows.filter((row) => !isNewer(row)), true)
       const next = times && integerOrNone(times, 'next')
       // What was locked, or put off meanwhile, is looked for again.
       const nextDueMs = rows.length >= limit ? nowMs : next

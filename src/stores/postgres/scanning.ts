@@ -14,7 +14,7 @@ import type { Engine } from './engine.ts'
 import { PAYLOAD_COLUMNS, payloadIn, RECORD_COLUMNS } from './records.ts'
 
 type Scans = Pick<SharedStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
-type ReadRecords = (rows: readonly Row[]) => Promise<ReadonlyMap<string, Versioned>>
+type ReadRecords = (rows: readonly Row[], repairs: boolean) => Promise<ReadonlyMap<string, Versioned>>
 
 /** Rows of a filtered list that are read at once. */
 const PIECE = 200
@@ -34,7 +34,7 @@ export function createScans({ sql, together }: Engine, recordsIn: ReadRecords): 
 SELECT ${RECORD_COLUMNS} FROM {schema}.records r WHERE ${which};
 SELECT ${PAYLOAD_COLUMNS} FROM {schema}.records r JOIN {schema}.payloads p ON p.record = r.number WHERE ${which};`),
     )
-    const records = await recordsIn(rows)
+    const records = await recordsIn(rows, false)
     const events: Omit<ScannedEvent, 'place'>[] = []
     for (const row of rows) {
       const record = records.get(text(row, 'key'))?.record
@@ -77,7 +77,7 @@ SELECT ${PAYLOAD_COLUMNS} FROM {schema}.records r JOIN {schema}.payloads p ON p.
   }
 
   async function readEvents(rows: readonly Row[], placeOf: (row: Row) => string): Promise<readonly ScannedEvent[]> {
-    const records = await recordsIn(rows)
+    const records = await recordsIn(rows, false)
     return rows.flatMap((row) => {
       const key = text(row, 'key')
       const record = records.get(key)?.record
@@ -88,7 +88,7 @@ SELECT ${PAYLOAD_COLUMNS} FROM {schema}.records r JOIN {schema}.payloads p ON p.
   }
 
   async function readRecords(rows: readonly Row[], place: (row: Row) => string): Promise<readonly ScannedRecord[]> {
-    const records = await recordsIn(rows)
+    const records = await recordsIn(rows, false)
     return rows.flatMap((row) => {
       const key = text(row, 'key')
       const record = records.get(key)?.record

@@ -147,9 +147,9 @@ function heartbeat(id: number, isFirst: boolean): string {
   const others = `w.id NOT IN (0, ${self}) AND w.gone_since IS NULL`
   const isKnown = `EXISTS (SELECT FROM {schema}.workers WHERE id = ${self} AND gone_since IS NULL)`
   return `
-UPDATE {schema}.workers SET beaten = {now},
-  since = CASE WHEN {now} - beaten BETWEEN -${GAP_MS} AND ${GAP_MS} AND since <= {now} + ${GAP_MS} THEN since ELSE {now} END
-  WHERE id = 0;
+INSERT INTO {schema}.workers AS w (id, name, since, beaten) VALUES (0, '', {now}, {now})
+ON CONFLICT (id) DO UPDATE SET beaten = {now}, since = CASE
+  WHEN {now} - w.beaten BETWEEN -${GAP_MS} AND ${GAP_MS} AND w.since <= {now} + ${GAP_MS} THEN w.since ELSE {now} END;
 UPDATE {schema}.workers SET beaten = {now} WHERE id = ${self} AND gone_since IS NULL;
 ${arrived}
 UPDATE {schema}.workers w SET gone_since = {now}

@@ -116,7 +116,9 @@ describePostgres('connection', () => {
       const claiming = proxy.cutAfterSending('.claim_')
       await expect(async () => open.claim({ ...ask, exclude })).rejects.toMatchObject({ code: 'store_failed' })
       await claiming
-      expect(await rowsOf(`SELECT count(*)::int AS held FROM ${schema}.waiting WHERE leased`)).toEqual([{ held: 3 }])
+      expect(await rowsOf(`SELECT count(*)::int AS held FROM ${schema}.due WHERE worker IS NOT NULL`)).toEqual([
+        { held: 3 },
+      ])
 
       const { claims } = await open.claim({ ...ask, exclude })
       expect(namesOf(claims)).toEqual(['first', 'second'])
@@ -140,7 +142,7 @@ describePostgres('connection', () => {
       await expect(Promise.resolve(open.admit([event], Date.now()))).rejects.toMatchObject({ code: 'store_failed' })
       await cut
       await expect
-        .poll(async () => rowsOf(`SELECT count(*)::int AS events FROM "${schema}".events`), POLL)
+        .poll(async () => rowsOf(`SELECT count(*)::int AS events FROM "${schema}".payloads`), POLL)
         .toEqual([{ events: 1 }])
       expect(await open.admit([event], Date.now())).toEqual(['duplicate'])
       expect(namesOf(await claim(open))).toEqual(['m'])
@@ -218,7 +220,7 @@ describePostgres('connection', () => {
       CREATE TABLE "${schema}".seen (level text);
       CREATE FUNCTION "${schema}".see() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN INSERT INTO "${schema}".seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
-      CREATE CONSTRAINT TRIGGER see AFTER INSERT ON "${schema}".events DEFERRABLE INITIALLY DEFERRED
+      CREATE CONSTRAINT TRIGGER see AFTER INSERT ON "${schema}".payloads DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION "${schema}".see()`)
     await open.admit([eventOf('m')], Date.now())
     await open.close()
@@ -232,7 +234,7 @@ describePostgres('connection', () => {
     async () => {
       const { open, schema } = await opened({ connectionString: POSTGRES_URL, lockTimeoutMs: 200 })
       await onServer(async (client) => {
-        await client.query(`BEGIN; LOCK TABLE "${schema}".messages IN ACCESS EXCLUSIVE MODE`)
+        await client.query(`BEGIN; LOCK TABLE "${schema}".records IN ACCESS EXCLUSIVE MODE`)
         await expect(Promise.resolve(open.admit([eventOf('m')], Date.now()))).rejects.toMatchObject({
           code: 'store_failed',
           cause: { message: expect.stringContaining('55P03') as string },
@@ -246,7 +248,9 @@ describePostgres('connection', () => {
     const schema = freshSchema()
     const { open: checking } = await opened({ connectionString: POSTGRES_URL, schema })
     expect(await checking.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
-    await rowsOf(`ALTER TABLE "${schema}".events ADD CHECK (position('refuse me' IN convert_from(record, 'UTF8')) = 0)`)
+    await rowsOf(
+      `ALTER TABLE "${schema}".payloads ADD CHECK (position('refuse me' IN convert_from(event, 'UTF8')) = 0)`,
+    )
     const store = postgresStore({ connectionString: POSTGRES_URL, schema })
     const { receiver, url, errors } = await receiving({ store, spool: false })
     const seen: string[] = []

@@ -74,7 +74,7 @@ describePostgres('holders on Postgres', () => {
       const [own] = (await first.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })).claims
       await claimFor(first)
       await rowsOf(
-        `UPDATE "${schema}".waiting SET holder = 12345 WHERE token = 1 AND encode(id, 'hex') <> '${own?.id ?? ''}'`,
+        `UPDATE "${schema}".due SET worker = 12345 WHERE record <> (SELECT record FROM "${schema}".payloads WHERE encode(id, 'hex') = '${own?.id ?? ''}')`,
       )
       // Whoever comes looks for such.
       const second = await openAt(schema)
@@ -93,8 +93,8 @@ describePostgres('holders on Postgres', () => {
       await first.admit([eventOf('a')], Date.now())
       const [lost] = await claimFor(first)
       // Nobody silences a process from outside; this is what the others do with one that was silent.
-      await rowsOf(`UPDATE "${schema}".holders SET gone_since = 1 WHERE id = (
-      SELECT holder FROM "${schema}".waiting)`)
+      await rowsOf(`UPDATE "${schema}".workers SET gone_since = 1 WHERE id = (
+      SELECT worker FROM "${schema}".due)`)
       let taken: Awaited<ReturnType<typeof claim>> = []
       await expect.poll(async () => (taken = [...(await claimFor(second))]).length, POLL).toBe(1)
       await expect.poll(() => first.seen.lost, POLL).toBe(1)
@@ -113,14 +113,14 @@ describePostgres('holders on Postgres', () => {
       const schema = freshSchema()
       const first = await openAt(schema)
       await first.admit([eventOf('a')], Date.now())
-      await rowsOf(`UPDATE "${schema}".holders SET gone_since = 1 WHERE id <> 0`)
+      await rowsOf(`UPDATE "${schema}".workers SET gone_since = 1 WHERE id <> 0`)
       expect(namesOf(await claimFor(first))).toEqual(['a'])
-      const [{ holder } = {}] = await rowsOf(`SELECT holder FROM "${schema}".waiting`)
-      expect(await rowsOf(`SELECT id FROM "${schema}".holders WHERE gone_since IS NULL AND id <> 0`)).toEqual([
-        { id: holder },
+      const [{ worker } = {}] = await rowsOf(`SELECT worker FROM "${schema}".due`)
+      expect(await rowsOf(`SELECT id FROM "${schema}".workers WHERE gone_since IS NULL AND id <> 0`)).toEqual([
+        { id: worker },
       ])
       // What is taken in meanwhile is leased to nobody who is dead.
-      await rowsOf(`UPDATE "${schema}".holders SET gone_since = 1 WHERE id <> 0`)
+      await rowsOf(`UPDATE "${schema}".workers SET gone_since = 1 WHERE id <> 0`)
       const nowMs = Date.now()
       const request = { limit: 5, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set<string>() }
       expect(await first.admitAndClaim?.([eventOf('b')], request)).toEqual({ admissions: ['new'], claims: [] })

@@ -9,7 +9,7 @@ import {
 } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
 import { claim, done, eventOf, namesOf } from './events.ts'
-import { describePostgres, freshRole, freshSchema, functionsOf, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
+import { describePostgres, freshRole, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const PATIENT = { timeout: 60_000 }
 const HOST = { onWork() {}, claims: false }
@@ -29,11 +29,7 @@ describePostgres('migrations', () => {
         postgresStore({ connectionString: POSTGRES_URL, schema, maxConnections: 2 }).open(HOST),
       ),
     )
-    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([
-      { version: 1 },
-      { version: 2 },
-      { version: 3 },
-    ])
+    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([{ version: 1 }])
     const admissions = await Promise.all(stores.map(async (open) => open.admit([eventOf('m')], Date.now())))
     expect(admissions.flat().toSorted()).toEqual([...Array.from({ length: 9 }, () => 'duplicate'), 'new'])
     await Promise.all(stores.map(async (open) => open.close()))
@@ -48,21 +44,17 @@ describePostgres('migrations', () => {
     const answers = openers.map(async (opener): Promise<unknown> => (await once(opener, 'message'))[0])
     for (const opener of openers) opener.send('open')
     expect(await Promise.all(answers)).toEqual(openers.map(() => 'open'))
-    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([
-      { version: 1 },
-      { version: 2 },
-      { version: 3 },
-    ])
+    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([{ version: 1 }])
   })
 
   test('tables of somebody else with our names are refused and left as they are', PATIENT, async () => {
     const schema = freshSchema()
-    await rowsOf(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".events (theirs text)`)
+    await rowsOf(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".payloads (theirs text)`)
     const before = await tablesOf(schema)
     const opening = Promise.resolve(postgresStore({ connectionString: POSTGRES_URL, schema }).open(HOST))
     await expect(opening).rejects.toMatchObject({
       code: 'store_foreign',
-      message: expect.stringContaining('events') as string,
+      message: expect.stringContaining('payloads') as string,
     })
     expect(await tablesOf(schema)).toEqual(before)
   })
@@ -93,8 +85,8 @@ describePostgres('migrations', () => {
 
   test('says what there was and is, and does nothing the second time', PATIENT, async () => {
     const schema = freshSchema()
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 0, to: 3 })
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 3, to: 3 })
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 0, to: 1 })
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 1, to: 1 })
   })
 
   test('the printed migrations make the same tables, and applied twice they change nothing', PATIENT, async () => {
@@ -104,48 +96,9 @@ describePostgres('migrations', () => {
     await migratePostgres({ connectionString: POSTGRES_URL, schema: applied })
     expect(await tablesOf(printed)).toEqual(await tablesOf(applied))
     await expect(onServer((client) => client.query(sql))).rejects.toThrow(/messaging_webhooks_migrations_pkey/)
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema: printed })).toEqual({ from: 3, to: 3 })
-    expect(postgresMigrations({ schema: 'odd "name"' })).toContain('"odd ""name""".messages')
+    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema: printed })).toEqual({ from: 1, to: 1 })
+    expect(postgresMigrations({ schema: 'odd "name"' })).toContain('"odd ""name""".records')
     expect(postgresMigrations()).toContain('CREATE SCHEMA IF NOT EXISTS "messaging_webhooks";')
-  })
-
-  test('tables of version 1 are brought up to date, and who had rights on them goes on', PATIENT, async () => {
-    const schema = freshSchema()
-    await migratePostgres({ connectionString: POSTGRES_URL, schema })
-    const functions = await functionsOf(schema)
-    await rowsOf(`
-      DROP TABLE "${schema}".holders;
-      ALTER TABLE "${schema}".waiting DROP COLUMN holder;
-      ALTER TABLE "${schema}".messages DROP COLUMN sent_at, DROP COLUMN overdue_at, DROP COLUMN expected;
-      DELETE FROM "${schema}".messaging_webhooks_migrations WHERE version >= 2;
-      ${functions.map((name) => `DROP FUNCTION "${schema}"."${String(name)}"`).join(';')}`)
-    const url = await freshRole(schema)
-    expect(await migratePostgres({ connectionString: POSTGRES_URL, schema })).toEqual({ from: 1, to: 3 })
-    const open = await postgresStore({ connectionString: url, schema, maxConnections: 2 }).open({ onWork() {} })
-    onTestFinished(async () => open.close())
-    await open.admit([eventOf('m')], Date.now())
-    expect(namesOf(await claim(open))).toEqual(['m'])
-    expect(await open.holders?.()).toMatchObject([{ isSelf: true, held: 1 }])
-  })
-
-  test('functions that are missing are made, or printed, without the tables', PATIENT, async () => {
-    const [printed, applied] = [freshSchema(), freshSchema()]
-    const place = (schema: string) => ({ connectionString: POSTGRES_URL, schema })
-    for (const schema of [printed, applied]) {
-      await migratePostgres(place(schema))
-      const all = await functionsOf(schema)
-      expect(all.length).toBeGreaterThan(0)
-      // One is as good as all.
-      await rowsOf(`DROP FUNCTION "${schema}"."${String(all[0])}"`)
-      const missing = { from: 3, to: 3, functionsOnly: true }
-      expect(await pendingPostgresMigrations(place(schema))).toEqual(missing)
-      if (schema === applied) expect(await migratePostgres(place(schema))).toEqual(missing)
-      else await onServer((client) => client.query(postgresMigrations({ schema, from: 3 })))
-      expect(await functionsOf(schema)).toEqual(all)
-      expect(await pendingPostgresMigrations(place(schema))).toEqual({ from: 3, to: 3 })
-    }
-    expect(await tablesOf(printed)).toEqual(await tablesOf(applied))
-    expect(postgresMigrations({ from: 3 })).not.toContain('CREATE TABLE')
   })
 
   test(
@@ -164,8 +117,6 @@ describePostgres('migrations', () => {
         await migratePostgres({ connectionString: POSTGRES_URL, schema })
         await rowsOf(`
         GRANT USAGE ON SCHEMA "${schema}" TO "${role}";
-        REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA "${schema}" FROM PUBLIC;
-        GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "${schema}" TO "${role}";
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO "${role}"`)
         const open = await store.open(HOST)
         expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])

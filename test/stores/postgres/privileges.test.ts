@@ -79,36 +79,17 @@ describePostgres('a role that lacks a privilege', () => {
     await works(connectionString, schema)
   })
 
-  test('ownership of tables that are to be changed, which nobody can grant', PATIENT, async () => {
+  test('USAGE on the schema, and then the privileges of its tables', PATIENT, async () => {
     const schema = freshSchema()
     await migratePostgres({ connectionString: POSTGRES_URL, schema })
-    const { role, connectionString } = await bareRole()
-    await rowsOf(`
-      DROP TABLE "${schema}".holders;
-      DELETE FROM "${schema}".messaging_webhooks_migrations WHERE version > 1;
-      GRANT ALL ON SCHEMA "${schema}" TO "${role}";
-      GRANT ALL ON ALL TABLES IN SCHEMA "${schema}" TO "${role}"`)
-    const error = await failureOf(open(connectionString, schema))
-    expect(error.code).toBe('store_unmigrated')
-    const [owner] = await rowsOf('SELECT current_user::text AS name')
-    expect(error.message).toContain(`The tables belong to the role "${String(owner?.['name'])}"`)
-    expect(grantsIn(error)).toEqual([])
-  })
-
-  test('USAGE on the schema, and then the privileges of its tables and functions', PATIENT, async () => {
-    const schema = freshSchema()
-    await migratePostgres({ connectionString: POSTGRES_URL, schema })
-    await rowsOf(`REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA "${schema}" FROM PUBLIC`)
     const { role, connectionString } = await bareRole()
     const error = await failureOf(open(connectionString, schema))
     expect(error.code).toBe('store_forbidden')
     expect(error.message).toContain(`USAGE on the schema "${schema}"`)
-    expect(error.message).toContain('SELECT, INSERT, UPDATE, DELETE on events')
-    expect(error.message).toContain('EXECUTE on the functions')
+    expect(error.message).toContain('SELECT, INSERT, UPDATE, DELETE on payloads')
     expect(grantsIn(error)).toEqual([
       `GRANT USAGE ON SCHEMA "${schema}" TO "${role}";`,
       `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO "${role}";`,
-      `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "${schema}" TO "${role}";`,
     ])
     // What only looks is told the same.
     expect((await failureOf(pendingPostgresMigrations({ connectionString, schema }))).message).toBe(error.message)
@@ -123,10 +104,10 @@ describePostgres('a role that lacks a privilege', () => {
     await rowsOf(`
       GRANT USAGE ON SCHEMA "${schema}" TO "${role}";
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO "${role}";
-      REVOKE INSERT ON "${schema}".events FROM "${role}"`)
+      REVOKE INSERT ON "${schema}".payloads FROM "${role}"`)
     const error = await failureOf(open(connectionString, schema))
     expect(error.code).toBe('store_forbidden')
-    expect(error.message).toContain(`The role "${role}" lacks INSERT on events.`)
+    expect(error.message).toContain(`The role "${role}" lacks INSERT on payloads.`)
 
     const told: MessagingWebhooksError[] = []
     const taking = await open(connectionString, schema, {
@@ -141,7 +122,7 @@ describePostgres('a role that lacks a privilege', () => {
     const refused = await failureOf((async () => taking.admit([eventOf('m')], Date.now()))())
     expect(refused).toMatchObject({
       code: 'store_forbidden',
-      cause: { message: expect.stringContaining('events') as string },
+      cause: { message: expect.stringContaining('payloads') as string },
     })
     await rowsOf(grantsIn(error).join(''))
     await works(connectionString, schema)
@@ -150,7 +131,6 @@ describePostgres('a role that lacks a privilege', () => {
   test('the statements of the guide are those that a role needs', PATIENT, async () => {
     const schema = freshSchema()
     await migratePostgres({ connectionString: POSTGRES_URL, schema })
-    await rowsOf(`REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA "${schema}" FROM PUBLIC`)
     const { role, connectionString } = await bareRole()
     const guide = readFileSync(new URL('../../../docs/guides/store-postgres.md', import.meta.url), 'utf8')
     const [, statements = ''] = /```sql\n([^`]*GRANT[^`]*)```/.exec(guide) ?? []

@@ -88,14 +88,6 @@ export async function rowsOf(sql: string): Promise<readonly Record<string, unkno
   return onServer(async (client) => (await client.query<Record<string, unknown>>(sql)).rows)
 }
 
-/** The names of its functions. */
-export async function functionsOf(schema: string): Promise<readonly unknown[]> {
-  const rows = await rowsOf(
-    `SELECT proname::text AS name FROM pg_proc WHERE pronamespace = '"${schema}"'::regnamespace ORDER BY 1`,
-  )
-  return rows.map(({ name }) => name)
-}
-
 /** The address of a role that may read and write what is in the schema, and create nothing; it goes with the test. */
 export async function freshRole(schema: string): Promise<string> {
   const role = `${schema}_role`

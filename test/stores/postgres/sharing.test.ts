@@ -52,7 +52,7 @@ describePostgres('sharing', () => {
   test('the first admission leases, however long the first sign of life takes', PATIENT, async () => {
     const { schema, first: other } = await stores(1)
     await onServer(async (client) => {
-      await client.query(`BEGIN; SELECT FROM "${schema}".holders FOR UPDATE`)
+      await client.query(`BEGIN; SELECT FROM "${schema}".workers FOR UPDATE`)
       const opening = postgresStore({ connectionString: POSTGRES_URL, schema }).open({ onWork() {} })
       onTestFinished(async () => (await opening).close())
       await expect
@@ -60,7 +60,7 @@ describePostgres('sharing', () => {
           async () =>
             (
               await rowsOf(
-                `SELECT FROM pg_stat_activity WHERE query LIKE '%"${schema}".beat_%' AND wait_event_type = 'Lock'`,
+                `SELECT FROM pg_stat_activity WHERE query LIKE '%UPDATE "${schema}".workers%' AND wait_event_type = 'Lock'`,
               )
             ).length,
           POLL,

@@ -8,12 +8,11 @@ describePostgres('what is expected and spoilt', () => {
   test('costs only itself', { timeout: 60_000 }, async () => {
     const schema = freshSchema()
     async function spoil(set: string, messageKey: string): Promise<void> {
-      await rowsOf(`UPDATE "${schema}".messages SET ${set} WHERE key = '\\x${messageKey}'`)
+      await rowsOf(`UPDATE "${schema}".records SET ${set} WHERE key = '\\x${messageKey}'`)
     }
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, clock: 'caller', maxConnections: 2 })
     await checkSpoiltExpectations(store, {
-      text: async (key) => spoil(`expected = '\\xff00'`, key),
-      far: async (key) => spoil('overdue_at = 9223372036854775807', key),
+      text: async (key) => spoil(`send = '\\xff00'`, key),
     })
   })
 })

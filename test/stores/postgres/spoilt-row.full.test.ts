@@ -34,8 +34,8 @@ describePostgres('a spoilt row', () => {
         // Five are in hand; of the others, one is spoilt.
         const id = await onServer(async (client) => {
           const { rows } = await client.query<{ id: string }>(`
-            UPDATE "${schema}".events SET record = convert_to('${SPOILT}', 'UTF8') WHERE id = (
-              SELECT id FROM "${schema}".waiting WHERE NOT leased ORDER BY turn OFFSET 50 LIMIT 1
+            UPDATE "${schema}".payloads SET event = convert_to('${SPOILT}', 'UTF8') WHERE record = (
+              SELECT record FROM "${schema}".due WHERE worker IS NULL ORDER BY at OFFSET 50 LIMIT 1
             ) RETURNING encode(id, 'hex') AS id`)
           return rows[0]?.id
         })
