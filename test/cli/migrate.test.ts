@@ -29,22 +29,22 @@ describePostgres('migrate', () => {
     const args = ['migrate', '--store', POSTGRES_URL, '--schema', schema]
     expect(await runCli(args)).toEqual({
       code: 0,
-      stdout: `The schema ${schema} has version 3 now; applied: migrations 1 to 3.\n`,
+      stdout: `The schema ${schema} has version 1 now; applied: migration 1.\n`,
       stderr: '',
     })
     expect(await tablesIn(schema)).toEqual([
       'dead_letters',
-      'events',
-      'holders',
+      'due',
       'latest_time',
-      'messages',
       'messaging_webhooks_migrations',
-      'waiting',
+      'payloads',
+      'records',
+      'workers',
     ])
     expect(await runCli(args)).toEqual({
       code: 0,
       stdout: '',
-      stderr: `The schema ${schema} has version 3; nothing is missing.\n`,
+      stderr: `The schema ${schema} has version 1; nothing is missing.\n`,
     })
   })
 
@@ -79,11 +79,11 @@ describePostgres('migrate', () => {
 
   test('tables of somebody else are left as they are', PATIENT, async () => {
     const schema = freshSchema()
-    await rowsOf(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".events (theirs text)`)
+    await rowsOf(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".payloads (theirs text)`)
     const { code, stderr } = await runCli(['migrate', '--schema', schema], { STORE_URL })
     expect(code).toBe(EXIT_CODES.failed.code)
-    expect(stderr).toContain('has other tables of these names: events')
-    expect(await tablesIn(schema)).toEqual(['events'])
+    expect(stderr).toContain('has other tables of these names: payloads')
+    expect(await tablesIn(schema)).toEqual(['payloads'])
   })
 
   test(

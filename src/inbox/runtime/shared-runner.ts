@@ -7,7 +7,7 @@ import { monotonicMs } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { takeBack } from '../../messages/deliver.ts'
 import type { MessageRecord, PayloadChange } from '../../messages/record.ts'
-import { ClockJump, type SharedStore, type Versioned, type VersionedChange } from '../record-store.ts'
+import type { SharedStore, Versioned, VersionedChange } from '../record-store.ts'
 import type { NewEvent } from '../store.ts'
 import type { Command, Runner } from './runner.ts'
 
@@ -54,18 +54,22 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
   async function write(changes: readonly VersionedChange[], asOfMs: number | undefined) {
     try {
       const versions = await store.write(changes, asOfMs)
-      for (const [index, { key, after }] of changes.entries()) {
+      for (const [index, change] of changes.entries()) {
+        const { key, after } = change
         const version = versions[index]
         if (version === undefined || after === undefined) seen.delete(key)
         else seen.set(key, { version, record: after })
+        // It was granted because no other lease lasts: what was lost was not written, and will not be.
+        if (version !== undefined && grantedToken(change) !== undefined) lost.delete(key)
       }
       return versions
     } catch (error) {
-      for (const { key, before, after } of changes) {
-        seen.delete(key)
-        const token = after?.lease?.token
-        if (!(error instanceof ClockJump) && token !== undefined && token !== before?.lease?.token)
-          lost.set(key, { token, untilMs: monotonicMs() + writeLastsMs })
+      for (const change of changes) {
+        seen.delete(change.key)
+        const token = grantedToken(change)
+        // Any other error is a refusal: nothing was written.
+        if (error instanceof MessagingWebhooksError && token !== undefined)
+          lost.set(change.key, { token, untilMs: monotonicMs() + writeLastsMs })
       }
       throw error
     }
@@ -168,6 +172,12 @@ function placesByKey<A>(commands: readonly Command<A>[]): ReadonlyMap<string, re
     else known.push(place)
   }
   return places
+}
+
+/** Of the lease that a change grants. */
+function grantedToken({ before, after }: VersionedChange): number | undefined {
+  const token = after?.lease?.token
+  return token === before?.lease?.token ? undefined : token
 }
 
 function byKeyOrder(a: VersionedChange, b: VersionedChange): number {

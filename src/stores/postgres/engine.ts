@@ -3,7 +3,7 @@ import { monotonicMs } from '../../clock.ts'
 import { ClockJump } from '../../inbox/record-store.ts'
 import type { StoreClock } from '../../inbox/runtime/store-time.ts'
 import type { Connections } from './connections.ts'
-import { integer, type Row } from './encoding.ts'
+import { integer, truth, type Row } from './encoding.ts'
 import { fill, inSchema, SERVER_NOW } from './sql-text.ts'
 
 /** First in a transaction of several statements: each sees what was committed before it began, whatever the role's default. */
@@ -11,6 +11,9 @@ const READ_COMMITTED = /* sql */ 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED
 
 /** None waits for ever: :lockMs and :queryMs, digits in quotes. Nothing of it outlives the transaction. */
 const LIMITS = /* sql */ 'SET LOCAL lock_timeout = :lockMs; SET LOCAL statement_timeout = :queryMs;'
+
+/** What was answered as taken is on the disk. */
+const ON_DISK = /* sql */ 'SET LOCAL synchronous_commit = on;'
 
 /** The server's clock may be so far from what a process takes it for. */
 const MOST_APART_MS = 2_000
@@ -37,17 +40,20 @@ export function createEngine(options: {
   readonly connections: Connections
   readonly schema: string
   readonly clock: StoreClock | undefined
+  /** The role commits before a transaction is on the disk, unless it is told otherwise. */
+  readonly commitsEarly: boolean
 }): Engine {
-  const { connections, schema, clock } = options
+  const { connections, schema, clock, commitsEarly } = options
   const { lockTimeoutMs, queryTimeoutMs } = connections.limits
   const limits = fill(LIMITS, { lockMs: String(Math.ceil(lockTimeoutMs)), queryMs: String(Math.ceil(queryTimeoutMs)) })
-  const limited = READ_COMMITTED + limits
+  const settings = READ_COMMITTED + limits + (commitsEarly ? ON_DISK : '')
+  const count = commitsEarly ? 4 : 3
   return {
     connections,
     clock,
     sql: (statement) => inSchema(statement, schema),
     // What the settings of the transaction answer comes first.
-    together: async (statements) => (await connections.batch(limited + statements)).slice(3),
+    together: async (statements) => (await connections.batch(settings + statements)).slice(count),
     within: (batch) => async (statements) => (await batch(limits + statements)).slice(2),
     isTime: (nowMs) =>
       clock === undefined || nowMs === undefined
@@ -67,4 +73,10 @@ export async function hearTime({ together, hear }: Engine): Promise<void> {
   const sentMs = monotonicMs()
   const [[row] = []] = await together(`SELECT ${SERVER_NOW} AS now;`)
   hear(row, undefined, sentMs)
+}
+
+/** Whether the role has `synchronous_commit` switched off. */
+export async function readsCommitsEarly(connections: Connections): Promise<boolean> {
+  const [row] = await connections.query(`SELECT current_setting('synchronous_commit') = 'off' AS is_off`)
+  return row !== undefined && truth(row, 'is_off')
 }

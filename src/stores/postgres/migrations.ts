@@ -75,6 +75,7 @@ CREATE TABLE {schema}.workers (
 
 -- One row: the latest time that the store was told, where callers' clocks count.
 CREATE TABLE {schema}.latest_time (told bigint NOT NULL);
+INSERT INTO {schema}.latest_time VALUES (0);
 `
 
 /** Numbered from 1; the ledger has a row for each that was applied. */

@@ -10,7 +10,7 @@ import type { Admission, ClaimRequest, ClaimResult, OpenStore, Settlement, Store
 import type { Retention } from '../../messages/expire.ts'
 import { createAging } from './aging.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
-import { createEngine, hearTime } from './engine.ts'
+import { createEngine, hearTime, readsCommitsEarly, type Engine } from './engine.ts'
 import { readLatestTime, type ToldTime } from './latest-time.ts'
 import { startListening, type ListenClient } from './listen.ts'
 import { migrate } from './migrate.ts'
@@ -49,7 +49,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const { connections, failures, pool } = await reach(settings)
   const report = host.report ?? (() => {})
   const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
-  const engine = createEngine({ connections, schema, clock: storeClock })
+  let engine: Engine
   let told: ToldTime
   try {
     await migrate(connections, schema, failures)
@@ -57,6 +57,8 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     // Who claims nothing may only look, which takes less.
     if (forbidden !== undefined && host.claims !== false) throw forbidden
     if (forbidden !== undefined) report(forbidden)
+    const commitsEarly = await readsCommitsEarly(connections)
+    engine = createEngine({ connections, schema, clock: storeClock, commitsEarly })
     told = await readLatestTime(engine, settings.clock, report)
     await hearTime(engine)
   } catch (error) {

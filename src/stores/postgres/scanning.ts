@@ -67,12 +67,15 @@ SELECT ${PAYLOAD_COLUMNS} FROM {schema}.records r JOIN {schema}.payloads p ON p.
         if (found.length > limit) return scanned(found, limit)
       }
       const last = rows.at(-1)
-      if (rows.length < piece || last === undefined) {
-        if (!isBounded || end === undefined || integer(end, 'count') < most) return scanned(found, limit)
-        return { items: found, next: eventPlace(end), lookedBackToMs: integer(end, 'admitted_at') }
+      if (last !== undefined && rows.length >= piece) {
+        place = placeIn(eventPlace(last)) ?? place
+        looked += integer(last, 'looked')
+        continue
       }
-      place = placeIn(eventPlace(last)) ?? place
-      looked += integer(last, 'looked')
+      // Some of what was looked at has no record.
+      if (end === undefined || integer(end, 'count') < most) return scanned(found, limit)
+      if (isBounded) return { items: found, next: eventPlace(end), lookedBackToMs: integer(end, 'admitted_at') }
+      place = placeIn(eventPlace(end)) ?? place
     }
   }
 

@@ -73,9 +73,12 @@ describePostgres('holders on Postgres', () => {
       const nowMs = Date.now()
       const [own] = (await first.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })).claims
       await claimFor(first)
-      await rowsOf(
-        `UPDATE "${schema}".due SET worker = 12345 WHERE record <> (SELECT record FROM "${schema}".payloads WHERE encode(id, 'hex') = '${own?.id ?? ''}')`,
-      )
+      const another = `record <> (SELECT record FROM "${schema}".payloads WHERE encode(id, 'hex') = '${own?.id ?? ''}')`
+      await rowsOf(`
+        UPDATE "${schema}".records r
+          SET state = convert_to(replace(convert_from(state, 'UTF8'), d.worker::text, '12345'), 'UTF8'), version = version + 1
+          FROM "${schema}".due d WHERE d.record = r.number AND d.${another};
+        UPDATE "${schema}".due SET worker = 12345 WHERE ${another}`)
       // Whoever comes looks for such.
       const second = await openAt(schema)
       expect(second.seen.work).toBeGreaterThan(0)
@@ -103,27 +106,6 @@ describePostgres('holders on Postgres', () => {
       await first.admit([eventOf('b')], Date.now())
       expect(namesOf(await claimFor(first))).toEqual(['b'])
       expect(await second.settle(taken.map(done), Date.now())).toEqual([true])
-    },
-  )
-
-  test(
-    'a claim under a name that is dead by then brings nothing, and is made anew under another',
-    PATIENT,
-    async () => {
-      const schema = freshSchema()
-      const first = await openAt(schema)
-      await first.admit([eventOf('a')], Date.now())
-      await rowsOf(`UPDATE "${schema}".workers SET gone_since = 1 WHERE id <> 0`)
-      expect(namesOf(await claimFor(first))).toEqual(['a'])
-      const [{ worker } = {}] = await rowsOf(`SELECT worker FROM "${schema}".due`)
-      expect(await rowsOf(`SELECT id FROM "${schema}".workers WHERE gone_since IS NULL AND id <> 0`)).toEqual([
-        { id: worker },
-      ])
-      // What is taken in meanwhile is leased to nobody who is dead.
-      await rowsOf(`UPDATE "${schema}".workers SET gone_since = 1 WHERE id <> 0`)
-      const nowMs = Date.now()
-      const request = { limit: 5, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set<string>() }
-      expect(await first.admitAndClaim?.([eventOf('b')], request)).toEqual({ admissions: ['new'], claims: [] })
     },
   )
 
