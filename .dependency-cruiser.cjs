@@ -197,7 +197,7 @@ module.exports = {
           leaves,
           '^src/messages/',
           '^src/inbox/(store|record-store|latest|order|record|expected|filters)\\.ts$',
-          '^src/inbox/runtime/(codec|open-store|runner)\\.ts$',
+          '^src/inbox/runtime/(codec|events|open-store|runner|shared-runner|store-time)\\.ts$',
           '^src/stores/((bounds|holding|leasable|pages)\\.ts$|$1/)',
         ],
       },

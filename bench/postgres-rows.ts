@@ -31,28 +31,31 @@ function event(): NewEvent {
 async function fill(client: pg.Client, schema: string, rows: number): Promise<void> {
   const now = Date.now()
   const step = 500_000
+  const key = `decode(substr(encode(sha256(('m' || n)::bytea), 'hex'), 1, 32), 'hex')`
+  const id = `decode(substr(encode(sha256(('e' || n)::bytea), 'hex'), 1, 32), 'hex')`
+  const atMs = `$3::bigint + (n * $4::float8)::bigint`
   for (let from = 1; from <= rows; from += step) {
     const to = Math.min(rows, from + step - 1)
-    const key = `decode(substr(encode(sha256(('m' || n)::bytea), 'hex'), 1, 32), 'hex')`
-    const id = `decode(substr(encode(sha256(('e' || n)::bytea), 'hex'), 1, 32), 'hex')`
+    const values = [from, to, now - 10 * DAY_MS, (10 * DAY_MS) / rows]
     await client.query(
-      `INSERT INTO ${schema}.messages (id, key, steps, handed, handed_open, token) OVERRIDING SYSTEM VALUE
-       SELECT n, ${key}, 0, '', '', 1 FROM generate_series($1::bigint, $2::bigint) AS n`,
-      [from, to],
+      `INSERT INTO ${schema}.records (number, key, version, state, last_day) OVERRIDING SYSTEM VALUE
+       SELECT n, ${key}, 1, convert_to(format('[1,%s,1,"","",0,["%s",%s,2],0,[]]', ${atMs}, encode(${id}, 'hex'), ${atMs}), 'UTF8'),
+         (${atMs}) / ${DAY_MS} FROM generate_series($1::bigint, $2::bigint) AS n`,
+      values,
     )
     await client.query(
-      `INSERT INTO ${schema}.events (message, id, ord, final, since, record, raw)
-       SELECT n, ${id}, '0000000000013000000000000' || encode(${id}, 'hex'), true, $3::bigint + (n * $4::float8)::bigint,
+      `INSERT INTO ${schema}.payloads (record, id, admitted_at, event, raw)
+       SELECT n, ${id}, ${atMs},
          convert_to('{"kind":"status","timestamp":1,"timestampSource":"payload","receivedAtMs":1,"proof":"both"}', 'UTF8'),
          convert_to(repeat('x', 270), 'UTF8') FROM generate_series($1::bigint, $2::bigint) AS n`,
-      [from, to, now - 10 * DAY_MS, (10 * DAY_MS) / rows],
+      values,
     )
     console.error(`filled ${to} of ${rows}`)
   }
   await client.query(
-    `SELECT setval(pg_get_serial_sequence('${schema}.messages', 'id'), (SELECT max(id) FROM ${schema}.messages))`,
+    `SELECT setval(pg_get_serial_sequence('${schema}.records', 'number'), (SELECT max(number) FROM ${schema}.records))`,
   )
-  for (const table of ['messages', 'events']) await client.query(`VACUUM (ANALYZE) ${schema}.${table}`)
+  for (const table of ['records', 'payloads']) await client.query(`VACUUM (ANALYZE) ${schema}.${table}`)
 }
 
 interface Measured {

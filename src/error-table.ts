@@ -175,12 +175,8 @@ export const UNAVAILABLE = {
     'Run `npx messaging-webhooks migrate` with a role that may; the guide to the Postgres store says more.',
   ],
   store_forbidden: [
-    'The role lacks privileges on the schema, or on its tables or functions.',
+    'The role lacks privileges on the schema, or on its tables.',
     'Have their owner grant them, as the guide to the Postgres store says; `cause`, if there is one, says what was refused.',
-  ],
-  store_unpartitioned: [
-    'The option `partitions` is given, and the events in the schema stand in one table, or in partitions of other days.',
-    'Run `npx messaging-webhooks migrate --partition-days` with that number, or give the number that the schema has, or none.',
   ],
   store_replaced: [
     'The database file was removed or replaced while it was open.',

@@ -20,7 +20,6 @@ const PERMANENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'store_newer',
   'store_path_invalid',
   'store_unmigrated',
-  'store_unpartitioned',
   'store_unsupported',
 ])
 

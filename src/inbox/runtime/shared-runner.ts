@@ -16,7 +16,7 @@ const MOST_SEEN = 16_384
 /** Writers of one message can keep each other from their end for so long. */
 const MOST_MS = 30_000
 
-export interface SharedRunner extends Runner {
+interface SharedRunner extends Runner {
   run<A>(commands: readonly Command<A>[]): Promise<readonly A[]>
   /** Records as they were just read. */
   see(found: ReadonlyMap<string, Versioned>): void

@@ -4,7 +4,7 @@
  */
 import { monotonicMs } from '../../clock.ts'
 import { ClockJump } from '../record-store.ts'
-import type { NewEvent, NewExpectation, OpenStore, Settlement } from '../store.ts'
+import type { NewEvent, NewExpectation, Settlement } from '../store.ts'
 import type { Verbs } from './open-store.ts'
 
 /** The store's clock, as far as this process knows it. */

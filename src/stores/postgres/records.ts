@@ -242,7 +242,7 @@ export function payloadIn(row: Row): Payload & { readonly atMs: number } {
   return { id, atMs, record: damagedRecord(json, atMs), raw: raw ?? NO_BYTES, error, corrupt }
 }
 
-export function isOneOf(digests: readonly string[]): string {
+function isOneOf(digests: readonly string[]): string {
   const values = digests.map(digestValue)
   return values.length === 1 ? `= ${values.join()}` : `= ANY (ARRAY[${values.join(', ')}]::bytea[])`
 }

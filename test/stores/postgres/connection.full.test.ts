@@ -113,7 +113,7 @@ describePostgres('connection', () => {
       await expect.poll(() => woken, POLL).toBeGreaterThan(0)
       const exclude = new Set([inHand.messageKey])
       await open.admit([second], nowMs)
-      const claiming = proxy.cutAfterSending('.records SET version')
+      const claiming = proxy.cutAfterSending('.records r SET version')
       await expect(async () => open.claim({ ...ask, exclude })).rejects.toMatchObject({ code: 'store_failed' })
       await claiming
       expect(await rowsOf(`SELECT count(*)::int AS held FROM ${schema}.due WHERE worker IS NOT NULL`)).toEqual([

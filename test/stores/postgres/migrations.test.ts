@@ -1,15 +1,10 @@
 /** The tables: made once, by whoever comes first; not touched where they are not ours. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  migratePostgres,
-  pendingPostgresMigrations,
-  postgresMigrations,
-  postgresStore,
-} from 'messaging-webhooks/postgres'
+import { migratePostgres, postgresMigrations, postgresStore } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, done, eventOf, namesOf } from './events.ts'
-import { describePostgres, freshRole, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
+import { claim, done, eventOf } from './events.ts'
+import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const PATIENT = { timeout: 60_000 }
 const HOST = { onWork() {}, claims: false }
