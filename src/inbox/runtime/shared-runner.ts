@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 import { monotonicMs } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { takeBack } from '../../messages/deliver.ts'
-import type { MessageRecord, PayloadChange } from '../../messages/record.ts'
+import { unchanged, type Lease, type MessageRecord, type PayloadChange } from '../../messages/record.ts'
 import type { SharedStore, Versioned, VersionedChange } from '../record-store.ts'
 import type { NewEvent } from '../store.ts'
 import type { Command, Runner } from './runner.ts'
@@ -36,8 +36,9 @@ interface SharedRunnerOptions {
 
 /** A lease that a write may have granted. */
 interface LostLease {
-  readonly token: number
-  readonly untilMs: number
+  readonly lease: Lease
+  /** Until then (by `monotonicMs`) the write may still take effect. */
+  readonly endMs: number
 }
 
 /** What commands of one key make of a record, one after the other. */
@@ -60,22 +61,33 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
         if (version === undefined || after === undefined) seen.delete(key)
         else seen.set(key, { version, record: after })
         // It was granted because no other lease lasts: what was lost was not written, and will not be.
-        if (version !== undefined && grantedToken(change) !== undefined) lost.delete(key)
+        if (version !== undefined && grantedLease(change) !== undefined) lost.delete(key)
       }
       return versions
     } catch (error) {
       for (const change of changes) {
         seen.delete(change.key)
-        const token = grantedToken(change)
+        const lease = grantedLease(change)
         // Any other error is a refusal: nothing was written.
-        if (error instanceof MessagingWebhooksError && token !== undefined)
-          lost.set(change.key, { token, untilMs: monotonicMs() + writeLastsMs })
+        if (error instanceof MessagingWebhooksError && lease !== undefined)
+          lost.set(change.key, { lease, endMs: monotonicMs() + writeLastsMs })
       }
       throw error
     }
   }
 
   async function run<A>(commands: readonly Command<A>[]): Promise<readonly A[]> {
+    const granted = new Map<string, Lease>()
+    try {
+      return await runAll(commands, granted)
+    } catch (error) {
+      // Nobody hears of the leases that earlier writes of this call have granted.
+      for (const [key, lease] of granted) lost.set(key, { lease, endMs: monotonicMs() + writeLastsMs })
+      throw error
+    }
+  }
+
+  async function runAll<A>(commands: readonly Command<A>[], granted: Map<string, Lease>): Promise<readonly A[]> {
     const answers: A[] = []
     let open = placesByKey(commands)
     /** What was read in this call; undefined before anything was. */
@@ -95,6 +107,10 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
       // In one order everywhere, so that no two writes wait for each other.
       const changes = [...decided.values()].flatMap(({ change }) => change ?? []).sort(byKeyOrder)
       const versions = changes.length === 0 ? [] : await write(changes, asOfMs)
+      for (const [index, change] of changes.entries()) {
+        const lease = versions[index] === undefined ? undefined : grantedLease(change)
+        if (lease !== undefined) granted.set(change.key, lease)
+      }
       const refused = new Set(changes.flatMap(({ key }, index) => (versions[index] === undefined ? [key] : [])))
       for (const [key, folded] of decided) {
         const places = open.get(key) ?? []
@@ -133,14 +149,15 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
       const nowMs = monotonicMs()
       const leases = [...lost]
       const isLost = await run(
-        leases.map(([key, { token }]): Command<boolean> => ({
+        leases.map(([key, { lease }]): Command<boolean> => ({
           key,
-          decide: (record) => takeBack(record, (entry) => entry.token === token),
+          decide: (record) =>
+            isSame(record?.lease, lease) ? takeBack(record, ({ token }) => token === lease.token) : unchanged(false),
         })),
       )
       // A write that is not seen yet may still be on its way.
-      for (const [index, [key, lease]] of leases.entries())
-        if ((isLost[index] === true || lease.untilMs < nowMs) && lost.get(key) === lease) lost.delete(key)
+      for (const [index, [key, one]] of leases.entries())
+        if ((isLost[index] === true || one.endMs < nowMs) && lost.get(key) === one) lost.delete(key)
     },
   }
 }
@@ -174,10 +191,14 @@ function placesByKey<A>(commands: readonly Command<A>[]): ReadonlyMap<string, re
   return places
 }
 
-/** Of the lease that a change grants. */
-function grantedToken({ before, after }: VersionedChange): number | undefined {
-  const token = after?.lease?.token
-  return token === before?.lease?.token ? undefined : token
+/** The lease that a change grants. */
+function grantedLease({ before, after }: VersionedChange): Lease | undefined {
+  return after?.lease?.token === before?.lease?.token ? undefined : after?.lease
+}
+
+/** Another process may give out the same token, and this one again later. */
+function isSame(one: Lease | undefined, other: Lease): boolean {
+  return one?.token === other.token && one.worker === other.worker && one.untilMs === other.untilMs
 }
 
 function byKeyOrder(a: VersionedChange, b: VersionedChange): number {
