@@ -1,10 +1,26 @@
 /**
- * What whoever writes a store of their own names. Types only.
+ * For a store on an engine of your own: the operations that it fulfils, and `openRecordStore`, which makes a store of them.
  *
  * @module messaging-webhooks/store
  */
 export type { Expectation, KnownExpectation } from './inbox/expected.ts'
 export type { EventRecord, Report } from './inbox/record.ts'
+export type {
+  DueRequest,
+  EventPlace,
+  EventScan,
+  Payload,
+  Scanned,
+  ScannedEvent,
+  ScannedRecord,
+  ScanRequest,
+  Versioned,
+  VersionedChange,
+} from './inbox/record-store.ts'
+export { decodeRecord, encodeRecord, NEWER } from './inbox/runtime/codec.ts'
+export { openRecordStore, type RecordStore, type RecordStoreOptions } from './inbox/runtime/open-shared-store.ts'
+export { dueMark } from './messages/marks.ts'
+export type { MessageRecord, PayloadChange } from './messages/record.ts'
 export type {
   Admission,
   AdmittedAndClaimed,

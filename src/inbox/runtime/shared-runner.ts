@@ -7,7 +7,7 @@ import { monotonicMs } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
 import { takeBack } from '../../messages/deliver.ts'
 import { unchanged, type Lease, type MessageRecord, type PayloadChange } from '../../messages/record.ts'
-import type { SharedStore, Versioned, VersionedChange } from '../record-store.ts'
+import type { Indexes, SharedStore, Versioned, VersionedChange } from '../record-store.ts'
 import type { NewEvent } from '../store.ts'
 import type { Command, Runner } from './runner.ts'
 
@@ -18,8 +18,8 @@ const MOST_MS = 30_000
 
 interface SharedRunner extends Runner {
   run<A>(commands: readonly Command<A>[]): Promise<readonly A[]>
-  /** Records as they were just read. */
-  see(found: ReadonlyMap<string, Versioned>): void
+  /** The indexes of the store; what `due` reads with the keys is remembered. */
+  readonly indexes: Indexes
   /** Another connection has changed it. */
   forget(key: string): void
   /** Ends leases that this process was granted by writes whose answers were lost: no handler saw them. */
@@ -133,7 +133,14 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
 
   return {
     run,
-    see,
+    indexes: {
+      ...store,
+      async due(request) {
+        const { found, ...due } = await store.due(request)
+        see(found)
+        return due
+      },
+    },
     forget: (key) => void seen.delete(key),
     async remove(keys, isGone) {
       const found = await store.read(keys)

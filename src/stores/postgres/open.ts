@@ -101,15 +101,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const runner = createSharedRunner({ store, storeNowMs, writeLastsMs: settings.limits.queryTimeoutMs + MARGIN_MS })
   const workers = createWorkers({ engine, runner, clock: systemClock(), host, tell: () => listening.tell() })
   await workers.begin()
-  const indexes = {
-    ...store,
-    async due(request: Parameters<SharedStore['due']>[0]) {
-      const { found, ...due } = await store.due(request)
-      runner.see(found)
-      return due
-    },
-  }
-  const plain = createOpenStore({ runner, indexes, retention, worker: () => workers.name, report })
+  const plain = createOpenStore({ runner, indexes: runner.indexes, retention, worker: () => workers.name, report })
   const verbs = storeClock === undefined ? plain : inStoreTime(plain, storeClock)
 
   async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {

@@ -1,0 +1,60 @@
+/** A store of somebody else's, as the receiver uses it. */
+import { randomInt } from 'node:crypto'
+import type { SharedStore } from '../record-store.ts'
+import type { OpenStore, StoreHost } from '../store.ts'
+import { createOpenStore } from './open-store.ts'
+import { createSharedRunner } from './shared-runner.ts'
+
+/** The operations of a store on an engine of your own; with `overdue` and `scanSends` it also remembers what was sent. */
+export type RecordStore = Omit<SharedStore, 'overdue' | 'scanSends'> &
+  Partial<Pick<SharedStore, 'overdue' | 'scanSends'>>
+
+/** What `openRecordStore` takes beside the operations. */
+export interface RecordStoreOptions {
+  /** What `Store.open` was given. */
+  readonly host: StoreHost
+  /** How long the payloads of settled events are kept. Default 7 days. */
+  readonly retentionDays?: number | undefined
+  /** How long dead letters are kept. Default 30 days. */
+  readonly deadLetterDays?: number | undefined
+  /** How long a duplicate is recognised: at least as long as payloads are kept. Default 30 days. */
+  readonly dedupeDays?: number | undefined
+}
+
+const DAY_MS = 86_400_000
+/** A write may take effect for so long after its answer was lost. */
+const WRITE_LASTS_MS = 60_000
+
+/**
+ * Makes the store that a receiver opens of operations that read, compare and write records. Everything that is decided about
+ * events (duplicates, order, leases, retries, dead letters, retention, erasure) is decided here. Times are those of the process.
+ */
+export function openRecordStore(store: RecordStore, options: RecordStoreOptions): OpenStore {
+  const { host, retentionDays = 7, deadLetterDays = 30, dedupeDays = 30 } = options
+  const retention = {
+    payloadMs: retentionDays * DAY_MS,
+    deadLetterMs: deadLetterDays * DAY_MS,
+    dedupeMs: Math.max(dedupeDays, retentionDays) * DAY_MS,
+  }
+  const whole: SharedStore = {
+    overdue: () => ({ keys: [], nextMs: undefined }),
+    scanSends: () => ({ items: [], next: undefined }),
+    ...store,
+  }
+  const runner = createSharedRunner({ store: whole, storeNowMs: undefined, writeLastsMs: WRITE_LASTS_MS })
+  const { indexes } = runner
+  const report = host.report ?? (() => {})
+  // Tells its leases from those of others.
+  const worker = String(randomInt(1, 2 ** 48 - 1))
+  const verbs = createOpenStore({ runner, indexes, retention, worker: () => worker, report })
+  const { expect, overdue, admitOverdue, awaitNoMore, expectations, sentTo, ...others } = verbs
+  const sends = { expect, overdue, admitOverdue, awaitNoMore, expectations, sentTo }
+  return {
+    ...others,
+    ...(store.overdue !== undefined && store.scanSends !== undefined && sends),
+    async claim(request) {
+      await runner.takeBackLost()
+      return verbs.claim(request)
+    },
+  }
+}

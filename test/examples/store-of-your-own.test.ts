@@ -1,0 +1,15 @@
+/** The store that the guide shows passes the suite that every store passes. */
+import { storeConformance } from 'messaging-webhooks/store-conformance'
+import { test } from 'vitest'
+import { inMap, keyValueStore } from '../../examples/store-of-your-own.ts'
+
+storeConformance({
+  test(name, run) {
+    test(name, { timeout: 60_000 }, run)
+  },
+  skip(name, reason) {
+    test.skip(`${name} (${reason})`)
+  },
+  makeStore: () => ({ store: keyValueStore(inMap()) }),
+  capabilities: keyValueStore(inMap()).capabilities,
+})
