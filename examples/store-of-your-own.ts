@@ -4,15 +4,17 @@
  * in its place. Left out: what was sent (`overdue`, `scanSends`), and that others take over at once from a process that died
  * (leases end by their time).
  */
+import { createReceiver } from 'messaging-webhooks'
 import {
+  decodePayload,
   decodeRecord,
   dueMark,
+  encodePayload,
   encodeRecord,
   NEWER,
   openRecordStore,
   type EventScan,
   type MessageRecord,
-  type NewEvent,
   type Payload,
   type RecordStore,
   type Scanned,
@@ -20,6 +22,7 @@ import {
   type Store,
   type VersionedChange,
 } from 'messaging-webhooks/store'
+import { callback } from 'messaging-webhooks/testing'
 
 /** What is asked of the database. */
 export interface KeyValues {
@@ -80,7 +83,7 @@ function operations(database: KeyValues): RecordStore {
 
   async function payload(key: string, id: string): Promise<Payload | undefined> {
     const text = await database.get(payloadKey(key, id))
-    return text === undefined ? undefined : payloadIn(text)
+    return text === undefined ? undefined : decodePayload(text)
   }
 
   async function payloadsOf(key: string): Promise<readonly string[]> {
@@ -96,12 +99,12 @@ function operations(database: KeyValues): RecordStore {
     values.set(recordKey(key), after && `${version} ${encodeRecord(after)}`)
     for (const index of indexKeys(key, before)) values.set(index, undefined)
     for (const index of indexKeys(key, after)) values.set(index, '')
-    for (const event of change.admitted) values.set(payloadKey(key, event.id), payloadText(event))
+    for (const event of change.admitted) values.set(payloadKey(key, event.id), encodePayload(event))
     for (const one of change.payloads) {
       if (one.becomes === 'removed') values.set(payloadKey(key, one.id), undefined)
       const dead = one.becomes === 'dead' ? await payload(key, one.id) : undefined
       if (dead !== undefined && one.becomes === 'dead')
-        values.set(payloadKey(key, one.id), payloadText({ ...dead, error: one.error }))
+        values.set(payloadKey(key, one.id), encodePayload({ ...dead, error: one.error }))
     }
     for (const { id } of before?.dead ?? []) values.set(deadKey(id), undefined)
     for (const { id } of after?.dead ?? []) values.set(deadKey(id), key)
@@ -206,21 +209,27 @@ function indexKeys(key: string, record: MessageRecord | undefined): readonly str
   ]
 }
 
-function payloadText({
-  id,
-  record,
-  raw,
-  error,
-}: Pick<NewEvent, 'id' | 'record' | 'raw'> & { error?: string | undefined }) {
-  return JSON.stringify({ id, record, raw: raw.toString('base64'), error })
-}
-
-function payloadIn(text: string): Payload {
-  const { raw, ...rest } = JSON.parse(text)
-  return { error: undefined, ...rest, raw: Buffer.from(raw, 'base64') }
-}
-
 function pageOf<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
   const items = found.slice(0, limit)
   return { items, next: found.length > limit ? items.at(-1)?.place : undefined }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const receiver = createReceiver({
+    store: keyValueStore(inMap()),
+    credentials: { authKey: 'key-of-the-example' },
+    spool: false,
+    logger: false,
+  })
+  receiver.on('message.*', ({ type, messageId }) => console.log(`${type}: ${messageId}`))
+  await receiver.start()
+  const body = Buffer.from(JSON.stringify(callback.smsDelivery({ authKey: 'key-of-the-example', messageId: 'sms-1' })))
+  for (const time of ['first', 'second']) {
+    const { status } = await receiver.receive({ kind: 'status', method: 'POST', headers: {}, body })
+    await receiver.drain()
+    console.log(`${time} time: ${status}`)
+  }
+  const { taken, duplicates, unsettled } = await receiver.stats()
+  console.log({ taken, duplicates, unsettled })
+  await receiver.close()
 }

@@ -51,6 +51,14 @@ test('plain Connect: two URLs, and the next middleware for everything else', asy
   expect(output).toMatch(/answered 404\n$/)
 })
 
+test('a store of your own: a repetition is answered, and handled once', async () => {
+  expect(await run('store-of-your-own')).toBe(`message.delivered: sms-1
+first time: 204
+second time: 204
+{ taken: 2, duplicates: 1, unsettled: 0 }
+`)
+})
+
 test('Fastify: callbacks beside an app of its own, and one close for both', async () => {
   expect(await run('fastify')).toBe(`message.delivered: sms-1 by sms
   answered 204

@@ -1,0 +1,24 @@
+/** A payload as text, for engines that keep nothing else. */
+import { isEventRecord, isObject } from '../record.ts'
+import type { Payload } from '../record-store.ts'
+
+/** Of an event that is admitted there is no error yet. */
+export function encodePayload({
+  id,
+  record,
+  raw,
+  error,
+}: Omit<Payload, 'corrupt' | 'error'> & Partial<Payload>): string {
+  return JSON.stringify({ id, record, raw: raw.toString('base64'), error })
+}
+
+/** Throws a `TypeError` where the text is no payload. */
+export function decodePayload(text: string): Payload {
+  const said: unknown = JSON.parse(text)
+  if (isObject(said)) {
+    const { id, record, raw, error } = said
+    if (typeof id === 'string' && typeof raw === 'string' && isEventRecord(record))
+      return { id, record, raw: Buffer.from(raw, 'base64'), error: typeof error === 'string' ? error : undefined }
+  }
+  throw new TypeError('This text is no payload.')
+}
