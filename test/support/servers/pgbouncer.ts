@@ -1,0 +1,45 @@
+/** A PgBouncer of a test's own, in transaction mode, in front of a Postgres server. */
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '../free-port.ts'
+import { ownServer, serverFolder, type OwnServer } from './own-server.ts'
+
+interface PgBouncer extends OwnServer {
+  /** The same database, through it. */
+  readonly url: string
+}
+
+/** Where the program is, or undefined. */
+export function pgbouncerProgram(): string | undefined {
+  const folders = ['/usr/sbin', ...(process.env['PATH'] ?? '').split(':')]
+  return folders.map((folder) => join(folder, 'pgbouncer')).find((path) => existsSync(path))
+}
+
+/** Few connections for many clients: what one leaves on a connection, another finds. */
+export async function startPgBouncer(postgresUrl: string): Promise<PgBouncer> {
+  const command = pgbouncerProgram()
+  if (command === undefined) throw new Error('There is no pgbouncer on this machine.')
+  const { hostname, port: serverPort, username, password, pathname } = new URL(postgresUrl)
+  const folder = serverFolder('pgbouncer')
+  const port = await freePort()
+  const config = join(folder, 'pgbouncer.ini')
+  const user = `user=${decodeURIComponent(username) || 'postgres'}`
+  const secret = password === '' ? '' : ` password='${decodeURIComponent(password)}'`
+  writeFileSync(
+    config,
+    `[databases]
+* = host=${hostname} port=${serverPort || '5432'} ${user}${secret}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 4
+max_client_conn = 200
+`,
+  )
+  const server = ownServer({ folder, command, args: [config], ready: 'process up', stopSignal: 'SIGTERM' })
+  await server.start()
+  return { ...server, url: `postgres://postgres@127.0.0.1:${port}${pathname}` }
+}
