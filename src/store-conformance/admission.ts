@@ -29,6 +29,21 @@ export const ADMISSION: readonly ConformanceCase[] = [
     },
   },
   {
+    name: 'takes more reports of one message than any carrier sends, each once, and forgets none of them',
+    async run({ open }) {
+      const reports = Array.from({ length: 300 }, (_, index) => sample({ at: 1 + index }))
+      for (let from = 0; from < reports.length; from += 100) await admit(open, reports.slice(from, from + 100))
+      assert.deepEqual(await open.counts(), { unsettled: 300, deadLetters: 0 })
+      assert.deepEqual(new Set(await admit(open, reports.slice(150))), new Set(['duplicate']))
+      const names = await handOverAll(open)
+      assert.equal(names.length, 300)
+      assert.equal(new Set(names).size, 300)
+      assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
+      assert.deepEqual(new Set(await admit(open, reports)), new Set(['duplicate']))
+      assert.equal((await open.latest(sample({}).messageKey))?.record.report?.status, 'm-300')
+    },
+  },
+  {
     name: 'an empty batch is no error',
     async run({ open }) {
       assert.deepEqual(await admit(open, []), [])
