@@ -57,7 +57,9 @@ async function measure(name: 'postgres' | 'redis', workers: number): Promise<voi
   }
 }
 
-console.log(`| ${EVENTS} due events, workers | s | CPU of the server, µs an event | settled |\n| --- | --- | --- | --- |`)
+console.log(
+  `| ${EVENTS} due events, workers | s | CPU of the server, µs an event | settled |\n| --- | --- | --- | --- |`,
+)
 for (const name of ['postgres', 'redis'] as const)
   if ((process.env['STORES'] ?? 'postgres,redis').split(',').includes(name))
     for (const workers of WORKERS) await measure(name, workers)

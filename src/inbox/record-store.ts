@@ -74,7 +74,12 @@ export interface Indexes {
    * Keys of records whose `dueMsOf` is past, the earliest first, and when the next is due. A shared store reserves what it
    * returns for 5 s, so that others do not contend for it.
    */
-  due(request: DueRequest): Awaitable<{ readonly keys: readonly string[]; readonly nextDueMs: number | undefined }>
+  due(request: DueRequest): Awaitable<{
+    readonly keys: readonly string[]
+    readonly nextDueMs: number | undefined
+    /** Of each of them the event that is likely to run, where that is known: its payload is read while the lease is written. */
+    readonly likely?: readonly EventPlace[] | undefined
+  }>
   /** Keys of records whose `send.overdueAtMs` is past, the earliest first, and when the next is overdue. */
   overdue(request: {
     readonly nowMs: number

@@ -11,7 +11,7 @@ import {
   type MessageRecord,
   type SendEntry,
 } from '../../messages/record.ts'
-import type { Indexes } from '../record-store.ts'
+import type { EventPlace, Indexes, Payload } from '../record-store.ts'
 import type { Admission, Awaitable, Claim, NewEvent, OpenStore, Settlement } from '../store.ts'
 import { andThen } from './and-then.ts'
 import { claimOf, latestOf } from './answers.ts'
@@ -42,6 +42,9 @@ interface Leased {
 
 /** What is due and could not be leased is tried again. */
 const TRY_AGAIN_MS = 1_000
+
+const NONE_LIKELY: readonly never[] = []
+const NO_PAYLOADS: readonly never[] = []
 
 const NONE_TRIED: ReadonlySet<string> = new Set()
 
@@ -101,22 +104,48 @@ export function createEventVerbs({ runner, indexes, worker, report }: EventsOpti
     })
   }
 
-  function leaseAll(keys: readonly string[], request: LeaseRequest): Awaitable<readonly Claim[]> {
+  function leaseAll(
+    keys: readonly string[],
+    request: LeaseRequest,
+    likely: readonly EventPlace[] = NONE_LIKELY,
+  ): Awaitable<readonly Claim[]> {
+    // Of an event that is leased afterwards nobody has erased the payload meanwhile.
+    const early = likely.length === 0 ? NO_PAYLOADS : indexes.payloads(likely)
+    // Where the lease cannot be written, nobody waits for it.
+    if (early instanceof Promise) early.catch(() => {})
     return andThen(runner.run(keys.map((key) => leaseCommand(key, request))), (answers) => {
       const leased = answers.flatMap((one, index) => {
         const key = keys[index]
         return one === undefined || key === undefined ? [] : [{ ...one, key, id: one.entry.id }]
       })
-      return andThen(indexes.payloads(leased), (payloads) => {
-        const claims: Claim[] = []
-        const unusable: Command<boolean>[] = []
-        for (const [index, one] of leased.entries()) {
-          const payload = payloads[index]
-          if (payload !== undefined && payload.corrupt === undefined) claims.push(claimOf(one.key, one, payload))
-          else unusable.push(setAside(one.key, one.entry, payload?.corrupt, request.nowMs))
-        }
-        return unusable.length === 0 ? claims : andThen(runner.run(unusable), () => claims)
-      })
+      return andThen(early, (known) =>
+        andThen(payloadsOf(leased, likely, known), (payloads) => {
+          const claims: Claim[] = []
+          const unusable: Command<boolean>[] = []
+          for (const [index, one] of leased.entries()) {
+            const payload = payloads[index]
+            if (payload !== undefined && payload.corrupt === undefined) claims.push(claimOf(one.key, one, payload))
+            else unusable.push(setAside(one.key, one.entry, payload?.corrupt, request.nowMs))
+          }
+          return unusable.length === 0 ? claims : andThen(runner.run(unusable), () => claims)
+        }),
+      )
+    })
+  }
+
+  /** Those that are known already, and the others. */
+  function payloadsOf(
+    leased: readonly EventPlace[],
+    likely: readonly EventPlace[],
+    known: readonly (Payload | undefined)[],
+  ): Awaitable<readonly (Payload | undefined)[]> {
+    if (likely.length === 0) return indexes.payloads(leased)
+    const byId = new Map(likely.map(({ id }, index) => [id, known[index]]))
+    const missing = leased.filter(({ id }) => byId.get(id) === undefined)
+    if (missing.length === 0) return leased.map(({ id }) => byId.get(id))
+    return andThen(indexes.payloads(missing), (others) => {
+      for (const [index, { id }] of missing.entries()) byId.set(id, others[index])
+      return leased.map(({ id }) => byId.get(id))
     })
   }
 
@@ -151,7 +180,7 @@ export function createEventVerbs({ runner, indexes, worker, report }: EventsOpti
       const claims: Claim[] = []
       function claimMore(tried: ReadonlySet<string>): ReturnType<OpenStore['claim']> {
         const most = limit - claims.length
-        return andThen(indexes.due({ limit: most, nowMs, exclude }), ({ keys, nextDueMs }) => {
+        return andThen(indexes.due({ limit: most, nowMs, exclude }), ({ keys, nextDueMs, likely }) => {
           // Each is tried once: a record that cannot be leased must not keep this from its end.
           const left = keys.filter((key) => !tried.has(key))
           if (left.length === 0) {
@@ -159,7 +188,7 @@ export function createEventVerbs({ runner, indexes, worker, report }: EventsOpti
             const heldUntilMs = claims.length > 0 ? leaseUntilMs : undefined
             return { claims, nextDueMs: earlier(earlier(nextDueMs, triedUntilMs), heldUntilMs) }
           }
-          return andThen(leaseAll(left, { nowMs, untilMs: leaseUntilMs, worker: worker() }), (leased) => {
+          return andThen(leaseAll(left, { nowMs, untilMs: leaseUntilMs, worker: worker() }, likely), (leased) => {
             claims.push(...leased)
             // Where all that was due is leased, nothing else is due; else another one may have made room.
             const isAll = keys.length < most && leased.length === keys.length

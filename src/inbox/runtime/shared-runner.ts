@@ -138,7 +138,11 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
       async due(request) {
         const { found, ...due } = await store.due(request)
         see(found)
-        return due
+        const likely = due.keys.flatMap((key) => {
+          const [first] = found.get(key)?.record.waiting ?? []
+          return first === undefined ? [] : [{ key, id: first.id }]
+        })
+        return { ...due, likely }
       },
     },
     forget: (key) => void seen.delete(key),

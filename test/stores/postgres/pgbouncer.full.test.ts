@@ -45,7 +45,9 @@ describe.skipIf(missing !== undefined)(titleWith(missing, 'with PgBouncer'), () 
           }),
         ),
       )
-      onTestFinished(async () => void (await Promise.all(opened.map(async (open) => open.close()))))
+      onTestFinished(async () => {
+        await Promise.all(opened.map(async (open) => open.close()))
+      })
       const names = Array.from({ length: 80 }, (_, index) => `m${index}`)
       await Promise.all(names.map(async (name, at) => opened[at % opened.length]?.admit([eventOf(name)], Date.now())))
       const seen: (string | undefined)[] = []
