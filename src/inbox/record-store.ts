@@ -23,6 +23,7 @@ export interface EventPlace {
   readonly id: string
 }
 
+/** Which records may be leased now. */
 export interface DueRequest {
   readonly limit: number
   readonly nowMs: number
@@ -38,6 +39,7 @@ export interface Scanned<T> {
   readonly lookedBackToMs?: number
 }
 
+/** A page: `after` is the `next` of the one before; undefined for the first. */
 export interface ScanRequest {
   readonly after: string | undefined
   readonly limit: number
@@ -53,6 +55,7 @@ export interface ScannedEvent extends EventPlace {
   readonly payload: Payload | undefined
 }
 
+/** A record as a scan finds it, with its payloads where the scan is of all records. */
 export interface ScannedRecord {
   readonly key: string
   readonly place: string
@@ -60,11 +63,13 @@ export interface ScannedRecord {
   readonly payloads: readonly Payload[]
 }
 
+/** Events of one message (`key`), or with one `id`, or all. */
 export interface EventScan extends ScanRequest {
   readonly key: string | undefined
   readonly id: string | undefined
   /** What `isMeant` asks for: an engine may leave out what cannot match. */
   readonly filter: EventFilter
+  /** Decides whether an event is on the page. */
   readonly isMeant: (event: ScannedEvent) => boolean
 }
 

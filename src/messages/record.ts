@@ -51,6 +51,7 @@ export interface SendEntry {
   readonly wasOverdue: boolean
 }
 
+/** Everything stored about one message, but for the payloads of its events. */
 export interface MessageRecord {
   readonly lease: Lease | undefined
   /** The last fencing token given out. */
