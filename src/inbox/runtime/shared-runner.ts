@@ -111,6 +111,8 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
         const lease = versions[index] === undefined ? undefined : grantedLease(change)
         if (lease !== undefined) granted.set(change.key, lease)
       }
+      // What was written stays, whatever time it is by now: the rest is not decided anew without it.
+      if (versions.some((version) => version !== undefined)) asOfMs = undefined
       const refused = new Set(changes.flatMap(({ key }, index) => (versions[index] === undefined ? [key] : [])))
       for (const [key, folded] of decided) {
         const places = open.get(key) ?? []
@@ -122,7 +124,6 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
       if (monotonicMs() > endMs) throw new MessagingWebhooksError('store_slow', 'Others write the same messages.')
       read = await store.read([...open.keys()])
       see(read)
-      asOfMs = undefined
     }
     return answers
   }

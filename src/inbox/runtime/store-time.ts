@@ -3,6 +3,7 @@
  * retry is as long as it was meant to be.
  */
 import { monotonicMs } from '../../clock.ts'
+import { MessagingWebhooksError } from '../../errors.ts'
 import { ClockJump } from '../record-store.ts'
 import type { NewEvent, NewExpectation, Settlement } from '../store.ts'
 import type { Verbs } from './open-store.ts'
@@ -16,11 +17,13 @@ export interface StoreClock {
 
 /** The first answer of the store must have been heard. */
 export function createStoreClock(): StoreClock {
-  let aheadMs = 0
+  let aheadMs = -Infinity
   return {
     nowMs: () => Math.round(monotonicMs() + aheadMs),
     heard(storeMs, sentMs) {
-      aheadMs = storeMs - (sentMs + monotonicMs()) / 2
+      // It was so late at some moment in between. What was sent may have waited for a connection, or for a lock.
+      const [leastMs, mostMs] = [storeMs - monotonicMs(), storeMs - sentMs]
+      aheadMs = Math.min(Math.max(aheadMs, leastMs), mostMs)
     },
   }
 }
@@ -36,7 +39,10 @@ export function inStoreTime(verbs: Verbs, clock: StoreClock): Verbs {
       try {
         return await ask(clock.nowMs() - nowMs)
       } catch (error) {
-        if (!(error instanceof ClockJump) || attempt === MOST_ATTEMPTS) throw error
+        if (!(error instanceof ClockJump)) throw error
+        // Nothing that was sent is to blame.
+        if (attempt === MOST_ATTEMPTS)
+          throw new MessagingWebhooksError('store_slow', 'It answers too late, or its clock jumps.', { cause: error })
       }
     }
   }

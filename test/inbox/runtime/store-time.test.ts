@@ -1,0 +1,23 @@
+/** What a process takes the store's clock for: within what each answer proves, however long it took. */
+import { expect, test } from 'vitest'
+import { monotonicMs } from '../../../src/clock.ts'
+import { createStoreClock } from '../../../src/inbox/runtime/store-time.ts'
+
+const HOUR_MS = 3_600_000
+
+test('an answer that waited long before it was asked puts the clock no hour, and not half the wait, ahead', () => {
+  const clock = createStoreClock()
+  const storeMs = 10 * HOUR_MS
+  clock.heard(storeMs, monotonicMs() - HOUR_MS)
+  expect(clock.nowMs()).toBeLessThan(storeMs + HOUR_MS / 4)
+  clock.heard(storeMs, monotonicMs() - HOUR_MS)
+  expect(clock.nowMs()).toBeLessThan(storeMs + HOUR_MS / 4)
+})
+
+test('a clock that is set forward or back is followed with the next answer', () => {
+  const clock = createStoreClock()
+  for (const storeMs of [10 * HOUR_MS, 20 * HOUR_MS, 5 * HOUR_MS]) {
+    clock.heard(storeMs, monotonicMs())
+    expect(Math.abs(clock.nowMs() - storeMs)).toBeLessThan(HOUR_MS / 4)
+  }
+})
