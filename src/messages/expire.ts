@@ -9,6 +9,22 @@ export interface Retention {
   readonly dedupeMs: number
 }
 
+const DAY_MS = 86_400_000
+
+/** A duplicate is recognised for at least as long as payloads are kept. */
+export function retentionOf(days: {
+  readonly retentionDays: number
+  readonly deadLetterDays: number
+  readonly dedupeDays: number
+}): Retention {
+  const { retentionDays, deadLetterDays, dedupeDays } = days
+  return {
+    payloadMs: retentionDays * DAY_MS,
+    deadLetterMs: deadLetterDays * DAY_MS,
+    dedupeMs: Math.max(dedupeDays, retentionDays) * DAY_MS,
+  }
+}
+
 /** Whether something of the record has to be kept, and whether something of it expired. */
 export type Expired = 'kept' | 'changed' | 'gone'
 

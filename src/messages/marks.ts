@@ -8,7 +8,7 @@ export function dueMark(record: MessageRecord): number | undefined {
   return wholeMs(dueMsOf(record))
 }
 
-export function overdueMark({ send }: MessageRecord): number | undefined {
+export function overdueMark({ send }: Pick<MessageRecord, 'send'>): number | undefined {
   return wholeMs(send?.overdueAtMs)
 }
 

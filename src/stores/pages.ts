@@ -1,4 +1,5 @@
 /** A page at a time of a list; and of one that is put in order here and not by an index, the newest first and each once. */
+import type { Scanned } from '../inbox/record-store.ts'
 import type { Page } from '../inbox/store.ts'
 
 /** `found`: one more than a page, for there to be a next one. `placeOf`: of the last one on the page, to go on from. */
@@ -11,6 +12,12 @@ export function pageOf<T, R>(
   const items = found.slice(0, limit).map((one) => read(one))
   const last = found.length > limit ? found[limit - 1] : undefined
   return last === undefined ? { items } : { items, next: placeOf(last) }
+}
+
+/** A page of a scan. `found`: one more than a page, for there to be a next one. */
+export function scanned<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
+  const items = found.slice(0, limit)
+  return { items, next: found.length > limit ? items.at(-1)?.place : undefined }
 }
 
 interface Listed {

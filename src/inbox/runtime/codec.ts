@@ -2,6 +2,7 @@
  * A record as text: the form in which stores keep it. Lists without field names, because most of what a store holds is settled
  * messages. The first value is the version of the form, the second when its last event ended: both are read without the rest.
  */
+import { encodeExpectation, readExpectation } from '../expected.ts'
 import { isEventRecord, type EventRecord, type Report } from '../record.ts'
 import type { FinalReport, MessageLatest } from '../latest.ts'
 import {
@@ -10,6 +11,7 @@ import {
   type Entry,
   type Lease,
   type MessageRecord,
+  type SendEntry,
   type SettledEntry,
 } from '../../messages/record.ts'
 
@@ -77,6 +79,20 @@ export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | un
   } catch {
     return undefined
   }
+}
+
+/** Before the text of a send that was told to be overdue. */
+const OVERDUE = '1'
+
+/** What was sent, but for its times, which stores index. */
+export function encodeSend({ expectation, wasOverdue }: SendEntry): string {
+  return `${wasOverdue ? OVERDUE : '0'}${encodeExpectation(expectation).toString('utf8')}`
+}
+
+/** Undefined where the text is corrupt. */
+export function decodeSend(encoded: string, times: Pick<SendEntry, 'sentAtMs' | 'overdueAtMs'>): SendEntry | undefined {
+  const expectation = readExpectation(Buffer.from(encoded.slice(1)))
+  return expectation && { expectation, ...times, wasOverdue: encoded.startsWith(OVERDUE) }
 }
 
 function encodeEntry(entry: Entry): unknown[] {

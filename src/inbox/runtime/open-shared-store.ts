@@ -1,5 +1,6 @@
 /** A store of somebody else's, as the receiver uses it. */
 import { randomInt } from 'node:crypto'
+import { retentionOf } from '../../messages/expire.ts'
 import type { SharedStore } from '../record-store.ts'
 import type { OpenStore, StoreHost } from '../store.ts'
 import { createOpenStore } from './open-store.ts'
@@ -21,7 +22,6 @@ export interface RecordStoreOptions {
   readonly dedupeDays?: number | undefined
 }
 
-const DAY_MS = 86_400_000
 /** A write may take effect for so long after its answer was lost. */
 const WRITE_LASTS_MS = 60_000
 
@@ -31,11 +31,7 @@ const WRITE_LASTS_MS = 60_000
  */
 export function openRecordStore(store: RecordStore, options: RecordStoreOptions): OpenStore {
   const { host, retentionDays = 7, deadLetterDays = 30, dedupeDays = 30 } = options
-  const retention = {
-    payloadMs: retentionDays * DAY_MS,
-    deadLetterMs: deadLetterDays * DAY_MS,
-    dedupeMs: Math.max(dedupeDays, retentionDays) * DAY_MS,
-  }
+  const retention = retentionOf({ retentionDays, deadLetterDays, dedupeDays })
   const whole: SharedStore = {
     overdue: () => ({ keys: [], nextMs: undefined }),
     scanSends: () => ({ items: [], next: undefined }),

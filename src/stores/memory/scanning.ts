@@ -1,5 +1,5 @@
 /** Walks through what memory holds, for people: each call looks at everything, and reads only what is on the page. */
-import { pageOf } from '../pages.ts'
+import { scanned } from '../pages.ts'
 import { MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequest } from '../../inbox/record-store.ts'
 import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
@@ -145,14 +145,4 @@ export function scanRecords(tables: MemoryTables, { after, limit }: ScanRequest)
     items.push({ key, place: '', record, payloads })
   }
   return { items, next: step + 1 < of ? `${step + 1}/${of}` : undefined }
-}
-
-function scanned<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
-  const { items, next } = pageOf(
-    found,
-    limit,
-    (one) => one,
-    ({ place }) => place,
-  )
-  return { items, next }
 }

@@ -7,7 +7,7 @@ import { createOpenStore } from '../../inbox/runtime/open-store.ts'
 import { createSharedRunner } from '../../inbox/runtime/shared-runner.ts'
 import { createStoreClock, inStoreTime, settlementIn } from '../../inbox/runtime/store-time.ts'
 import type { Admission, ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../../inbox/store.ts'
-import type { Retention } from '../../messages/expire.ts'
+import { retentionOf } from '../../messages/expire.ts'
 import { createAging } from './aging.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
 import { createEngine, hearTime, readsCommitsEarly, type Engine } from './engine.ts'
@@ -22,7 +22,6 @@ import { createWorkers } from './workers.ts'
 
 /** Tells whoever listens on the channel $1: $2 says who tells. */
 const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
-const DAY_MS = 86_400_000
 /** With so few milliseconds more a settlement, sixteen processes at 60 events a second each settle half as often. */
 const SETTLE_HOLD_MS = 25
 /** After its client is gone, a statement may be at work for as long as it is allowed to, and then some. */
@@ -66,12 +65,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     throw failures.asThrown(error)
   }
 
-  const { retentionDays, deadLetterDays, dedupeDays } = settings.retention
-  const retention: Retention = {
-    payloadMs: retentionDays * DAY_MS,
-    deadLetterMs: deadLetterDays * DAY_MS,
-    dedupeMs: Math.max(dedupeDays, retentionDays) * DAY_MS,
-  }
+  const retention = retentionOf(settings.retention)
   const listening = startListening({
     clock: systemClock(),
     schema,

@@ -1,10 +1,9 @@
 /** Records in the tables: read, written where nobody has changed them, and found by their indexes. */
 import { monotonicMs } from '../../clock.ts'
 import { MessagingWebhooksError } from '../../errors.ts'
-import { readExpectation } from '../../inbox/expected.ts'
 import { damagedRecord, readRecord } from '../../inbox/record.ts'
 import type { DueRequest, EventPlace, Payload, SharedStore, Versioned } from '../../inbox/record-store.ts'
-import { decodeRecord, NEWER } from '../../inbox/runtime/codec.ts'
+import { decodeRecord, decodeSend, NEWER } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord, SendEntry } from '../../messages/record.ts'
 import { restore } from '../../messages/restore.ts'
 import {
@@ -20,7 +19,7 @@ import {
   type Row,
 } from './encoding.ts'
 import type { Engine, Together } from './engine.ts'
-import { createWriting, OVERDUE } from './writing.ts'
+import { createWriting } from './writing.ts'
 
 /** Who finds something due has it for so long alone. */
 const RESERVED_MS = 5_000
@@ -218,12 +217,8 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM {schema}.due) AS unsettled,
 
 function sendIn(row: Row): SendEntry | undefined {
   if (isNull(row, 'send')) return undefined
-  const said = bytes(row, 'send').toString('utf8')
-  const expectation = readExpectation(Buffer.from(said.slice(1)))
-  const overdueAtMs = integerOrNone(row, 'overdue_at')
-  return (
-    expectation && { expectation, sentAtMs: integer(row, 'sent_at'), overdueAtMs, wasOverdue: said.startsWith(OVERDUE) }
-  )
+  const times = { sentAtMs: integer(row, 'sent_at'), overdueAtMs: integerOrNone(row, 'overdue_at') }
+  return decodeSend(bytes(row, 'send').toString('utf8'), times)
 }
 
 function stateIn(row: Row): string {

@@ -8,7 +8,7 @@ import type {
   SharedStore,
   Versioned,
 } from '../../inbox/record-store.ts'
-import { pageOf } from '../pages.ts'
+import { scanned } from '../pages.ts'
 import { digestValue, integer, numberValue, text, textValue, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { PAYLOAD_COLUMNS, payloadIn, RECORD_COLUMNS } from './records.ts'
@@ -185,16 +185,6 @@ function eventPlace(row: Row): string {
 function placeIn(place: string | undefined): readonly [string, string, string] | undefined {
   const [, atMs, record, id] = /^(-?\d{1,19})\.(\d{1,19})\.([0-9a-f]*)$/.exec(place ?? '') ?? []
   return atMs === undefined || record === undefined || id === undefined ? undefined : [`(${atMs})`, record, id]
-}
-
-function scanned<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
-  const { items, next } = pageOf(
-    found,
-    limit,
-    (one) => one,
-    ({ place }) => place,
-  )
-  return { items, next }
 }
 
 function timeOf(ms: number): string {

@@ -3,11 +3,10 @@
  * needs. A write of one record is planned as if it had been written by hand.
  */
 import { monotonicMs } from '../../clock.ts'
-import { encodeExpectation } from '../../inbox/expected.ts'
 import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
-import { encodeRecord } from '../../inbox/runtime/codec.ts'
+import { encodeRecord, encodeSend } from '../../inbox/runtime/codec.ts'
 import { dueMark, lastDay, overdueMark } from '../../messages/marks.ts'
-import type { MessageRecord, SendEntry } from '../../messages/record.ts'
+import type { MessageRecord } from '../../messages/record.ts'
 import { digestValue, integer, numberValue, orNull, textValue, bytesValue, valuesList } from './encoding.ts'
 import type { Engine, Together } from './engine.ts'
 
@@ -156,7 +155,7 @@ function valuesOf(record: MessageRecord, columns: readonly string[]): readonly s
   const state = [textValue(encodeRecord(record)), numberValue(lastDay(record))]
   if (columns === STATE) return state
   const sentAtMs = send && Math.floor(send.sentAtMs)
-  const sent = [orNull(send && sendText(send), textValue), orNull(sentAtMs, numberValue)]
+  const sent = [orNull(send && encodeSend(send), textValue), orNull(sentAtMs, numberValue)]
   return [...state, ...sent, orNull(overdueMark(record), numberValue), orNull(of, digestValue)]
 }
 
@@ -172,13 +171,6 @@ function queueOf(record: MessageRecord): readonly string[] | undefined {
 /** Most writes change neither what was sent nor its times. */
 function writesSend({ before, after, repairs }: Change): boolean {
   return before?.send !== after?.send || (after?.of !== undefined && before === undefined) || repairs === 'send'
-}
-
-/** Before the text of a send that was told to be overdue. */
-export const OVERDUE = '1'
-
-function sendText({ expectation, wasOverdue }: SendEntry): string {
-  return `${wasOverdue ? OVERDUE : '0'}${encodeExpectation(expectation).toString('utf8')}`
 }
 
 function partsOf(changes: readonly Change[]): Parts {

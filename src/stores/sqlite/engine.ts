@@ -5,7 +5,7 @@ import { createOpenStore } from '../../inbox/runtime/open-store.ts'
 import { createLocalRunner } from '../../inbox/runtime/runner.ts'
 import type { ClaimRequest, NewEvent, OpenStore } from '../../inbox/store.ts'
 import { takeBack } from '../../messages/deliver.ts'
-import type { Retention } from '../../messages/expire.ts'
+import { retentionOf } from '../../messages/expire.ts'
 import { NO_LEASE, type AdmittedAndLeased } from '../leasable.ts'
 import { createAging } from './aging.ts'
 import { asOurs, type Database } from './database.ts'
@@ -13,7 +13,6 @@ import { createHolders, type Holders } from './holders.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
 
-const DAY_MS = 86_400_000
 /** How often the file is looked for at its path. */
 const CHECK_FILE_EVERY_MS = 1_000
 
@@ -43,11 +42,7 @@ export function createEngine(options: {
 }): { readonly engine: Engine; readonly holders: Holders } {
   const { database, retention: days, report } = options
   const { db, transaction, file } = database
-  const retention: Retention = {
-    payloadMs: days.retentionDays * DAY_MS,
-    deadLetterMs: days.deadLetterDays * DAY_MS,
-    dedupeMs: Math.max(days.dedupeDays, days.retentionDays) * DAY_MS,
-  }
+  const retention = retentionOf(days)
   const { recordIn, ...records } = createRecords(database, report)
   const store = {
     ...records,

@@ -1,11 +1,11 @@
 /** Records in the file: read, written and found by their indexes. Every call is part of a transaction of its caller. */
 import { MessagingWebhooksError } from '../../errors.ts'
-import { encodeExpectation, readExpectation } from '../../inbox/expected.ts'
 import { damagedRecord, readRecord } from '../../inbox/record.ts'
 import type { Change, DueRequest, EventPlace, LocalStore, Payload } from '../../inbox/record-store.ts'
-import { decodeRecord, encodeRecord, NEWER } from '../../inbox/runtime/codec.ts'
+import { decodeRecord, decodeSend, encodeRecord, encodeSend, NEWER } from '../../inbox/runtime/codec.ts'
 import type { NewEvent } from '../../inbox/store.ts'
-import { dueMsOf, EMPTY_RECORD, type MessageRecord, type PayloadChange, type SendEntry } from '../../messages/record.ts'
+import { dueMark, overdueMark } from '../../messages/marks.ts'
+import { EMPTY_RECORD, type MessageRecord, type PayloadChange, type SendEntry } from '../../messages/record.ts'
 import { restore, RESTORED_TOKENS } from '../../messages/restore.ts'
 import type { Database } from './database.ts'
 import { digestBytes, recordBytes } from './encoding.ts'
@@ -190,17 +190,8 @@ export function createRecords({ db }: Database, report: (error: MessagingWebhook
 
   function sendIn(row: Row): SendEntry | undefined {
     if (row['send'] === null || row['send'] === undefined) return undefined
-    const said = text(row, 'send')
-    const expectation = readExpectation(Buffer.from(said.slice(1)))
     const overdueAtMs = typeof row['overdue_at'] === 'number' ? row['overdue_at'] : undefined
-    return (
-      expectation && {
-        expectation,
-        sentAtMs: integer(row, 'sent_at'),
-        overdueAtMs,
-        wasOverdue: said.startsWith(OVERDUE),
-      }
-    )
+    return decodeSend(text(row, 'send'), { sentAtMs: integer(row, 'sent_at'), overdueAtMs })
   }
 
   function changePayload(number: number, change: PayloadChange, diedAt: number | undefined): void {
@@ -319,7 +310,6 @@ export function createRecords({ db }: Database, report: (error: MessagingWebhook
 
 /** How the text of a record of this version begins. */
 const FORM = encodeRecord(EMPTY_RECORD).slice(0, 3)
-const OVERDUE = '1'
 
 /** Whether all of a row could be read. A restored record has no other sign than its tokens. */
 function isWhole(row: Row, { send, tokens }: MessageRecord): boolean {
@@ -331,7 +321,7 @@ function columnsOf(record: MessageRecord) {
   return {
     state: encodeRecord(record),
     waiting: waiting.length,
-    due: wholeOrNull(dueMsOf(record)),
+    due: dueMark(record) ?? null,
     worker: lease === undefined || lease.worker === '' ? null : Number(lease.worker),
     forgetDay: forgetDayOf(record),
   }
@@ -339,14 +329,7 @@ function columnsOf(record: MessageRecord) {
 
 function sendColumns(send: SendEntry | undefined) {
   if (send === undefined) return { send: null, sentAt: null, overdueAt: null }
-  const { expectation, sentAtMs, overdueAtMs, wasOverdue } = send
-  const said = `${wasOverdue ? OVERDUE : '0'}${encodeExpectation(expectation).toString('utf8')}`
-  return { send: said, sentAt: Math.floor(sentAtMs), overdueAt: wholeOrNull(overdueAtMs) }
-}
-
-/** Never earlier than the time in the record: what is found due can be leased. */
-function wholeOrNull(ms: number | undefined): number | null {
-  return ms === undefined ? null : Math.ceil(Math.max(-Number.MAX_SAFE_INTEGER, Math.min(ms, Number.MAX_SAFE_INTEGER)))
+  return { send: encodeSend(send), sentAt: Math.floor(send.sentAtMs), overdueAt: overdueMark({ send }) ?? null }
 }
 
 /** Dead letters and sends that are not decided are found by indexes of their own. */

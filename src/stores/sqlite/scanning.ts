@@ -3,7 +3,7 @@ import { monotonicMs } from '../../clock.ts'
 import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/filters.ts'
 import type { EventScan, LocalStore, Payload, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { pageOf } from '../pages.ts'
+import { scanned } from '../pages.ts'
 import type { Database } from './database.ts'
 import { digestBytes } from './encoding.ts'
 import { payloadIn, RECORD_COLUMNS } from './records.ts'
@@ -203,16 +203,6 @@ WHERE ${conditions.join(' AND ')} ORDER BY seq DESC LIMIT :limit
 
 function readPayload(row: Row): Payload & { readonly atMs: number } {
   return { ...payloadIn(row, text(row, 'id')), atMs: integer(row, 'admitted_at') }
-}
-
-function scanned<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
-  const { items, next } = pageOf(
-    found,
-    limit,
-    (one) => one,
-    ({ place }) => place,
-  )
-  return { items, next }
 }
 
 function placeIn(place: string | undefined): readonly [at: bigint, number: bigint] | undefined {
