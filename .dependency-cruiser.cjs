@@ -1,287 +1,164 @@
-// The pipeline's direction: a stage imports leaves and stages to its left, and there are no circles.
-const stages = ['authenticity', 'payloads', 'statuses', 'messages', 'inbox', 'dispatch']
-const leaves =
-  '^src/((backoff|events|callback|channels|report-payloads|trace-context|intention|error-table|errors|clock|logger|in-turn|churning-map|promises|defined|did-you-mean|is-error|recipient-forms|check-options|failure-text)\\.ts$|disk-log/)'
+/**
+ * What each folder of `src/` may import, beside itself, `public/` and `runtime/`. Entries are folders, or single files where a folder
+ * needs no more of another one. Imports run one way, so there are no circles between folders either.
+ */
+const MAY_IMPORT = {
+  // The words, errors and types that users see import nothing of ours; what runs beside them knows only them.
+  'public/': null,
+  'runtime/': [],
+  'disk-log/': [],
+  // The pipeline. It is handed what receives; what it makes of a request is a callback, which the stages know.
+  'http/': [],
+  'verify/': [],
+  'carriers/': [],
+  'messages/': [],
+  'inbox/': ['verify/', 'carriers/', 'messages/', 'disk-log/'],
+  'dispatch/': ['carriers/', 'messages/', 'inbox/'],
+  // Beside the stages: whoever wires them hands over what was refused, and what is due.
+  'quarantine/': ['verify/', 'disk-log/'],
+  'sends/': ['messages/', 'inbox/(store|latest)'],
+  'stores/': [
+    'messages/',
+    'disk-log/',
+    'inbox/(store|record-store|latest|filters)',
+    'inbox/runtime/(codec|commands|open-store|shared-runner|store-time)',
+  ],
+  // They look on, or go through all that is kept; no stage knows of them.
+  'operations/': [
+    'verify/',
+    'carriers/payload',
+    'quarantine/(keeper|request|request-log|surface)',
+    'messages/expected',
+    'inbox/(store|pages|keeping)',
+    'inbox/spool/spool',
+    'dispatch/(claim-loop|revive|work)',
+    'http/node',
+    'disk-log/',
+    'testing/sign',
+  ],
+  // It sees everything that it wires.
+  'receiver/': [
+    'http/',
+    'verify/',
+    'carriers/',
+    'quarantine/',
+    'messages/',
+    'inbox/',
+    'dispatch/',
+    'stores/memory/store',
+    'sends/',
+    'operations/',
+  ],
+  // From outside, as any subscriber could.
+  'otel/': ['receiver/surface', 'quarantine/request'],
+  // It looks on, and decides what somebody decided; the receiver lets it see what it has beside its public surface by one file.
+  'inspector/': [
+    'receiver/(surface|inside)',
+    'messages/(event-record|expected|order)',
+    'inbox/(store|latest|pages)',
+    'dispatch/(work|dead-letters|listed-events)',
+    'quarantine/(request|surface)',
+    'operations/(counts|health)',
+  ],
+  // It makes a receiver, as any app that imports the package does.
+  'nest/': ['index'],
+  // The other direction, where there is no Node: it shares the table of codes with the receiver.
+  'client/': ['carriers/status-codes'],
+  // It shares no code with the verifier, which it is held against.
+  'testing/': [],
+  // It shares the contract's tables with the receiver, and signs with the testing kit.
+  'emulator/': ['carriers/', 'testing/sign', 'http/last-resort'],
+  'store-conformance/': ['messages/(event-record|expected|order)', 'inbox/store'],
+  // Known answers: nothing that they are held against may know them, nor they it.
+  'vectors/': [],
+}
 
-/** The order of reports, their latest state and what is kept of them: plain data, which decisions are made of. */
-const vocabulary = '^src/inbox/(order|latest|record|expected)\\.ts$'
+/** Entry points, which nothing but those named may import. */
+const NOBODY_IMPORTS = {
+  'nest/': [],
+  'client/': [],
+  'otel/': [],
+  'vectors/': [],
+  'store-conformance/': [],
+  'cli/': [],
+  'emulator/': ['cli/'],
+  'inspector/': ['cli/'],
+  'inspector/page/': [],
+  'receiver/': ['index', 'cli/', 'inspector/', 'otel/'],
+  index: ['nest/'],
+}
 
-/** What stands to the right of a stage may not be imported by it. */
-const onlyLeftwards = stages.map((stage, index) => ({
-  name: `${stage}-imports-leaves-and-stages-to-its-left`,
+const pathOf = (name) => `^src/${name}${name.endsWith('/') ? '' : '\\.ts$'}`
+
+const imports = Object.entries(MAY_IMPORT).map(([folder, others]) => ({
+  name: `what-${folder.slice(0, -1)}-may-import`,
   severity: 'error',
-  from: { path: `^src/${stage}/` },
-  to: {
-    path: '^src/',
-    pathNot: [leaves, vocabulary, ...stages.slice(0, index + 1).map((left) => `^src/${left}/`)],
-  },
+  from: { path: pathOf(folder) },
+  to: { path: '^src/', pathNot: [folder, ...(others === null ? [] : ['public/', 'runtime/', ...others])].map(pathOf) },
+}))
+
+const entries = Object.entries(NOBODY_IMPORTS).map(([entry, users]) => ({
+  name: `who-may-import-${entry.replace(/\/$/, '').replace('/', '-')}`,
+  severity: 'error',
+  from: { path: '^src/', pathNot: [entry, ...users].map(pathOf) },
+  to: { path: pathOf(entry) },
 }))
 
 module.exports = {
   forbidden: [
     { name: 'no-circles', severity: 'error', from: {}, to: { circular: true } },
+    ...imports,
+    ...entries,
     {
-      name: 'leaves-import-nothing-of-ours',
+      name: 'a-store-knows-no-other-store',
       severity: 'error',
-      from: { path: leaves },
-      to: {
-        path: '^src/',
-        pathNot:
-          '^src/((events|clock|promises|error-table|errors|did-you-mean|is-error|recipient-forms|report-payloads|trace-context)\\.ts$|disk-log/)',
-      },
+      from: { path: '^src/stores/([^/]+)/' },
+      to: { path: '^src/stores/[^/]+/', pathNot: '^src/stores/$1/' },
     },
     {
-      // It is handed what receives; what it makes of a request is a callback, which the stages know.
-      name: 'http-imports-leaves',
+      name: 'the-doctor-and-erasure-know-nothing-of-each-other',
       severity: 'error',
-      from: { path: '^src/http/', pathNot: '^src/http/nest/' },
-      to: { path: '^src/', pathNot: [leaves, '^src/http/'] },
+      from: { path: '^src/operations/(doctor|erasure)/' },
+      to: { path: '^src/(dispatch/|http/|operations/)', pathNot: '^src/operations/$1/' },
     },
     {
-      // It makes a receiver, as any app that imports the package does.
-      name: 'the-nest-module-knows-what-the-package-exports-and-leaves',
-      severity: 'error',
-      from: { path: '^src/http/nest/' },
-      to: { path: '^src/', pathNot: [leaves, '^src/index\\.ts$', '^src/http/nest/'] },
-    },
-    {
-      name: 'nobody-imports-the-nest-module',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/http/nest/' },
-      to: { path: '^src/http/nest/' },
-    },
-    ...onlyLeftwards,
-    {
-      // It is beside the stages: what they have not proved is kept there, and handed back by whoever wires them.
-      name: 'the-quarantine-imports-leaves-and-authenticity',
-      severity: 'error',
-      from: { path: '^src/quarantine/' },
-      to: { path: '^src/', pathNot: [leaves, '^src/(authenticity|quarantine)/'] },
-    },
-    {
-      // It goes through all places at once; whoever wires them hands them over.
-      name: 'erasure-knows-what-is-kept-and-where',
-      severity: 'error',
-      from: { path: '^src/erasure/' },
-      to: {
-        path: '^src/',
-        pathNot: [
-          leaves,
-          '^src/(authenticity|erasure)/',
-          '^src/inbox/(store|expected)\\.ts$',
-          '^src/inbox/spool/spool\\.ts$',
-          '^src/quarantine/(keeper|request|request-log)\\.ts$',
-        ],
-      },
-    },
-    {
-      // It is beside the stages: what answers a probe stands in the receiver's way, and what sends one is a client.
-      name: 'the-doctor-knows-proofs-answers-and-how-to-sign',
-      severity: 'error',
-      from: { path: '^src/doctor/' },
-      to: {
-        path: '^src/',
-        pathNot: [
-          leaves,
-          '^src/(authenticity|doctor)/',
-          '^src/http/replies\\.ts$',
-          '^src/inbox/store\\.ts$',
-          '^src/testing/sign\\.ts$',
-        ],
-      },
-    },
-    {
-      // It looks on: whoever wires the stages hands it what it may ask, and no stage knows of it.
-      name: 'telemetry-knows-what-it-asks-and-leaves',
-      severity: 'error',
-      from: { path: '^src/telemetry/' },
-      to: {
-        path: '^src/',
-        pathNot: [
-          leaves,
-          '^src/telemetry/',
-          '^src/inbox/(store|keeping)\\.ts$',
-          '^src/dispatch/(claim-loop|state)\\.ts$',
-          '^src/counts\\.ts$',
-          '^src/quarantine/(request|surface)\\.ts$',
-          '^src/http/node\\.ts$',
-        ],
-      },
-    },
-    {
-      // It looks on from outside, as any subscriber could; only what it is told and asks has names of ours.
-      name: 'open-telemetry-knows-the-public-surface-and-leaves',
-      severity: 'error',
-      from: { path: '^src/otel/' },
-      to: {
-        path: '^src/',
-        pathNot: [leaves, '^src/otel/', '^src/surface\\.ts$', '^src/quarantine/request\\.ts$'],
-      },
-    },
-    {
-      // It looks on, and decides what somebody decided; the receiver lets it see what it has beside its public surface.
-      name: 'the-inspector-knows-the-public-surface-and-what-is-kept',
-      severity: 'error',
-      from: { path: '^src/inspector/' },
-      to: {
-        path: '^src/',
-        pathNot: [
-          leaves,
-          '^src/inspector/',
-          '^src/(surface|counts|version)\\.ts$',
-          '^src/inbox/(store|record|expected|order|identity|latest)\\.ts$',
-          '^src/dispatch/(state|dead-letters|listed-events)\\.ts$',
-          '^src/quarantine/(request|surface)\\.ts$',
-          '^src/telemetry/health\\.ts$',
-        ],
-      },
-    },
-    {
-      // It runs in a browser, and knows of the rest only what the server sends it, as types.
+      // It runs in a browser, bundled with its view library, and knows of the rest only what the server sends it, as types.
       name: 'the-page-knows-the-shapes-and-itself',
       severity: 'error',
       from: { path: '^src/inspector/page/' },
-      to: { path: '.', pathNot: '^src/inspector/(page/|shapes\\.ts$)' },
+      to: { path: '.', pathNot: '^src/inspector/(page/|shapes\\.ts$)|^node_modules/(preact|htm)/' },
     },
     {
-      name: 'nobody-imports-the-page',
+      // The composition is for the entry points; what looks on knows the surface, and the inspector what it is let see.
+      name: 'only-entry-points-import-the-composition',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/inspector/page/' },
-      to: { path: '^src/inspector/page/' },
-    },
-    {
-      name: 'nobody-imports-the-inspector',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(inspector/|cli/|receiver\\.ts$)' },
-      to: { path: '^src/inspector/' },
-    },
-    {
-      name: 'the-receiver-only-lets-the-inspector-look-inside',
-      severity: 'error',
-      from: { path: '^src/receiver\\.ts$' },
-      to: { path: '^src/inspector/', pathNot: '^src/inspector/inside\\.ts$' },
-    },
-    {
-      name: 'nobody-imports-open-telemetry',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/otel/' },
-      to: { path: '^src/otel/|^node_modules/@opentelemetry/' },
+      from: { path: '^src/', pathNot: '^src/(index\\.ts$|cli/)' },
+      to: { path: '^src/receiver/receiver\\.ts$' },
     },
     {
       // The SDK is the application's.
-      name: 'open-telemetry-knows-the-api-and-no-sdk',
+      name: 'no-open-telemetry-sdk',
       severity: 'error',
-      from: { path: '^src/otel/' },
+      from: { path: '^src/' },
       to: { path: '^node_modules/@opentelemetry/', pathNot: '^node_modules/@opentelemetry/api/' },
     },
     {
-      // It is the other direction, and runs where there is no Node: it shares the table of codes with the receiver, and nothing else.
-      name: 'the-client-knows-the-codes-and-leaves',
+      name: 'open-telemetry-in-its-own-folder-only',
       severity: 'error',
-      from: { path: '^src/client/' },
-      to: { path: '^src/', pathNot: [leaves, '^src/client/', '^src/statuses/status-codes\\.ts$'] },
-    },
-    {
-      name: 'nobody-imports-the-client',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/client/' },
-      to: { path: '^src/client/' },
-    },
-    {
-      name: 'stores-import-the-contract-and-leaves',
-      severity: 'error',
-      from: { path: '^src/stores/([^/]+)/' },
-      to: {
-        path: '^src/',
-        pathNot: [
-          leaves,
-          '^src/messages/',
-          '^src/inbox/(store|record-store|latest|order|record|expected|filters)\\.ts$',
-          '^src/inbox/runtime/(codec|events|open-store|runner|shared-runner|store-time)\\.ts$',
-          '^src/stores/((bounds|holding|leasable|pages)\\.ts$|$1/)',
-        ],
-      },
-    },
-    {
-      // It is beside the stages: it asks the open store, and whoever wires them tells of what is due.
-      name: 'expecting-knows-the-inbox-and-leaves',
-      severity: 'error',
-      from: { path: '^src/expecting/' },
-      to: {
-        path: '^src/',
-        pathNot: [leaves, '^src/expecting/', '^src/inbox/(store|expected|identity|latest|record)\\.ts$'],
-      },
-    },
-    {
-      name: 'only-receiver-sees-everything',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(index\\.ts$|cli/|http/nest/)' },
-      to: { path: '^src/(receiver|index)\\.ts$' },
+      from: { path: '^src/', pathNot: '^src/otel/' },
+      to: { path: '^node_modules/@opentelemetry/' },
     },
     {
       name: 'receive-knows-no-framework-and-no-store',
       severity: 'error',
-      from: { path: '^src/receive\\.ts$' },
+      from: { path: '^src/receiver/receive\\.ts$' },
       to: { path: '^src/(stores|dispatch|testing)/|^src/http/node\\.ts$' },
     },
     {
-      name: 'the-testing-kit-shares-no-code-with-the-verifier',
-      severity: 'error',
-      from: { path: '^src/testing/' },
-      to: { path: '^src/', pathNot: ['^src/testing/', leaves] },
-    },
-    {
-      // It shares the contract's tables with the receiver, and signs with the testing kit, which the verifier never sees.
-      name: 'the-emulator-knows-the-tables-and-leaves',
-      severity: 'error',
-      from: { path: '^src/emulator/' },
-      to: {
-        path: '^src/',
-        pathNot: ['^src/emulator/', '^src/statuses/', '^src/(testing/sign|http/last-resort)\\.ts$', leaves],
-      },
-    },
-    {
-      name: 'nothing-of-the-receiver-imports-the-emulator',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(emulator|cli)/' },
-      to: { path: '^src/emulator/' },
-    },
-    {
-      name: 'the-conformance-suite-knows-the-contract-and-nothing-else',
-      severity: 'error',
-      from: { path: '^src/store-conformance/' },
-      to: { path: '^src/', pathNot: ['^src/store-conformance/', '^src/inbox/(store|record|expected)\\.ts$', leaves] },
-    },
-    {
-      name: 'nobody-imports-the-command-line',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/cli/' },
-      to: { path: '^src/cli/' },
-    },
-    {
-      name: 'nobody-imports-the-conformance-suite',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/store-conformance/' },
-      to: { path: '^src/store-conformance/' },
-    },
-    {
-      // They are known answers: nothing that they are held against may know them, nor they it.
-      name: 'the-vectors-know-the-words-and-nothing-else',
-      severity: 'error',
-      from: { path: '^src/vectors/' },
-      to: { path: '^src/', pathNot: ['^src/vectors/', leaves] },
-    },
-    {
-      name: 'nobody-imports-the-vectors',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/vectors/' },
-      to: { path: '^src/vectors/' },
-    },
-    {
-      // The conformance suite's fast-check is an optional peer and a development dependency of our own.
+      // The conformance suite's fast-check is an optional peer and a development dependency of our own; the page is bundled.
       name: 'declared-runtime-dependencies-only',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(store-conformance/|testing/deliver\\.ts$)' },
+      from: { path: '^src/', pathNot: '^src/(store-conformance/|testing/deliver\\.ts$|inspector/page/)' },
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown', 'undetermined'],
         // Optional peers, too: each in its own store, by the rule below.
@@ -304,21 +181,21 @@ module.exports = {
     {
       name: 'nest-in-its-own-folder-only',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/http/nest/' },
+      from: { path: '^src/', pathNot: '^src/nest/' },
       to: { path: '^node_modules/@nestjs/' },
     },
     {
       // Whoever does not import an adapter gets nothing of it, nor of its framework.
       name: 'fastify-in-its-own-adapter-only',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/http/(fastify\\.ts$|nest/)' },
+      from: { path: '^src/', pathNot: '^src/(http/fastify\\.ts$|nest/)' },
       to: { path: '^node_modules/fastify/' },
     },
     {
       name: 'nobody-imports-an-adapter',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/http/nest/' },
-      to: { path: '^src/http/((fastify|fetch|lambda)\\.ts$|nest/)' },
+      from: { path: '^src/' },
+      to: { path: '^src/http/(fastify|fetch|lambda)\\.ts$' },
     },
     { name: 'nothing-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
   ],

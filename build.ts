@@ -21,8 +21,10 @@ const INPUTS = [
   'package-lock.json',
   'build.ts',
 ]
-/** What a browser runs; it is compiled by a configuration of its own. */
+/** What a browser runs. */
 const PAGE = 'inspector/page'
+/** What the page is bundled with. */
+const BUNDLED = ['preact', 'htm']
 
 /** One digest of all these files, with their names. */
 function digestOf(patterns: readonly string[]): string {
@@ -51,7 +53,7 @@ async function build(): Promise<number> {
   console.error('Building dist, which takes some seconds; it is left as it is until something in src changes.')
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
   if (!compile('tsconfig.build.json')) return 1
-  publishVectors()
+  await publishVectors()
   if (!(await publishPage())) return 1
   if (!(await publishCommonJs())) return 1
   // npm does so where it installs the package; here `npx messaging-webhooks` runs it from where it is.
@@ -66,29 +68,51 @@ function compile(project: string): boolean {
   return spawnSync(process.execPath, [tsc, '-p', project], { cwd: ROOT, stdio: 'inherit' }).status === 0
 }
 
-/** The inspector's page: each module by itself, without what only its readers need; its markup and its style. */
+/** The inspector's page: one module with its view library, whose licences stand beside it, and its style. */
 async function publishPage(): Promise<boolean> {
-  const paths = globSync(`src/${PAGE}/*.{html,css,svg}`, { cwd: ROOT })
-  if (paths.length === 0) return true
+  const sources = join(ROOT, 'src', PAGE)
+  if (!existsSync(sources)) return true
   if (!compile('tsconfig.page.json')) return false
   const folder = join(ROOT, 'dist', PAGE)
-  const { minifySync } = await import('vite')
-  for (const name of globSync('*.js', { cwd: folder })) {
-    const { code, errors } = minifySync(name, readFileSync(join(folder, name), 'utf8'), { module: true })
-    if (errors.length > 0) return false
-    writeFileSync(join(folder, name), `${code}\n`)
-  }
-  for (const path of paths) {
-    const text = readFileSync(join(ROOT, path), 'utf8').replace(/^ +/gm, '')
-    // No selector and no text of the style has a space behind a colon or a comma, or before a brace.
-    const published = path.endsWith('.css')
-      ? text
-          .replace(/([:,]) | (?=\{)/g, '$1')
-          .replace(/(?<=[{},;])\n+/g, '')
-          .replace(/;(?=\})|(?<![\d.])0(?=\.\d)/g, '')
-      : text
-    writeFileSync(join(folder, basename(path)), published)
-  }
+  const { build: bundle } = await import('vite')
+  await bundle({
+    configFile: false,
+    root: ROOT,
+    logLevel: 'error',
+    plugins: [
+      {
+        name: 'templates',
+        // Of templates: no text of the page has a line end that matters, and words need no quotes.
+        transform: (code, id) =>
+          id.startsWith(sources) && id.endsWith('.ts')
+            ? code.replace(/\n\s+/g, '\n').replace(/(?<=[>}])\n(?=<|\$\{)| (?=\/>)|(?<=\s[\w-]+=)"([\w-]+)"/g, '$1')
+            : undefined,
+        enforce: 'pre',
+      },
+    ],
+    build: {
+      outDir: folder,
+      emptyOutDir: false,
+      target: 'es2023',
+      modulePreload: false,
+      minify: true,
+      // Of these days: nothing is rewritten for older ones.
+      cssTarget: ['chrome125', 'firefox128', 'safari17.5'],
+      rolldownOptions: {
+        input: [join(sources, 'main.ts'), join(sources, 'style.css')],
+        output: { format: 'es', entryFileNames: 'main.js', assetFileNames: '[name][extname]' },
+      },
+    },
+  })
+  for (const name of ['index.html', 'icon.svg'])
+    writeFileSync(join(folder, name), readFileSync(join(sources, name), 'utf8').replace(/^ +/gm, ''))
+  const licences = BUNDLED.map((name) => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')) as {
+      readonly version: string
+    }
+    return `${name} ${version}\n\n${readFileSync(join(ROOT, 'node_modules', name, 'LICENSE'), 'utf8')}`
+  })
+  writeFileSync(join(ROOT, 'dist', dirname(PAGE), 'licences.txt'), licences.join('\n\n'))
   return true
 }
 
@@ -206,8 +230,8 @@ async function publishCommonJsTypes(entries: readonly CommonJsEntry[], folder: s
   return true
 }
 
-/** Each file of vectors as it is written, which the compiler would not leave it, and all of them in one. */
-function publishVectors(): void {
+/** Each file of vectors as it is written, which the compiler would not leave it; all of them in one; and their schema. */
+async function publishVectors(): Promise<void> {
   const paths = globSync('src/vectors/*.json', { cwd: ROOT }).sort()
   if (paths.length === 0) return
   const all: Record<string, unknown> = {}
@@ -220,9 +244,10 @@ function publishVectors(): void {
     all[file.family] = file.vectors
   }
   writeFileSync(join(ROOT, 'dist/vectors/index.json'), `${JSON.stringify(all)}\n`)
+  const { vectorsJsonSchema } = await import('./src/vectors/format.ts')
+  writeFileSync(join(ROOT, 'dist/vectors/schema.json'), `${JSON.stringify(vectorsJsonSchema(), null, 2)}\n`)
 }
 
-/** `schema.json` is none. */
 function isFamily(
   file: unknown,
 ): file is Readonly<Record<'$schema' | 'version' | 'vectors', unknown>> & { family: string } {

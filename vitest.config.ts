@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { SlowFirst } from './test/slow-first.ts'
 import { unseenTests } from './test/unseen-tests.ts'
 
 const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
@@ -15,7 +16,7 @@ if (!process.argv.includes('--coverage'))
 const RESULTS = process.env['TEST_RESULTS']
 
 /** The pipeline's folders, each of which must be covered by itself. */
-const PIPELINE = ['http', 'authenticity', 'payloads', 'statuses', 'inbox', 'dispatch']
+const PIPELINE = ['http', 'verify', 'carriers', 'messages', 'inbox', 'dispatch']
 
 export default defineConfig({
   resolve: {
@@ -24,7 +25,7 @@ export default defineConfig({
       { find: /^messaging-webhooks\/store$/, replacement: source('store.ts') },
       { find: /^messaging-webhooks\/store-conformance$/, replacement: source('store-conformance/index.ts') },
       { find: /^messaging-webhooks\/fetch$/, replacement: source('http/fetch.ts') },
-      { find: /^messaging-webhooks\/nest$/, replacement: source('http/nest/index.ts') },
+      { find: /^messaging-webhooks\/nest$/, replacement: source('nest/index.ts') },
       { find: /^messaging-webhooks\/fastify$/, replacement: source('http/fastify.ts') },
       { find: /^messaging-webhooks\/inspector$/, replacement: source('inspector/index.ts') },
       { find: /^messaging-webhooks\/otel$/, replacement: source('otel/index.ts') },
@@ -56,13 +57,12 @@ export default defineConfig({
         test: {
           name: 'full',
           include: ['test/**/*.full.test.ts'],
-          // `npm run check` compiles them, too.
-          typecheck: { enabled: true, include: ['test/types/**/*.test-d.ts'], tsconfig: './tsconfig.json' },
         },
       },
     ],
     reporters: ['default', unseenTests, ...(RESULTS === undefined ? [] : ['json'])],
     ...(RESULTS === undefined ? {} : { outputFile: { json: RESULTS } }),
+    sequence: { sequencer: SlowFirst },
     // What a passing test makes the receiver say is no news.
     silent: 'passed-only',
     // A test that hangs is ended; a machine that is slow, or shared, has its time.

@@ -1,19 +1,21 @@
 /**
  * How long a backlog takes, and what it costs the server that processes share: EVENTS due events (20,000) of as many messages are
- * claimed and settled by one worker, four or sixteen. Prints the time and the CPU time of the server for an event.
+ * claimed and settled by one process, four or sixteen. Prints the time and the CPU time of the server for an event.
  *
- *     EVENTS=100000 STORES=postgres,redis npm run bench:drain     # WORKERS (1,4,16)
- *
- * The workers are connections of this process: what it costs them itself is in the time, and not in the CPU time.
+ *     EVENTS=100000 STORES=postgres,redis npm run bench:drain     # PROCESSES (1,4,16)
  */
 import type { OpenStore } from 'messaging-webhooks/store'
 import { STORES } from './contenders/stores.ts'
 import { smsReport } from './database/events.ts'
+import { answerQuestions, ask } from './processes/asking.ts'
+import { startPinned } from './processes/pinned.ts'
 
 const EVENTS = Number(process.env['EVENTS'] ?? 20_000)
-const WORKERS = (process.env['WORKERS'] ?? '1,4,16').split(',').map(Number)
+const PROCESSES = (process.env['PROCESSES'] ?? '1,4,16').split(',').map(Number)
 const BATCH = 50
 const LEASE_MS = 60_000
+
+type Shared = 'postgres' | 'redis'
 
 async function drain(open: OpenStore<object>): Promise<number> {
   let settled = 0
@@ -33,33 +35,55 @@ async function drain(open: OpenStore<object>): Promise<number> {
   }
 }
 
-async function measure(name: 'postgres' | 'redis', workers: number): Promise<void> {
-  const made = await STORES[name].make(`drain${process.pid}x${workers}`)
-  const cpu = await STORES[name].cpu()
-  const opened: OpenStore<object>[] = []
-  for (let worker = 0; worker < workers; worker += 1) opened.push(await made.store.open({ onWork() {} }))
-  const [first] = opened
+/** One of the processes: asked once whether it is open, then to drain, then to close. */
+async function beChild(store: Shared, place: string): Promise<void> {
+  const made = await STORES[store].make(place)
+  const open = await made.store.open({ onWork() {} })
+  answerQuestions(async (question) => {
+    const { step } = question as { readonly step?: string }
+    if (step === 'open') return {}
+    if (step === 'drain') return { settled: await drain(open) }
+    await open.close()
+    await made.close({ remove: false })
+    return {}
+  })
+}
+
+async function measure(store: Shared, processes: number): Promise<void> {
+  const place = `drain${process.pid}x${processes}`
+  const made = await STORES[store].make(place)
+  const cpu = await STORES[store].cpu()
+  const open = await made.store.open({ onWork() {}, claims: false })
+  const program = new URL(import.meta.url)
+  const children = Array.from({ length: processes }, () => startPinned(program, ['child', store, place], 'any'))
   try {
     for (let at = 0; at < EVENTS; at += 500) {
       const events = Array.from({ length: 500 }, (_, index) => smsReport(`m${at + index}`, 1, Date.now(), true))
-      await first?.admit(events, Date.now())
+      await open.admit(events, Date.now())
     }
+    await Promise.all(children.map((child) => ask(child, { step: 'open' })))
     const [cpuBefore, beganMs] = [(await cpu?.readMs()) ?? NaN, performance.now()]
-    const settled = await Promise.all(opened.map(drain))
+    const answers = await Promise.all(children.map((child) => ask(child, { step: 'drain' })))
     const tookMs = performance.now() - beganMs
     const cpuUs = (((await cpu?.readMs()) ?? NaN) - cpuBefore) / (EVENTS / 1_000)
-    const sum = settled.reduce((all, each) => all + each, 0)
-    console.log(`| ${name}, ${workers} | ${(tookMs / 1_000).toFixed(1)} | ${cpuUs.toFixed(0)} | ${sum} |`)
+    const settled = answers.reduce((sum, answer) => sum + ('settled' in answer ? Number(answer.settled) : 0), 0)
+    console.log(`| ${store}, ${processes} | ${(tookMs / 1_000).toFixed(1)} | ${cpuUs.toFixed(0)} | ${settled} |`)
   } finally {
-    await Promise.all(opened.map(async (open) => open.close()))
+    await Promise.all(children.map((child) => ask(child, { step: 'close' })))
+    for (const child of children) child.disconnect()
+    await open.close()
     await cpu?.close()
     await made.close({ remove: true })
   }
 }
 
-console.log(
-  `| ${EVENTS} due events, workers | s | CPU of the server, µs an event | settled |\n| --- | --- | --- | --- |`,
-)
-for (const name of ['postgres', 'redis'] as const)
-  if ((process.env['STORES'] ?? 'postgres,redis').split(',').includes(name))
-    for (const workers of WORKERS) await measure(name, workers)
+const [, , role, shared, place = ''] = process.argv
+if (role === 'child' && (shared === 'postgres' || shared === 'redis')) await beChild(shared, place)
+else {
+  console.log(
+    `| ${EVENTS} due events, processes | s | CPU of the server, µs an event | settled |\n| --- | --- | --- | --- |`,
+  )
+  for (const name of ['postgres', 'redis'] as const)
+    if ((process.env['STORES'] ?? 'postgres,redis').split(',').includes(name))
+      for (const processes of PROCESSES) await measure(name, processes)
+}

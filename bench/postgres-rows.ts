@@ -34,27 +34,25 @@ async function fill(client: pg.Client, schema: string, rows: number): Promise<vo
   const key = `decode(substr(encode(sha256(('m' || n)::bytea), 'hex'), 1, 32), 'hex')`
   const id = `decode(substr(encode(sha256(('e' || n)::bytea), 'hex'), 1, 32), 'hex')`
   const atMs = `$3::bigint + (n * $4::float8)::bigint`
+  const number = `(${atMs}) * 1000000 + n % 1000000`
   for (let from = 1; from <= rows; from += step) {
     const to = Math.min(rows, from + step - 1)
     const values = [from, to, now - 10 * DAY_MS, (10 * DAY_MS) / rows]
     await client.query(
-      `INSERT INTO ${schema}.records (number, key, version, state, last_day) OVERRIDING SYSTEM VALUE
-       SELECT n, ${key}, 1, convert_to(format('[1,%s,1,"","",0,["%s",%s,2],0,[]]', ${atMs}, encode(${id}, 'hex'), ${atMs}), 'UTF8'),
-         (${atMs}) / ${DAY_MS} FROM generate_series($1::bigint, $2::bigint) AS n`,
+      `INSERT INTO ${schema}.records (number, key, version, state, reports)
+       SELECT ${number}, ${key}, 1, convert_to(format('[1,%s,1,"",0,["%s",%s,2],0]', ${atMs}, encode(${id}, 'hex'), ${atMs}), 'UTF8'), '[]'::bytea
+       FROM generate_series($1::bigint, $2::bigint) AS n`,
       values,
     )
     await client.query(
       `INSERT INTO ${schema}.payloads (record, id, admitted_at, event, raw)
-       SELECT n, ${id}, ${atMs},
+       SELECT ${number}, ${id}, ${atMs},
          convert_to('{"kind":"status","timestamp":1,"timestampSource":"payload","receivedAtMs":1,"proof":"both"}', 'UTF8'),
          convert_to(repeat('x', 270), 'UTF8') FROM generate_series($1::bigint, $2::bigint) AS n`,
       values,
     )
     console.error(`filled ${to} of ${rows}`)
   }
-  await client.query(
-    `SELECT setval(pg_get_serial_sequence('${schema}.records', 'number'), (SELECT max(number) FROM ${schema}.records))`,
-  )
   for (const table of ['records', 'payloads']) await client.query(`VACUUM (ANALYZE) ${schema}.${table}`)
 }
 

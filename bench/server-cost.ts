@@ -5,6 +5,7 @@
  * handler has returned when it counts.
  *
  *     npm run bench:server                       # EVENTS (20,000) at RATE (1,000) a second, PROCESSES (1,4,16)
+ *     REPORTS=3 npm run bench:server             # three reports a message, 100 events apart
  *
  * Nothing else may use the servers meanwhile. `an 8-core server` is what the CPU time of an event leaves room for, at 70 % of
  * eight cores for Postgres, and of the one that Redis uses.
@@ -18,6 +19,8 @@ import { startPinned } from './processes/pinned.ts'
 const EVENTS = Number(process.env['EVENTS'] ?? 20_000)
 const RATE = Number(process.env['RATE'] ?? 1_000)
 const PROCESSES = (process.env['PROCESSES'] ?? '1,4,16').split(',').map(Number)
+const REPORTS = Number(process.env['REPORTS'] ?? 1)
+const SPACING = 100
 const AUTH_KEY = 'a key of the benchmark'
 const TICK_MS = 5
 /** The servers count what they did at the end of a second. */
@@ -35,6 +38,12 @@ interface Counters {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
+/** Which report of which message comes at this place. */
+function placeOf(at: number): readonly [report: number, message: number] {
+  const round = SPACING * REPORTS
+  return [Math.floor((at % round) / SPACING), Math.floor(at / round) * SPACING + (at % SPACING)]
+}
+
 /** One of the processes: what it is asked is how many, and how many a second. */
 async function beChild(store: Shared, place: string, name: string): Promise<void> {
   const made = await STORES[store].make(place)
@@ -49,12 +58,15 @@ async function beChild(store: Shared, place: string, name: string): Promise<void
 
   async function run(events: number, rate: number): Promise<object> {
     const beganMs = performance.now()
+    const beganSeconds = Math.floor(Date.now() / 1_000)
     const answers: Promise<{ readonly status: number }>[] = []
     while (answers.length < events) {
       const due = Math.min(events, Math.ceil(((performance.now() - beganMs) * rate) / 1_000))
       while (answers.length < due) {
-        const messageId = `${name} ${beganMs} ${answers.length}`
-        const body = Buffer.from(JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY, messageId })))
+        const [report, message] = placeOf(answers.length)
+        const messageId = `${name} ${beganMs} ${message}`
+        const timestamp = beganSeconds + report
+        const body = Buffer.from(JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY, messageId, timestamp })))
         answers.push(receiver.receive({ kind: 'status', method: 'POST', headers: {}, body }))
       }
       await pause(TICK_MS)
@@ -142,11 +154,12 @@ async function measure(store: Shared, processes: number): Promise<void> {
 const [, , role, store, place = '', name = ''] = process.argv
 if (role === 'child' && (store === 'postgres' || store === 'redis')) await beChild(store, place, name)
 else {
-  console.log(`${EVENTS} events at ${RATE} a second\n`)
+  console.log(`${EVENTS} events at ${RATE} a second, ${REPORTS} of a message\n`)
   console.log(
     '| store, processes | CPU of the server, µs | round trips | log bytes | syncs | an 8-core server, events/s |',
   )
   console.log('| --- | --- | --- | --- | --- | --- |')
   for (const shared of ['postgres', 'redis'] as const)
-    for (const processes of PROCESSES) await measure(shared, processes)
+    if ((process.env['STORES'] ?? 'postgres,redis').split(',').includes(shared))
+      for (const processes of PROCESSES) await measure(shared, processes)
 }

@@ -11,21 +11,18 @@ const TABLES: readonly (readonly [
   ...types: (readonly [file: string, name: string])[],
 ])[] = [
   ['calls', 'Call', ['client', 'Client']],
-  ['options', 'Option', ['options', 'ClientOptions']],
-  ['options', 'Of `retry`', ['options', 'ClientRetryOptions']],
-  ['options', 'Of `channels`', ['options', 'ClientChannels']],
+  ['options', 'Option', ['options', 'clientOptions']],
+  ['options', 'Of `retry`', ['options', 'clientRetry']],
+  ['options', 'Of `channels`', ['options', 'clientChannels']],
   ['what-is-sent', 'Field', ['message', 'Message'], ['message', 'MessageFields'], ['message', 'SchedulableFields']],
   ['what-is-sent', 'Option of a send', ['send-options', 'SendOptions']],
-  ['sends-that-are-written-down', 'Call', ['sender', 'Sender']],
-  ['sends-that-are-written-down', 'Option of `sender`', ['sender', 'SenderOptions']],
-  ['sends-that-are-written-down', 'Option of each of its sends', ['../intention', 'RecordOptions']],
   ['sending-again', 'Option of `resend`', ['resend', 'ResendOptions']],
   ['answers', 'Of an answer', ['sent', 'Sent']],
   ['answers', 'Of a recipient', ['sent', 'RecipientFields'], ['sent', 'AcceptedRecipient']],
   ['errors', 'Of an error', ['send-error', 'SendError']],
   ['long-lists', 'Option of `sendAll`', ['send-options', 'SendAllOptions']],
-  ['long-lists', 'Of what `sendAll` returns', ['sent-all', 'SentAll']],
-  ['long-lists', 'Count', ['sent-all', 'SendCounts']],
+  ['long-lists', 'Of the list', ['sent-all', 'SentAll']],
+  ['long-lists', 'Of an outcome', ['sent-all', 'NumberOutcome']],
 ]
 
 export const CLIENT_TABLES: readonly GeneratedTable[] = TABLES.map(([under, first, ...types]) => ({

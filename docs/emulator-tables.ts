@@ -39,7 +39,7 @@ export const EMULATOR_TABLES: readonly GeneratedTable[] = [
     page: PAGE,
     under: 'options',
     header: ['Of the network', 'What', 'Default'],
-    rows: membersOf('network', 'NetworkProfile').map(([member = '', what = '']) => [member, what, defaultOf(member)]),
+    rows: membersOf('outcomes', 'NetworkProfile').map(([member = '', what = '']) => [member, what, defaultOf(member)]),
   },
   {
     page: PAGE,

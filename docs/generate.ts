@@ -1,7 +1,6 @@
-/** Writes what comes from the code's constants, the tables of the pages and the schema of the vectors: `npm run docs:tables`. */
+/** Writes the tables of the pages that come from the code's constants: `npm run docs:tables`. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
-import { vectorsJsonSchema } from '../src/vectors/format.ts'
 import { GENERATED_TABLES } from './tables.ts'
 import { ROOT } from './markdown.ts'
 import { withTables } from './with-tables.ts'
@@ -14,5 +13,3 @@ for (const page of new Set(GENERATED_TABLES.map((table) => table.page))) {
   )
   writeFileSync(path, await format(text, { ...(await resolveConfig(path)), filepath: path }))
 }
-
-writeFileSync(`${ROOT}src/vectors/schema.json`, `${JSON.stringify(vectorsJsonSchema(), null, 2)}\n`)

@@ -1,10 +1,10 @@
 /** What the comments of a type say of its members, for a table: an editor shows the same. */
 import { readProjectFile } from './markdown.ts'
 
-/** The commented members of an interface or a class; which section of the contract they follow is for the code. */
+/** The commented members of an interface, a class or an object; which section of the contract they follow is for the code. */
 export function membersOf(path: string, name: string): string[][] {
   const source = readProjectFile(path)
-  const from = source.search(new RegExp(`^(?:export )?(?:interface|class) ${name}\\b`, 'm'))
+  const from = source.search(new RegExp(`^(?:export )?(?:interface|class|const) ${name}\\b`, 'm'))
   const body = source.slice(from, source.indexOf('\n}', from))
   const members = body.matchAll(/^ {2}\/\*\*([\s\S]*?)\*\/\n {2}(?:declare )?(?:readonly )?(\w+)/gm)
   return [...members].map(([, comment = '', member = '']) => [

@@ -4,25 +4,34 @@ import {
   carrierAStatus,
   CROSS_CHANNEL_MAP,
   EVENT_TYPES,
-  normaliseStatus,
   PROBLEMS,
   STATUS_CODES,
   type EventType,
 } from '../src/index.ts'
+import { CARRIERS } from '../src/public/events.ts'
+import { SPEAKERS, VOCABULARIES } from '../src/carriers/vocabularies.ts'
 import { ANSWERS } from '../src/http/replies.ts'
-import { OPTIONS, type OptionRow } from '../src/options.ts'
 import { CLIENT_TABLES } from './client-tables.ts'
 import { EMULATOR_TABLES } from './emulator-tables.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { ENVIRONMENT } from '../src/cli/environment.ts'
 import { EXIT_CODES } from '../src/cli/exit-codes.ts'
-import { OF_HANDLERS, OF_QUARANTINE, OF_SENDING, REFUSED, REPORTED, THROWN, UNAVAILABLE } from '../src/error-table.ts'
-import { FINDINGS } from '../src/doctor/findings.ts'
-import { LOG_CODES } from '../src/log-codes.ts'
+import {
+  OF_HANDLERS,
+  OF_QUARANTINE,
+  OF_SENDING,
+  REFUSED,
+  REPORTED,
+  THROWN,
+  UNAVAILABLE,
+} from '../src/public/error-table.ts'
+import { FINDINGS } from '../src/operations/doctor/findings.ts'
+import { LOG_CODES } from '../src/runtime/log-codes.ts'
 import { METRICS as OTEL_METRICS } from '../src/otel/names.ts'
-import { HEALTH_REASONS } from '../src/telemetry/health.ts'
-import { METRICS } from '../src/telemetry/metric-table.ts'
+import { HEALTH_REASONS } from '../src/operations/health.ts'
+import { METRICS } from '../src/operations/metric-table.ts'
 import { readProjectFile } from './markdown.ts'
+import { OPTIONS } from './options.ts'
 import { VECTOR_TABLES } from './vector-tables.ts'
 
 export interface GeneratedTable {
@@ -36,17 +45,38 @@ export interface GeneratedTable {
 
 const NONE = '–'
 
+/** What a handler wants to know of each type, and the fields that only it has. */
+export const EVENT_PROSE: Readonly<Record<EventType, readonly [tells: string, fields: string]>> = {
+  'message.queued': ['Taken by the service or the carrier, not sent yet.', '`scheduled`'],
+  'message.sent': ['The chat-app has taken it over.', NONE],
+  'message.delivered': ['It reached the device.', NONE],
+  'message.read': ['The recipient opened it, and lets senders know.', NONE],
+  'message.failed': ['It did not arrive.', '`failure`'],
+  'send.overdue': ['No end of a message that you expect was reported in time.', '`messageId`, `channel?`, `sent`'],
+  'send.unknown': ['A send was begun, and nobody knows what came of it.', '`reference`, `channel?`, `sent`'],
+  late: ['A report older than one already handed over.', '`messageId`, `channel?`, `report`'],
+  received: ['A customer wrote to you.', '`data`'],
+  payment: ['A mobile-money payment completed or failed.', '`data`'],
+  'subscription.activate': ['A subscriber opted in.', '`data`'],
+  'subscription.deactivate': ['A subscriber opted out.', '`data`'],
+  'subscription.consent': ['The carrier recorded a consent.', '`data`'],
+  'subscription.delivery': ['A premium message was reported on.', '`data`'],
+  'subscription.billing': ['A subscriber was billed.', '`data`'],
+  'subscription.other': ['A premium callback of no type that is known.', '`data`, `word?`'],
+  unrecognized: ['Authentic, but it could not be read.', '`problem`, `kind?`, `data`'],
+}
+
 export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
     page: 'docs/reference/options.md',
     under: 'options',
     header: ['Option', 'Type', 'Range', 'Default', 'What'],
-    rows: OPTIONS.map((row: OptionRow) => [
-      code(row.name),
-      row.type,
-      row.range === undefined ? NONE : row.range.map(withCommas).join(' to '),
-      typeof row.default === 'number' ? withCommas(row.default) : row.default,
-      row.what,
+    rows: OPTIONS.map(({ name, type, range, default: value, what }) => [
+      code(name),
+      type.replaceAll('|', '\\|'),
+      range === undefined ? NONE : range.map((limit) => limit.toLocaleString('en-US')).join(' to '),
+      value,
+      what,
     ]),
   },
   {
@@ -97,13 +127,17 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
   {
     page: 'docs/reference/statuses.md',
     under: 'across-channels',
-    header: ['Concept', 'SMS, carrier A', 'SMS, carrier B', 'Chat-app'],
-    rows: CROSS_CHANNEL_MAP.map(({ concept, carrierA, carrierB, chatApp, notes }) => [
-      concept,
-      list(carrierA),
-      notes?.carrierB ?? list(carrierB),
-      notes?.chatApp ?? list(chatApp),
-    ]),
+    header: ['Concept', ...CARRIERS.map((carrier) => `SMS, ${carrier.replace(/(?=[A-Z])/, ' ')}`), 'Chat-app'],
+    rows: CROSS_CHANNEL_MAP.map((row) => {
+      const notes: Readonly<Record<string, string>> = row.notes ?? {}
+      return [row.concept, ...SPEAKERS.map((speaker) => notes[speaker] ?? list(row[speaker]))]
+    }),
+  },
+  {
+    page: 'docs/reference/events.md',
+    under: 'events',
+    header: ['Type', 'What it tells', 'Codes', 'Words', 'Fields of its own'],
+    rows: eventRows(),
   },
   {
     page: 'docs/reference/answers.md',
@@ -185,18 +219,19 @@ export const GENERATED_TABLES: readonly GeneratedTable[] = [
 /** What the table of event types says of each that the status tables decide: its codes, and the channels' words. */
 function statusesOf(type: EventType): { readonly codes: string; readonly words: string } {
   const codes = STATUS_CODES.filter((row) => row.type === type).map((row) => String(row.code))
-  const words = CROSS_CHANNEL_MAP.flatMap(({ carrierA, carrierB, chatApp }) => [
-    ...carrierA.filter((status) => normaliseStatus({ carrier: 'carrierA', status })?.type === type),
-    ...carrierB.filter((status) => normaliseStatus({ carrier: 'carrierB', status })?.type === type),
-    ...chatApp.filter((status) => normaliseStatus({ shape: 'chat-app', status })?.type === type),
-  ])
+  const words = SPEAKERS.flatMap((speaker) =>
+    [...VOCABULARIES[speaker].words].filter(([, meaning]) => meaning.type === type).map(([word]) => word),
+  )
   return { codes: list(codes), words: list([...new Set(words)]) }
 }
 
-export const EVENT_HEADER = ['Type', 'What it tells', 'Codes', 'Words', 'Fields of its own']
-
-/** The first and the derived cells of the table of event types; the others are prose. */
-export const EVENT_ROWS = EVENT_TYPES.map((type) => ({ type, ...statusesOf(type) }))
+function eventRows(): string[][] {
+  return EVENT_TYPES.map((type) => {
+    const [tells, fields] = EVENT_PROSE[type]
+    const { codes, words } = statusesOf(type)
+    return [code(type), tells, codes, words, fields]
+  })
+}
 
 /** A store's numbers stand in the comments of its options, where an editor shows them. */
 function numbersOf(store: 'memory' | 'sqlite' | 'postgres' | 'redis'): string[][] {
@@ -241,8 +276,4 @@ function code(text: string): string {
 /** With a place of its own, to which errors and pages lead. */
 function anchored(name: string): string {
   return `<a id="${name}"></a>${code(name)}`
-}
-
-function withCommas(number: number): string {
-  return number.toLocaleString('en-US')
 }

@@ -4,25 +4,39 @@ import type { GeneratedTable } from './tables.ts'
 
 const CELL_BORDER = /(?<!\\)\|/
 
-/** Replaces the rows of each table, which is known by its heading and its columns. Throws where a page has no such table. */
+/**
+ * Replaces each table, which is known by its heading and its columns, or by its first column, so that others may come. Throws where a page
+ * has no such table.
+ */
 export function withTables(text: string, tables: readonly GeneratedTable[]): string {
   const missing = new Set(tables)
   const lines: string[] = []
   let anchor = ''
   let isSkipping = false
+  function tableFor(line: string): GeneratedTable | undefined {
+    const cells = cellsOf(line)
+    const here = tables.filter((one) => one.under === anchor && one.header[0] === cells[0])
+    const same = here.find((one) => one.header.join('|') === cells.join('|'))
+    return same ?? (here.length === 1 ? here[0] : undefined)
+  }
+
   for (const line of text.split('\n')) {
     const [, title] = /^#{1,6} (.+)$/.exec(line) ?? []
     if (title !== undefined) anchor = anchorOf(title)
     if (!line.startsWith('|')) isSkipping = false
     if (isSkipping) continue
-    lines.push(line)
-    if (!line.startsWith('|')) continue
-    const header = cellsOf(line).join('|')
-    const table = tables.find((one) => one.under === anchor && one.header.join('|') === header)
-    if (table === undefined) continue
+    const table = line.startsWith('|') ? tableFor(line) : undefined
+    if (table === undefined) {
+      lines.push(line)
+      continue
+    }
     missing.delete(table)
     isSkipping = true
-    lines.push(`|${' --- |'.repeat(table.header.length)}`, ...table.rows.map((cells) => `| ${cells.join(' | ')} |`))
+    lines.push(
+      `| ${table.header.join(' | ')} |`,
+      `|${' --- |'.repeat(table.header.length)}`,
+      ...table.rows.map((cells) => `| ${cells.join(' | ')} |`),
+    )
   }
   for (const { page, under, header } of missing)
     throw new Error(`${page} has no table with the columns ${header.join(', ')} under #${under}.`)

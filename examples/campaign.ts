@@ -7,7 +7,7 @@ import { createServer } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import cliProgress from 'cli-progress'
 import { createReceiver } from 'messaging-webhooks'
-import { createClient, sender } from 'messaging-webhooks/client'
+import { createClient } from 'messaging-webhooks/client'
 import { createEmulator } from 'messaging-webhooks/emulator'
 
 const keys = { authKey: 'auth-key-of-the-example', signingSecret: 'signing-secret-of-the-example' }
@@ -30,21 +30,16 @@ const emulator = createEmulator({
 const { url } = await emulator.listen()
 
 const overdue: string[] = []
-receiver.on('message.overdue', ({ sent }) => void overdue.push(sent.to ?? ''))
-/** Reports of messages whose answer was lost: only the unknown numbers can have got them. */
-const strangers = new Set<string>()
-receiver.on('message.*', ({ messageId, sent }) => {
-  if (sent === undefined) strangers.add(messageId)
-})
+receiver.on('send.overdue', ({ sent }) => void overdue.push(sent.to ?? ''))
 await receiver.start()
 
+// With the receiver, each number is written down before its request, so that none is forgotten or sent to twice, not even by a crash.
 const client = createClient({
   baseUrl: `${url}/api/v1/messaging`,
   project: 'My Shop',
   apiKey: 'api-key-of-the-example',
+  receiver,
 })
-// Each batch is written down before its request, so that none is forgotten, not even by a crash.
-const { sendAll } = sender(receiver, client)
 const to = Array.from({ length: 2_000 }, (_, index) => String(254_711_000_000 + index))
 // One whose number the service does not take.
 to[1_000] = '999400000012'
@@ -57,32 +52,21 @@ const bar = process.stdout.isTTY
 bar?.start(to.length, 0)
 const from = new Date()
 /** How long the end of a message may take. Of SMS it is a day in earnest. */
-const within = 3_000
-const { counts, stoppedBy } = await sendAll(
-  { to, message: 'Everything is half the price until Friday.', campaign: 'Spring' },
-  {
-    within,
-    batch: 50,
-    concurrency: 4,
-    signal: stopping.signal,
-    onProgress: ({ total, unsent }) => bar?.update(total - unsent),
-  },
+const withinMs = 3_000
+const message = 'Everything is half the price until Friday.'
+const sending = client.sendAll(
+  { to, message, campaign: 'Spring', reference: 'Spring', withinMs },
+  { batch: 50, signal: stopping.signal },
 )
+for await (const { outcome } of sending) if (outcome !== 'unsent') bar?.increment()
 bar?.stop()
-if (stoppedBy !== undefined) console.log(`Stopped: ${stoppedBy.code}`)
-console.log(`${counts.total} numbers, of which ${counts.unsent} were not tried`)
+console.log(sending.stoppedBy?.code ?? 'All were tried', sending.totals)
 
 await emulator.idle({ deadlineMs: 60_000 })
-await setTimeout(within)
+await setTimeout(withinMs)
 await receiver.drain({ deadlineMs: 60_000 })
 
-const account = await receiver.account({ from, to: new Date() })
-console.log(`${account.sent} sent
-  ${account.delivered} delivered`)
-for (const [cause, count] of Object.entries(account.failed)) console.log(`  ${count} failed: ${cause}`)
-for (const [cause, count] of Object.entries(account.refused)) console.log(`  ${count} refused: ${cause}`)
-console.log(`  ${account.overdue} overdue: a report was lost on its way
-  ${account.unknown} unknown: no answer said what became of them; reports of ${strangers.size} came`)
+console.log('What became of them:', await receiver.account({ from, to: new Date() }))
 console.log(`The first that are overdue: ${overdue.slice(0, 5).join(', ')}`)
 
 await emulator.close()

@@ -6,7 +6,7 @@ import { createHash, randomInt, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createReceiver } from 'messaging-webhooks'
-import { createClient, sender, SendError, type Sent } from 'messaging-webhooks/client'
+import { createClient, SendError } from 'messaging-webhooks/client'
 import { createEmulator } from 'messaging-webhooks/emulator'
 
 const keys = { authKey: 'auth-key-of-the-example', signingSecret: 'signing-secret-of-the-example' }
@@ -30,8 +30,8 @@ const client = createClient({
   baseUrl: `${url}/api/v1/messaging`,
   project: 'My Bank',
   apiKey: 'api-key-of-the-example',
+  receiver,
 })
-const { otp } = sender(receiver, client)
 
 // The app's part: six digits for five minutes and five tries, as a digest. Contract: the service makes and checks no code.
 const LIFE_MS = 300_000
@@ -60,13 +60,14 @@ function isRight(to: string, code: string): boolean {
 const telephone = new Map<string, string>()
 
 /** A send whose outcome nobody knows is made again: a second code harms nobody, for it replaces the first. */
-async function sendCode(to: string): Promise<Sent> {
+async function sendCode(to: string): Promise<void> {
   for (let left = 3; ; left -= 1) {
     const code = String(randomInt(1_000_000)).padStart(6, '0')
     kept.set(to, { digest: digestOf(to, code), untilMs: Date.now() + LIFE_MS, tries: 0 })
     telephone.set(to, code)
     try {
-      return await otp({ to, message: `${code} is your code. It holds for five minutes.` })
+      await client.otp({ to, message: `${code} is your code. It holds for five minutes.` })
+      return
     } catch (error) {
       if (!(error instanceof SendError && error.mayBeSent && left > 1)) throw error
       console.log(`${to}: ${error.code}, so another code is sent`)
@@ -83,12 +84,10 @@ await receiver.start()
 // Delivered; delivered after two failures of the carrier; never deliverable; no number at all.
 for (const to of ['999100000000', '999110000002', '999100000021', '999400000012']) {
   const reported = new Promise<string>((resolve) => outcomes.set(to, resolve))
-  const { kind, recipients } = await sendCode(to)
-  if (kind === 'rejected') {
-    console.log(`${to}: ${recipients[0]?.status ?? kind}; ask for another number`)
-    continue
-  }
-  const outcome = await reported
+  const outcome = await sendCode(to).then(
+    () => reported,
+    (error: unknown) => `${error instanceof SendError ? error.code : 'not sent'}; ask for another number`,
+  )
   console.log(`${to}: ${outcome}`)
   if (outcome !== 'delivered') continue
   const code = telephone.get(to) ?? ''

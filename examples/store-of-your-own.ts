@@ -20,6 +20,7 @@ import {
   type Scanned,
   type ScannedEvent,
   type Store,
+  type Versioned,
   type VersionedChange,
 } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
@@ -55,9 +56,6 @@ export function keyValueStore(database: KeyValues): Store {
       name: 'key-value',
       durable: false,
       shared: false,
-      admitsAndClaims: true,
-      listsEvents: true,
-      forgets: true,
     },
     open: (host) => openRecordStore(operations(database), { host }),
   }
@@ -72,13 +70,19 @@ const lastPart = (key: string): string => key.slice(key.lastIndexOf('/') + 1)
 const timeText = (ms: number): string => String(ms).padStart(16, '0')
 
 function operations(database: KeyValues): RecordStore {
-  async function read(key: string) {
+  /** A record of a later version of the package is left alone. */
+  async function readAny(key: string): Promise<(Versioned & { readonly text: string }) | typeof NEWER | undefined> {
     const text = await database.get(recordKey(key))
     if (text === undefined) return undefined
     const end = text.indexOf(' ')
     const record = decodeRecord(text.slice(end + 1))
-    if (record === undefined || record === NEWER) throw new Error(`The record ${key} cannot be read.`)
-    return { text, version: Number(text.slice(0, end)), record }
+    if (record === undefined) throw new Error(`The record ${key} cannot be read.`)
+    return record === NEWER ? NEWER : { text, version: Number(text.slice(0, end)), record }
+  }
+
+  async function read(key: string) {
+    const stored = await readAny(key)
+    return stored === NEWER ? undefined : stored
   }
 
   async function payload(key: string, id: string): Promise<Payload | undefined> {
@@ -133,7 +137,7 @@ function operations(database: KeyValues): RecordStore {
 
   return {
     async read(keys) {
-      const found = await Promise.all(keys.map(async (key) => ({ key, stored: await read(key) })))
+      const found = await Promise.all(keys.map(async (key) => ({ key, stored: await readAny(key) })))
       return new Map(found.flatMap(({ key, stored }) => (stored === undefined ? [] : [[key, stored]])))
     },
     write: async (changes) => Promise.all(changes.map(write)),

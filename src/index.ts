@@ -3,18 +3,13 @@
  *
  * @module messaging-webhooks
  */
-export { createReceiver } from './receiver.ts'
-export type { Handler, Receiver, Stats } from './surface.ts'
-export type { Options, OrderingOptions, QuarantineOptions, RetryOptions } from './options.ts'
+export { createReceiver } from './receiver/receiver.ts'
+export type { Handler, Receiver, Stats } from './receiver/surface.ts'
+export type { Options, OrderingOptions, QuarantineOptions, RetryOptions } from './receiver/options.ts'
 export { memoryStore, type MemoryStoreOptions } from './stores/memory/store.ts'
-export type { CredentialPair } from './authenticity/pair.ts'
-export type {
-  CredentialsAnswer,
-  CredentialsFunction,
-  CredentialsOption,
-  ProjectsOption,
-} from './authenticity/credentials.ts'
-export type { ProofPolicy } from './callback.ts'
+export type { CredentialPair } from './verify/pair.ts'
+export type { CredentialsAnswer, CredentialsFunction, CredentialsOption, ProjectsOption } from './verify/credentials.ts'
+export type { ProofPolicy } from './public/callback.ts'
 export type { QuarantineClass } from './quarantine/request.ts'
 export type {
   ListOptions,
@@ -25,33 +20,42 @@ export type {
   ReverifyCounts,
   ReverifyOptions,
 } from './quarantine/surface.ts'
-export type { Clock } from './clock.ts'
-export { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMessage } from './channels.ts'
-export type { CloseOnSignalOptions } from './close-on-signal.ts'
-export type { Logger } from './logger.ts'
-export type { Diagnosis, Finding, FindingCode, FindingLevel } from './doctor/findings.ts'
-export type { DoctorOptions } from './doctor/own-receiver.ts'
+export type { Clock } from './runtime/clock.ts'
+export { ATTEMPT_CHANNEL, CALLBACK_CHANNEL, type AttemptMessage, type CallbackMessage } from './public/channels.ts'
+export type { CloseOnSignalOptions } from './receiver/close-on-signal.ts'
+export type { Logger } from './runtime/logger.ts'
+export type { Diagnosis, Finding, FindingCode, FindingLevel } from './operations/doctor/findings.ts'
+export type { DoctorOptions } from './operations/doctor/own-receiver.ts'
 export type { Context } from './dispatch/handlers.ts'
 export type { DeadLetter, DeadLetters, DeadLettersPage } from './dispatch/dead-letters.ts'
 export type { Events, EventsListed, ListedEvent, ListEventsOptions } from './dispatch/listed-events.ts'
-export type { ErrorHandler } from './report.ts'
-export type { Health, HealthCode, HealthReason } from './telemetry/health.ts'
+export type { ErrorHandler } from './runtime/reporter.ts'
+export type { Health, HealthCode, HealthReason } from './operations/health.ts'
 export type { Middleware } from './http/node.ts'
 export type { CallbackAnswer, CallbackRequest, RequestBody, RequestHeaders } from './http/request.ts'
 export type { DedupeKeyInput } from './inbox/new-event.ts'
-export type { ReadUsersReport, UsersReport } from './payloads/users-report.ts'
+export type { ReadUsersReport, UsersReport } from './carriers/users-report.ts'
 export type { Holder } from './inbox/known.ts'
-export type { Forgotten } from './erasure/forget.ts'
-export type { AccountPeriod, OutstandingMessage, OutstandingPage } from './expecting/account.ts'
-export type { Account } from './expecting/balance.ts'
-export type { ExpectOptions } from './expecting/expect.ts'
-export type { ExpectCounts, IntendOptions, Intention, RecordOptions, SentMessages, SentRecipient } from './intention.ts'
-export type { ForgetOptions, ForgetSelector } from './erasure/selector.ts'
+export type { Forgotten } from './operations/erasure/forget.ts'
+export type { AccountPeriod, Outstanding, OutstandingMessage, OutstandingPage } from './sends/account.ts'
+export type { Account } from './sends/balance.ts'
+export type { ExpectOptions } from './sends/expect.ts'
+export type {
+  EachIntention,
+  ExpectCounts,
+  IntendEachOptions,
+  IntendOptions,
+  Intention,
+  RecordOptions,
+  SentMessages,
+  SentRecipient,
+} from './public/intention.ts'
+export type { ForgetOptions, ForgetSelector } from './operations/erasure/selector.ts'
 export type { MessageState, ReportState } from './inbox/latest.ts'
 export type { EventState, Page, Store } from './inbox/store.ts'
-export type { TraceContext } from './trace-context.ts'
-export { ERRORS, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './error-table.ts'
-export { HandlerError, MessagingWebhooksError, OptionsError, RefusedError, RetryLater } from './errors.ts'
+export type { TraceContext } from './public/trace-context.ts'
+export { ERRORS, type ErrorCode, type HandlerErrorCode, type RefusalCode } from './public/error-table.ts'
+export { HandlerError, MessagingWebhooksError, OptionsError, RefusedError, RetryLater } from './public/errors.ts'
 export {
   type BegunSend,
   CALLBACK_KINDS,
@@ -92,9 +96,9 @@ export {
   type UnknownSendEvent,
   type UnrecognizedEvent,
   type WebhookEvent,
-} from './events.ts'
-export type { ChatAppReportPayload, ChatAppStatuses, ReportShape, SmsReportPayload } from './report-payloads.ts'
-export { carrierAStatus, CARRIER_A_CODES, type CarrierAStatus } from './statuses/carrier-a.ts'
-export { CROSS_CHANNEL_MAP, type CrossChannelRow } from './statuses/cross-channel.ts'
-export { normaliseStatus, type NormalisedStatus, type StatusInput } from './statuses/normalise.ts'
-export { STATUS_CODES, type StatusCodeRow } from './statuses/status-codes.ts'
+} from './public/events.ts'
+export type { ChatAppReportPayload, ChatAppStatuses, ReportShape, SmsReportPayload } from './public/report-payloads.ts'
+export { carrierAStatus, CARRIER_A_CODES, type CarrierAStatus } from './carriers/vocabularies.ts'
+export { CROSS_CHANNEL_MAP, type CrossChannelRow } from './carriers/cross-channel.ts'
+export { normaliseStatus, type NormalisedStatus, type StatusInput } from './carriers/report.ts'
+export { STATUS_CODES, type StatusCodeRow } from './carriers/status-codes.ts'

@@ -3,8 +3,8 @@
  *
  * @module messaging-webhooks/store
  */
-export type { Expectation, KnownExpectation } from './inbox/expected.ts'
-export type { EventRecord, Report } from './inbox/record.ts'
+export type { Expectation, KnownExpectation } from './messages/expected.ts'
+export type { EventRecord, Report } from './messages/event-record.ts'
 export type {
   DueRequest,
   EventPlace,

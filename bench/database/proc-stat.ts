@@ -22,7 +22,7 @@ export function processStat(pid: number): ProcessStat | undefined {
 }
 
 /** `/proc/<pid>/stat`: the name is in parentheses and may contain any; the fields are counted from behind it. */
-export function parseStat(text: string): ProcessStat {
+function parseStat(text: string): ProcessStat {
   const nameEnd = text.lastIndexOf(')')
   const [, parent, ...others] = text.slice(nameEnd + 2).split(' ')
   const [user = NaN, system = NaN, childrenUser = NaN, childrenSystem = NaN] = others.slice(9, 13).map(Number)

@@ -12,7 +12,7 @@ export async function redisCpu(url: string): Promise<DatabaseCpu> {
 }
 
 /** Of the answer to `INFO cpu`. */
-export function cpuMsOf(info: string): number {
+function cpuMsOf(info: string): number {
   const seconds = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1] ?? NaN)
   return (seconds('used_cpu_user') + seconds('used_cpu_sys')) * 1_000
 }

@@ -1,9 +1,8 @@
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { makeAttempt } from '../../src/dispatch/attempt.ts'
-import { letGo, takeInHand } from '../../src/dispatch/capacity.ts'
 import { createHandlerRegistry } from '../../src/dispatch/handlers.ts'
+import { createParts } from '../../src/dispatch/parts.ts'
 import { revive } from '../../src/dispatch/revive.ts'
-import { createState } from '../../src/dispatch/state.ts'
 import { freshEvents } from './events.ts'
 import { openedMemoryStore } from './memory-store.ts'
 import type { Step } from './step.ts'
@@ -15,7 +14,7 @@ export const dispatch: Step = {
     const handlers = createHandlerRegistry(1_000)
     let handled = 0
     handlers.add('message.*', () => void (handled += 1))
-    const state = createState(
+    const parts = createParts(
       {
         clock,
         handlers,
@@ -34,11 +33,14 @@ export const dispatch: Step = {
         unhandled: () => {},
         secrets: () => [],
       },
-      () => {},
+      {
+        phase: { isStopped: false, isOver: false },
+        observers: { meter: undefined, watch: undefined },
+        begin: () => {},
+      },
     )
     const from = {
       store: openedMemoryStore(),
-      absence: state.absence,
       settle: () => true,
       hold: undefined,
       settleLazily: () => true,
@@ -48,10 +50,10 @@ export const dispatch: Step = {
       const { id, messageKey, record, raw } = next()
       const before = handled
       const claim = { id, messageKey, record, raw, token: 1, attempt: 1, late: false, replay: false }
-      const work = takeInHand(state, claim, from, Infinity)
-      const event = await revive(claim, state.reviving)
-      const settlement = await makeAttempt(state, work, event)
-      letGo(state, work)
+      const work = parts.slots.track(claim, from, Infinity)
+      const event = await revive(claim, parts.reviving)
+      const settlement = await makeAttempt(parts, work, event)
+      parts.slots.untrack(work)
       if (settlement?.outcome !== 'done' || handled !== before + 1) throw new Error('The handler did not run.')
     }
   },

@@ -1,4 +1,4 @@
-import { messageKey, reportIdentity } from '../../src/inbox/identity.ts'
+import { messageKey, reportIdentity } from '../../src/messages/order.ts'
 import { eachInTurn } from './samples.ts'
 import type { Step } from './step.ts'
 

@@ -1,4 +1,4 @@
-import { maskSecrets } from '../../src/authenticity/body.ts'
+import { maskSecrets } from '../../src/verify/body.ts'
 import { AUTH_KEY } from '../load/secrets.ts'
 import { eachInTurn } from './samples.ts'
 import type { Step } from './step.ts'

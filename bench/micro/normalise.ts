@@ -1,4 +1,4 @@
-import { normaliseStatus } from '../../src/statuses/normalise.ts'
+import { normaliseStatus } from '../../src/carriers/report.ts'
 import { eachInTurn } from './samples.ts'
 import type { Step } from './step.ts'
 

@@ -1,4 +1,4 @@
-import { readReport } from '../../src/payloads/read-report.ts'
+import { readReport } from '../../src/carriers/report.ts'
 import { eachInTurn } from './samples.ts'
 import type { Step } from './step.ts'
 

@@ -1,6 +1,6 @@
 /** Bodies and headers for the steps: distinct, so that nothing is answered from a cache of the last one. */
 import { signCallback } from 'messaging-webhooks/testing'
-import { readSentBody, type ReadBody } from '../../src/authenticity/body.ts'
+import { readSentBody, type ReadBody } from '../../src/verify/body.ts'
 import { makeReports } from '../load/requests.ts'
 import { AUTH_KEY, SIGNING_SECRET } from '../load/secrets.ts'
 

@@ -43,7 +43,7 @@ export async function startServers(
 }
 
 /** Of all processes together. */
-export function sumOf(states: readonly ServerState[]): ServerState {
+function sumOf(states: readonly ServerState[]): ServerState {
   const sum = (of: (state: ServerState) => number): number => states.reduce((all, state) => all + of(state), 0)
   return {
     lastHandledAtMs: Math.max(...states.map(({ lastHandledAtMs }) => lastHandledAtMs)),

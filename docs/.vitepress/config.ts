@@ -1,4 +1,4 @@
-/** The site of the documentation: `npm run docs` shows it while one writes, `npm run docs:build` makes it. */
+/** The site of the documentation: `npm run docs` serves it, `npm run docs:build` builds it. Both write `api/` first. */
 import { defineConfig, type DefaultTheme } from 'vitepress'
 
 const REPOSITORY = 'https://github.com/messaging-webhooks/messaging-webhooks'
@@ -81,16 +81,19 @@ export default defineConfig({
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     config(md) {
       // A page may lead to files of the repository that the site does not have.
-      md.core.ruler.push('repository-links', ({ tokens, env }: { tokens: MarkdownToken[]; env: { path?: string } }) => {
-        const depth = (env.path ?? '').replace(/^.*?\/docs\//, '').split('/').length
-        const outside = '../'.repeat(depth)
-        for (const { children } of tokens)
-          for (const child of children ?? []) {
-            const href = child.type === 'link_open' ? child.attrGet('href') : null
-            if (href?.startsWith(outside) === true)
-              child.attrSet('href', `${REPOSITORY}/blob/main/${href.slice(outside.length)}`)
-          }
-      })
+      md.core.ruler.push(
+        'repository-links',
+        ({ tokens, env }: { tokens: MarkdownToken[]; env: { relativePath: string } }) => {
+          const depth = env.relativePath.split('/').length
+          const outside = '../'.repeat(depth)
+          for (const { children } of tokens)
+            for (const child of children ?? []) {
+              const href = child.type === 'link_open' ? child.attrGet('href') : null
+              if (href?.startsWith(outside) === true)
+                child.attrSet('href', `${REPOSITORY}/blob/main/${href.slice(outside.length)}`)
+            }
+        },
+      )
     },
   },
   themeConfig: {

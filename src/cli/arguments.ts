@@ -1,8 +1,7 @@
 /** Readers of arguments; commander shows what they throw in one line. */
 import { InvalidArgumentError, Option } from 'commander'
-import { readFaultRates, readSendFaultRates, type FaultRates } from '../emulator/faults/rates.ts'
-import type { SendFaultRates } from '../emulator/faults/send-faults.ts'
-import { OptionsError } from '../errors.ts'
+import { readFaultRates, readSendFaultRates, type FaultRates, type SendFaultRates } from '../emulator/faults.ts'
+import { OptionsError } from '../public/errors.ts'
 import { CliError } from './exit-codes.ts'
 
 /** For a whole number within a range, both ends included. */

@@ -1,13 +1,11 @@
 /** `dead-letters`: lists, shows, replays and discards the events whose handlers failed in every attempt. */
 import type { Command } from 'commander'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { everyDeadLetter, findDeadLetter, readDeadLetters, type DeadLetter } from '../dispatch/dead-letters.ts'
 import type { OpenStore, Resolution } from '../inbox/store.ts'
 import { wholeNumber } from './arguments.ts'
-import { printDetails } from './event-details.ts'
 import { CliError } from './exit-codes.ts'
-import { eventOf } from './kept-event.ts'
-import { timeText } from './known-event.ts'
+import { eventOf, printDetails, timeText } from './known-event.ts'
 import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
 
@@ -59,7 +57,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function list(store: OpenStore<object>, { limit, after, json }: ListOptions, terminal: Terminal): Promise<void> {
   const { items, next } = await readDeadLetters(store, eventOf, { after, limit })
   if (json) {
-    for (const letter of items) terminal.print(JSON.stringify(letter), 'whole')
+    for (const letter of items) terminal.printJson(letter)
   } else {
     const { dim, red } = terminal.colours
     const rows = items.map((letter) => [
@@ -80,7 +78,7 @@ async function show(store: OpenStore<object>, id: string, { json }: ListOptions,
   const letter = await findDeadLetter(store, eventOf, id)
   if (letter === undefined) throw notFound(id)
   if (json) {
-    terminal.print(JSON.stringify(letter), 'whole')
+    terminal.printJson(letter)
     return
   }
   const { event, attempts, diedAt, error } = letter

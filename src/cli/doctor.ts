@@ -1,15 +1,15 @@
 /** `doctor`: sends signed probes to a URL, and says what is wrong on the way there and in the app behind it. */
 import { Option, type Command } from 'commander'
-import { preparePair, unknownField, type LivePair } from '../authenticity/pair.ts'
-import { systemClock } from '../clock.ts'
-import { examine } from '../doctor/doctor.ts'
-import type { Diagnosis, Finding } from '../doctor/findings.ts'
-import { ANSWER_TIMEOUT_MS } from '../doctor/own-receiver.ts'
-import { CALLBACK_KINDS, type CallbackKind } from '../events.ts'
+import { preparePair, unknownField, type CredentialPair, type LivePair } from '../verify/pair.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { examine } from '../operations/doctor/doctor.ts'
+import type { Diagnosis, Finding } from '../operations/doctor/findings.ts'
+import { ANSWER_TIMEOUT_MS } from '../operations/doctor/own-receiver.ts'
+import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
+import { checkTarget } from './addresses.ts'
 import { wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
-import { addSecretOption, AUTH_KEY, OLD_AUTH_KEY, OLD_SIGNING_SECRET, readSecret, SIGNING_SECRET } from './secrets.ts'
-import { checkTarget } from './target.ts'
+import { addSecretOptions, AUTH_KEY, OLD_AUTH_KEY, OLD_SIGNING_SECRET, readPair, SIGNING_SECRET } from './secrets.ts'
 import { shown, type Terminal } from './terminal.ts'
 
 interface DoctorCommandOptions {
@@ -25,8 +25,7 @@ const LONGEST_TIMEOUT_MS = 600_000
 
 export function define(command: Command, terminal: Terminal): void {
   command.argument('<url>', 'the callback URL, as it is registered')
-  for (const secret of [SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY]) addSecretOption(command, secret)
-  command
+  addSecretOptions(command, SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY)
     .addOption(new Option('--kind <kind>', 'the kind of callback that is registered for it').choices(CALLBACK_KINDS))
     .option('--project <name>', 'the project that the probes name; needed if the app tells projects apart')
     .option('--timeout <ms>', 'for an answer', wholeNumber(1, LONGEST_TIMEOUT_MS), ANSWER_TIMEOUT_MS)
@@ -55,32 +54,20 @@ export function define(command: Command, terminal: Terminal): void {
         url: new URL(url),
         kind: options.kind,
         project: options.project,
-        pair,
-        oldPairs: old === undefined ? [] : [old],
+        pair: prepared(pair),
+        oldPairs: old === undefined ? [] : [prepared(old)],
         timeoutMs: options.timeout,
         keepAliveMs: options.keepAlive,
         clock: systemClock(),
         own: undefined,
       })
-      if (options.json) terminal.print(JSON.stringify(diagnosis), 'whole')
+      if (options.json) terminal.printJson(diagnosis)
       else printDiagnosis(diagnosis, terminal)
       process.exitCode = EXIT_CODES[diagnosis.ok ? 'ok' : 'unwell'].code
     })
 }
 
-/** Undefined where neither half was given. */
-function readPair(
-  command: Command,
-  secretOption: typeof SIGNING_SECRET,
-  keyOption: typeof AUTH_KEY,
-): LivePair | undefined {
-  const signingSecret = readSecret(command.opts(), secretOption)
-  const authKey = readSecret(command.opts(), keyOption)
-  if (signingSecret === undefined && authKey === undefined) return undefined
-  const pair = {
-    ...(signingSecret === undefined ? {} : { signingSecret }),
-    ...(authKey === undefined ? {} : { authKey }),
-  }
+function prepared(pair: CredentialPair): LivePair {
   return preparePair(pair, undefined, 'the pair', unknownField)
 }
 

@@ -3,9 +3,9 @@ import type { Delivery } from '../emulator/callbacks/outgoing.ts'
 import type { EmulatorReport, SendRecord } from '../emulator/journal.ts'
 import type { ProjectState } from '../emulator/projects.ts'
 import type { Activity } from '../emulator/surface.ts'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { answerOf } from './answers.ts'
-import { createLineTime } from './line-time.ts'
+import { createLineTime } from './event-line.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
 
 interface ShownProject extends ProjectState {
@@ -22,8 +22,7 @@ export function emulatorPrinter(terminal: Terminal, isJson: boolean): EmulatorPr
   return isJson ? jsonPrinter(terminal) : linePrinter(terminal)
 }
 
-function jsonPrinter({ print }: Terminal): EmulatorPrinter {
-  const line = (value: object): void => print(JSON.stringify(value), 'whole')
+function jsonPrinter({ printJson: line }: Terminal): EmulatorPrinter {
   return {
     listening: (url, projects, channels) => line({ type: 'listening', url, projects, channels }),
     activity: (activity) => line(activity),

@@ -1,20 +1,18 @@
 /** `emulate`: the sending service, as a process. */
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { withoutCredentials } from '../emulator/callbacks/web-url.ts'
+import { withoutCredentials } from '../emulator/http.ts'
 import { createEmulator } from '../emulator/create.ts'
-import type { FaultRates } from '../emulator/faults/rates.ts'
-import type { SendFaultRates } from '../emulator/faults/send-faults.ts'
+import type { FaultRates, SendFaultRates } from '../emulator/faults.ts'
 import type { ProjectOptions } from '../emulator/projects.ts'
 import type { Emulator, EmulatorOptions } from '../emulator/surface.ts'
-import { MessagingWebhooksError, OptionsError } from '../errors.ts'
-import { CALLBACK_KINDS } from '../events.ts'
+import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
+import { CALLBACK_KINDS } from '../public/events.ts'
+import { portError, untilSignal } from './addresses.ts'
 import { collected, readFaults, readSendFaults, wholeNumber } from './arguments.ts'
 import { emulatorPrinter } from './emulate-output.ts'
 import { CliError } from './exit-codes.ts'
-import { addSecretOption, codeOf, CONTROL_TOKEN, readSecret } from './secrets.ts'
-import { portError, untilSignal } from './serve.ts'
+import { addSecretOptions, codeOf, CONTROL_TOKEN, readNamedFile, readSecret } from './secrets.ts'
 import type { Terminal } from './terminal.ts'
 
 interface EmulateOptions {
@@ -32,7 +30,7 @@ interface EmulateOptions {
 const configSchema = z.looseObject({ projects: z.array(z.looseObject({})).optional() })
 
 export function define(command: Command, terminal: Terminal): void {
-  addSecretOption(command, CONTROL_TOKEN)
+  addSecretOptions(command, CONTROL_TOKEN)
     .option('--config <path>', 'a JSON file with the options of createEmulator')
     .option('--port <number>', 'where to listen; 0 picks a free port', wholeNumber(0, 65_535), 4000)
     .option('--host <address>', 'on which address; beyond loopback, the control API asks for its token', '127.0.0.1')
@@ -90,12 +88,7 @@ function settingsOf(options: EmulateOptions, controlToken: string | undefined): 
 }
 
 function readConfig(path: string): EmulatorOptions {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new CliError('failed', `The configuration cannot be read (${codeOf(error)}).`, `Look at ${path}.`)
-  }
+  const text = readNamedFile(path, 'The configuration').toString('utf8')
   try {
     // What the fields are, createEmulator checks; it says so in words of its own.
     return configSchema.parse(JSON.parse(text)) as EmulatorOptions

@@ -1,7 +1,7 @@
 /** One event in one line. Everything from outside is made harmless. */
-import type { Failure, WebhookEvent } from '../events.ts'
-import type { Report } from '../inbox/record.ts'
-import { timeOfDay } from './line-time.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Failure, WebhookEvent } from '../public/events.ts'
+import type { Report } from '../messages/event-record.ts'
 import { shown, type Colours } from './terminal.ts'
 
 /** What is said beside the event itself: when the line is printed, and when it came, where that was another time. */
@@ -33,7 +33,7 @@ export function describeDuplicate(event: WebhookEvent, time: string, { dim, yell
 }
 
 /** What somebody should look at, and that is no failure. */
-const YELLOW: ReadonlySet<WebhookEvent['type']> = new Set(['unrecognized', 'late', 'message.overdue', 'send.unknown'])
+const YELLOW: ReadonlySet<WebhookEvent['type']> = new Set(['unrecognized', 'late', 'send.overdue', 'send.unknown'])
 
 function typeColour(type: WebhookEvent['type'], { green, red, yellow, cyan }: Colours): (text: string) => string {
   if (type === 'message.failed') return red
@@ -67,7 +67,7 @@ function wordsOf(event: WebhookEvent): readonly string[] {
       return reportWords(event)
     case 'message.failed':
       return [...reportWords(event), failureWords(event.failure), event.failure.reason ?? '']
-    case 'message.overdue':
+    case 'send.overdue':
       return [event.messageId, event.channel ?? '', 'no end was reported']
     case 'send.unknown':
       return [event.reference, event.channel ?? '', 'it may have been sent']
@@ -115,4 +115,18 @@ function dataWords(data: unknown): readonly string[] {
 
 function proofOf({ proof }: WebhookEvent): string {
   return proof === 'both' ? 'signature and authKey' : proof === 'none' ? 'nothing' : proof
+}
+
+/** Returns the time of day in UTC for the next line. It never goes back, even if the machine's clock does. */
+export function createLineTime(clock: Clock): () => string {
+  let latestMs = 0
+  return () => {
+    latestMs = Math.max(latestMs, clock.now())
+    return timeOfDay(latestMs)
+  }
+}
+
+/** To the millisecond, in UTC. */
+function timeOfDay(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 23)
 }

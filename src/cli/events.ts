@@ -1,25 +1,17 @@
 /** `events`: what came lately, one event, and one message's life, of any store. */
 import { Option, type Command } from 'commander'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { inOrder, recordType } from '../dispatch/listed-events.ts'
-import { CARRIERS, EVENT_TYPES, type EventType } from '../events.ts'
-import { messageKey } from '../inbox/identity.ts'
+import { CARRIERS, EVENT_TYPES, type EventType } from '../public/events.ts'
+import { knownTime, messageKey } from '../messages/order.ts'
 import { messageState } from '../inbox/latest.ts'
-import { knownTime } from '../inbox/order.ts'
-import {
-  EVENT_STATES,
-  type EventsAnswer,
-  type EventsPage,
-  type EventState,
-  type OpenStore,
-  type StoredEvent,
-} from '../inbox/store.ts'
-import { formsOf } from '../recipient-forms.ts'
+import { everyPage, filledPage } from '../inbox/pages.ts'
+import { EVENT_STATES, type EventsPage, type EventState, type OpenStore, type StoredEvent } from '../inbox/store.ts'
+import { formsOf } from '../runtime/recipient-forms.ts'
 import { severalOf, timeOf, wholeNumber } from './arguments.ts'
 import { CliError } from './exit-codes.ts'
-import { printDetails } from './event-details.ts'
 import { failureWords } from './event-line.ts'
-import { asJson, isoTime, knownEvent, standingOf, timeText, type KnownEvent } from './known-event.ts'
+import { asJson, isoTime, knownEvent, printDetails, standingOf, timeText, type KnownEvent } from './known-event.ts'
 import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
 import { aligned, shown, type Terminal } from './terminal.ts'
 
@@ -83,24 +75,6 @@ export function define(command: Command, terminal: Terminal): void {
     )
 }
 
-async function eventsIn(store: OpenStore<object>, page: EventsPage): Promise<EventsAnswer> {
-  if (store.events === undefined) throw new CliError('failed', 'This store keeps no list of events.')
-  return store.events(page)
-}
-
-/** A store looks at some events a call, so it is asked until there is a page. */
-async function pageIn(store: OpenStore<object>, page: EventsPage): Promise<EventsAnswer> {
-  const items: StoredEvent[] = []
-  let answer: EventsAnswer = { items }
-  let { after } = page
-  do {
-    answer = await eventsIn(store, { ...page, after, limit: page.limit - items.length })
-    items.push(...answer.items)
-    after = answer.next
-  } while (after !== undefined && items.length < page.limit)
-  return { ...answer, items }
-}
-
 async function list(store: OpenStore<object>, options: ListOptions, terminal: Terminal): Promise<void> {
   const { limit, after, json, type, project, channel, carrier, state, from, to, about } = options
   const types = type && [...new Set(type.map(recordType))]
@@ -114,13 +88,13 @@ async function list(store: OpenStore<object>, options: ListOptions, terminal: Te
     toMs: to,
     about: about === undefined ? undefined : formsOf(about),
   }
-  const { items, next } = await pageIn(store, { after, limit, ...filter })
+  const { items, next } = await filledPage({ after, limit, ...filter }, async (page: EventsPage) => store.events(page))
   const all = await Promise.all(items.map(knownEvent))
   // Which subscription it is, only its payload tells.
   const known = all.filter(
     (each) => each.type?.startsWith('subscription.') !== true || type?.some((wanted) => wanted === each.type) !== false,
   )
-  if (json) for (const each of known) terminal.print(JSON.stringify(asJson(each)), 'whole')
+  if (json) for (const each of known) terminal.printJson(asJson(each))
   else for (const line of linesOf(known, terminal)) terminal.print(line)
   if (items.length === 0) terminal.note('There are no events.')
   if (next !== undefined) terminal.note(`There are more: --after ${next}`)
@@ -145,13 +119,13 @@ function linesOf(known: readonly KnownEvent[], { colours }: Terminal): readonly 
 }
 
 async function show(store: OpenStore<object>, id: string, { json }: ShowOptions, terminal: Terminal): Promise<void> {
-  const { items } = await eventsIn(store, { after: undefined, limit: 1, id })
+  const { items } = await store.events({ after: undefined, limit: 1, id })
   const [stored] = items
   if (stored === undefined)
     throw new CliError('notFound', `There is no event ${shown(id)}.`, '`events list` prints those that there are.')
   const known = await knownEvent(stored)
   if (json) {
-    terminal.print(JSON.stringify(asJson(known)), 'whole')
+    terminal.printJson(asJson(known))
     return
   }
   const { record, admittedAtMs, error } = stored
@@ -181,12 +155,8 @@ async function printState(
   const stored = await store.latest(key)
   const latest = stored && messageState(stored)
   const events: StoredEvent[] = []
-  let after: string | undefined
-  do {
-    const page = await eventsIn(store, { after, limit: 100, messageKey: key })
-    events.push(...page.items)
-    after = page.next
-  } while (after !== undefined)
+  for await (const { items } of everyPage((after) => store.events({ after, limit: 100, messageKey: key })))
+    events.push(...items)
   if (latest === undefined && events.length === 0)
     throw new CliError(
       'notFound',
@@ -197,7 +167,7 @@ async function printState(
     )
   const reports = await Promise.all(inOrder(events).map(knownEvent))
   if (json) {
-    terminal.print(JSON.stringify({ messageId, project, latest, reports: reports.map(asJson) }), 'whole')
+    terminal.printJson({ messageId, project, latest, reports: reports.map(asJson) })
     return
   }
   const { bold } = terminal.colours

@@ -1,13 +1,13 @@
 /** `forget`: removes what may name a person from a store, and from what closed receivers left beside it. */
 import { join } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
-import { systemClock } from '../clock.ts'
-import { isMeantRequest, type Forgotten } from '../erasure/forget.ts'
-import { forgetInStore } from '../erasure/in-store.ts'
-import { forgetInQuarantine, forgetInSpool } from '../erasure/left-behind.ts'
-import { checkSelector, type ForgetSelector } from '../erasure/selector.ts'
-import type { MessagingWebhooksError } from '../errors.ts'
-import { messageKey } from '../inbox/identity.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { isMeantRequest, type Forgotten } from '../operations/erasure/forget.ts'
+import { forgetInStore } from '../operations/erasure/in-store.ts'
+import { forgetInQuarantine, forgetInSpool } from '../operations/erasure/left-behind.ts'
+import { checkSelector, type ForgetSelector } from '../operations/erasure/selector.ts'
+import type { MessagingWebhooksError } from '../public/errors.ts'
+import { messageKey } from '../messages/order.ts'
 import type { NewEvent, OpenStore, StoreCapabilities } from '../inbox/store.ts'
 import { CliError } from './exit-codes.ts'
 import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
@@ -112,7 +112,7 @@ const NONE = { count: 0, running: 0 } as const
 
 function tell(forgotten: Forgotten, json: true | undefined, terminal: Terminal): void {
   if (json) {
-    terminal.print(JSON.stringify(forgotten), 'whole')
+    terminal.printJson(forgotten)
     return
   }
   const { events, unsettled, deadLetters, messageStates, spooled, quarantined, examined, tookMs, dryRun } = forgotten

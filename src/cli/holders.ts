@@ -19,7 +19,7 @@ export function define(command: Command, terminal: Terminal): void {
 async function list(store: OpenStore<object>, { json }: HoldersOptions, terminal: Terminal): Promise<void> {
   const holders = await holdersOf(store)
   if (holders === undefined) throw new CliError('failed', 'This store does not know who has it open.')
-  if (json) for (const { isSelf: _, ...holder } of holders) terminal.print(JSON.stringify(holder), 'whole')
+  if (json) for (const { isSelf: _, ...holder } of holders) terminal.printJson(holder)
   else for (const line of aligned(holders.map((holder) => cells(holder, terminal)))) terminal.print(line, 'cut')
   if (holders.length === 0) terminal.note('No process has this store open.')
 }

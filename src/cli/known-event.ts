@@ -1,9 +1,25 @@
-/** What a store knows of an event, in words: nothing is made up of what it does not keep any more. */
-import type { WebhookEvent } from '../events.ts'
-import type { EventRecord } from '../inbox/record.ts'
-import type { StoredEvent } from '../inbox/store.ts'
+/** What a store keeps of an event, as an event, in words and as JSON. Nothing replaces what it no longer keeps. */
+import { systemClock } from '../runtime/clock.ts'
+import { storedType } from '../dispatch/listed-events.ts'
+import { revive, type Kept, type ReviveOptions } from '../dispatch/revive.ts'
+import type { WebhookEvent } from '../public/events.ts'
+import type { EventRecord } from '../messages/event-record.ts'
+import type { Awaitable, StoredEvent } from '../inbox/store.ts'
 import { aboutOf, reportWords } from './event-line.ts'
-import { eventOf } from './kept-event.ts'
+import { aligned, shown, type Terminal } from './terminal.ts'
+
+/** The command line knows no schemas of the user's and no `subscriptionType`. */
+const REVIVING: ReviveOptions = {
+  clock: systemClock(),
+  schemas: {},
+  subscriptionType: undefined,
+  late: 'separate',
+  schemaTimeoutMs: 1_000,
+}
+
+export function eventOf(kept: Kept): Awaitable<WebhookEvent> {
+  return revive(kept, REVIVING)
+}
 
 /** An event of the list, as far as anything is known of it. */
 export interface KnownEvent {
@@ -19,19 +35,21 @@ export interface KnownEvent {
 export async function knownEvent(stored: StoredEvent): Promise<KnownEvent> {
   const { id, record, raw } = stored
   if (record === undefined) return { stored, type: raw && 'damaged', about: [], event: undefined }
-  if (raw === undefined) return { stored, ...ofRecord(record), event: undefined }
-  // As itself: whether it came too late is said beside it.
+  // As itself: the line says beside it whether it came too late.
+  if (raw === undefined) {
+    const type = storedType({ ...stored, late: false }, REVIVING) ?? record.kind
+    return { stored, type, about: wordsIn(record), event: undefined }
+  }
   const event = await eventOf({ id, late: false, record, raw })
   return { stored, type: event.type, about: aboutOf(event), event }
 }
 
-function ofRecord(record: EventRecord): Pick<KnownEvent, 'type' | 'about'> {
-  const { report, problem, kind, project, overdue, unknownSend } = record
+/** What it is about, where its bytes are not kept. */
+function wordsIn({ report, problem, project, overdue, unknownSend }: EventRecord): readonly string[] {
   const of = project === undefined ? [] : [`[${project}]`]
-  if (overdue === true) return { type: 'message.overdue', about: of }
-  if (unknownSend === true) return { type: 'send.unknown', about: of }
-  if (report !== undefined) return { type: report.type, about: [...reportWords(report), ...of] }
-  return problem === undefined ? { type: kind, about: of } : { type: 'unrecognized', about: [problem, ...of] }
+  if (overdue === true || unknownSend === true) return of
+  if (report !== undefined) return [...reportWords(report), ...of]
+  return problem === undefined ? of : [problem, ...of]
 }
 
 /** Where it stands, in a few words: “dead after 5 attempts”, “due again at …, after 1 attempt”. */
@@ -79,4 +97,24 @@ export function asJson({ stored, type, event }: KnownEvent): object {
     type,
     event,
   }
+}
+
+/** One event in full: its fields in two columns, then its payload and, if there is one, its error. */
+export function printDetails(
+  fields: Readonly<Record<string, string | undefined>>,
+  { payload, error }: { readonly payload: unknown; readonly error: string | undefined },
+  terminal: Terminal,
+): void {
+  const { bold } = terminal.colours
+  const rows = Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[bold(name), shown(value)]],
+  )
+  for (const line of aligned(rows)) terminal.print(line)
+  if (payload !== undefined) printUnder('payload', JSON.stringify(payload, undefined, 2), terminal)
+  if (error !== undefined) printUnder('error', error, terminal)
+}
+
+function printUnder(title: string, text: string, { print, colours }: Terminal): void {
+  print(colours.bold(title))
+  for (const line of text.split('\n')) print(`  ${shown(line)}`, 'whole')
 }

@@ -1,21 +1,21 @@
 /** `listen`: a receiver that prints what comes, and says why a request was refused. */
 import { createServer } from 'node:http'
 import { Option, type Command } from 'commander'
-import { PROOF_POLICIES, type ProofPolicy } from '../callback.ts'
-import { systemClock } from '../clock.ts'
-import { RefusedError, type MessagingWebhooksError } from '../errors.ts'
-import { CALLBACK_KINDS, type WebhookEvent } from '../events.ts'
+import type { CredentialPair } from '../verify/pair.ts'
+import { PROOF_POLICIES, type ProofPolicy } from '../public/callback.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { RefusedError, type MessagingWebhooksError } from '../public/errors.ts'
+import { CALLBACK_KINDS, type WebhookEvent } from '../public/events.ts'
 import { withLastResort } from '../http/last-resort.ts'
-import { createReceiver } from '../receiver.ts'
+import type { Awaitable, NewEvent, Store } from '../inbox/store.ts'
+import { createReceiver } from '../receiver/receiver.ts'
 import { memoryStore } from '../stores/memory/store.ts'
+import { listen } from './addresses.ts'
 import { wholeNumber } from './arguments.ts'
-import { describeDuplicate, describeEvent } from './event-line.ts'
+import { createLineTime, describeDuplicate, describeEvent } from './event-line.ts'
 import { CliError } from './exit-codes.ts'
-import { hearDuplicates } from './heard-duplicates.ts'
-import { eventOf } from './kept-event.ts'
-import { createLineTime } from './line-time.ts'
-import { addSecretOption, AUTH_KEY, readSecret, SIGNING_SECRET } from './secrets.ts'
-import { listen } from './serve.ts'
+import { eventOf } from './known-event.ts'
+import { addSecretOptions, AUTH_KEY, readPair, SIGNING_SECRET } from './secrets.ts'
 import { shown, type Terminal } from './terminal.ts'
 
 interface ListenOptions {
@@ -32,7 +32,7 @@ const PATHS = ['/', ...CALLBACK_KINDS.map((kind) => `/${kind}`)]
 const LONGEST_PATH = 200
 
 export function define(command: Command, terminal: Terminal): void {
-  addSecretOption(addSecretOption(command, SIGNING_SECRET), AUTH_KEY)
+  addSecretOptions(command, SIGNING_SECRET, AUTH_KEY)
     .option('--port <number>', 'where to listen; 0 picks a free port', wholeNumber(0, 65_535), 3000)
     .option('--host <address>', 'on which address', '127.0.0.1')
     .addOption(
@@ -42,23 +42,18 @@ export function define(command: Command, terminal: Terminal): void {
     .option('--json', 'print one JSON object a line')
     .addHelpText('after', `\nPaths: ${PATHS.join(' ')} (/ knows delivery reports by their shape)`)
     .action(async (options: ListenOptions) => {
-      const signingSecret = readSecret(command.opts(), SIGNING_SECRET)
-      const authKey = readSecret(command.opts(), AUTH_KEY)
-      if (signingSecret === undefined && authKey === undefined)
+      const pair = readPair(command, SIGNING_SECRET, AUTH_KEY)
+      if (pair === undefined)
         throw new CliError(
           'usage',
           'No key was given to check callbacks with.',
           'Set SIGNING_SECRET, AUTH_KEY or both, or name files with --signing-secret-file and --auth-key-file.',
         )
-      await receive({ ...(signingSecret && { signingSecret }), ...(authKey && { authKey }) }, options, terminal)
+      await receive(pair, options, terminal)
     })
 }
 
-async function receive(
-  credentials: { readonly signingSecret?: string; readonly authKey?: string },
-  options: ListenOptions,
-  terminal: Terminal,
-): Promise<void> {
+async function receive(credentials: CredentialPair, options: ListenOptions, terminal: Terminal): Promise<void> {
   const print = options.json ? jsonPrinter(terminal) : linePrinter(terminal, options.payload ?? false)
   const store = hearDuplicates(memoryStore(), async ({ id, record, raw }) =>
     print.duplicate(await eventOf({ id, late: false, record, raw })),
@@ -91,6 +86,25 @@ async function receive(
   receiver.closeOnSignal(['SIGINT', 'SIGTERM'], server, { deadlineMs: 5_000, idleMs: 0 })
 }
 
+/** A store that reports each duplicate: a receiver answers it 204 and dispatches nothing. */
+function hearDuplicates(store: Store, onDuplicate: (event: NewEvent) => Awaitable<void>): Store {
+  return {
+    capabilities: store.capabilities,
+    async open(host) {
+      // Without `admitAndClaim` all comes by `admit`.
+      const { admitAndClaim: _, ...opened } = await store.open(host)
+      return {
+        ...opened,
+        async admit(events, nowMs) {
+          const admissions = await opened.admit(events, nowMs)
+          for (const [index, event] of events.entries()) if (admissions[index] === 'duplicate') await onDuplicate(event)
+          return admissions
+        },
+      }
+    },
+  }
+}
+
 interface Printer {
   listening(url: string): void
   event(event: WebhookEvent): void
@@ -99,8 +113,7 @@ interface Printer {
   unknownPath(path: string): void
 }
 
-function jsonPrinter({ print }: Terminal): Printer {
-  const line = (value: object): void => print(JSON.stringify(value), 'whole')
+function jsonPrinter({ printJson: line }: Terminal): Printer {
   return {
     listening: (url) => line({ type: 'listening', url }),
     // Its bytes are not enumerable, and its payload has no authKey.

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 /** `npx messaging-webhooks …`. Only the command that is asked for is loaded, so that help and mistakes are quick. */
 import { Command, CommanderError } from 'commander'
-import { MessagingWebhooksError } from '../errors.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
 import { COMMANDS } from './commands.ts'
 import { readVariable } from './environment.ts'
 import { CliError, EXIT_CODES, type ExitName } from './exit-codes.ts'
 import { secretHint } from './secrets.ts'
 import { createTerminal } from './terminal.ts'
-import { readVersion } from '../version.ts'
+import { readVersion } from '../public/version.ts'
 
 const terminal = createTerminal()
 

@@ -1,6 +1,7 @@
 /** Secrets come from the environment or a file, never as an argument: the list of processes and the shell's history show those. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
+import type { CredentialPair } from '../verify/pair.ts'
 import { readVariable, type Variable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
 
@@ -42,9 +43,23 @@ export function secretHint(flag: string): string | undefined {
   return row && `Others can see an argument: set ${row.variable}, or name a file with --${row.flag}.`
 }
 
-/** Adds the flag. */
-export function addSecretOption(command: Command, { flag, variable, what }: SecretOption): Command {
-  return command.option(`--${flag} <path>`, `a file with ${what}; default: the variable ${variable}`)
+/** Adds their flags. */
+export function addSecretOptions(command: Command, ...options: readonly SecretOption[]): Command {
+  for (const { flag, variable, what } of options)
+    command.option(`--${flag} <path>`, `a file with ${what}; default: the variable ${variable}`)
+  return command
+}
+
+/** A pair of which at least one half was given, or undefined. Throws as `readSecret` does. */
+export function readPair(
+  command: Command,
+  secretOption: SecretOption,
+  keyOption: SecretOption,
+): CredentialPair | undefined {
+  const signingSecret = readSecret(command.opts(), secretOption)
+  const authKey = readSecret(command.opts(), keyOption)
+  if (signingSecret === undefined && authKey === undefined) return undefined
+  return { ...(signingSecret !== undefined && { signingSecret }), ...(authKey !== undefined && { authKey }) }
 }
 
 /** What was given, or undefined. Throws a `CliError` for a file that cannot be read, and for an empty one. */
@@ -58,16 +73,19 @@ export function readSecret(
 
 /** A file's last line end is not part of the secret: editors put it there. */
 function readSecretFile(path: string, what: string): string {
-  const secret = contentOf(path, what).replace(/\r?\n$/, '')
+  const secret = readNamedFile(path, `The file of ${what}`)
+    .toString('utf8')
+    .replace(/\r?\n$/, '')
   if (secret === '') throw new CliError('usage', `${capital(what)} is empty.`, `Look at ${path}.`)
   return secret
 }
 
-function contentOf(path: string, what: string): string {
+/** The bytes of a file that an option names; `what` begins the error if it cannot be read. */
+export function readNamedFile(path: string, what: string): Buffer {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileSync(path)
   } catch (error) {
-    throw new CliError('failed', `The file of ${what} cannot be read (${codeOf(error)}).`, `Look at ${path}.`)
+    throw new CliError('failed', `${what} cannot be read (${codeOf(error)}).`, `Look at ${path}.`)
   }
 }
 

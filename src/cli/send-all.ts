@@ -1,13 +1,11 @@
 /** Sends many callbacks and counts the answers. */
-import { systemClock, type Clock } from '../clock.ts'
+import cliProgress from 'cli-progress'
+import { pause, systemClock } from '../runtime/clock.ts'
 import type { Outgoing } from '../emulator/callbacks/outgoing.ts'
 import { createSender } from '../emulator/callbacks/sender.ts'
-import type { FaultRates } from '../emulator/faults/rates.ts'
-import { createAnswers, type Summary } from './answers.ts'
-import { startProgress } from './progress.ts'
+import type { FaultRates } from '../emulator/faults.ts'
+import { createAnswers, deliveryAsJson, printDelivery, type Answers } from './answers.ts'
 import type { Terminal } from './terminal.ts'
-import { deliveryAsJson, printDelivery } from './trigger-output.ts'
-import { createUnexpectedAnswers, type UnexpectedAnswers } from './unexpected-answers.ts'
 
 interface RunOptions {
   readonly count: number
@@ -28,10 +26,9 @@ export async function sendAll(
   faults: FaultRates,
   { count, rate, seed, timeout, json }: RunOptions,
   terminal: Terminal,
-): Promise<{ readonly summary: Summary; readonly unexpected: UnexpectedAnswers; readonly interrupted: boolean }> {
+): Promise<{ readonly answers: Pick<Answers, 'summary' | 'explain'>; readonly interrupted: boolean }> {
   const clock = systemClock()
   const answers = createAnswers()
-  const unexpected = createUnexpectedAnswers()
   const stop = new AbortController()
   const sender = createSender({
     faults,
@@ -42,8 +39,7 @@ export async function sendAll(
       // What was cut at Ctrl+C says nothing of the receiver.
       if (stop.signal.aborted) return
       answers.add(delivery)
-      unexpected.add(delivery)
-      if (json) terminal.print(deliveryAsJson(delivery), 'whole')
+      if (json) terminal.printJson(deliveryAsJson(delivery))
       else if (count === 1) printDelivery(delivery, terminal)
     },
   })
@@ -57,7 +53,8 @@ export async function sendAll(
   const startedAtMs = clock.now()
   let done = 0
   for (let nth = 0; nth < count && !stop.signal.aborted; nth += 1) {
-    if (rate !== undefined) await sleep(clock, startedAtMs + (nth * 1_000) / rate - clock.now(), stop.signal)
+    const waitMs = rate === undefined ? 0 : startedAtMs + (nth * 1_000) / rate - clock.now()
+    if (waitMs > 0) await pause(clock, waitMs, stop.signal)
     const sending = sender.send(outgoing(nth)).then(() => {
       underWay.delete(sending)
       done += 1
@@ -70,18 +67,29 @@ export async function sendAll(
   progress.stop()
   process.off('SIGINT', interrupt)
   await sender.close()
-  return { summary: answers.summary(), unexpected, interrupted: stop.signal.aborted }
+  return { answers, interrupted: stop.signal.aborted }
 }
 
-function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  if (ms <= 0 || signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => {
-    const wake = (): void => {
-      cancel()
-      signal.removeEventListener('abort', wake)
-      resolve()
-    }
-    const cancel = clock.setTimer(wake, ms, true)
-    signal.addEventListener('abort', wake)
+interface Progress {
+  /** So many are done. */
+  to(done: number): void
+  stop(): void
+}
+
+/** A progress bar on `stream`; nothing if it is no terminal. */
+export function startProgress(total: number, stream: NodeJS.WriteStream, isInteractive: boolean): Progress {
+  if (!isInteractive) return { to() {}, stop() {} }
+  const bar = new cliProgress.SingleBar({
+    stream,
+    format: '{bar} {percentage} %  {value} of {total}  {duration_formatted}',
+    barCompleteChar: '█',
+    barIncompleteChar: '░',
+    barsize: Math.max(10, Math.min(40, stream.columns - 40)),
+    hideCursor: true,
+    clearOnComplete: true,
+    // Signals are the command's own.
+    gracefulExit: false,
   })
+  bar.start(total, 0)
+  return { to: (done) => bar.update(done), stop: () => bar.stop() }
 }

@@ -1,7 +1,7 @@
 /** Takes a signature apart, step by step. Contract, service.md#callback-authenticity. It never shows a digest that would be right. */
-import { createSecretKey } from 'node:crypto'
-import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../authenticity/signature.ts'
-import { findCauses } from './signature-causes.ts'
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
+import { readSignatureHeader, signatureHolds, type ParsedSignature } from '../verify/authenticate.ts'
+import { SIGNED_CHANGES } from '../operations/doctor/changes.ts'
 
 export interface Step {
   readonly step: 'header' | 'age' | 'body' | 'digest'
@@ -107,4 +107,58 @@ function causesOfForm(header: string): readonly string[] {
 
 function count(number: number, unit: string): string {
   return `${number} ${unit}${number === 1 ? '' : 's'}`
+}
+
+/** A secret that was copied wrongly. */
+const OTHER_SECRETS: readonly (readonly [cause: string, change: (secret: string) => string | Buffer | undefined])[] = [
+  [
+    'the secret has white space at an end: trim it (a line end from a file?).',
+    (secret) => changed(secret, secret.trim()),
+  ],
+  ['the secret was made with a line end behind it.', (secret) => `${secret}\n`],
+  [
+    'the secret stands in quotation marks: leave them out.',
+    (secret) => changed(secret, secret.replace(/^(["'])(.*)\1$/, '$2')),
+  ],
+  [
+    'the secret was decoded from hex before it was used.',
+    (secret) => (/^([0-9a-f]{2})+$/i.test(secret) ? Buffer.from(secret, 'hex') : undefined),
+  ],
+  [
+    'the secret was decoded from base64 before it was used.',
+    (secret) => (/^[\w+/-]{8,}={0,2}$/.test(secret) ? Buffer.from(secret, 'base64') : undefined),
+  ],
+]
+
+/** What would make the digest right, each mistake alone; where none does, what is left. */
+function findCauses(signature: ParsedSignature, body: Buffer, secret: string): readonly string[] {
+  const holds = (key: string | Buffer, bytes: Buffer): boolean => signatureHolds(signature, keyOf(key), bytes)
+  const found: string[] = []
+  // The first that explains it: re-serialising undoes a trailing newline, too.
+  const changedBody = SIGNED_CHANGES.find(({ apply }) => {
+    const other = apply(body)
+    return other !== undefined && !other.equals(body) && holds(secret, other)
+  })
+  if (changedBody !== undefined) found.push(`It would hold if undone: ${changedBody.words}`)
+  for (const [cause, change] of OTHER_SECRETS) {
+    const other = change(secret)
+    if (other !== undefined && other.length > 0 && holds(other, body)) found.push(`Found: ${cause}`)
+  }
+  if (isOverBodyAlone(signature, body, secret))
+    found.push('Found: the digest is over the body alone; t and a period belong before it.')
+  return found.length > 0 ? found : LEFT
+}
+
+const LEFT = [
+  'None of the usual mistakes explains it, so it is most likely a wrong secret: another project’s, or one from before a rotation.',
+  'Else the body is not the one that was signed: these bytes, unparsed and uncompressed, are what counts.',
+] as const
+
+function isOverBodyAlone({ digests }: ParsedSignature, body: Buffer, secret: string): boolean {
+  const digest = createHmac('sha256', secret).update(body).digest()
+  return digests.some((other) => timingSafeEqual(other, digest))
+}
+
+function changed(before: string, after: string): string | undefined {
+  return before === after ? undefined : after
 }

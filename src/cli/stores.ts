@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
-import { MessagingWebhooksError, OptionsError } from '../errors.ts'
+import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import type { OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
 import { readVariable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
@@ -150,7 +150,7 @@ async function postgresSchema(connectionString: string, { schema }: StoreOption)
 
 async function redisPrefix(url: string, { prefix = 'messaging-webhooks' }: StoreOption): Promise<Store> {
   const { loadRedisPackage } = await import('./redis-client.ts')
-  const { findPartitions, isOfCluster } = await import('../stores/redis/existing.ts')
+  const { findPartitions, isOfCluster } = await import('../stores/redis/server.ts')
   const { redisStore } = await import('../stores/redis/store.ts')
   const clients = await loadRedisPackage()
   let first

@@ -17,6 +17,8 @@ type Fit = 'wrap' | 'cut' | 'whole'
 export interface Terminal {
   /** A line for whoever reads the result; `wrap` by default. */
   print(line: string, fit?: Fit): void
+  /** A line of JSON, never wrapped. */
+  printJson(value: object): void
   /** A line about the run itself, to the standard error. */
   note(line: string): void
   /** For what is printed, and for what is noted: one may be piped and the other not. */
@@ -42,10 +44,12 @@ export function createTerminal({ out, err }: Streams = { out: process.stdout, er
       if (error.code === 'EPIPE') process.exit()
       throw error
     })
+  function print(line: string, fit: Fit = 'wrap'): void {
+    out.write(`${out.isTTY ? fitted(line, fit, Math.max(out.columns, NARROWEST)) : line}\n`)
+  }
   return {
-    print(line, fit = 'wrap') {
-      out.write(`${out.isTTY ? fitted(line, fit, Math.max(out.columns, NARROWEST)) : line}\n`)
-    },
+    print,
+    printJson: (value) => print(JSON.stringify(value), 'whole'),
     note: (line) => void err.write(`${line}\n`),
     colours: coloursFor(out),
     noteColours: coloursFor(err),

@@ -1,19 +1,18 @@
 /** `trigger`: signs callbacks, sends them, and shows the answers. */
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import type { Outgoing } from '../emulator/callbacks/outgoing.ts'
-import { exitOf } from './answers.ts'
+import { FAULT_NAMES, faultRow } from '../emulator/faults.ts'
+import { checkTarget } from './addresses.ts'
+import { exitOf, printSummary } from './answers.ts'
 import { collected, positiveNumber, readFaults, wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
-import { readFields } from './fields.ts'
-import { misspeltFields } from './misspelt-fields.ts'
-import { addSecretOption, AUTH_KEY, readSecret, SIGNING_SECRET } from './secrets.ts'
+import { misspeltFields, readFields, type MisspeltField } from './fields.ts'
+import { addSecretOptions, AUTH_KEY, readSecret, SIGNING_SECRET } from './secrets.ts'
 import { sendAll } from './send-all.ts'
-import { checkTarget } from './target.ts'
-import type { Terminal } from './terminal.ts'
-import { findTriggered, triggeredEvents } from './trigger-events.ts'
-import { noteMisspelt, printList, printSummary } from './trigger-output.ts'
+import { aligned, shown, type Terminal } from './terminal.ts'
+import { findTriggered, triggeredEvents, type Triggered } from './trigger-events.ts'
 
 interface TriggerOptions {
   readonly to?: string
@@ -32,7 +31,7 @@ const MOST_CALLBACKS = 1_000_000
 const LONGEST_TIMEOUT_MS = 600_000
 export function define(command: Command, terminal: Terminal): void {
   command.argument('[event]', 'what to send; see --list').option('--to <url>', 'where to')
-  addSecretOption(addSecretOption(command, SIGNING_SECRET), AUTH_KEY)
+  addSecretOptions(command, SIGNING_SECRET, AUTH_KEY)
     .option('--set <field=value>', 'a field of the callback (a.b=text, a:=JSON); may be repeated', collected)
     .option('--count <number>', 'how many', wholeNumber(1, MOST_CALLBACKS), 1)
     .option('--rate <number>', 'how many a second; default: as fast as they are answered', positiveNumber)
@@ -97,9 +96,34 @@ async function trigger(
       key: String(nth),
     }
   }
-  const { summary, unexpected, interrupted } = await sendAll(outgoing, faults, options, terminal)
-  if (options.json) terminal.print(JSON.stringify({ type: 'summary', ...summary }), 'whole')
+  const { answers, interrupted } = await sendAll(outgoing, faults, options, terminal)
+  const summary = answers.summary()
+  if (options.json) terminal.printJson({ type: 'summary', ...summary })
   else if (options.count > 1) printSummary(summary, terminal)
-  unexpected.print(terminal)
+  answers.explain(terminal)
   process.exitCode = EXIT_CODES[interrupted ? 'interrupted' : exitOf(summary)].code
+}
+
+function noteMisspelt(
+  fields: readonly MisspeltField[],
+  event: string,
+  { note, noteColours }: Pick<Terminal, 'note' | 'noteColours'>,
+): void {
+  for (const { name, meant } of fields)
+    note(
+      `${noteColours.yellow('note:')} ${shown(name)} is no known field of ${event} (did you mean ${meant}?); it is sent all the same.`,
+    )
+}
+
+function printList(triggered: readonly Triggered[], json: boolean, { print, printJson, colours }: Terminal): void {
+  const events = triggered.map(({ name, kind, what }) => ({ event: name, kind, what }))
+  const faults = FAULT_NAMES.map((fault) => ({ fault, what: faultRow(fault).what }))
+  if (json) {
+    for (const row of [...events, ...faults]) printJson(row)
+    return
+  }
+  print(colours.bold('Events'))
+  for (const line of aligned(events.map(({ event, kind, what }) => [`  ${event}`, kind, what]))) print(line)
+  print(colours.bold('Faults'))
+  for (const line of aligned(faults.map(({ fault, what }) => [`  ${fault}`, what]))) print(line)
 }

@@ -1,11 +1,10 @@
 /** `verify`: says step by step why a signature holds or not. */
-import { readFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError, type Command } from 'commander'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
-import { addSecretOption, codeOf, readSecret, SIGNING_SECRET } from './secrets.ts'
+import { addSecretOptions, readNamedFile, readSecret, SIGNING_SECRET } from './secrets.ts'
 import { checkSignature, type Verdict } from './signature-steps.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -20,7 +19,7 @@ interface VerifyOptions {
 const DAY_SECONDS = 86_400
 
 export function define(command: Command, terminal: Terminal): void {
-  addSecretOption(command, SIGNING_SECRET)
+  addSecretOptions(command, SIGNING_SECRET)
     .requiredOption('--header <value>', 'the value of X-Service-Signature')
     .option('--body <path>', 'a file with the exact body; default: the standard input')
     .option('--at <time>', 'judge its age by this moment (Unix seconds, or a date); default: now', readTime)
@@ -42,19 +41,14 @@ export function define(command: Command, terminal: Terminal): void {
         nowMs: options.at ?? systemClock().now(),
         toleranceSeconds: options.tolerance,
       })
-      if (options.json) terminal.print(JSON.stringify(verdict), 'whole')
+      if (options.json) terminal.printJson(verdict)
       else printVerdict(verdict, terminal)
       process.exitCode = verdict.holds ? EXIT_CODES.ok.code : EXIT_CODES.notProved.code
     })
 }
 
 async function readBody(path: string | undefined): Promise<Buffer> {
-  if (path !== undefined)
-    try {
-      return readFileSync(path)
-    } catch (error) {
-      throw new CliError('failed', `The file of the body cannot be read (${codeOf(error)}).`, `Look at ${path}.`)
-    }
+  if (path !== undefined) return readNamedFile(path, 'The file of the body')
   if (process.stdin.isTTY)
     throw new CliError('usage', 'No body was given.', 'Give it on the standard input, `< body.json`, or with --body.')
   return buffer(process.stdin)

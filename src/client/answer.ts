@@ -1,7 +1,9 @@
 /** From the bytes of an answer to what it says: recipients, or one of the error envelopes. Contract, service.md#send-failures. */
-import type { SendErrorCode } from '../error-table.ts'
+import { isRecord } from '../runtime/values.ts'
+import { STATUS_CODES } from '../carriers/status-codes.ts'
+import type { SendErrorCode } from '../public/error-table.ts'
 import { recipientsOf, type Outgoing } from './message.ts'
-import { field, isFields, readRecipients, textField, wholeField, type Fields } from './recipients.ts'
+import { field, readRecipients, textField, wholeField, type Fields } from './recipients.ts'
 import type { Envelope } from './send-error.ts'
 import type { Recipient, Sent } from './sent.ts'
 
@@ -14,6 +16,7 @@ export interface Refusal {
     | 'unknown_project'
     | 'insufficient_balance'
     | 'volume_limit'
+    | 'unsupported_number'
     | 'invalid'
     | 'refused'
     | 'unreadable'
@@ -23,6 +26,8 @@ export interface Refusal {
   readonly said?: string | undefined
   readonly errors?: Readonly<Record<string, readonly string[]>> | undefined
   readonly detail?: string | undefined
+  /** Where it names recipients, and none was accepted. */
+  readonly answer?: Sent | undefined
 }
 
 interface ReadEnvelope {
@@ -36,6 +41,8 @@ export function readAnswer(
   outgoing: Outgoing,
   sentAtMs: number,
 ): { readonly sent: Sent } | Refusal {
+  // It may lead to what came of a request that was processed (303), or come from a proxy before it.
+  if (status >= 300 && status < 400) return unreadable(status, 'It is a redirect.')
   const body = parse(text)
   if (body === undefined) return status === 401 ? unauthenticated() : unreadable(status, 'It is no JSON object.')
   const wrapper = wrapperOf(body)
@@ -44,8 +51,15 @@ export function readAnswer(
   const isSuccess = status >= 200 && status < 300
   const messageCount = wholeField(wrapper, 'messages')
   const isEmptySuccess = isSuccess && Array.isArray(given) && messageCount === 0
-  if (entries.length > 0 || isEmptySuccess)
-    return { sent: sentOf(outgoing, sentAtMs, messageCount, readRecipients(entries, onlyOne(outgoing))) }
+  if (entries.length > 0 || isEmptySuccess) {
+    const sent = sentOf(
+      outgoing,
+      sentAtMs,
+      messageCount,
+      entries.length === 0 ? [] : readRecipients(entries, recipientsOf(outgoing)),
+    )
+    return sent.recipients.every(({ outcome }) => outcome === 'refused') ? refusedAll(sent, body) : { sent }
+  }
   const read = envelopeOf(body)
   if (read === undefined)
     return status === 401 ? unauthenticated() : unreadable(status, 'It has neither recipients nor a known envelope.')
@@ -64,7 +78,7 @@ function sentOf(
   for (const { outcome, messageId, to } of recipients)
     if (outcome !== 'refused' && messageId !== undefined && !messages.has(messageId)) messages.set(messageId, to)
   return {
-    kind: kindOf(recipients),
+    kind: recipients.every(({ outcome }) => outcome === 'accepted') ? 'accepted' : 'partial',
     sentAt: new Date(sentAtMs),
     type,
     channel,
@@ -76,11 +90,15 @@ function sentOf(
   }
 }
 
-/** Of no recipients at all, none was accepted. */
-function kindOf(recipients: readonly Recipient[]): Sent['kind'] {
-  if (recipients.every(({ outcome }) => outcome === 'refused')) return 'rejected'
-  return recipients.every(({ outcome }) => outcome === 'accepted') ? 'accepted' : 'partial'
+/** Of no recipients at all, none was accepted. Contract, service.md#states-and-transitions: these are not sent. */
+function refusedAll(answer: Sent, body: Fields): Refusal {
+  const codes = new Set(answer.recipients.map(({ code }) => code))
+  const row = codes.size === 1 ? STATUS_CODES.find(({ code }) => codes.has(code)) : undefined
+  const code = REFUSALS.find((word) => word === row?.word) ?? 'refused'
+  return { code, mayBeSent: false, answer, ...envelopeOf(body) }
 }
+
+const REFUSALS = ['unsupported_number', 'insufficient_balance', 'volume_limit'] as const
 
 /** Contract: the string is the same on all channels; what else a 401 says does not matter. */
 function refusalOf(status: number, body: Fields, { envelope, said }: ReadEnvelope): Refusal {
@@ -118,7 +136,7 @@ function envelopeOf(body: Fields): ReadEnvelope | undefined {
     ['MessageData.Error', nested(body, 'MessageData', 'Error')],
     ['status, description', has(body, 'status') ? textField(body, 'description') : undefined],
     ['status, errorMessage', has(body, 'status') ? textField(body, 'errorMessage') : undefined],
-    ['message, errors', isFields(field(body, 'errors')) ? (textField(body, 'message') ?? '') : undefined],
+    ['message, errors', isRecord(field(body, 'errors')) ? (textField(body, 'message') ?? '') : undefined],
     ['error', textField(body, 'error')],
     ['message', textField(body, 'message')],
   ]
@@ -127,7 +145,7 @@ function envelopeOf(body: Fields): ReadEnvelope | undefined {
 }
 
 function errorsOf(value: unknown): Readonly<Record<string, readonly string[]>> {
-  const entries = Object.entries(isFields(value) ? value : {}).map(([name, said]): [string, readonly string[]] => {
+  const entries = Object.entries(isRecord(value) ? value : {}).map(([name, said]): [string, readonly string[]] => {
     const texts: readonly unknown[] = Array.isArray(said) ? said : [said]
     return [name, texts.filter((each) => typeof each === 'string')]
   })
@@ -137,27 +155,22 @@ function errorsOf(value: unknown): Readonly<Record<string, readonly string[]>> {
 /** Contract: `data` in place of `messageData` for airtime. */
 function wrapperOf(body: Fields): Fields {
   const wrapper = field(body, 'messageData') ?? field(body, 'data')
-  return isFields(wrapper) ? wrapper : {}
+  return isRecord(wrapper) ? wrapper : {}
 }
 
 function nested(body: Fields, outer: string, inner: string): string | undefined {
   const value = field(body, outer)
-  return isFields(value) ? textField(value, inner) : undefined
+  return isRecord(value) ? textField(value, inner) : undefined
 }
 
 function has(body: Fields, name: string): boolean {
   return field(body, name) !== undefined
 }
 
-function onlyOne(outgoing: Outgoing): string | undefined {
-  const to = recipientsOf(outgoing)
-  return to.length === 1 ? to[0] : undefined
-}
-
 function parse(text: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return isFields(value) ? value : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     // What it says quotes the answer.
     return undefined
@@ -168,8 +181,8 @@ function unauthenticated(): Refusal {
   return { code: 'unauthenticated', mayBeSent: false }
 }
 
-/** What redirects or refuses in HTTP's own words has taken nothing; behind any other answer the send may have been made. */
+/** What refuses in HTTP's own words has taken nothing; behind any other answer the send may have been made. */
 export function unreadable(status: number, what: string): Refusal {
-  const mayBeSent = !(status >= 300 && status < 500)
+  const mayBeSent = !(status >= 400 && status < 500)
   return { code: 'unreadable', mayBeSent, detail: `The status was ${status}. ${what}` }
 }

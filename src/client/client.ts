@@ -1,5 +1,7 @@
 /** Wires the client together: one send with its retries, and the calls that lead to it. */
-import { retryDelayMs } from '../backoff.ts'
+import { retryDelayMs } from '../runtime/backoff.ts'
+import { pause } from '../runtime/clock.ts'
+import { OptionsError } from '../public/errors.ts'
 import { readAnswer, unreadable, type Refusal } from './answer.ts'
 import { exchange, type Exchanged } from './exchange.ts'
 import { liveKey } from './live-key.ts'
@@ -11,16 +13,23 @@ import {
   type Outgoing,
   type OtpMessage,
   type PremiumMessage,
+  type SendCall,
 } from './message.ts'
 import { resolveClientOptions, type ClientOptions } from './options.ts'
+import { createRecording } from './recording.ts'
 import { buildRequest } from './request.ts'
-import { maskOf, SendError } from './send-error.ts'
+import { createResend, type ResendHandler, type ResendOptions } from './resend.ts'
+import { asSendError, maskOf, SendError } from './send-error.ts'
 import { checkSendAll, checkSendOptions, type SendAllOptions, type SendOptions } from './send-options.ts'
-import { sendInBatches } from './send-all.ts'
-import type { SentAll } from './sent-all.ts'
+import { sendingAll, type BatchEnd } from './send-all.ts'
+import type { SendingAll } from './sent-all.ts'
 import type { Sent } from './sent.ts'
 
-/** Sends messages. Each call but `sendAll` rejects with a `SendError`, or with an `OptionsError` for what cannot be sent. */
+/**
+ * Sends messages. Each call but `sendAll` rejects with a `SendError` where no recipient was accepted, or with an `OptionsError` for what
+ * cannot be sent. With the option `receiver`, each send is written down before its request, and it rejects as `receiver.intend` does,
+ * too: then nothing was sent; and with a `SendError` (`unrecorded`) where the answer could not be written down.
+ */
 export interface Client {
   /** Sends a text to one number or several, in one request. Contract, service.md#send-a-message. */
   send(message: Message, options?: SendOptions): Promise<Sent>
@@ -29,18 +38,31 @@ export interface Client {
    * code. Contract, service.md#what-the-service-does.
    */
   otp(message: OtpMessage, options?: SendOptions): Promise<Sent>
-  /** Sends premium SMS on demand, over the channel that the option `channels` names. */
+  /**
+   * Sends premium SMS on demand, over the channel that the option `channels` names. How its reports name their message is not shown: no
+   * end of it is awaited, unless the receiver has the option `readReport`, which reads them.
+   */
   premium(message: PremiumMessage, options?: SendOptions): Promise<Sent>
   /** Sends premium SMS to subscribers, likewise. */
   premiumSubscription(message: PremiumMessage, options?: SendOptions): Promise<Sent>
   /** Sends airtime, likewise; its answer has another wrapper. */
   airtime(airtime: Airtime, options?: SendOptions): Promise<Sent>
   /**
-   * Sends one text to many numbers, in batches of `batch` (100), `concurrency` (4) at once. It never rejects for what a batch meets, but says
-   * what became of each number. It stops where no later batch could do better, or when `signal` is aborted: batches that are under way
-   * are waited for. Rejects with an `OptionsError` alone.
+   * Sends one text to many numbers, to `batch` (100) of them in a request, `concurrency` (4) requests at once. Await it, or iterate it: it
+   * says of each number what became of it, and never rejects for what a request meets. No number is sent to twice; with `receiver`, not by
+   * another list with the same `reference` either. It stops where no later request could do better, or when `signal` is aborted:
+   * requests that are under way are waited for. Throws an `OptionsError`, and nothing else.
    */
-  sendAll(message: Message, options?: SendAllOptions): Promise<SentAll>
+  sendAll(message: Message, options?: SendAllOptions): SendingAll
+  /**
+   * Makes a handler for `message.failed`; it needs the option `receiver`. It sends again what the contract recommends to
+   * (`failure.resend`), where the receiver knows the send (`event.sent`): never a transactional send, which the service has tried again
+   * itself; nothing after `notAfter`, nor what has had another report meanwhile. The new send is written down before it is made, under a
+   * reference made of the message's id; so it is made once, however often the event comes, and whatever crashes.
+   * `event.sent.resendOf` of its reports is the id before. The handler rejects where surely nothing was sent, so that the event is tried
+   * again. Throws an `OptionsError` for an option that cannot work. Contract, service.md#cross-channel-mapping.
+   */
+  resend(options: ResendOptions): ResendHandler
 }
 
 /**
@@ -48,7 +70,15 @@ export interface Client {
  * the contract has no key by which the service would know a repetition. Throws an `OptionsError` for an option that cannot work.
  */
 export function createClient(options: ClientOptions): Client {
-  const { retry, logger, clock, channels, ...settings } = resolveClientOptions(options)
+  const { retry, logger, clock, channels, receiver, ...settings } = resolveClientOptions(options)
+  const recording =
+    receiver &&
+    createRecording({
+      ...settings,
+      receiver,
+      clock,
+      premium: [channels.premium, channels.premiumSubscription],
+    })
 
   async function sendOnce(outgoing: Outgoing, { via = settings.via, signal }: SendOptions): Promise<Sent> {
     const recipients = recipientsOf(outgoing).length
@@ -76,13 +106,13 @@ export function createClient(options: ClientOptions): Client {
           { code: 'send_retried', reason: exchanged.reason, attempt: attempts, delayMs },
           `A send did not reach the service; it is tried again in ${delayMs} ms.`,
         )
-        await pause(delayMs, signal)
+        await pause(clock, delayMs, signal)
         continue
       }
       const read = readExchanged(exchanged, outgoing, sentAtMs)
       if ('sent' in read) return checkSchedule(read.sent)
       const { code, ...failure } = read
-      const mask = maskOf([apiKey, ...secretsOf(outgoing)])
+      const mask = maskOf({ apiKey, numbers: recipientsOf(outgoing), text: outgoing.message })
       throw new SendError(code, {
         ...made,
         ...failure,
@@ -90,20 +120,6 @@ export function createClient(options: ClientOptions): Client {
         errors: failure.errors === undefined ? undefined : maskedErrors(failure.errors, mask),
       })
     }
-  }
-
-  /** Resolves when the time has passed, or at once with the signal. */
-  function pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      function end(): void {
-        cancel()
-        signal?.removeEventListener('abort', end)
-        resolve()
-      }
-      const cancel = clock.setTimer(end, delayMs, true)
-      signal?.addEventListener('abort', end, { once: true })
-      if (signal?.aborted === true) end()
-    })
   }
 
   /** How a time is written is not shown, so the service may not have understood it: then a message went out at once. */
@@ -118,28 +134,56 @@ export function createClient(options: ClientOptions): Client {
     return sent
   }
 
+  const defaults = {
+    send: { channel: 'sms' },
+    sendAll: { channel: 'sms' },
+    otp: { channel: 'sms', type: 'transactional' },
+    premium: { channel: channels.premium },
+    premiumSubscription: { channel: channels.premiumSubscription },
+    airtime: { channel: channels.airtime },
+  } as const
+
+  function checked(call: SendCall, message: object): Outgoing {
+    const outgoing = checkMessage(call, message, defaults[call])
+    const [field] = Object.keys(outgoing.recorded)
+    if (recording === undefined && field !== undefined)
+      throw new OptionsError(`${call}: ${field} needs the option receiver of createClient, which writes it down.`)
+    return outgoing
+  }
+
+  async function one(call: SendCall, message: object, given: SendOptions | undefined): Promise<Sent> {
+    const outgoing = checked(call, message)
+    const how = checkSendOptions(call, given)
+    const make = (): Promise<Sent> => sendOnce(outgoing, how)
+    return recording === undefined ? make() : recording.one(outgoing, make)
+  }
+
+  async function sendBatch(outgoing: Outgoing, to: readonly string[], via: SendOptions['via']): Promise<BatchEnd> {
+    const make = (numbers: readonly string[]): Promise<Sent> => sendOnce({ ...outgoing, to: numbers }, { via })
+    try {
+      return recording === undefined ? { to, answer: await make(to) } : await recording.each(to, outgoing, make)
+    } catch (error) {
+      return { to, error: asSendError(error, to.length) }
+    }
+  }
+
   return {
-    send: async (message, given) =>
-      sendOnce(checkMessage('send', message, { channel: 'sms' }), checkSendOptions('send', given)),
-    otp: async (message, given) =>
-      sendOnce(checkMessage('otp', message, { channel: 'sms', type: 'transactional' }), checkSendOptions('otp', given)),
-    premium: async (message, given) =>
-      sendOnce(checkMessage('premium', message, { channel: channels.premium }), checkSendOptions('premium', given)),
-    premiumSubscription: async (message, given) =>
-      sendOnce(
-        checkMessage('premiumSubscription', message, { channel: channels.premiumSubscription }),
-        checkSendOptions('premiumSubscription', given),
-      ),
-    airtime: async (airtime, given) =>
-      sendOnce(checkMessage('airtime', airtime, { channel: channels.airtime }), checkSendOptions('airtime', given)),
-    async sendAll(message, given) {
-      const outgoing = checkMessage('sendAll', message, { channel: 'sms' })
-      const { via, ...batches } = checkSendAll(given)
+    send: (message, given) => one('send', message, given),
+    otp: (message, given) => one('otp', message, given),
+    premium: (message, given) => one('premium', message, given),
+    premiumSubscription: (message, given) => one('premiumSubscription', message, given),
+    airtime: (airtime, given) => one('airtime', airtime, given),
+    sendAll(message, given) {
+      const outgoing = checked('sendAll', message)
+      const { via = settings.via, ...batches } = checkSendAll(given)
       // What cannot be written in this form is said before anything is sent.
-      if (typeof settings.apiKey === 'string')
-        buildRequest(outgoing, { ...settings, apiKey: settings.apiKey, via: via ?? settings.via })
-      return sendInBatches(recipientsOf(outgoing), batches, async (to) => sendOnce({ ...outgoing, to }, { via }))
+      if (typeof settings.apiKey === 'string') buildRequest(outgoing, { ...settings, apiKey: settings.apiKey, via })
+      // One name for the whole list, so that no number of it is sent to twice.
+      const { reference = crypto.randomUUID(), ...others } = outgoing.recorded
+      const list = { ...outgoing, recorded: { ...others, reference } }
+      return sendingAll(recipientsOf(outgoing), batches, (to) => sendBatch(list, to, via))
     },
+    resend: createResend({ recording, clock, airtime: channels.airtime, send: sendOnce }),
   }
 }
 
@@ -172,12 +216,6 @@ function readExchanged(
 
 function detailOf(reason: string | undefined): string | undefined {
   return reason === undefined ? undefined : `The runtime says ${reason}.`
-}
-
-/** Numbers with and without their plus, and the text. */
-function secretsOf(outgoing: Outgoing): readonly string[] {
-  const numbers = recipientsOf(outgoing).flatMap((to) => [to, to.replace(/^\+/, '')])
-  return outgoing.message === undefined ? numbers : [...numbers, outgoing.message]
 }
 
 function maskedErrors(

@@ -1,5 +1,5 @@
 /** One request and its answer, within a time, on any runtime that has `fetch`. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { readFailure } from './unreached.ts'
 
 /** As much of `fetch` as is used. */

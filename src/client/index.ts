@@ -9,12 +9,11 @@ export type { FetchFunction } from './exchange.ts'
 export type { Airtime, Message, OtpMessage, PremiumMessage } from './message.ts'
 export type { ApiKey, ClientChannels, ClientOptions, ClientRetryOptions } from './options.ts'
 export type { Form, KeyPlace } from './request.ts'
-export type { SendRecorder } from './recording.ts'
-export { resend, type ResendOptions, type ResendReceiver, type ResentMessage } from './resend.ts'
-export { sender, type Sender, type SenderOptions } from './sender.ts'
+export type { ResendHandler, ResendOptions, ResentMessage } from './resend.ts'
 export { SendError, type Envelope } from './send-error.ts'
-export type { FailedBatch, RepeatedBatch, SendCounts, SendProgress, SentAll } from './sent-all.ts'
-export type { RecordedSendAllOptions, RecordedSendOptions, SendAllOptions, SendOptions } from './send-options.ts'
+export type { NumberOutcome, SendingAll, SendTotals, SentAll } from './sent-all.ts'
+export type { SendAllOptions, SendOptions } from './send-options.ts'
+export type { SendRecorder } from '../public/intention.ts'
 export type {
   AcceptedCode,
   AcceptedRecipient,

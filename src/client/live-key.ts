@@ -1,5 +1,5 @@
 /** The API key of this moment. Contract, service.md#authentication: a regenerated key is live at once, and the old one dead. */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { ApiKey } from './options.ts'
 import { SendError, type SendFailure } from './send-error.ts'
 

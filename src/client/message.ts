@@ -1,7 +1,10 @@
 /** What is sent, as the caller writes it, and the checks. Contract, service.md#send-request-fields. */
 import { z } from 'zod'
-import { checkOptions, textOf } from '../check-options.ts'
-import { OptionsError } from '../errors.ts'
+import { checkOptions, numberFrom, textOf } from '../runtime/check-options.ts'
+import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
+import { defined } from '../runtime/defined.ts'
+import { OptionsError } from '../public/errors.ts'
+import type { RecordOptions } from '../public/intention.ts'
 import type { SendType } from './sent.ts'
 
 interface MessageFields {
@@ -20,6 +23,17 @@ interface MessageFields {
    * text, a number, `true` or `false`, or a list of these.
    */
   readonly extra?: Readonly<Record<string, unknown>> | undefined
+  /**
+   * Your own name for the send, at most 256 characters, such as the id of an order: another send with it is refused, and of a list no number
+   * is sent to twice. This and the next three need the option `receiver`. Default: a random UUID.
+   */
+  readonly reference?: string | undefined
+  /** Your own small JSON, such as the id of an order, at most 4,096 bytes: `event.sent.meta` of its reports. */
+  readonly meta?: unknown
+  /** How long the end of each message may take before it is overdue. Milliseconds. Default: 24 hours, and 72 hours with a chat-app. */
+  readonly withinMs?: number | undefined
+  /** After that it is of no use to send it again: for `resend`. */
+  readonly notAfter?: Date | undefined
 }
 
 interface SchedulableFields extends MessageFields {
@@ -64,29 +78,32 @@ export interface Outgoing {
   readonly campaign: string | undefined
   readonly scheduledFor: Date | undefined
   readonly extra: Readonly<Record<string, unknown>>
+  /** What the service is not told, but the receiver. */
+  readonly recorded: Pick<RecordOptions, 'reference' | 'meta' | 'withinMs' | 'notAfter'>
 }
 
-const number = textOf('a number as a text that is not empty')
+/** Contract, service.md#send-request-fields. */
+const NUMBER = /^\+?[0-9]+$/
 const name = textOf('a text that is not empty').optional()
+const date = z
+  .custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date that is valid')
+  .optional()
 const fields = {
   to: z.custom<string | readonly string[]>(
-    (value) =>
-      number.safeParse(value).success ||
-      (Array.isArray(value) && value.length > 0 && value.every((each) => number.safeParse(each).success)),
-    'expected a number as a text, or a list of at least one',
+    (value) => isNumber(value) || (Array.isArray(value) && value.length > 0 && value.every(isNumber)),
+    'expected digits, with or without a plus before them, or a list of at least one such text',
   ),
   from: name,
   campaign: name,
   extra: z.record(z.string(), z.unknown()).optional(),
+  reference: name,
+  meta: z.unknown().optional(),
+  withinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').optional(),
+  notAfter: date,
 }
 const text = { message: z.string() }
 const channel = { channel: name }
-const schedulable = {
-  type: name,
-  scheduledFor: z
-    .custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date that is valid')
-    .optional(),
-}
+const schedulable = { type: name, scheduledFor: date }
 
 const SCHEMAS = {
   send: z.strictObject({ ...fields, ...schedulable, ...text, ...channel }),
@@ -114,7 +131,9 @@ const OWN_FIELDS = [
 ] as const
 
 /** What any of the schemas lets through. */
-type Checked = Pick<Outgoing, 'to'> & { readonly [K in keyof Outgoing]?: Outgoing[K] | undefined }
+type Checked = Pick<Outgoing, 'to'> & {
+  readonly [K in keyof Outgoing]?: Outgoing[K] | undefined
+} & Outgoing['recorded']
 
 /** Checks what a call was given. Throws an `OptionsError`; it shows no text and no number. */
 export function checkMessage(
@@ -124,6 +143,7 @@ export function checkMessage(
 ): Outgoing {
   const checked: Checked = checkOptions(SCHEMAS[call], given, call)
   const { to, message, from, campaign, scheduledFor, extra = {} } = checked
+  const { reference, meta, withinMs, notAfter } = checked
   const twice = OWN_FIELDS.find((field) => Object.hasOwn(extra, field))
   if (twice !== undefined) throw new OptionsError(`${call}: extra.${twice} is a field of the client’s own.`)
   return {
@@ -136,7 +156,12 @@ export function checkMessage(
     extra,
     channel: checked.channel ?? defaults.channel,
     type: checked.type ?? defaults.type,
+    recorded: defined({ reference, meta, withinMs, notAfter }),
   }
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === 'string' && NUMBER.test(value)
 }
 
 /** The recipients as a list. */

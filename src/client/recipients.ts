@@ -1,5 +1,7 @@
 /** The recipients of an answer, whatever way its fields are written. Contract, service.md#recipient-entry, #states-and-transitions. */
-import { STATUS_CODES } from '../statuses/status-codes.ts'
+import { isRecord } from '../runtime/values.ts'
+import { comparable } from '../runtime/recipient-forms.ts'
+import { STATUS_CODES } from '../carriers/status-codes.ts'
 import type { AcceptedCode, Recipient, RefusedCode } from './sent.ts'
 
 const ACCEPTED: readonly AcceptedCode[] = [11, 13, 14]
@@ -7,10 +9,6 @@ const REFUSED: readonly RefusedCode[] = [12, 22, 23]
 
 /** An object that was parsed, with fields that may be anything. */
 export type Fields = Readonly<Record<string, unknown>>
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 /** A field of its own, for a name such as `constructor` is no field. */
 export function field(fields: Fields, name: string): unknown {
@@ -30,12 +28,16 @@ export function wholeField(fields: Fields, name: string): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
-/** The entries of an answer, the parts of a message as one. `only` is the number where the send was to one. */
-export function readRecipients(entries: readonly unknown[], only: string | undefined): readonly Recipient[] {
+/**
+ * The entries of an answer, the parts of a message as one, and after them the numbers that it does not name. Where the send was to one
+ * number, an entry need not name it.
+ */
+export function readRecipients(entries: readonly unknown[], to: readonly string[]): readonly Recipient[] {
+  const only = to.length === 1 ? to[0] : undefined
   const recipients = new Map<string, Recipient>()
   const counts = new Map<string, number>()
   for (const [index, entry] of entries.entries()) {
-    const recipient = readRecipient(isFields(entry) ? entry : {}, only)
+    const recipient = readRecipient(isRecord(entry) ? entry : {}, only)
     const { messageId, code, to } = recipient
     // Without an id nobody can say whether two entries are parts of one message.
     const key = messageId === undefined ? String(index) : JSON.stringify([messageId, code, to])
@@ -45,7 +47,12 @@ export function readRecipients(entries: readonly unknown[], only: string | undef
     const parts = Math.max(count, recipient.parts, recipients.get(key)?.parts ?? 1)
     recipients.set(key, { ...recipient, parts })
   }
-  return [...recipients.values()]
+  const named = new Set(Array.from(recipients.values(), (recipient) => comparable(recipient.to)))
+  return [...recipients.values(), ...to.filter((number) => !named.has(comparable(number))).map(unnamed)]
+}
+
+function unnamed(to: string): Recipient {
+  return { outcome: 'unknown', code: undefined, messageId: undefined, to, status: '', parts: 1, type: undefined }
 }
 
 function readRecipient(entry: Fields, only: string | undefined): Recipient {

@@ -1,86 +1,119 @@
-/** One send with the receiver as its witness: written down before it is made, and what came of it afterwards. */
-import { retryDelayMs } from '../backoff.ts'
-import type { Clock } from '../clock.ts'
-import { MessagingWebhooksError, OptionsError } from '../errors.ts'
-import type { IntendOptions, Intention } from '../intention.ts'
-import { SendError } from './send-error.ts'
+/** Sends with the receiver as their witness: each is written down before it is made, and what came of it afterwards. */
+import { retryDelayMs } from '../runtime/backoff.ts'
+import { pause, type Clock } from '../runtime/clock.ts'
+import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
+import type { IntendEachOptions, IntendOptions, Intention, SendRecorder } from '../public/intention.ts'
+import type { Outgoing } from './message.ts'
+import type { BatchEnd } from './send-all.ts'
+import { asSendError, SendError } from './send-error.ts'
 import type { Sent } from './sent.ts'
-
-/** As much of a receiver as is used. */
-export interface SendRecorder {
-  /** `receiver.intend`. */
-  intend(send?: IntendOptions): Promise<Intention>
-}
 
 interface RecordingOptions {
   readonly receiver: SendRecorder
   readonly clock: Clock
+  readonly project: string
   /** How long the receiver's store may be away after the send. */
   readonly recordWithinMs: number
+  readonly answerWithinMs: number
+  /** The channels of premium SMS. */
+  readonly premium: readonly string[]
 }
+
+export interface Recording {
+  readonly receiver: SendRecorder
+  /**
+   * Makes the send if, and only if, it was written down. Rejects as `intend` does, and then nothing was sent; with what `make` rejects
+   * with; or with `unrecorded`.
+   */
+  one(outgoing: Outgoing, make: () => Promise<Sent>, resending?: Resending): Promise<Sent>
+  /** The same for each of these numbers that was not sent to before. Rejects as `intendEach` does, and with nothing else. */
+  each(to: readonly string[], outgoing: Outgoing, make: (to: readonly string[]) => Promise<Sent>): Promise<BatchEnd>
+}
+
+/** Which message is sent again. */
+type Resending = Pick<IntendOptions, 'resendOf' | 'project'>
 
 /** While the store is away. */
 const AGAIN = { attempts: Infinity, initialDelayMs: 100, maxDelayMs: 2_000 }
 
-/**
- * Makes the send if, and only if, it was written down. Rejects as `intend` does, and then nothing was sent; with what `make` rejects
- * with; or with `unrecorded`.
- */
-export async function recordedSend(
-  send: IntendOptions,
-  make: () => Promise<Sent>,
-  options: RecordingOptions,
-): Promise<Sent> {
-  const intention = await options.receiver.intend(send)
-  const { reference } = intention
-  const answer = { ...(await made(make, intention, options)), reference }
-  try {
-    await persist(async () => intention.sent(answer), options)
-    return answer
-  } catch (cause) {
-    const { sentAt, recipients } = answer
-    throw new SendError('unrecorded', {
-      mayBeSent: true,
-      attempts: 1,
-      recipients: recipients.length,
-      sentAt,
-      answer,
-      cause,
-    })
-  }
-}
+export function createRecording(options: RecordingOptions): Recording {
+  const { receiver, clock, project, recordWithinMs, answerWithinMs } = options
 
-async function made(make: () => Promise<Sent>, intention: Intention, options: RecordingOptions): Promise<Sent> {
-  try {
-    return await make()
-  } catch (error) {
-    await tellOfFailure(intention, error, options)
-    throw error
+  function about({ type, channel, campaign, scheduledFor, recorded }: Outgoing): IntendEachOptions {
+    const premium = options.premium.includes(channel)
+    return { type, channel, campaign, scheduledFor, ...recorded, premium, project, answerWithinMs }
   }
-}
 
-/** Where the store cannot be told either, `send.unknown` is made when the answer is overdue: better a question too many. */
-async function tellOfFailure(intention: Intention, error: unknown, options: RecordingOptions): Promise<void> {
-  // What is no error of ours comes from a client that is not: it may have come when all was sent.
-  const mayBeSent = error instanceof SendError ? error.mayBeSent : !(error instanceof OptionsError)
-  try {
-    await persist(async () => (mayBeSent ? intention.unknown() : intention.notSent()), options)
-  } catch {
-    // The caller is to hear of the send.
-  }
-}
-
-/** Again and again, for a bounded time: what the store is told may be told twice. */
-async function persist<T>(work: () => Promise<T>, { clock, recordWithinMs }: RecordingOptions): Promise<T> {
-  const untilMs = clock.now() + recordWithinMs
-  for (let attempt = 1; ; attempt += 1) {
+  async function witnessed(intention: Intention, make: () => Promise<Sent>): Promise<Sent> {
+    const { reference } = intention
+    const { answer, refusal } = await madeOf(intention, make)
+    const sent = { ...answer, reference }
     try {
-      return await inTime(work(), untilMs - clock.now(), clock)
-    } catch (error) {
-      const delayMs = retryDelayMs(attempt, AGAIN)
-      if (!isPassing(error) || clock.now() + delayMs >= untilMs) throw error
-      await new Promise<void>((resolve) => void clock.setTimer(resolve, delayMs, true))
+      await persist(async () => intention.sent(sent))
+    } catch (cause) {
+      if (refusal !== undefined) throw refusal
+      const { sentAt, recipients } = sent
+      const made = { mayBeSent: true, attempts: 1, recipients: recipients.length, sentAt }
+      throw new SendError('unrecorded', { ...made, answer: sent, cause })
     }
+    if (refusal !== undefined) throw refusal
+    return sent
+  }
+
+  /** An answer in which everybody is refused is an error, and is written down all the same. */
+  async function madeOf(
+    intention: Intention,
+    make: () => Promise<Sent>,
+  ): Promise<{ readonly answer: Sent; readonly refusal?: SendError }> {
+    try {
+      return { answer: await make() }
+    } catch (error) {
+      if (error instanceof SendError && error.answer !== undefined) return { answer: error.answer, refusal: error }
+      await tellOfFailure(intention, error)
+      throw error
+    }
+  }
+
+  /** Where the store cannot be told either, `send.unknown` is made when the answer is overdue: better a question too many. */
+  async function tellOfFailure(intention: Intention, error: unknown): Promise<void> {
+    // What is no error of ours may have come when all was sent.
+    const mayBeSent = error instanceof SendError ? error.mayBeSent : !(error instanceof OptionsError)
+    try {
+      await persist(async () => (mayBeSent ? intention.unknown() : intention.notSent()))
+    } catch {
+      // The caller is to hear of the send.
+    }
+  }
+
+  /** Again and again, for a bounded time: what the store is told may be told twice. */
+  async function persist<T>(work: () => Promise<T>): Promise<T> {
+    const untilMs = clock.now() + recordWithinMs
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await inTime(work(), untilMs - clock.now(), clock)
+      } catch (error) {
+        const delayMs = retryDelayMs(attempt, AGAIN)
+        if (!isPassing(error) || clock.now() + delayMs >= untilMs) throw error
+        await pause(clock, delayMs)
+      }
+    }
+  }
+
+  return {
+    receiver,
+    async one(outgoing, make, resending) {
+      return witnessed(await receiver.intend({ ...about(outgoing), to: outgoing.to, ...resending }), make)
+    },
+    async each(to, outgoing, make) {
+      const intention = await receiver.intendEach(to, about(outgoing))
+      const left = intention.to
+      if (left.length === 0) return { to: left }
+      try {
+        return { to: left, answer: await witnessed(intention, () => make(left)) }
+      } catch (error) {
+        return { to: left, error: asSendError(error, left.length) }
+      }
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 /** A send in each of the contract's three forms. Contract, service.md#send-a-message, #authentication. */
-import { OptionsError } from '../errors.ts'
-import { isPromiseLike, letReject } from '../promises.ts'
+import { OptionsError } from '../public/errors.ts'
+import { isPromiseLike, letReject } from '../runtime/values.ts'
 import type { Outgoing } from './message.ts'
 
 /** The form of a request: a POST of JSON, a POST of a form, or a GET with a query. */

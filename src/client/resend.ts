@@ -1,108 +1,85 @@
-/** `resend`: a message that failed for now is sent again, as the contract recommends, and never twice for one failure. */
+/** `client.resend`: a message that failed for now is sent again, as the contract recommends, and never twice for one failure. */
 import { z } from 'zod'
-import { checkOptions, functionLike, numberFrom, wholeNumberFrom } from '../check-options.ts'
-import { LONGEST_TIMER_MS, type Clock } from '../clock.ts'
-import { defined } from '../defined.ts'
-import { MessagingWebhooksError, RetryLater } from '../errors.ts'
-import type { FailedEvent, Failure, ReportType, SentDetails } from '../events.ts'
-import type { RecordOptions } from '../intention.ts'
-import type { Client } from './client.ts'
-import { checkMessage, type Message } from './message.ts'
-import { clockOf } from './options.ts'
-import { recordedSend, type SendRecorder } from './recording.ts'
+import { checkOptions, functionLike, numberFrom, wholeNumberFrom } from '../runtime/check-options.ts'
+import { LONGEST_TIMER_MS, type Clock } from '../runtime/clock.ts'
+import { defined } from '../runtime/defined.ts'
+import { MessagingWebhooksError, OptionsError, RetryLater } from '../public/errors.ts'
+import type { FailedEvent, Failure, SentDetails } from '../public/events.ts'
+import { checkMessage, type Message, type Outgoing } from './message.ts'
+import type { Recording } from './recording.ts'
 import { SendError } from './send-error.ts'
-import { senderShape, type SenderOptions } from './sender.ts'
-
-/** As much of a receiver as is used. */
-export interface ResendReceiver extends SendRecorder {
-  /** `receiver.messageState`. */
-  messageState(
-    messageId: string,
-    options?: { readonly project?: string | undefined },
-  ): Promise<
-    | {
-        readonly type: ReportType
-        readonly failure?: Failure
-        readonly reports: readonly { readonly type: ReportType }[]
-      }
-    | undefined
-  >
-}
+import type { SendOptions } from './send-options.ts'
+import type { Sent } from './sent.ts'
 
 /** What is sent again: its text, and what shall be otherwise than it was. */
-export type ResentMessage = Partial<Omit<Message, 'message'>> &
-  Pick<Message, 'message'> &
-  Pick<RecordOptions, 'meta' | 'within' | 'notAfter'>
+export type ResentMessage = Partial<Omit<Message, 'message' | 'reference'>> & Pick<Message, 'message'>
 
-/** What `resend` takes. */
-export interface ResendOptions extends Pick<SenderOptions, 'recordWithinMs' | 'clock'> {
+/** What `client.resend` takes. */
+export interface ResendOptions {
   /**
-   * The text, which nobody has kept but you; or a message, of which all but the text is by default as it was: `to`, `channel`, `campaign`,
-   * `type`, `meta`, `within` and `notAfter` of `event.sent`. Undefined: it is not sent again; nor is airtime for a text alone, for its
-   * `extra` is needed.
+   * Returns the text, which nobody has kept but you; or a message, of which all but the text is by default as it was: `to`, `channel`,
+   * `campaign`, `type`, `meta`, `withinMs` and `notAfter` of `event.sent`. Undefined: it is not sent again; nor is airtime for a text alone,
+   * for its `extra` is needed. It is asked when the message is about to be sent.
    */
-  readonly text: (
+  readonly compose: (
     event: FailedEvent,
   ) => string | ResentMessage | undefined | Promise<string | ResentMessage | undefined>
   /** Sends of one message in all, the first included. From 1 to 10. Default: 2. */
   readonly attempts?: number | undefined
-  /** How long to wait after the failure. Later reports of the message wait as long. Milliseconds. Default: 0. */
+  /**
+   * How long to wait after the first failure, twice as long after the next, and so on. Later reports of the message wait as long.
+   * Milliseconds. Default: 60,000.
+   */
   readonly delayMs?: number | undefined
-  /** Asked when it is about to be sent again; false: it is not. */
-  readonly when?: ((event: FailedEvent) => boolean | Promise<boolean>) | undefined
 }
 
+/** A handler of `message.failed`. */
+export type ResendHandler = (event: FailedEvent, context: { readonly signal: AbortSignal }) => Promise<void>
+
 const MOST_ATTEMPTS = 10
-/** What such a send has beside its text, nobody keeps. */
-const AIRTIME = 'airtime'
 
 const optionsSchema = z.strictObject({
-  text: functionLike,
+  compose: functionLike,
   attempts: wholeNumberFrom(1, MOST_ATTEMPTS).default(2),
-  delayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(0),
-  when: functionLike.optional(),
-  recordWithinMs: senderShape.recordWithinMs,
-  clock: senderShape.clock,
+  delayMs: numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').default(60_000),
 })
 
-/**
- * Makes a handler for `message.failed`. It sends again what the contract recommends to (`failure.resend`), where the receiver knows the
- * send (`event.sent`): never a transactional send, which the service has tried again itself; nothing after `notAfter`, nor what has
- * had another report meanwhile. The new send is written down before it is made, under a reference made of the message's id; so it
- * is made once, however often the event comes, and whatever crashes. `event.sent.resendOf` of its reports is the id before. Rejects where
- * surely nothing was sent, so that the event is tried again. Throws an `OptionsError` for an option that cannot work.
- * Contract, service.md#cross-channel-mapping.
- */
-export function resend(
-  receiver: ResendReceiver,
-  client: Client,
-  options: ResendOptions,
-): (event: FailedEvent, context: { readonly signal: AbortSignal }) => Promise<void> {
-  const { attempts, delayMs, recordWithinMs } = checkOptions(optionsSchema, options, 'resend')
-  const { text, when } = options
-  const clock = clockOf(options.clock)
+interface ResendParts {
+  readonly recording: Recording | undefined
+  readonly clock: Clock
+  /** The channel of airtime: what such a send has beside its text, nobody keeps. */
+  readonly airtime: string
+  readonly send: (outgoing: Outgoing, options: SendOptions) => Promise<Sent>
+}
 
-  return async (event, { signal }) => {
-    const { messageId, sent, project, failure } = event
-    if (sent === undefined || !isToBeSentAgain(sent, failure, attempts)) return
-    if (!isInTime(event, sent, { clock, delayMs }) || !(await isStillFailed(receiver, event))) return
-    if (when !== undefined && !(await when(event))) return
-    const given = await text(event)
-    if (given === undefined || (typeof given === 'string' && sent.channel === AIRTIME)) return
-    const { meta, within, notAfter, ...message } = withDefaults(
-      sent,
-      typeof given === 'string' ? { message: given } : given,
-    )
-    const { to, type, channel, campaign, scheduledFor } = checkMessage('send', message, { channel: 'sms' })
-    const about = { to, type, channel, campaign, scheduledFor }
-    try {
-      await recordedSend(
-        { ...about, meta, within, notAfter, project, resendOf: messageId },
-        () => client.send(message, { signal }),
-        { receiver, clock, recordWithinMs },
-      )
-    } catch (error) {
-      if (!isOver(error)) throw error
+export function createResend({
+  recording,
+  clock,
+  airtime,
+  send,
+}: ResendParts): (options: ResendOptions) => ResendHandler {
+  return (options) => {
+    const { attempts, delayMs } = checkOptions(optionsSchema, options, 'resend')
+    if (recording === undefined) throw new OptionsError('resend: it needs the option receiver of createClient.')
+    const { receiver, one } = recording
+    return async (event, { signal }) => {
+      const { messageId, sent, project, failure } = event
+      if (sent === undefined || !isToBeSentAgain(sent, failure, attempts)) return
+      const { attempt = 1 } = sent
+      const waitMs = Math.min(delayMs * 2 ** (attempt - 1), LONGEST_TIMER_MS)
+      if (!isInTime(event, sent, clock, waitMs)) return
+      const state = await receiver.messageState(messageId, project === undefined ? {} : { project })
+      // The service, or a carrier, may have tried again itself.
+      if (state !== undefined && !isStillFailed(state)) return
+      const given = await options.compose(event)
+      if (given === undefined || (typeof given === 'string' && sent.channel === airtime)) return
+      const message = withDefaults(sent, typeof given === 'string' ? { message: given } : given)
+      const outgoing = checkMessage('send', message, { channel: 'sms' })
+      try {
+        await one(outgoing, () => send(outgoing, { signal }), { project, resendOf: messageId })
+      } catch (error) {
+        if (!isOver(error)) throw error
+      }
     }
   }
 }
@@ -119,11 +96,7 @@ function isToBeSentAgain(
  * Whether it is still of use, at the time at which it would be sent; throws a `RetryLater` where that is yet to come, so that nothing is
  * held meanwhile.
  */
-function isInTime(
-  { receivedAt }: FailedEvent,
-  { notAfter }: SentDetails,
-  { clock, delayMs }: { readonly clock: Clock; readonly delayMs: number },
-): boolean {
+function isInTime({ receivedAt }: FailedEvent, { notAfter }: SentDetails, clock: Clock, delayMs: number): boolean {
   const nowMs = clock.now()
   const restMs = Math.min(receivedAt.getTime() + delayMs - nowMs, delayMs)
   if (notAfter !== undefined && notAfter.getTime() < nowMs + Math.max(0, restMs)) return false
@@ -131,11 +104,10 @@ function isInTime(
   return true
 }
 
-/** Whether no report came since that says otherwise: the service, or a carrier, may have tried again itself. */
-async function isStillFailed(receiver: ResendReceiver, { messageId, project }: FailedEvent): Promise<boolean> {
-  const state = await receiver.messageState(messageId, project === undefined ? {} : { project })
-  if (state === undefined) return true
-  return state.failure?.resend === true && state.reports.every(({ type }) => type === 'message.failed')
+type State = NonNullable<Awaited<ReturnType<Recording['receiver']['messageState']>>>
+
+function isStillFailed({ failure, reports }: State): boolean {
+  return failure?.resend === true && reports.every(({ type }) => type === 'message.failed')
 }
 
 /** How long the end of the first one had counts for the next one, too. */
@@ -148,7 +120,7 @@ function withDefaults(sent: SentDetails, given: ResentMessage): ResentMessage & 
     ...(campaign !== undefined && { campaign }),
     // What no answer said is no type.
     ...(type !== undefined && type !== 'unknown' && { type }),
-    within: Math.max(1, overdueAt.getTime() - fromMs),
+    withinMs: Math.max(1, overdueAt.getTime() - fromMs),
     ...(meta !== undefined && { meta }),
     ...(notAfter !== undefined && { notAfter }),
     ...defined(given),
@@ -156,8 +128,9 @@ function withDefaults(sent: SentDetails, given: ResentMessage): ResentMessage & 
   }
 }
 
-/** It was begun before, or is told as unknown: neither is a reason to send it again. */
+/** It was begun before, is told as unknown, or goes to no number that the service reaches: none is a reason to send it again. */
 function isOver(error: unknown): boolean {
-  if (error instanceof SendError) return error.mayBeSent && error.code !== 'unrecorded'
+  if (error instanceof SendError)
+    return (error.mayBeSent && error.code !== 'unrecorded') || error.code === 'unsupported_number'
   return error instanceof MessagingWebhooksError && error.code === 'send_repeated'
 }

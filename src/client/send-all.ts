@@ -1,12 +1,11 @@
-/** One text to many numbers: batches, several at once, and an account of every number. */
-import { MessagingWebhooksError } from '../errors.ts'
-import { letReject } from '../promises.ts'
+/** One text to many numbers: many numbers a request, several requests at once, and one outcome for every number. */
+import { comparable } from '../runtime/recipient-forms.ts'
 import { SendError } from './send-error.ts'
 import type { ResolvedSendAll } from './send-options.ts'
-import type { FailedBatch, RepeatedBatch, SentAll } from './sent-all.ts'
-import type { Sent } from './sent.ts'
+import type { NumberOutcome, SendingAll, SentAll } from './sent-all.ts'
+import type { Recipient, Sent } from './sent.ts'
 
-/** No later batch could do better. */
+/** No later request could do better. */
 const STOPPING: ReadonlySet<SendError['code']> = new Set([
   'unauthenticated',
   'project_not_found',
@@ -17,85 +16,122 @@ const STOPPING: ReadonlySet<SendError['code']> = new Set([
   'unrecorded',
 ])
 
-type End = Sent | FailedBatch | RepeatedBatch
+/** What came of a request: to whom it was made, for some were sent to before, and its answer or why there is none. */
+export interface BatchEnd {
+  readonly to: readonly string[]
+  readonly answer?: Sent | undefined
+  readonly error?: SendError | undefined
+}
 
-export async function sendInBatches(
+/** The outcomes of the numbers of a batch, and its place in the list. */
+interface EndedBatch {
+  readonly from: number
+  readonly outcomes: readonly NumberOutcome[]
+}
+
+/** `send` makes one request, and never rejects. */
+export function sendingAll(
   all: readonly string[],
-  { batch, concurrency, onProgress, signal }: ResolvedSendAll,
-  send: (to: readonly string[], index: number) => Promise<Sent | RepeatedBatch>,
-): Promise<SentAll> {
-  const batches = Array.from({ length: Math.ceil(all.length / batch) }, (_, index) =>
-    all.slice(index * batch, (index + 1) * batch),
-  )
-  const ends = new Map<number, End>()
-  const counts = { total: all.length, accepted: 0, refused: 0, failed: 0, repeated: 0, unknown: 0, unsent: all.length }
+  { batch, concurrency, signal }: ResolvedSendAll,
+  send: (to: readonly string[]) => Promise<BatchEnd>,
+): SendingAll {
+  const totals = { accepted: 0, refused: 0, failed: 0, repeated: 0, unknown: 0, unsent: all.length, total: all.length }
+  const seen = new Set<string>()
   let stoppedBy: SendError | undefined
   let next = 0
+  let sent: Promise<SentAll> | undefined
 
-  function count(end: End, size: number): void {
-    counts.unsent -= size
-    const answer = 'error' in end ? end.error.answer : end
-    if (answer === undefined) {
-      counts['error' in end && !end.error.mayBeSent ? 'failed' : 'unknown'] += size
-    } else if (!('recipients' in answer)) {
-      counts.repeated += size
-    } else {
-      const accepted = answer.recipients.filter(({ outcome }) => outcome === 'accepted').length
-      const refused = answer.recipients.filter(({ outcome }) => outcome === 'refused').length
-      counts.accepted += accepted
-      counts.refused += refused
-      counts.unknown += Math.max(0, size - accepted - refused)
-    }
+  function isNew(number: string): boolean {
+    const sizeBefore = seen.size
+    return seen.add(comparable(number)).size > sizeBefore
+  }
+
+  async function sendBatch(): Promise<EndedBatch> {
+    const from = next
+    const numbers = all.slice(from, from + batch).map((number) => ({ number, isNew: isNew(number) }))
+    next += numbers.length
+    const to = numbers.filter((each) => each.isNew).map(({ number }) => number)
+    const end = to.length === 0 ? { to } : await send(to)
+    if (end.error !== undefined && STOPPING.has(end.error.code)) stoppedBy ??= end.error
+    const outcomeOf = createOutcomes(end)
+    const outcomes = numbers.map((each) => (each.isNew ? outcomeOf(each.number) : repeated(each.number)))
+    totals.unsent -= outcomes.length
+    for (const { outcome } of outcomes) totals[outcome] += 1
+    return { from, outcomes }
+  }
+
+  function mayBegin(): boolean {
+    if (next < all.length && signal?.aborted === true)
+      stoppedBy ??= new SendError('aborted', { mayBeSent: false, attempts: 0, recipients: all.length - next })
+    return next < all.length && stoppedBy === undefined
+  }
+
+  /** In the order in which they end. */
+  async function* batches(): AsyncGenerator<EndedBatch, void, undefined> {
+    const underWay = new Set<Promise<EndedBatch>>()
     try {
-      letReject(onProgress?.({ ...counts, batches: ends.size }))
-    } catch {
-      // What a listener does wrong must not lose what is known of the others.
-    }
-  }
-
-  async function work(): Promise<void> {
-    while (stoppedBy === undefined && next < batches.length) {
-      if (signal?.aborted === true) {
-        stoppedBy = new SendError('aborted', { mayBeSent: false, attempts: 0, recipients: counts.unsent })
-        return
+      for (;;) {
+        while (underWay.size < concurrency && mayBegin()) underWay.add(sendBatch())
+        if (underWay.size === 0) break
+        const first = await Promise.race(Array.from(underWay, async (work) => ({ work, ended: await work })))
+        underWay.delete(first.work)
+        yield first.ended
       }
-      const index = next
-      next += 1
-      const to = batches[index] ?? []
-      const end = await send(to, index).catch((error: unknown): End => ({ to, error: asSendError(error, to.length) }))
-      ends.set(index, end)
-      stoppedBy ??= stopOf(end)
-      count(end, to.length)
+    } finally {
+      // Who leaves early leaves nothing unknown.
+      await Promise.all(underWay)
     }
+    if (next < all.length) yield { from: next, outcomes: all.slice(next).map(unsent) }
   }
 
-  await Promise.all(Array.from({ length: Math.min(concurrency, batches.length) }, work))
-  const inOrder = batches.flatMap((_, index) => ends.get(index) ?? [])
+  async function* inTurn(): AsyncGenerator<NumberOutcome, void, undefined> {
+    for await (const { outcomes } of batches()) yield* outcomes
+  }
+
+  async function collect(): Promise<SentAll> {
+    const outcomes: NumberOutcome[] = []
+    for await (const ended of batches())
+      for (const [index, each] of ended.outcomes.entries()) outcomes[ended.from + index] = each
+    return { outcomes, totals: { ...totals }, stoppedBy }
+  }
+
   return {
-    sent: inOrder.filter((end): end is Sent => 'recipients' in end),
-    failed: inOrder.filter((end): end is FailedBatch => 'error' in end),
-    repeated: inOrder.filter((end): end is RepeatedBatch => 'reference' in end && !('recipients' in end)),
-    unsent: batches.slice(next).flat(),
-    counts,
-    stoppedBy,
+    get totals() {
+      return { ...totals }
+    },
+    get stoppedBy() {
+      return stoppedBy
+    },
+    [Symbol.asyncIterator]: inTurn,
+    // Nothing is sent before it is asked for: whoever iterates awaits nothing.
+    then(fulfilled, rejected) {
+      sent ??= collect()
+      return sent.then(fulfilled, rejected)
+    },
   }
 }
 
-/** What a batch met that every later one would meet. Contract: by SMS, balance and volume limit are codes of the recipients. */
-function stopOf(end: End): SendError | undefined {
-  if ('error' in end) return STOPPING.has(end.error.code) ? end.error : undefined
-  if (!('recipients' in end)) return undefined
-  const codes = new Set(end.recipients.map(({ code }) => code))
-  const [code] = codes
-  if (codes.size !== 1 || (code !== 22 && code !== 23)) return undefined
-  const { sentAt, recipients } = end
-  const failure = { mayBeSent: false, attempts: 1, recipients: recipients.length, sentAt }
-  return new SendError(code === 22 ? 'insufficient_balance' : 'volume_limit', failure)
+function repeated(to: string): NumberOutcome {
+  return { to, outcome: 'repeated', recipients: [] }
 }
 
-/** A key that no header can carry is found with the first batch, where a function gives it. */
-function asSendError(error: unknown, recipients: number): SendError {
-  if (error instanceof SendError) return error
-  const detail = error instanceof MessagingWebhooksError ? error.detail : undefined
-  return new SendError('not_sent', { mayBeSent: false, attempts: 0, recipients, detail, cause: error })
+function unsent(to: string): NumberOutcome {
+  return { to, outcome: 'unsent', recipients: [] }
+}
+
+/** What a request that has ended says of a number that it was to be made to. */
+function createOutcomes({ to, error, answer = error?.answer }: BatchEnd): (number: string) => NumberOutcome {
+  const sentTo = new Set(to.map(comparable))
+  const named = Map.groupBy(answer?.recipients ?? [], (recipient) => comparable(recipient.to))
+  return (number) => {
+    if (!sentTo.has(comparable(number))) return repeated(number)
+    const recipients = named.get(comparable(number)) ?? []
+    return { to: number, outcome: outcomeOf(recipients, error), recipients, ...(error !== undefined && { error }) }
+  }
+}
+
+function outcomeOf(recipients: readonly Recipient[], error: SendError | undefined): NumberOutcome['outcome'] {
+  if (recipients.some(({ outcome }) => outcome === 'accepted')) return 'accepted'
+  if (recipients.length > 0) return recipients.every(({ outcome }) => outcome === 'refused') ? 'refused' : 'unknown'
+  return error === undefined || error.mayBeSent ? 'unknown' : 'failed'
 }

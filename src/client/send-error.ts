@@ -1,6 +1,6 @@
 /** The error of a send, and what keeps keys, numbers and texts out of it. */
-import type { SendErrorCode } from '../error-table.ts'
-import { MessagingWebhooksError } from '../errors.ts'
+import type { SendErrorCode } from '../public/error-table.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
 import type { Sent } from './sent.ts'
 
 /** The error envelopes of the contract's table, by their fields. Contract, service.md#send-failures. */
@@ -34,7 +34,7 @@ export interface SendFailure {
 }
 
 /**
- * A send that has no answer with recipients. `code` says why, `mayBeSent` whether the messages may go out all the same. Neither it nor
+ * A send of which no recipient was accepted. `code` says why, `mayBeSent` whether the messages may go out all the same. Neither it nor
  * its message has the key, a number or a text of the send.
  */
 export class SendError extends MessagingWebhooksError {
@@ -61,7 +61,7 @@ export class SendError extends MessagingWebhooksError {
   declare readonly said: string | undefined
   /** Of `invalid`: what the service says of each field, masked likewise. Not enumerable. */
   declare readonly errors: Readonly<Record<string, readonly string[]>> | undefined
-  /** Of `unrecorded`: what the service answered. Not enumerable: it has numbers. */
+  /** What the service answered, where its answer names recipients. Not enumerable: it has numbers. */
   declare readonly answer: Sent | undefined
 
   constructor(code: SendErrorCode, failure: SendFailure) {
@@ -81,15 +81,60 @@ export class SendError extends MessagingWebhooksError {
   }
 }
 
+/** What is no error of a send came before it: a key that no header can carry, a store that is away. */
+export function asSendError(error: unknown, recipients: number): SendError {
+  if (error instanceof SendError) return error
+  const detail = error instanceof MessagingWebhooksError ? error.detail : undefined
+  return new SendError('not_sent', { mayBeSent: false, attempts: 0, recipients, detail, cause: error })
+}
+
 const LONGEST_SAID = 500
+/** As much of what the service says is looked at. */
+const LONGEST_READ = 16_384
 /** Shorter ones would mask letters of any word. */
 const SHORTEST_SECRET = 3
+/** A one-time password in a text, of which the service may quote only a part. */
+const CODE = /\d{4,}/g
 
-/** Replaces what must not be repeated, in texts of the service. */
-export function maskOf(secrets: readonly string[]): (text: string) => string {
-  const long = secrets.filter(({ length }) => length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length)
-  return (text) => {
-    const masked = long.reduce((left, secret) => left.replaceAll(secret, '…'), text)
-    return masked.length > LONGEST_SAID ? `${masked.slice(0, LONGEST_SAID)}…` : masked
+/** What must not be repeated. */
+interface Secrets {
+  readonly apiKey: string
+  readonly numbers: readonly string[]
+  readonly text: string | undefined
+}
+
+/** Replaces it in texts of the service, in whatever form a request had it. */
+export function maskOf({ apiKey, numbers, text = '' }: Secrets): (said: string) => string {
+  const digits = numbers.map((number) => number.replace(/^\+/, ''))
+  const secrets = new Set([...formsOf(apiKey), ...formsOf(text), ...digits, ...(text.match(CODE) ?? [])])
+  const long = [...secrets].filter(({ length }) => length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length)
+  const longest = long[0]?.length ?? 0
+  return (said) => {
+    const masked = long.reduce((left, secret) => left.replaceAll(secret, '…'), said.slice(0, LONGEST_READ))
+    // Where it is cut, the beginning of a secret may be left.
+    const whole = said.length > LONGEST_READ ? masked.slice(0, Math.max(0, masked.length - longest)) : masked
+    return whole.length > LONGEST_SAID || whole.length < masked.length ? `${whole.slice(0, LONGEST_SAID)}…` : whole
   }
+}
+
+/** As it is, and as URLs, forms and JSON have it. */
+function formsOf(text: string): readonly string[] {
+  const well = text.toWellFormed()
+  const form = new URLSearchParams({ text: well }).toString().slice('text='.length)
+  const json = JSON.stringify(text).slice(1, -1)
+  const [small, large] = [ascii(json, false), ascii(json, true)]
+  const urls = [encodeURIComponent(well), form]
+  return [
+    text,
+    ...urls,
+    ...urls.map((url) => url.replaceAll(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase())),
+    ...[json, small, large].flatMap((each) => [each, each.replaceAll('/', '\\/')]),
+  ]
+}
+
+function ascii(json: string, inCapitals: boolean): string {
+  return json.replaceAll(/[\u0080-\uffff]/g, (character) => {
+    const hex = character.charCodeAt(0).toString(16).padStart(4, '0')
+    return `\\u${inCapitals ? hex.toUpperCase() : hex}`
+  })
 }

@@ -1,5 +1,5 @@
 /** What the answer to a send says, as plain data. Contract, service.md#send-a-message, #recipient-entry. */
-import type { StatusCode } from '../events.ts'
+import type { StatusCode } from '../public/events.ts'
 
 /** The kind of a send. `transactional` is for one-time passwords and alerts, `bulk` stands in answers to others. */
 export type SendType = 'transactional' | 'bulk' | (string & {})
@@ -36,10 +36,10 @@ export interface RefusedRecipient extends RecipientFields {
   readonly messageId: string | undefined
 }
 
-/** A recipient with a code that the contract does not have for answers: it may have been sent. */
+/** A recipient with a code that the contract does not have for answers, or that the answer does not name: it may have been sent. */
 export interface UnknownRecipient extends RecipientFields {
   readonly outcome: 'unknown'
-  /** Undefined where it is no whole number. */
+  /** Undefined where it is no whole number, or the answer does not name the recipient. */
   readonly code: number | undefined
   readonly messageId: string | undefined
 }
@@ -53,11 +53,11 @@ export interface SentMessage {
   readonly to: string
 }
 
-/** The answer to a send that names its recipients. What was accepted is never hidden by what was refused. */
+/** The answer to a send of which at least one recipient was accepted, or may have been. What was accepted is never hidden by what was refused. */
 export interface Sent {
-  /** `accepted` where every recipient is, `rejected` where every one is refused, else `partial`. */
-  readonly kind: 'accepted' | 'partial' | 'rejected'
-  /** That under which a `sender` has written it down; absent where none has. */
+  /** `accepted` where every recipient is, else `partial`. Where every one is refused, the send rejects. */
+  readonly kind: 'accepted' | 'partial'
+  /** That under which the receiver has written it down; absent where none has. */
   readonly reference?: string
   /** When the request was made, by this machine's clock. */
   readonly sentAt: Date
@@ -73,6 +73,6 @@ export interface Sent {
   readonly messageCount: number | undefined
   /** The messages that reports may come of: each accepted one once, and those with an unknown code. */
   readonly messages: readonly SentMessage[]
-  /** Every recipient that the answer names, in its order. */
+  /** Every recipient that the answer names, in its order; then the numbers that it does not name, as `unknown`. */
   readonly recipients: readonly Recipient[]
 }

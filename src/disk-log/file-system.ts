@@ -1,5 +1,5 @@
 /** What we ask of a file system: the one seam, behind which tests put a disk that fails. `nodeFs` is the real one. */
-import { isError } from '../is-error.ts'
+import { isError } from '../runtime/values.ts'
 
 /** The methods of a `FileHandle` that are used. */
 export interface OpenedFile {

@@ -66,6 +66,18 @@ export async function createLogFile<T>(
   return logFile(file, { path, salt: name.salt, end: 0, synced })
 }
 
+/** A file that a process left: where it is, and where it ends. */
+export async function findLogFile<T>(
+  fs: FileSystem,
+  folder: string,
+  name: LogFileName,
+  { extension }: LogKind<T>,
+): Promise<Pick<LogFile, 'path' | 'salt' | 'end'>> {
+  const path = join(folder, logFileName(name, extension))
+  const { size: end } = await fs.stat(path)
+  return { path, salt: name.salt, end }
+}
+
 /** Opens a file that is there, to be written to from `end` on. */
 export async function openLogFile<T>(
   fs: FileSystem,

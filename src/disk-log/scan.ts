@@ -46,6 +46,19 @@ export async function nextRecord<T>(window: Window, range: Range, kind: RecordKi
   return { kind: 'damage', isErased: wasErased, next: resumed ?? next }
 }
 
+/** All that stands in the range, each with where it begins; a value is good until the next one is asked for. */
+export async function* recordsIn<T>(
+  window: Window,
+  range: Range,
+  kind: RecordKind<T>,
+): AsyncGenerator<Found<T> & { readonly at: number }> {
+  for (let at = range.from; at < range.end;) {
+    const found = await nextRecord(window, { ...range, from: at }, kind)
+    yield { ...found, at }
+    at = found.next
+  }
+}
+
 /** How many records there are by their headers, without a look at what they hold. */
 export async function countRecords(window: Window, { end, salt }: Omit<Range, 'from'>, magic: Buffer): Promise<number> {
   let records = 0

@@ -1,5 +1,6 @@
 /** Dead letters, as users see them and decide about them. */
-import type { Schemas, WebhookEvent } from '../events.ts'
+import type { Schemas, WebhookEvent } from '../public/events.ts'
+import { everyPage } from '../inbox/pages.ts'
 import type { Awaitable, OpenStore, Page, Resolution } from '../inbox/store.ts'
 import type { Kept } from './revive.ts'
 
@@ -58,12 +59,7 @@ export async function readDeadLetters(
 
 /** All of them, a page at a time; what is settled meanwhile is not asked for again. */
 export async function* everyDeadLetter(store: OpenStore<object>, revive: Reviver): AsyncGenerator<DeadLetter> {
-  let after: string | undefined
-  do {
-    const { items, next } = await readDeadLetters(store, revive, { after })
-    yield* items
-    after = next
-  } while (after !== undefined)
+  for await (const { items } of everyPage((after) => readDeadLetters(store, revive, { after }))) yield* items
 }
 
 /** The one with this id; no store has an index for a question that only people ask. */

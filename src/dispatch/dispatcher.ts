@@ -1,5 +1,5 @@
 /** Delivery: claims what is due, runs its handlers, settles it. At least once, one event of a message at a time. */
-import { withDeadline, type Clock } from '../clock.ts'
+import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { waitFor } from '../inbox/in-store-time.ts'
 import type { AdmitBatch } from '../inbox/inbox.ts'
 import {
@@ -13,40 +13,16 @@ import {
   type NewEvent,
   type OpenStore,
 } from '../inbox/store.ts'
-import { loseLeases } from './attempt.ts'
-import {
-  allInHand,
-  askRoom,
-  enterSlotSoon,
-  giveRoomBack,
-  isInHand,
-  nextChange,
-  takeInHand,
-  tellOfChange,
-} from './capacity.ts'
-import { progressOf, takeLook, wake, wakeBy, type Progress } from './claim-loop.ts'
+import type { Progress } from './claim-loop.ts'
+import { createParts, type Parts } from './parts.ts'
 import { begin } from './run.ts'
-import { withSettlements } from './settle.ts'
-import {
-  BACKLOG,
-  createState,
-  type AttemptWatch,
-  type DispatchOptions,
-  type DispatchState,
-  type Meter,
-} from './state.ts'
 import { stop } from './stop.ts'
+import type { WatchedAttempt } from './waiting.ts'
+import type { AttemptWatch, DispatchOptions, Meter } from './work.ts'
 
 const NONE: readonly Claim[] = []
 
-interface WatchedAttempt {
-  /** Resolves when the attempt is over or none will be made, or when its time is over. */
-  readonly over: Promise<void>
-  /** Nobody waits for it any more. */
-  forget(): void
-}
-
-interface Dispatcher {
+export interface Dispatcher {
   /** Begins to hand over what is in this store. */
   start(store: OpenStore<object>): void
   readonly admit: AdmitBatch
@@ -84,58 +60,46 @@ interface Dispatcher {
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
-  const { clock } = options
-  const state = createState(options, begin)
+  const phase = { isStopped: false, isOver: false }
+  const observers: { meter: Meter | undefined; watch: AttemptWatch | undefined } = {
+    meter: undefined,
+    watch: undefined,
+  }
+  const parts: Parts = createParts(options, { phase, observers, begin: (work) => begin(parts, work) })
+  const { waiting, slots, loop, leases, settlements } = parts
 
   return {
-    start(store) {
-      state.opened = withSettlements(state, store)
-      wake(state)
-    },
-    admit: createAdmit(state),
-    wake: () => wake(state),
-    lose: (isAmong) => loseLeases(state, isAmong),
+    start: (store) => loop.begin(settlements.into(store)),
+    admit: createAdmit(parts),
+    wake: loop.wake,
+    lose: leases.lose,
     forget(isMeant) {
-      for (const work of allInHand(state)) {
+      for (const work of slots.all()) {
         if (!isMeant(work.claim)) continue
         work.isForgotten = true
-        state.succeeded.delete(work.claim.id)
+        parts.succeeded.delete(work.claim.id)
       }
-      wake(state)
+      loop.wake()
     },
     wakeAfterReplay() {
-      for (const work of allInHand(state)) work.isFollowed = true
-      wake(state)
+      for (const work of slots.all()) work.hasSuccessor = true
+      loop.wake()
     },
     watchAttempt(id, timeoutMs) {
-      if (state.stopped && !isInHand(state, id)) return { over: Promise.resolve(), forget() {} }
-      // Repetitions of one callback, at once, each wait for themselves.
-      const waiters = state.waitingForAttempt.get(id) ?? new Set()
-      state.waitingForAttempt.set(id, waiters)
-      let tell = (): void => {}
-      const next = new Promise<void>((resolve) => {
-        tell = resolve
-        waiters.add(tell)
-      })
-      function forget(): void {
-        waiters.delete(tell)
-        if (waiters.size === 0 && state.waitingForAttempt.get(id) === waiters) state.waitingForAttempt.delete(id)
-        tell()
-      }
-      // Another process may make it, and then nobody tells us.
-      return { over: withDeadline(clock, timeoutMs, next, forget), forget }
+      if (phase.isStopped && !slots.has(id)) return { over: Promise.resolve(), forget() {} }
+      return waiting.watchAttempt(id, timeoutMs)
     },
-    drain: createDrain(state),
-    stop: (deadlineMs) => stop(state, deadlineMs),
+    drain: createDrain(parts),
+    stop: (deadlineMs) => stop(parts, phase, deadlineMs),
     get running() {
-      return state.atWork
+      return slots.running
     },
-    progress: () => progressOf(state),
+    progress: loop.progress,
     measure(meter) {
-      state.meter = meter
+      observers.meter = meter
     },
     lookOn(watch) {
-      state.watch = watch
+      observers.watch = watch
     },
   }
 }
@@ -144,21 +108,22 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
  * Where there is room, what may run here at once is leased in the same step; the rest is left to claims. An answer that
  * comes too late is run all the same, as with a claim.
  */
-function createAdmit(state: DispatchState): AdmitBatch {
+function createAdmit(parts: Parts): AdmitBatch {
+  const { clock, phase, observers, waiting, slots, loop } = parts
   return ({ store, events, nowMs, patience, mayLease }) => {
-    // What waits goes before what comes.
-    const isTurn = mayLease && state.opened !== undefined && !state.stopped && state.fullClaims < BACKLOG
+    // Drain the backlog before leasing new events.
+    const isTurn = mayLease && loop.opened !== undefined && !phase.isStopped && !loop.hasBacklog
     const mayClaim = isTurn && store.admitAndClaim !== undefined
-    const request = mayClaim ? askRoom(state, store, events.length, nowMs, events) : undefined
-    const asked = state.meter?.measured(store) ?? store
+    const request = mayClaim ? slots.reserveCapacity(store, events.length, nowMs, events) : undefined
+    const asked = observers.meter?.measured(store) ?? store
     if (asked.admitAndClaim === undefined || request === undefined) {
       const answer = asked.admit(events, nowMs)
-      if (!(answer instanceof Promise)) return admitted(state, store, events, answer)
-      const kept = answer.then((admissions) => admitted(state, store, events, admissions))
+      if (!(answer instanceof Promise)) return admitted(parts, store, events, answer)
+      const kept = answer.then((admissions) => admitted(parts, store, events, admissions))
       return waitFor(patience, kept)
     }
     const failed = (error: unknown): never => {
-      release(state, request)
+      release(parts, request)
       throw error
     }
     let answer: Awaitable<AdmittedAndClaimed>
@@ -169,40 +134,41 @@ function createAdmit(state: DispatchState): AdmitBatch {
     }
     const { leaseUntilMs } = request
     if (!(answer instanceof Promise))
-      return admitted(state, store, events, answer.admissions, answer.claims, leaseUntilMs)
-    state.roomHeld.push(request)
+      return admitted(parts, store, events, answer.admissions, answer.claims, leaseUntilMs)
+    slots.holdCapacity(request)
     const taken = answer.then(({ admissions, claims }) => {
-      const isInTime = giveRoomBack(state, request)
-      const isOurs = isInTime ? !state.over : !state.stopped && state.clock.now() < leaseUntilMs
-      admitted(state, store, events, admissions, claims, isOurs ? leaseUntilMs : undefined)
-      // A claim may have been turned away for the room that was held.
-      if (state.fullClaims > 0) wake(state)
-      if (state.stopped) tellOfChange(state)
+      const isInTime = slots.releaseCapacity(request)
+      const isOurs = isInTime ? !phase.isOver : !phase.isStopped && clock.now() < leaseUntilMs
+      admitted(parts, store, events, admissions, claims, isOurs ? leaseUntilMs : undefined)
+      // A claim may have been turned away for the capacity that was held.
+      loop.wakeIfFull()
+      if (phase.isStopped) waiting.changed()
       return admissions
     }, failed)
-    return waitFor(patience, taken, () => release(state, request))
+    return waitFor(patience, taken, () => release(parts, request))
   }
 }
 
 /** The admission failed, or has not answered in time. */
-function release(state: DispatchState, request: ClaimRequest): void {
-  giveRoomBack(state, request)
+function release({ slots, loop, waiting }: Parts, request: ClaimRequest): void {
+  slots.releaseCapacity(request)
   // Its answer may be lost, and its leases held all the same.
-  wakeBy(state, request.leaseUntilMs)
-  if (state.fullClaims > 0) wake(state)
-  tellOfChange(state)
+  loop.scheduleClaim(request.leaseUntilMs)
+  loop.wakeIfFull()
+  waiting.changed()
 }
 
 /** What was claimed runs after the answers, where `leaseUntilMs` says that it is ours to run; the rest will be claimed. */
 function admitted(
-  state: DispatchState,
+  parts: Parts,
   store: OpenStore<object>,
   events: readonly NewEvent[],
   admissions: readonly Admission[],
   claims: readonly Claim[] = NONE,
   leaseUntilMs?: number,
 ): readonly Admission[] {
-  const { opened } = state
+  const { slots, loop } = parts
+  const { opened } = loop
   const rest: NewEvent[] = []
   let next = 0
   for (const [index, event] of events.entries()) {
@@ -211,53 +177,53 @@ function admitted(
     if (claim?.id === event.id) {
       next += 1
       if (opened !== undefined && leaseUntilMs !== undefined)
-        enterSlotSoon(state, takeInHand(state, claim, opened, leaseUntilMs, event[PAYLOAD]))
+        slots.enterSoon(slots.track(claim, opened, leaseUntilMs, event[PAYLOAD]))
     } else if (isKept(admissions[index])) rest.push(event)
     // A store in memory keeps the events as they are, for as long as they wait.
     event[PAYLOAD] = undefined
   }
-  for (const event of rest) leaveToClaim(state, event)
+  for (const event of rest) leaveToClaim(parts, event)
   return admissions
 }
 
-/** It is claimed at once, or when what is in our hands of its message is over. */
-function leaveToClaim(state: DispatchState, { messageKey, awaits, gapUntilMs }: NewEvent): void {
-  const before = state.inHand.members.get(messageKey)
+/** It is claimed at once, or when what is in flight of its message is over. */
+function leaveToClaim({ slots, loop }: Parts, { messageKey, awaits, gapUntilMs }: NewEvent): void {
+  const before = slots.ofMessage(messageKey)
   if (before !== undefined) {
-    before.isFollowed = true
+    before.hasSuccessor = true
     before.from.hold?.writeNow()
     return
   }
-  if (awaits !== 0) state.gapUntilMs = Math.max(state.gapUntilMs, gapUntilMs)
-  wake(state)
+  if (awaits !== 0) loop.sawGap(gapUntilMs)
+  loop.wake()
 }
 
 /** What another process settles is not announced: look again after this. */
 const LOOK_MS = 50
 
-function createDrain(state: DispatchState): Dispatcher['drain'] {
-  const { clock } = state
+function createDrain({ clock, slots, loop, waiting, settlements }: Parts): Dispatcher['drain'] {
   return async (unsettled, deadlineMs, { waitForHung = true } = {}) => {
     const untilMs = clock.now() + deadlineMs
-    state.hurried += 1
-    for (const hold of state.holds) hold.writeNow()
+    let endHurry: (() => void) | undefined
     try {
       for (;;) {
         // Counting a long backlog takes its time, so it is counted only where it may be none.
-        const isIdle = state.atWork === 0 && !state.isClaiming
-        // Where nothing is left, a look would find nothing.
-        const isToLook = isIdle && takeLook(state)
+        const isIdle = slots.running === 0 && !loop.isClaiming
+        // Where nothing is left, a claim would find nothing.
+        const wasDeferred = isIdle && loop.isClaimDeferred
+        if (wasDeferred) loop.cancelDeferredClaim()
         const left = isIdle ? await counted(unsettled, clock, untilMs) : Infinity
-        if (isToLook && left > 0) wake(state)
-        if (state.atWork === 0 && left === 0) return true
+        if (wasDeferred && left > 0) loop.wake()
+        if (slots.running === 0 && left === 0) return true
         // Apart from the hung ones, whose slots are free.
-        if (!waitForHung && state.atWork === 0 && left <= state.inHand.members.size) return false
+        if (!waitForHung && slots.running === 0 && left <= slots.all().length) return false
         const leftMs = untilMs - clock.now()
         if (leftMs <= 0) return false
-        await nextChange(state, Math.min(LOOK_MS, leftMs))
+        endHurry ??= settlements.hurry()
+        await waiting.nextChange(Math.min(LOOK_MS, leftMs))
       }
     } finally {
-      state.hurried -= 1
+      endHurry?.()
     }
   }
 }

@@ -1,7 +1,7 @@
 /** The handlers that are attached, by event type. */
-import { unknownName } from '../check-options.ts'
-import { MessagingWebhooksError } from '../errors.ts'
-import { EVENT_FAMILIES, EVENT_TYPES, REPORT_TYPES, type EventType, type WebhookEvent } from '../events.ts'
+import { unknownName } from '../runtime/check-options.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import { EVENT_FAMILIES, EVENT_TYPES, type EventType, type WebhookEvent } from '../public/events.ts'
 
 /** What a handler gets beside the event. */
 export interface Context {
@@ -62,8 +62,6 @@ export function createHandlerRegistry(handlerTimeoutMs: number): HandlerRegistry
 function typesOf(pattern: string): readonly EventType[] {
   const exact = EVENT_TYPES.find((type) => type === pattern)
   if (exact !== undefined) return [exact]
-  // What handlers of all reports read, an overdue message has not: it is asked for by its name.
-  if (pattern === 'message.*') return REPORT_TYPES
   if (EVENT_FAMILIES.some((family) => family === pattern))
     return EVENT_TYPES.filter((type) => type.startsWith(pattern.slice(0, -1)))
   throw new MessagingWebhooksError('pattern_unknown', hintFor(pattern))

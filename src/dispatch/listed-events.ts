@@ -1,9 +1,9 @@
 /** Events as users look for them: what the store still knows of each, and the event itself where its bytes are kept. */
-import { defined } from '../defined.ts'
-import { MessagingWebhooksError } from '../errors.ts'
-import type { Carrier, EventType, Schemas, WebhookEvent } from '../events.ts'
+import { defined } from '../runtime/defined.ts'
+import type { Carrier, EventType, Schemas, WebhookEvent } from '../public/events.ts'
 import { reportState, type ReportState } from '../inbox/latest.ts'
-import { placeOf } from '../inbox/order.ts'
+import { placeOf } from '../messages/order.ts'
+import { filledPage } from '../inbox/pages.ts'
 import type {
   Awaitable,
   EventFilter,
@@ -14,7 +14,7 @@ import type {
   Page,
   StoredEvent,
 } from '../inbox/store.ts'
-import { formsOf } from '../recipient-forms.ts'
+import { formsOf } from '../runtime/recipient-forms.ts'
 import { typeOf, type Kept, type ReviveOptions } from './revive.ts'
 
 /** An event as `receiver.events` shows it. What the store does not keep of it, or not any more, is undefined. */
@@ -80,8 +80,7 @@ export interface EventsListed<S extends Schemas = {}> extends Page<ListedEvent<S
 export interface Events<S extends Schemas = {}> {
   /**
    * The newest first, a page at a time. A call with a filter looks at some 20,000 events at most, so that no store is held up by a
-   * question of people; the page says how far back it looked. Rejects with a `MessagingWebhooksError` (`events_unsupported`) for a
-   * store of your own that lists none.
+   * question of people; the page says how far back it looked.
    */
   list(options?: ListEventsOptions): Promise<EventsListed<S>>
   /** The one with this id; undefined where there is none. On Postgres it is looked for in the whole table. */
@@ -105,9 +104,7 @@ const MOST_OF_MESSAGE = 1_000
 
 export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Events {
   async function pageOf(page: EventsPage): Promise<EventsAnswer> {
-    const answer = await (await open()).events?.(page)
-    if (answer === undefined) throw new MessagingWebhooksError('events_unsupported')
-    return answer
+    return (await open()).events(page)
   }
 
   async function listed(stored: StoredEvent): Promise<ListedEvent> {
@@ -163,14 +160,8 @@ export async function everyEvent(
   pageOf: (page: EventsPage) => Promise<EventsAnswer>,
   messageKey: string,
 ): Promise<readonly StoredEvent[]> {
-  const events: StoredEvent[] = []
-  let after: string | undefined
-  do {
-    const { items, next } = await pageOf({ after, limit: MOST_OF_MESSAGE - events.length, messageKey })
-    events.push(...items)
-    after = next
-  } while (after !== undefined && events.length < MOST_OF_MESSAGE)
-  return events
+  const { items } = await filledPage({ after: undefined, limit: MOST_OF_MESSAGE, messageKey }, pageOf)
+  return items
 }
 
 /** The type that handlers get it as, before a schema is asked; undefined where too little is kept to tell. */

@@ -1,7 +1,7 @@
 /** From what the store kept to the event that handlers see. */
-import { isRecord, payloadIn } from '../authenticity/body.ts'
-import { withDeadline, type Clock } from '../clock.ts'
-import { defined } from '../defined.ts'
+import { payloadIn } from '../carriers/payload.ts'
+import { withDeadline, type Clock } from '../runtime/clock.ts'
+import { defined } from '../runtime/defined.ts'
 import {
   SUBSCRIPTION_WORDS,
   type CommonFields,
@@ -18,13 +18,13 @@ import {
   type UnknownSendEvent,
   type UnrecognizedEvent,
   type WebhookEvent,
-} from '../events.ts'
-import { begunSend, isExpectation, sentDetails, type Expectation, type KnownExpectation } from '../inbox/expected.ts'
-import { knownTime } from '../inbox/order.ts'
-import { failureOf, type EventRecord, type Report } from '../inbox/record.ts'
+} from '../public/events.ts'
+import { begunSend, isExpectation, sentDetails, type Expectation, type KnownExpectation } from '../messages/expected.ts'
+import { knownTime } from '../messages/order.ts'
+import { failureOf, typeOfRecord, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { Awaitable } from '../inbox/store.ts'
-import { readSubscription, type ReadSubscription } from '../payloads/subscription.ts'
-import { isPromiseLike, letReject } from '../promises.ts'
+import { isPromiseLike, isRecord, letReject } from '../runtime/values.ts'
+import { readSubscription, type ReadSubscription } from '../carriers/subscription.ts'
 
 /** What of a claim makes an event. */
 export interface Kept {
@@ -75,20 +75,17 @@ function begin<T extends string, P>(
 }
 
 /**
- * Builds the event from its bytes, or from their `payload` where somebody has parsed them already; it becomes the event's
+ * Builds the event from its bytes, or of what is `known` to be in them, where somebody has parsed them already; it becomes the event's
  * own. The user's schema runs here, so that a replay runs it again.
  */
-export function revive(
-  kept: Kept,
-  options: ReviveOptions,
-  payload: unknown = payloadOf(kept),
-): Awaitable<WebhookEvent> {
+export function revive(kept: Kept, options: ReviveOptions, known?: Record<string, unknown>): Awaitable<WebhookEvent> {
   const { record } = kept
   if (record.report !== undefined) {
-    const report = reportEvent(kept, payload, record.report)
+    const report = reportEvent(kept, known ?? fieldsOf(kept), record.report)
     if (!kept.late || options.late === 'inline') return report
     return lateEvent(kept, report)
   }
+  const payload = known ?? payloadOf(kept)
   if (record.overdue === true && isExpectation(payload)) return overdueEvent(kept, payload)
   if (record.unknownSend === true && isExpectation(payload)) return unknownSendEvent(kept, payload)
   if (record.problem !== undefined || record.kind === undefined || record.kind === 'status' || !isRecord(payload))
@@ -98,12 +95,10 @@ export function revive(
 
 /** The type that it will come as; where a schema refuses the payload, it comes as `unrecognized` all the same. */
 export function typeOf(kept: Kept, options: ReviveOptions): EventType {
-  const { report, problem, kind, overdue, unknownSend } = kept.record
-  if (overdue === true) return 'message.overdue'
-  if (unknownSend === true) return 'send.unknown'
+  const { report } = kept.record
   if (report !== undefined) return kept.late && options.late === 'separate' ? 'late' : report.type
-  if (problem !== undefined || kind === undefined || kind === 'status') return 'unrecognized'
-  if (kind !== 'subscription') return kind
+  const type = typeOfRecord(kept.record)
+  if (type !== 'subscription') return type
   const payload = payloadOf(kept)
   return isRecord(payload) ? `subscription.${subscriptionOf(payload, options).word}` : 'unrecognized'
 }
@@ -184,6 +179,12 @@ function payloadOf({ record, raw }: Kept): unknown {
   return NOT_PARSED.has(record.problem) ? undefined : payloadIn(raw)
 }
 
+/** What cannot be read any more has no fields. */
+function fieldsOf(kept: Kept): Record<string, unknown> {
+  const payload = payloadOf(kept)
+  return isRecord(payload) ? payload : {}
+}
+
 type ReportInTheMaking = InTheMaking<CommonFields & Partial<Omit<ReportFields, keyof CommonFields>>> & {
   scheduled?: boolean
   failure?: Failure
@@ -191,9 +192,9 @@ type ReportInTheMaking = InTheMaking<CommonFields & Partial<Omit<ReportFields, k
   wasOverdue?: true
 }
 
-function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent {
+function reportEvent(kept: Kept, payload: Record<string, unknown>, report: Report): ReportEvent {
   const { type, shape, messageId, channel, network, carrier, recipient, status, statusCode } = report
-  const event: ReportInTheMaking = begin(type, kept, isRecord(payload) ? payload : {})
+  const event: ReportInTheMaking = begin(type, kept, payload)
   event.shape = shape
   event.messageId = messageId
   if (channel !== undefined) event.channel = channel
@@ -214,7 +215,7 @@ function reportEvent(kept: Kept, payload: unknown, report: Report): ReportEvent 
 
 function overdueEvent(kept: Kept, expectation: Expectation): OverdueEvent {
   const { messageId = '', channel } = expectation
-  const event = begin('message.overdue', kept, { ...expectation })
+  const event = begin('send.overdue', kept, { ...expectation })
   const sent = sentDetails(expectation)
   return Object.assign(event, defined({ channel }), {
     messageId,

@@ -1,15 +1,103 @@
-/** Which codes each channel has, and the envelopes in which it is answered. Contract, service.md#states-and-transitions, #send-failures. */
-import type { StatusCode } from '../events.ts'
-import { ROW_BY_CODE } from '../statuses/status-codes.ts'
-import type { Channel } from './not-shown.ts'
+/**
+ * The channels: what they are called, which codes each has, and the envelopes in which it is answered. Contract, service.md#send-request-fields, #chat-app-delivery-callback: `channel` is `sms`, or the lowercase name of the chat-app, which the user of the emulator gives; the
+ * other names are not shown.
+ */
+import { z } from 'zod'
+import { OptionsError } from '../public/errors.ts'
+import type { StatusCode } from '../public/events.ts'
+import { ROW_BY_CODE } from '../carriers/status-codes.ts'
+import { CHANNELS, REFUSAL_WORDS, type Channel } from './not-shown.ts'
+
+/** The channels that can be called otherwise: the contract gives the name `sms`. */
+type RenamedChannel = Exclude<Channel, 'sms'>
+
+/** A name for a channel in place of the emulator's own, or several for several of its kind, such as two chat-apps. */
+export type ChannelNames = Readonly<Partial<Record<RenamedChannel, string | readonly string[] | undefined>>>
+
+/** A channel under one of its names. */
+export interface NamedChannel {
+  readonly channel: Channel
+  /** As sends, callbacks and records say it. */
+  readonly name: string
+}
+
+/** The names that an emulator goes by. */
+export interface NamedChannels {
+  /** The channel that a request names; without a name it is SMS, and undefined where there is none of that name. */
+  find(name: unknown): NamedChannel | undefined
+  /** What a callback says that no send leads to: the first of the channel's names. */
+  nameOf(channel: Channel): string
+  /** All names of each channel. */
+  all(): Readonly<Record<Channel, readonly string[]>>
+}
+
+/** What a send without a channel goes by. */
+export const SMS: NamedChannel = { channel: 'sms', name: 'sms' }
+
+const LONGEST_SHOWN = 80
+
+/** Words with single spaces between them, without control characters. */
+const NAME = /^[^\s\p{C}]+( [^\s\p{C}]+)*$/u
+
+function names(what: string, isRight: (name: string) => boolean = () => true) {
+  const isName = (value: unknown): boolean => typeof value === 'string' && NAME.test(value) && isRight(value)
+  return z
+    .custom<string | readonly string[]>(
+      (value) => (Array.isArray(value) ? value.length > 0 && value.every(isName) : isName(value)),
+      `expected ${what}, or a list of such names`,
+    )
+    .optional()
+}
+
+const anyName = names('a name without spaces around it')
+
+/** The option as it may be written. */
+export const channelNamesSchema = z.strictObject({
+  sms: z.undefined('expected to be left out: `sms` is the service’s own name for it').optional(),
+  'chat-app': names('the chat-app’s name in lowercase', (name) => name === name.toLowerCase()),
+  premium: anyName,
+  'premium-subscription': anyName,
+  airtime: anyName,
+})
+
+/** Throws an `OptionsError` where a name stands for two channels. */
+export function resolveChannelNames(given: ChannelNames = {}): NamedChannels {
+  const own: Record<Channel, readonly string[]> = {
+    sms: ['sms'],
+    'chat-app': namesOf('chat-app', given),
+    premium: namesOf('premium', given),
+    'premium-subscription': namesOf('premium-subscription', given),
+    airtime: namesOf('airtime', given),
+  }
+  const byName = new Map<string, NamedChannel>()
+  for (const channel of CHANNELS)
+    for (const name of own[channel]) {
+      const other = byName.get(name)?.channel
+      if (other !== undefined) throw new OptionsError(twice(name, other, channel))
+      byName.set(name, { channel, name })
+    }
+  return {
+    find: (name) => (name === undefined || name === '' ? SMS : typeof name === 'string' ? byName.get(name) : undefined),
+    nameOf: (channel) => own[channel][0] ?? channel,
+    all: () => own,
+  }
+}
+
+function namesOf(channel: RenamedChannel, given: ChannelNames): readonly string[] {
+  const names = given[channel] ?? channel
+  return typeof names === 'string' ? [names] : names
+}
+
+function twice(name: string, one: Channel, other: Channel): string {
+  const shown = JSON.stringify(name.slice(0, LONGEST_SHOWN))
+  return one === other
+    ? `channels.${one} has ${shown} twice; expected each name once.`
+    : `channels: ${shown} is the name of ${one} and of ${other}; expected a name of its own for each.`
+}
 
 /** What a refusal is about; the channels put these into envelopes of different forms. */
-export type RefusalTopic = 'fields' | 'balance' | 'other'
-
 export interface Refusal {
-  readonly topic: RefusalTopic
-  /** One word for it, where an envelope has a place for one. */
-  readonly word: string
+  readonly topic: 'fields' | 'balance' | 'other'
   readonly text: string
   /** For `fields`: what is wrong with each. */
   readonly fields?: Readonly<Record<string, readonly string[]>>
@@ -23,29 +111,19 @@ export function isListed(code: StatusCode, channel: Channel): boolean {
   return ROW_BY_CODE.get(code)?.channels.includes(listed) === true
 }
 
-/** Contract: the wrapper of airtime answers is `data` instead of `messageData`. */
-function wrapper(channel: Channel): 'data' | 'messageData' {
-  return channel === 'airtime' ? 'data' : 'messageData'
-}
-
-/** Contract, service.md#send-a-message. */
-export function successBody(channel: Channel, messages: number, recipients: readonly object[]): Body {
-  return { [wrapper(channel)]: { messages }, recipients }
-}
-
-/** Contract, service.md#authentication-errors: the string is the same on all channels. */
-export function authenticationBody(channel: Channel, message: string): Body {
-  return { [wrapper(channel)]: { message } }
+/** Contract, service.md#send-a-message, #authentication-errors: the wrapper is `data` for airtime, else `messageData`. */
+export function wrapped(channel: Channel, content: object): Body {
+  return channel === 'airtime' ? { data: content } : { messageData: content }
 }
 
 /** The error envelope of a channel; where it has several forms, the topic decides, which is a choice of ours. */
-export function refusalBody(channel: Channel, { topic, word, text, fields = {} }: Refusal): Body {
-  if (channel === 'sms') return { messageData: { message: text } }
+export function refusalBody(channel: Channel, { topic, text, fields = {} }: Refusal): Body {
+  if (channel === 'sms') return wrapped(channel, { message: text })
   if (channel === 'chat-app') {
     if (topic === 'fields') return { message: text, errors: fields }
     return topic === 'balance' ? { MessageData: { Error: text } } : { error: text }
   }
-  if (channel === 'airtime')
-    return topic === 'balance' ? { data: { message: text } } : { status: word, errorMessage: text }
-  return { status: word, description: text }
+  if (channel === 'airtime' && topic === 'balance') return wrapped(channel, { message: text })
+  const status = topic === 'fields' ? REFUSAL_WORDS.fields : REFUSAL_WORDS.other
+  return channel === 'airtime' ? { status, errorMessage: text } : { status, description: text }
 }

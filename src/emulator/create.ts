@@ -1,31 +1,21 @@
 /** Wires the emulator together, and nothing else. */
-import { withDeadline } from '../clock.ts'
-import { MessagingWebhooksError } from '../errors.ts'
-import { messageOf } from './callbacks/outgoing.ts'
+import { checkOptions } from '../runtime/check-options.ts'
+import { withDeadline } from '../runtime/clock.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
+import { messageOf, type Delivery } from './callbacks/outgoing.ts'
 import { createSender } from './callbacks/sender.ts'
-import { createControlApp } from './control/app.ts'
+import { createControlApp, type Controlled } from './control.ts'
+import { listenOn, type Listening } from './http.ts'
 import { createJournal } from './journal.ts'
 import { createLifecycle } from './lifecycle.ts'
-import { listenOn, type Listening } from './listen.ts'
-import {
-  checkIdle,
-  checkKeys,
-  checkKind,
-  checkOf,
-  checkPatch,
-  checkTrigger,
-  resolveEmulatorOptions,
-} from './options.ts'
-import type { Channel } from './not-shown.ts'
-import { createOtpLog } from './otp-log.ts'
-import { createOutbox } from './outbox.ts'
-import { createProjects } from './projects.ts'
+import { checkName, idleSchema, keysSchema, ofProjectSchema, patchSchema, resolveEmulatorOptions } from './options.ts'
+import { TRIGGER_NAMES, triggerPayload, TRIGGERS } from './payloads.ts'
+import { createProjects, type Project } from './projects.ts'
 import { drawUuid } from './random.ts'
 import { createAccept } from './send/accept.ts'
 import { createEndpoint } from './send/endpoint.ts'
-import type { Activity, Emulator, EmulatorOptions } from './surface.ts'
-import { createTimers } from './timers.ts'
-import { TRIGGERS, triggerPayload } from './triggers.ts'
+import type { Activity, Emulator, EmulatorOptions, OfProject } from './surface.ts'
 
 /** A send without callback URLs, or with a fault that drops its callback, is answered in the end. */
 const LATEST_ANSWER_MS = 2_000
@@ -39,8 +29,6 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     resolveEmulatorOptions(options)
   const projects = createProjects(resolved.projects, { seed, nowMs: () => clock.now() })
   const journal = createJournal({ seed, keep })
-  const otpLog = createOtpLog(keep)
-  const timers = createTimers(clock)
   const listeners = new Set<(activity: Activity) => void>()
   let listening: Promise<Listening> | undefined
   let closed = false
@@ -54,11 +42,6 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
         // What a listener does wrong is not the sender's fault.
       }
     }
-  }
-
-  function record(delivery: Extract<Activity, { type: 'delivery' }>['delivery']): void {
-    journal.addDelivery(delivery)
-    tell({ type: 'delivery', delivery })
   }
 
   function untilReported(messageIds: readonly string[]): Promise<void> {
@@ -82,29 +65,53 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     faults,
     nowMs: () => clock.now(),
     timeoutMs: resolved.callbackTimeoutMs,
-    onDelivery: record,
+    onDelivery(delivery) {
+      journal.addDelivery(delivery)
+      tell({ type: 'delivery', delivery })
+    },
     ca,
   })
-  const outbox = createOutbox({ sender, clock, proofOf, record, recordWithoutUrl: () => journal.addWithoutUrl() })
+
+  /** Never rejects. `key` is the callback's own name in this run. Contract, service.md#delivery-rules: nothing is retried. */
+  async function post(project: Project, kind: CallbackKind, payload: Delivery['payload'], key: string) {
+    const { name, callbackUrls, enforceHttps } = project.state()
+    const { authKey, signingSecret } = project.keys()
+    const url = callbackUrls[kind]
+    if (url !== undefined)
+      return sender.send({
+        url,
+        kind,
+        project: name,
+        authKey,
+        signingSecret,
+        proof: proofOf(kind, payload),
+        previous: project.previousPair(),
+        enforceHttps,
+        payload,
+        key,
+      })
+    journal.addWithoutUrl()
+    return []
+  }
+
   const lifecycle = createLifecycle({
     seed,
     clock,
     network,
     projects,
-    otpLog,
-    timers,
-    post: (project, kind, payload, key) => void outbox.post(projects.get(project), kind, payload, key),
+    journal,
+    post: (project, kind, payload, key) => void post(projects.get(project), kind, payload, key),
   })
   const app = createEndpoint({
     clock,
     projects,
     channels,
-    accept: createAccept({ seed, clock, network, lifecycle, otpLog }),
+    accept: createAccept({ seed, clock, network, lifecycle, journal }),
     record(send) {
       journal.addSend(send)
       tell({ type: 'send', send })
     },
-    recordLost: () => journal.addLostRequest(),
+    journal,
     seed,
     faults: sendFaults,
     untilReported,
@@ -115,6 +122,11 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     if (closed) throw new MessagingWebhooksError('emulator_closed')
   }
 
+  /** The project that a call is about. */
+  function projectOf(of: OfProject | undefined, where: string): Project {
+    return projects.get(checkOptions(ofProjectSchema, of, where).project)
+  }
+
   /** Callbacks that no send leads to are named by how many there were before. */
   function nextKey(): string {
     made += 1
@@ -123,51 +135,48 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
 
   async function untilIdle(): Promise<true> {
     // What a timer posts may be under way when the last timer is over.
-    await timers.idle()
-    await outbox.idle()
-    await timers.idle()
+    await lifecycle.idle()
+    await sender.idle()
+    await lifecycle.idle()
     return true
   }
 
   const controlled = {
     async idle(options) {
-      const { deadlineMs } = checkIdle(options)
+      const { deadlineMs } = checkOptions(idleSchema, options, 'idle')
       return withDeadline<boolean>(clock, deadlineMs, untilIdle(), () => false)
     },
     report: () => journal.report(),
     sends: () => journal.sends(),
     deliveries: () => journal.deliveries(),
-    otpLog: () => otpLog.list(),
+    otpLog: () => journal.otpLog(),
     channels: () => channels.all(),
     projects: () => projects.all().map((project) => project.state()),
-    keys: (of) => projects.get(checkOf(of, 'keys')).keys(),
-    configure: (patch, of) => projects.get(checkOf(of, 'configure')).configure(checkPatch(patch)),
-    rotateKeys: (pair, of) => projects.get(checkOf(of, 'rotateKeys')).rotate(checkKeys(pair, 'rotateKeys')),
-    regenerateApiKey(apiKey, of) {
-      const project = projects.get(checkOf(of, 'regenerateApiKey'))
-      return project.regenerate(checkKeys({ apiKey }, 'regenerateApiKey').apiKey)
-    },
-    async trigger(name, fields = {}, whose) {
-      checkTrigger(name)
-      const project = checkOf(whose, 'trigger')
+    keys: (of) => projectOf(of, 'keys').keys(),
+    configure: (patch, of) => projectOf(of, 'configure').configure(checkOptions(patchSchema, patch, 'configure')),
+    rotateKeys: (pair, of) => projectOf(of, 'rotateKeys').rotate(checkOptions(keysSchema, pair, 'rotateKeys')),
+    regenerateApiKey: (apiKey, of) =>
+      projectOf(of, 'regenerateApiKey').regenerate(checkOptions(keysSchema, { apiKey }, 'regenerateApiKey').apiKey),
+    async trigger(name, fields = {}, of) {
+      checkName('trigger', 'event', name, TRIGGER_NAMES)
+      const project = projectOf(of, 'trigger')
       open()
-      const of = projects.get(project)
       const key = nextKey()
       const about = {
-        project: of.state(),
-        nameOf: (channel: Channel) => channels.nameOf(channel),
+        project: project.state(),
+        nameOf: channels.nameOf,
         id: drawUuid(seed, 'trigger', key),
         timestamp: Math.floor(clock.now() / 1_000),
       }
-      return outbox.post(of, TRIGGERS[name].kind, triggerPayload(name, about, fields), key)
+      return post(project, TRIGGERS[name].kind, triggerPayload(name, about, fields), key)
     },
     async callback(kind, payload, of) {
-      checkKind(kind)
-      const project = checkOf(of, 'callback')
+      checkName('callback', 'kind', kind, CALLBACK_KINDS)
+      const project = projectOf(of, 'callback')
       open()
-      return outbox.post(projects.get(project), kind, payload, nextKey())
+      return post(project, kind, payload, nextKey())
     },
-  } satisfies Omit<Emulator, 'app' | 'controlApp' | 'listen' | 'close' | 'onActivity'>
+  } satisfies Controlled
   const controlApp = createControlApp(controlled, resolved.controlToken)
 
   return {
@@ -177,7 +186,9 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     async listen(port = 0, host = '127.0.0.1') {
       open()
       if (listening !== undefined) throw new MessagingWebhooksError('emulator_listening')
-      const starting = listenOn(port, host, app, controlApp)
+      const starting = listenOn(port, host, (request, response) =>
+        controlApp(request, response, () => app(request, response)),
+      )
       listening = starting
       // A port that cannot be had leaves the emulator as it was.
       starting.catch(() => (listening = undefined))
@@ -186,7 +197,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     },
     async close() {
       closed = true
-      timers.close()
+      lifecycle.close()
       const server = await listening?.catch(() => undefined)
       await Promise.all([server?.close(), sender.close()])
     },

@@ -1,10 +1,8 @@
-/** What happened: the sends and the callbacks themselves, as many as are kept, and counts of all. */
-import type { CallbackKind } from '../events.ts'
-import { CALLBACK_KINDS } from '../events.ts'
+/** What happened: the newest sends, callbacks and OTP messages, and counts of all. */
+import type { CallbackKind } from '../public/events.ts'
 import type { Delivery } from './callbacks/outgoing.ts'
-import type { Seed } from './faults/draws.ts'
-import { FAULT_NAMES, isForPolicy, type FaultName } from './faults/faults.ts'
-import type { SendFaultName } from './faults/send-faults.ts'
+import { FAULT_NAMES, isForPolicy, type FaultName, type SendFaultName } from './faults.ts'
+import type { Seed } from './random.ts'
 
 /** One entry of `recipients` in an answer. Contract, service.md#recipient-entry. */
 export interface RecipientEntry {
@@ -94,13 +92,29 @@ export interface EmulatorReport {
   readonly failures: readonly Delivery[]
 }
 
-interface Journal {
+/** One `transactional` message to one recipient, and what became of it so far. Contract, service.md#what-the-service-does. */
+export interface OtpEntry {
+  /** When it was accepted, in Unix seconds. */
+  readonly timestamp: number
+  readonly sender: string
+  readonly recipient: string
+  readonly messageId: string
+  /** The word of the last thing known: `accepted`, `scheduled`, `retrying`, or what was reported. */
+  readonly deliveryState: string
+}
+
+export interface Journal {
   addSend(send: SendRecord): void
   addLostRequest(): void
   addDelivery(delivery: Delivery): void
+  /** A callback that was due, but the project has no URL for it. */
   addWithoutUrl(): void
+  addOtp(entry: OtpEntry): void
+  /** Does nothing for a message that is not in the log. */
+  updateOtp(messageId: string, deliveryState: string): void
   sends(): readonly SendRecord[]
   deliveries(): readonly Delivery[]
+  otpLog(): readonly OtpEntry[]
   report(): EmulatorReport
 }
 
@@ -110,13 +124,8 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
   const sends: SendRecord[] = []
   const deliveries: Delivery[] = []
   const failures: Delivery[] = []
-  const answers = new Map<string, number>()
-  const refusals = new Map<string, number>()
-  const recipients = new Map<string, number>()
-  const sendFaults = new Map<string, number>()
-  const callbackAnswers = new Map<string, number>()
-  const faults = new Map<string, number>()
-  const byKind = new Map<string, number>()
+  const otpEntries = new Map<string, OtpEntry>()
+  const sendCounts = { answers: {}, refusals: {}, recipients: {}, faults: {} } satisfies Record<string, Tally>
   const counts = {
     sent: 0,
     intact: 0,
@@ -126,85 +135,85 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
     refused: 0,
     rightlyRefused: 0,
     unanswered: 0,
-    notSent: 0,
   }
+  const byKind: Record<CallbackKind, number> = { status: 0, received: 0, payment: 0, subscription: 0 }
+  const answers: Tally = {}
+  const faults = new Map<string, Record<keyof FaultCounts, number>>()
   let requests = 0
+  let notSent = 0
   let withoutUrl = 0
-
-  function addDelivery(delivery: Delivery): void {
-    push(deliveries, delivery, keep)
-    const { sent, intact, status, kind } = delivery
-    const end = status === undefined ? 'unanswered' : status >= 200 && status < 300 ? 'taken' : 'refused'
-    if (end !== 'taken') push(failures, delivery, FAILURES_KEPT)
-    for (const fault of delivery.faults) for (const name of [fault, `${fault} ${end}`]) add(faults, name)
-    if (!sent) {
-      counts.notSent += 1
-      return
-    }
-    add(byKind, kind)
-    counts.sent += 1
-    counts[end] += 1
-    if (intact) counts.intact += 1
-    if (end === 'refused') counts[intact && !isForPolicy(delivery.faults) ? 'lost' : 'rightlyRefused'] += 1
-    if (!intact && end === 'taken') counts.wronglyTaken += 1
-    if (status !== undefined) add(callbackAnswers, String(status))
-  }
-
-  function faultCounts(name: FaultName): FaultCounts {
-    const count = (what: string): number => faults.get(what) ?? 0
-    return {
-      applied: count(name),
-      taken: count(`${name} taken`),
-      refused: count(`${name} refused`),
-      unanswered: count(`${name} unanswered`),
-    }
-  }
 
   return {
     addSend(send) {
       push(sends, send, keep)
       requests += 1
-      add(answers, String(send.httpStatus))
-      if (send.refusal !== undefined) add(refusals, send.refusal)
-      for (const { status } of send.recipients) add(recipients, status)
-      if (send.fault !== undefined) add(sendFaults, send.fault)
+      add(sendCounts.answers, send.httpStatus)
+      if (send.refusal !== undefined) add(sendCounts.refusals, send.refusal)
+      for (const { status } of send.recipients) add(sendCounts.recipients, status)
+      if (send.fault !== undefined) add(sendCounts.faults, send.fault)
     },
-    addLostRequest: () => add(sendFaults, 'lostRequest' satisfies SendFaultName),
-    addDelivery,
+    addLostRequest: () => add(sendCounts.faults, 'lostRequest' satisfies SendFaultName),
+    addDelivery(delivery) {
+      push(deliveries, delivery, keep)
+      const { sent, intact, status, kind } = delivery
+      const end = status === undefined ? 'unanswered' : status >= 200 && status < 300 ? 'taken' : 'refused'
+      if (end !== 'taken') push(failures, delivery, FAILURES_KEPT)
+      for (const name of delivery.faults) {
+        const met = faults.get(name) ?? { applied: 0, taken: 0, refused: 0, unanswered: 0 }
+        faults.set(name, met)
+        met.applied += 1
+        met[end] += 1
+      }
+      if (!sent) {
+        notSent += 1
+        return
+      }
+      counts.sent += 1
+      counts[end] += 1
+      byKind[kind] += 1
+      if (intact) counts.intact += 1
+      if (end === 'refused') counts[intact && !isForPolicy(delivery.faults) ? 'lost' : 'rightlyRefused'] += 1
+      if (!intact && end === 'taken') counts.wronglyTaken += 1
+      if (status !== undefined) add(answers, status)
+    },
     addWithoutUrl: () => void (withoutUrl += 1),
+    addOtp(entry) {
+      otpEntries.set(entry.messageId, entry)
+      const oldest = otpEntries.keys().next()
+      if (otpEntries.size > keep && oldest.done !== true) otpEntries.delete(oldest.value)
+    },
+    updateOtp(messageId, deliveryState) {
+      const entry = otpEntries.get(messageId)
+      if (entry !== undefined) otpEntries.set(messageId, { ...entry, deliveryState })
+    },
     sends: () => [...sends],
     deliveries: () => [...deliveries],
+    otpLog: () => [...otpEntries.values()],
     report: () => ({
       seed,
       sends: {
         requests,
-        answers: Object.fromEntries(answers),
-        refusals: Object.fromEntries(refusals),
-        recipients: Object.fromEntries(recipients),
-        faults: Object.fromEntries(sendFaults),
+        answers: { ...sendCounts.answers },
+        refusals: { ...sendCounts.refusals },
+        recipients: { ...sendCounts.recipients },
+        faults: { ...sendCounts.faults },
       },
-      callbacks: {
-        ...counts,
-        withoutUrl,
-        byKind: countsByKind(byKind),
-        answers: Object.fromEntries(callbackAnswers),
-      },
+      callbacks: { ...counts, notSent, withoutUrl, byKind: { ...byKind }, answers: { ...answers } },
       faults: Object.fromEntries(
-        FAULT_NAMES.filter((name) => faults.has(name)).map((name) => [name, faultCounts(name)]),
+        FAULT_NAMES.flatMap((name) => {
+          const met = faults.get(name)
+          return met === undefined ? [] : [[name, { ...met }]]
+        }),
       ),
       failures: [...failures],
     }),
   }
 }
 
-function countsByKind(counts: ReadonlyMap<string, number>): Record<CallbackKind, number> {
-  const all: Record<CallbackKind, number> = { status: 0, received: 0, payment: 0, subscription: 0 }
-  for (const kind of CALLBACK_KINDS) all[kind] = counts.get(kind) ?? 0
-  return all
-}
+type Tally = Record<string, number>
 
-function add(counts: Map<string, number>, name: string): void {
-  counts.set(name, (counts.get(name) ?? 0) + 1)
+function add(counts: Tally, name: string | number): void {
+  counts[name] = (counts[name] ?? 0) + 1
 }
 
 /** Keeps the newest; a tenth at a time goes, so that a full list costs no more than one that is not. */

@@ -1,59 +1,54 @@
 /** A message's way from accepted to its last report. Contract, service.md#states-and-transitions. */
-import type { Clock } from '../clock.ts'
-import type { CallbackKind } from '../events.ts'
-import type { Seed } from './faults/draws.ts'
-import type { Message } from './message.ts'
-import type { NetworkProfile } from './network.ts'
-import type { OtpLog } from './otp-log.ts'
-import type { Outcome } from './outcomes.ts'
-import { drawBetween } from './random.ts'
-import { statusPayload } from './status-payloads.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { CallbackKind } from '../public/events.ts'
+import type { Journal } from './journal.ts'
+import type { Message, NetworkProfile, Outcome } from './outcomes.ts'
+import { statusPayload } from './payloads.ts'
 import type { Projects } from './projects.ts'
-import type { Timers } from './timers.ts'
+import { draw, wholeNumber, type Seed } from './random.ts'
 
 interface LifecycleParts {
   readonly seed: Seed
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'setTimer'>
   readonly network: NetworkProfile
   readonly projects: Projects
-  readonly otpLog: OtpLog
-  readonly timers: Timers
+  readonly journal: Pick<Journal, 'updateOtp'>
   /** Posts a callback; the lifecycle does not wait for its answer, and neither does the service. */
   readonly post: (project: string, kind: CallbackKind, payload: Readonly<Record<string, unknown>>, key: string) => void
 }
 
 export interface Lifecycle {
   begin(message: Message, outcome: Outcome): void
+  /** Resolves when every message has come to its end. */
+  idle(): Promise<void>
+  /** Drops all that waits, and begins nothing more. */
+  close(): void
 }
 
-export function createLifecycle({ seed, clock, network, projects, otpLog, timers, post }: LifecycleParts): Lifecycle {
+export function createLifecycle({ seed, clock, network, projects, journal, post }: LifecycleParts): Lifecycle {
+  const timers = createTimers(clock)
+
   function report(message: Message, outcome: Outcome, word: string, step: string): void {
-    otpLog.update(message.id, word)
+    journal.updateOtp(message.id, word)
     const project = projects.get(message.project).state()
     const timestamp = Math.floor(clock.now() / 1_000)
-    const kind = isPremium(message) ? 'subscription' : 'status'
+    const kind = message.channel.startsWith('premium') ? 'subscription' : 'status'
     const payload = statusPayload({ seed, network, message, outcome, project, word, timestamp })
     post(message.project, kind, payload, `${message.id} ${message.part} ${step}`)
   }
 
-  /** Contract, service.md#what-the-service-does: transactional messages are routed on a priority queue. */
-  function enterQueue(message: Message, run: () => void): void {
-    if (message.type === 'transactional') timers.after(network.delayMs[0], run)
-    else afterDelay(message, 'first', run)
-  }
-
   /** The next step is due so long after the last one, whatever became of that one's callback. */
-  function afterDelay(message: Message, step: string, run: () => void): void {
-    timers.after(drawBetween(network.delayMs, seed, 'delay', message.id, message.part, step), run)
+  function afterDelay({ id, part }: Message, step: string, run: () => void): void {
+    timers.after(wholeNumber(draw(seed, 'delay', id, part, step), ...network.delayMs), run)
   }
 
-  /** The carrier is asked; `attempt` counts from 0. Contract: transient failures of transactional sends are retried. */
+  /** The carrier is asked. Contract, service.md#what-the-service-does: transient failures of transactional sends are retried. */
   function attempt(message: Message, outcome: Outcome, failuresBefore: number): void {
     const fails = failuresBefore < (outcome.transientFailures ?? 0)
     const mayRetry = message.type === 'transactional' && failuresBefore < network.retries
     if (!fails) reportFrom(message, outcome, 0)
     else if (mayRetry) {
-      otpLog.update(message.id, 'retrying')
+      journal.updateOtp(message.id, 'retrying')
       timers.after(network.retryDelayMs * 2 ** failuresBefore, () => attempt(message, outcome, failuresBefore + 1))
     } else report(message, outcome, 'network_failure', 'gave up')
   }
@@ -68,13 +63,62 @@ export function createLifecycle({ seed, clock, network, projects, otpLog, timers
 
   return {
     begin(message, outcome) {
-      const start = (): void => enterQueue(message, () => attempt(message, outcome, 0))
+      const ask = (): void => attempt(message, outcome, 0)
+      const start = (): void => {
+        // Contract, service.md#what-the-service-does: transactional messages are routed on a priority queue.
+        if (message.type === 'transactional') timers.after(network.delayMs[0], ask)
+        else afterDelay(message, 'first', ask)
+      }
       if (message.scheduledForMs === undefined) start()
       else timers.at(message.scheduledForMs, start)
     },
+    idle: () => timers.idle(),
+    close: () => timers.close(),
   }
 }
 
-function isPremium({ channel }: Message): boolean {
-  return channel === 'premium' || channel === 'premium-subscription'
+/** A clock's timers may be bounded, so a timer for later than this is set again on the way. */
+const FURTHEST_MS = 86_400_000
+
+/** Timers that one can wait for together, or drop. */
+function createTimers(clock: Pick<Clock, 'now' | 'setTimer'>) {
+  const waiting = new Set<() => void>()
+  const idle: (() => void)[] = []
+  let closed = false
+
+  function tellIdle(): void {
+    if (waiting.size === 0) for (const resolve of idle.splice(0)) resolve()
+  }
+
+  function after(delayMs: number, run: () => void): void {
+    if (closed) return
+    const fire = (): void => {
+      waiting.delete(cancel)
+      // `run` may set further timers: report idle only after it.
+      run()
+      tellIdle()
+    }
+    const cancel = clock.setTimer(fire, delayMs, true)
+    waiting.add(cancel)
+  }
+
+  /** At a moment in milliseconds since the Unix epoch, however far off; at once where it has passed. */
+  function at(timeMs: number, run: () => void): void {
+    const leftMs = timeMs - clock.now()
+    if (leftMs <= FURTHEST_MS) after(Math.max(0, leftMs), run)
+    else after(FURTHEST_MS, () => at(timeMs, run))
+  }
+
+  return {
+    after,
+    at,
+    /** Resolves when nothing waits. */
+    idle: () => (waiting.size === 0 ? Promise.resolve() : new Promise<void>((resolve) => idle.push(resolve))),
+    close() {
+      closed = true
+      for (const cancel of waiting) cancel()
+      waiting.clear()
+      tellIdle()
+    },
+  }
 }

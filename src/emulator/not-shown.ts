@@ -1,118 +1,67 @@
 /**
- * Every choice of ours where the service's documentation says "not shown". Nothing else in this folder decides such a
- * thing, so whoever learns what the service really does has one file to change.
+ * Every choice of ours where the service's documentation says "not shown". Once it is known what the service really does, this is
+ * the one file to change.
  */
-/** What was chosen, for the reference: what the documentation does not show, and what the emulator does. */
-export const NOT_SHOWN: readonly { readonly what: string; readonly choice: string }[] = [
-  {
-    what: 'Names of the channels but `sms`',
-    choice:
-      '`chat-app`, `premium` (on demand), `premium-subscription`, `airtime`, or what `channels` calls them; a send without `channel` is SMS.',
-  },
-  {
-    what: 'Required fields of a send',
-    choice: '`to`, and `message` but for airtime, which takes `amount`; `from` defaults to the project’s sender ID.',
-  },
-  {
-    what: 'Several recipients',
-    choice: '`to` is a list in JSON, is repeated in a form or query, or has commas; at most 1,000 a request.',
-  },
-  {
-    what: 'A send for a future time',
-    choice: '`scheduledFor`, in Unix seconds; a time that has passed sends at once.',
-  },
-  {
-    what: 'HTTP status of codes 12, 22 and 23',
-    choice: '200 where at least one recipient was accepted, else 400 with the error envelope; `recipients` in both.',
-  },
-  {
-    what: 'Refusals on other channels than SMS',
-    choice:
-      'The table lists 12, 22 and 23 for SMS alone, so there is no code and no `recipients` there: a send with a number that is not supported, or beyond the balance or the volume limit, is refused as a whole, 400 with the error envelope.',
-  },
-  {
-    what: 'Sends for a future time on other channels',
-    choice: 'The table lists 14 for SMS alone, so `scheduledFor` is a bad field there.',
-  },
-  {
-    what: '`status` of the error envelopes of premium and airtime',
-    choice: '`invalid_request` for bad fields, else `refused`: the words of the codes are those of SMS.',
-  },
-  {
-    what: 'Which form of an error envelope is used when',
-    choice:
-      'Chat-app: `message` and `errors` for bad fields, `MessageData.Error` for the balance, else `error`. Airtime: `data.message` for the balance, else `status` and `errorMessage`.',
-  },
-  { what: 'Numbers that are not supported (12)', choice: 'What is not 7 to 15 digits, and the test number for it.' },
-  { what: 'What a send costs', choice: 'One credit a message part; airtime costs its `amount`.' },
-  { what: 'The volume limit', choice: 'Message parts a day, by UTC; no limit where none is set.' },
-  {
-    what: 'Message parts',
-    choice:
-      'Each part has an entry in `recipients` with its number as `messagePart`, the `messageId` of the message, and a report of its own. 160 GSM characters or 70 others are one part.',
-  },
-  {
-    what: 'Where `apiKey` may stand beside the documented places',
-    choice:
-      'Nowhere: a POST with credentials in its query has none. Where a header and a field differ, the header counts.',
-  },
-  {
-    what: 'A wrong request with several faults',
-    choice: 'No key (401) goes before the project (404, 400), then fields.',
-  },
-  {
-    what: 'Limits of a request',
-    choice: '1 MiB, 10,000 characters of message; a larger one is answered 413 or 400. Other methods get 405.',
-  },
-  {
-    what: 'Reports with a code of 15 to 21 by SMS',
-    choice: 'The SMS delivery callback with the code’s word as `status`, and `statusCode` as text.',
-  },
-  {
-    what: 'Code 13 on chat-app',
-    choice: 'Given by its test number alone; it is reported as `statuses.status` `queued`.',
-  },
-  { what: 'The reason of carrier B’s `failed`', choice: '`description` and `status_code`.' },
-  {
-    what: 'The priority queue of `transactional` sends',
-    choice: 'Their first step takes the least of `network.delayMs`; that of others, anything up to the most.',
-  },
-  {
-    what: 'Retries of transient failures for `transactional`',
-    choice:
-      'Three, after 1, 2 and 4 seconds (`network.retries`, `network.retryDelayMs`); the last failure is reported.',
-  },
-  {
-    what: 'Reports of airtime and premium sends',
-    choice: 'Airtime: the SMS delivery callback with its own `channel`. Premium: a `delivery` on the subscription URL.',
-  },
-  {
-    what: 'Payload of a received message',
-    choice:
-      '`project`, `id`, `channel`, `from`, `to`, `text`, `timestamp`; `to` is the shortcode, or the project’s chat-app number.',
-  },
-  {
-    what: 'Payload of a payment',
-    choice:
-      '`project`, `id`, `type` (`push`, `c2b`, `paybill`), `amount`, `currency`, `phone`, `reference`, `status` (`completed`, `failed`), `timestamp`; no reason of a failure.',
-  },
-  {
-    what: 'Payload of a premium event',
-    choice:
-      '`project`, `event`, `phone`, `shortcode`, `timestamp`, and `keyword` but in the report on a send; a delivery report also `messageId` and `status`, a bill `amount` and `currency`.',
-  },
-  {
-    what: '`event` of a premium event',
-    choice:
-      'The documented types; `billed`, as the documentation says of a customer, and `renewal_reminder` for a word that it does not have.',
-  },
-  {
-    what: 'Whether a callback has an authKey where its fields list none, as of the chat-app',
-    choice:
-      'It has, and a signature: the service says that every callback carries both. `proof` is for one that does otherwise.',
-  },
-  { what: 'Names of the carriers', choice: '`carrier-a` and `carrier-b` (`network.names`).' },
-]
+
+/** What the documentation does not show, and what the emulator does instead. */
+const CHOICES = {
+  'Names of the channels but `sms`':
+    '`chat-app`, `premium` (on demand), `premium-subscription`, `airtime`, or what `channels` calls them; a send without `channel` is SMS.',
+  'Required fields of a send':
+    '`to`, and `message` but for airtime, which takes `amount`; `from` defaults to the project’s sender ID.',
+  'Several recipients':
+    '`to` is a list in JSON, is repeated in a form or query, or has commas; at most 1,000 a request.',
+  'A send for a future time': '`scheduledFor`, in Unix seconds; a time that has passed sends at once.',
+  'HTTP status of codes 12, 22 and 23':
+    '200 where at least one recipient was accepted, else 400 with the error envelope; `recipients` in both.',
+  'Refusals on other channels than SMS':
+    'The table lists 12, 22 and 23 for SMS alone, so there is no code and no `recipients` there: a send with a number that is not supported, or beyond the balance or the volume limit, is refused as a whole, 400 with the error envelope.',
+  'Sends for a future time on other channels':
+    'The table lists 14 for SMS alone, so `scheduledFor` is a bad field there.',
+  '`status` of the error envelopes of premium and airtime':
+    '`invalid_request` for bad fields, else `refused`: the words of the codes are those of SMS.',
+  'Which form of an error envelope is used when':
+    'Chat-app: `message` and `errors` for bad fields, `MessageData.Error` for the balance, else `error`. Airtime: `data.message` for the balance, else `status` and `errorMessage`.',
+  'Numbers that are not supported (12)': 'What is not 7 to 15 digits, and the test number for it.',
+  'What a send costs': 'One credit a message part; airtime costs its `amount`.',
+  'The volume limit': 'Message parts a day, by UTC; no limit where none is set.',
+  'Message parts':
+    'Each part has an entry in `recipients` with its number as `messagePart`, the `messageId` of the message, and a report of its own. 160 GSM characters or 70 others are one part.',
+  '`messages` of an answer': 'The number of accepted parts, not of recipients: a long text has several.',
+  'The OTP log of a send that was refused':
+    'An entry a recipient, with an id of its own and the word of the code; of a send that was refused as a whole, too.',
+  'Where `apiKey` may stand beside the documented places':
+    'Nowhere: a POST with credentials in its query has none. Where a header and a field differ, the header counts.',
+  'A wrong request with several faults': 'No key (401) goes before the project (404, 400), then fields.',
+  'Limits of a request':
+    '1 MiB, 10,000 characters of message; a larger one is answered 413 or 400. Other methods get 405.',
+  'Reports with a code of 15 to 21 by SMS':
+    'The SMS delivery callback with the code’s word as `status`, and `statusCode` as text.',
+  'Code 13 on chat-app': 'Given by its test number alone; it is reported as `statuses.status` `queued`.',
+  'The reason of carrier B’s `failed`': '`description` and `status_code`.',
+  'The priority queue of `transactional` sends':
+    'Their first step takes the least of `network.delayMs`; that of others, anything up to the most.',
+  'Retries of transient failures for `transactional`':
+    'Three, after 1, 2 and 4 seconds (`network.retries`, `network.retryDelayMs`); the last failure is reported.',
+  'Reports of airtime and premium sends':
+    'Airtime: the SMS delivery callback with its own `channel`. Premium: a `delivery` on the subscription URL.',
+  'Payload of a received message':
+    '`project`, `id`, `channel`, `from`, `to`, `text`, `timestamp`; `to` is the shortcode, or the project’s chat-app number.',
+  'Payload of a payment':
+    '`project`, `id`, `type` (`push`, `c2b`, `paybill`), `amount`, `currency`, `phone`, `reference`, `status` (`completed`, `failed`), `timestamp`; no reason of a failure.',
+  'Payload of a premium event':
+    '`project`, `event`, `phone`, `shortcode`, `timestamp`, and `keyword` but in the report on a send; a delivery report also `messageId` and `status`, a bill `amount` and `currency`.',
+  '`event` of a premium event':
+    'The documented types; `billed`, as the documentation says of a customer, and `renewal_reminder` for a word that it does not have.',
+  'Whether a callback has an authKey where its fields list none, as of the chat-app':
+    'It has, and a signature: the service says that every callback carries both. `proof` is for one that does otherwise.',
+  'Names of the carriers': '`carrier-a` and `carrier-b` (`network.names`).',
+}
+
+/** The same, for the reference. */
+export const NOT_SHOWN: readonly { readonly what: string; readonly choice: string }[] = Object.entries(CHOICES).map(
+  ([what, choice]) => ({ what, choice }),
+)
 
 /** The channels, by the names that they have where the option `channels` gives no others. The contract gives `sms` alone. */
 export const CHANNELS = ['sms', 'chat-app', 'premium', 'premium-subscription', 'airtime'] as const
@@ -149,9 +98,12 @@ export const CREDITS_A_PART = 1
 export const PROJECT_DEFAULTS = {
   name: 'My Shop',
   balance: 1_000_000,
+  volumeLimit: null,
   senderId: 'EMULATOR',
   phoneNumber: '999300009999',
   shortcode: '22384',
+  enforceHttps: false,
+  callbackUrls: {},
 } as const
 
 /** The `type` of a send that names none, and of the report on a send. The contract shows `bulkDelivery`. */

@@ -8,36 +8,18 @@ import {
   textOf,
   unknownName,
   wholeNumberFrom,
-} from '../check-options.ts'
-import { LONGEST_TIMER_MS, systemClock, type Clock } from '../clock.ts'
-import { OptionsError } from '../errors.ts'
-import { CALLBACK_KINDS, type CallbackKind } from '../events.ts'
-import { readCallbackProof, type ProofOf } from './callback-proof.ts'
-import { webUrl } from './callbacks/web-url.ts'
-import { channelNamesSchema, resolveChannelNames, type NamedChannels } from './channel-names.ts'
-import type { Seed } from './faults/draws.ts'
-import { readFaultRates, readSendFaultRates, type FaultRates } from './faults/rates.ts'
-import type { SendFaultRates } from './faults/send-faults.ts'
-import { DEFAULT_NETWORK, type NetworkProfile } from './network.ts'
+} from '../runtime/check-options.ts'
+import { LONGEST_TIMER_MS, systemClock, type Clock } from '../runtime/clock.ts'
+import { CARRIERS } from '../public/events.ts'
+import { recordOf } from '../runtime/record-of.ts'
+import { OptionsError } from '../public/errors.ts'
+import type { CallbackKind, Proof } from '../public/events.ts'
+import { channelNamesSchema, resolveChannelNames } from './channels.ts'
+import { readFaultRates, readSendFaultRates } from './faults.ts'
+import { webUrl } from './http.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
-import type { ProjectKeys, ProjectOptions, ProjectPatch } from './projects.ts'
-import type { EmulatorOptions, OfProject } from './surface.ts'
-import { TRIGGER_NAMES, type TriggerName } from './triggers.ts'
-
-interface ResolvedOptions {
-  readonly projects: readonly ProjectOptions[]
-  readonly channels: NamedChannels
-  readonly network: NetworkProfile
-  readonly faults: FaultRates
-  readonly sendFaults: SendFaultRates
-  readonly proofOf: ProofOf
-  readonly clock: Clock
-  readonly seed: Seed
-  readonly controlToken: string | undefined
-  readonly callbackTimeoutMs: number
-  readonly keep: number
-  readonly ca: string | Buffer | undefined
-}
+import { DEFAULT_NETWORK } from './outcomes.ts'
+import type { EmulatorOptions, ProofSubject } from './surface.ts'
 
 const key = textOf('a text that is not empty')
 const share = numberFrom(0, 1)
@@ -67,27 +49,48 @@ const patchFields = {
   callbackUrls: callbackUrls.optional(),
 }
 
-const patchSchema = z.strictObject(patchFields)
 const keyFields = { apiKey: key.optional(), authKey: key.optional(), signingSecret: key.optional() }
-const keysSchema = z.strictObject(keyFields)
+
+/** The arguments of the emulator's methods. */
+export const patchSchema = z.strictObject(patchFields)
+export const keysSchema = z.strictObject(keyFields)
+export const ofProjectSchema = z.strictObject({ project: key.optional() })
+export const idleSchema = z.strictObject({ deadlineMs: milliseconds.default(10_000) })
+
 const projectSchema = z.strictObject({ name: key, ...keyFields, ...patchFields })
 
 const delay = wholeNumberFrom(0, LONGEST_TIMER_MS)
 
 const networkSchema = z.strictObject({
-  carrierAShare: share.optional(),
-  transientShare: share.optional(),
-  permanentShare: share.optional(),
-  unreachableShare: share.optional(),
-  readShare: share.optional(),
+  carrierAShare: share.default(DEFAULT_NETWORK.carrierAShare),
+  transientShare: share.default(DEFAULT_NETWORK.transientShare),
+  permanentShare: share.default(DEFAULT_NETWORK.permanentShare),
+  unreachableShare: share.default(DEFAULT_NETWORK.unreachableShare),
+  readShare: share.default(DEFAULT_NETWORK.readShare),
   delayMs: z
     .tuple([delay, delay], 'expected the least and the most milliseconds')
     .refine(([least, most]) => least <= most, 'expected the least first')
-    .optional(),
-  retries: wholeNumberFrom(0, MOST_RETRIES).optional(),
-  retryDelayMs: milliseconds.optional(),
-  names: z.strictObject({ carrierA: key, carrierB: key }).optional(),
+    .default([...DEFAULT_NETWORK.delayMs]),
+  retries: wholeNumberFrom(0, MOST_RETRIES).default(DEFAULT_NETWORK.retries),
+  retryDelayMs: milliseconds.default(DEFAULT_NETWORK.retryDelayMs),
+  names: z
+    .partialRecord(z.enum(CARRIERS), key)
+    .transform((names) => recordOf(CARRIERS, (carrier) => names[carrier] ?? DEFAULT_NETWORK.names[carrier]))
+    .default(DEFAULT_NETWORK.names),
 })
+
+const PROOFS = ['both', 'authKey', 'signature'] as const satisfies readonly Proof[]
+const proof = z.enum(PROOFS).default('both')
+const proofSchema = z.strictObject({
+  sms: proof,
+  'chat-app': proof,
+  received: proof,
+  payment: proof,
+  subscription: proof,
+} satisfies Record<ProofSubject, typeof proof>)
+
+/** What a callback of this kind, with this payload, carries. */
+type ProofOf = (kind: CallbackKind, payload: Readonly<Record<string, unknown>>) => Proof
 
 const optionsSchema = z.strictObject({
   projects: z
@@ -97,9 +100,9 @@ const optionsSchema = z.strictObject({
       (projects) => new Set(projects.map(({ name }) => name)).size === projects.length,
       'two have the same name, and expected are names of their own',
     )
-    .optional(),
+    .default([{ name: PROJECT_DEFAULTS.name }]),
   channels: channelNamesSchema.optional(),
-  network: networkSchema.optional(),
+  network: networkSchema.prefault({}),
   faults: z.unknown().optional(),
   sendFaults: z.unknown().optional(),
   proof: z.unknown().optional(),
@@ -109,76 +112,51 @@ const optionsSchema = z.strictObject({
       'expected a function that returns milliseconds, or a clock with now and setTimer',
     )
     .optional(),
-  seed: z.union([z.number(), z.string()], 'expected a number or a text').optional(),
+  seed: z.union([z.number(), z.string()], 'expected a number or a text').default(1),
   controlToken: key.optional(),
-  callbackTimeoutMs: numberFrom(1, LONGEST_TIMEOUT_MS, 'milliseconds').optional(),
-  keep: wholeNumberFrom(0, MOST_KEPT).optional(),
+  callbackTimeoutMs: numberFrom(1, LONGEST_TIMEOUT_MS, 'milliseconds').default(10_000),
+  keep: wholeNumberFrom(0, MOST_KEPT).default(100_000),
   ca: z.union([z.string(), z.instanceof(Buffer)], 'expected PEM, as text or bytes').optional(),
 })
 
 /** Throws an `OptionsError` that names what is wrong. */
-export function resolveEmulatorOptions(options: EmulatorOptions): ResolvedOptions {
+export function resolveEmulatorOptions(options: EmulatorOptions) {
   const checked = checkOptions(optionsSchema, options)
-  const network = { ...DEFAULT_NETWORK, ...defined(checked.network ?? {}) }
+  const { network } = checked
   if (network.permanentShare + network.transientShare + network.unreachableShare > 1)
     throw new OptionsError('network: the shares of failures are more than 1 together.')
   return {
-    projects: checked.projects ?? [{ name: PROJECT_DEFAULTS.name }],
+    ...checked,
     channels: resolveChannelNames(checked.channels),
-    network,
     faults: readFaultRates(checked.faults),
     sendFaults: readSendFaultRates(checked.sendFaults),
     proofOf: readCallbackProof(checked.proof),
     clock: clockOf(options.clock),
-    seed: checked.seed ?? 1,
-    controlToken: checked.controlToken,
-    callbackTimeoutMs: checked.callbackTimeoutMs ?? 10_000,
-    keep: checked.keep ?? 100_000,
-    ca: checked.ca,
   }
 }
 
-/** Checks what a project is to be changed to, from wherever it came. */
-export function checkPatch(patch: unknown): ProjectPatch {
-  return checkOptions(patchSchema, patch, 'configure')
+/**
+ * Contract, service.md#webhook-security-pair, #callback-authenticity: the authKey is in the body of every callback, and each is signed.
+ * What lists no `authKey`, such as the fields of the chat-app callback, does not say that there is none: the default is both.
+ */
+function readCallbackProof(given: unknown = 'both'): ProofOf {
+  if (typeof given === 'object' && given !== null) {
+    const proofs = checkOptions(proofSchema, given, 'proof')
+    return (kind, { statuses }) => {
+      if (kind !== 'status') return proofs[kind]
+      return proofs[typeof statuses === 'object' && statuses !== null ? 'chat-app' : 'sms']
+    }
+  }
+  const all = PROOFS.find((one) => one === given)
+  if (all === undefined) throw new OptionsError(`proof: there is no such proof. ${unknownName(given, PROOFS)}`)
+  return () => all
 }
 
-/** Checks keys that are to replace the live ones; those that are left out are made up. `where` is the call. */
-export function checkKeys(keys: unknown, where: string): Partial<Record<keyof ProjectKeys, string | undefined>> {
-  return checkOptions(keysSchema, keys, where)
-}
-
-const ofSchema = z.strictObject({ project: key.optional() })
-
-/** Which project a call is about. `where` is the call. */
-export function checkOf(of: OfProject | undefined, where: string): string | undefined {
-  return checkOptions(ofSchema, of, where).project
-}
-
-const idleSchema = z.strictObject({ deadlineMs: milliseconds.default(10_000) })
-
-export function checkIdle(options: object | undefined): z.output<typeof idleSchema> {
-  return checkOptions(idleSchema, options, 'idle')
-}
-
-/** Throws an `OptionsError` for what cannot be triggered. */
-export function checkTrigger(name: TriggerName): void {
-  if (!TRIGGER_NAMES.includes(name))
-    throw new OptionsError(`trigger: there is no such event. ${unknownName(name, TRIGGER_NAMES)}`)
-}
-
-/** Throws an `OptionsError` for a kind of callback that does not exist. */
-export function checkKind(kind: CallbackKind): void {
-  if (!CALLBACK_KINDS.includes(kind))
-    throw new OptionsError(`callback: there is no such kind. ${unknownName(kind, CALLBACK_KINDS)}`)
+/** Throws an `OptionsError` for a name that does not exist. `where` is the call, `what` it names. */
+export function checkName(where: string, what: string, name: string, known: readonly string[]): void {
+  if (!known.includes(name)) throw new OptionsError(`${where}: there is no such ${what}. ${unknownName(name, known)}`)
 }
 
 function clockOf(clock: EmulatorOptions['clock']): Clock {
   return clock === undefined || typeof clock === 'function' ? systemClock(clock) : clock
-}
-
-/** Without the fields that are undefined, so that they do not hide a default. */
-function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> } // fromEntries forgets the keys.
 }

@@ -1,10 +1,12 @@
 /**
- * What becomes of a message to a documented number, like the test cards of a payment service. Country code 999 is not
- * assigned, so no real telephone has such a number. Other numbers follow the network profile, see network.ts.
+ * What becomes of a message. Documented numbers have fixed outcomes, like the test cards of a payment service: country code 999
+ * is not assigned, so no real telephone has such a number. Other numbers follow the network profile, by chance that repeats.
  */
-import { CARRIER_A_CODES, carrierAStatus } from '../statuses/carrier-a.ts'
-import type { Carrier, StatusCode } from '../events.ts'
+import { CARRIER_A_CODES, carrierAStatus } from '../carriers/vocabularies.ts'
+import { CARRIERS, type Carrier, type StatusCode } from '../public/events.ts'
+import { recordOf } from '../runtime/record-of.ts'
 import type { Channel } from './not-shown.ts'
+import { draw, type Seed } from './random.ts'
 
 /** What the service answers at once: codes 11 and 13, and the refusals. Code 14 depends on the time that a send asks for. */
 export type AnswerCode = Extract<StatusCode, 11 | 12 | 13 | 22 | 23>
@@ -43,42 +45,32 @@ function onCarrierA(code: number): Outcome {
     channels: SMS_LIKE,
     answer: 11,
     carrier: 'carrierA',
-    reports: word === 'network_failure' ? ['success'] : [word],
-    ...(word === 'network_failure' ? { transientFailures: ALWAYS } : {}),
+    ...(word === 'network_failure' ? { reports: ['success'], transientFailures: ALWAYS } : { reports: [word] }),
     what: code === 0 ? 'Delivered on carrier A.' : `Carrier A’s code ${code}.`,
   }
 }
 
-function onCarrierB(last: number, word: string, what: string, reason?: string): Outcome {
-  return {
-    number: `99920000000${last}`,
-    channels: SMS_LIKE,
-    answer: 11,
-    carrier: 'carrierB',
-    reports: [word],
-    ...(reason === undefined ? {} : { reason }),
-    what,
-  }
+function onCarrierB(last: number, word: string, what: string, more: Partial<Outcome> = {}): Outcome {
+  const number = `99920000000${last}`
+  return { number, channels: SMS_LIKE, answer: 11, carrier: 'carrierB', reports: [word], what, ...more }
 }
 
 function onChatApp(last: number, reports: readonly string[], what: string, more: Partial<Outcome> = {}): Outcome {
   return { number: `99930000000${last}`, channels: CHAT_APP, answer: 11, reports, what, ...more }
 }
 
-function afterTransient(failures: number): Outcome {
-  return {
-    number: `99911000000${failures}`,
-    channels: SMS,
-    answer: 11,
-    carrier: 'carrierA',
-    reports: ['success'],
-    transientFailures: failures,
-    what: `Carrier A’s network fails ${failures === 1 ? 'once' : `${failures} times`}, then it is delivered.`,
-  }
+/** By SMS on carrier A. */
+function onSms(number: string, reports: readonly string[], what: string, more: Partial<Outcome> = {}): Outcome {
+  return { number, channels: SMS, answer: 11, carrier: 'carrierA', reports, what, ...more }
+}
+
+function afterTransient(failures: number, times: string): Outcome {
+  const what = `Carrier A’s network fails ${times}, then it is delivered.`
+  return onSms(`99911000000${failures}`, ['success'], what, { transientFailures: failures })
 }
 
 function byCode(code: 15 | 17 | 18 | 19 | 21, word: string, what: string): Outcome {
-  return { number: `9994000000${code}`, channels: SMS, answer: 11, carrier: 'carrierA', reports: [word], what }
+  return onSms(`9994000000${code}`, [word], what)
 }
 
 /** By SMS alone, for which the contract lists these codes. */
@@ -89,10 +81,10 @@ function refused(code: 12 | 22 | 23, what: string): Outcome {
 /** Every documented number. */
 export const OUTCOMES: readonly Outcome[] = [
   ...[...CARRIER_A_CODES.keys(), UNLISTED_CODE].map(onCarrierA),
-  afterTransient(1),
-  afterTransient(2),
+  afterTransient(1, 'once'),
+  afterTransient(2, '2 times'),
   onCarrierB(0, 'delivered', 'Delivered on carrier B.'),
-  onCarrierB(1, 'failed', 'Carrier B failed, with a reason.', 'Number not in use.'),
+  onCarrierB(1, 'failed', 'Carrier B failed, with a reason.', { reason: 'Number not in use.' }),
   onCarrierB(2, 'do_not_disturb', 'Carrier B’s own word: the recipient wants no such messages.'),
   onChatApp(0, ['sent', 'delivered'], 'Sent and delivered.'),
   onChatApp(1, ['sent', 'delivered', 'read'], 'Sent, delivered and read.'),
@@ -104,14 +96,7 @@ export const OUTCOMES: readonly Outcome[] = [
   }),
   onChatApp(4, ['sent'], 'Sent, and nothing after it.'),
   onChatApp(5, ['sent', 'failed'], 'Sent, then failed.', { reason: 'The recipient uses the app no more.' }),
-  {
-    number: '999400000011',
-    channels: ALL,
-    answer: 11,
-    carrier: 'carrierA',
-    reports: [],
-    what: 'Accepted, and no report ever comes.',
-  },
+  onSms('999400000011', [], 'Accepted, and no report ever comes.', { channels: ALL }),
   byCode(15, 'device_ack', 'The device acknowledged it.'),
   byCode(17, 'expired', 'Not delivered in time.'),
   byCode(18, 'stopped_by_user', 'The recipient opted out.'),
@@ -128,4 +113,84 @@ const byNumber: ReadonlyMap<string, Outcome> = new Map(OUTCOMES.map((outcome) =>
 export function documentedOutcome(number: string, channel: Channel): Outcome | undefined {
   const outcome = byNumber.get(number.replace(/^\+/, ''))
   return outcome?.channels.includes(channel) === true ? outcome : undefined
+}
+
+/** One part of one message to one recipient, once it was accepted. */
+export interface Message {
+  readonly id: string
+  /** The project's display name. */
+  readonly project: string
+  readonly channel: Channel
+  /** As the send named it. */
+  readonly channelName: string
+  readonly from: string
+  readonly to: string
+  /** `bulk`, `transactional`, or whatever the send said. */
+  readonly type: string
+  /** 1 for the first, or only, part. */
+  readonly part: number
+  /** Milliseconds since the Unix epoch; undefined for at once. */
+  readonly scheduledForMs: number | undefined
+}
+
+/** How the networks behave. Shares are from 0 to 1. */
+export interface NetworkProfile {
+  /** The share of numbers on carrier A; the others are on carrier B. A number stays with its carrier. */
+  readonly carrierAShare: number
+  /** The share of SMS on carrier A that fail once with `network_failure`. */
+  readonly transientShare: number
+  /** The share of messages that fail for good. */
+  readonly permanentShare: number
+  /** The share of SMS on carrier A whose subscriber is absent. */
+  readonly unreachableShare: number
+  /** The share of delivered chat-app messages that are read. */
+  readonly readShare: number
+  /** How long a step in a message’s life takes, in milliseconds: least and most. */
+  readonly delayMs: readonly [number, number]
+  /** How often a `transactional` send is tried again after a transient failure. */
+  readonly retries: number
+  /** How long before the first of these, in milliseconds; it doubles each time. */
+  readonly retryDelayMs: number
+  /** How callbacks name the carriers. */
+  readonly names: Readonly<Record<Carrier, string>>
+}
+
+/** How the networks behave by default: times in milliseconds, chances from 0 to 1. */
+export const DEFAULT_NETWORK: NetworkProfile = {
+  carrierAShare: 0.6,
+  transientShare: 0.04,
+  permanentShare: 0.04,
+  unreachableShare: 0.04,
+  readShare: 0.6,
+  delayMs: [50, 400],
+  retries: 3,
+  retryDelayMs: 1_000,
+  names: recordOf(CARRIERS, (carrier) => carrier.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)),
+}
+
+/** What becomes of a message: as documented for its number, or by chance that its id repeats. A leading plus does not matter. */
+export function outcomeOf(
+  network: NetworkProfile,
+  seed: Seed,
+  { number, channel, messageId }: { readonly number: string; readonly channel: Channel; readonly messageId: string },
+): Outcome {
+  const documented = documentedOutcome(number, channel)
+  if (documented !== undefined) return documented
+  const { permanentShare, transientShare, unreachableShare } = network
+  const chance = draw(seed, 'outcome', messageId)
+  const outcome = (reports: readonly string[], more: Partial<Outcome> = {}): Outcome => {
+    return { number, channels: [channel], answer: 11, what: 'By the network profile.', reports, ...more }
+  }
+  if (channel === 'chat-app') {
+    if (chance < permanentShare) return outcome(['failed'])
+    const isRead = draw(seed, 'read', messageId) < network.readShare
+    return outcome(isRead ? ['sent', 'delivered', 'read'] : ['sent', 'delivered'])
+  }
+  // A number stays with its carrier.
+  const carrier = draw(seed, 'carrier', number) < network.carrierAShare ? 'carrierA' : 'carrierB'
+  if (carrier === 'carrierB') return outcome([chance < permanentShare ? 'failed' : 'delivered'], { carrier })
+  if (chance < permanentShare) return outcome(['delivery_impossible'], { carrier })
+  if (chance < permanentShare + unreachableShare) return outcome(['absent_subscriber'], { carrier })
+  const isTransient = chance < permanentShare + unreachableShare + transientShare
+  return outcome(['success'], { carrier, ...(isTransient ? { transientFailures: 1 } : {}) })
 }

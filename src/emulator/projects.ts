@@ -1,9 +1,8 @@
 /** Projects, their keys, and what they have spent. Contract, service.md#project, #webhook-security-pair. */
-import type { CallbackKind } from '../events.ts'
-import { MessagingWebhooksError } from '../errors.ts'
-import type { Seed } from './faults/draws.ts'
+import type { CallbackKind } from '../public/events.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
-import { drawKey } from './random.ts'
+import { drawKey, type Seed } from './random.ts'
 
 /** A callback URL for each kind; a kind without one gets no callbacks. */
 export type CallbackUrls = Readonly<Partial<Record<CallbackKind, string | undefined>>>
@@ -63,9 +62,6 @@ export interface ProjectState {
   readonly callbackUrls: CallbackUrls
 }
 
-/** Why a project cannot pay for another message. */
-type Shortage = 'insufficient_balance' | 'volume_limit'
-
 export interface Project {
   readonly state: () => ProjectState
   readonly keys: () => ProjectKeys
@@ -74,8 +70,8 @@ export interface Project {
   configure(patch: ProjectPatch): ProjectState
   rotate(pair: Partial<Record<keyof KeyPair, string | undefined>>): ProjectKeys
   regenerate(apiKey: string | undefined): ProjectKeys
-  /** Takes the credits and counts the parts, or says what is short and takes nothing. */
-  spend(cost: number, parts: number): Shortage | undefined
+  /** Takes the credits and counts the parts; where credits (22) or volume (23) do not suffice, takes nothing. */
+  spend(cost: number, parts: number): 22 | 23 | undefined
 }
 
 export interface Projects {
@@ -96,40 +92,42 @@ export function createProjects(
     get(name) {
       const project = name === undefined ? [...projects.values()][0] : projects.get(name)
       if (project !== undefined) return project
-      throw new MessagingWebhooksError(
-        'emulator_project_unknown',
-        `It has ${[...projects.keys()].map((known) => JSON.stringify(known)).join(', ')}.`,
-      )
+      const known = [...projects.keys()].map((other) => JSON.stringify(other)).join(', ')
+      throw new MessagingWebhooksError('emulator_project_unknown', `It has ${known}.`)
     },
     find: (name) => projects.get(name),
     all: () => [...projects.values()],
   }
 }
 
-function createProject(
-  { name, apiKey, authKey, signingSecret, ...options }: ProjectOptions,
-  seed: Seed,
-  nowMs: () => number,
-): Project {
-  let keys: ProjectKeys = {
-    apiKey: apiKey ?? drawKey(seed, 'apiKey', name),
-    authKey: authKey ?? drawKey(seed, 'authKey', name),
-    signingSecret: signingSecret ?? drawKey(seed, 'signingSecret', name),
+type Settings = Omit<ProjectState, 'name' | 'sentToday'>
+
+/** A field that is undefined changes nothing. */
+function patched(settings: Settings, patch: ProjectPatch): Settings {
+  return {
+    balance: patch.balance ?? settings.balance,
+    volumeLimit: patch.volumeLimit === undefined ? settings.volumeLimit : patch.volumeLimit,
+    senderId: patch.senderId ?? settings.senderId,
+    phoneNumber: patch.phoneNumber ?? settings.phoneNumber,
+    shortcode: patch.shortcode ?? settings.shortcode,
+    enforceHttps: patch.enforceHttps ?? settings.enforceHttps,
+    callbackUrls: patch.callbackUrls ?? settings.callbackUrls,
   }
+}
+
+function createProject(options: ProjectOptions, seed: Seed, nowMs: () => number): Project {
+  const { name } = options
+  let keys: ProjectKeys = {
+    apiKey: options.apiKey ?? drawKey(seed, 'apiKey', name),
+    authKey: options.authKey ?? drawKey(seed, 'authKey', name),
+    signingSecret: options.signingSecret ?? drawKey(seed, 'signingSecret', name),
+  }
+  let settings = patched(PROJECT_DEFAULTS, options)
   let previous: KeyPair | undefined
   let rotations = 0
   let regenerations = 0
   let day = 0
   let sent = 0
-  let settings: Omit<ProjectState, 'name' | 'sentToday'> = {
-    balance: options.balance ?? PROJECT_DEFAULTS.balance,
-    volumeLimit: options.volumeLimit ?? null,
-    senderId: options.senderId ?? PROJECT_DEFAULTS.senderId,
-    phoneNumber: options.phoneNumber ?? PROJECT_DEFAULTS.phoneNumber,
-    shortcode: options.shortcode ?? PROJECT_DEFAULTS.shortcode,
-    enforceHttps: options.enforceHttps ?? false,
-    callbackUrls: options.callbackUrls ?? {},
-  }
 
   function sentToday(): number {
     const today = Math.floor(nowMs() / DAY_MS)
@@ -145,35 +143,23 @@ function createProject(
     keys: () => keys,
     previousPair: () => previous,
     configure(patch) {
-      settings = {
-        balance: patch.balance ?? settings.balance,
-        volumeLimit: patch.volumeLimit === undefined ? settings.volumeLimit : patch.volumeLimit,
-        senderId: patch.senderId ?? settings.senderId,
-        phoneNumber: patch.phoneNumber ?? settings.phoneNumber,
-        shortcode: patch.shortcode ?? settings.shortcode,
-        enforceHttps: patch.enforceHttps ?? settings.enforceHttps,
-        callbackUrls: patch.callbackUrls ?? settings.callbackUrls,
-      }
+      settings = patched(settings, patch)
       return state()
     },
     rotate(pair) {
       rotations += 1
       previous = { authKey: keys.authKey, signingSecret: keys.signingSecret }
-      keys = {
-        ...keys,
-        authKey: pair.authKey ?? drawKey(seed, 'authKey', name, rotations),
-        signingSecret: pair.signingSecret ?? drawKey(seed, 'signingSecret', name, rotations),
-      }
-      return keys
+      const authKey = pair.authKey ?? drawKey(seed, 'authKey', name, rotations)
+      const signingSecret = pair.signingSecret ?? drawKey(seed, 'signingSecret', name, rotations)
+      return (keys = { ...keys, authKey, signingSecret })
     },
-    regenerate(given) {
+    regenerate(apiKey) {
       regenerations += 1
-      keys = { ...keys, apiKey: given ?? drawKey(seed, 'apiKey', name, regenerations) }
-      return keys
+      return (keys = { ...keys, apiKey: apiKey ?? drawKey(seed, 'apiKey', name, regenerations) })
     },
     spend(cost, parts) {
-      if (settings.balance < cost) return 'insufficient_balance'
-      if (settings.volumeLimit !== null && sentToday() + parts > settings.volumeLimit) return 'volume_limit'
+      if (settings.balance < cost) return 22
+      if (settings.volumeLimit !== null && sentToday() + parts > settings.volumeLimit) return 23
       settings = { ...settings, balance: settings.balance - cost }
       sent = sentToday() + parts
       return undefined

@@ -1,17 +1,29 @@
-/** What the emulator makes up: ids, keys and times, the same for the same seed and labels, in whatever order one asks. */
+/** Repeatable chance: a number is drawn by what it is for, so no draw depends on how many came before it. */
 import { createHash } from 'node:crypto'
-import { drawsOf, wholeNumber, type Seed } from './faults/draws.ts'
+
+/** What all draws of a run start from. */
+export type Seed = number | string
 
 type Labels = readonly (string | number)[]
+
+/** A number from 0 up to, but not including, 1; the same for the same `what`. */
+export type Draw = (what: string) => number
+
+const BYTES = 6
+
+export function drawsOf(seed: Seed, ...about: Labels): Draw {
+  const prefix = JSON.stringify([seed, ...about])
+  return (what) => createHash('sha256').update(prefix).update(what).digest().readUIntBE(0, BYTES) / 2 ** (8 * BYTES)
+}
 
 /** A number from 0 up to, not including, 1. */
 export function draw(seed: Seed, ...labels: Labels): number {
   return drawsOf(seed, ...labels)('')
 }
 
-/** A whole number between two, both included. */
-export function drawBetween([least, most]: readonly [number, number], seed: Seed, ...labels: Labels): number {
-  return wholeNumber(draw(seed, ...labels), least, most)
+/** A whole number from `least` to `most`, both included. */
+export function wholeNumber(fraction: number, least: number, most: number): number {
+  return least + Math.floor(fraction * (most - least + 1))
 }
 
 /** Text in the form of a UUID. */
@@ -20,7 +32,7 @@ export function drawUuid(seed: Seed, ...labels: Labels): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** 40 hexadecimal digits: keys of a local play, as secret as its seed. */
+/** 40 hexadecimal digits: a key of a local run, as secret as its seed. */
 export function drawKey(seed: Seed, ...labels: Labels): string {
   return hexOf(seed, labels).slice(0, 40)
 }

@@ -1,19 +1,16 @@
 /** What users of the emulator hold in their hands. Types only. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../clock.ts'
-import type { CallbackKind } from '../events.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { CallbackKind, Proof } from '../public/events.ts'
 import type { Delivery } from './callbacks/outgoing.ts'
-import type { CallbackProof } from './callback-proof.ts'
-import type { ChannelNames } from './channel-names.ts'
-import type { Seed } from './faults/draws.ts'
-import type { FaultRates } from './faults/rates.ts'
-import type { SendFaultRates } from './faults/send-faults.ts'
-import type { EmulatorReport, SendRecord } from './journal.ts'
-import type { NetworkProfile } from './network.ts'
+import type { ChannelNames } from './channels.ts'
+import type { FaultRates, SendFaultRates } from './faults.ts'
+import type { EmulatorReport, OtpEntry, SendRecord } from './journal.ts'
 import type { Channel } from './not-shown.ts'
-import type { OtpEntry } from './otp-log.ts'
+import type { NetworkProfile } from './outcomes.ts'
+import type { TriggerName } from './payloads.ts'
 import type { KeyPair, ProjectKeys, ProjectOptions, ProjectPatch, ProjectState } from './projects.ts'
-import type { TriggerName } from './triggers.ts'
+import type { Seed } from './random.ts'
 
 /** What `createEmulator` takes. */
 export interface EmulatorOptions {
@@ -50,6 +47,12 @@ export interface EmulatorOptions {
   /** Authorities that are trusted for https callback URLs, in PEM. Default: those that Node trusts. */
   readonly ca?: string | Buffer | undefined
 }
+
+/** The callbacks that the contract tells apart; the Message Status one is `sms` or `chat-app`, by its fields. */
+export type ProofSubject = 'sms' | 'chat-app' | Exclude<CallbackKind, 'status'>
+
+/** The same for all callbacks, or for each of those that are named; the others carry both. */
+export type CallbackProof = Proof | Readonly<Partial<Record<ProofSubject, Proof | undefined>>>
 
 /** What is mounted in Express or Connect, or given to `http.createServer`. */
 export type EmulatorApp = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void

@@ -5,10 +5,10 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { ProofPolicy } from '../callback.ts'
-import { checkOptions, objectLike } from '../check-options.ts'
-import { OptionsError } from '../errors.ts'
-import { CALLBACK_KINDS, type CallbackKind } from '../events.ts'
+import type { ProofPolicy } from '../public/callback.ts'
+import { checkOptions, objectLike } from '../runtime/check-options.ts'
+import { OptionsError } from '../public/errors.ts'
+import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import type { MiddlewareReceiver } from './node.ts'
 
 /** Where callbacks of a kind arrive: a path, or one that needs other proofs than the receiver's option `proof` says. */

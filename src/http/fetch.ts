@@ -3,7 +3,7 @@
  *
  * @module messaging-webhooks/fetch
  */
-import type { CallbackKind } from '../events.ts'
+import type { CallbackKind } from '../public/events.ts'
 import { checkMount, type MountOptions } from './mount-options.ts'
 import type { RequestReceiver } from './request.ts'
 

@@ -2,7 +2,7 @@
  * A bound on the bytes of bodies that are being read, over all requests. Small bodies never wait. Near the bound, large ones
  * wait for their turn; when that is not enough, those go that hold room and send next to nothing for it.
  */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** Where the bytes of a body come from. */
 export interface Flow {

@@ -1,5 +1,5 @@
 /** The events and answers of what stands before a function: API Gateway (REST and HTTP), function URLs, load balancers. */
-import { OptionsError } from '../errors.ts'
+import { OptionsError } from '../public/errors.ts'
 import type { CallbackAnswer, CallbackRequest } from './request.ts'
 
 /** As much of these triggers' events as is read; those of `@types/aws-lambda` fit. */

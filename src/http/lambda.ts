@@ -3,8 +3,8 @@
  *
  * @module messaging-webhooks/lambda
  */
-import { systemClock } from '../clock.ts'
-import type { CallbackKind } from '../events.ts'
+import { systemClock } from '../runtime/clock.ts'
+import type { CallbackKind } from '../public/events.ts'
 import { requestOf, resultOf, type LambdaEvent, type LambdaResult } from './lambda-events.ts'
 import { checkMount, type MountOptions } from './mount-options.ts'
 import { REPLIES } from './replies.ts'

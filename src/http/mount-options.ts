@@ -1,9 +1,9 @@
 /** Checks what is said of a URL as it is mounted: a misspelt `proof` would weaken it in silence. */
 import { z } from 'zod'
-import { PROOF_POLICIES, type ProofPolicy } from '../callback.ts'
-import { checkOptions, unknownName } from '../check-options.ts'
-import { OptionsError } from '../errors.ts'
-import { CALLBACK_KINDS } from '../events.ts'
+import { PROOF_POLICIES, type ProofPolicy } from '../public/callback.ts'
+import { checkOptions, unknownName } from '../runtime/check-options.ts'
+import { OptionsError } from '../public/errors.ts'
+import { CALLBACK_KINDS } from '../public/events.ts'
 
 /** What may be said of a URL beside the kind of its callbacks. */
 export interface MountOptions {

@@ -5,10 +5,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2Stream } from 'node:http2'
 import { Socket } from 'node:net'
-import { systemClock } from '../clock.ts'
-import type { CallbackKind } from '../events.ts'
-import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../callback.ts'
+import { systemClock, type Clock } from '../runtime/clock.ts'
+import type { CallbackKind } from '../public/events.ts'
+import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../public/callback.ts'
+import type { TraceContext } from '../public/trace-context.ts'
 import type { Flow } from './inflight.ts'
+import { leftBefore, unreadRest, type PreParsed } from './left-bodies.ts'
 import type { Bodies } from './reading.ts'
 import { REPLIES, type Answer } from './replies.ts'
 import type { KnownServer, Servers } from './servers.ts'
@@ -23,15 +25,23 @@ export interface MiddlewareReceiver {
 }
 
 interface NodeOptions {
-  readonly kind: CallbackKind | undefined
-  readonly policy: ProofPolicy
   readonly bodies: Bodies
-  readonly servers: Pick<Servers, 'see' | 'answered' | 'areWatched'>
+  /** By which servers wait for the last request. */
+  readonly clock: Clock
+  readonly servers: Pick<Servers, 'open' | 'see' | 'areWatched'>
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
+  /** Asked as a request begins; never throws. */
+  readonly traceContext: (() => TraceContext | undefined) | undefined
   /** Called for every request, before it is read. */
   readonly begun: () => void
   /** Something threw that never should; the request is answered all the same. */
   readonly failed: (error: unknown) => void
+}
+
+interface NodeIntake {
+  middleware(kind: CallbackKind | undefined, policy: ProofPolicy): Middleware
+  /** Since the receiver closes: how long no request has been under way. */
+  quietMs(): number
 }
 
 /** Whatever clock the receiver has, no answer waits for it. */
@@ -53,18 +63,22 @@ interface Answered {
 /** After a refusal the server reads at most this much more, so that a client that is still sending sees the answer. */
 const LINGER_BYTES = 8 * 1024 * 1024
 
-/**
- * Never calls `next`, and never throws into the framework: every request is answered here. Without a promise where the
- * answer needs none.
- */
-export function nodeMiddleware(options: NodeOptions): Middleware {
-  const { kind, policy, bodies, servers, receive, begun, failed } = options
-  const { clock } = bodies
+/** The middleware of one receiver, which counts what is under way, and writes answers together. */
+export function createNodeIntake(options: NodeOptions): NodeIntake {
+  const { bodies, clock, servers, receive, traceContext, begun, failed } = options
+  let underWay = 0
+  /** Since servers are watched: when a request was last answered. */
+  let lastMs = -Infinity
 
   function answerAnyway(response: ServerResponse, error: unknown): void {
     failed(error)
     writeUnavailable(response)
-    servers.answered()
+    answered()
+  }
+
+  function answered(): void {
+    underWay -= 1
+    if (servers.areWatched) lastMs = clock.now()
   }
 
   /**
@@ -91,15 +105,19 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
         // Before the body's end the connection is of no more use: Node would read the rest for ever.
         write(response, answer, isStopping || !request.readableEnded)
       }
+      answered()
     } catch (error) {
       answerAnyway(response, error)
-      return
     }
-    servers.answered()
   }
 
-  function receiveAndAnswer(request: IncomingMessage, response: ServerResponse, server: KnownServer | undefined): void {
-    const arrivedAtMs = clock.now()
+  function receiveAndAnswer(
+    { request, response, server }: Omit<Answerable, 'isTooLarge'>,
+    kind: CallbackKind | undefined,
+    policy: ProofPolicy,
+  ): void {
+    const arrivedAtMs = bodies.clock.now()
+    const trace = traceContext?.()
     // Once the connection has gone, it cannot be told any more.
     const { remoteAddress } = request.socket
     captureBody(request, bodies, (captured) => {
@@ -111,7 +129,16 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
         // Before the event is taken, so that the answer goes out before a handler of it begins, unless others are about to.
         if (!isTurn) machine.soon(writeReady)
         isTurn = true
-        const given = receive({ kind, policy, signatures, contentEncoding, captured, arrivedAtMs, remoteAddress })
+        const given = receive({
+          kind,
+          policy,
+          signatures,
+          contentEncoding,
+          captured,
+          arrivedAtMs,
+          trace,
+          remoteAddress,
+        })
         if (given instanceof Promise)
           given.then(
             (answer) => finish(to, answer),
@@ -127,7 +154,7 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
   /** A client that is reset while it sends never reads the answer, so a bounded rest is read and thrown away. */
   function discardThenEnd(request: IncomingMessage, response: ServerResponse): void {
     let discarded = 0
-    const cancel = clock.setTimer(end, bodies.bodyTimeoutMs)
+    const cancel = bodies.clock.setTimer(end, bodies.bodyTimeoutMs)
     function end(): void {
       cancel()
       request.off('data', count)
@@ -145,20 +172,29 @@ export function nodeMiddleware(options: NodeOptions): Middleware {
     request.resume()
   }
 
-  return (request, response) => {
-    try {
-      const server = servers.see(request)
-      begun()
-      if (request.method === 'POST') {
-        receiveAndAnswer(request, response, server)
-        return
+  return {
+    /**
+     * Never calls `next`, and never throws into the framework: every request is answered here. Without a promise where the answer
+     * needs none.
+     */
+    middleware: (kind, policy) => (request, response) => {
+      underWay += 1
+      try {
+        const { socket } = request
+        const of: unknown = 'server' in socket ? socket.server : undefined
+        const server = servers.open.get(of) ?? servers.see(of)
+        begun()
+        if (request.method === 'POST') {
+          receiveAndAnswer({ request, response, server }, kind, policy)
+          return
+        }
+        write(response, REPLIES.method_not_allowed, true)
+        answered()
+      } catch (error) {
+        answerAnyway(response, error)
       }
-      write(response, REPLIES.method_not_allowed, true)
-    } catch (error) {
-      answerAnyway(response, error)
-      return
-    }
-    servers.answered()
+    },
+    quietMs: () => (underWay > 0 ? 0 : clock.now() - lastMs),
   }
 }
 
@@ -206,12 +242,6 @@ function signaturesOf({ headers, rawHeaders }: IncomingMessage): readonly string
   return values.length === 0 ? [value] : values
 }
 
-/** Where frameworks leave what they made of a body. */
-interface PreParsed {
-  readonly body?: unknown
-  readonly rawBody?: unknown
-}
-
 /** Reads the body of a request, or takes what a parser before us left of it; `done` is called once, perhaps at once. */
 function captureBody(request: IncomingMessage & PreParsed, bodies: Bodies, done: (captured: Captured) => void): void {
   const length = request.headers['content-length']
@@ -223,30 +253,23 @@ function captureBody(request: IncomingMessage & PreParsed, bodies: Bodies, done:
   else if (request.readableEncoding !== null) done({ kind: 'failed', reason: 'body_already_read' })
   else if (request.destroyed)
     done(unreadRest(request, announced, [], bodies) ?? { kind: 'failed', reason: 'body_incomplete' })
-  else readStream(request, announced, bodies, done)
-}
-
-/** The listeners stay, for they do nothing once the body is there, and to take each off costs as much as to hang it on. */
-function readStream(
-  request: IncomingMessage,
-  announced: number | undefined,
-  bodies: Bodies,
-  done: (captured: Captured) => void,
-): void {
-  const reading = bodies.begin(() => flowOf(request), announced, done)
-  function onGone(): void {
-    if (reading.isFinished) return
-    // A client that left after its last byte has sent a whole callback.
-    const rest = unreadRest(request, announced, reading.pieces, bodies)
-    if (rest === undefined) bodies.gone(reading)
-    else bodies.finish(reading, rest)
+  else {
+    const reading = bodies.begin(() => flowOf(request), announced, done)
+    const onGone = (): void => {
+      if (reading.isFinished) return
+      // A client that left after its last byte has sent a whole callback.
+      const rest = unreadRest(request, announced, reading.pieces, bodies)
+      if (rest === undefined) bodies.gone(reading)
+      else bodies.finish(reading, rest)
+    }
+    // The listeners stay, for they do nothing once the body is there, and to take each off costs as much as to hang it on.
+    request.on('end', () => bodies.end(reading))
+    request.on('error', onGone)
+    request.on('close', onGone)
+    request.on('data', (piece: Buffer) => bodies.add(reading, piece))
+    // Somebody before us may have paused it to look something up.
+    request.resume()
   }
-  request.on('end', () => bodies.end(reading))
-  request.on('error', onGone)
-  request.on('close', onGone)
-  request.on('data', (piece: Buffer) => bodies.add(reading, piece))
-  // Somebody before us may have paused it to look something up.
-  request.resume()
 }
 
 /** A paused request reads on from its connection, up to the stream's own bound, so that is paused, too. */
@@ -264,43 +287,4 @@ function flowOf(request: IncomingMessage): Flow {
       connection?.resume()
     },
   }
-}
-
-/** Whatever a parser before us left, if its bytes are those that were announced. */
-function leftBefore(request: PreParsed, announced: number | undefined, bodies: Bodies): Captured {
-  for (const candidate of [request.rawBody, request.body]) {
-    const bytes = typeof candidate === 'string' ? Buffer.from(candidate) : candidate
-    if (!(bytes instanceof Uint8Array)) continue
-    if (bytes.length > bodies.maxBodyBytes) return bodies.tooLarge(`${bytes.length} bytes had been read`)
-    // Text was decoded, and perhaps not to the same bytes; a Buffer is only ever inflated, and the proof will tell.
-    if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
-    return { kind: 'exact', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), decoded: true }
-  }
-  const { body } = request
-  if (typeof body === 'string') return { kind: 'parsed', value: parseOrUndefined(body) }
-  return body === undefined || body === null
-    ? { kind: 'failed', reason: 'body_already_read' }
-    : { kind: 'parsed', value: body }
-}
-
-function parseOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** The body of a request whose client has gone, where all of it had arrived; its end is still in the stream. */
-function unreadRest(
-  request: IncomingMessage,
-  announced: number | undefined,
-  pieces: Buffer[],
-  { maxBodyBytes }: Bodies,
-): Captured | undefined {
-  if (!request.complete) return undefined
-  for (let piece: unknown = request.read(); piece instanceof Buffer; piece = request.read()) pieces.push(piece)
-  const bytes = Buffer.concat(pieces)
-  const isWhole = (announced === undefined || announced === bytes.length) && bytes.length <= maxBodyBytes
-  return isWhole ? { kind: 'exact', bytes, decoded: false } : undefined
 }

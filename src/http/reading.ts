@@ -1,6 +1,6 @@
 /** A body as it arrives: within its bounds of bytes and time, and in its turn where many are read at once. */
-import type { Captured } from '../callback.ts'
-import type { Clock } from '../clock.ts'
+import type { Captured } from '../public/callback.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Flow, Inflight, Reader } from './inflight.ts'
 
 interface Bounds {

@@ -1,6 +1,7 @@
 /** A request of any framework, in plain parts: what `receiver.receive` takes, and how its headers and body are read. */
-import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../callback.ts'
-import type { CallbackKind } from '../events.ts'
+import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../public/callback.ts'
+import type { CallbackKind } from '../public/events.ts'
+import type { TraceContext } from '../public/trace-context.ts'
 import type { Flow } from './inflight.ts'
 import type { Bodies } from './reading.ts'
 import { REPLIES, type Answer } from './replies.ts'
@@ -58,6 +59,8 @@ interface RequestOptions {
   /** Where the request does not say which proofs it needs. */
   readonly policy: ProofPolicy
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
+  /** Asked as a request begins; never throws. */
+  readonly traceContext: (() => TraceContext | undefined) | undefined
   /** Something threw that never should; the request is answered all the same. */
   readonly failed: (error: unknown) => void
 }
@@ -76,6 +79,7 @@ export async function receiveRequest(request: CallbackRequest, options: RequestO
 async function answerTo(request: CallbackRequest, options: RequestOptions): Promise<Answer> {
   if (request.method.toUpperCase() !== 'POST') return closing(REPLIES.method_not_allowed)
   const arrivedAtMs = options.bodies.clock.now()
+  const trace = options.traceContext?.()
   const { signatures, contentEncoding, announced } = describeHeaders(request.headers)
   const captured = await readBody(request.body, announced, options.bodies)
   const { kind, proof: policy = options.policy, remoteAddress, waitUntil } = request
@@ -86,6 +90,7 @@ async function answerTo(request: CallbackRequest, options: RequestOptions): Prom
     contentEncoding,
     captured,
     arrivedAtMs,
+    trace,
     remoteAddress,
     waitUntil,
   })

@@ -1,8 +1,7 @@
 /** The servers that requests came from: asked for a dangerous setting, and waited for when the receiver closes. */
-import type { IncomingMessage } from 'node:http'
 import { Server } from 'node:net'
-import type { Clock } from '../clock.ts'
-import type { Logger } from '../logger.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
 import { stopServer, type StopTimes } from './stop-server.ts'
 
 export interface KnownServer {
@@ -17,16 +16,16 @@ interface SeenServer extends KnownServer {
 }
 
 export interface Servers {
-  /** A request came. Returns its server, where that can be told. */
-  see(request: IncomingMessage): KnownServer | undefined
-  /** One of those was answered. */
-  answered(): void
+  /** Those that were seen and have not closed. A field, for every request looks at it. */
+  readonly open: ReadonlyMap<unknown, KnownServer>
+  /** A request came from this server, which was not seen before. Returns it, where it is one. */
+  see(server: unknown): KnownServer | undefined
   /** True from `watch` on: the receiver closes, and connections are of no more use to a client. */
   readonly areWatched: boolean
   /** Stops them all, the `given` ones too, of which perhaps no request came. */
   stop(given: readonly Server[], times: StopTimes): void
-  /** From now on `closed` wants to know how long no request has come. */
-  watch(): void
+  /** From now on `closed` asks how long no request has been under way. */
+  watch(quietMs?: () => number): void
   /** The shortest `keepAliveTimeout` of those that close idle connections; undefined where none is known. */
   readonly keepAliveMs: number | undefined
   /** True where one still listens, and nobody here has been told to stop it. */
@@ -48,9 +47,8 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
   const open = new Map<unknown, KnownServer>()
   const stopped = new Set<KnownServer>()
   let warned = false
-  let underWay = 0
-  /** Since it is watched: when a request was last under way. */
-  let lastMs: number | undefined
+  let watchedMs = Infinity
+  let quietFor = (): number => Infinity
   let changed = (): void => {}
 
   function waitFor(server: KnownServer): void {
@@ -85,21 +83,14 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
     if (open.size === 0) return { areClosed: true, againMs: 0 }
     // A server that was told to stop takes what comes until its last connection has gone.
     if (![...open.values()].every(isLeftAlone)) return { areClosed: false, againMs: Infinity }
-    const quietMs = underWay > 0 || lastMs === undefined ? 0 : clock.now() - lastMs
+    const quietMs = Math.min(quietFor(), Math.max(0, clock.now() - watchedMs))
     return { areClosed: quietMs >= QUIET_MS, againMs: QUIET_MS - quietMs }
   }
 
   const servers = {
     areWatched: false,
-    see({ socket }: IncomingMessage) {
-      underWay += 1
-      const server: unknown = 'server' in socket ? socket.server : undefined
-      return open.get(server) ?? (isServer(server) ? add(server) : undefined)
-    },
-    answered() {
-      underWay -= 1
-      if (servers.areWatched) lastMs = clock.now()
-    },
+    open,
+    see: (server: unknown) => (isServer(server) ? add(server) : undefined),
     stop(given: readonly Server[], times: StopTimes) {
       for (const server of given) if (server.listening && !open.has(server)) waitFor(server)
       for (const server of open.values()) {
@@ -108,9 +99,10 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
         stopServer(server, clock, times)
       }
     },
-    watch() {
+    watch(quietMs = quietFor) {
       servers.areWatched = true
-      lastMs ??= clock.now()
+      quietFor = quietMs
+      if (watchedMs === Infinity) watchedMs = clock.now()
     },
     get keepAliveMs() {
       const timesMs = [...open.values()].flatMap((server) => (isServer(server) ? server.keepAliveTimeout : []))

@@ -1,7 +1,7 @@
 /** Stops servers so that no client is cut off: first the listening, then each connection after an answer, idle ones last. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Server } from 'node:net'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 export interface StopTimes {
   /** Go on listening for so long: a balancer that has not heard of the end yet still sends new connections. */

@@ -1,7 +1,7 @@
 /** Knows whether the store is away, and says it once when it goes and once when it is back, for all who ask it. */
-import type { Clock } from '../clock.ts'
-import type { MessagingWebhooksError } from '../errors.ts'
-import type { Logger } from '../logger.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { MessagingWebhooksError } from '../public/errors.ts'
+import type { Logger } from '../runtime/logger.ts'
 
 /**
  * Who asks the store, and finds it away or back: it is back when all of them have found it so. Callbacks alone ask for
@@ -34,28 +34,26 @@ export function createAbsence({ clock, logger, report }: AbsenceOptions): Absenc
   const foundBy = new Set<Asker>()
   let sinceMs = 0
   let taken = 0
-  let found = 0
 
-  return {
+  const absence = {
     foundBy,
-    get found() {
-      return found
-    },
+    found: 0,
     get isAway() {
       return foundBy.has('spool') || foundBy.has('dispatch')
     },
-    begin(asker, error) {
+    begin(asker: Asker, error?: MessagingWebhooksError) {
       if (foundBy.has(asker)) return
       if (foundBy.size === 0) sinceMs = clock.now()
       foundBy.add(asker)
-      found += 1
+      absence.found += 1
       if (error !== undefined) report(error)
     },
     end,
-    endAnswered(asker, foundBefore) {
-      if (foundBefore === found) end(asker)
+    endAnswered(asker: Asker, foundBefore: number) {
+      if (foundBefore === absence.found) end(asker)
     },
   }
+  return absence
 
   function end(asker: Asker, fromSpool = 0): void {
     if (foundBy.size === 0) {

@@ -1,7 +1,7 @@
 /** The filters of what is listed for people, for which no store has an index: none is written for the sake of people who look on. */
-import type { Expectation } from './expected.ts'
-import type { EventRecord } from './record.ts'
-import type { EventFilter, EventsAnswer, SentToPage, StoredEvent } from './store.ts'
+import type { Expectation } from '../messages/expected.ts'
+import { typeOfRecord, type EventRecord } from '../messages/event-record.ts'
+import type { EventFilter, SentToPage, StoredEvent } from './store.ts'
 
 /** Events that a store looks at in one call, at most. */
 export const MOST_LOOKED_AT = 20_000
@@ -37,21 +37,13 @@ function isRecordMeant(filter: EventFilter, record: EventRecord, late: boolean):
   const { report } = record
   return (
     (types === undefined ||
-      types.includes(typeOf(record)) ||
+      types.includes(typeOfRecord(record)) ||
       (late && report !== undefined && types.includes('late'))) &&
     (project === undefined || record.project === project) &&
     (channel === undefined || report?.channel === channel) &&
     (carrier === undefined || report?.carrier === carrier) &&
     (about === undefined || about.some((one) => report?.messageId === one || report?.recipient === one))
   )
-}
-
-/** As far as a record tells; which subscription it is, the payload does. */
-function typeOf({ report, problem, kind, overdue, unknownSend }: EventRecord): string {
-  if (report !== undefined) return report.type
-  if (overdue === true) return 'message.overdue'
-  if (unknownSend === true) return 'send.unknown'
-  return problem !== undefined || kind === undefined || kind === 'status' ? 'unrecognized' : kind
 }
 
 /**
@@ -70,11 +62,6 @@ export function needlesOf({ types, project, channel, carrier, about }: EventFilt
   return needles
 }
 
-/** Texts of which one stands in the JSON of each message that was sent to one of these; what has it by chance is told by `isSentTo`. */
-export function needlesOfSent({ to }: Pick<SentToPage, 'to'>): readonly string[] {
-  return to.map((one) => field('to', one))
-}
-
 export function isSentTo({ to: wanted }: Pick<SentToPage, 'to'>, { to }: Expectation): boolean {
   return to !== undefined && wanted.includes(to)
 }
@@ -84,12 +71,7 @@ function field(name: string, value: string): string {
 }
 
 function needleOfType(type: string): string {
-  if (type === 'message.overdue') return '"overdue":true'
+  if (type === 'send.overdue') return '"overdue":true'
   if (type === 'send.unknown') return '"unknownSend":true'
   return `${type.startsWith('message.') ? '"type"' : '"kind"'}:${JSON.stringify(type)}`
-}
-
-/** A page of which the others are left out: of one message, say, which has few. */
-export function meantOf(page: EventsAnswer, filter: EventFilter): EventsAnswer {
-  return isFiltered(filter) ? { ...page, items: page.items.filter((event) => isMeant(filter, event)) } : page
 }

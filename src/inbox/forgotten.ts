@@ -1,5 +1,5 @@
 /** What is left of an event that was forgotten on its way to the store: enough for a repetition to be known there. */
-import type { EventRecord } from './record.ts'
+import type { EventRecord } from '../messages/event-record.ts'
 import type { NewEvent } from './store.ts'
 
 /** A step that no report is, so that nothing ends the wait for it: the store forgets the event before that is over. */

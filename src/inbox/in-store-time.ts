@@ -1,8 +1,8 @@
 /** Asking the store: much at once, and with a bound on how long anybody waits for its answer, for a connection may fall silent. */
-import { withDeadline, type Clock } from '../clock.ts'
-import { MessagingWebhooksError } from '../errors.ts'
+import { withDeadline, type Clock } from '../runtime/clock.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
 import type { Awaitable } from './store.ts'
-import { isError } from '../is-error.ts'
+import { isError } from '../runtime/values.ts'
 
 const NOTHING = (): void => {}
 
@@ -74,14 +74,14 @@ export interface Hold {
 
 /**
  * Turns a write of many into a write of one: what arrives while a write is under way goes into the next one, and nobody waits
- * on a timer but where there is a `hold`. A write that answers at once (memory) is passed through. An error among the results
+ * on a timer but where there is a `hold`. A write that answers at once (memory) is passed through. An error among later results
  * rejects that item alone. A batch's patience begins when its first item comes, and lasts `usualMs` where that item says
  * nothing else; its `write` must not outlast it.
  */
 export function inBatches<T, R>(
   clock: Clock,
   usualMs: number,
-  write: (items: readonly T[], patience: Patience) => Awaitable<readonly (R | Error)[]>,
+  write: (items: readonly T[], patience: Patience) => readonly R[] | Promise<readonly (R | Error)[]>,
   hold?: Hold,
 ): (item: T, timeoutMs?: number) => Awaitable<R> {
   const queue: Batch<T, R>[] = []
@@ -160,7 +160,6 @@ export function inBatches<T, R>(
     }
     const [result] = results
     if (result === undefined) throw new Error('The store gave no answer for an event.')
-    if (isError(result)) throw result
     return result
   }
 }

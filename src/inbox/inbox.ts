@@ -1,6 +1,6 @@
 /** Admission: every proven event passes here, once, before it is answered. */
-import { withDeadline, type SteadyClock } from '../clock.ts'
-import { asOurs, MessagingWebhooksError } from '../errors.ts'
+import { withDeadline, type SteadyClock } from '../runtime/clock.ts'
+import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { Absence } from './absence.ts'
 import { isForgotten } from './forgotten.ts'
 import { keepingOf, type Keeping } from './keeping.ts'
@@ -132,17 +132,25 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
   }
 
   /** One batch into the store, in time. */
-  function write(events: readonly NewEvent[], patience: Patience, mayLease: boolean): Awaitable<readonly Admission[]> {
+  function write(
+    events: readonly NewEvent[],
+    patience: Patience,
+    mayLease: boolean,
+  ): readonly Admission[] | Promise<readonly (Admission | Error)[]> {
     if (opened === undefined) throw new MessagingWebhooksError('receiver_closed')
     if (patience.isOver) throw new MessagingWebhooksError('store_slow')
     const nowMs = clock.now()
     const haveGaps = events.some(({ awaits }) => awaits !== 0)
     const timed = haveGaps ? events.map((event) => onSteadyClock(event, nowMs)) : events
-    return admitBatch({ store: opened, events: timed, nowMs, patience, mayLease })
+    const admissions = admitBatch({ store: opened, events: timed, nowMs, patience, mayLease })
+    return admissions instanceof Promise ? admissions.then(withErrors) : admissions
   }
 
   /** The same, and nothing that waits behind a failed batch is written before it. */
-  function writeInOrder(events: readonly NewEvent[], patience: Patience): Awaitable<readonly (Admission | Error)[]> {
+  function writeInOrder(
+    events: readonly NewEvent[],
+    patience: Patience,
+  ): readonly Admission[] | Promise<readonly (Admission | Error)[]> {
     if (outage?.active === true) throw new MessagingWebhooksError('store_outage')
     const recover = (error: unknown): Promise<readonly (Admission | Error)[]> => {
       // Without a spool there is nobody to keep what the store may take alone.
@@ -254,4 +262,10 @@ export function createInbox<X extends object>(store: Store<X>, options: InboxOpt
       }
     },
   }
+}
+
+/** What the store cannot keep before this package is updated is an error of its event alone. */
+function withErrors(admissions: readonly Admission[]): readonly (Admission | Error)[] {
+  if (!admissions.includes('newer')) return admissions
+  return admissions.map((one) => (one === 'newer' ? new MessagingWebhooksError('store_newer') : one))
 }

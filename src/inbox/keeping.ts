@@ -1,5 +1,5 @@
 /** Whether what comes now would be kept, and where: for probes, which ask often and must not weigh on the store. */
-import { withDeadline, type Clock } from '../clock.ts'
+import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { Spooling } from './spooling.ts'
 import type { Awaitable, OpenStore } from './store.ts'
 

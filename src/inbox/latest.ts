@@ -1,67 +1,16 @@
-/** The newest state of a message: a merge that never goes back, whatever the order of arrival. */
-import type { Failure, SentDetails, TimestampSource } from '../events.ts'
-import { sentDetails } from './expected.ts'
-import { identityIn, knownTime } from './order.ts'
-import { failureOf, type EventRecord, type Report } from './record.ts'
-import type { StoredLatest } from './store.ts'
+/** The latest state of a message, as users see it. */
+import type { Failure, SentDetails, TimestampSource } from '../public/events.ts'
+import { sentDetails } from '../messages/expected.ts'
+import { knownTime } from '../messages/order.ts'
+import { failureOf, type EventRecord, type Report } from '../messages/event-record.ts'
+import type { StoredExpectation, StoredLatest } from './store.ts'
 
-/** More final reports than this are not kept for one message; the newest stay. */
-export const MOST_FINALS = 64
-
-export interface FinalReport {
-  readonly order: string
-  readonly record: EventRecord
-}
-
-export interface MessageLatest {
-  readonly order: string
-  readonly record: EventRecord
-  /** Sorted by order, without repetition. */
-  readonly finals: readonly FinalReport[]
-}
-
-/**
- * Joins one report into the state. Commutative, idempotent and monotone: the record with the greatest order wins, and
- * the finals are a set. An order key holds the identity, so equal keys are the same report.
- */
-export function mergeLatest(
-  current: MessageLatest | undefined,
-  report: { readonly order: string; readonly final: boolean; readonly record: EventRecord },
-): MessageLatest {
-  const { order, record } = report
-  const newest = current === undefined || current.order < order ? report : current
-  let finals = current?.finals ?? NO_FINALS
-  if (report.final && !finals.some((known) => known.order === order))
-    finals = [...finals, { order, record }].sort((a, b) => (a.order < b.order ? -1 : 1)).slice(-MOST_FINALS)
-  return { order: newest.order, record: newest.record, finals }
-}
-
-const NO_FINALS: readonly FinalReport[] = []
-
-/** Whether no end of a message was reported: neither a final report nor that it was read. */
-export function isOpen(latest: StoredLatest | undefined): boolean {
-  return latest === undefined || (latest.finals.length === 0 && latest.record.report?.type !== 'message.read')
-}
-
-/** Every report in it, those that are newest and final twice. */
-export function reportsIn(latest: MessageLatest | undefined): readonly FinalReport[] {
-  return latest === undefined ? NO_FINALS : [latest, ...latest.finals]
-}
-
-/**
- * The state without these reports, where they are forgotten: the newest is then the newest final one that is left. The same
- * object where none of them is in it.
- */
-export function withoutReports(
-  latest: MessageLatest | undefined,
-  isForgotten: (id: string) => boolean,
-): MessageLatest | undefined {
-  if (latest === undefined) return undefined
-  const isLeft = ({ order }: { readonly order: string }): boolean => !isForgotten(identityIn(order))
-  const finals = latest.finals.filter(isLeft)
-  if (finals.length === latest.finals.length && isLeft(latest)) return latest
-  const newest = isLeft(latest) ? latest : finals.at(-1)
-  return newest && { order: newest.order, record: newest.record, finals }
+/** Whether no end of a message was reported, as `hasEnd` of order.ts decides. */
+export function isOpen({ expectation, latest }: Pick<StoredExpectation, 'expectation' | 'latest'>): boolean {
+  const report = latest?.record.report
+  if (latest === undefined || report === undefined) return true
+  if (latest.finals.length > 0 || report.type === 'message.read') return false
+  return report.type !== 'message.failed' || expectation.type === 'transactional'
 }
 
 /** What the states of all types have: the fields of the report's event, but for its identity, payload and bytes. */
@@ -94,7 +43,7 @@ export type MessageState = ReportState & {
   readonly reports: readonly ReportState[]
   /** What `receiver.expect` was told of it; absent where it was told nothing. */
   readonly sent?: SentDetails
-  /** `message.overdue` was made of it. */
+  /** `send.overdue` was made of it. */
   readonly wasOverdue?: true
 }
 

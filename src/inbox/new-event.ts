@@ -1,12 +1,18 @@
 /** From a proven body to what the inbox admits: read, normalised, identified, put in order. */
-import { digestWithoutAuthKeys, textOf, type ReadBody } from '../authenticity/body.ts'
-import type { CallbackKind, Carrier, Oddity, Problem, Proof } from '../events.ts'
-import { isExactText, readReport, readTimestamp, type ReportPayload } from '../payloads/read-report.ts'
-import { normaliseStatus, type NormalisedStatus } from '../statuses/normalise.ts'
-import type { TraceContext } from '../trace-context.ts'
-import { bodyIdentity, chosenIdentity, messageKey, reportIdentity } from './identity.ts'
-import { EXPECTED, placeOf } from './order.ts'
-import type { EventRecord, Report } from './record.ts'
+import { textOf } from '../runtime/values.ts'
+import { digestWithoutAuthKeys, type ReadBody } from '../verify/body.ts'
+import type { CallbackKind, Carrier, Oddity, Problem, Proof } from '../public/events.ts'
+import {
+  isExactText,
+  normaliseStatus,
+  readReport,
+  readTimestamp,
+  type NormalisedStatus,
+  type ReportPayload,
+} from '../carriers/report.ts'
+import type { TraceContext } from '../public/trace-context.ts'
+import { bodyIdentity, chosenIdentity, EXPECTED, messageKey, placeOf, reportIdentity } from '../messages/order.ts'
+import type { EventRecord, Report } from '../messages/event-record.ts'
 import { PAYLOAD, type NewEvent } from './store.ts'
 
 /** A callback whose sender is proved. */

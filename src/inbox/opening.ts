@@ -2,9 +2,9 @@
  * Opening the store as the receiver starts. A store that is away is no reason to end the process: the service sends nothing again, so
  * a callback that comes meanwhile must find a server, and a spool where there is one.
  */
-import { systemClock, withDeadline } from '../clock.ts'
-import type { ErrorCode } from '../error-table.ts'
-import { asOurs, MessagingWebhooksError } from '../errors.ts'
+import { pause, systemClock, withDeadline } from '../runtime/clock.ts'
+import type { ErrorCode } from '../public/error-table.ts'
+import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { Absence } from './absence.ts'
 
 /** What waiting does not cure: somebody has to change something. */
@@ -75,7 +75,7 @@ async function keepTrying(first: Promise<void>, { open, isClosing, absence }: Op
       if (isPermanent(error)) throw error
     }
     // A process that waits for its store is not over.
-    await new Promise<void>((resolve) => void clock.setTimer(resolve, pauseMs, true))
+    await pause(clock, pauseMs)
     if (isClosing()) throw new MessagingWebhooksError('receiver_closed')
     attempt = open()
   }

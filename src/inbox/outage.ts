@@ -6,8 +6,8 @@
  * memory until the rest is in the store, and then goes there directly. Where the rest takes too long, or the store fails
  * again, what waits goes into the spool like all before it.
  */
-import type { Clock } from '../clock.ts'
-import { MessagingWebhooksError } from '../errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
 import type { Absence } from './absence.ts'
 import type { Spool } from './spool/spool.ts'
 import type { Admission, NewEvent } from './store.ts'

@@ -2,14 +2,14 @@
  * One event never harms another: where a batch fails, its events are admitted alone, and one that the store refuses even
  * then is offered as bytes without meaning, an `unrecognized` event.
  */
-import { isOurs } from '../errors.ts'
+import { isOurs } from '../public/errors.ts'
 import type { Admission, Awaitable, NewEvent } from './store.ts'
-import { isError } from '../is-error.ts'
+import { isError } from '../runtime/values.ts'
 
 /** Two for whom somebody waits: a store that is away may take its time to refuse each. */
 const MOST_REFUSED = 2
 
-type Admit = (events: readonly NewEvent[]) => Awaitable<readonly Admission[]>
+type Admit = (events: readonly NewEvent[]) => Awaitable<readonly (Admission | Error)[]>
 
 /**
  * Admits a batch, and says for each event what became of it, or why it was not taken. Rejects where none was taken, or

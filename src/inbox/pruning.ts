@@ -1,5 +1,5 @@
 /** Forgets what is older than its retention, as long as the store is open. */
-import type { SteadyClock } from '../clock.ts'
+import type { SteadyClock } from '../runtime/clock.ts'
 import type { OpenStore } from './store.ts'
 
 const PRUNE_EVERY_MS = 60_000

@@ -1,9 +1,18 @@
 /**
- * What a store does: it reads, compares and writes records, and keeps a few indexes of them. It decides nothing; the decisions
- * are in `src/messages/`, and `src/inbox/runtime/` applies them to a store of either kind.
+ * The store contract. A store reads, compares and writes records, and keeps a few indexes of them. It decides nothing: the decisions are in
+ * `src/messages/`, and `src/inbox/runtime/` applies them to a store of either kind.
+ *
+ * Corruption. What a store holds may be changed without it: by another tool, a failing disk, a later version. One record never harms
+ * another:
+ * - A payload that cannot be read is answered as `corrupt`, with what is left of it, and its event becomes a dead letter.
+ * - A record that cannot be read is made anew of the payloads that are left (`src/messages/restore.ts`): a repetition, and not a loss. It
+ *   is written at once and reported once, as `state_damaged` with the key and the part, and never a value.
+ * - A record of a later version is left alone: `read` answers `newer` for it, `due` puts it off and reports `store_newer`.
+ * - Scans report and repair nothing, and leave out what is of a later version.
  */
 import type { MessageRecord, PayloadChange } from '../messages/record.ts'
-import type { EventRecord } from './record.ts'
+import type { EventRecord } from '../messages/event-record.ts'
+import type { NEWER } from './runtime/codec.ts'
 import type { Awaitable, EventFilter, NewEvent, StoreCounts } from './store.ts'
 
 /** The record and the masked body of an event, stored beside the record of its message. */
@@ -21,6 +30,11 @@ export interface Payload {
 export interface EventPlace {
   readonly key: string
   readonly id: string
+}
+
+/** An event that is likely to run: without a payload here, that is read while the lease is written. */
+export interface LikelyEvent extends EventPlace {
+  readonly payload: Payload | undefined
 }
 
 /** Which records may be leased now. */
@@ -82,8 +96,8 @@ export interface Indexes {
   due(request: DueRequest): Awaitable<{
     readonly keys: readonly string[]
     readonly nextDueMs: number | undefined
-    /** Of each of them the event that is likely to run, where that is known: its payload is read while the lease is written. */
-    readonly likely?: readonly EventPlace[] | undefined
+    /** Of each of them the event that is likely to run, where that is known: its payload is read by then. */
+    readonly likely?: readonly LikelyEvent[] | undefined
   }>
   /** Keys of records whose `send.overdueAtMs` is past, the earliest first, and when the next is overdue. */
   overdue(request: {
@@ -110,10 +124,10 @@ export interface Indexes {
   scanRecords(request: ScanRequest): Awaitable<Scanned<ScannedRecord>>
   /** Keys of records of which something may be past its retention, at most `limit`. */
   aged(nowMs: number, limit: number): Awaitable<readonly string[]>
-  counts(): Awaitable<StoreCounts>
+  readonly counts: () => Awaitable<StoreCounts>
   /** Overwrites traces of erased data in free pages. */
   compact?(): Awaitable<void>
-  close(): Awaitable<void>
+  readonly close: () => Awaitable<void>
 }
 
 /** What a write does to one record. */
@@ -130,7 +144,8 @@ export interface Change {
 
 /** A store that nobody else changes while it is asked: memory, and SQLite within a transaction. */
 export interface LocalStore extends Indexes {
-  read(key: string): MessageRecord | undefined
+  /** With `nowMs`, an event is admitted then: what has expired by then may be left out. */
+  read(key: string, nowMs?: number): MessageRecord | typeof NEWER | undefined
   /** Whether another event may be stored. */
   hasRoom(event: NewEvent): boolean
   write(change: Change): void
@@ -156,9 +171,11 @@ export interface SharedStore extends Omit<Indexes, 'due'> {
     readonly keys: readonly string[]
     readonly nextDueMs: number | undefined
     readonly found: ReadonlyMap<string, Versioned>
+    /** By the same keys: payloads of the events that wait first, where they were read with the records. */
+    readonly payloads?: ReadonlyMap<string, Payload>
   }>
   /** The records of these keys that there are. */
-  read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned>>
+  read(keys: readonly string[]): Promise<ReadonlyMap<string, Versioned | typeof NEWER>>
   /**
    * Writes each change that still applies, all of it or nothing, durably; answers its new version, or undefined where it did not
    * apply. Changes of one call are not atomic together: where it rejects, any of them may have been written. Rejects with a

@@ -1,6 +1,6 @@
 /** What stands behind the inbox while the store is away: the spool of the outage, the way back from it, and what no store takes. */
-import type { Clock } from '../clock.ts'
-import { asOurs, MessagingWebhooksError } from '../errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import type { Absence } from './absence.ts'
 import { isForgotten } from './forgotten.ts'
 import { inStoreTime, newPatience, type Patience } from './in-store-time.ts'
@@ -8,7 +8,7 @@ import { createOutage, type Outage } from './outage.ts'
 import { admitAroundPoison } from './poison.ts'
 import type { Spools } from './spool/spool.ts'
 import type { Admission, Awaitable, NewEvent, OpenStore } from './store.ts'
-import { isError } from '../is-error.ts'
+import { isError } from '../runtime/values.ts'
 
 /**
  * What part of the time of its answer an event may wait for the last ones of the spool. It must be longer than a store takes
@@ -24,7 +24,7 @@ interface SpoolingOptions {
   readonly openSpools: () => Promise<Spools>
   readonly openStore: () => Promise<OpenStore<object>>
   /** One batch into the store, in time, for nobody who waits for an answer. */
-  readonly write: (events: readonly NewEvent[], patience: Patience) => Awaitable<readonly Admission[]>
+  readonly write: (events: readonly NewEvent[], patience: Patience) => Awaitable<readonly (Admission | Error)[]>
   /** The usual way, for what has waited in memory. */
   readonly admit: (event: NewEvent, timeoutMs: number) => Awaitable<Admission>
   /** Something came out of the spool, or the outage is over. */
@@ -52,7 +52,7 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
     .catch((error: unknown) => report(asOurs(error, 'spool_unusable')))
 
   /** Nobody waits for an answer, so each write has a time of its own. */
-  async function writePlainly(events: readonly NewEvent[]): Promise<readonly Admission[]> {
+  async function writePlainly(events: readonly NewEvent[]): Promise<readonly (Admission | Error)[]> {
     const patience = newPatience(clock, storeTimeoutMs)
     try {
       return await write(events, patience)
@@ -64,10 +64,8 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
   async function takeFromSpool(spooled: readonly NewEvent[]): Promise<void> {
     const target = await inStoreTime(clock, storeTimeoutMs, openStore())
     const forgotten = spooled.filter(isForgotten)
-    // A store that cannot forget would hand over what is left of them.
-    const events = target.forget === undefined ? spooled.filter((event) => !forgotten.includes(event)) : spooled
-    const results = await admitAroundPoison(writePlainly, events, events.length)
-    const refused = events.filter((_, index) => isError(results[index]))
+    const results = await admitAroundPoison(writePlainly, spooled, spooled.length)
+    const refused = spooled.filter((_, index) => isError(results[index]))
     if (refused.length > 0) {
       await spools.aside.append(refused)
       report(
@@ -83,7 +81,7 @@ export async function openSpooling(options: SpoolingOptions): Promise<Spooling> 
   /** Their identities are in the store now, and nothing shall be handed over for them. */
   async function keepIdentities(target: OpenStore<object>, forgotten: readonly NewEvent[]): Promise<void> {
     const targets = forgotten.map(({ id, messageKey }) => ({ messageKey, ids: [id] }))
-    await target.forget?.({ targets, dryRun: false }, clock.now())
+    await target.forget({ targets, dryRun: false }, clock.now())
   }
 
   const waitMs = storeTimeoutMs * PART_FOR_WAITING

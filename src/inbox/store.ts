@@ -1,31 +1,15 @@
 /**
- * The store contract: what memory, SQLite, Postgres and Redis each fulfil.
+ * What the receiver asks of an open store. `src/inbox/runtime/` makes it of the decisions in `src/messages/` and of an engine that fulfils
+ * the store contract, `record-store.ts`.
  *
- * It speaks of meaning and of absolute times (milliseconds since the epoch, so that waiting in a queue lengthens no
- * life). How an engine does it, and that there are connections, is not part of it. What a store must decide atomically,
- * it decides by comparing the fields given here: `order` keys compare as text, and no store looks into a record.
- *
- * A store with a clock of its own, as a server has that many processes share, takes each time as its distance from the
- * `nowMs` of the same call, and puts its own now in the place of that: so no process's clock decides over another's lease.
+ * Times are absolute (milliseconds since the epoch, so that waiting in a queue lengthens no life). A store with a clock of its own, as a
+ * server has that many processes share, takes each time as its distance from the `nowMs` of the same call, so no process's clock decides
+ * over another's lease.
  */
-import type { MessagingWebhooksError } from '../errors.ts'
-import type { Expectation, KnownExpectation } from './expected.ts'
-import type { EventRecord } from './record.ts'
-
-/*
- * Damage. What a store holds may be spoilt behind its back: by another tool, a failing disk, a newer version. One event never
- * harms another, so no verb rejects for it:
- *
- * - An event that cannot be read, or cannot be handed over for what its row says, is set aside alone: `claim` makes a dead
- *   letter of it instead of handing it over, with `damagedRecord` and the bytes that are left (none: an empty buffer), and the
- *   later ones of its message go on. Of one whose row is gone nothing is left to set aside; its message goes on too.
- * - The state of a message that cannot be read (what was handed over, steps, latest state, tokens, times) is made anew as far
- *   as the events tell, by whichever verb meets it: better a repetition, or a report that comes as itself where it was late,
- *   than a loss. Tokens still grow.
- * - Each is reported once, by `host.report`, as `event_damaged` or `state_damaged`, with the id and the place (such as
- *   `events.record`), and never a value. Reading pages, latest states and counts reports nothing.
- * - What no verb would meet any more, such as a message that is due no more while an event of it waits, is found by `prune`.
- */
+import type { MessagingWebhooksError } from '../public/errors.ts'
+import type { Expectation, KnownExpectation } from '../messages/expected.ts'
+import type { EventRecord } from '../messages/event-record.ts'
+import type { Place } from '../messages/order.ts'
 
 /** Now or later: a store in memory answers at once, so that the hot path has no promise in it. */
 export type Awaitable<T> = T | Promise<T>
@@ -37,18 +21,12 @@ export type Awaitable<T> = T | Promise<T>
 export const PAYLOAD: unique symbol = Symbol('payload')
 
 /** An event to admit. */
-export interface NewEvent {
+export interface NewEvent extends Place {
   /** The identity; what makes it a duplicate. */
   readonly id: string
   /** What the events of one message share. An event of no message has its own `id` here. */
   readonly messageKey: string
-  /** Sorts the reports of one message; empty for an event of no message, which has no order and no latest state. */
-  readonly order: string
-  /** Delivered or failed for good: two such reports of one message are both facts, and neither is late to the other. */
-  readonly final: boolean
-  /** The chat-app step that this is (a bit), and the step that it waits for until `gapUntilMs`; 0 for none. */
-  readonly step: number
-  readonly awaits: number
+  /** A chat-app report waits until then for the step that it `awaits`. */
   readonly gapUntilMs: number
   readonly record: EventRecord
   /** The body's bytes, the authKey masked. */
@@ -58,9 +36,10 @@ export interface NewEvent {
 
 /**
  * What became of it: `new`; `duplicate`, known already and changing nothing; `late`, kept, but older than what was handed
- * over; `full`, not kept, for the store holds as many unsettled events as it may.
+ * over; `full`, not kept, for the store holds as many unsettled events as it may; `newer`, not kept, because a later version of
+ * this package has written the record of its message.
  */
-export type Admission = 'new' | 'duplicate' | 'late' | 'full'
+export type Admission = 'new' | 'duplicate' | 'late' | 'full' | 'newer'
 
 /** Whether the store has it since then, and had not before. */
 export function isKept(admission: Admission | undefined): boolean {
@@ -184,7 +163,7 @@ export interface StoredEvent {
 /** Which events are listed; one that a store does not keep the record of, or cannot read, is found by its time and state alone. */
 export interface EventFilter {
   /**
-   * As far as a record tells: that of the report, `message.overdue`, `send.unknown`, `received`, `payment`, `subscription` or
+   * As far as a record tells: that of the report, `send.overdue`, `send.unknown`, `received`, `payment`, `subscription` or
    * `unrecognized`; `late` for a report that is known to have come too late, which its own type finds, too.
    */
   readonly types?: readonly string[] | undefined
@@ -250,16 +229,14 @@ export function isTarget({ ids }: ForgetTarget, id: string): boolean {
   return ids === undefined || ids.includes(id)
 }
 
-/** A step of forgetting. */
+/** What is to be erased. */
 export interface ForgetRequest {
   readonly targets: readonly ForgetTarget[]
   /** Counts, and changes nothing. */
   readonly dryRun: boolean
-  /** The `next` of the step before, with the same targets. */
-  readonly after?: string | undefined
 }
 
-/** What a step has forgotten; `next` where the same targets need another one. */
+/** What was erased. */
 export interface ForgottenCounts {
   /** Events of which a record or bytes were kept, whatever their state. */
   readonly events: number
@@ -268,7 +245,6 @@ export interface ForgottenCounts {
   readonly deadLetters: number
   /** Messages of which a latest state was kept, or a part of it, or what was expected. */
   readonly states: number
-  readonly next?: string
 }
 
 /** A message that was sent. */
@@ -350,18 +326,6 @@ export interface StoreCapabilities {
   readonly durable: boolean
   /** Several processes may share it. */
   readonly shared: boolean
-  /** It goes by a clock of its own, and so has no use for the times that it was told before (`latestNowMs`). */
-  readonly ownClock?: boolean
-  /** It has `admitAndClaim`. */
-  readonly admitsAndClaims?: boolean
-  /** It has `events`. */
-  readonly listsEvents?: boolean
-  /** What a process had leased that died is due again within seconds, and it has `holders`; else it waits for its lease. */
-  readonly knowsHolders?: boolean
-  /** It has `kept` and `forget`. */
-  readonly forgets?: boolean
-  /** It has `expect`, `overdue`, `admitOverdue`, `awaitNoMore` and `expectations`. */
-  readonly expects?: boolean
   /** Where the spool of an outage is by default, beside the store's own file; none where it has no place on this disk. */
   readonly spoolFolder?: string
 }
@@ -419,12 +383,12 @@ export interface OpenStore<X extends object = {}> {
   /**
    * What is kept of the events, newest first: by their admission, or, where a store has no index of that, by the last that it
    * knows of each. For people who look on: it may walk through all that there is, and what changes between two pages may be on
-   * both or on neither. No verb on the way of an event is slower for it. A store need not have it.
+   * both or on neither. No verb on the way of an event is slower for it.
    *
    * With a filter it looks at a bounded number of events a call, from where `after` says: so a page may be short, and have a
    * `next` from which the look goes on.
    */
-  events?(page: EventsPage): Awaitable<EventsAnswer>
+  events(page: EventsPage): Awaitable<EventsAnswer>
   /** Ends the state of a dead letter; false where there is no such one. */
   resolve(id: string, resolution: Resolution, nowMs: number): Awaitable<boolean>
   /** Forgets what is older than its retention, a bounded step at a time; says how many it forgot. */
@@ -434,14 +398,14 @@ export interface OpenStore<X extends object = {}> {
    * means anything, some twice. A `limit` is what it looks at, so a page may be empty and have a `next`; what comes while it
    * walks need not be among it. A store need not have it; where it has, it has `forget`.
    */
-  kept?(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<KeptEvent>>
+  kept(page: { readonly after: string | undefined; readonly limit: number }): Awaitable<Page<KeptEvent>>
   /**
    * Removes records, bytes, errors, dead letters and the latest state of the targets; of each event the identity stays, so a
    * repetition is a duplicate, and what orders a message. What was not settled is settled by it, so nobody is given it any
    * more: whoever holds it settles in vain (false, and nothing changed), and what follows in its message is due. A report
    * that is new later is taken as any other.
    */
-  forget?(request: ForgetRequest, nowMs: number): Awaitable<ForgottenCounts>
+  forget(request: ForgetRequest, nowMs: number): Awaitable<ForgottenCounts>
   /**
    * Remembers of each message that it was sent, and what `claim`, `latest` and the list of dead letters shall hand out with it:
    * durably, as an admission, and all of them or, where it throws, none. One that is known stays as it is. Says for each whether

@@ -1,17 +1,26 @@
-/** Dead letters: listed with what handlers threw, run again, or given up. */
+/** Dead letters: grouped by error, filtered, listed newest first, run again, or given up. */
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { DeadLetters } from '../dispatch/dead-letters.ts'
+import { isOurs } from '../public/errors.ts'
+import { EVENT_TYPES } from '../public/events.ts'
+import { everyPage } from '../inbox/pages.ts'
 import type { StoredDeadLetter, StoredEvent } from '../inbox/store.ts'
-import type { Inside } from './inside.ts'
-import { shownRecipient } from './masking.ts'
-import { limitIn, textIn } from './queries.ts'
-import type { Rights } from './rights.ts'
-import { rowOf, shownError } from './rows.ts'
-import type { DeadLetterList, DeadLetterResult, EventRow } from './shapes.ts'
+import type { Inside } from '../receiver/inside.ts'
+import { shownError, shownRecipient } from './masking.ts'
+import type { Rights } from './options.ts'
+import { isoOf, rowOf } from './rows.ts'
+import { limitIn, textIn, timeIn, wordsIn } from './server.ts'
+import type { DeadLetterIds, DeadLetterList, DeadLetterResult } from './shapes.ts'
 
-const A_PAGE = 50
-const MOST_A_PAGE = 200
 const MOST_AT_ONCE = 500
+/** So many are looked at; stores list the oldest first, and people want the newest. */
+const MOST_LOOKED_AT = 20_000
+const A_LOOK = 200
+const FRESH_MS = 2_000
+/** All dead letters are looked at for no more than this share of the time. */
+const PAUSE_FOR_LOOK = 20
+const LONGEST_HEAD = 300
 const MASKED_A_TURN = 10
 
 export const CHANGES = ['replay', 'force', 'discard'] as const
@@ -19,31 +28,191 @@ type Change = (typeof CHANGES)[number]
 
 export const idsSchema = z.strictObject({ ids: z.array(z.string().min(1).max(128)).min(1).max(MOST_AT_ONCE) })
 
-/** GET api/dead-letters. */
-export async function listDeadLetters(query: URLSearchParams, rights: Rights, inside: Inside): Promise<DeadLetterList> {
-  const { items, next } = await inside.deadLetters({
-    after: textIn(query, 'after'),
-    limit: limitIn(query, A_PAGE, MOST_A_PAGE),
-  })
-  const shown: DeadLetterList['items'][number][] = []
-  for (const letter of items) {
-    // Masking takes its time, and callbacks are not to wait for all of it.
-    if (shown.length % MASKED_A_TURN === MASKED_A_TURN - 1)
-      await new Promise<void>((resolve) => inside.clock.soon(resolve))
-    shown.push({
-      event: { ...recipientOf(letter, rights), ...rowOf(asStored(letter), inside, rights) },
-      attempts: letter.attempts,
-      error: shownError(letter.error, letter.raw, rights) ?? '',
-      diedAt: new Date(letter.diedAtMs).toISOString(),
-    })
-  }
-  return { items: shown, ...(next !== undefined && { next }) }
+/** What is remembered of each for a moment: neither its body nor all of its error. */
+interface Letter {
+  readonly id: string
+  readonly type: string | undefined
+  readonly project: string | undefined
+  readonly diedAtMs: number
+  readonly group: string
+  /** Its page begins behind this one. */
+  readonly after: string | undefined
 }
 
-/** Reports of most channels do not name it; what was told of the send does. */
-function recipientOf({ expected }: StoredDeadLetter, rights: Rights): Pick<EventRow, 'recipient'> {
-  const to = expected?.expectation.to
-  return to === undefined ? {} : { recipient: shownRecipient(to, rights) }
+interface Look {
+  /** Newest first. */
+  readonly letters: readonly Letter[]
+  /** The first line of each group's error, as it is and masked. */
+  readonly errors: ReadonlyMap<string, { readonly plain: string; readonly masked: string }>
+  readonly isCut: boolean
+}
+
+export interface Letters {
+  list(query: URLSearchParams, rights: Rights): Promise<DeadLetterList>
+  /** All that match. */
+  ids(query: URLSearchParams): Promise<DeadLetterIds>
+  /** One after the other, so that no store is held up; what fails does not end it. */
+  change(change: Change, ids: readonly string[]): Promise<DeadLetterResult>
+}
+
+export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 'replay' | 'discard'>): Letters {
+  const { clock } = inside
+  let asked: { readonly look: Promise<Look>; freshUntilMs: number } | undefined
+
+  async function lookAtAll(): Promise<Look> {
+    const letters: Letter[] = []
+    const errors = new Map<string, { readonly plain: string; readonly masked: string }>()
+    let isCut = false
+    let after: string | undefined
+    for await (const { items, next } of everyPage((from) => inside.deadLetters({ after: from, limit: A_LOOK }))) {
+      for (const letter of items) {
+        const { id, diedAtMs, record, error, raw } = letter
+        const group = groupOf(error)
+        if (!errors.has(group)) {
+          const masked = shownError(error, raw, { write: false, reveal: false, who: undefined }) ?? 'No error is kept.'
+          errors.set(group, { plain: headOf(error), masked })
+        }
+        letters.push({ id, type: inside.typeOf(asStored(letter)), project: record.project, diedAtMs, group, after })
+      }
+      isCut = next !== undefined && letters.length >= MOST_LOOKED_AT
+      if (isCut) break
+      after = next
+      // Callbacks are not to wait for all of it.
+      await new Promise<void>((resolve) => clock.soon(resolve))
+    }
+    return { letters: letters.toSorted((a, b) => b.diedAtMs - a.diedAtMs), errors, isCut }
+  }
+
+  function looked(): Promise<Look> {
+    const begunMs = clock.now()
+    if (asked !== undefined && begunMs < asked.freshUntilMs) return asked.look
+    const asking = { look: lookAtAll(), freshUntilMs: Infinity }
+    asked = asking
+    const done = (): void => {
+      const nowMs = clock.now()
+      asking.freshUntilMs = nowMs + Math.max(FRESH_MS, PAUSE_FOR_LOOK * (nowMs - begunMs))
+    }
+    asking.look.then(done, () => (asked = undefined))
+    return asking.look
+  }
+
+  async function shown(letters: readonly Letter[], rights: Rights): Promise<DeadLetterList['items']> {
+    const stored = new Map<string, StoredDeadLetter>()
+    for (const after of new Set(letters.map((letter) => letter.after)))
+      for (const each of (await inside.deadLetters({ after, limit: A_LOOK })).items) stored.set(each.id, each)
+    const items: DeadLetterList['items'][number][] = []
+    for (const { id, group } of letters) {
+      const letter = stored.get(id)
+      if (letter === undefined) continue
+      // Masking takes its time.
+      if (items.length % MASKED_A_TURN === MASKED_A_TURN - 1) await new Promise<void>((resolve) => clock.soon(resolve))
+      const row = rowOf(asStored(letter), inside, rights)
+      // Reports of most channels do not name the recipient; the send does.
+      const to = letter.expected?.expectation.to
+      const recipient = row.recipient ?? (to === undefined ? undefined : shownRecipient(to, rights))
+      items.push({ event: { ...row, recipient }, diedAt: isoOf(letter.diedAtMs), group })
+    }
+    return items
+  }
+
+  return {
+    async list(query, rights) {
+      const { letters, errors, isCut } = await looked()
+      const limit = limitIn(query)
+      const others = letters.filter(filterOf(query))
+      const matching = others.filter(ofGroup(query))
+      const from = textIn(query, 'after')
+      const [diedAtMs = 0, id] = from === undefined ? [Infinity] : [Number(from.split(' ')[0]), from.split(' ')[1]]
+      const at = matching.findIndex((letter) => letter.id === id)
+      const begin = at === -1 ? matching.findIndex((letter) => letter.diedAtMs <= diedAtMs) : at + 1
+      const page = begin === -1 ? [] : matching.slice(begin, begin + limit)
+      const last = page.at(-1)
+      const hasMore = begin !== -1 && matching.length > begin + limit
+      return {
+        items: await shown(page, rights),
+        next: last !== undefined && hasMore ? `${last.diedAtMs} ${last.id}` : undefined,
+        matching: matching.length,
+        total: letters.length,
+        isCut,
+        groups: groupsOf(others).map(({ id: group, ...counts }) => {
+          const error = errors.get(group)
+          return { id: group, error: (rights.reveal ? error?.plain : error?.masked) ?? '', ...counts }
+        }),
+      }
+    },
+    async ids(query) {
+      const { letters } = await looked()
+      return {
+        ids: letters
+          .filter(filterOf(query))
+          .filter(ofGroup(query))
+          .map(({ id }) => id),
+      }
+    },
+    async change(change, ids) {
+      const result = {
+        done: [] as string[],
+        missing: [] as string[],
+        failed: [] as DeadLetterResult['failed'][number][],
+      }
+      for (const id of new Set(ids)) {
+        try {
+          const isFound =
+            change === 'discard'
+              ? await deadLetters.discard(id)
+              : await deadLetters.replay(id, { force: change === 'force' })
+          result[isFound ? 'done' : 'missing'].push(id)
+        } catch (error) {
+          // Messages of ours quote no body.
+          result.failed.push({ id, why: isOurs(error) ? error.message : 'The store failed; the log has it.' })
+        }
+      }
+      asked = undefined
+      return result
+    },
+  }
+}
+
+function filterOf(query: URLSearchParams): (letter: Letter) => boolean {
+  const types = wordsIn(query, 'type', EVENT_TYPES)
+  const project = textIn(query, 'project')
+  const [fromMs = -Infinity, toMs = Infinity] = [timeIn(query, 'from'), timeIn(query, 'to')]
+  return (letter) =>
+    (types === undefined || types.some((type) => type === letter.type)) &&
+    (project === undefined || project === letter.project) &&
+    letter.diedAtMs >= fromMs &&
+    letter.diedAtMs < toMs
+}
+
+function ofGroup(query: URLSearchParams): (letter: Letter) => boolean {
+  const group = textIn(query, 'error')
+  return (letter) => group === undefined || group === letter.group
+}
+
+function groupsOf(letters: readonly Letter[]): Omit<DeadLetterList['groups'][number], 'error'>[] {
+  const groups = new Map<string, { count: number; sinceMs: number; lastMs: number }>()
+  for (const { group, diedAtMs } of letters) {
+    const known = groups.get(group)
+    // The newest comes first.
+    if (known === undefined) groups.set(group, { count: 1, sinceMs: diedAtMs, lastMs: diedAtMs })
+    else Object.assign(known, { count: known.count + 1, sinceMs: diedAtMs })
+  }
+  return [...groups]
+    .map(([id, { count, sinceMs, lastMs }]) => ({ id, count, since: isoOf(sinceMs), last: isoOf(lastMs) }))
+    .sort((a, b) => b.count - a.count)
+}
+
+function headOf(error: string): string {
+  const [head = ''] = error.split('\n', 1)
+  return head.slice(0, LONGEST_HEAD)
+}
+
+/** Errors that differ in numbers, ids and quoted texts alone are of one group, whose name says nothing of them. */
+function groupOf(error: string): string {
+  const plain = headOf(error)
+    .replace(/(["'`“‘]).*?(["'`”’])/g, '…')
+    .replace(/\S*\d\S*/g, '…')
+  return createHash('sha256').update(plain).digest('hex').slice(0, 12)
 }
 
 function asStored({ id, attempts, error, diedAtMs, record, raw }: StoredDeadLetter): StoredEvent {
@@ -61,21 +230,4 @@ function asStored({ id, attempts, error, diedAtMs, record, raw }: StoredDeadLett
     record,
     raw,
   }
-}
-
-/** POST api/dead-letters/replay, force and discard: one after the other, so that no store is held up. */
-export async function changeDeadLetters(
-  deadLetters: Pick<DeadLetters, 'replay' | 'discard'>,
-  change: Change,
-  ids: readonly string[],
-): Promise<DeadLetterResult> {
-  const done: string[] = []
-  const missing: string[] = []
-  for (const id of new Set(ids)) {
-    const found =
-      change === 'discard' ? await deadLetters.discard(id) : await deadLetters.replay(id, { force: change === 'force' })
-    if (found) done.push(id)
-    else missing.push(id)
-  }
-  return { done, missing }
 }

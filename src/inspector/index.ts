@@ -7,10 +7,15 @@ import { createInspector } from './create.ts'
 import type { Inspector, InspectorOptions } from './options.ts'
 import type { InspectedReceiver } from './routes.ts'
 
-export type { AuditEntry } from './audit.ts'
-export type { Inspector, InspectorOptions } from './options.ts'
-export type { InspectorRequest } from './request.ts'
-export type { Authorize, Authorized, Right } from './rights.ts'
+export type {
+  AuditEntry,
+  Authorize,
+  Authorized,
+  Inspector,
+  InspectorOptions,
+  InspectorRequest,
+  Right,
+} from './options.ts'
 export type { InspectedReceiver } from './routes.ts'
 
 /**

@@ -1,20 +1,20 @@
 /** A message's timeline: its reports in their order and by arrival, and why the order is what it is. */
 import { inOrder } from '../dispatch/listed-events.ts'
+import { encodeExpectation } from '../messages/expected.ts'
+import { overdueIdentity } from '../messages/order.ts'
 import { messageState } from '../inbox/latest.ts'
-import { knownTime, placeOf } from '../inbox/order.ts'
-import type { EventRecord, Report } from '../inbox/record.ts'
-import type { StoredEvent } from '../inbox/store.ts'
-import { Refused } from './answer.ts'
-import { attemptsOf } from './attempts.ts'
-import type { Finding } from './finding.ts'
-import type { Looking } from './looking.ts'
-import { shownRecipient, withoutPhones } from './masking.ts'
-import type { Rights } from './rights.ts'
-import { failureIn, rowOf } from './rows.ts'
-import { sentDetail, withOverdue } from './sent.ts'
+import { knownTime, placeOf } from '../messages/order.ts'
+import type { EventRecord, Report } from '../messages/event-record.ts'
+import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
+import type { Finding } from './events.ts'
+import { shownRecipient, shownText } from './masking.ts'
+import type { Rights } from './options.ts'
+import type { Looking } from './overview.ts'
+import { attemptsOf, failureIn, isoOf, rowOf, sentDetail } from './rows.ts'
+import { Refused } from './server.ts'
 import type { MessageDetail, TimelineEntry } from './shapes.ts'
 
-/** GET api/messages/:messageId. */
+/** GET api/messages/:messageId?project. */
 export async function showMessage(
   messageId: string,
   project: string | undefined,
@@ -23,7 +23,7 @@ export async function showMessage(
 ): Promise<MessageDetail> {
   const found = await finding.ofMessage(messageId, project)
   if (found === undefined)
-    throw new Refused(404, 'message_unknown', 'Nothing is known of a message with this id; search for a report of it.')
+    throw new Refused(404, 'message_unknown', 'No report and no send of a message with this id is kept.')
   const { inside } = looking
   const stored = await inside.latest(found.messageKey)
   const latest = stored && messageState(stored)
@@ -33,25 +33,20 @@ export async function showMessage(
   const recipients = [...events.map(({ record }) => record?.report?.recipient), expectation?.to]
   const recipient = recipients.find((known) => known !== undefined)
   const projects = [...events.map(({ record }) => record?.project), expectation?.project]
-  const named = projects.find((known) => known !== undefined)
-  const failure = failureIn(stored?.record, rights)
   return {
     messageId,
-    ...(named !== undefined && { project: named }),
-    ...(recipient !== undefined && { recipient: shownRecipient(recipient, rights) }),
-    ...(latest && {
-      latest: {
-        type: latest.type,
-        ...(latest.status !== undefined && {
-          status: rights.reveal ? latest.status : withoutPhones(latest.status),
-        }),
-        ...(latest.statusCode !== undefined && { statusCode: latest.statusCode }),
-        ...(latest.occurredAt && { occurredAt: latest.occurredAt.toISOString() }),
-        ...(failure && { failure }),
-      },
-    }),
+    project: projects.find((known) => known !== undefined),
+    recipient: recipient === undefined ? undefined : shownRecipient(recipient, rights),
+    latest: latest && {
+      type: latest.type,
+      status: shownText(latest.status, rights),
+      statusCode: latest.statusCode,
+      occurredAt: latest.occurredAt?.toISOString(),
+      failure: failureIn(stored.record, rights),
+    },
     finals: latest?.reports.length ?? 0,
-    ...(found.sent && { sent: sentDetail(found.sent, rights) }),
+    sent: found.sent && sentDetail(found.sent, rights),
+    order: orderOf(events),
     entries: events.map((event, index) => entryOf(event, { index, events, arrivals, looking, rights })),
   }
 }
@@ -70,19 +65,14 @@ function entryOf(stored: StoredEvent, around: Around): TimelineEntry {
   const { id, record } = stored
   const late = stored.late ?? watcher.wasLate(id)
   const seconds = record && knownTime(record)
-  const repeated = watcher.duplicatesOf(id)
-  const gap = record?.report && gapOf(stored, record, record.report, around)
   return {
     event: { ...rowOf(stored, inside, rights), late },
     place: index + 1,
     arrival: arrivals.indexOf(stored) + 1,
-    ...(record && { proof: record.proof }),
-    ...(record && seconds !== undefined && { skewSeconds: Math.round(record.receivedAtMs / 1_000 - seconds) }),
-    duplicates: repeated.length,
-    duplicatesAt: repeated.map((ms) => new Date(ms).toISOString()),
-    late,
-    ...(gap && { gap }),
-    why: whyThere(stored, { before: events[index - 1], late }),
+    skewSeconds: record && seconds !== undefined ? Math.round(record.receivedAtMs / 1_000 - seconds) : undefined,
+    duplicatesAt: watcher.duplicatesOf(id).map(isoOf),
+    gap: record?.report && gapOf(stored, record, record.report, around),
+    why: whyThere(stored, events[index - 1], late),
     attempts: attemptsOf(stored, watcher, rights),
   }
 }
@@ -92,12 +82,35 @@ function byArrival(events: readonly StoredEvent[]): readonly StoredEvent[] {
   return events.toSorted((a, b) => arrivedAtMs(a) - arrivedAtMs(b))
 }
 
+/** A store that has erased all but the idempotency key of `send.overdue` still has its content: what is kept of the send. */
+function withOverdue(
+  events: readonly StoredEvent[],
+  { messageKey, expectation }: StoredExpectation,
+): readonly StoredEvent[] {
+  const id = overdueIdentity(messageKey)
+  const { project, sentAtMs, overdueAtMs = sentAtMs } = expectation
+  const about = {
+    project,
+    kind: 'status',
+    timestamp: Math.floor(overdueAtMs / 1_000),
+    timestampSource: 'clock',
+    proof: 'none',
+    overdue: true,
+  } as const
+  return events.map((event) => {
+    if (event.id !== id || event.record !== undefined) return event
+    // It was made between the two.
+    const record = { ...about, receivedAtMs: Math.max(overdueAtMs, event.endedAtMs ?? 0) }
+    return { ...event, record, raw: encodeExpectation(expectation) }
+  })
+}
+
 const STEP_NAMES: ReadonlyMap<number, string> = new Map([
   [1, 'message.sent'],
   [2, 'message.delivered'],
 ])
 
-/** Contract, service.md#delivery-rules: of a chat-app's message an earlier state may come after a later one, and is waited for. */
+/** Contract, service.md#delivery-rules: an earlier state of a chat-app message may come after a later one, and is waited for. */
 function gapOf(stored: StoredEvent, record: EventRecord, report: Report, around: Around): TimelineEntry['gap'] {
   const { awaits } = placeOf(stored.id, report, record)
   const missing = STEP_NAMES.get(awaits)
@@ -116,30 +129,24 @@ function gapOf(stored: StoredEvent, record: EventRecord, report: Report, around:
   }
 }
 
-/** One sentence. */
-function whyThere(
-  { record }: StoredEvent,
-  { before, late }: { readonly before: StoredEvent | undefined; readonly late: boolean },
-): string {
+/** For all of them, once. */
+function orderOf(events: readonly StoredEvent[]): string | undefined {
+  const reports = events.flatMap(({ record }) => (record?.report === undefined ? [] : [record]))
+  if (reports.length < 2) return undefined
+  return reports.some(({ report }) => report?.shape === 'chat-app')
+    ? 'Chat-app reports have no time of their own. They are ordered by step (sent, delivered, read), then by the time of their signature.'
+    : 'Reports are ordered by their own time, not by arrival. Equal times are ordered by step.'
+}
+
+/** What the sentence for all does not say. */
+function whyThere({ record }: StoredEvent, before: StoredEvent | undefined, late: boolean): string | undefined {
   const { report, overdue } = record ?? {}
-  if (overdue === true)
-    return 'No end had been reported by its time, so the receiver made this event itself, once. It stands behind what had come by then.'
-  if (record === undefined || report === undefined) return 'Only its identity is kept, so its place is not known.'
-  if (late)
-    return 'It is older than a report that had been handed over before it came: it is late, and was not handed over in its place.'
-  if (report.shape === 'chat-app')
-    return record.timestampSource === 'signature'
-      ? 'Chat-app reports have no time of their own: they stand by their step in a message’s life, and then by the time of their signatures.'
-      : 'Chat-app reports have no time of their own: they stand by their step in a message’s life.'
-  const own = {
-    payload: 'its own time',
-    signature: 'the time of its signature',
-    arrival: 'the time of its arrival',
-    clock: 'the clock',
-  }
-  const time = own[record.timestampSource]
-  if (before?.record === undefined) return `By ${time} it is the first that is known.`
-  if (before.record.timestamp === record.timestamp)
-    return 'It is of the same second as the one before it: then the step in a message’s life decides, and last the identity.'
-  return `By ${time}, and not by when it came.`
+  if (overdue === true) return 'No final report had come by the deadline, so the receiver made this event, once.'
+  if (record === undefined || report === undefined)
+    return 'Only its idempotency key is kept, so its place is not known.'
+  if (late) return 'Late: a newer report of this message had been dispatched before this one came.'
+  const isOfSameTime = before?.record?.report !== undefined && before.record.timestamp === record.timestamp
+  if (report.shape !== 'chat-app' && isOfSameTime) return 'Same time as the report before it.'
+  if (record.timestampSource === 'arrival') return 'It has no time of its own; its arrival stands in for it.'
+  return undefined
 }

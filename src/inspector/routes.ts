@@ -1,23 +1,28 @@
 /** Every address of the inspector. */
-import type { Receiver } from '../surface.ts'
-import { json, problem, Refused, type Answer } from './answer.ts'
+import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
+import type { Receiver } from '../receiver/surface.ts'
+import { readVersion } from '../public/version.ts'
 import type { Assets } from './assets.ts'
-import { changeDeadLetters, CHANGES, idsSchema, listDeadLetters } from './dead-letters.ts'
+import { CHANGES, createLetters, idsSchema } from './dead-letters.ts'
 import { downloadEvent, showEvent } from './event.ts'
-import { listEvents } from './events.ts'
-import { createFinding, type MessageName } from './finding.ts'
-import type { Looking } from './looking.ts'
+import { asCsv, createFinding, exportedEvents, listEvents, type MessageName } from './events.ts'
 import { showMessage } from './message.ts'
-import type { Audit, AuditEntry } from './audit.ts'
-import { readChange } from './changes.ts'
-import { overview } from './overview.ts'
-import { listQuarantine, reverify, reverifySchema } from './quarantine.ts'
-import { textIn } from './queries.ts'
-import type { Asked } from './request.ts'
-import type { Rights } from './rights.ts'
-import type { RouteRow } from './server.ts'
-import { createSession } from './session.ts'
-import { inTurn } from './turns.ts'
+import type { Audit, AuditEntry, Rights } from './options.ts'
+import { overview, type Looking } from './overview.ts'
+import { clearSchema, createKept, reverifySchema } from './quarantine.ts'
+import {
+  download,
+  inTurn,
+  json,
+  problem,
+  readChange,
+  Refused,
+  textIn,
+  type Answer,
+  type Asked,
+  type RouteRow,
+} from './server.ts'
+import type { Session } from './shapes.ts'
 
 /** A receiver, as far as the inspector asks it. */
 export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine' | 'deadLetters' | 'onError'>
@@ -27,14 +32,14 @@ interface RouteParts {
   readonly looking: Looking
   readonly assets: Assets
   readonly audit: Audit
-  readonly openStream: () => Answer
+  readonly openStream: (asked: Asked, rights: Rights) => Answer
   readonly storeAlone: boolean
 }
 
 /** What a change came to, for its answer and for the audit. */
 interface Changed {
   readonly answer: object
-  readonly ids: readonly string[]
+  readonly ids?: readonly string[]
   readonly result: AuditEntry['result']
 }
 
@@ -47,20 +52,37 @@ export function createRoutes({
   storeAlone,
 }: RouteParts): readonly RouteRow[] {
   const { inside } = looking
-  const session = createSession(inside, storeAlone)
+  const { clock, capabilities, projects } = inside
   const finding = createFinding(inside)
   const found = { looking, inside, finding }
+  const letters = createLetters(inside, receiver.deadLetters)
+  const kept = createKept(receiver.quarantine, clock)
+  const parts = { receiver, looking, letters, kept }
 
-  /** Whatever comes of it, there is a line of it. */
+  function session({ write, reveal, who }: Rights): Session {
+    const { name, durable } = capabilities
+    return {
+      may: { write, reveal },
+      who,
+      version: readVersion(),
+      storeAlone,
+      store: { name, durable },
+      types: EVENT_TYPES,
+      projects: [...new Set([...projects(), ...looking.watcher.projects])],
+      carriers: CARRIERS,
+    }
+  }
+
+  /** Writes each change down, whatever comes of it. */
   async function audited(
     what: AuditEntry['what'],
-    asked: Asked,
+    { remoteAddress }: Asked,
     { who }: Rights,
     change: () => Promise<Changed>,
   ): Promise<Answer> {
-    const entry = { what, who, at: new Date(inside.clock.now()), remoteAddress: asked.remoteAddress }
+    const entry = { what, who, at: new Date(clock.now()), remoteAddress }
     try {
-      const { answer, ids, result } = await change()
+      const { answer, ids = [], result } = await change()
       audit({ ...entry, outcome: 'done', ids, result })
       return json(answer)
     } catch (error) {
@@ -69,74 +91,70 @@ export function createRoutes({
     }
   }
 
+  async function exported(what: 'csv' | 'json', { query, remoteAddress }: Asked, rights: Rights): Promise<Answer> {
+    const rows = await inTurn(() => exportedEvents(query, rights, found))
+    const entry = { what: 'events.export', who: rights.who, at: new Date(clock.now()), remoteAddress } as const
+    audit({ ...entry, outcome: 'done', ids: [], result: { events: rows.length } })
+    const name = `events-${new Date(clock.now()).toISOString().slice(0, 19).replaceAll(':', '')}.${what}`
+    return what === 'csv'
+      ? download(name, 'text/csv; charset=utf-8', asCsv(rows))
+      : download(name, 'application/json; charset=utf-8', JSON.stringify(rows, undefined, 2))
+  }
+
+  const get = (path: string, run: RouteRow['run']): RouteRow => ({ method: 'GET', path, run })
+  const look = (path: string, read: (asked: Asked, rights: Rights, part: string) => Promise<object>): RouteRow =>
+    get(path, async (asked, rights, [part = '']) => json(await inTurn(() => read(asked, rights, part))))
+  const change = (
+    what: AuditEntry['what'],
+    path: string,
+    run: (asked: Asked, rights: Rights) => Promise<Changed>,
+  ): RouteRow => ({
+    method: 'POST',
+    path,
+    run: (asked, rights) => audited(what, asked, rights, () => run(asked, rights)),
+  })
+
   return [
-    { method: 'GET', path: '/', run: ({ headers }) => assets.index(headers.get('if-none-match')) },
-    {
-      method: 'GET',
-      path: '/page/:',
-      run: ({ headers }, _, [name = '']) =>
+    get('/', ({ headers }) => assets.index(headers.get('if-none-match'))),
+    get(
+      '/page/:',
+      ({ headers }, _, [name = '']) =>
         assets.file(name, headers.get('if-none-match')) ?? problem(404, 'not_found', 'The page has no such file.'),
-    },
-    { method: 'GET', path: '/api/session', run: (_, rights) => json(session(rights)) },
-    { method: 'GET', path: '/api/overview', run: async () => json(await overview(receiver, looking)) },
-    { method: 'GET', path: '/api/stream', run: openStream },
-    {
-      method: 'GET',
-      path: '/api/events',
-      run: async ({ query }, rights) => json(await inTurn(() => listEvents(query, rights, found))),
-    },
-    {
-      method: 'GET',
-      path: '/api/events/:',
-      run: async ({ query }, rights, [id = '']) =>
-        json(await inTurn(() => showEvent(id, messageIn(query), rights, found))),
-    },
-    {
-      method: 'GET',
-      path: '/api/events/:/raw',
-      async run(asked, rights, [id = '']) {
-        const entry = { what: 'events.download', who: rights.who, at: new Date(inside.clock.now()) } as const
-        const answer = await inTurn(() => downloadEvent(id, messageIn(asked.query), rights, finding))
-        audit({ ...entry, remoteAddress: asked.remoteAddress, outcome: 'done', ids: [id], result: {} })
-        return answer
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/messages/:',
-      run: async ({ query }, rights, [messageId = '']) =>
-        json(await inTurn(() => showMessage(messageId, textIn(query, 'project'), rights, found))),
-    },
-    {
-      method: 'GET',
-      path: '/api/dead-letters',
-      run: async ({ query }, rights) => json(await inTurn(() => listDeadLetters(query, rights, inside))),
-    },
-    ...CHANGES.map((change): RouteRow => ({
-      method: 'POST',
-      path: `/api/dead-letters/${change}`,
-      run: (asked, rights) =>
-        audited(`dead-letters.${change}`, asked, rights, async () => {
-          const { ids } = await readChange(asked, rights, idsSchema)
-          const answer = await changeDeadLetters(receiver.deadLetters, change, ids)
-          const result = { done: answer.done.length, missing: answer.missing.length }
-          return { answer, ids, result }
-        }),
-    })),
-    {
-      method: 'GET',
-      path: '/api/quarantine',
-      run: async ({ query }, rights) => json(await listQuarantine(receiver.quarantine, query, rights)),
-    },
-    {
-      method: 'POST',
-      path: '/api/quarantine/reverify',
-      run: (asked, rights) =>
-        audited('quarantine.reverify', asked, rights, async () => {
-          const answer = await reverify(receiver.quarantine, await readChange(asked, rights, reverifySchema))
-          return { answer, ids: [], result: { ...answer } }
-        }),
-    },
+    ),
+    get('/api/session', (_, rights) => json(session(rights))),
+    get('/api/overview', async ({ query }, rights) => json(await overview(query, rights, parts))),
+    get('/api/stream', openStream),
+    look('/api/events', ({ query }, rights) => listEvents(query, rights, found)),
+    get('/api/events.csv', (asked, rights) => exported('csv', asked, rights)),
+    get('/api/events.json', (asked, rights) => exported('json', asked, rights)),
+    look('/api/events/:', ({ query }, rights, id) => showEvent(id, messageIn(query), rights, found)),
+    get('/api/events/:/raw', async ({ query, remoteAddress }, rights, [id = '']) => {
+      const entry = { what: 'events.download', who: rights.who, at: new Date(clock.now()), remoteAddress } as const
+      const answer = await inTurn(() => downloadEvent(id, messageIn(query), rights, finding))
+      audit({ ...entry, outcome: 'done', ids: [id], result: {} })
+      return answer
+    }),
+    look('/api/messages/:', ({ query }, rights, id) => showMessage(id, textIn(query, 'project'), rights, found)),
+    look('/api/dead-letters', ({ query }, rights) => letters.list(query, rights)),
+    look('/api/dead-letters/ids', ({ query }) => letters.ids(query)),
+    ...CHANGES.map((decision) =>
+      change(`dead-letters.${decision}`, `/api/dead-letters/${decision}`, async (asked, rights) => {
+        const { ids } = await readChange(asked, rights, idsSchema)
+        const answer = await letters.change(decision, ids)
+        const { done, missing, failed } = answer
+        return { answer, ids, result: { done: done.length, missing: missing.length, failed: failed.length } }
+      }),
+    ),
+    get('/api/quarantine', async ({ query }, rights) => json(await kept.list(query, rights))),
+    change('quarantine.reverify', '/api/quarantine/reverify', async (asked, rights) => {
+      const answer = await kept.reverify(await readChange(asked, rights, reverifySchema))
+      return { answer, result: { ...answer } }
+    }),
+    change('quarantine.clear', '/api/quarantine/clear', async (asked, rights) => {
+      await readChange(asked, rights, clearSchema)
+      const answer = kept.clear()
+      return { answer, result: { ...answer } }
+    }),
   ]
 }
 

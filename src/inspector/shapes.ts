@@ -3,68 +3,90 @@
  * JavaScript number cannot hold exactly comes as written: payloads are sent as text, never as parsed JSON.
  */
 
+type Counts = Readonly<Record<string, number>>
+
 /** What `authorize` allows; `read` goes without saying. */
 export interface Session {
   readonly may: { readonly write: boolean; readonly reveal: boolean }
-  readonly who?: string
+  readonly who?: string | undefined
   readonly version: string
   /** It looks into a store without the receiver on it: what only that process knows (counts, plot, handlers, quarantine) is empty. */
-  readonly storeAlone?: boolean
-  readonly store: { readonly name: string; readonly listsEvents: boolean; readonly durable: boolean }
+  readonly storeAlone: boolean
+  readonly store: { readonly name: string; readonly durable: boolean }
   /** For the filters: what this receiver knows. */
   readonly types: readonly string[]
   readonly projects: readonly string[]
   readonly carriers: readonly string[]
-  readonly quarantineClasses: readonly string[]
 }
 
-/** GET api/overview. */
+/** One problem that somebody has to act on. */
+export interface Attention {
+  readonly what: 'health' | 'refused' | 'dead-letters' | 'overdue' | 'backlog'
+  /** Such as `14 refused: wrong secret?`. */
+  readonly title: string
+  readonly count?: number | undefined
+  readonly since?: string | undefined
+  /** A sentence, the error, or the sentence of the refusal's code. */
+  readonly text: string
+  /** Of dead letters: the group, as `error` of api/dead-letters; of refusals: the class. */
+  readonly group?: string | undefined
+}
+
+/** How far back the plot goes. */
+export type Range = '15m' | '1h' | '24h'
+
+export interface Bucket {
+  readonly at: string
+  readonly new: number
+  readonly duplicate: number
+  readonly late: number
+  readonly refused: number
+  readonly failed: number
+  readonly attempts: number
+}
+
+/** GET api/overview?range. */
 export interface Overview {
   readonly now: string
   readonly since: string
+  readonly attention: readonly Attention[]
   readonly counts: {
     readonly taken: number
     readonly duplicates: number
     readonly late: number
     readonly refused: number
   }
-  readonly byType: Readonly<Record<string, number>>
-  readonly byCarrier: Readonly<Record<string, number>>
-  readonly byChannel: Readonly<Record<string, number>>
+  readonly byType: Counts
+  readonly byCarrier: Counts
+  readonly byChannel: Counts
+  /** When the last report of each carrier came. */
+  readonly lastByCarrier: Readonly<Record<string, string>>
   /** Refusals of this process by code. */
-  readonly refusedBy: Readonly<Record<string, number>>
-  /** This process, a bucket each `bucketSeconds`, oldest first; no more than 180. */
+  readonly refusedBy: Counts
+  /** This process, a bucket each `bucketSeconds`, oldest first; no more than 181. */
   readonly plot: {
+    readonly range: Range
     readonly bucketSeconds: number
-    readonly buckets: readonly {
-      readonly at: string
-      readonly new: number
-      readonly duplicate: number
-      readonly late: number
-      readonly refused: number
-      readonly failed: number
-    }[]
+    readonly buckets: readonly Bucket[]
+    /** The 95th percentile of the attempts in the range that this process remembers. */
+    readonly handlerP95Ms?: number | undefined
   }
-  readonly backlog: { readonly unsettled?: number; readonly oldestDueSeconds?: number; readonly running: number }
-  readonly deadLetters?: number
-  /** Messages that became overdue, of which this process has handed the event over. */
-  readonly overdue: number
-  readonly quarantine: Readonly<Record<string, number>>
+  readonly backlog: {
+    readonly unsettled?: number | undefined
+    readonly oldestDueSeconds?: number | undefined
+    readonly running: number
+  }
+  readonly deadLetters?: number | undefined
+  readonly quarantine: Counts
   readonly store: { readonly name: string; readonly state: 'up' | 'away' | 'closed' }
-  readonly spool: { readonly events: number; readonly bytes: number } | undefined
+  readonly spool?: { readonly events: number; readonly bytes: number } | undefined
   readonly holders: readonly {
     readonly name: string
     readonly isSelf: boolean
-    readonly since?: string
+    readonly since?: string | undefined
     readonly silentMs: number
     readonly held: number
   }[]
-  readonly health: {
-    readonly live: boolean
-    readonly ready: boolean
-    readonly working: boolean
-    readonly reasons: readonly string[]
-  }
   /** The latest things that went wrong, newest first, at most 50: code and message of ours, never a body. */
   readonly trouble: readonly {
     readonly at: string
@@ -76,96 +98,100 @@ export interface Overview {
 
 export type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
 
-/** What `receiver.expect` was told of a message. */
+/** What `receiver.expect` got of a message. */
 export interface SentDetail {
   /**
    * `waiting`: no end was reported, and there is time; `refused`: in the answer to the send; `repeated`: it was sent again;
    * `unknown`: whether it was sent.
    */
   readonly state: 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated' | 'unknown'
-  /** `message.overdue` was made of it, whatever came since. */
+  /** The state in a sentence. */
+  readonly why: string
+  /** `send.overdue` was made of it, whatever came since. */
   readonly wasOverdue: boolean
   readonly sentAt: string
   /** Masked but for the last two digits without `reveal`. */
-  readonly to?: string
-  readonly type?: string
-  readonly channel?: string
-  readonly campaign?: string
-  readonly reference?: string
+  readonly to?: string | undefined
+  readonly type?: string | undefined
+  readonly channel?: string | undefined
+  readonly campaign?: string | undefined
+  readonly reference?: string | undefined
   /** The message that failed, where this one is its repetition. */
-  readonly resendOf?: string
-  readonly scheduledFor?: string
-  readonly overdueAt?: string
-  readonly notAfter?: string
+  readonly resendOf?: string | undefined
+  readonly scheduledFor?: string | undefined
+  readonly overdueAt?: string | undefined
+  readonly notAfter?: string | undefined
   /** Indented JSON; its values are masked without `reveal`. */
-  readonly meta?: string
+  readonly meta?: string | undefined
   /** Why, where it was refused. */
-  readonly refused?: string
+  readonly refused?: string | undefined
 }
 
 /** One row of a list of events. */
 export interface EventRow {
   readonly id: string
-  readonly type?: string
-  readonly project?: string
-  readonly kind?: string
-  readonly channel?: string
-  readonly carrier?: string
-  readonly network?: string
-  readonly messageId?: string
+  readonly type?: string | undefined
+  readonly project?: string | undefined
+  readonly kind?: string | undefined
+  readonly channel?: string | undefined
+  readonly carrier?: string | undefined
+  readonly network?: string | undefined
+  readonly messageId?: string | undefined
+  /** What identifies a payment, a received message or a subscription; masked without `reveal`. */
+  readonly about?: string | undefined
   /** Masked but for the last two digits without `reveal`. */
-  readonly recipient?: string
-  readonly status?: string
-  readonly statusCode?: number
+  readonly recipient?: string | undefined
+  readonly status?: string | undefined
+  readonly statusCode?: number | undefined
   readonly outcome: Outcome
   readonly late: boolean
-  readonly attempts?: number
-  readonly error?: string
-  readonly receivedAt?: string
-  readonly occurredAt?: string
-  readonly admittedAt?: string
-  readonly dueAt?: string
-  readonly endedAt?: string
-  readonly proof?: 'authKey' | 'signature' | 'both' | 'none'
+  readonly attempts?: number | undefined
+  readonly error?: string | undefined
+  readonly receivedAt?: string | undefined
+  readonly occurredAt?: string | undefined
+  readonly admittedAt?: string | undefined
+  readonly dueAt?: string | undefined
+  readonly endedAt?: string | undefined
+  readonly proof?: 'authKey' | 'signature' | 'both' | 'none' | undefined
 }
 
-/** A message that was sent to whom was searched for; of a send without an answer there is no id. */
+/** A message that was sent to the recipient who was searched for; of a send without an answer there is no id. */
 export interface SentRow extends Pick<SentDetail, 'state' | 'sentAt' | 'to' | 'channel' | 'refused'> {
-  readonly messageId?: string
-  readonly project?: string
+  readonly messageId?: string | undefined
+  readonly project?: string | undefined
   /** Of its newest report. */
-  readonly lastReport?: string
+  readonly lastReport?: string | undefined
 }
 
 /** GET api/events?type&project&channel&carrier&outcome&from&to&q&after&limit. `q`: message id, recipient or event id. */
 export interface EventList {
   readonly items: readonly EventRow[]
-  readonly next?: string
+  readonly next?: string | undefined
   /** With `next` and few items or none: a bounded look has ended, and this is how far back it looked. */
-  readonly lookedBackTo?: string
+  readonly lookedBackTo?: string | undefined
   /** `q` is the id of a message, of which there may be no event yet. */
-  readonly message?: { readonly messageId: string; readonly project?: string }
+  readonly message?: { readonly messageId: string; readonly project?: string | undefined } | undefined
   /** `q` is a recipient: the newest of what was sent to them, whatever came of it. */
-  readonly sent?: readonly SentRow[]
+  readonly sent?: readonly SentRow[] | undefined
   /** There may be more, sent before. */
-  readonly sentBefore?: string
+  readonly sentBefore?: string | undefined
 }
 
 /** One attempt, as far as this process saw it or the store keeps it. */
 export interface AttemptRow {
   readonly number: number
-  readonly startedAt?: string
-  readonly durationMs?: number
+  readonly startedAt?: string | undefined
+  readonly durationMs?: number | undefined
   /** `settled`: another process made it, and whether it succeeded or was discarded is not kept. */
   readonly outcome: 'running' | 'succeeded' | 'failed' | 'lost' | 'settled'
-  readonly replay?: boolean
-  readonly error?: string
+  readonly replay?: boolean | undefined
+  readonly error?: string | undefined
   /** The handlers of it, where this process ran them: the pattern they were attached with, or their function's name. */
   readonly handlers: readonly {
     readonly name: string
-    readonly durationMs?: number
+    readonly durationMs?: number | undefined
     readonly outcome: 'succeeded' | 'failed' | 'timed out' | 'running'
-    readonly error?: string
+    readonly error?: string | undefined
   }[]
 }
 
@@ -173,20 +199,19 @@ export interface AttemptRow {
 export interface EventDetail {
   readonly event: EventRow
   /** Indented JSON, at most 16 KiB, masked without `reveal`; absent where nothing is kept. */
-  readonly payload?: string
-  readonly failure?: {
-    readonly kind: string
-    readonly resend: boolean
-    readonly reason?: string
-    readonly cause?: string
-  }
-  readonly raw?: {
-    readonly bytes: number
-    readonly isCut: boolean
-    readonly text?: string
-    readonly hex: string
-    readonly isMasked: boolean
-  }
+  readonly payload?: string | undefined
+  readonly failure?:
+    | {
+        readonly kind: string
+        readonly resend: boolean
+        readonly reason?: string | undefined
+        readonly cause?: string | undefined
+      }
+    | undefined
+  /** Bytes alone without `reveal`. */
+  readonly raw?: { readonly bytes: number; readonly isCut: boolean; readonly text?: string } | undefined
+  /** The request as a command, its secrets as placeholders. */
+  readonly curl?: string | undefined
   /** How it was proved, step by step. */
   readonly proofSteps: readonly {
     readonly what: string
@@ -195,7 +220,7 @@ export interface EventDetail {
   }[]
   readonly attempts: readonly AttemptRow[]
   readonly oddities: readonly string[]
-  readonly problem?: string
+  readonly problem?: string | undefined
 }
 
 /** One line of a message's timeline. */
@@ -204,72 +229,101 @@ export interface TimelineEntry {
   /** Where in the order of the message; by arrival: 1 came first. */
   readonly place: number
   readonly arrival: number
-  readonly proof?: string
   /** Arrival less the time of the event. */
-  readonly skewSeconds?: number
-  readonly duplicates: number
+  readonly skewSeconds?: number | undefined
   readonly duplicatesAt: readonly string[]
-  readonly late: boolean
   /** How long the gap was waited for, and whether what was missing came. */
-  readonly gap?: { readonly waitedForMs: number; readonly missing: string; readonly filled: boolean }
-  /** Why it stands there: one sentence. */
-  readonly why: string
+  readonly gap?: { readonly waitedForMs: number; readonly missing: string; readonly filled: boolean } | undefined
+  /** Why it stands there, where that is not plain: one sentence. */
+  readonly why?: string | undefined
   readonly attempts: readonly AttemptRow[]
 }
 
 /** GET api/messages/:messageId?project. */
 export interface MessageDetail {
   readonly messageId: string
-  readonly project?: string
-  readonly recipient?: string
-  readonly latest?: {
-    readonly type: string
-    readonly status?: string
-    readonly statusCode?: number
-    readonly occurredAt?: string
-    readonly failure?: EventDetail['failure']
-  }
+  readonly project?: string | undefined
+  readonly recipient?: string | undefined
+  readonly latest?:
+    | {
+        readonly type: string
+        readonly status?: string | undefined
+        readonly statusCode?: number | undefined
+        readonly occurredAt?: string | undefined
+        readonly failure?: EventDetail['failure']
+      }
+    | undefined
   readonly finals: number
-  readonly sent?: SentDetail
+  readonly sent?: SentDetail | undefined
+  /** How the reports of this message are ordered: one sentence. */
+  readonly order?: string | undefined
   readonly entries: readonly TimelineEntry[]
 }
 
-/** GET api/dead-letters?after&limit. */
+/** GET api/dead-letters?type&project&error&from&to&after&limit; newest first. */
 export interface DeadLetterList {
-  readonly items: readonly {
-    readonly event: EventRow
-    readonly attempts: number
+  readonly items: readonly { readonly event: EventRow; readonly diedAt: string; readonly group: string }[]
+  readonly next?: string | undefined
+  /** So many match, of so many. */
+  readonly matching: number
+  readonly total: number
+  /** There are more than are looked at. */
+  readonly isCut: boolean
+  /** Of what matches all but `error`, the largest first. */
+  readonly groups: readonly {
+    readonly id: string
+    /** The first line of the error, masked without `reveal`. */
     readonly error: string
-    readonly diedAt: string
+    readonly count: number
+    readonly since: string
+    readonly last: string
   }[]
-  readonly next?: string
+}
+
+/** GET api/dead-letters/ids, with the same filters: all that match. */
+export interface DeadLetterIds {
+  readonly ids: readonly string[]
 }
 
 /** POST api/dead-letters/replay | force | discard, `{ ids }`, at most 500. */
 export interface DeadLetterResult {
   readonly done: readonly string[]
   readonly missing: readonly string[]
+  readonly failed: readonly { readonly id: string; readonly why: string }[]
 }
 
-/** GET api/quarantine?class&after&limit. */
+/** GET api/quarantine?class&code&after&limit. */
 export interface QuarantineList {
-  readonly counts: Readonly<Record<string, number>>
+  readonly counts: Counts
   readonly bytes: number
   readonly dropped: number
+  readonly classes: readonly { readonly name: string; readonly label: string; readonly what: string }[]
+  /** Of the first thousand, by class, code and project; the largest of a class first. */
+  readonly groups: readonly {
+    readonly class: string
+    /** Such as `wrong secret?`. */
+    readonly guess: string
+    readonly code: string
+    /** The sentence of the code. */
+    readonly why: string
+    readonly project?: string | undefined
+    readonly count: number
+    readonly since: string
+    readonly last: string
+  }[]
   readonly items: readonly {
     readonly id: string
     readonly class: string
     readonly arrivedAt: string
-    readonly kind?: string
+    readonly kind?: string | undefined
     readonly code: string
-    /** The sentence of the code. */
-    readonly why: string
-    readonly offsetSeconds?: number
+    readonly messageId?: string | undefined
+    readonly project?: string | undefined
+    readonly offsetSeconds?: number | undefined
     readonly bytes: number
-    readonly payload?: string
-    readonly raw?: { readonly text?: string; readonly hex: string; readonly isCut: boolean }
+    readonly payload?: string | undefined
   }[]
-  readonly next?: string
+  readonly next?: string | undefined
 }
 
 /** POST api/quarantine/reverify `{ dryRun, clockOffsetSeconds? }`. */
@@ -280,11 +334,16 @@ export interface ReverifyResult {
   readonly stillUnproved: number
 }
 
+/** POST api/quarantine/clear `{}`. */
+export interface ClearResult {
+  readonly cleared: number
+}
+
 /** Data of an SSE event `change` on GET api/stream, at most one a second. Without it the page asks api/overview after each answer. */
 export interface Change {
   readonly counts: Overview['counts']
   readonly backlog: Overview['backlog']
-  readonly deadLetters?: number
+  readonly deadLetters?: number | undefined
   readonly quarantined: number
   /** Events and messages that changed since the last one; at most 100, then `many`. */
   readonly events: readonly string[]

@@ -1,32 +1,35 @@
-/** What changes, to every page that is open: worked out once a second at most for all of them, and not at all for none. */
-import type { Clock } from '../clock.ts'
-import type { Quarantine } from '../quarantine/surface.ts'
+/** Changes, to every page that is open: worked out once a second at most for all of them, and not at all while there is none. */
+import type { Clock } from '../runtime/clock.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
-import { answer, problem, type Answer, type Sink } from './answer.ts'
-import type { Looking } from './looking.ts'
-import { backlogOf, countsOf } from './reading.ts'
+import type { Quarantine } from '../quarantine/surface.ts'
+import type { Rights } from './options.ts'
+import { backlogOf, countsOf, type Looking } from './overview.ts'
+import { answer, problem, type Answer, type Asked, type RightsOf, type Sink } from './server.ts'
 import type { Change } from './shapes.ts'
 
 const MOST_STREAMS = 100
 const TICK_MS = 1_000
-/** What stands between ends a connection on which nothing comes. */
+/** A proxy ends a connection on which nothing comes. */
 const HEARTBEAT_MS = 15_000
 const RETRY_MS = 3_000
+/** `authorize` is asked again of each open page. */
+const AUTHORIZE_EVERY_MS = 30_000
 
 interface StreamParts {
   readonly clock: Clock
   readonly looking: Looking
   readonly quarantine: Pick<Quarantine, 'counts'>
+  readonly rightsOf: RightsOf
 }
 
 interface Streams {
   /** GET api/stream. */
-  open(): Answer
-  /** Ends all of them; there are none any more. */
+  open(asked: Asked, rights: Rights): Answer
+  /** Ends all of them, and lets nobody in any more. */
   close(): void
 }
 
-export function createStreams({ clock, looking, quarantine }: StreamParts): Streams {
+export function createStreams({ clock, looking, quarantine, rightsOf }: StreamParts): Streams {
   const { watcher, read } = looking
   const sinks = new Set<Sink>()
   let isClosed = false
@@ -39,19 +42,18 @@ export function createStreams({ clock, looking, quarantine }: StreamParts): Stre
   async function change(): Promise<Change> {
     const reading = await read()
     const counts = quarantine.counts()
-    const { deadLetters } = reading.stats
     const changed = watcher.changesSince(place)
     place = watcher.place
     return {
       counts: countsOf(reading.stats),
       backlog: backlogOf(reading),
-      ...(deadLetters !== undefined && { deadLetters }),
+      deadLetters: reading.stats.deadLetters,
       quarantined: QUARANTINE_CLASSES.reduce((all, name) => all + counts[name], 0),
       ...changed,
     }
   }
 
-  /** The same is not said twice. */
+  /** Skips an event that repeats the last one. */
   async function tick(): Promise<void> {
     const said = `event: change\ndata: ${JSON.stringify(await change())}\n\n`
     const nowMs = clock.now()
@@ -85,13 +87,54 @@ export function createStreams({ clock, looking, quarantine }: StreamParts): Stre
     cancelTimer = undefined
   }
 
-  function leave(sink: Sink): void {
-    sinks.delete(sink)
-    if (sinks.size === 0) stopTimer()
+  /** Ends the stream once its reader may do something else than at its beginning; the page asks for its session again then. */
+  function watchRights(asked: Asked, rights: Rights, end: () => void): () => void {
+    let isOver = false
+    let cancel = (): void => {}
+    function askLater(): void {
+      cancel = clock.setTimer(() => {
+        void rightsOf(asked).then((now) => {
+          if (isOver) return
+          const isSame = 'write' in now && now.write === rights.write && now.reveal === rights.reveal
+          if (isSame) askLater()
+          else end()
+        })
+      }, AUTHORIZE_EVERY_MS)
+    }
+    askLater()
+    return () => {
+      isOver = true
+      cancel()
+    }
+  }
+
+  function begin(sink: Sink, asked: Asked, rights: Rights): () => void {
+    // Several may have come at once.
+    if (sinks.size >= MOST_STREAMS || isClosed) {
+      sink.end()
+      return () => {}
+    }
+    if (sinks.size === 0) place = watcher.place
+    sinks.add(sink)
+    sink.write(`retry: ${RETRY_MS}\n: hello\n\n`)
+    // A page that comes later has not got the last event.
+    lastSaid = ''
+    goOn()
+
+    function leave(): void {
+      sinks.delete(sink)
+      stopWatching()
+      if (sinks.size === 0) stopTimer()
+    }
+    const stopWatching = watchRights(asked, rights, () => {
+      leave()
+      sink.end()
+    })
+    return leave
   }
 
   return {
-    open() {
+    open(asked, rights) {
       if (isClosed) return problem(503, 'receiver_closed', 'The receiver is closing.')
       if (sinks.size >= MOST_STREAMS)
         return problem(503, 'too_many_pages', `There are ${MOST_STREAMS} open pages already; close some.`)
@@ -101,22 +144,7 @@ export function createStreams({ clock, looking, quarantine }: StreamParts): Stre
         'cache-control': 'no-store, no-transform',
         'x-accel-buffering': 'no',
       }
-      return answer(200, headers, {
-        stream(sink) {
-          // Several may have come at once.
-          if (sinks.size >= MOST_STREAMS || isClosed) {
-            sink.end()
-            return () => {}
-          }
-          if (sinks.size === 0) place = watcher.place
-          sinks.add(sink)
-          sink.write(`retry: ${RETRY_MS}\n: hello\n\n`)
-          // Whoever comes later has not heard what was said last.
-          lastSaid = ''
-          goOn()
-          return () => leave(sink)
-        },
-      })
+      return answer(200, headers, { stream: (sink) => begin(sink, asked, rights) })
     },
     close() {
       isClosed = true

@@ -2,10 +2,13 @@
  * What is remembered of this process since the inspector was mounted. On an event's way it writes into rings that are made once;
  * whatever takes longer is done where something went wrong, or where somebody asks.
  */
-import type { AttemptOutcome, AttemptSeen } from '../dispatch/state.ts'
-import { failureText } from '../failure-text.ts'
+import type { AttemptOutcome, AttemptSeen } from '../dispatch/work.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { DetailedCounts } from '../operations/counts.ts'
+import type { MessagingWebhooksError } from '../public/errors.ts'
+import { failureText } from '../runtime/failure-text.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
-import type { AttemptRow, Change } from './shapes.ts'
+import type { AttemptRow, Bucket, Change, Overview, Range } from './shapes.ts'
 
 /** The last of each are remembered. */
 const ATTEMPTS_KEPT = 4_096
@@ -16,6 +19,9 @@ const CHANNELS_KEPT = 32
 const OTHER_CHANNELS = 'other'
 const LONGEST_ERROR = 2_048
 const MOST_TOLD = 100
+const OVERDUE_KEPT = 1_024
+const PROJECTS_KEPT = 32
+const PERCENTILE = 0.95
 
 export interface Watcher {
   taken(event: NewEvent, admission: Admission): void
@@ -27,10 +33,17 @@ export interface Watcher {
   /** It was late as it came. */
   wasLate(eventId: string): boolean
   byChannel(): Readonly<Record<string, number>>
-  /** How many attempts have failed. */
+  /** Some of the projects of what came: a receiver whose credentials are a function knows no names before. */
+  readonly projects: readonly string[]
+  /** When the last report of each carrier came. */
+  lastByCarrier(): Readonly<Record<string, string>>
+  /** How many attempts there were, and how many of them failed. */
+  readonly attempts: number
   readonly failures: number
-  /** How many messages became overdue. */
-  readonly overdue: number
+  /** When messages became overdue, since then, of which no final report has come to this process; the first first. */
+  overdueSince(ms: number): readonly number[]
+  /** The 95th percentile of the attempts since then; undefined where there is none. */
+  attemptP95Ms(sinceMs: number): number | undefined
   /** A place in what changes; it goes on with each change. */
   readonly place: number
   changesSince(place: number): Pick<Change, 'events' | 'messages' | 'many'>
@@ -56,8 +69,11 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
   const odd = { count: 0, ids: texts(ODD_KEPT), atMs: new Float64Array(ODD_KEPT), isLate: new Uint8Array(ODD_KEPT) }
   const changes = { count: 0, ids: texts(CHANGES_KEPT), messages: texts(CHANGES_KEPT) }
   const channels = new Map<string, number>()
+  const carriers = new Map<string, number>()
+  const projects = new Set<string>()
+  let lastProject: string | undefined
+  const overdueAtMs = new Map<string, number>()
   let failures = 0
-  let overdue = 0
 
   function changed(id: string, messageId: string | undefined): void {
     const at = changes.count % CHANGES_KEPT
@@ -72,7 +88,11 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
   }
 
   return {
-    taken({ id, record: { report } }, admission) {
+    taken({ id, messageKey, final, record: { report, project, receivedAtMs } }, admission) {
+      if (final && overdueAtMs.size > 0) overdueAtMs.delete(messageKey)
+      // Mostly it is the one of the event before.
+      if (project !== lastProject && project !== undefined && projects.size < PROJECTS_KEPT) projects.add(project)
+      lastProject = project
       changed(id, report?.messageId)
       if (admission === 'duplicate' || admission === 'late') {
         const at = odd.count % ODD_KEPT
@@ -82,12 +102,17 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
         odd.isLate[at] = admission === 'late' ? 1 : 0
       }
       if (admission !== 'duplicate' && report?.channel !== undefined) countChannel(report.channel)
+      if (report?.carrier !== undefined) carriers.set(report.carrier, receivedAtMs)
     },
     attempted(attempt, outcome, endedAtMs) {
       const { work, registrations } = attempt
       const { id, attempt: number, replay, record, expected } = work.claim
       changed(id, record.report?.messageId ?? expected?.expectation.messageId)
-      if (record.overdue === true && number === 1 && !replay) overdue += 1
+      if (record.overdue === true && number === 1 && !replay) {
+        overdueAtMs.set(work.claim.messageKey, endedAtMs)
+        const [oldest] = overdueAtMs.keys()
+        if (overdueAtMs.size > OVERDUE_KEPT && oldest !== undefined) overdueAtMs.delete(oldest)
+      }
       const at = attempts.count % ATTEMPTS_KEPT
       attempts.count += 1
       attempts.ids[at] = id
@@ -121,11 +146,24 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
       placesOf(odd.ids, eventId, odd.count).flatMap((at) => (odd.isLate[at] === 1 ? [] : [odd.atMs[at] ?? 0])),
     wasLate: (eventId) => placesOf(odd.ids, eventId, odd.count).some((at) => odd.isLate[at] === 1),
     byChannel: () => Object.fromEntries(channels),
+    lastByCarrier: () => Object.fromEntries([...carriers].map(([name, ms]) => [name, new Date(ms).toISOString()])),
+    get projects() {
+      return [...projects]
+    },
+    get attempts() {
+      return attempts.count
+    },
     get failures() {
       return failures
     },
-    get overdue() {
-      return overdue
+    overdueSince: (ms) => [...overdueAtMs.values()].filter((at) => at >= ms),
+    attemptP95Ms(sinceMs) {
+      const tookMs: number[] = []
+      for (let at = 0; at < Math.min(attempts.count, ATTEMPTS_KEPT); at += 1) {
+        const endedAtMs = attempts.endedAtMs[at] ?? 0
+        if (endedAtMs >= sinceMs) tookMs.push(endedAtMs - (attempts.begunAtMs[at] ?? 0))
+      }
+      return tookMs.sort((a, b) => a - b)[Math.ceil(tookMs.length * PERCENTILE) - 1]
     },
     get place() {
       return changes.count
@@ -184,4 +222,110 @@ function detailsOf(
     begunAtMs = ended
   }
   return { handlers, ...(errors[0] !== undefined && { error: errors[0] }) }
+}
+
+const BUCKET_SECONDS = 20
+/** An hour of these, and a day of the wide ones. */
+const MOST_BUCKETS = 180
+const A_WIDE_BUCKET = 24
+const BUCKETS_OF_15_MIN = 45
+const MOST_TROUBLES = 50
+
+export const RANGES = ['15m', '1h', '24h'] as const satisfies readonly Range[]
+
+type Totals = Omit<Bucket, 'at'>
+
+/** What came over time, from counts that are kept anyway, so that nothing is done for it on an event's way; and what went wrong. */
+export interface History {
+  readonly sinceMs: number
+  plot(range: Range): Omit<Overview['plot'], 'handlerP95Ms'>
+  trouble(): Overview['trouble']
+  /** Hears what the receiver reports. */
+  troubled(error: MessagingWebhooksError): void
+  stop(): void
+}
+
+/** `attempts`: how many there were so far, and how many of them failed. */
+export function createHistory(
+  clock: Clock,
+  counts: DetailedCounts,
+  attempts: () => { readonly attempts: number; readonly failures: number },
+): History {
+  const sinceMs = clock.now()
+  const narrow = createBuckets(totals, clock)
+  const wide = createBuckets(totals, clock)
+  const troubles = new Map<string, { readonly atMs: number; readonly message: string; readonly count: number }>()
+  let turns = 0
+  let cancel = clock.setTimer(turn, BUCKET_SECONDS * 1_000)
+
+  function totals(): Totals {
+    const { attempts: made, failures } = attempts()
+    const sum = { new: 0, duplicate: 0, late: 0, refused: 0, failed: failures, attempts: made }
+    for (const { new: accepted, duplicate, late, refused } of Object.values(counts.kinds)) {
+      sum.new += accepted
+      sum.duplicate += duplicate
+      sum.late += late
+      for (const count of Object.values(refused)) sum.refused += count
+    }
+    return sum
+  }
+
+  function turn(): void {
+    turns += 1
+    narrow.turn()
+    if (turns % A_WIDE_BUCKET === 0) wide.turn()
+    cancel = clock.setTimer(turn, BUCKET_SECONDS * 1_000)
+  }
+
+  return {
+    sinceMs,
+    plot(range) {
+      const all = range === '24h' ? wide.all() : narrow.all()
+      const buckets = range === '15m' ? all.slice(-BUCKETS_OF_15_MIN) : all
+      return { range, bucketSeconds: BUCKET_SECONDS * (range === '24h' ? A_WIDE_BUCKET : 1), buckets }
+    },
+    trouble: () =>
+      [...troubles]
+        .map(([code, { atMs, message, count }]) => ({ at: new Date(atMs).toISOString(), code, message, count }))
+        .reverse(),
+    troubled({ code, message }) {
+      const count = (troubles.get(code)?.count ?? 0) + 1
+      // The newest stands last.
+      troubles.delete(code)
+      troubles.set(code, { atMs: clock.now(), message, count })
+      const [oldest] = troubles.keys()
+      if (troubles.size > MOST_TROUBLES && oldest !== undefined) troubles.delete(oldest)
+    },
+    stop: () => cancel(),
+  }
+}
+
+/** How totals went on; the last bucket is the one of now. */
+function createBuckets(totals: () => Totals, clock: Clock): { turn(): void; all(): readonly Bucket[] } {
+  const buckets: Bucket[] = []
+  let beganMs = clock.now()
+  let before = totals()
+
+  function current(): Bucket {
+    const now = totals()
+    return {
+      at: new Date(beganMs).toISOString(),
+      new: now.new - before.new,
+      duplicate: now.duplicate - before.duplicate,
+      late: now.late - before.late,
+      refused: now.refused - before.refused,
+      failed: now.failed - before.failed,
+      attempts: now.attempts - before.attempts,
+    }
+  }
+
+  return {
+    turn() {
+      buckets.push(current())
+      if (buckets.length >= MOST_BUCKETS) buckets.shift()
+      before = totals()
+      beganMs = clock.now()
+    },
+    all: () => [...buckets, current()],
+  }
 }

@@ -1,6 +1,7 @@
 /** What may become of a dead letter. */
-import { isLate } from '../inbox/order.ts'
-import { changed, inserted, settledEntry, unchanged, type Decision, type Entry, type MessageRecord } from './record.ts'
+import { isLate } from './order.ts'
+import { inserted, settledEntry } from './events.ts'
+import type { Decision, Entry, MessageRecord } from './record.ts'
 
 /** `replay`: late if a later report was dispatched meanwhile; `force`: as itself all the same; `discard`: settled. */
 type Resolution = 'replay' | 'force' | 'discard'
@@ -13,15 +14,21 @@ export function resolve(
   nowMs: number,
 ): Decision<boolean> {
   const letter = record?.dead.find((one) => one.id === id)
-  if (record === undefined || letter === undefined) return unchanged(false)
+  if (record === undefined || letter === undefined) return { answer: false }
   const dead = record.dead.filter((one) => one !== letter)
   if (resolution === 'discard')
-    return changed(true, { ...record, dead, settled: [...record.settled, settledEntry(letter, nowMs)] }, [
-      { id, becomes: 'settled' },
-    ])
+    return {
+      answer: true,
+      record: { ...record, dead, settled: [...record.settled, settledEntry(letter, nowMs)] },
+      payloads: [{ id, becomes: 'settled' }],
+    }
   const { diedAtMs: _, ...entry } = letter
-  const dispatched = { handed: record.dispatchedUpTo, handedOpen: record.openDispatchedUpTo }
-  const late = resolution === 'replay' && isLate(entry, dispatched)
+  // An event that found no room in the record of its message has no order here. Once late, an event stays late.
+  const late = resolution === 'replay' && (letter.late || isLate(entry.order, record.dispatchedUpTo))
   const again: Entry = { ...entry, late, replay: true, attempts: 0, dueMs: nowMs, token: 0 }
-  return changed(true, { ...record, dead, waiting: inserted(record.waiting, again) }, [{ id, becomes: 'pending' }])
+  return {
+    answer: true,
+    record: { ...record, dead, waiting: inserted(record.waiting, again) },
+    payloads: [{ id, becomes: 'pending' }],
+  }
 }

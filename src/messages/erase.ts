@@ -1,6 +1,7 @@
 /** Erasure on demand: what may name a person goes; identities and what orders the message stay. */
-import { withoutReports } from '../inbox/latest.ts'
-import { changed, settledEntry, unchanged, type Decision, type MessageRecord, type PayloadChange } from './record.ts'
+import { withoutReports } from './order.ts'
+import { settledEntry } from './events.ts'
+import type { Decision, MessageRecord, PayloadChange } from './record.ts'
 
 interface EraseRequest {
   /** Whether this event is meant; the key of the message stands for what was sent. */
@@ -24,23 +25,26 @@ export function erase(
   { isMeant, key, kept }: EraseRequest,
   nowMs: number,
 ): Decision<ErasedCounts> {
-  if (record === undefined) return unchanged(NOTHING_ERASED)
+  if (record === undefined) return { answer: NOTHING_ERASED }
   const isErased = ({ id }: { readonly id: string }): boolean => isMeant(id)
   const waiting = record.waiting.filter((entry) => !isErased(entry))
   const dead = record.dead.filter((entry) => !isErased(entry))
   const latest = withoutReports(record.latest, isMeant)
   const isSendErased = record.send !== undefined && isMeant(key)
-  const payloads = kept.filter(isMeant).map((id): PayloadChange => ({ id, becomes: 'removed' }))
+  const erased = [...record.waiting, ...record.dead].filter(isErased)
+  // An event that was admitted after the store was asked for `kept` has a payload, too.
+  const withPayload = new Set([...kept.filter(isMeant), ...erased.map(({ id }) => id)])
+  const payloads = [...withPayload].map((id): PayloadChange => ({ id, becomes: 'removed' }))
   const unsettled = record.waiting.length - waiting.length
   const deadLetters = record.dead.length - dead.length
   const hasStateErased = latest !== record.latest || isSendErased
-  if (unsettled + deadLetters + payloads.length === 0 && !hasStateErased) return unchanged(NOTHING_ERASED)
-  const ended = [...record.waiting, ...record.dead].filter(isErased).map((entry) => settledEntry(entry, nowMs))
+  if (unsettled + deadLetters + payloads.length === 0 && !hasStateErased) return { answer: NOTHING_ERASED }
+  const ended = erased.map((entry) => settledEntry(entry, nowMs))
   const { lease } = record
   const isLeaseErased = record.waiting.some((entry) => isErased(entry) && entry.token === lease?.token)
-  return changed(
-    { events: payloads.length, unsettled, deadLetters, states: Number(hasStateErased) },
-    {
+  return {
+    answer: { events: payloads.length, unsettled, deadLetters, states: Number(hasStateErased) },
+    record: {
       ...record,
       waiting,
       dead,
@@ -50,5 +54,5 @@ export function erase(
       send: isSendErased ? undefined : record.send,
     },
     payloads,
-  )
+  }
 }

@@ -1,5 +1,6 @@
 /** Retention: how long dead letters, identities and sends are kept. */
-import { changed, settledEntry, unchanged, type Decision, type MessageRecord, type PayloadChange } from './record.ts'
+import { settledEntry } from './events.ts'
+import type { Decision, MessageRecord, PayloadChange } from './record.ts'
 
 export interface Retention {
   /** How long the payloads of settled events are kept. */
@@ -34,7 +35,7 @@ export function expire(
   { retention, kept }: { readonly retention: Retention; readonly kept: readonly string[] },
   nowMs: number,
 ): Decision<Expired> {
-  if (record === undefined) return unchanged('gone')
+  if (record === undefined) return { answer: 'gone' }
   const { payloadMs, deadLetterMs, dedupeMs } = retention
   const oldDead = record.dead.filter(({ diedAtMs }) => diedAtMs + deadLetterMs < nowMs)
   const dead = oldDead.length === 0 ? record.dead : record.dead.filter((entry) => !oldDead.includes(entry))
@@ -43,17 +44,23 @@ export function expire(
   const isSendOld = send !== undefined && send.overdueAtMs === undefined && send.sentAtMs + dedupeMs < nowMs
   const isSendKept = send !== undefined && !isSendOld
   if (record.waiting.length + dead.length + settled.length + oldDead.length === 0 && !isSendKept)
-    return unchanged('gone')
+    return { answer: 'gone' }
   const isPayloadKept = (id: string): boolean =>
     [...record.waiting, ...record.dead].some((entry) => entry.id === id) ||
     record.settled.some((entry) => entry.id === id && entry.endedAtMs + payloadMs >= nowMs)
   const removed = kept.filter((id) => !isPayloadKept(id)).map((id): PayloadChange => ({ id, becomes: 'removed' }))
   if (oldDead.length + removed.length === 0 && settled.length === record.settled.length && !isSendOld)
-    return unchanged('kept')
+    return { answer: 'kept' }
   const discarded = oldDead.map(({ id }): PayloadChange => ({ id, becomes: 'settled' }))
   const ended = oldDead.map((entry) => settledEntry(entry, entry.diedAtMs))
-  return changed('changed', { ...record, dead, settled: [...settled, ...ended], send: isSendOld ? undefined : send }, [
-    ...discarded,
-    ...removed,
-  ])
+  return {
+    answer: 'changed',
+    record: { ...record, dead, settled: [...settled, ...ended], send: isSendOld ? undefined : send },
+    payloads: [...discarded, ...removed],
+  }
+}
+
+/** Nothing of it runs again by itself, so an engine that forgets by itself may forget it once its identities need not be kept. */
+export function isAtRest({ waiting, dead }: MessageRecord): boolean {
+  return waiting.length === 0 && dead.length === 0
 }

@@ -1,16 +1,15 @@
 /** Everything stored about one message. Plain data: a decision takes a record and returns the next one. */
-import type { Expectation } from '../inbox/expected.ts'
-import type { MessageLatest } from '../inbox/latest.ts'
+import type { Expectation } from './expected.ts'
+import type { MessageLatest } from './order.ts'
 
 /** Limits the size of a record: an event beyond it gets a record of its own. */
-export const MOST_EVENTS = 256
+export const MOST_EVENTS = 100
 
 /** An event that is not settled. */
 export interface Entry {
   readonly id: string
   /** Position among the reports of its message; compared as text. Empty for an event of no message. */
   readonly order: string
-  readonly final: boolean
   /** The chat-app step that it waits for until `dueMs`; 0 for none. */
   readonly awaits: number
   readonly dueMs: number
@@ -40,6 +39,8 @@ export interface Lease {
   readonly untilMs: number
   /** The process that holds it; empty where the store has a single process. */
   readonly worker: string
+  /** Time and rank of the newest report dispatched before it: what is left if it is taken back. */
+  readonly dispatchedBefore: string
 }
 
 /** What the app said of a message that it sent. */
@@ -56,9 +57,8 @@ export interface MessageRecord {
   readonly lease: Lease | undefined
   /** The last fencing token given out. */
   readonly tokens: number
-  /** The greatest order dispatched; and the greatest of reports that are not final. */
+  /** The greatest order dispatched; empty before the first. */
   readonly dispatchedUpTo: string
-  readonly openDispatchedUpTo: string
   /** The chat-app steps seen, as bits. */
   readonly steps: number
   readonly latest: MessageLatest | undefined
@@ -77,7 +77,6 @@ export const EMPTY_RECORD: MessageRecord = {
   lease: undefined,
   tokens: 0,
   dispatchedUpTo: '',
-  openDispatchedUpTo: '',
   steps: 0,
   latest: undefined,
   waiting: NONE,
@@ -96,19 +95,11 @@ export type PayloadChange =
   | { readonly id: string; readonly becomes: 'pending' }
   | { readonly id: string; readonly becomes: 'removed' }
 
-/** What a decision says. A `record` of undefined changes nothing. */
+/** What a decision says. Without a `record` it changes nothing. */
 export interface Decision<A> {
   readonly answer: A
-  readonly record: MessageRecord | undefined
-  readonly payloads: readonly PayloadChange[]
-}
-
-export function unchanged<A>(answer: A): Decision<A> {
-  return { answer, record: undefined, payloads: NONE }
-}
-
-export function changed<A>(answer: A, record: MessageRecord, payloads: readonly PayloadChange[] = NONE): Decision<A> {
-  return { answer, record, payloads }
+  readonly record?: MessageRecord | undefined
+  readonly payloads?: readonly PayloadChange[]
 }
 
 /** When something of the message can be leased: its lease expires, or its first event is due. */
@@ -119,15 +110,4 @@ export function dueMsOf({ lease, waiting }: MessageRecord): number | undefined {
 export function hasEvent({ waiting, dead, settled }: MessageRecord, id: string): boolean {
   const isIt = (one: { readonly id: string }): boolean => one.id === id
   return waiting.some(isIt) || settled.some(isIt) || dead.some(isIt)
-}
-
-/** Inserts an entry at its place by order. */
-export function inserted(waiting: readonly Entry[], entry: Entry): readonly Entry[] {
-  if (waiting.length === 0) return [entry]
-  const at = waiting.findIndex(({ order }) => order > entry.order)
-  return waiting.toSpliced(at === -1 ? waiting.length : at, 0, entry)
-}
-
-export function settledEntry({ id, attempts, late }: Entry, nowMs: number): SettledEntry {
-  return { id, endedAtMs: Math.floor(nowMs), attempts, late }
 }

@@ -12,11 +12,11 @@ import {
   type Span,
   type Tracer,
 } from '@opentelemetry/api'
-import { ATTEMPT_CHANNEL, type AttemptMessage } from '../channels.ts'
-import { monotonicMs } from '../clock.ts'
-import type { HandlerErrorCode } from '../error-table.ts'
-import { HandlerError } from '../errors.ts'
-import type { Receiver } from '../surface.ts'
+import { ATTEMPT_CHANNEL, type AttemptMessage } from '../public/channels.ts'
+import { monotonicMs } from '../runtime/clock.ts'
+import type { HandlerErrorCode } from '../public/error-table.ts'
+import { HandlerError } from '../public/errors.ts'
+import type { Receiver } from '../receiver/surface.ts'
 import { ATTRIBUTES, DURATION_BOUNDARIES, instrument, PROCESS, SYSTEM } from './names.ts'
 import { linkedContext } from './span-context.ts'
 

@@ -1,9 +1,9 @@
 /** What came to a receiver, and how it is when somebody collects, as metrics. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { BatchObservableResult, Meter } from '@opentelemetry/api'
-import { CALLBACK_CHANNEL, type CallbackMessage } from '../channels.ts'
+import { CALLBACK_CHANNEL, type CallbackMessage } from '../public/channels.ts'
 import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
-import type { Receiver } from '../surface.ts'
+import type { Receiver } from '../receiver/surface.ts'
 import { harmless } from './attempts.ts'
 import { ATTRIBUTES, instrument } from './names.ts'
 

@@ -6,9 +6,9 @@
  */
 import { context, metrics, trace, type MeterProvider, type TracerProvider } from '@opentelemetry/api'
 import { z } from 'zod'
-import { checkOptions, objectLike } from '../check-options.ts'
-import type { Receiver } from '../surface.ts'
-import type { TraceContext } from '../trace-context.ts'
+import { checkOptions, objectLike } from '../runtime/check-options.ts'
+import type { Receiver } from '../receiver/surface.ts'
+import type { TraceContext } from '../public/trace-context.ts'
 import { followAttempts } from './attempts.ts'
 import { countCallbacks, observeState } from './gauges.ts'
 import { writtenContext } from './span-context.ts'

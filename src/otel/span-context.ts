@@ -1,6 +1,6 @@
 /** Between OpenTelemetry's span contexts and the two lines of W3C Trace Context that are kept with an event. */
 import { createTraceState, isSpanContextValid, type SpanContext } from '@opentelemetry/api'
-import { traceContextOf, type TraceContext } from '../trace-context.ts'
+import { traceContextOf, type TraceContext } from '../public/trace-context.ts'
 
 /** Undefined where nothing is traced. */
 export function writtenContext(spanContext: SpanContext | undefined): TraceContext | undefined {

@@ -1,9 +1,6 @@
-/**
- * Where kept requests stand: in memory, within bounds, the most precious longest. Nothing here waits, and nothing else of
- * the quarantine knows how a request is kept. What is not kept in the end has displaced nothing.
- */
+/** The kept requests, in memory and within their budgets. Nothing here waits. */
 import { createHash } from 'node:crypto'
-import type { Placed } from './pile.ts'
+import { createBudget, type Placed } from './budget.ts'
 import {
   QUARANTINE_CLASSES,
   type ExactCallback,
@@ -11,7 +8,6 @@ import {
   type QuarantineClass,
   type Standing,
 } from './request.ts'
-import { createRoom } from './room.ts'
 
 interface KeeperLimits {
   /** Of bodies, headers and what it takes to keep them. */
@@ -19,9 +15,9 @@ interface KeeperLimits {
   readonly maxAgeMs: number
 }
 
-/** What changes in it, told at once, so that it can be written down. */
+/** Called at once for each change, so that it can be written down. */
 export interface KeeperChanges {
-  /** It is kept, or more is known of it; of one id the last call counts. */
+  /** It is kept, or its standing has changed; for one id the last call counts. */
   kept(request: KeptRequest): void
   removed(request: KeptRequest): void
   cleared(): void
@@ -31,8 +27,8 @@ interface Keeper {
   /** `known` where the same body is kept already, in this class or a better one. */
   keep(callback: ExactCallback, standing: Standing): 'kept' | 'known' | 'dropped'
   /**
-   * One that an earlier process kept takes its old place in the order of arrival; undefined where it is too old, is kept
-   * already, or has no room. Tells no one.
+   * Keeps a request of an earlier process in its old place in the order of arrival, without calling `kept`; undefined where
+   * it is too old, is kept already, or has no room.
    */
   restore(remembered: Omit<KeptRequest, 'id'>, nowMs: number): KeptRequest | undefined
   /** In order of arrival. */
@@ -40,45 +36,50 @@ interface Keeper {
   /** Those whose credentials could not be looked up, in order of arrival. */
   unchecked(): readonly KeptRequest[]
   remove(request: KeptRequest): void
-  /** More is known of it now. Where its new class has no room for it, it keeps its place in the old one. */
+  /** Changes its standing. Where its new class has no room for it, it stays in the old one. */
   reclass(request: KeptRequest, standing: Standing): void
-  /** Forgets what is too old; says when something will be next. */
+  /** Removes what is too old; returns when the next request will be. */
   expire(nowMs: number): number | undefined
   clear(): void
   count(of: QuarantineClass | 'unchecked'): number
   readonly size: number
   readonly bytes: number
-  /** How many were not kept, or had to go, for want of room. */
+  /** How many were not kept, or had to leave, for want of room. */
   readonly dropped: number
   /** Those of them that were not of the class `rest`. */
   readonly droppedCallbacks: number
 }
 
-/** For a memory that nobody writes down. */
-const UNTOLD: KeeperChanges = { kept() {}, removed() {}, cleared() {} }
+/** For a memory that is not written down. */
+const UNOBSERVED: KeeperChanges = { kept() {}, removed() {}, cleared() {} }
 /** Places in the order of arrival that one millisecond has. */
 const SEQUENCES_A_MS = 1_024
 
-export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: KeeperChanges = UNTOLD): Keeper {
-  const room = createRoom(maxBytes, ({ id }, placed) => void byId.set(id, placed))
+export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: KeeperChanges = UNOBSERVED): Keeper {
   /** In order of arrival, while `isInOrder`. */
   let byId = new Map<string, Placed>()
   let isInOrder = true
   const sequences = new Set<number>()
   let lastSequence = 0
-  let unchecked = 0
+  let { budgets, counts } = emptied()
   let dropped = 0
   let droppedCallbacks = 0
 
-  /** Undefined where there is no room for it; who must give for it goes. */
-  function fitIn(request: KeptRequest, nowMs?: number): Placed | undefined {
-    const fitted = room.fitIn(request, nowMs)
-    for (const each of fitted?.given ?? []) {
-      forget(each)
-      drop(each.class)
-      changes.removed(each)
+  /** What a stranger cannot make has half of the room to itself. */
+  function emptied() {
+    return {
+      budgets: { proved: createBudget(maxBytes / 2), unproved: createBudget(maxBytes / 2) },
+      counts: { provedButStale: 0, unverified: 0, looksLikeOurs: 0, rest: 0, unchecked: 0 },
     }
-    return fitted?.placed
+  }
+
+  function budgetOf({ class: name }: KeptRequest) {
+    return name === 'provedButStale' ? budgets.proved : budgets.unproved
+  }
+
+  function count({ class: name, unchecked }: KeptRequest, by: 1 | -1): void {
+    counts[name] += by
+    if (unchecked) counts.unchecked += by
   }
 
   function drop(name: QuarantineClass): void {
@@ -86,32 +87,70 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     if (name !== 'rest') droppedCallbacks += 1
   }
 
-  function remember(request: KeptRequest, placed: Placed): void {
-    placed.request = request
-    if (request.sequence < lastSequence) isInOrder = false
-    lastSequence = Math.max(lastSequence, request.sequence)
-    byId.set(request.id, placed)
-    sequences.add(request.sequence)
-    if (request.unchecked) unchecked += 1
+  /** Adds it to its budget, from which others leave for it; undefined, with all as it was, where it would leave itself. */
+  function place(request: KeptRequest, nowMs: number | undefined): Placed | undefined {
+    const budget = budgetOf(request)
+    const placed = budget.add(request)
+    const leaving: KeptRequest[] = []
+    while (budget.isExceeded) {
+      const next = budget.nextToLeave(placed, nowMs)
+      const left = budget.remove(next)
+      if (next === placed) {
+        for (const each of leaving.reverse()) byId.set(each.id, budget.add(each))
+        return undefined
+      }
+      if (left !== undefined) leaving.push(left)
+    }
+    for (const each of leaving) {
+      forget(each)
+      drop(each.class)
+    }
+    return placed
   }
 
   function forget(request: KeptRequest): void {
     byId.delete(request.id)
     sequences.delete(request.sequence)
-    if (request.unchecked) unchecked -= 1
-  }
-
-  function takeOut(placed: Placed): void {
-    const request = room.remove(placed)
-    if (request === undefined) return
-    forget(request)
+    count(request, -1)
     changes.removed(request)
   }
 
+  function takeOut(placed: Placed): void {
+    const { request } = placed
+    if (request === undefined) return
+    budgetOf(request).remove(placed)
+    forget(request)
+  }
+
+  /** Keeps it, instead of what is kept under its id. Where it has no room, that stays. */
+  function put(request: KeptRequest, nowMs?: number): KeptRequest | undefined {
+    const old = byId.get(request.id)
+    const before = old?.request
+    if (old !== undefined && before !== undefined) budgetOf(before).remove(old)
+    const placed = place(request, nowMs)
+    if (placed === undefined) {
+      if (before !== undefined) byId.set(request.id, budgetOf(before).add(before))
+      return undefined
+    }
+    if (before !== undefined) count(before, -1)
+    if (before !== undefined && before.sequence !== request.sequence) {
+      byId.delete(request.id)
+      sequences.delete(before.sequence)
+    }
+    if (before?.sequence !== request.sequence && request.sequence < lastSequence) isInOrder = false
+    lastSequence = Math.max(lastSequence, request.sequence)
+    sequences.add(request.sequence)
+    byId.set(request.id, placed)
+    count(request, 1)
+    const { callback } = request
+    placed.request = callback === before?.callback ? request : { ...request, callback: withOwnBytes(callback) }
+    return placed.request
+  }
+
   /** Grows with the time, so that the order outlives the process. No two requests have the same. */
-  function freeSequence(wanted: number): number {
+  function freeSequence(wanted: number, before?: KeptRequest): number {
     let sequence = Number.isSafeInteger(wanted) ? wanted : lastSequence + 1
-    while (sequences.has(sequence)) sequence += 1
+    while (sequences.has(sequence) && sequence !== before?.sequence) sequence += 1
     return sequence
   }
 
@@ -128,24 +167,15 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
   return {
     keep(callback, standing) {
       const id = idOf(callback)
-      const known = byId.get(id)
-      const before = known?.request
+      const before = byId.get(id)?.request
       if (before !== undefined && !isBetter(standing.class, before.class)) return 'known'
-      if (known !== undefined) room.remove(known)
       const wanted = Math.max(lastSequence + 1, Math.floor(callback.arrivedAtMs) * SEQUENCES_A_MS)
-      const request = { ...standing, id, sequence: freeSequence(wanted), callback }
-      const placed = fitIn(request, callback.arrivedAtMs)
-      if (placed !== undefined) {
-        if (before !== undefined) forget(before)
-        const kept = { ...request, callback: withOwnBytes(callback) }
-        remember(kept, placed)
+      const kept = put({ ...standing, id, sequence: freeSequence(wanted), callback }, callback.arrivedAtMs)
+      if (kept !== undefined) {
         changes.kept(kept)
         return 'kept'
       }
-      if (before !== undefined) {
-        byId.set(id, room.add(before))
-        return 'known'
-      }
+      if (before !== undefined) return 'known'
       drop(standing.class)
       return 'dropped'
     },
@@ -153,39 +183,31 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       const { class: name, sequence, callback } = remembered
       if (nowMs - callback.arrivedAtMs >= maxAgeMs) return undefined
       const id = idOf(callback)
-      const known = byId.get(id)
-      if (known?.request !== undefined) {
-        // Of the same body, the better class counts, and then what came first, as in `keep`.
-        const { request } = known
-        if (!isBetter(name, request.class) && (request.class !== name || request.sequence <= sequence)) return undefined
-        takeOut(known)
+      const before = byId.get(id)?.request
+      // Of the same body the better class counts, and then the first, as in `keep`.
+      if (before !== undefined && !isBetter(name, before.class)) {
+        if (before.class !== name || before.sequence <= sequence) return undefined
       }
-      const request = { ...remembered, id, sequence: freeSequence(sequence), callback: withOwnBytes(callback) }
-      const placed = fitIn(request)
-      if (placed === undefined) {
-        drop(name)
-        return undefined
-      }
-      remember(request, placed)
-      return request
+      const kept = put({ ...remembered, id, sequence: freeSequence(sequence, before) })
+      if (kept === undefined) {
+        if (before === undefined) drop(name)
+      } else if (before !== undefined) changes.removed(before)
+      return kept
     },
     all,
     unchecked: () => all().filter((kept) => kept.unchecked),
     remove(request) {
       const kept = byId.get(request.id)
-      // The same body may have come again with a better proof while this one was being looked at.
+      // The same body may have come again with a better proof while this one was verified.
       if (kept?.request?.sequence === request.sequence) takeOut(kept)
     },
     reclass(request, standing) {
-      const kept = byId.get(request.id)
-      if (kept?.request?.sequence !== request.sequence) return
-      const before = room.remove(kept) ?? request
+      const before = byId.get(request.id)?.request
+      if (before?.sequence !== request.sequence) return
       const wanted = { ...before, ...standing }
-      const inOldPlace = { ...wanted, class: before.class }
-      const placed = fitIn(wanted) ?? room.add(inOldPlace)
-      if (before.unchecked !== wanted.unchecked) unchecked += wanted.unchecked ? 1 : -1
-      byId.set(request.id, placed)
-      changes.kept(placed.request ?? inOldPlace)
+      const inOldClass = { ...wanted, class: before.class }
+      const changed = put(wanted) ?? put(inOldClass)
+      if (changed !== undefined) changes.kept(changed)
     },
     expire(nowMs) {
       for (const placed of inOrder()) {
@@ -196,19 +218,18 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       return undefined
     },
     clear() {
-      room.clear()
       byId.clear()
       isInOrder = true
       sequences.clear()
-      unchecked = 0
+      ;({ budgets, counts } = emptied())
       changes.cleared()
     },
-    count: (of) => (of === 'unchecked' ? unchecked : room.count(of)),
+    count: (of) => counts[of],
     get size() {
       return byId.size
     },
     get bytes() {
-      return room.bytes
+      return budgets.proved.bytes + budgets.unproved.bytes
     },
     get dropped() {
       return dropped

@@ -3,12 +3,12 @@
  * a bad deploy or a wrong clock would otherwise lose real callbacks for good.
  */
 import { join } from 'node:path'
-import { asOurs, MessagingWebhooksError } from '../errors.ts'
-import type { ArrivedCallback } from '../callback.ts'
-import { inTurn } from '../in-turn.ts'
-import type { Logger } from '../logger.ts'
+import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
+import type { ArrivedCallback } from '../public/callback.ts'
+import { inTurn } from '../runtime/in-turn.ts'
+import type { Logger } from '../runtime/logger.ts'
 import { nodeFs } from '../disk-log/node-file-system.ts'
-import { readSentBody, type ReadBody } from '../authenticity/body.ts'
+import { readSentBody, type ReadBody } from '../verify/body.ts'
 import { memoryKeeper } from './keeper.ts'
 import { createNames, createRecheck } from './recheck.ts'
 import { createRequestLog } from './request-log.ts'
@@ -37,7 +37,7 @@ export interface QuarantineIntake {
 
 interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
   /** Undefined where nothing shall be kept. */
-  readonly limits: { readonly maxBytes: number; readonly maxAgeMs: number } | undefined
+  readonly limits: { readonly maxBytes: number; readonly maxAgeHours: number } | undefined
   /** Where it is written down, so that it outlives the process; undefined for memory only. */
   readonly folder: string | undefined
   readonly report: (error: MessagingWebhooksError) => void
@@ -59,6 +59,7 @@ export interface GuardedQuarantine {
   close(): Promise<void>
 }
 
+const HOUR_MS = 3_600_000
 const ITEMS_A_PAGE = 100
 /** For what is written on the way out: all of it takes a fraction of this. */
 const CLOSE_MS = 3_000
@@ -67,7 +68,8 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
   const { clock, report, logger, secrets, limits, folder } = options
   const requestLog =
     limits === undefined || folder === undefined ? undefined : createRequestLog({ fs: nodeFs, clock, folder, report })
-  const keeper = memoryKeeper(limits ?? { maxBytes: 0, maxAgeMs: 0 }, requestLog?.changes)
+  const { maxBytes, maxAgeHours } = limits ?? { maxBytes: 0, maxAgeHours: 0 }
+  const keeper = memoryKeeper({ maxBytes, maxAgeMs: maxAgeHours * HOUR_MS }, requestLog?.changes)
   const stopping = new AbortController()
   /** One run at a time. */
   const turns = inTurn()

@@ -2,7 +2,7 @@
  * Verifies again, by itself, what came while credentials could not be looked up: after a pause that doubles, and as soon
  * as a look-up succeeds. No timer runs while nothing waits, and none keeps the process alive.
  */
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { KeptRequest } from './request.ts'
 
 type Name = string | undefined
@@ -71,10 +71,11 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
     cancelTimer?.()
     cancelTimer = undefined
     running = true
-    const isOver = await recheckNames()
+    let hasFailed = false
+    while (!hasFailed && !stopped && count() > 0) hasFailed = !(await recheckNames(nextNames()))
     running = false
     endedMs = clock.now()
-    if (isOver) {
+    if (!hasFailed) {
       pauseMs = FIRST_PAUSE_MS
       failedNames.clear()
     } else {
@@ -83,25 +84,20 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
     }
   }
 
-  /** True when nothing waits any more; false after a run in which something failed. */
-  async function recheckNames(): Promise<boolean> {
-    while (count() > 0) {
-      if (stopped) return false
-      const picked = nextNames()
-      try {
-        const failedNow = await run(() => waiting().filter(({ project }) => picked.has(project)))
-        for (const name of failedNow) {
-          failedNames.add(name)
-          queue.delete(name)
-          queue.add(name)
-        }
-        if (failedNow.size > 0) return false
-      } catch (error) {
-        failed(error)
-        return false
+  /** Whether all look-ups succeeded. */
+  async function recheckNames(picked: ReadonlySet<Name>): Promise<boolean> {
+    try {
+      const failedNow = await run(() => waiting().filter(({ project }) => picked.has(project)))
+      for (const name of failedNow) {
+        failedNames.add(name)
+        queue.delete(name)
+        queue.add(name)
       }
+      return failedNow.size === 0
+    } catch (error) {
+      failed(error)
+      return false
     }
-    return true
   }
 
   function nextNames(): ReadonlySet<Name> {
@@ -148,13 +144,8 @@ export function createNames(): Names {
     proved: (name) => addTo(proved, name),
     slow: (name) => addTo(slow, name),
     inOrder(requests) {
-      const byName = new Map<Name, KeptRequest[]>()
-      for (const request of requests) {
-        const known = byName.get(request.project)
-        if (known === undefined) byName.set(request.project, [request])
-        else known.push(request)
-      }
-      return new Map([...byName].sort(([a, ofA], [b, ofB]) => rank(a) - rank(b) || ofB.length - ofA.length))
+      const byName = [...Map.groupBy(requests, ({ project }) => project)]
+      return new Map(byName.sort(([a, ofA], [b, ofB]) => rank(a) - rank(b) || ofB.length - ofA.length))
     },
     isProved: (name) => proved.has(name),
   }

@@ -3,12 +3,42 @@
  * for the disk, and what cannot be written yet is written later, the most precious first. Nothing is fsynced, for this
  * is to survive a restart. Why no snapshots: a stranger who sends a few megabytes slowly would have gigabytes written.
  */
-import { withDeadline, type Clock } from '../clock.ts'
+import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { FileSystem } from '../disk-log/file-system.ts'
-import { MessagingWebhooksError } from '../errors.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import { createErasableLog, type Place } from '../disk-log/erasable-log.ts'
+import type { LogKind } from '../disk-log/log-file.ts'
 import type { KeeperChanges } from './keeper.ts'
-import { createRequestFiles, type Place, type Remembered } from './request-files.ts'
 import { QUARANTINE_CLASSES, type KeptRequest } from './request.ts'
+
+/** What is written of a request; its id follows from its bytes. */
+type Remembered = Omit<KeptRequest, 'id'>
+
+type Written = Omit<Remembered, 'callback'> & {
+  readonly callback: Omit<Remembered['callback'], 'captured'> & { readonly decoded: boolean }
+}
+
+export const REQUEST_LOG: LogKind<Remembered> = {
+  extension: 'requests',
+  // "mq" between a byte that no UTF-8 has and the version.
+  magic: Buffer.from([0xf5, 0x6d, 0x71, 0x01]),
+  // No room is set aside for them, so what was not written to its end ends before it.
+  end: Buffer.alloc(0),
+  synced: false,
+  write({ callback, class: name, unchecked, code, offsetSeconds, project, sequence }) {
+    const { captured, ...rest } = callback
+    const { bytes, decoded } = captured
+    const standing = { class: name, unchecked, code, offsetSeconds, project, sequence }
+    const fields: Written = { ...standing, callback: { ...rest, decoded } }
+    return { fields, bytes }
+  },
+  read(written, bytes) {
+    // What `write` returned, as the checksum says.
+    const fields = written as Written
+    const { decoded, ...rest } = fields.callback
+    return { ...fields, callback: { ...rest, captured: { kind: 'exact', decoded, bytes } } }
+  },
+}
 
 interface RequestLogOptions {
   readonly fs: FileSystem
@@ -47,15 +77,16 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
   const entries = new Map<string, Entry>()
   /** Entries whose newest state is not written, the most precious class first. */
   const waiting = QUARANTINE_CLASSES.map((name) => ({ name, entries: new Set<Entry>() }))
-  const files = createRequestFiles({
+  const log = createErasableLog({
     fs,
     folder,
+    kind: REQUEST_LOG,
     failed,
-    doomed(file) {
+    moving(file) {
       for (const entry of entries.values()) if (entry.place?.file === file) queue(entry)
     },
   })
-  const budget = createBudget(clock)
+  const throttle = createThrottle(clock)
   let opened: Promise<void> | undefined
   let running: Promise<void> | undefined
   let cancelPause: (() => void) | undefined
@@ -116,9 +147,9 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     try {
       while (isWoken) {
         isWoken = false
-        await files.tidy()
+        await log.tidy()
         if (waiting.every((each) => each.entries.size === 0)) continue
-        const waitMs = isClosing ? 0 : budget.waitMs()
+        const waitMs = isClosing ? 0 : throttle.waitMs()
         if (waitMs > 0) {
           wakeIn(waitMs)
           return
@@ -138,13 +169,13 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
   async function writeBatch(): Promise<void> {
     const batch = takeBatch()
     try {
-      const places = await files.append(batch.map(({ request }) => request))
+      const places = await log.append(batch.map(({ request }) => request))
       for (const [index, place] of places.entries()) {
-        budget.spend(place.length)
+        throttle.spend(place.length)
         const entry = batch[index]
-        if (entry === undefined || !isKept(entry)) files.remove(place)
+        if (entry === undefined || !isKept(entry)) log.erase(place)
         else {
-          if (entry.place !== undefined) files.leave(entry.place)
+          if (entry.place !== undefined) log.erase(entry.place)
           entry.place = place
         }
       }
@@ -165,7 +196,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     await running
     isWoken = true
     await work()
-    await files.close()
+    await log.close()
   }
 
   return {
@@ -183,19 +214,19 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
         entries.delete(id)
         dequeue(entry)
         if (entry.place === undefined) return
-        files.remove(entry.place)
+        log.erase(entry.place)
         wake()
       },
       cleared() {
         isCleared = true
         entries.clear()
         for (const each of waiting) each.entries.clear()
-        files.removeAll()
+        log.eraseAll()
         wake()
       },
     },
     open(restore) {
-      opened ??= files
+      opened ??= log
         .load((remembered, place) => {
           const request = isCleared ? undefined : restore(remembered)
           if (request === undefined) return false
@@ -227,7 +258,7 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
 }
 
 /** How long until more may be written: so many bytes a second, and no more than a second's worth at once. */
-function createBudget(clock: Clock) {
+function createThrottle(clock: Clock) {
   let left = BYTES_A_SECOND
   let countedMs = clock.now()
   return {

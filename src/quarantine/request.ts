@@ -1,24 +1,26 @@
 /** What the quarantine keeps of a request, and what each is worth: forged requests must not push real ones out. */
-import type { RefusalCode } from '../error-table.ts'
-import type { CallbackKind } from '../events.ts'
-import type { ArrivedCallback, Captured } from '../callback.ts'
-import { isRecord, type ReadBody } from '../authenticity/body.ts'
-import { LONGEST_LOOKED_UP } from '../authenticity/credentials.ts'
-import { isEnough } from '../authenticity/authenticate.ts'
-import { isNameRefused, type NotProved } from '../authenticity/explain.ts'
-import { readSignatureHeader } from '../authenticity/signature.ts'
+import type { RefusalCode } from '../public/error-table.ts'
+import type { CallbackKind } from '../public/events.ts'
+import type { ArrivedCallback, Captured } from '../public/callback.ts'
+import { type ReadBody } from '../verify/body.ts'
+import { LONGEST_LOOKED_UP } from '../verify/credentials.ts'
+import { isEnough, readSignatureHeader } from '../verify/authenticate.ts'
+import { isNameRefused, type NotProved } from '../verify/explain.ts'
+import { isRecord } from '../runtime/values.ts'
 
 /**
  * What a kept request can be, the most precious first:
  *
  * - `provedButStale`: the digest is right and only the signature's time is not: a wrong clock, or a replay.
- * - `unverified`: it looks like a callback, and its credentials could not be looked up. Nothing speaks against it, so
- *   forgeries that were refused before an outage of the look-up must not take its room: hence a class of its own.
+ * - `unverified`: it looks like a callback, and its credentials could not be looked up.
  * - `looksLikeOurs`: it has the fields of a callback and well-formed proofs, which no live key made.
- * - `rest`: anything else, and what no key can ever prove.
+ * - `rest`: anything else, and what no key can ever prove. It leaves first.
  */
 export const QUARANTINE_CLASSES = ['provedButStale', 'unverified', 'looksLikeOurs', 'rest'] as const
-/** What a refused request looks like, the best class first; each has room of its own. */
+/**
+ * What a refused request looks like, the best class first. `provedButStale`, which no stranger can make, has a budget of its
+ * own; the others share one, which `rest` leaves first.
+ */
 export type QuarantineClass = (typeof QUARANTINE_CLASSES)[number]
 
 /** One whose bytes are those that were sent, so that it can still be proved. Of its address only the network is kept. */

@@ -1,11 +1,9 @@
 /** Verifies kept requests again, and admits what is proved: in turns, so that nothing else waits for it. */
-import type { Clock } from '../clock.ts'
-import { MessagingWebhooksError } from '../errors.ts'
-import type { CredentialsSource } from '../authenticity/credentials.ts'
-import type { NotProved } from '../authenticity/explain.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import type { PairsFor } from '../verify/authenticate.ts'
+import type { NotProved } from '../verify/explain.ts'
 import type { ExactCallback, KeptRequest } from './request.ts'
-
-type PairsFor = CredentialsSource['pairsFor']
 
 /** What of an event decides when it is admitted. */
 export interface Ordered {
@@ -114,13 +112,7 @@ async function admitBatch<E extends Ordered>(
 
 /** Batches in which no message has two events: first the oldest of every message, then the second, and so on. */
 function* inRounds<E extends Ordered>(proven: readonly Proven<E>[]): Generator<readonly Proven<E>[]> {
-  const byMessage = new Map<string, Proven<E>[]>()
-  for (const each of proven) {
-    const known = byMessage.get(each.event.messageKey)
-    if (known === undefined) byMessage.set(each.event.messageKey, [each])
-    else known.push(each)
-  }
-  let messages = [...byMessage.values()]
+  let messages = [...Map.groupBy(proven, ({ event }) => event.messageKey).values()]
   for (const events of messages) events.sort((a, b) => compare(a.event.order, b.event.order))
   for (let round = 0; messages.length > 0; round += 1) {
     const events = messages.flatMap((of) => of[round] ?? [])

@@ -1,11 +1,12 @@
 /** The quarantine as users hold it in their hands: what its methods take, and how a kept request is shown. */
 import { z } from 'zod'
-import { isRecord, maskSecrets, readSentBody, textOf } from '../authenticity/body.ts'
-import type { ProofPolicy } from '../callback.ts'
-import { checkOptions, numberFrom, pageLimit } from '../check-options.ts'
-import { defined } from '../defined.ts'
-import type { RefusalCode } from '../error-table.ts'
-import type { CallbackKind } from '../events.ts'
+import { isRecord, textOf } from '../runtime/values.ts'
+import { maskSecrets, readSentBody } from '../verify/body.ts'
+import type { ProofPolicy } from '../public/callback.ts'
+import { checkOptions, numberFrom, pageLimit } from '../runtime/check-options.ts'
+import { defined } from '../runtime/defined.ts'
+import type { RefusalCode } from '../public/error-table.ts'
+import type { CallbackKind } from '../public/events.ts'
 import type { KeptRequest, QuarantineClass } from './request.ts'
 
 /** What `quarantine.reverify` takes. */
@@ -85,9 +86,10 @@ export interface QuarantinePage {
 }
 
 /**
- * The requests that were refused for want of a valid proof, within the bounds of the option `quarantine`. The better class
- * stays longest; within one, large bodies go first, and then what one address, one project name or one size holds too much
- * of, the newest before the others. Kept in memory, and in a folder where there is one.
+ * The requests that were refused for want of a valid proof, within the bounds of the option `quarantine`. Half of the room is
+ * for `provedButStale`, half for the other classes, of which `rest` leaves first. Within each half, large bodies leave first,
+ * and then what one address, one project name or one size holds too much of, the newest before the others. Kept in memory,
+ * and in a folder where there is one.
  */
 export interface Quarantine {
   /**

@@ -1,162 +1,89 @@
-/** Admission: once each, in a batch as alone, with lateness and gaps decided at the same moment. */
+/** Admission of many events at once, and with leases. Duplicates, order and lateness, the interleavings check. */
 import assert from 'node:assert/strict'
-import { admit, claim, handOverAll, loneSample, namesOf, sample, settlementOf, START_MS } from './samples.ts'
+import {
+  admit,
+  admitAndClaim,
+  allOf,
+  claim,
+  handOverAll,
+  LEASE_MS,
+  list,
+  loneSample,
+  namesOf,
+  sample,
+  START_MS,
+} from './samples.ts'
+import { claimOne, settleAll } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
 export const ADMISSION: readonly ConformanceCase[] = [
   {
-    name: 'admits each event once: across batches, inside one batch, and after it was settled',
+    name: 'an event of no message has no order, is never late, and makes no latest state',
     async run({ open }) {
-      assert.deepEqual(await admit(open, [sample({ at: 1 })]), ['new'])
-      assert.deepEqual(await admit(open, [sample({ at: 1 }), sample({ at: 2 }), sample({ at: 2 })]), [
-        'duplicate',
-        'new',
-        'duplicate',
-      ])
-      assert.deepEqual(await handOverAll(open), ['m-1', 'm-2'])
-      assert.deepEqual(await admit(open, [sample({ at: 2 })]), ['duplicate'])
-      assert.deepEqual((await claim(open)).claims, [])
+      const [a, b] = [loneSample('a'), loneSample('b')]
+      assert.deepEqual(await admit(open, []), [])
+      assert.deepEqual(await admit(open, [b, a, b]), ['new', 'new', 'duplicate'])
+      const { claims } = await claim(open)
+      assert.deepEqual(
+        claims.map(({ id, late }) => `${id} ${late}`).toSorted(),
+        [`${a.id} false`, `${b.id} false`].toSorted(),
+      )
+      assert.equal(await open.latest(a.messageKey), undefined)
     },
   },
   {
-    name: 'admits a batch of many messages and hands each event over once',
+    name: 'a batch of many messages, known ones among them, some leased at once: each event runs once',
     async run({ open }) {
-      const batch = Array.from({ length: 200 }, (_, index) => sample({ message: `m${index % 50}`, at: 1 + index }))
-      assert.deepEqual(new Set(await admit(open, batch)), new Set(['new']))
-      const names = await handOverAll(open)
-      assert.equal(names.length, 200)
-      assert.equal(new Set(names).size, 200)
+      for (const at of [1, 2, 3]) {
+        const batch = Array.from({ length: 200 }, (_, index) =>
+          sample({ message: `m${index % 150}`, at: at * 1_000 + index }),
+        )
+        const isLeasing = at > 1 && open.admitAndClaim !== undefined
+        const { admissions, claims } = isLeasing
+          ? await admitAndClaim(open, batch, { limit: 20 })
+          : { admissions: await admit(open, batch), claims: [] }
+        assert.deepEqual(new Set(admissions), new Set(['new']))
+        assert.ok(claims.length <= 20, 'at most the limit')
+        await settleAll(open, claims)
+        const names = [...namesOf(claims), ...(await handOverAll(open))]
+        assert.deepEqual([names.length, new Set(names).size], [200, 200])
+      }
+      assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
     },
   },
   {
-    name: 'takes more reports of one message than any carrier sends, each once, and forgets none of them',
+    name: 'keeps more reports of one message than one record has room for, each once',
     async run({ open }) {
       const reports = Array.from({ length: 300 }, (_, index) => sample({ at: 1 + index }))
+      const { messageKey } = sample()
       for (let from = 0; from < reports.length; from += 100) await admit(open, reports.slice(from, from + 100))
       assert.deepEqual(await open.counts(), { unsettled: 300, deadLetters: 0 })
       assert.deepEqual(new Set(await admit(open, reports.slice(150))), new Set(['duplicate']))
+      const listed = await allOf((after) => list(open, { messageKey, after }))
+      assert.equal(new Set(listed.map(({ id }) => id)).size, 300)
       const names = await handOverAll(open)
-      assert.equal(names.length, 300)
-      assert.equal(new Set(names).size, 300)
+      assert.deepEqual([names.length, new Set(names).size], [300, 300])
       assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
       assert.deepEqual(new Set(await admit(open, reports)), new Set(['duplicate']))
-      assert.equal((await open.latest(sample({}).messageKey))?.record.report?.status, 'm-300')
+      assert.equal((await open.latest(messageKey))?.record.report?.status, 'm-300')
     },
   },
   {
-    name: 'an empty batch is no error',
+    name: 'leases an event of an unknown message as it admits it, and returns it as it was given',
     async run({ open }) {
-      assert.deepEqual(await admit(open, []), [])
-    },
-  },
-  {
-    name: 'hands the events of a message over in order, not by arrival',
-    async run({ open }) {
-      await admit(open, [sample({ at: 3 }), sample({ at: 1 })])
-      await admit(open, [sample({ at: 2 })])
-      assert.deepEqual(await handOverAll(open), ['m-1', 'm-2', 'm-3'])
-    },
-  },
-  {
-    name: 'says late, and hands over as late, what is older than what was handed over',
-    async run({ open }) {
-      await admit(open, [sample({ at: 2 })])
-      await handOverAll(open)
-      assert.deepEqual(await admit(open, [sample({ at: 1 }), sample({ at: 3 })]), ['late', 'new'])
-      const { claims } = await claim(open)
+      assert.deepEqual(await admitAndClaim(open, []), { admissions: [], claims: [] })
+      const { id, messageKey, record, raw, ...event } = sample({ raw: Buffer.from([0, 255, 10, 13]) })
+      const { admissions, claims } = await admitAndClaim(open, [{ id, messageKey, record, raw, ...event }])
+      assert.deepEqual(admissions, ['new'])
       assert.deepEqual(
-        claims.map(({ late }) => late),
-        [true],
+        claims.map(({ token: _, ...rest }) => rest),
+        [{ id, messageKey, attempt: 1, late: false, replay: false, record, raw }],
       )
-      assert.deepEqual(namesOf(claims), ['m-1'])
-    },
-  },
-  {
-    name: 'what a handler has in its hands counts as handed over; what only waits does not',
-    async run({ open }) {
-      await admit(open, [sample({ at: 5 })])
-      assert.deepEqual(await admit(open, [sample({ at: 4 })]), ['new'])
-      const { claims } = await claim(open)
-      assert.deepEqual(namesOf(claims), ['m-4'])
-      assert.deepEqual(await admit(open, [sample({ at: 3 }), sample({ at: 6 })]), ['late', 'new'])
-    },
-  },
-  {
-    name: 'of two final events neither is late to the other',
-    async run({ open }) {
-      await admit(open, [sample({ at: 5, final: true })])
-      await handOverAll(open)
-      assert.deepEqual(await admit(open, [sample({ at: 4, final: true }), sample({ at: 3 })]), ['new', 'late'])
-    },
-  },
-  {
-    name: 'a final event is late to a later one that is not final',
-    async run({ open }) {
-      await admit(open, [sample({ at: 5 })])
-      await handOverAll(open)
-      assert.deepEqual(await admit(open, [sample({ at: 4, final: true })]), ['late'])
-    },
-  },
-  {
-    name: 'an event with a gap before it waits until the gap closes',
-    async run({ open }) {
-      const later = START_MS + 1_000
-      assert.deepEqual(await admit(open, [sample({ at: 2, awaits: 1, step: 2, gapUntilMs: later })]), ['new'])
-      const waiting = await claim(open)
-      assert.deepEqual(waiting.claims, [])
-      assert.equal(waiting.nextDueMs, later)
-      await admit(open, [sample({ at: 1, step: 1 })])
-      assert.deepEqual(await handOverAll(open), ['m-1', 'm-2'])
-    },
-  },
-  {
-    name: 'an event with a gap before it waits no longer than it may',
-    async run({ open }) {
-      const later = START_MS + 1_000
-      await admit(open, [sample({ at: 2, awaits: 1, gapUntilMs: later })])
-      assert.deepEqual(await handOverAll(open, later - 1), [])
-      assert.deepEqual(await handOverAll(open, later), ['m-2'])
-    },
-  },
-  {
-    name: 'there is no gap where the earlier step was seen before, and a late event waits for none',
-    async run({ open }) {
-      const gapUntilMs = START_MS + 1_000
-      await admit(open, [sample({ at: 1, step: 1 })])
-      await handOverAll(open)
-      await admit(open, [sample({ at: 3, step: 2, awaits: 1, gapUntilMs })])
-      assert.deepEqual(await handOverAll(open), ['m-3'])
-      assert.deepEqual(await admit(open, [sample({ at: 2, awaits: 4, gapUntilMs })]), ['late'])
-      assert.deepEqual(await handOverAll(open), ['m-2'])
-    },
-  },
-  {
-    name: 'a closed gap does not hurry an event that waits to be tried again',
-    async run({ open }) {
-      const later = START_MS + 1_000
-      await admit(open, [sample({ at: 2, awaits: 1, gapUntilMs: START_MS })])
-      const { claims } = await claim(open)
-      const retryMs = START_MS + 5_000
-      const retries = claims.map((claimed) => settlementOf(claimed, { outcome: 'retry', dueMs: retryMs, error: 'no' }))
-      assert.deepEqual(await open.settle(retries, START_MS), [true])
-      await admit(open, [sample({ at: 1, step: 1 })], later)
-      assert.deepEqual(namesOf((await claim(open, { nowMs: later })).claims), ['m-1'])
-    },
-  },
-  {
-    name: 'events of no message have neither order nor lateness',
-    async run({ open }) {
-      assert.deepEqual(await admit(open, [loneSample('b'), loneSample('a'), loneSample('b')]), [
-        'new',
-        'new',
-        'duplicate',
-      ])
-      const { claims } = await claim(open)
-      assert.equal(claims.length, 2)
-      assert.deepEqual(
-        claims.map(({ late }) => late),
-        [false, false],
-      )
+      assert.deepEqual(await claim(open), { claims: [], nextDueMs: START_MS + LEASE_MS })
+      assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
+      const second = await claimOne(open, { nowMs: START_MS + LEASE_MS })
+      assert.deepEqual([second.attempt, second.record, second.raw], [2, record, raw])
+      assert.ok(second.token > (claims[0]?.token ?? Infinity), 'a fencing token grows with every claim')
     },
   },
 ]

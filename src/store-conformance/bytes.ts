@@ -1,11 +1,12 @@
-/** One event never harms another: a store holds any proven bytes. */
+/** A store keeps any text and any bytes, and one event never harms another. */
 import assert from 'node:assert/strict'
-import type { Report } from '../inbox/record.ts'
+import type { Report } from '../messages/event-record.ts'
 import type { NewEvent } from '../inbox/store.ts'
-import { admit, claim, digestOf, sample, settlementOf, START_MS } from './samples.ts'
-import type { ConformanceCase } from './suite.ts'
+import { admit, claim, digestOf, sample, samplesOf } from './samples.ts'
+import { deadLettersOf, die, settleAll } from './steps.ts'
+import type { ConformanceCase, Fixture } from './suite.ts'
 
-/** Names and words that databases, hash tags, joined keys and text columns stumble over. */
+/** What databases, hash tags, joined keys and text columns stumble over. */
 const AWKWARD_TEXTS: readonly string[] = [
   '\u0000',
   'a\u0000b',
@@ -36,6 +37,7 @@ const AWKWARD_TEXTS: readonly string[] = [
 const AWKWARD_BYTES: readonly Buffer[] = [
   Buffer.alloc(0),
   Buffer.from([0]),
+  Buffer.from(Array.from({ length: 256 }, (_, index) => index)),
   Buffer.from([0xff, 0xfe, 0x00, 0xd8]),
   Buffer.from([0xc3, 0x28]),
   Buffer.from('{"a":"\\u0000"}'),
@@ -52,9 +54,10 @@ const AWKWARD_BYTES: readonly Buffer[] = [
   Buffer.alloc(256 * 1024, 0x61),
 ]
 
-function awkwardEvents(): readonly NewEvent[] {
+/** `of` tells the events of one call from those of another. */
+function awkwardEvents(of: string): readonly NewEvent[] {
   const texts = AWKWARD_TEXTS.map((text, index) => {
-    const event = sample({ message: `awkward text ${index}` })
+    const event = sample({ message: `${of} text ${index}` })
     const report: Report = {
       type: 'message.failed',
       shape: 'chat-app',
@@ -65,85 +68,43 @@ function awkwardEvents(): readonly NewEvent[] {
     }
     return { ...event, record: { ...event.record, project: text, report }, raw: Buffer.from(text) }
   })
-  return [...texts, ...AWKWARD_BYTES.map((raw, index) => sample({ message: `awkward bytes ${index}`, raw }))]
+  return [...texts, ...AWKWARD_BYTES.map((raw, index) => sample({ message: `${of} bytes ${index}`, raw }))]
 }
 
-async function takeBack(
-  open: Parameters<typeof claim>[0],
-): Promise<ReadonlyMap<string, { readonly raw: Buffer; readonly record: unknown }>> {
+/** Each comes back as it was admitted, and makes the latest state of its message. */
+async function assertKept(open: Fixture['open'], events: readonly NewEvent[]): Promise<void> {
   const { claims } = await claim(open, { limit: 1_000 })
-  await open.settle(
-    claims.map((claimed) => settlementOf(claimed, { outcome: 'done' })),
-    START_MS,
-  )
-  return new Map(claims.map(({ id, raw, record }) => [id, { raw: Buffer.from(raw), record }]))
+  const claimed = new Map(claims.map(({ id, raw, record }) => [id, { raw, record }]))
+  assert.equal(claimed.size, events.length)
+  for (const { id, messageKey, raw, record } of events) {
+    assert.ok(Buffer.isBuffer(claimed.get(id)?.raw), 'the bytes come back as a Buffer')
+    assert.deepEqual(claimed.get(id), { raw, record })
+    assert.deepEqual((await open.latest(messageKey))?.record, record)
+  }
+  await settleAll(open, claims)
 }
 
 export const BYTES: readonly ConformanceCase[] = [
   {
-    name: 'holds awkward texts and bytes, each alone',
+    name: 'keeps awkward texts and bytes, each alone, in the middle of a batch, among its like, and as dead letters',
     async run({ open }) {
-      for (const event of awkwardEvents()) {
-        assert.deepEqual(await admit(open, [event]), ['new'])
-        const { id, raw, record } = event
-        assert.deepEqual((await takeBack(open)).get(id), { raw, record })
-      }
-    },
-  },
-  {
-    name: 'holds awkward texts and bytes in the middle of a batch of fifty, and its neighbours',
-    async run({ open }) {
-      for (const [index, event] of awkwardEvents().entries()) {
-        const good = Array.from({ length: 49 }, (_, at) => sample({ message: `good ${index} ${at}` }))
-        const batch = [...good.slice(0, 25), event, ...good.slice(25)]
-        assert.deepEqual(new Set(await admit(open, batch)), new Set(['new']))
-        const back = await takeBack(open)
-        assert.equal(back.size, 50)
-        assert.deepEqual(back.get(event.id), { raw: event.raw, record: event.record })
-      }
-    },
-  },
-  {
-    name: 'holds awkward texts and bytes all in one batch, and after that once more as duplicates',
-    async run({ open }) {
-      const events = awkwardEvents()
+      for (const neighbours of [0, 24])
+        for (const [index, event] of awkwardEvents(`beside ${neighbours}`).entries()) {
+          const before = samplesOf(neighbours, `before ${index} `)
+          const batch = [...before, event, ...samplesOf(neighbours, `after ${index} `)]
+          assert.deepEqual(new Set(await admit(open, batch)), new Set(['new']))
+          await assertKept(open, batch)
+        }
+      const events = awkwardEvents('all')
       assert.deepEqual(new Set(await admit(open, events)), new Set(['new']))
-      const back = await takeBack(open)
-      for (const { id, raw, record } of events) assert.deepEqual(back.get(id), { raw, record })
+      await assertKept(open, events)
       assert.deepEqual(new Set(await admit(open, events)), new Set(['duplicate']))
-    },
-  },
-  {
-    name: 'keeps of which trace a request was part: through a retry, as a dead letter and through its replay',
-    async run({ open }) {
-      const { id, record } = sample()
-      const { traceparent, tracestate } = record
-      assert.ok(traceparent !== undefined && tracestate !== undefined)
-      await admit(open, [sample()])
-      for (const outcome of [
-        { outcome: 'retry', dueMs: START_MS, error: 'not yet' },
-        { outcome: 'dead', error: 'never' },
-      ] as const) {
-        const { claims } = await claim(open)
-        assert.deepEqual(
-          claims.map((claimed) => claimed.record),
-          [record],
-        )
-        await open.settle(
-          claims.map((claimed) => settlementOf(claimed, outcome)),
-          START_MS,
-        )
-      }
-      const { items } = await open.deadLetters({ after: undefined, limit: 1 })
+      const dead = awkwardEvents('dead')
+      await die(open, dead)
+      const letters = await deadLettersOf(open, 7)
       assert.deepEqual(
-        items.map((letter) => letter.record),
-        [record],
-      )
-      await open.resolve(id, 'replay', START_MS)
-      const { claims } = await claim(open)
-      assert.deepEqual(
-        claims.map((claimed) => claimed.record),
-        [record],
+        new Map(letters.map(({ id, raw, record }) => [id, { raw: Buffer.from(raw), record }])),
+        new Map(dead.map(({ id, raw, record }) => [id, { raw, record }])),
       )
     },
   },
@@ -151,10 +112,7 @@ export const BYTES: readonly ConformanceCase[] = [
     name: 'keeps identities apart that differ in one digit',
     async run({ open }) {
       const digits = digestOf('any').slice(1)
-      const events = Array.from('0123456789abcdef').map((digit) => ({
-        ...sample({ message: digit }),
-        id: `${digit}${digits}`,
-      }))
+      const events = samplesOf(16).map((event, index) => ({ ...event, id: `${index.toString(16)}${digits}` }))
       assert.deepEqual(new Set(await admit(open, events)), new Set(['new']))
       assert.deepEqual(new Set(await admit(open, events)), new Set(['duplicate']))
     },

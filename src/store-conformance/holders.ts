@@ -1,8 +1,8 @@
-/** Who has the store open, and what becomes of what one holds that leaves. */
+/** The processes that have the store open, and what becomes of the leases of one that leaves. */
 import assert from 'node:assert/strict'
-import { systemClock } from '../clock.ts'
 import type { OpenStore, StoreHolder } from '../inbox/store.ts'
-import { admit, claim, LEASE_MS, sample, START_MS } from './samples.ts'
+import { admit, claim, LEASE_MS, sample, samplesOf, START_MS } from './samples.ts'
+import { claimNames, claimOne, until } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
 async function holdersOf(open: OpenStore<object>): Promise<readonly StoreHolder[]> {
@@ -10,81 +10,48 @@ async function holdersOf(open: OpenStore<object>): Promise<readonly StoreHolder[
   return open.holders()
 }
 
-function heldBy(holders: readonly StoreHolder[]): readonly (readonly [isSelf: boolean, held: number])[] {
-  return holders.map(({ isSelf, held }) => [isSelf, held] as const)
-}
-
-/** What is leased counts once a store knows for sure that it lives. */
-async function untilHeld(open: OpenStore<object>, messageKey: string): Promise<void> {
-  for (let tries = 0; open.isHeld?.(messageKey) !== true && tries < 500; tries += 1)
-    await new Promise<void>((resolve) => void systemClock().setTimer(resolve, 10, true))
-}
-
 export const HOLDERS: readonly ConformanceCase[] = [
   {
-    name: 'lists who has it open, each with what is leased to it',
-    needs: 'holders',
+    name: 'lists the processes that have it open, each with the number of its leases, and says which leases are held',
+    needs: 'workers',
     async run({ open, openAnother }) {
-      const { other } = await openAnother()
-      const events = ['a', 'b', 'c'].map((message) => sample({ message }))
-      await admit(open, events)
-      await claim(open, { limit: 2 })
+      const other = await openAnother()
+      await admit(open, samplesOf(3))
+      const [first] = (await claim(open, { limit: 2 })).claims
       await claim(other, { limit: 2 })
       const seen = await holdersOf(open)
-      assert.deepEqual(heldBy(seen).toSorted(), [
+      assert.deepEqual(seen.map(({ isSelf, held }) => [isSelf, held]).toSorted(), [
         [false, 1],
         [true, 2],
       ])
-      assert.equal(new Set(seen.map(({ id }) => id)).size, seen.length)
+      assert.equal(new Set(seen.map(({ id }) => id)).size, 2)
       assert.deepEqual(
         (await holdersOf(other)).map(({ id, isSelf }) => [id, isSelf]).sort(),
         seen.map(({ id, isSelf }) => [id, !isSelf]).sort(),
       )
-      for (const { name, silentMs } of seen) {
-        assert.ok(name !== '')
-        assert.ok(silentMs >= 0 && silentMs < 60_000, `one was silent for ${silentMs} ms`)
-      }
+      for (const { name, silentMs } of seen)
+        assert.ok(name !== '' && silentMs >= 0 && silentMs < 60_000, `${name} was silent for ${silentMs} ms`)
+      assert.ok(first)
+      // A lease counts once the store knows that this process is alive.
+      if (open.isHeld !== undefined) await until('its lease is held', () => open.isHeld?.(first.messageKey) === true)
     },
   },
   {
-    name: 'says of what it leased that it is held',
-    needs: 'holders',
-    async run({ open }) {
-      const event = sample()
-      await admit(open, [event])
-      await claim(open)
-      await untilHeld(open, event.messageKey)
-      // One that has no doubts of its own need not say so.
-      assert.ok(open.isHeld === undefined || open.isHeld(event.messageKey) === true)
-    },
-  },
-  {
-    name: 'one that leaves holds nothing any more: it is due at once, the attempt counted, under a greater token',
-    needs: 'holders',
-    async run({ open, openAnother }) {
-      const { other, leave } = await openAnother()
+    name: 'a living process keeps its leases until they end; those of one that leaves are due at once, under a greater token',
+    needs: 'workers',
+    async run({ open, openAnother, close }) {
+      const other = await openAnother()
       await admit(open, [sample()])
-      const [before] = (await claim(other)).claims
-      assert.ok(before, 'it is leased')
-      assert.deepEqual((await claim(open)).claims, [])
-      await leave()
-      const [after] = (await claim(open)).claims
-      assert.ok(after, 'it is due')
+      const before = await claimOne(other)
+      assert.deepEqual(await claimNames(open, { nowMs: START_MS + LEASE_MS - 1 }), [])
+      await close(other)
+      const after = await claimOne(open)
       assert.deepEqual([after.id, after.attempt], [before.id, 2])
       assert.ok(after.token > before.token, 'its token has grown')
-      assert.deepEqual(heldBy(await holdersOf(open)), [[true, 1]])
-    },
-  },
-  {
-    name: 'a living one keeps what it has leased until its lease ends',
-    needs: 'holders',
-    async run({ open, openAnother }) {
-      const { other } = await openAnother()
-      await admit(open, [sample()])
-      await claim(other)
-      assert.deepEqual((await claim(open, { nowMs: START_MS + LEASE_MS - 1 })).claims, [])
-      const [taken] = (await claim(open, { nowMs: START_MS + LEASE_MS })).claims
-      assert.ok(taken, 'it is due when the lease has ended')
+      assert.deepEqual(
+        (await holdersOf(open)).map(({ isSelf, held }) => [isSelf, held]),
+        [[true, 1]],
+      )
     },
   },
 ]

@@ -1,66 +1,65 @@
-/** Random interleavings of everything that can happen, held against the plain model step by step. */
+/** Random interleavings of everything that can happen to events, checked against the plain model step by step. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { Claim, ClaimRequest, NewEvent, OpenStore } from '../inbox/store.ts'
+import type { Claim, ClaimRequest, NewEvent, Settlement } from '../inbox/store.ts'
 import { createModel, type Model } from './model.ts'
-import { digestOf, LEASE_MS, sample, settlementOf, START_MS } from './samples.ts'
+import { allOf, digestOf, LEASE_MS, list, sample, settlementOf, START_MS, type Outcome } from './samples.ts'
+import { deadLettersOf, DONE } from './steps.ts'
+import type { Fixture } from './suite.ts'
 
 const MESSAGES = 2
 const PLACES = 6
+const KEYS = Array.from({ length: MESSAGES }, (_, message) => digestOf(`message m${message}`))
+/** Small, so that lists have several pages. */
+const PAGE = 2
+
+/** What happens; what is named twice happens more often. */
+const STEPS = [
+  ...['admit', 'admit and claim', 'admit and claim', 'claim', 'claim', 'claim', 'settle', 'settle', 'settle'],
+  ...['settle again', 'crash', 'wait', 'wait', 'resolve', 'resolve', 'erase', 'list', 'restart'],
+]
 
 interface Step {
-  readonly what: 'admit' | 'admit and claim' | 'claim' | 'settle' | 'forget' | 'wait' | 'replay'
+  readonly what: string
   /** Drawn at random; each step uses as much of it as it needs. */
   readonly dice: readonly number[]
 }
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.record({
-    what: fc.constantFrom(
-      'admit',
-      'admit and claim',
-      'admit and claim',
-      'claim',
-      'claim',
-      'settle',
-      'settle',
-      'forget',
-      'wait',
-      'replay',
-    ),
+    what: fc.constantFrom(...STEPS),
     dice: fc.array(fc.nat({ max: 59 }), { minLength: 8, maxLength: 8 }),
   }),
   // Without a size, most sequences would be too short to meet anything rare.
   { minLength: 1, maxLength: 60, size: 'max' },
 )
 
-/** Asserts that a fresh store and the model agree about every step. `makeOpen` is called for each run. */
+/** Asserts that a fresh store and the model agree about every step. `onFreshStore` is called for each run. */
 export async function checkInterleavings(
-  makeOpen: () => Promise<{ readonly open: OpenStore<object>; readonly close: () => Promise<void> }>,
+  onFreshStore: (run: (fixture: Fixture) => Promise<void>) => Promise<void>,
   runs: number,
 ): Promise<void> {
   await fc.assert(
-    fc.asyncProperty(steps, async (sequence) => {
-      const { open, close } = await makeOpen()
-      try {
-        const play = createPlay(open)
+    fc.asyncProperty(steps, async (sequence) =>
+      onFreshStore(async (fixture) => {
+        const play = createPlay(fixture)
         for (const step of sequence) await play.step(step)
         await play.finish()
-      } finally {
-        await close()
-      }
-    }),
+      }),
+    ),
     { numRuns: runs },
   )
 }
 
-/** Event number `number` of a fixed world of messages, each with a place, a kind and a gap of its own. */
+/** Event number `number` of a fixed world of messages, each with a place, a kind and a reorder wait of its own. */
 function eventOf(number: number, gapUntilMs: number): NewEvent {
   const message = number % MESSAGES
   const place = Math.floor(number / MESSAGES) % PLACES
   return sample({
     message: `m${message}`,
-    at: place,
+    // Two reports of one message have equal time and rank.
+    at: place === 4 ? 3 : place,
+    name: `m${message}-${place}`,
     final: place === 3 || place === 4,
     step: place === 1 ? 1 : place === 2 ? 2 : 0,
     awaits: place === 2 ? 1 : place === 5 ? 2 : 0,
@@ -68,15 +67,42 @@ function eventOf(number: number, gapUntilMs: number): NewEvent {
   })
 }
 
-function createPlay(open: OpenStore<object>) {
+const WORLD = new Map(
+  Array.from({ length: MESSAGES * PLACES }, (_, number) => eventOf(number, START_MS)).map((event) => [event.id, event]),
+)
+
+function pick<T>(list: readonly T[], dice: number): T | undefined {
+  return list[dice % Math.max(1, list.length)]
+}
+
+function payloadOf({ id }: Pick<NewEvent, 'id'>) {
+  return { record: WORLD.get(id)?.record, raw: WORLD.get(id)?.raw }
+}
+
+function createPlay({ open: opened, reopen, capabilities }: Pick<Fixture, 'open' | 'reopen' | 'capabilities'>) {
   const model: Model = createModel()
-  /** Claims in somebody's hands, and those of holders that were given up for dead but may still come back. */
+  let open = opened
+  /** Claims of workers that are alive, or were taken for dead and may still answer. */
   let held: Claim[] = []
+  let settled: Settlement[] = []
   let nowMs = START_MS
+  /** The last time that the store was told with something to write. */
+  let toldMs = 0
 
   function requestOf(limit: number, dice: number): ClaimRequest {
-    const exclude = new Set(dice % 5 === 0 ? [digestOf('message m0')] : [])
+    const exclude = new Set(dice % 5 === 0 ? KEYS.slice(0, 1) : [])
     return { limit, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude }
+  }
+
+  function hold(claims: readonly Claim[]): void {
+    held.push(...claims)
+    if (claims.length > 0) toldMs = nowMs
+    for (const claim of claims) assert.deepEqual({ record: claim.record, raw: claim.raw }, payloadOf(claim))
+  }
+
+  /** To within a second. */
+  function assertLatest(latestMs: number): void {
+    assert.ok(latestMs > toldMs - 1_000 && latestMs <= nowMs, `it was told ${toldMs}, and knows ${latestMs}`)
   }
 
   async function step({ what, dice }: Step): Promise<void> {
@@ -84,6 +110,7 @@ function createPlay(open: OpenStore<object>) {
     switch (what) {
       case 'admit':
       case 'admit and claim': {
+        toldMs = nowMs
         const events = dice.slice(0, 1 + (first % 4)).map((number) => eventOf(number, nowMs + 1_000))
         if (what === 'admit' || open.admitAndClaim === undefined) {
           assert.deepEqual(await open.admit(events, nowMs), model.admit(events, nowMs))
@@ -93,80 +120,131 @@ function createPlay(open: OpenStore<object>) {
         const result = await open.admitAndClaim(events, request)
         assert.deepEqual(result.admissions, model.admit(events, nowMs))
         model.checkClaimOfAdmitted(events, request, result)
-        held.push(...result.claims)
+        hold(result.claims)
         break
       }
       case 'claim': {
         const request = requestOf(1 + (first % 3), second)
         const result = await open.claim(request)
         model.checkClaim(request, result)
-        held.push(...result.claims)
+        hold(result.claims)
         break
       }
       case 'settle': {
-        const claim = held[first % Math.max(1, held.length)]
+        const claim = pick(held, first)
         if (claim === undefined) break
         held = held.filter((other) => other !== claim)
-        await settle(claim, second)
+        // Of what is due again, half is due at once.
+        const dueMs = nowMs + (second % 8 < 4 ? 700 : 0)
+        const error = `no \u0000 ${first}`
+        const outcomes: readonly Outcome[] = [
+          DONE,
+          { outcome: 'retry', dueMs, error },
+          { outcome: 'unbegun', dueMs },
+          { outcome: 'dead', error },
+        ]
+        await settle(claim, pick(outcomes, second) ?? DONE, second % 3 === 0)
         break
       }
-      case 'forget':
+      case 'settle again': {
+        const settlement = pick(settled, first)
+        if (settlement !== undefined)
+          assert.deepEqual(await open.settle([settlement], nowMs), [model.settle(settlement, nowMs)])
+        break
+      }
+      case 'crash':
         held = []
         break
-      case 'wait':
-        nowMs += [1, 1_000, LEASE_MS, LEASE_MS][first % 4] ?? 1
+      case 'restart':
+        if (!capabilities.durable) break
+        // A store may end the leases of a process that closes it, or let them run out.
+        held = []
+        settled = []
+        open = await reopen()
+        if (toldMs > 0 && open.latestNowMs !== undefined) assertLatest(open.latestNowMs)
+        nowMs += LEASE_MS
         break
-      case 'replay': {
-        const ids = model.deadIds()
-        const id = ids[first % Math.max(1, ids.length)] ?? digestOf('nobody')
-        assert.equal(await open.resolve(id, 'replay', nowMs), model.replay(id, nowMs))
+      case 'wait':
+        nowMs += pick([1, 1_000, LEASE_MS, LEASE_MS], first) ?? 1
+        break
+      case 'resolve': {
+        const { id } = pick(model.deadLetters(), first) ?? { id: digestOf('nothing') }
+        const resolution = pick(['replay', 'replay', 'force', 'discard'] as const, second) ?? 'replay'
+        assert.equal(await open.resolve(id, resolution, nowMs), model.resolve(id, resolution, nowMs))
+        break
       }
+      case 'erase': {
+        const messageKey = pick(KEYS, first) ?? ''
+        if (second % 3 > 0) break
+        await open.forget({ targets: [{ messageKey }], dryRun: false }, nowMs)
+        await open.eraseTraces?.()
+        model.erase(messageKey)
+        break
+      }
+      case 'list':
+        await checkLists()
     }
     await check()
   }
 
-  async function settle(claim: Claim, dice: number): Promise<void> {
-    // Of what is due again, half is due at once.
-    const dueMs = nowMs + (dice % 8 < 4 ? 700 : 0)
-    const outcome =
-      dice % 4 === 0
-        ? ({ outcome: 'done' } as const)
-        : dice % 4 === 1
-          ? ({ outcome: 'retry', dueMs, error: 'no' } as const)
-          : dice % 4 === 2
-            ? ({ outcome: 'unbegun', dueMs } as const)
-            : ({ outcome: 'dead', error: 'no' } as const)
+  async function settle(claim: Claim, outcome: Outcome, isLazy = false): Promise<void> {
     const settlement = settlementOf(claim, outcome)
-    assert.deepEqual(await open.settle([settlement], nowMs), [model.settle(settlement, nowMs)])
+    settled = [...settled, settlement].slice(-4)
+    toldMs = nowMs
+    assert.deepEqual(await open.settle([settlement], nowMs, isLazy), [model.settle(settlement, nowMs)])
   }
 
   async function check(): Promise<void> {
-    const deadIds = model.deadIds()
-    assert.deepEqual(await open.counts(), { unsettled: model.unsettled(), deadLetters: deadIds.length })
-    for (let message = 0; message < MESSAGES; message += 1) {
-      const key = digestOf(`message m${message}`)
+    assert.deepEqual(await open.counts(), { unsettled: model.unsettled(), deadLetters: model.deadLetters().length })
+    for (const key of KEYS) {
       const latest = await open.latest(key)
       const expected = model.latest(key)
-      const name = (order: string): string => `m${message}-${Number(order.slice(0, 12)) - 1_700_000_000}`
+      const recordOf = (order: string) => WORLD.get(order.slice(-key.length))?.record
       assert.deepEqual(
-        latest && { newest: latest.record.report?.status, finals: latest.finals.map(({ report }) => report?.status) },
-        expected && { newest: name(expected.newest), finals: expected.finals.map(name) },
+        latest && { newest: latest.record, finals: latest.finals },
+        expected && { newest: recordOf(expected.newest), finals: expected.finals.map(recordOf) },
       )
     }
   }
 
-  /** Whatever happened, in the end everything is handed over. */
+  async function checkLists(): Promise<void> {
+    const letters = await deadLettersOf(open, PAGE)
+    for (const [index, { diedAtMs }] of letters.entries())
+      assert.ok(diedAtMs >= (letters[index - 1]?.diedAtMs ?? 0), 'the oldest first')
+    const expectedLetters = model.deadLetters()
+    assert.equal(letters.length, expectedLetters.length, 'each is listed once')
+    assert.deepEqual(
+      new Map(letters.map((letter) => [letter.id, { ...letter, raw: Buffer.from(letter.raw) }])),
+      new Map(expectedLetters.map((letter) => [letter.id, { ...letter, ...payloadOf(letter) }])),
+    )
+    for (const messageKey of [undefined, ...KEYS]) {
+      const all = await allOf((after) => list(open, { messageKey, after, limit: PAGE }))
+      const byId = new Map(all.map((event) => [event.id, event]))
+      assert.equal(byId.size, all.length, 'each is listed once')
+      for (const [id, expected] of model.listed(messageKey, nowMs)) {
+        const event = byId.get(id)
+        assert.ok(event, 'it is listed')
+        assert.deepEqual({ ...event, ...expected }, event)
+        if (event.state !== 'settled')
+          assert.deepEqual({ record: event.record, raw: event.raw && Buffer.from(event.raw) }, payloadOf({ id }))
+      }
+    }
+  }
+
+  /** Whatever happened, in the end everything is dispatched. */
   async function finish(): Promise<void> {
+    await checkLists()
     nowMs += 2 * LEASE_MS
     for (let rounds = 0; rounds < 100 && model.unsettled() > 0; rounds += 1) {
-      const request = { limit: 100, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set<string>() }
+      const request = requestOf(100, 1)
       const result = await open.claim(request)
       model.checkClaim(request, result)
-      for (const claim of result.claims) await settle(claim, 0)
+      for (const claim of result.claims) await settle(claim, DONE)
       nowMs += 1_000
     }
     assert.equal(model.unsettled(), 0)
     await check()
+    await checkLists()
   }
 
   return { step, finish }

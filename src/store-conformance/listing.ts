@@ -1,257 +1,145 @@
-/** The list of events: newest first, each once, with what the store still knows of them and nothing that it does not. */
+/** The list of events: newest first, each once, by any filter. What it says of each, the interleavings check. */
 import assert from 'node:assert/strict'
-import type { EventRecord, Report } from '../inbox/record.ts'
-import type { EventFilter, EventState, NewEvent, OpenStore, StoredEvent } from '../inbox/store.ts'
-import { admit, allOf, claim, digestOf, LEASE_MS, list, loneSample, sample, settlementOf, START_MS } from './samples.ts'
+import type { EventRecord, Report } from '../messages/event-record.ts'
+import type { EventsPage, NewEvent, OpenStore, StoredEvent } from '../inbox/store.ts'
+import { admit, allOf, claim, digestOf, list, sample, START_MS } from './samples.ts'
+import { DEAD, settleAll } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
-async function listOne(open: OpenStore<object>, { id, messageKey }: NewEvent): Promise<StoredEvent> {
-  const { items } = await list(open, { messageKey })
-  const found = items.find((item) => item.id === id)
-  assert.ok(found, 'the event is listed')
-  return found
-}
-
-/** Takes each event in its own second and hands it over in the same. */
-async function comeOneByOne(open: OpenStore<object>, names: readonly string[]): Promise<readonly NewEvent[]> {
-  const events: NewEvent[] = []
-  for (const [index, name] of names.entries()) {
-    const nowMs = START_MS + index * 1_000
-    const plain = sample({ message: name, name })
-    const event = { ...plain, record: { ...plain.record, receivedAtMs: nowMs } }
-    await admit(open, [event], nowMs)
-    const { claims } = await claim(open, { nowMs })
-    await open.settle(
-      claims.map((claimed) => settlementOf(claimed, { outcome: 'done' })),
-      nowMs,
-    )
-    events.push(event)
-  }
-  return events
-}
-
-/** More than clocks of one machine are apart. */
+/** Greater than the difference between clocks that a store may allow for. */
 const SPACING_MS = 10_000
+const EVENTS = 14
+const END_MS = START_MS + EVENTS * SPACING_MS
 
-/** One after the other, far apart, of all types, projects, channels, carriers and recipients. None is handed over. */
-async function comeOfAllKinds(open: OpenStore<object>): Promise<readonly NewEvent[]> {
-  const events = Array.from({ length: 14 }, (_, index): NewEvent => {
-    const nowMs = START_MS + index * SPACING_MS
+type Filter = Partial<EventsPage>
+
+async function listed(open: OpenStore<object>, filter: Filter, limit = 100): Promise<readonly StoredEvent[]> {
+  return allOf(async (after) => {
+    const page = await list(open, { ...filter, after, limit })
+    assert.ok(page.items.length <= limit)
+    return page
+  })
+}
+
+/** What is no report: of no message, by its place among the events. */
+const OTHERS = new Map<number, Partial<EventRecord>>([
+  [2, { kind: 'payment' }],
+  [5, { problem: 'not_json' }],
+  // What no callback brings.
+  [10, { overdue: true }],
+  [13, { unknownSend: true }],
+])
+
+/** Of all types, projects, channels, carriers and recipients, each received later than the one before. */
+function eventsOfAllKinds(): readonly NewEvent[] {
+  return Array.from({ length: EVENTS }, (_, index): NewEvent => {
+    const receivedAtMs = START_MS + index * SPACING_MS
     const name = `kind-${index}`
-    const { record, ...plain } =
-      index === 5 || index > 11 ? loneSample(name) : sample({ message: name, name, gapUntilMs: nowMs })
+    const { record, ...event } = sample({ message: name, name, gapUntilMs: receivedAtMs })
     const { report, ...rest } = record
-    const all = { ...rest, receivedAtMs: nowMs, ...(index % 4 === 1 && { project: 'Other "Shop"' }) }
-    if (index === 6) return { ...plain, record: { ...all, problem: 'not_json' } }
-    // What no callback brings.
-    if (index > 11)
-      return { ...plain, record: { ...all, kind: 'status', [index === 12 ? 'overdue' : 'unknownSend']: true } }
-    if (report === undefined) return { ...plain, record: all }
-    const said: Report = {
+    const said = { ...rest, receivedAtMs, project: index % 4 === 1 ? 'Other "Shop"' : 'My Shop' }
+    const other = OTHERS.get(index)
+    if (other !== undefined || report === undefined)
+      return { ...event, messageKey: event.id, order: '', record: { ...said, ...other } }
+    const kind: Report = {
       ...report,
       type: index % 3 === 0 ? 'message.sent' : 'message.failed',
       channel: index % 2 === 0 ? 'sms' : 'chat',
       recipient: index % 5 === 0 ? '+15550100' : '+15550199',
       ...(index > 7 && { carrier: index % 2 === 0 ? 'carrierA' : 'carrierB' }),
     }
-    return { ...plain, record: { ...all, report: said } }
+    return { ...event, record: { ...said, report: kind } }
   })
-  for (const event of events) await admit(open, [event], event.record.receivedAtMs)
-  return events
 }
 
-function typeOf({ report, kind }: EventRecord): string | undefined {
-  return report?.type ?? kind
+const FILTERS: readonly Filter[] = [
+  {},
+  { types: ['message.sent', 'payment'] },
+  { types: ['unrecognized', 'message.failed'] },
+  { types: ['send.overdue', 'send.unknown'] },
+  { project: 'Other "Shop"' },
+  { channel: 'chat' },
+  { carrier: 'carrierB' },
+  { about: ['15550100', '+15550100'] },
+  { about: ['kind-3'] },
+  // In a report's JSON, and not its recipient.
+  { about: ['sms', '15550100'] },
+  { states: ['due'] },
+  { states: ['leased', 'dead'] },
+  { states: ['dead', 'settled'] },
+  { messageKey: sample({ message: 'kind-4' }).messageKey },
+  { id: sample({ name: 'kind-9' }).id },
+]
+
+const PERIODS: readonly Filter[] = [{ fromMs: START_MS + 4 * SPACING_MS }, { toMs: START_MS + 9 * SPACING_MS }]
+
+/** What the contract says of filters, for the events above. */
+function isMeant(filter: Filter, { id, state, atMs = 0, record }: StoredEvent): boolean {
+  const { types, project, channel, carrier, about, states, fromMs = -Infinity, toMs = Infinity } = filter
+  const { report, kind, problem, overdue, unknownSend } = record ?? {}
+  const unreported = overdue ? 'send.overdue' : unknownSend ? 'send.unknown' : problem ? 'unrecognized' : kind
+  const isOne = (wanted: readonly string[] | undefined, ...values: readonly (string | undefined)[]): boolean =>
+    wanted === undefined || values.some((value) => value !== undefined && wanted.includes(value))
+  return (
+    isOne(types, report?.type ?? unreported) &&
+    isOne(project === undefined ? undefined : [project], record?.project) &&
+    isOne(channel === undefined ? undefined : [channel], report?.channel) &&
+    isOne(carrier === undefined ? undefined : [carrier], report?.carrier) &&
+    isOne(about, report?.messageId, report?.recipient) &&
+    isOne(states, state) &&
+    (filter.id === undefined || filter.id === id) &&
+    (filter.messageKey === undefined || report?.messageId === 'kind-4') &&
+    atMs >= fromMs &&
+    atMs < toMs
+  )
+}
+
+/** Each of these filters, alone and with each that follows it, leaves of `all` what is meant. */
+async function assertFiltered(
+  open: OpenStore<object>,
+  all: readonly StoredEvent[],
+  filters: readonly Filter[],
+  others: readonly Filter[] = filters,
+) {
+  for (const [index, one] of filters.entries())
+    for (const [nth, other] of others.slice(index).entries())
+      // Alone by pages of both sizes; of the pairs every other one by small pages.
+      for (const limit of one === other ? [2, 100] : [nth % 2 === 0 ? 2 : 100]) {
+        const filter = { ...one, ...other }
+        assert.deepEqual(
+          (await listed(open, filter, limit)).map(({ id }) => id),
+          all.filter((event) => isMeant(filter, event)).map(({ id }) => id),
+          `by ${JSON.stringify(filter)}`,
+        )
+      }
 }
 
 export const LISTING: readonly ConformanceCase[] = [
   {
-    name: 'lists nothing of a store in which nothing is, and none for a message or an identity that it does not know',
-    needs: 'events',
+    name: 'newest first, each event on one page, by any two filters',
     async run({ open }) {
       assert.deepEqual(await list(open), { items: [] })
-      await admit(open, [sample()])
-      assert.deepEqual(await list(open, { messageKey: digestOf('nothing') }), { items: [] })
-      assert.deepEqual(await list(open, { id: digestOf('nothing') }), { items: [] })
-    },
-  },
-  {
-    name: 'lists what came, the newest first, and pages through it, each once',
-    needs: 'events',
-    async run({ open }) {
-      const names = Array.from({ length: 7 }, (_, index) => `m${index}`)
-      const expected = (await comeOneByOne(open, names)).map(({ id }) => id).reverse()
-      const { items, next } = await list(open)
+      const events = eventsOfAllKinds()
+      for (const event of events) await admit(open, [event], event.record.receivedAtMs)
+      const admitted = await listed(open, {})
       assert.deepEqual(
-        items.map(({ id }) => id),
-        expected,
+        admitted.map(({ id }) => id),
+        events.map(({ id }) => id).toReversed(),
       )
-      assert.equal(next, undefined)
-      const paged = await allOf(async (after) => {
-        const page = await list(open, { after, limit: 3 })
-        assert.ok(page.items.length <= 3)
-        return page
-      })
-      assert.deepEqual(
-        paged.map(({ id }) => id),
-        expected,
-      )
-    },
-  },
-  {
-    name: 'says of an event that it is due, leased, to be tried again, dead, due again, settled',
-    needs: 'events',
-    async run({ open }) {
-      const event = sample()
-      await admit(open, [event])
-      const due = await listOne(open, event)
-      assert.deepEqual(
-        [due.state, due.attempts, due.late, due.dueMs, due.endedAtMs, due.error],
-        ['due', 0, false, START_MS, undefined, undefined],
-      )
-      assert.deepEqual([due.record, due.raw && Buffer.from(due.raw)], [event.record, event.raw])
-
-      const [claimed] = (await claim(open)).claims
-      assert.ok(claimed)
-      const leased = await listOne(open, event)
-      assert.deepEqual([leased.state, leased.attempts, leased.dueMs], ['leased', 1, START_MS + LEASE_MS])
-
-      const dueMs = START_MS + 5_000
-      await open.settle([settlementOf(claimed, { outcome: 'retry', dueMs, error: 'no' })], START_MS)
-      const again = await listOne(open, event)
-      assert.deepEqual([again.state, again.attempts, again.dueMs], ['due', 1, dueMs])
-
-      const [second] = (await claim(open, { nowMs: dueMs })).claims
-      assert.ok(second)
-      await open.settle([settlementOf(second, { outcome: 'dead', error: 'the reason' })], dueMs + 1)
-      const dead = await listOne(open, event)
-      assert.deepEqual(
-        [dead.state, dead.attempts, dead.dueMs, dead.endedAtMs, dead.error],
-        ['dead', 2, undefined, dueMs + 1, 'the reason'],
-      )
-      assert.deepEqual([dead.record, dead.raw && Buffer.from(dead.raw)], [event.record, event.raw])
-
-      assert.equal(await open.resolve(event.id, 'replay', dueMs + 2), true)
-      assert.equal((await listOne(open, event)).state, 'due')
-      const [third] = (await claim(open, { nowMs: dueMs + 2 })).claims
-      assert.ok(third)
-      await open.settle([settlementOf(third, { outcome: 'done' })], dueMs + 3)
-      const { state, dueMs: none, error } = await listOne(open, event)
-      assert.deepEqual([state, none, error], ['settled', undefined, undefined])
-      assert.equal((await list(open)).items.length, 1)
-    },
-  },
-  {
-    name: 'finds the events of one message, and one by its identity, among all others',
-    needs: 'events',
-    async run({ open }) {
-      const mine = [sample({ message: 'mine', at: 1 }), sample({ message: 'mine', at: 2 })]
-      const lone = loneSample('payment')
-      await admit(open, [sample({ message: 'a' }), ...mine, lone, sample({ message: 'b' })])
-      const [first, second] = mine
-      assert.ok(first && second)
-      const { items } = await list(open, { messageKey: first.messageKey })
-      assert.deepEqual(new Set(items.map(({ id }) => id)), new Set([first.id, second.id]))
-      assert.equal(items.length, 2)
-      for (const event of [...mine, lone]) {
-        const found = await list(open, { id: event.id })
-        assert.deepEqual(
-          found.items.map(({ id, record }) => [id, record?.report?.status]),
-          [[event.id, event.record.report?.status]],
-        )
-      }
-    },
-  },
-  {
-    name: 'filters by what the records say, by state and by time; each is on one page, whatever its size',
-    needs: 'events',
-    async run({ open }) {
-      const events = await comeOfAllKinds(open)
-      const expected = (isMeant: (sample: NewEvent) => boolean): readonly string[] =>
-        events
-          .filter(isMeant)
-          .map(({ id }) => id)
-          .reverse()
-      const cases: readonly (readonly [EventFilter, (sample: NewEvent) => boolean])[] = [
-        [{ types: ['message.failed'] }, ({ record }) => record.report?.type === 'message.failed'],
-        [
-          { types: ['message.sent', 'payment'] },
-          ({ record }) => typeOf(record) === 'message.sent' || typeOf(record) === 'payment',
-        ],
-        [{ types: ['unrecognized'] }, ({ record }) => record.problem !== undefined],
-        [{ types: ['message.overdue'] }, ({ record }) => record.overdue === true],
-        [
-          { types: ['send.unknown', 'message.failed'] },
-          ({ record }) => record.unknownSend === true || record.report?.type === 'message.failed',
-        ],
-        [{ project: 'Other "Shop"' }, ({ record }) => record.project === 'Other "Shop"'],
-        [{ channel: 'chat' }, ({ record }) => record.report?.channel === 'chat'],
-        [{ carrier: 'carrierB' }, ({ record }) => record.report?.carrier === 'carrierB'],
-        [{ about: ['15550100', '+15550100'] }, ({ record }) => record.report?.recipient === '+15550100'],
-        [{ about: ['kind-3'] }, ({ record }) => record.report?.messageId === 'kind-3'],
-        // In a report's JSON, and not its recipient.
-        [{ about: ['sms', '15550100'] }, () => false],
-        [
-          { project: 'My Shop', channel: 'chat', types: ['message.failed'] },
-          ({ record }) =>
-            record.project === 'My Shop' &&
-            record.report?.channel === 'chat' &&
-            record.report.type === 'message.failed',
-        ],
-        [
-          { fromMs: START_MS + 4 * SPACING_MS, toMs: START_MS + 9 * SPACING_MS },
-          ({ record }) =>
-            record.receivedAtMs >= START_MS + 4 * SPACING_MS && record.receivedAtMs < START_MS + 9 * SPACING_MS,
-        ],
-        [
-          { fromMs: START_MS + 4 * SPACING_MS, types: ['message.failed'] },
-          ({ record }) => record.receivedAtMs >= START_MS + 4 * SPACING_MS && record.report?.type === 'message.failed',
-        ],
-        [{ toMs: START_MS + 5 * SPACING_MS }, ({ record }) => record.receivedAtMs < START_MS + 5 * SPACING_MS],
-        [{ toMs: START_MS }, () => false],
-        [{ fromMs: START_MS + 1_000_000 }, () => false],
-        [{ states: ['settled', 'dead'], channel: 'chat' }, () => false],
-        [{ states: ['due'], channel: 'chat' }, ({ record }) => record.report?.channel === 'chat'],
-      ]
-      for (const [filter, isMeant] of cases) {
-        for (const limit of [2, 100]) {
-          const found = await allOf((after) => list(open, { ...filter, after, limit }))
-          assert.deepEqual(
-            found.map(({ id }) => id),
-            expected(isMeant),
-            `by ${JSON.stringify(filter)}`,
-          )
-        }
-      }
-    },
-  },
-  {
-    name: 'filters by state as it changes, and one message by any filter',
-    needs: 'events',
-    async run({ open }) {
-      const [first, second, third] = [sample({ message: 'a' }), sample({ message: 'b' }), sample({ message: 'c' })]
-      await admit(open, [first, second, third])
-      const inState = async (state: EventState): Promise<readonly string[]> =>
-        (await list(open, { states: [state] })).items.map(({ id }) => id)
-      assert.deepEqual(new Set(await inState('due')), new Set([first.id, second.id, third.id]))
-      const { claims } = await claim(open)
-      assert.equal((await inState('leased')).length, 3)
-      assert.deepEqual(await inState('due'), [])
-      const settlements = claims.flatMap((claimed) => {
-        if (claimed.id === first.id) return [settlementOf(claimed, { outcome: 'dead', error: 'no' })]
-        return claimed.id === second.id ? [settlementOf(claimed, { outcome: 'unbegun', dueMs: START_MS })] : []
-      })
-      await open.settle(settlements, START_MS)
-      assert.deepEqual(await inState('dead'), [first.id])
-      assert.deepEqual(await inState('due'), [second.id])
-      assert.deepEqual(await inState('leased'), [third.id])
-      assert.deepEqual(await inState('settled'), [])
-      const { messageKey, id } = first
-      assert.equal((await list(open, { messageKey, states: ['dead'] })).items.length, 1)
-      assert.equal((await list(open, { messageKey, states: ['due'] })).items.length, 0)
-      assert.equal((await list(open, { messageKey, id })).items.length, 1)
-      assert.equal((await list(open, { id, states: ['dead'], channel: 'sms' })).items.length, 1)
-      assert.equal((await list(open, { id, channel: 'chat' })).items.length, 0)
+      // Stores may list a settled event by another time, so the periods come first; the others below, with events in every state.
+      await assertFiltered(open, admitted, PERIODS, [...PERIODS, ...FILTERS])
+      const { claims } = await claim(open, { nowMs: END_MS })
+      const share = (part: number) => claims.filter((_, index) => index % 3 === part)
+      await settleAll(open, share(0), DEAD, END_MS)
+      await settleAll(open, share(1), { outcome: 'unbegun', dueMs: END_MS }, END_MS)
+      const all = await listed(open, {})
+      // A store without an index of admissions goes by the last time known of an event.
+      for (const [index, { atMs = 0 }] of all.entries())
+        assert.ok(atMs <= (all[index - 1]?.atMs ?? atMs), 'newest first')
+      assert.equal(all.length, EVENTS)
+      await assertFiltered(open, all, FILTERS)
+      for (const unknown of [{ messageKey: digestOf('nothing') }, { id: digestOf('nothing') }])
+        assert.deepEqual(await list(open, unknown), { items: [] })
     },
   },
 ]

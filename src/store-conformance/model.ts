@@ -7,7 +7,10 @@ import type {
   ClaimRequest,
   ClaimResult,
   NewEvent,
+  Resolution,
   Settlement,
+  StoredDeadLetter,
+  StoredEvent,
 } from '../inbox/store.ts'
 
 interface ModelEvent {
@@ -18,34 +21,34 @@ interface ModelEvent {
   token: number
   late: boolean
   replay: boolean
-  handedOver: boolean
+  dispatched: boolean
+  erased: boolean
+  /** Of a dead letter. */
+  error: string
+  diedAtMs: number
 }
 
-export interface Model {
-  admit(events: readonly NewEvent[], nowMs: number): readonly Admission[]
-  /** Holds what a store claimed against what it might have claimed, and takes it over. */
-  checkClaim(request: ClaimRequest, result: ClaimResult): void
-  /** The same for what it claimed of a batch that the model has just admitted, too: it may be fewer. */
-  checkClaimOfAdmitted(events: readonly NewEvent[], request: ClaimRequest, result: AdmittedAndClaimed): void
-  settle(settlement: Settlement, nowMs: number): boolean
-  replay(id: string, nowMs: number): boolean
-  deadIds(): readonly string[]
-  unsettled(): number
-  /** The newest order and the final ones of a message, as names. */
-  latest(messageKey: string): { readonly newest: string; readonly finals: readonly string[] } | undefined
+type ModelDeadLetter = Pick<StoredDeadLetter, 'id' | 'attempts' | 'error' | 'diedAtMs'>
+
+/** The part of an order that decides lateness. */
+export function timeAndRankOf(order: string): string {
+  return order.slice(0, 13)
 }
 
-export function createModel(): Model {
+export type Model = ReturnType<typeof createModel>
+
+export function createModel() {
   const events: ModelEvent[] = []
-  /** By message: who holds it, and until when. */
+  /** By message: the token of its lease, and its end. */
   const leases = new Map<string, { readonly token: number; readonly untilMs: number }>()
   let highestToken = 0
 
   const ofMessage = (messageKey: string): ModelEvent[] => events.filter(({ event }) => event.messageKey === messageKey)
+  const kept = (messageKey: string): ModelEvent[] => ofMessage(messageKey).filter(({ erased }) => !erased)
 
   function isLate(event: NewEvent): boolean {
     return ofMessage(event.messageKey).some(
-      (other) => other.handedOver && event.order < other.event.order && !(event.final && other.event.final),
+      (other) => other.dispatched && timeAndRankOf(event.order) < timeAndRankOf(other.event.order),
     )
   }
 
@@ -68,61 +71,12 @@ export function createModel(): Model {
     const late = event.order !== '' && isLate(event)
     const isGap = event.awaits !== 0 && !siblings.some((other) => (other.event.step & event.awaits) !== 0)
     for (const other of siblings)
-      if (event.step !== 0 && other.event.awaits === event.step && !other.handedOver)
+      if (event.step !== 0 && other.event.awaits === event.step && !other.dispatched)
         other.dueMs = Math.min(other.dueMs, nowMs)
     const dueMs = isGap && !late ? event.gapUntilMs : nowMs
-    events.push({ event, state: 'waiting', dueMs, attempts: 0, token: 0, late, replay: false, handedOver: false })
+    const fresh = { attempts: 0, token: 0, replay: false, dispatched: false, erased: false, error: '', diedAtMs: 0 }
+    events.push({ event, state: 'waiting', dueMs, late, ...fresh })
     return late ? 'late' : 'new'
-  }
-
-  return {
-    admit: (batch, nowMs) => batch.map((event) => admitOne(event, nowMs)),
-    checkClaim({ limit, nowMs, leaseUntilMs, exclude }, { claims, nextDueMs }) {
-      const possible = heads(exclude).filter(({ fromMs }) => fromMs <= nowMs)
-      assert.equal(claims.length, Math.min(limit, possible.length), 'as many claims as are due and asked for')
-      for (const claim of claims) takeOver(claim, possible, leaseUntilMs)
-      if (claims.length === limit && possible.length >= limit) return
-      const nextMs = Math.min(Infinity, ...heads(exclude).map(({ fromMs }) => fromMs))
-      assert.equal(nextDueMs ?? Infinity, nextMs, 'the moment when something will be due next')
-    },
-    checkClaimOfAdmitted(batch, { limit, nowMs, leaseUntilMs, exclude }, { admissions, claims }) {
-      const possible = heads(exclude).filter(({ fromMs }) => fromMs <= nowMs)
-      const admitted = batch.filter((_, index) => admissions[index] === 'new' || admissions[index] === 'late')
-      assert.ok(claims.length <= limit, 'at most the limit')
-      let before = -1
-      for (const claim of claims) {
-        const at = admitted.findIndex(({ id }) => id === claim.id)
-        assert.ok(at > before, 'only what was just admitted is claimed, in the order given')
-        before = at
-        takeOver(claim, possible, leaseUntilMs)
-      }
-    },
-    settle({ id, token, ...settlement }, nowMs) {
-      const found = events.find(({ event, state }) => event.id === id && state === 'waiting')
-      if (found?.token !== token || token === 0) return false
-      if (settlement.outcome === 'retry') found.dueMs = settlement.dueMs
-      else if (settlement.outcome === 'unbegun')
-        Object.assign(found, { dueMs: settlement.dueMs, attempts: found.attempts - 1, token: 0 })
-      else found.state = settlement.outcome === 'dead' ? 'dead' : 'settled'
-      if (leases.get(settlement.messageKey)?.token === token) leases.delete(settlement.messageKey)
-      assert.ok(nowMs > 0)
-      return true
-    },
-    replay(id, nowMs) {
-      const found = events.find(({ event, state }) => event.id === id && state === 'dead')
-      if (found === undefined) return false
-      const late = found.event.order !== '' && isLate(found.event)
-      Object.assign(found, { state: 'waiting', dueMs: nowMs, attempts: 0, token: 0, late, replay: true })
-      return true
-    },
-    deadIds: () => events.filter(({ state }) => state === 'dead').map(({ event }) => event.id),
-    unsettled: () => events.filter(({ state }) => state === 'waiting').length,
-    latest(messageKey) {
-      const orders = (list: readonly ModelEvent[]): string[] => list.map(({ event }) => event.order).sort()
-      const siblings = ofMessage(messageKey).filter(({ event }) => event.order !== '')
-      const newest = orders(siblings).at(-1)
-      return newest === undefined ? undefined : { newest, finals: orders(siblings.filter(({ event }) => event.final)) }
-    },
   }
 
   function takeOver(claim: Claim, possible: readonly { readonly head: ModelEvent }[], leaseUntilMs: number): void {
@@ -135,9 +89,95 @@ export function createModel(): Model {
     )
     assert.ok(claim.token > highestToken || claim.token > found.token, 'tokens grow')
     highestToken = Math.max(highestToken, claim.token)
-    found.attempts += 1
-    found.token = claim.token
-    found.handedOver = true
+    Object.assign(found, { attempts: found.attempts + 1, token: claim.token, dispatched: true })
     leases.set(claim.messageKey, { token: claim.token, untilMs: leaseUntilMs })
+  }
+
+  return {
+    admit: (batch: readonly NewEvent[], nowMs: number) => batch.map((event) => admitOne(event, nowMs)),
+    /** Checks that a store might claim what it claimed, and takes that over. */
+    checkClaim({ limit, nowMs, leaseUntilMs, exclude }: ClaimRequest, { claims, nextDueMs }: ClaimResult): void {
+      const possible = heads(exclude).filter(({ fromMs }) => fromMs <= nowMs)
+      assert.equal(claims.length, Math.min(limit, possible.length), 'as many claims as are due and asked for')
+      for (const claim of claims) takeOver(claim, possible, leaseUntilMs)
+      if (claims.length === limit && possible.length >= limit) return
+      const nextMs = Math.min(Infinity, ...heads(exclude).map(({ fromMs }) => fromMs))
+      assert.equal(nextDueMs ?? Infinity, nextMs, 'the moment when something will be due next')
+    },
+    /** The same for what it claimed of a batch that the model has just admitted, too: it may be fewer. */
+    checkClaimOfAdmitted(batch: readonly NewEvent[], request: ClaimRequest, result: AdmittedAndClaimed): void {
+      const { limit, nowMs, leaseUntilMs, exclude } = request
+      const { admissions, claims } = result
+      const possible = heads(exclude).filter(({ fromMs }) => fromMs <= nowMs)
+      const admitted = batch.filter((_, index) => admissions[index] === 'new' || admissions[index] === 'late')
+      assert.ok(claims.length <= limit, 'at most the limit')
+      let before = -1
+      for (const claim of claims) {
+        const at = admitted.findIndex(({ id }) => id === claim.id)
+        assert.ok(at > before, 'only what was just admitted is claimed, in the order given')
+        before = at
+        takeOver(claim, possible, leaseUntilMs)
+      }
+    },
+    settle({ id, messageKey, token, ...settlement }: Settlement, nowMs: number): boolean {
+      const found = events.find(({ event, state }) => event.id === id && state === 'waiting')
+      if (found?.token !== token || token === 0) return false
+      if (settlement.outcome === 'retry') found.dueMs = settlement.dueMs
+      else if (settlement.outcome === 'unbegun')
+        Object.assign(found, { dueMs: settlement.dueMs, attempts: found.attempts - 1, token: 0 })
+      else if (settlement.outcome === 'dead')
+        Object.assign(found, { state: 'dead', error: settlement.error, diedAtMs: nowMs })
+      else found.state = 'settled'
+      if (leases.get(messageKey)?.token === token) leases.delete(messageKey)
+      return true
+    },
+    resolve(id: string, resolution: Resolution, nowMs: number): boolean {
+      const found = events.find(({ event, state }) => event.id === id && state === 'dead')
+      if (found === undefined) return false
+      const late = resolution === 'replay' && found.event.order !== '' && isLate(found.event)
+      if (resolution === 'discard') found.state = 'settled'
+      else Object.assign(found, { state: 'waiting', dueMs: nowMs, attempts: 0, token: 0, late, replay: true })
+      return true
+    },
+    /** Erases all of a message. */
+    erase(messageKey: string): void {
+      for (const each of ofMessage(messageKey)) Object.assign(each, { state: 'settled', erased: true })
+      leases.delete(messageKey)
+    },
+    deadLetters: (): readonly ModelDeadLetter[] =>
+      events
+        .filter(({ state }) => state === 'dead')
+        .map(({ event: { id }, attempts, error, diedAtMs }) => ({ id, attempts, error, diedAtMs })),
+    unsettled: () => events.filter(({ state }) => state === 'waiting').length,
+    /** What a list says of each event, of one message or of all, that was not erased. */
+    listed(messageKey: string | undefined, nowMs: number): ReadonlyMap<string, Partial<StoredEvent>> {
+      function facts({
+        event,
+        state,
+        attempts,
+        late,
+        dueMs,
+        token,
+        error,
+        diedAtMs,
+      }: ModelEvent): Partial<StoredEvent> {
+        const lease = leases.get(event.messageKey)
+        if (state === 'settled') return { state, dueMs: undefined, error: undefined }
+        const known = { attempts, late, endedAtMs: undefined, error: undefined }
+        if (state === 'dead') return { ...known, state, error, endedAtMs: diedAtMs, dueMs: undefined }
+        if (token === 0 || lease?.token !== token) return { ...known, state: 'due', dueMs }
+        // Whether a lease that has ended is still there, is the store's own.
+        return lease.untilMs <= nowMs ? known : { ...known, state: 'leased', dueMs: lease.untilMs }
+      }
+      const all = messageKey === undefined ? events.filter(({ erased }) => !erased) : kept(messageKey)
+      return new Map(all.map((each) => [each.event.id, facts(each)]))
+    },
+    /** The newest order and the final ones of a message. */
+    latest(messageKey: string) {
+      const orders = (list: readonly ModelEvent[]): string[] => list.map(({ event }) => event.order).sort()
+      const siblings = kept(messageKey).filter(({ event }) => event.order !== '')
+      const newest = orders(siblings).at(-1)
+      return newest === undefined ? undefined : { newest, finals: orders(siblings.filter(({ event }) => event.final)) }
+    },
   }
 }

@@ -1,4 +1,4 @@
-/** Events to admit, made of a few words. */
+/** Events to admit, and the calls of a store, with the defaults of the suite. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type {
@@ -14,16 +14,16 @@ import type {
   StoredEvent,
 } from '../inbox/store.ts'
 
-/** A moment to start from; every test says its times relative to it. */
+/** The time at which each test begins. */
 export const START_MS = Date.UTC(2026, 0, 1)
 export const LEASE_MS = 60_000
+export const DAY_MS = 86_400_000
 
 /** A digest as the receiver makes it: 32 hexadecimal digits. */
 export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest().toString('hex', 0, 16)
 }
 
-/** What a sample says of itself; everything else is filled in. */
 interface Sample {
   readonly message?: string
   /** Its place in the message; also its name, unless `name` is given. */
@@ -70,6 +70,11 @@ export function loneSample(name: string, raw: Buffer = Buffer.from(JSON.stringif
   return { ...event, messageKey: event.id, order: '', record: { ...record, kind: 'payment' }, raw }
 }
 
+/** The first report of each of so many messages. */
+export function samplesOf(count: number, prefix = 'm'): readonly NewEvent[] {
+  return Array.from({ length: count }, (_, index) => sample({ message: `${prefix}${index}` }))
+}
+
 export async function admit(open: OpenStore<object>, events: readonly NewEvent[], nowMs = START_MS) {
   return open.admit(events, nowMs)
 }
@@ -100,16 +105,20 @@ export async function list(open: OpenStore<object>, page: Partial<EventsPage> = 
   return open.events({ after: undefined, limit: 100, ...page })
 }
 
+/** A list that repeats itself must not keep a test from its end. */
+const MOST_PAGES = 10_000
+
 /** The items of all pages, from the first to the last. */
 export async function allOf<T>(pageAfter: (after: string | undefined) => Awaitable<Page<T>>): Promise<readonly T[]> {
   const all: T[] = []
   let after: string | undefined
-  do {
+  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
     const { items, next } = await pageAfter(after)
     all.push(...items)
+    if (next === undefined) return all
     after = next
-  } while (after !== undefined)
-  return all
+  }
+  throw new assert.AssertionError({ message: 'the list has an end' })
 }
 
 /** The names of the claimed samples, in the order given. */
@@ -117,7 +126,7 @@ export function namesOf(claims: readonly Claim[]): readonly (string | undefined)
   return claims.map(({ record }) => record.report?.status)
 }
 
-type Outcome =
+export type Outcome =
   | { readonly outcome: 'done' }
   | { readonly outcome: 'retry'; readonly dueMs: number; readonly error: string }
   | { readonly outcome: 'unbegun'; readonly dueMs: number }

@@ -1,37 +1,37 @@
-/** What a conformance test is given, and how it is told to a test runner. */
-import type { MessagingWebhooksError } from '../errors.ts'
+/** What a test of the suite gets, and how the suite is told of a store. */
+import type { MessagingWebhooksError } from '../public/errors.ts'
 import type { Awaitable, OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
 
-/** When an event is spoilt. */
+/** When an event is corrupted. */
 export type DamageMoment = 'while it waits' | 'before a restart' | 'while leased' | 'once settled' | 'once dead'
 
-/** Which event is to be spoilt, or whose message. */
+/** The event that is corrupted, and its message. */
 export interface DamageTarget {
   readonly id: string
   readonly messageKey: string
 }
 
-/** A field of what the store keeps, and what another tool, a failing disk or a newer version makes of it. */
+/** A stored field, and what another tool, a failing disk or a newer version makes of it. */
 export interface Damage {
   /** Such as `events.record: not JSON`. */
   readonly name: string
   /**
-   * What is left of an event that waits: `whole`, it is handed over as it was; `part`, it becomes a dead letter with the bytes
-   * that it came with; `less`, a dead letter without them; `nothing`, no trace of it; `either`, handed over or a dead letter.
+   * What is left of a waiting event: `whole`, it is dispatched as it was; `part`, it becomes a dead letter that keeps its bytes;
+   * `less`, a dead letter without them; `nothing`, no trace of it; `either`, it is dispatched or becomes a dead letter.
    */
   readonly leaves: 'whole' | 'part' | 'less' | 'nothing' | 'either'
-  /** When there is such a field to spoil. Default: at each moment. */
+  /** When there is such a field to corrupt. Default: at each moment. */
   readonly at?: readonly DamageMoment[] | undefined
-  /** Nothing tells any more that the rest of its message belongs together, so it need not come in order. */
+  /** What orders the rest of its message is lost, so it need not come in order. */
   readonly scatters?: true
 }
 
 /** A fresh, empty store for one test. */
 export interface StoreUnderTest {
   readonly store: Store<object>
-  /** Called when the test is over; closes nothing that the suite has opened itself. */
+  /** Called when the test is over. The suite closes what it opened. */
   readonly dispose?: () => Awaitable<void>
-  /** Does, around the open store, the damage of that name to this event or its message. */
+  /** Does the damage of that name to this event or its message, without the open store. */
   readonly damage?: (name: string, target: DamageTarget) => Awaitable<void>
 }
 
@@ -45,48 +45,44 @@ export interface ConformanceOptions {
   readonly makeStore: () => Awaitable<StoreUnderTest>
   /** What the store says of itself. */
   readonly capabilities: StoreCapabilities
-  /** What can be spoilt behind the store's back, each field in each way; none for a store that nobody can reach. */
+  /** What can be corrupted, each field in each way; undefined for a store whose data nothing else can reach. */
   readonly damages?: readonly Damage[] | undefined
+  /** What the store leaves out: `sends`, `workers`. Default none; a store that is not shared needs no workers. */
+  readonly leavesOut?: readonly MayLeaveOut[] | undefined
   /** How many random interleavings are tried. Default 100. */
   readonly interleavings?: number | undefined
 }
 
-/** What a store must be able to do for a test to apply. */
-export type Need =
-  | 'durable'
-  | 'told times'
-  | 'admitAndClaim'
-  | 'events'
-  | 'holders'
-  | 'forget'
-  | 'lasting forget'
-  | 'expect'
-  | 'lasting expect'
+/** What a store may leave out: to remember what was sent, and to know the processes that share it. */
+export const MAY_LEAVE_OUT = ['sends', 'workers'] as const
 
-/** One test: gets an open store, and opens it anew where it asks for it. */
+type MayLeaveOut = (typeof MAY_LEAVE_OUT)[number]
+
 export interface ConformanceCase {
   readonly name: string
-  /** What the store must be able to do for this to apply. */
-  readonly needs?: Need
+  /** Does not apply to a store that leaves this out. */
+  readonly needs?: MayLeaveOut
   readonly run: (fixture: Fixture) => Promise<void>
 }
 
 export interface Fixture {
   readonly capabilities: StoreCapabilities
   readonly open: OpenStore<object>
-  /** Opens the same store once more, as another process does; `leave` closes that one before the test is over. */
-  readonly openAnother: () => Promise<{ readonly other: OpenStore<object>; readonly leave: () => Promise<void> }>
+  /** Opens the same store once more, as another process does. */
+  readonly openAnother: () => Promise<OpenStore<object>>
+  /** What is still open at the end of the test is closed then. */
+  readonly close: (one: OpenStore<object>) => Promise<void>
   /** Closes the store and opens it again, as a restart does. */
   readonly reopen: () => Promise<OpenStore<object>>
   /** How often the store has said that there is work. */
   readonly timesTold: () => number
   /** What the store has reported. */
   readonly reports: readonly MessagingWebhooksError[]
-  /** Spoils something; see `StoreUnderTest`. */
+  /** See `StoreUnderTest`. */
   readonly damage: (name: string, target: DamageTarget) => Promise<void>
 }
 
-/** Runs one case on a fresh store, and leaves nothing open whatever happens. */
+/** Runs one test on a fresh store, and closes it whatever happens. */
 export async function runOnFreshStore(
   makeStore: ConformanceOptions['makeStore'],
   run: ConformanceCase['run'],
@@ -99,28 +95,25 @@ export async function runOnFreshStore(
     onWork: () => void (timesTold += 1),
     report: (error: MessagingWebhooksError) => void reports.push(error),
   }
-  let open = await store.open(host)
-  const others = new Set<OpenStore<object>>()
+  const opened = new Set<OpenStore<object>>()
+  async function openOne(): Promise<OpenStore<object>> {
+    const one = await store.open(host)
+    opened.add(one)
+    return one
+  }
+  async function close(one: OpenStore<object>): Promise<void> {
+    opened.delete(one)
+    await one.close()
+  }
+  let open = await openOne()
   const fixture: Fixture = {
     capabilities: store.capabilities,
-    get open() {
-      return open
-    },
-    async openAnother() {
-      const other = await store.open(host)
-      others.add(other)
-      return {
-        other,
-        async leave() {
-          others.delete(other)
-          await other.close()
-        },
-      }
-    },
+    open,
+    openAnother: openOne,
+    close,
     async reopen() {
-      await open.close()
-      open = await store.open(host)
-      return open
+      await close(open)
+      return (open = await openOne())
     },
     timesTold: () => timesTold,
     reports,
@@ -132,7 +125,7 @@ export async function runOnFreshStore(
   try {
     await run(fixture)
   } finally {
-    for (const each of [...others, open]) await each.close()
+    for (const each of opened) await each.close()
     await dispose?.()
   }
 }

@@ -5,8 +5,8 @@
  */
 import { randomInt } from 'node:crypto'
 import { hostname } from 'node:os'
-import { elapsedMs, withDeadline, type Clock } from '../clock.ts'
-import { MessagingWebhooksError } from '../errors.ts'
+import { elapsedMs, withDeadline, type Clock } from '../runtime/clock.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
 
 /** How often a process shows life, and how soon it tries again where that failed. */
 const BEAT_MS = 2_000

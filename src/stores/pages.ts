@@ -1,18 +1,5 @@
 /** A page at a time of a list; and of one that is put in order here and not by an index, the newest first and each once. */
 import type { Scanned } from '../inbox/record-store.ts'
-import type { Page } from '../inbox/store.ts'
-
-/** `found`: one more than a page, for there to be a next one. `placeOf`: of the last one on the page, to go on from. */
-export function pageOf<T, R>(
-  found: readonly T[],
-  limit: number,
-  read: (one: T) => R,
-  placeOf: (last: T) => string,
-): Page<R> {
-  const items = found.slice(0, limit).map((one) => read(one))
-  const last = found.length > limit ? found[limit - 1] : undefined
-  return last === undefined ? { items } : { items, next: placeOf(last) }
-}
 
 /** A page of a scan. `found`: one more than a page, for there to be a next one. */
 export function scanned<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
@@ -20,19 +7,24 @@ export function scanned<T extends { readonly place: string }>(found: readonly T[
   return { items, next: found.length > limit ? items.at(-1)?.place : undefined }
 }
 
+/** The same of rows; of one that is not to be read the page is shorter. */
+export function scannedRows<Row, T>(
+  rows: readonly Row[],
+  limit: number,
+  placeOf: (row: Row) => string,
+  read: (row: Row, place: string) => T | undefined,
+): Scanned<T> {
+  const { items, next } = scanned(
+    rows.map((row) => ({ row, place: placeOf(row) })),
+    limit,
+  )
+  return { items: items.flatMap(({ row, place }) => read(row, place) ?? []), next }
+}
+
 interface Listed {
   readonly id: string
   /** What has no time that is known comes last. */
   readonly atMs: number | undefined
-}
-
-/** Of all of them a page of those that follow the place `after`. */
-export function newestPageOf<T extends Listed, R>(
-  all: readonly T[],
-  { after, limit }: { readonly after: string | undefined; readonly limit: number },
-  read: (one: T) => R,
-): Page<R> {
-  return pageOf(newestOf(all, after, limit), limit, read, writtenPlace)
 }
 
 /** Of all of them those that follow the place `after`; one more than a page. */

@@ -1,7 +1,7 @@
 /** The fields of the callbacks that the contract shows. A misspelt one would leave the default in a test that then passes. */
-import { describe } from '../check-options.ts'
-import { nearestByEdits } from '../did-you-mean.ts'
-import { OptionsError } from '../errors.ts'
+import { describe } from '../runtime/check-options.ts'
+import { nearestByEdits } from '../runtime/did-you-mean.ts'
+import { OptionsError } from '../public/errors.ts'
 
 /** What builders take inside: whatever the service may add one day. */
 export type Fields = Readonly<Record<string, unknown>>

@@ -1,8 +1,8 @@
 /** For each event type a callback that leads to it. Contract, service.md#events. */
-import { unknownName } from '../check-options.ts'
-import { MessagingWebhooksError } from '../errors.ts'
-import type { CallbackKind, EventType } from '../events.ts'
-import type { ReportShape } from '../report-payloads.ts'
+import { unknownName } from '../runtime/check-options.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import type { CallbackKind, EventType } from '../public/events.ts'
+import type { ReportShape } from '../public/report-payloads.ts'
 import {
   checkChatAppFields,
   checkObject,
@@ -71,7 +71,7 @@ export const CALLBACKS = {
       return { ...rest, ...fields }
     },
   },
-} as const satisfies Readonly<Record<Exclude<EventType, 'late' | 'message.overdue' | 'send.unknown'>, CallbackRow>>
+} as const satisfies Readonly<Record<Exclude<EventType, 'late' | 'send.overdue' | 'send.unknown'>, CallbackRow>>
 
 /** The event types that one callback can lead to. */
 export type CallbackEvent = keyof typeof CALLBACKS
@@ -104,8 +104,8 @@ export function callbackFor<const T extends CallbackEvent>(
 
 function hintFor(type: string): string {
   if (type === 'late') return 'No one callback is `late`: deliver that of a later report, then that of an earlier one.'
-  if (type === 'message.overdue')
-    return 'No callback brings `message.overdue`: expect a message, and let the time pass in which its end should come.'
+  if (type === 'send.overdue')
+    return 'No callback brings `send.overdue`: expect a message, and let the time pass in which its end should come.'
   if (type === 'send.unknown')
     return 'No callback brings `send.unknown`: call `receiver.intend`, and `unknown` of what it returns.'
   return unknownName(type, Object.keys(CALLBACKS))

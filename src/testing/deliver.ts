@@ -1,8 +1,8 @@
 /** Posts one callback to an app that need not listen anywhere. Contract, service.md#callback-receiver. */
 import { types } from 'node:util'
 import { z } from 'zod'
-import { checkOptions, describe, numberFrom } from '../check-options.ts'
-import { MessagingWebhooksError, OptionsError } from '../errors.ts'
+import { checkOptions, describe, numberFrom } from '../runtime/check-options.ts'
+import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import { checkApp, withServer, type App } from './own-server.ts'
 import { signCallback } from './sign.ts'
 

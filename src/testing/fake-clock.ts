@@ -1,7 +1,7 @@
 /** A clock for tests, so that they need not sleep through a gap, a retry or the 300 s of a signature. */
-import { describe } from '../check-options.ts'
-import type { Clock } from '../clock.ts'
-import { OptionsError } from '../errors.ts'
+import { describe } from '../runtime/check-options.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { OptionsError } from '../public/errors.ts'
 
 /** What `createReceiver({ clock })` takes, and a test moves. */
 export interface FakeClock extends Clock {

@@ -1,6 +1,6 @@
 /** Remembers what each receiver of this process handed over, from the moment in which this kit is imported. */
 import { subscribe } from 'node:diagnostics_channel'
-import { HANDED_OVER_CHANNEL, type HandedOver } from '../events.ts'
+import { HANDED_OVER_CHANNEL, type HandedOver } from '../public/events.ts'
 
 interface History {
   /** The newest last; no more than the latest thousand, so that a long run fills no memory. */

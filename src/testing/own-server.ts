@@ -1,8 +1,8 @@
 /** What a callback is delivered to: a server that only this kit opens, so that the receiver warns of none of its settings. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
-import { describe, hasMethods } from '../check-options.ts'
-import { OptionsError } from '../errors.ts'
+import { describe, hasMethods } from '../runtime/check-options.ts'
+import { OptionsError } from '../public/errors.ts'
 
 /** An Express or Connect app, a plain listener such as `receiver.middleware()`, or a server, listening or not. */
 export type App = ((request: IncomingMessage, response: ServerResponse) => unknown) | Server | HttpsServer

@@ -2,8 +2,8 @@
 import { createHmac } from 'node:crypto'
 import { types } from 'node:util'
 import { z } from 'zod'
-import { checkOptions, describe, numberFrom } from '../check-options.ts'
-import { OptionsError } from '../errors.ts'
+import { checkOptions, describe, numberFrom } from '../runtime/check-options.ts'
+import { OptionsError } from '../public/errors.ts'
 
 const optionsSchema = z.strictObject({ timestamp: numberFrom(-Infinity, Infinity, 'Unix seconds').optional() })
 

@@ -1,9 +1,9 @@
 /** Waits for an event in a test, and says what came instead where it does not come. */
 import { z } from 'zod'
-import { checkOptions, describe, hasMethods, numberFrom, unknownName } from '../check-options.ts'
-import { LONGEST_TIMER_MS, systemClock } from '../clock.ts'
-import { MessagingWebhooksError, OptionsError } from '../errors.ts'
-import { EVENT_TYPES, type EventType, type HandedOver, type WebhookEvent } from '../events.ts'
+import { checkOptions, describe, hasMethods, numberFrom, unknownName } from '../runtime/check-options.ts'
+import { LONGEST_TIMER_MS, systemClock } from '../runtime/clock.ts'
+import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
+import { EVENT_TYPES, type EventType, type HandedOver, type WebhookEvent } from '../public/events.ts'
 import { historyOf } from './handed-over.ts'
 
 /** As much of a receiver as tells what its events look like. */

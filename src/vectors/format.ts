@@ -3,9 +3,9 @@
  * the guide and the check of the files all come from here.
  */
 import { z } from 'zod'
-import { PROOF_POLICIES } from '../callback.ts'
-import type { RefusalCode } from '../error-table.ts'
-import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, FAILURE_CAUSES, type Oddity, type Problem } from '../events.ts'
+import { PROOF_POLICIES } from '../public/callback.ts'
+import type { RefusalCode } from '../public/error-table.ts'
+import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, FAILURE_CAUSES, type Oddity, type Problem } from '../public/events.ts'
 
 /** Of the format. It rises when a reader of the version before would misunderstand something. */
 const VECTORS_VERSION = 1

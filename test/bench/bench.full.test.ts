@@ -5,15 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { createClient } from 'redis'
 import { afterAll, expect, test } from 'vitest'
-import { ratioOf, spreadOf } from '../../bench/measure/ratios.ts'
 import { runRounds } from '../../bench/measure/rounds.ts'
 import { CONTENDERS } from '../../bench/contenders/table.ts'
 import { PROGRAMS } from '../../bench/programs/table.ts'
-import { svgOf } from '../../bench/report/svg.ts'
-import { hasRedis, startRedis } from '../support/servers/redis.ts'
-import { titleWith } from '../support/skipping.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-test-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -83,65 +78,6 @@ test(
 )
 
 test(
-  'a callback that no handler of several processes got fails the run',
-  async () => {
-    const contender = 'node-http-memory'
-    const lane = { label: 'forged', contender, processes: 2, scheme: 'forged-key', expect: 401 } as const
-    await expect(runRounds([lane], ONE_ROUND)).rejects.toThrow('handlers of 2 processes got 0 of 50')
-  },
-  SLOW_MACHINE_MS,
-)
-
-test.skipIf(!hasRedis())(
-  titleWith(
-    hasRedis() ? undefined : 'no redis-server',
-    'processes share a store, their handlers are counted together, and the last one takes it away',
-  ),
-  async () => {
-    const redis = await startRedis()
-    try {
-      const json = join(folder, 'processes.json')
-      const text = await benchWith(
-        { REDIS_URL: redis.url() },
-        ...['processes', '--quick', '--rounds', '1', '--warm-ups', '0', '--callbacks', '100', '--connections', '4'],
-        ...['--only', 'redis', '--json', json],
-      )
-      expect(text).toContain('3 processes')
-      const { programs } = JSON.parse(await readFile(json, 'utf8')) as {
-        programs: { processes: readonly { lane: string; samples: readonly Record<string, number>[] }[] }
-      }
-      expect(programs.processes.map(({ lane }) => lane)).toEqual(['1 process', '2 processes', '3 processes'])
-      for (const { samples } of programs.processes) expect(samples[0]?.['databaseMicroseconds']).toBeGreaterThan(0)
-      const client = createClient({ url: redis.url() })
-      await client.connect()
-      expect(await client.dbSize()).toBe(0)
-      await client.close()
-    } finally {
-      await redis.remove()
-    }
-  },
-  SLOW_MACHINE_MS,
-)
-
-test(
-  'a backlog is handed over from each store',
-  async () => {
-    const json = join(folder, 'dispatch.json')
-    const text = await bench(
-      ...['dispatch', '--rounds', '1', '--warm-ups', '0', '--callbacks', '600', '--only', 'memory,sqlite'],
-      ...['--json', json],
-    )
-    expect(text).toContain('concurrency 128')
-    const { programs } = JSON.parse(await readFile(json, 'utf8')) as {
-      programs: { dispatch: readonly { store: string; samples: readonly Record<string, number>[] }[] }
-    }
-    expect(programs.dispatch.map(({ store }) => store)).toEqual(['memory', 'sqlite', 'memory', 'sqlite'])
-    for (const { samples } of programs.dispatch) expect(samples[0]?.['microseconds']).toBeGreaterThan(0)
-  },
-  SLOW_MACHINE_MS,
-)
-
-test(
   'the help names every program and every contender, and a name that there is not is refused',
   async () => {
     const help = await bench('--help')
@@ -152,16 +88,3 @@ test(
   },
   SLOW_MACHINE_MS,
 )
-
-test('a ratio is the median of those of each round, whatever the machine did in one of them', () => {
-  // In the second round everything took ten times as long.
-  expect(ratioOf([100, 1_000, 100], [200, 2_000, 100])).toEqual({ median: 0.5, least: 0.5, most: 1 })
-  expect(spreadOf([4, 1, 3, 2])).toEqual({ median: 2.5, least: 1, most: 4 })
-})
-
-test('a chart shows every bar, and text as text', () => {
-  const svg = svgOf({ title: 'a < b & c', bars: [{ label: '<b>', value: 0.5, ours: true }] })
-  expect(svg).toContain('a &lt; b &amp; c')
-  expect(svg).toContain('&lt;b&gt;')
-  expect(svg).not.toContain('<b>')
-})

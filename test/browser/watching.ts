@@ -37,14 +37,16 @@ export async function openPage(
   return { page, complaints }
 }
 
-/** What is serious to those who cannot see, point or read small print, and whether the page scrolls sideways. */
+/** What is wrong with the layout: the page scrolls sideways. */
+export async function layoutFaultsOf(page: Page): Promise<readonly string[]> {
+  const scrolls = await page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth')
+  return scrolls ? ['it scrolls sideways'] : []
+}
+
+/** What is serious to those who cannot see, point or read small print, and what is wrong with the layout. */
 export async function faultsOf(page: Page): Promise<readonly string[]> {
   await page.evaluate(AXE)
   const results = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })")
   const serious = results.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-  const scrolls = await page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth')
-  return [
-    ...serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`),
-    ...(scrolls ? ['it scrolls sideways'] : []),
-  ]
+  return [...serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`), ...(await layoutFaultsOf(page))]
 }

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { readFaults, readSendFaults } from '../../src/cli/arguments.ts'
 import { CliError } from '../../src/cli/exit-codes.ts'
 import { readFields } from '../../src/cli/fields.ts'
-import { checkTarget } from '../../src/cli/target.ts'
-import { withoutCredentials } from '../../src/emulator/callbacks/web-url.ts'
+import { checkTarget } from '../../src/cli/addresses.ts'
+import { withoutCredentials } from '../../src/emulator/http.ts'
 import { aligned, shown } from '../../src/cli/terminal.ts'
 
 function mistakeOf(work: () => unknown): {

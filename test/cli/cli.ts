@@ -1,9 +1,6 @@
 /** Runs the built command line as a process, as a person at a terminal would. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 
@@ -78,11 +75,4 @@ export function jsonLines(text: string): readonly Record<string, unknown>[] {
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-}
-
-/** A folder that is gone after the test. */
-export function testFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'messaging-webhooks-cli-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }

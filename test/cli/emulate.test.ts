@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { receiving, AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
-import { jsonLines, PATIENCE, runCli, startListening, testFolder } from './cli.ts'
+import { jsonLines, PATIENCE, runCli, startListening } from './cli.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 async function send(url: string, apiKey: string, fields: object = {}): Promise<Response> {
   return fetch(`${url}/api/v1/messaging`, {
@@ -54,7 +55,7 @@ describe('emulate', { timeout: 120_000 }, () => {
 
   test('from a configuration: keys that were given are not repeated, and a receiver gets its callbacks', async () => {
     const { url: hook, receiver } = await receiving()
-    const path = join(testFolder(), 'emulator.json')
+    const path = join(ownFolder(), 'emulator.json')
     const urlWithPassword = hook.replace('//', '//user:hidden@')
     const project = { name: 'My Shop', apiKey: 'given-api-key', authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
     const callbackUrls = { status: hook, payment: urlWithPassword }
@@ -78,7 +79,7 @@ describe('emulate', { timeout: 120_000 }, () => {
   })
 
   test('the answers to sends meet the faults that a flag names, whatever the file says', async () => {
-    const path = join(testFolder(), 'emulator.json')
+    const path = join(ownFolder(), 'emulator.json')
     writeFileSync(
       path,
       JSON.stringify({ projects: [{ name: 'My Shop', apiKey: 'given-api-key' }], sendFaults: { noAnswer: 1 } }),
@@ -88,19 +89,6 @@ describe('emulate', { timeout: 120_000 }, () => {
     expect((await send(url, 'given-api-key')).status).toBe(502)
     await expect.poll(() => printed.stdout, PATIENCE).toContain('POST 502  sms  1 accepted  ')
     expect(printed.stdout).toMatch(/ to 254700000001 {2}badGateway {2}My Shop$/m)
-  })
-
-  test('says what its channels are called, and speaks of them so', async () => {
-    const { url: status, receiver } = await receiving()
-    const path = join(testFolder(), 'emulator.json')
-    const keys = { apiKey: 'given-api-key', authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
-    const project = { name: 'My Shop', ...keys, callbackUrls: { status } }
-    writeFileSync(path, JSON.stringify({ projects: [project], channels: { 'chat-app': 'telegraph' } }))
-    const { url, printed } = await startListening(['emulate', '--config', path])
-    await expect.poll(() => printed.stdout, PATIENCE).toContain('Channels: sms, telegraph, premium, ')
-    await send(url, 'given-api-key', { to: '999300000004', channel: 'telegraph' })
-    await expect.poll(() => printed.stdout, PATIENCE).toContain('POST 200  telegraph  1 accepted  ')
-    await expect.poll(async () => (await receiver.stats()).taken, PATIENCE).toBe(1)
   })
 
   test.each([
@@ -130,21 +118,11 @@ describe('emulate', { timeout: 120_000 }, () => {
       'usage',
     ],
   ] as const)('%s', async (_, text, message, exit) => {
-    const path = join(testFolder(), 'emulator.json')
+    const path = join(ownFolder(), 'emulator.json')
     if (text !== undefined) writeFileSync(path, text)
     const { code, stdout, stderr } = await runCli(['emulate', '--port', '0', '--config', path])
     expect(stderr).toContain(message)
     expect({ code, stdout }).toEqual({ code: EXIT_CODES[exit].code, stdout: '' })
     expect(stderr).not.toContain('hidden')
-  })
-
-  test('a port that is taken', async () => {
-    const { url } = await startListening(['emulate'])
-    const { port } = new URL(url)
-    expect(await runCli(['emulate', '--port', port])).toEqual({
-      code: EXIT_CODES.failed.code,
-      stdout: '',
-      stderr: `error: Port ${port} cannot be listened on (EADDRINUSE).\nAnother process has it; --port 0 picks a free one.\n`,
-    })
   })
 })

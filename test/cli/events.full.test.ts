@@ -2,16 +2,12 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createReceiver, type Store } from 'messaging-webhooks'
-import { postgresStore } from 'messaging-webhooks/postgres'
-import { redisStore } from 'messaging-webhooks/redis'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback, deliver } from 'messaging-webhooks/testing'
-import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
-import { describePostgres, freshSchema, POSTGRES_URL } from '../stores/postgres/schema.ts'
-import { describeRedis, freshPrefix, useRedis } from '../stores/redis/own-redis.ts'
-import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET, testFolder } from './cli.ts'
+import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET } from './cli.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const PATIENT = { timeout: 180_000 }
 const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
@@ -107,7 +103,7 @@ async function knowsNoOther(run: Run): Promise<void> {
 }
 
 describe('events on an SQLite file', PATIENT, () => {
-  const newFile = (): string => join(testFolder(), 'inbox.db')
+  const newFile = (): string => join(ownFolder(), 'inbox.db')
   const runOn =
     (path: string): Run =>
     (...args) =>
@@ -153,28 +149,5 @@ describe('events on an SQLite file', PATIENT, () => {
     await play(sqliteStore(path), true)
     expect(await runOn(path)('state', 'm-1', '--project', 'My Shop')).toMatchObject({ code: 0, stderr: '' })
     expect((await runOn(path)('state', 'm-1')).code).toBe(EXIT_CODES.notFound.code)
-  })
-})
-
-describePostgres('events on Postgres', () => {
-  test('list, show and state', PATIENT, async () => {
-    const schema = freshSchema()
-    await play(postgresStore({ connectionString: POSTGRES_URL, schema }))
-    const run: Run = (...args) => runCli(['events', ...args, '--schema', schema], { STORE_URL: POSTGRES_URL })
-    await tellsAllOf(run)
-    await knowsNoOther(run)
-  })
-})
-
-describeRedis('events on Redis', () => {
-  const server = useRedis()
-
-  test('list, show and state', PATIENT, async () => {
-    const url = server().url()
-    const prefix = freshPrefix()
-    await play(redisStore({ client: createClient({ url }), prefix, partitions: 3 }))
-    const run: Run = (...args) => runCli(['events', ...args, '--prefix', prefix], { STORE_URL: url })
-    await tellsAllOf(run)
-    await knowsNoOther(run)
   })
 })

@@ -18,15 +18,16 @@ describe('listen', { timeout: 120_000 }, () => {
     expect(await post(`${url}/payment?a=b`, callback.payment({ id: 'p-1' }))).toBe(204)
     expect(await post(url, callback.smsDelivery({ messageId: 'm-2', authKey: AUTH_KEY }))).toBe(204)
     expect(await post(`${url}/status`, callback.smsDelivery(), 'another secret')).toBe(401)
-    await expect.poll(() => printed.stdout.split('\n').length, PATIENCE).toBeGreaterThanOrEqual(7)
+    const failed =
+      / message\.failed +m-1 {2}carrier-a {2}network_failure {2}transient, send again {2}\[My Shop\] {2}proved by signature$/m
+    await expect.poll(() => printed.stdout, PATIENCE).toMatch(failed)
+    await expect.poll(() => printed.stdout, PATIENCE).toContain('  refused 401 ')
+    for (const part of [' p-1 ', ' m-2 ']) await expect.poll(() => printed.stdout, PATIENCE).toContain(part)
     expect(await post(`${url}/status/`, callback.smsDelivery({ messageId: 'm-3' }))).toBe(204)
     expect(await post(`${url}/stauts`, callback.smsDelivery({ messageId: 'm-4' }))).toBe(404)
     expect(await post(`${url}//`, callback.smsDelivery({ messageId: 'm-4' }))).toBe(204)
     const lines = printed.stdout.split('\n')
     expect(lines[0]).toBe(`Listening on ${url} for POSTs to / and /status, /received, /payment, /subscription`)
-    const failed =
-      / message\.failed +m-1 {2}carrier-a {2}network_failure {2}transient, send again {2}\[My Shop\] {2}proved by signature$/m
-    expect(printed.stdout).toMatch(failed)
     expect(printed.stdout).toMatch(/ payment +p-1 {2}100 KES {2}completed {2}\[My Shop\] {2}proved by signature$/m)
     expect(printed.stdout).toMatch(/ message\.delivered {2}m-2 .* proved by signature and authKey$/m)
     expect(printed.stdout).toContain(

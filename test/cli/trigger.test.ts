@@ -3,8 +3,8 @@ import { createServer, type RequestListener } from 'node:http'
 import { EVENT_TYPES, type WebhookEvent } from 'messaging-webhooks'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
-import { FAULT_NAMES } from '../../src/emulator/faults/faults.ts'
-import { TRIGGER_NAMES } from '../../src/emulator/triggers.ts'
+import { FAULT_NAMES } from '../../src/emulator/faults.ts'
+import { TRIGGER_NAMES } from '../../src/emulator/payloads.ts'
 import {
   listen,
   receiving,
@@ -294,7 +294,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     const { code, stdout, stderr } = await runCli(['trigger', '--list'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const names = stdout.split('\n').flatMap((line) => /^ {2}(\S+)/.exec(line)?.[1] ?? [])
-    const ofNone = new Set<string>(['late', 'message.overdue', 'send.unknown'])
+    const ofNone = new Set<string>(['late', 'send.overdue', 'send.unknown'])
     const types = EVENT_TYPES.filter((type) => !ofNone.has(type))
     expect(names.toSorted()).toEqual([...new Set([...types, ...TRIGGER_NAMES]), ...FAULT_NAMES].toSorted())
     expect(stdout).toMatch(/^ {2}payment\.paybill\.failed +payment +A paybill transaction fails\.$/m)

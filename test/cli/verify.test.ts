@@ -6,7 +6,8 @@ import { signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { checkSignature } from '../../src/cli/signature-steps.ts'
-import { runCli, SIGNING_SECRET, testFolder } from './cli.ts'
+import { runCli, SIGNING_SECRET } from './cli.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const BODY = '{"project":"My Shop","messageId":"m-1","authKey":"key-of-the-body"}'
 const NOW = 1_800_000_000
@@ -31,7 +32,7 @@ describe('as a process', { timeout: 120_000 }, () => {
   })
 
   test('what does not, and why; from files, in JSON', async () => {
-    const folder = testFolder()
+    const folder = ownFolder()
     writeFileSync(join(folder, 'secret'), `${SIGNING_SECRET}\n`)
     writeFileSync(join(folder, 'body'), `${BODY}\n`)
     const files = ['--signing-secret-file', join(folder, 'secret'), '--body', join(folder, 'body')]

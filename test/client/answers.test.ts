@@ -16,14 +16,12 @@ test.each([
   ['no fields at all', [{}], 'unknown', undefined],
   ['an id that JSON rounds', [{ messageId: 2 ** 60, to: DELIVERED, status: 'on its way' }], 'unknown', undefined],
   ['no object', [null], 'unknown', undefined],
-  ['a refusal', [{ messageId: 'm-1', to: DELIVERED, statusCode: 23 }], 'refused', 23],
 ])('%s', async (_, recipients, outcome, code) => {
   const { url } = await answering(() => ({ body: { messageData: { messages: '1' }, recipients } }))
   const sent = await clientOf(url).send(HELLO)
   expect(sent).toMatchObject({ messageCount: 1, recipients: [{ outcome, code, to: DELIVERED }] })
-  const kind = { accepted: 'accepted', refused: 'rejected', unknown: 'partial' }[outcome]
-  expect(sent.kind).toBe(kind)
-  expect(sent.messages).toHaveLength(outcome === 'refused' || sent.recipients[0]?.messageId === undefined ? 0 : 1)
+  expect(sent.kind).toBe(outcome === 'accepted' ? 'accepted' : 'partial')
+  expect(sent.messages).toHaveLength(sent.recipients[0]?.messageId === undefined ? 0 : 1)
 })
 
 test('both wrappers, and recipients within one', async () => {
@@ -70,7 +68,7 @@ describe.each([
 ])('%s', (_, body, type) => {
   test.each([
     [200, true],
-    [302, false],
+    [302, true],
     [404, false],
     [502, true],
   ])('is unreadable with status %d', async (status, mayBeSent) => {
@@ -87,7 +85,7 @@ test('a redirect takes neither the key nor the message along', async () => {
   const other = await answering(() => ({ body: ACCEPTED }))
   for (const status of [301, 302, 303, 307, 308]) {
     const { url } = await answering(() => ({ status, body: '', location: other.url }))
-    expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code: 'unreadable', mayBeSent: false })
+    expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code: 'unreadable', mayBeSent: true })
   }
   expect(other.received).toHaveLength(0)
 })
@@ -116,13 +114,16 @@ test('whatever JSON an answer is, it leads to an account that adds up, or to a S
     fc.asyncProperty(answer, fc.constantFrom(200, 400, 500), async (body, status) => {
       const client = clientOf('http://service.invalid/', { fetch: async () => Response.json(body, { status }) })
       const read = await client.send(HELLO).catch((error: unknown) => error)
-      if (read instanceof SendError) return
+      if (read instanceof SendError) {
+        expect(read.answer?.recipients.every(({ outcome }) => outcome === 'refused') ?? true).toBe(true)
+        return
+      }
       expect(read).not.toBeInstanceOf(Error)
       const { kind, recipients, messages } = read as Awaited<ReturnType<typeof client.send>>
       const of = (outcome: string): number => recipients.filter((each) => each.outcome === outcome).length
       expect(of('accepted') + of('refused') + of('unknown')).toBe(recipients.length)
       expect(kind === 'accepted').toBe(recipients.length > 0 && of('accepted') === recipients.length)
-      expect(kind === 'rejected').toBe(of('refused') === recipients.length)
+      expect(of('refused')).toBeLessThan(recipients.length)
       expect(new Set(messages.map(({ messageId }) => messageId)).size).toBe(messages.length)
     }),
     { numRuns: 300 },

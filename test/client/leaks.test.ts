@@ -1,7 +1,8 @@
 /** No key, number or text of a send in any error or line of the log, whatever the service and the runtime say. */
 import { inspect } from 'node:util'
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { freePort } from '../support/free-port.ts'
+import { receiving } from '../support/receiving.ts'
 import { answering, clientOf, failing, onTheWire } from './answering.ts'
 
 const KEY = 'key-MARK1'
@@ -40,6 +41,56 @@ test.each(['json', 'form', 'query'] as const)('as %s', async (via) => {
   vi.restoreAllMocks()
 })
 
+describe('what the service quotes is masked in every form', () => {
+  const key = 'key/MARK1+é="&'
+  const message = 'Ünser "code"\n is 778899: <MARK2> & 50 % / off!'
+  const to = `+${NUMBER}`
+  const ascii = (json: string): string =>
+    json.replaceAll(/[\u0080-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const formed = (text: string): string => new URLSearchParams({ text }).toString().slice('text='.length)
+  const lower = (text: string): string => text.replaceAll(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase())
+  const jsonOf = (text: string): string => JSON.stringify(text).slice(1, -1)
+  const FORMS: Readonly<Record<string, (text: string) => string>> = {
+    raw: (text) => text,
+    'percent-encoded': encodeURIComponent,
+    'percent-encoded in lower case': (text) => lower(encodeURIComponent(text)),
+    'as in a form': formed,
+    'as in a form, in lower case': (text) => lower(formed(text)),
+    JSON: jsonOf,
+    'JSON of ASCII': (text) => ascii(jsonOf(text)),
+    'JSON of ASCII in capitals': (text) =>
+      ascii(jsonOf(text)).replaceAll(/(?<=\\u)[0-9a-f]{4}/g, (hex) => hex.toUpperCase()),
+    'JSON with slashes escaped': (text) => ascii(jsonOf(text)).replaceAll('/', '\\/'),
+  }
+
+  test.each(Object.keys(FORMS))('%s', async (name) => {
+    const form = FORMS[name] ?? String
+    const { url } = await answering(() => ({
+      status: 400,
+      body: { error: [key, message, to].map((each) => form(each)).join(' | ') },
+    }))
+    const client = clientOf(url, { apiKey: key, keyIn: 'field' })
+    const { said } = await failing(client.send({ to, message }))
+    expect(said?.replaceAll(/%2[Bb]/g, '+')).toMatch(/^… \| … \| \+?…$/)
+  })
+
+  test('a part of the text with its code, and a number among much else', async () => {
+    const quoted = `Too long: Your code is 4711... ${'x'.repeat(20_000)} ${NUMBER.slice(0, 10)}`
+    const { url } = await answering(() => ({ status: 400, body: { error: quoted } }))
+    const { said } = await failing(clientOf(url).send({ to, message: '4711 is your code.' }))
+    expect(said).toMatch(/^Too long: Your code is …\.\.\. x+…$/)
+  })
+
+  test('where it is cut, no beginning of a secret is left', async () => {
+    for (let before = 16_360; before < 16_400; before += 1) {
+      const list = '9'.repeat(before)
+      const { url } = await answering(() => ({ status: 400, body: { error: `${list} ${NUMBER} and more` } }))
+      const { said } = await failing(clientOf(url).send({ to: ['9'.repeat(40), NUMBER], message: 'x' }))
+      expect(said).not.toContain('2547')
+    }
+  })
+})
+
 test('what a runtime says of a request that failed is not quoted', async () => {
   const client = clientOf('http://service.invalid/', {
     apiKey: KEY,
@@ -67,5 +118,31 @@ test('an option that is wrong is not quoted', async () => {
     const error: unknown = await each.catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code: 'options_invalid' })
     for (const mark of MARKS) expect(shown(error)).not.toMatch(mark)
+  }
+})
+
+test('a number where a text is expected is not shown', async () => {
+  const { receiver } = await receiving()
+  const client = clientOf('http://service.invalid/')
+  const number = Number(NUMBER) as never
+  const code = 654_321 as never
+  const calls = [
+    client.otp({ to: NUMBER, message: code }),
+    client.otp(code),
+    client.send({ to: number, message: TEXT }),
+    client.send({ to: [number], message: TEXT }),
+    receiver.intend({ to: number }),
+    receiver.intend({ to: [NUMBER, number] }),
+    receiver.expect({ messages: [{ messageId: 'm', to: number }] }),
+    receiver.expect({ messages: [], recipients: [{ to: number }] }),
+    receiver.forget({ recipient: number }),
+  ]
+  for (const call of calls) {
+    const error: unknown = await call.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
+    expect(error).toMatchObject({ code: 'options_invalid' })
+    expect(shown(error)).not.toMatch(/654321|254700334455/)
   }
 })

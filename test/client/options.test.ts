@@ -40,7 +40,7 @@ describe('a send', () => {
   })
 
   test.each([
-    [{ to: '' }, 'to is an empty text; expected a number as a text, or a list of at least one'],
+    [{ to: '' }, 'to is an empty text; expected digits, with or without a plus'],
     [{ to: [] }, 'to is a list'],
     [{ to: [1] }, 'to is a list'],
     [{ message: undefined }, 'message is undefined; expected a text'],
@@ -61,7 +61,7 @@ describe('a send', () => {
   test('with an option that there is not', async () => {
     await expect(client.send(HELLO, { signal: {} as AbortSignal })).rejects.toThrow('expected an AbortSignal')
     for (const wrong of [{ batch: 0 }, { concurrency: 1.5 }, { onprogress() {} }])
-      await expect(client.sendAll(HELLO, wrong as SendAllOptions)).rejects.toMatchObject({ code: 'options_invalid' })
+      expect(() => client.sendAll(HELLO, wrong as SendAllOptions)).toThrow(/^An option/)
     await expect(client.otp({ ...HELLO, type: 'bulk' } as Message)).rejects.toThrow('otp: type is no option')
   })
 
@@ -84,7 +84,7 @@ describe('a send', () => {
 
   test('in a form that cannot say it', async () => {
     await expect(client.send({ ...HELLO, extra: { a: {} } }, { via: 'form' })).rejects.toThrow('a is no text')
-    await expect(client.sendAll({ ...HELLO, extra: { a: {} } }, { via: 'query' })).rejects.toThrow("via: 'json'")
+    expect(() => client.sendAll({ ...HELLO, extra: { a: {} } }, { via: 'query' })).toThrow("via: 'json'")
     await expect(createClient({ ...RIGHT, apiKey: 'key\n' }).send(HELLO)).rejects.toThrow('the line end of its file?')
   })
 })

@@ -120,9 +120,17 @@ describe('from the emulator', () => {
     expect(refused).toMatchObject({ code: 'refused', envelope: 'messageData.message' })
     expect(refused.said).toContain('The channel field names no channel')
     // By SMS each recipient has a code of its own.
-    expect(await client.send(HELLO)).toMatchObject({ kind: 'rejected', recipients: [{ code: 23 }] })
+    const of = async (to: Message['to']) => failing(client.send({ ...HELLO, to }))
+    expect(await of(DELIVERED)).toMatchObject({
+      code: 'volume_limit',
+      mayBeSent: false,
+      answer: { recipients: [{ code: 23 }] },
+    })
     emulator.configure({ balance: 0, volumeLimit: null })
-    expect(await client.send(HELLO)).toMatchObject({ kind: 'rejected', recipients: [{ code: 22 }] })
-    expect(await client.send({ ...HELLO, to: UNSUPPORTED })).toMatchObject({ recipients: [{ code: 12 }] })
+    const empty = await of([DELIVERED, '999200000000'])
+    expect(empty).toMatchObject({ code: 'insufficient_balance', answer: { recipients: [{ code: 22 }, { code: 22 }] } })
+    expect(empty.said).toBe(NO_CREDITS)
+    expect(await of(UNSUPPORTED)).toMatchObject({ code: 'unsupported_number', answer: { recipients: [{ code: 12 }] } })
+    expect(await of([UNSUPPORTED, DELIVERED])).toMatchObject({ code: 'refused', mayBeSent: false })
   })
 })

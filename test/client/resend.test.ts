@@ -1,6 +1,6 @@
 /** What failed for now is sent again, as the service recommends: once for each failure, and never what is no good twice. */
 import { RetryLater, type FailedEvent, type WebhookEvent } from 'messaging-webhooks'
-import { resend, sender, type ResendOptions } from 'messaging-webhooks/client'
+import type { ResendHandler, ResendOptions } from 'messaging-webhooks/client'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import type { EmulatorOptions } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
@@ -19,12 +19,14 @@ interface Resending extends Partial<ResendOptions> {
   readonly receiving?: SomeOptions
   readonly emulating?: Omit<EmulatorOptions, 'projects'>
   readonly fetch?: typeof fetch
+  readonly channels?: { readonly airtime: string }
 }
 
 async function resending({
   receiving: receivingOptions,
   emulating: emulatingOptions,
   fetch: own,
+  channels,
   ...options
 }: Resending = {}) {
   const { receiver, url, errors } = await receiving({
@@ -36,8 +38,13 @@ async function resending({
     { callbackUrls: { status: url }, authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
     emulatingOptions,
   )
-  const client = clientOf(endpoint, { retry: { attempts: 1 }, ...(own && { fetch: (to, init) => own(to, init) }) })
-  const handler = resend(receiver, client, { text: () => 'Once more', ...options })
+  const client = clientOf(endpoint, {
+    receiver,
+    channels,
+    retry: { attempts: 1 },
+    ...(own && { fetch: (to, init) => own(to, init) }),
+  })
+  const handler = client.resend({ compose: () => 'Once more', delayMs: 0, ...options })
   receiver.on('message.failed', handler)
   const events: WebhookEvent[] = []
   receiver.onAny((event) => void events.push(event))
@@ -62,15 +69,15 @@ async function resending({
   }
 
   const failures = (): readonly FailedEvent[] => events.filter((event) => event.type === 'message.failed')
-  return { receiver, errors, emulator, handler, events, failures, report, rest, ...sender(receiver, client) }
+  return { ...client, receiver, errors, emulator, handler, events, failures, report, rest }
 }
 
 describe.each(onEachStore)('%s', (_, makeStore) => {
   test('a message is sent again as it was, and both count as one', async () => {
     const { send, receiver, rest, failures, emulator, events } = await resending({ receiving: { store: makeStore() } })
     const notAfter = new Date(Date.now() + HOUR_MS)
-    const how = { reference: 'order 7', meta: { order: 7 }, within: HOUR_MS, notAfter }
-    const first = await send({ to: NETWORK_FAILURE, message: 'Hello', campaign: 'spring', type: 'bulk' }, how)
+    const how = { reference: 'order 7', meta: { order: 7 }, withinMs: HOUR_MS, notAfter }
+    const first = await send({ to: NETWORK_FAILURE, message: 'Hello', campaign: 'spring', type: 'bulk', ...how })
     await rest()
     const [{ messageId } = { messageId: '' }] = first.messages
     expect(emulator.sends().flatMap(({ recipients }) => recipients.map(({ to }) => to))).toEqual([
@@ -94,8 +101,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     const account = await receiver.account(everything)
     expect(account).toMatchObject({ sent: 1, failed: { network_failure: 1 }, waiting: 0, delivered: 0, unknown: 0 })
     // Of the first one nothing more is awaited.
-    const { items } = await receiver.outstanding()
-    expect(items.map((item) => item.resendOf)).toEqual([messageId])
+    expect((await receiver.outstanding()).items).toEqual([])
     expect(events.filter(({ type }) => type === 'send.unknown')).toEqual([])
   })
 
@@ -103,7 +109,7 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     const { send, receiver, rest, report, failures, emulator } = await resending({
       receiving: { store: makeStore() },
       attempts: 3,
-      text: ({ sent }) => ({ message: 'Once more', ...(sent?.attempt === 2 && { to: DELIVERED, meta: 'last' }) }),
+      compose: ({ sent }) => ({ message: 'Once more', ...(sent?.attempt === 2 && { to: DELIVERED, meta: 'last' }) }),
     })
     await send({ to: NETWORK_FAILURE, message: 'Hello' })
     await send({ to: NETWORK_FAILURE, message: 'Hello' })
@@ -113,10 +119,10 @@ describe.each(onEachStore)('%s', (_, makeStore) => {
     expect(emulator.sends()).toHaveLength(8)
     const failed = { delivery_impossible: 1 }
     expect(await receiver.account(everything)).toMatchObject({ sent: 4, delivered: 3, failed, overdue: 0, waiting: 0 })
-    const [, , { messageId } = { messageId: '' }] = failures()
+    const messageId = failures().find(({ status }) => status === 'delivery_impossible')?.messageId
     await report({ messageId, status: 'success', timestamp: Math.floor(Date.now() / 1_000) + 5 })
     await rest()
-    expect(await receiver.account(everything)).toMatchObject({ sent: 4, delivered: 3, failed })
+    expect(await receiver.account(everything)).toMatchObject({ sent: 4, delivered: 3, contradictory: 1, failed: {} })
   })
 })
 
@@ -132,9 +138,11 @@ test('an earlier one that was delivered after all counts, whatever became of the
     sent: 1,
     delivered: 1,
     read: 0,
+    contradictory: 0,
     failed: {},
     overdue: 0,
     waiting: 0,
+    unreported: 0,
     unknown: 0,
     refused: {},
   })
@@ -171,27 +179,25 @@ describe('is not sent again', () => {
   test('what is transactional, too late, vetoed, or not known', async () => {
     const asked: string[] = []
     const { receiver, rest, report, emulator } = await resending({
-      when({ messageId }) {
+      compose({ messageId }) {
         asked.push(messageId)
-        return messageId !== 'vetoed'
+        return undefined
       },
-      text: ({ messageId }) => (messageId === 'without' ? undefined : 'Once more'),
     })
     const of = (messageId: string) => ({ messages: [{ messageId, to: DELIVERED }] })
     await receiver.expect({ ...of('code'), type: 'transactional' })
     await receiver.expect(of('late'), { notAfter: new Date(Date.now() - 1) })
     await receiver.expect(of('vetoed'))
-    await receiver.expect(of('without'))
-    for (const messageId of ['code', 'late', 'vetoed', 'without', 'stranger'])
-      await report({ ...failedOnce, messageId })
+    for (const messageId of ['code', 'late', 'vetoed', 'stranger']) await report({ ...failedOnce, messageId })
     await rest()
     expect(emulator.sends()).toEqual([])
-    expect(asked.toSorted()).toEqual(['vetoed', 'without'])
+    expect(asked).toEqual(['vetoed'])
   })
 
   test('airtime without what it needs beside a text', async () => {
     const { receiver, rest, report, emulator } = await resending({
-      text: ({ messageId }) => (messageId === 'whole' ? { message: 'Once more', extra: { amount: 10 } } : 'Once more'),
+      compose: ({ messageId }) =>
+        messageId === 'whole' ? { message: 'Once more', extra: { amount: 10 } } : 'Once more',
     })
     for (const messageId of ['bare', 'whole']) {
       await receiver.expect({ channel: 'airtime', messages: [{ messageId, to: DELIVERED }] })
@@ -201,6 +207,14 @@ describe('is not sent again', () => {
     expect(emulator.sends()).toHaveLength(1)
     expect(emulator.sends()).toMatchObject([{ channel: 'airtime' }])
     expect(await receiver.account(everything)).toMatchObject({ sent: 2 })
+  })
+
+  test('airtime that the service calls otherwise', async () => {
+    const channels = { airtime: 'top-up' }
+    const { airtime, rest, emulator } = await resending({ emulating: { channels }, channels })
+    await airtime({ to: NETWORK_FAILURE, extra: { amount: 10 } })
+    await rest()
+    expect(emulator.sends()).toMatchObject([{ channel: 'top-up' }])
   })
 
   test('what was sent often enough', async () => {
@@ -213,9 +227,15 @@ describe('is not sent again', () => {
 
 test('what is undefined in the message that is sent again is as it was', async () => {
   const { receiver, rest, report, emulator, events } = await resending({
-    text: () => ({ message: 'Once more', channel: undefined, campaign: undefined, meta: undefined, within: undefined }),
+    compose: () => ({
+      message: 'Once more',
+      channel: undefined,
+      campaign: undefined,
+      meta: undefined,
+      withinMs: undefined,
+    }),
   })
-  const how = { meta: { order: 7 }, within: HOUR_MS }
+  const how = { meta: { order: 7 }, withinMs: HOUR_MS }
   const messages = [{ messageId: 'm', to: DELIVERED }]
   await receiver.expect({ channel: 'chat-app', campaign: 'spring', messages }, how)
   await report({ messageId: 'm', status: 'network_failure' })
@@ -302,15 +322,29 @@ describe('with a delay', () => {
     expect(events.filter(({ type }) => type === 'message.delivered')).toHaveLength(1)
   })
 
-  test('the handler itself says when', async () => {
-    const { receiver, report, handler, failures } = await resending({ delayMs: 60_000 })
+  test('of a minute, which doubles with each attempt, unless another is given', async () => {
+    const { receiver, report, failures, send, rest, resend } = await resending({ delayMs: 0, attempts: 2 })
     await receiver.expect({ messages: [{ messageId: 'm', to: DELIVERED }] })
+    await send({ to: NETWORK_FAILURE, message: 'Hello' })
+    await rest()
     await report({ messageId: 'm', status: 'network_failure' })
-    await expect.poll(failures, PATIENCE).toHaveLength(1)
-    const [event] = failures()
-    if (event === undefined) throw new Error('It is there.')
-    const error = await handler(event, { signal: new AbortController().signal }).catch((reason: unknown) => reason)
-    expect(error).toBeInstanceOf(RetryLater)
+    await rest()
+    const context = { signal: new AbortController().signal }
+    const waits = async (handler: ResendHandler) =>
+      Promise.all(
+        failures().map(async (event) => {
+          const error = await handler(event, context).catch((reason: unknown) => reason)
+          return [event.sent?.attempt ?? 1, error instanceof RetryLater ? Math.ceil(error.delayMs / 1_000) : undefined]
+        }),
+      )
+    const compose = () => 'Once more'
+    const pairs = await waits(resend({ compose, attempts: 3 }))
+    expect(pairs.toSorted()).toEqual([
+      [1, 60],
+      [1, 60],
+      [2, 120],
+    ])
+    expect(await waits(resend({ compose, attempts: 3, delayMs: 1_000_000 }))).toContainEqual([2, 2_000])
   })
 })
 
@@ -327,11 +361,12 @@ test('each message is one of its project', async () => {
 
 test('refuses what cannot work', async () => {
   const { receiver } = await receiving()
-  const client = clientOf('http://127.0.0.1:1/')
-  const text = () => 'Once more'
-  expect(() => resend(receiver, client, { text, attempts: 0 })).toThrow(/attempts is 0/)
-  expect(() => resend(receiver, client, { text, delayMs: -1 })).toThrow(/delayMs is -1/)
-  const misspelt = { text, atempts: 2 }
-  expect(() => resend(receiver, client, misspelt)).toThrow(/did you mean attempts/)
+  const { resend } = clientOf('http://127.0.0.1:1/', { receiver })
+  const compose = () => 'Once more'
+  expect(() => resend({ compose, attempts: 0 })).toThrow(/attempts is 0/)
+  expect(() => resend({ compose, delayMs: -1 })).toThrow(/delayMs is -1/)
+  const misspelt = { compose, atempts: 2 }
+  expect(() => resend(misspelt)).toThrow(/did you mean attempts/)
+  expect(() => clientOf('http://127.0.0.1:1/').resend({ compose })).toThrow(/it needs the option receiver/)
   await expect(receiver.intend({ resendOf: 'nobody knows it' })).rejects.toThrow(/nothing is kept of the message/)
 })

@@ -1,18 +1,28 @@
-/** Long lists: every number is accounted for, whatever its batch met. */
-import type { SendCounts, SendProgress } from 'messaging-webhooks/client'
-import { expect, test } from 'vitest'
+/** Long lists: every number is accounted for, whatever its request met. */
+import type { NumberOutcome, SendTotals } from 'messaging-webhooks/client'
+import { describe, expect, test } from 'vitest'
 import { emulating } from '../emulator/emulating.ts'
 import { ACCEPTED, answering, clientOf, onTheWire, UNSUPPORTED } from './answering.ts'
 import { freePort } from '../support/free-port.ts'
-import { unheard, untilHeard } from '../support/hostile.ts'
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, nth) => String(254_711_000_000 + nth))
 
-function sumOf({ accepted, refused, failed, unknown, unsent }: SendCounts): number {
-  return accepted + refused + failed + unknown + unsent
+const NONE = { accepted: 0, refused: 0, failed: 0, repeated: 0, unknown: 0, unsent: 0 }
+
+/** The totals are those of the outcomes, and these are one for each number, in the order of the list. */
+function isWhole(to: readonly string[], outcomes: readonly NumberOutcome[], totals: SendTotals): void {
+  expect(outcomes.map((each) => each.to)).toEqual(to)
+  const counts: Record<string, number> = { ...NONE, total: to.length }
+  for (const { outcome } of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1
+  expect(totals).toEqual(counts)
 }
 
-test('a list goes out in batches, so many at once, and the answers are in its order', async () => {
+/** The numbers that came to this end. */
+function those(outcomes: readonly NumberOutcome[], end: NumberOutcome['outcome']): readonly string[] {
+  return outcomes.filter(({ outcome }) => outcome === end).map(({ to }) => to)
+}
+
+test('a list goes out in batches, so many at once, and the outcomes are in its order', async () => {
   const { endpoint, emulator } = await emulating()
   let most = 0
   let underWay = 0
@@ -23,64 +33,91 @@ test('a list goes out in batches, so many at once, and the answers are in its or
       return fetch(url, init).finally(() => (underWay -= 1))
     },
   })
-  const told: SendProgress[] = []
   const to = [...numbers(250), UNSUPPORTED]
-  const all = await client.sendAll(
+  const { outcomes, totals, stoppedBy } = await client.sendAll(
     { to, message: 'Sale!', campaign: 'Spring' },
-    { batch: 20, concurrency: 3, onProgress: (progress) => void told.push(progress) },
+    { batch: 20, concurrency: 3 },
   )
   expect(most).toBe(3)
   expect(emulator.sends().map(({ recipients }) => recipients.length)).toEqual([...Array<number>(12).fill(20), 11])
-  expect(all.counts).toEqual({ total: 251, accepted: 250, refused: 1, failed: 0, repeated: 0, unknown: 0, unsent: 0 })
-  expect(all).toMatchObject({ failed: [], unsent: [], stoppedBy: undefined })
-  expect(all.sent.flatMap(({ recipients }) => recipients.map((each) => each.to))).toEqual(to)
-  expect(all.sent.map(({ kind, campaign }) => `${kind} ${campaign ?? ''}`)).toEqual([
-    ...Array<string>(12).fill('accepted Spring'),
-    'partial Spring',
-  ])
-  expect(told.map(({ batches }) => batches)).toEqual(Array.from({ length: 13 }, (_, index) => index + 1))
-  for (const each of told) expect(sumOf(each)).toBe(251)
+  expect(totals).toEqual({ ...NONE, total: 251, accepted: 250, refused: 1 })
+  isWhole(to, outcomes, totals)
+  expect(stoppedBy).toBeUndefined()
+  const [first] = outcomes
+  expect(first).toMatchObject({
+    outcome: 'accepted',
+    recipients: [{ code: 11, messageId: expect.any(String) as string }],
+  })
+  expect(outcomes.at(-1)).toMatchObject({ to: UNSUPPORTED, outcome: 'refused', recipients: [{ code: 12 }] })
 })
 
-test('batches that fail do not stop the others, and nothing is sent twice', async () => {
+describe('as it is iterated', () => {
+  test('each outcome comes once, and the totals add up at any time', async () => {
+    const { endpoint } = await emulating()
+    const to = numbers(95)
+    const sending = clientOf(endpoint).sendAll({ to, message: 'Sale!' }, { batch: 10, concurrency: 3 })
+    const seen: NumberOutcome[] = []
+    for await (const outcome of sending) {
+      seen.push(outcome)
+      const { total, ...ends } = sending.totals
+      expect(Object.values(ends).reduce((sum, count) => sum + count, 0)).toBe(total)
+    }
+    expect(seen.map((each) => each.to).toSorted()).toEqual(to)
+    expect(sending.totals).toEqual({ ...NONE, total: 95, accepted: 95 })
+    expect(sending.stoppedBy).toBeUndefined()
+  })
+
+  test('nothing is sent before, no more than is taken, and nothing after the loop is left', async () => {
+    const { endpoint, emulator } = await emulating()
+    const sending = clientOf(endpoint).sendAll({ to: numbers(100), message: 'x' }, { batch: 10, concurrency: 2 })
+    expect(emulator.sends()).toEqual([])
+    for await (const { outcome } of sending) {
+      expect(outcome).toBe('accepted')
+      if (sending.totals.accepted >= 30) break
+    }
+    const made = emulator.sends().flatMap(({ recipients }) => recipients)
+    expect(made.length).toBeLessThanOrEqual(50)
+    // Those that were under way are known.
+    expect(sending.totals).toMatchObject({ accepted: made.length, unsent: 100 - made.length })
+  })
+})
+
+test('requests that fail do not stop the others, and nothing is sent twice', async () => {
   const { endpoint, emulator } = await emulating(
     {},
     { sendFaults: { noAnswer: 0.2, badGateway: 0.2, lostRequest: 0.2 } },
   )
   const to = numbers(300)
-  const all = await clientOf(endpoint).sendAll({ to, message: 'Sale!' }, { batch: 5, concurrency: 6 })
-  expect(sumOf(all.counts)).toBe(300)
-  expect(all.counts).toMatchObject({ total: 300, failed: 0, unsent: 0, refused: 0 })
-  expect(all.failed.length).toBeGreaterThan(5)
-  expect(all.counts.unknown).toBe(all.failed.flatMap((batch) => batch.to).length)
-  const known = [...all.sent.flatMap(({ messages }) => messages), ...all.failed.flatMap((batch) => batch.to)]
-  expect(known).toHaveLength(300)
+  const { outcomes, totals } = await clientOf(endpoint).sendAll({ to, message: 'Sale!' }, { batch: 5, concurrency: 6 })
+  isWhole(to, outcomes, totals)
+  expect(totals).toMatchObject({ failed: 0, unsent: 0, refused: 0 })
+  expect(totals.unknown).toBeGreaterThan(25)
+  for (const { outcome, error } of outcomes) expect(error?.mayBeSent).toBe(outcome === 'unknown' ? true : undefined)
   const made = emulator.sends().flatMap(({ recipients }) => recipients.map((each) => each.to))
   expect(new Set(made).size).toBe(made.length)
   const lost = emulator.report().sends.faults.lostRequest ?? 0
   expect(made.length).toBe(300 - lost * 5)
 })
 
-test('an aborted list stops between batches, and says what was sent', async () => {
+test('an aborted list stops between requests, and says what was sent', async () => {
   const { endpoint, emulator } = await emulating()
   const stopping = new AbortController()
   const to = numbers(100)
-  const all = await clientOf(endpoint).sendAll(
+  const sending = clientOf(endpoint).sendAll(
     { to, message: 'Sale!' },
-    {
-      batch: 10,
-      concurrency: 2,
-      signal: stopping.signal,
-      onProgress: ({ batches }) => batches === 3 && stopping.abort(),
-    },
+    { batch: 10, concurrency: 2, signal: stopping.signal },
   )
-  expect(all.stoppedBy).toMatchObject({ code: 'aborted', mayBeSent: false })
-  expect(all.failed).toEqual([])
+  const outcomes: NumberOutcome[] = []
+  for await (const outcome of sending) {
+    outcomes.push(outcome)
+    if (outcomes.length === 21) stopping.abort()
+  }
+  expect(sending.stoppedBy).toMatchObject({ code: 'aborted', mayBeSent: false })
+  expect(outcomes.map((each) => each.to).toSorted()).toEqual(to)
   const made = emulator.sends().flatMap(({ recipients }) => recipients.map((each) => each.to))
-  expect(all.sent.flatMap(({ messages }) => messages.map((each) => each.to)).sort()).toEqual(made.sort())
-  expect([...made, ...all.unsent].sort()).toEqual(to)
-  expect(all.counts).toMatchObject({ unknown: 0, unsent: all.unsent.length })
-  expect(all.unsent.length).toBeGreaterThanOrEqual(60)
+  expect(those(outcomes, 'accepted').toSorted()).toEqual(made.toSorted())
+  expect(sending.totals).toMatchObject({ accepted: made.length, unsent: 100 - made.length, unknown: 0, failed: 0 })
+  expect(sending.totals.unsent).toBeGreaterThanOrEqual(50)
 })
 
 test.each([
@@ -90,55 +127,81 @@ test.each([
     'insufficient_balance',
   ],
   ['the key', { status: 401, body: { message: 'Unauthenticated.' } }, 'unauthenticated'],
-] as const)('what every later batch would meet stops the list: %s', async (_, refusal, code) => {
+] as const)('what every later request would meet stops the list: %s', async (_, refusal, code) => {
   let nth = 0
-  const { url, received } = await answering(() => ((nth += 1) > 2 ? refusal : { body: ACCEPTED }))
-  const all = await clientOf(url).sendAll({ to: numbers(10), message: 'Sale!' }, { batch: 1, concurrency: 1 })
+  const to = numbers(10)
+  const { url, received } = await answering(({ body }) => {
+    const recipients = [{ ...ACCEPTED.recipients[0], to: (JSON.parse(body) as { to: string }).to }]
+    return (nth += 1) > 2 ? refusal : { body: { ...ACCEPTED, recipients } }
+  })
+  const all = await clientOf(url).sendAll({ to, message: 'Sale!' }, { batch: 1, concurrency: 1 })
   expect(received).toHaveLength(3)
   expect(all.stoppedBy?.code).toBe(code)
-  expect(all.failed.map(({ to }) => to)).toEqual([['254711000002']])
-  expect(all.unsent).toEqual(numbers(10).slice(3))
-  expect(all.counts).toEqual({ total: 10, accepted: 2, refused: 0, failed: 1, repeated: 0, unknown: 0, unsent: 7 })
+  isWhole(to, all.outcomes, all.totals)
+  expect(all.totals).toEqual({ ...NONE, total: 10, accepted: 2, failed: 1, unsent: 7 })
+  expect(all.outcomes[2]).toMatchObject({ outcome: 'failed', error: { code } })
 })
 
 test('a balance that comes to its end stops the list, and every number is accounted for', async () => {
   const { endpoint, emulator } = await emulating({ balance: 25 })
   const all = await clientOf(endpoint).sendAll({ to: numbers(100), message: 'x' }, { batch: 10, concurrency: 1 })
   expect(all.stoppedBy).toMatchObject({ code: 'insufficient_balance', mayBeSent: false, recipients: 10 })
-  // The third batch has some of both, the fourth none that was accepted.
-  expect(all.counts).toEqual({ total: 100, accepted: 25, refused: 15, failed: 0, repeated: 0, unknown: 0, unsent: 60 })
+  // The third request has some of both, the fourth none that was accepted.
+  expect(all.totals).toEqual({ ...NONE, total: 100, accepted: 25, refused: 15, unsent: 60 })
   expect(emulator.sends()).toHaveLength(4)
 })
 
 test('a service that cannot be reached stops the list', async () => {
-  const all = await clientOf(`http://127.0.0.1:${await freePort()}/`).sendAll(
-    { to: numbers(30), message: 'x' },
-    { batch: 10, concurrency: 1 },
-  )
-  expect(all).toMatchObject({ sent: [], stoppedBy: { code: 'not_sent' }, counts: { failed: 10, unsent: 20 } })
+  const client = clientOf(`http://127.0.0.1:${await freePort()}/`)
+  const all = await client.sendAll({ to: numbers(30), message: 'x' }, { batch: 10, concurrency: 1 })
+  expect(all).toMatchObject({ stoppedBy: { code: 'not_sent' }, totals: { failed: 10, unsent: 20 } })
 })
 
-test('numbers that the answer does not name are unknown', async () => {
-  const { url } = await answering(() => ({ body: ACCEPTED }))
-  const all = await clientOf(url).sendAll({ to: numbers(4), message: 'Sale!' })
-  expect(all.counts).toEqual({ total: 4, accepted: 1, refused: 0, failed: 0, repeated: 0, unknown: 3, unsent: 0 })
+describe('the totals are of numbers, and not of what the answer lists', () => {
+  const [one = '', two = '', three = ''] = numbers(3)
+  const entry = (messageId: string, to: string, statusCode = '11', messagePart = 1) => {
+    return { messageId, to, status: 'accepted', statusCode, messagePart, type: 'bulk' }
+  }
+
+  test.each<readonly [what: string, recipients: readonly object[], outcomes: readonly string[]]>([
+    ['parts with ids of their own', [entry('a', one), entry('b', one, '11', 2)], ['accepted', 'unknown', 'unknown']],
+    [
+      'one twice and another not',
+      [entry('a', one), entry('b', one), entry('c', two)],
+      ['accepted', 'accepted', 'unknown'],
+    ],
+    ['with a plus', [`+${one}`, two, three].map((to) => entry(to, to)), ['accepted', 'accepted', 'accepted']],
+    ['by none of them', [entry('a', '254799999999')], ['unknown', 'unknown', 'unknown']],
+    ['a code that nobody knows', [entry('a', one, '77'), entry('b', two, '12')], ['unknown', 'refused', 'unknown']],
+  ])('%s', async (_, recipients, outcomes) => {
+    const to = [one, two, three]
+    const { url } = await answering(() => ({ body: { messageData: { messages: 3 }, recipients } }))
+    const all = await clientOf(url).sendAll({ to, message: 'Sale!' })
+    isWhole(to, all.outcomes, all.totals)
+    expect(all.outcomes.map(({ outcome }) => outcome)).toEqual(outcomes)
+  })
+
+  test('an answer to one send lists as unknown whom it does not name', async () => {
+    const { url } = await answering(() => ({ body: { recipients: [entry('a', one), entry('b', one)] } }))
+    const sent = await clientOf(url).send({ to: [one, two], message: 'x' })
+    expect(sent.kind).toBe('partial')
+    expect(sent.recipients.at(-1)).toMatchObject({ to: two, outcome: 'unknown', code: undefined })
+  })
 })
 
-test('a listener that throws, and a key that no header can carry, lose nothing', async () => {
-  const { endpoint } = await emulating()
-  const onProgress = () => {
-    throw new Error('Mine.')
-  }
-  const reasons = unheard()
-  for (const listener of [onProgress, async () => Promise.reject(new Error('Mine, later.'))]) {
-    const progress = { batch: 1, onProgress: listener as () => void }
-    const all = await clientOf(endpoint).sendAll({ to: numbers(3), message: 'x' }, progress)
-    expect(all.counts.accepted).toBe(3)
-  }
-  await untilHeard()
-  expect(reasons).toEqual([])
+test('a number that is twice in the list is sent to once', async () => {
+  const { endpoint, emulator } = await emulating()
+  const [one = '', two = ''] = numbers(2)
+  const to = [one, two, `+${one}`, one]
+  const all = await clientOf(endpoint).sendAll({ to, message: 'x' }, { batch: 3 })
+  isWhole(to, all.outcomes, all.totals)
+  expect(all.outcomes.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted', 'repeated', 'repeated'])
+  expect(emulator.sends().flatMap(({ recipients }) => recipients)).toHaveLength(2)
+})
+
+test('a key that no header can carry loses nothing', async () => {
   const { seen, url } = await onTheWire((socket) => socket.end())
   const none = await clientOf(url, { apiKey: () => 'key\n' }).sendAll({ to: numbers(3), message: 'x' }, { batch: 3 })
-  expect(none).toMatchObject({ stoppedBy: { code: 'not_sent' }, counts: { failed: 3 } })
+  expect(none).toMatchObject({ stoppedBy: { code: 'not_sent' }, totals: { failed: 3 } })
   expect(seen.connections).toBe(0)
 })

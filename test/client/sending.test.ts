@@ -53,10 +53,13 @@ describe.each(FORMS)('as %s, the key in a %s', (via, keyIn) => {
     expect(sent.messages.map(({ to }) => to)).toEqual([DELIVERED])
   })
 
-  test('numbers that are all refused are an answer, not an error', async () => {
+  test('numbers that are all refused are an error that has the answer', async () => {
     const { endpoint } = await emulating()
-    const sent = await clientOf(endpoint, { via, keyIn }).send({ to: [UNSUPPORTED], message: 'Hello' })
-    expect(sent).toMatchObject({ kind: 'rejected', messages: [], recipients: [{ code: 12, outcome: 'refused' }] })
+    const { code, answer } = await failing(
+      clientOf(endpoint, { via, keyIn }).send({ to: [UNSUPPORTED], message: 'Hello' }),
+    )
+    expect(code).toBe('unsupported_number')
+    expect(answer).toMatchObject({ messages: [], recipients: [{ code: 12, outcome: 'refused' }] })
   })
 })
 
@@ -93,9 +96,12 @@ test('the text arrives as it was written, and `extra` untouched beside it', asyn
 test('one number is a text, be it in a list', async () => {
   const { url, received } = await answering(() => ({ body: ACCEPTED }))
   await clientOf(url).send({ to: [DELIVERED], message: 'Hello' })
-  await clientOf(url).sendAll({ to: [DELIVERED, DELIVERED], message: 'Hello' }, { batch: 1 })
-  for (const { body } of received) expect(JSON.parse(body)).toMatchObject({ to: DELIVERED })
-  expect(received).toHaveLength(3)
+  await clientOf(url).sendAll({ to: [DELIVERED, UNSUPPORTED], message: 'Hello' }, { batch: 1 })
+  expect(received.map(({ body }) => (JSON.parse(body) as { to: unknown }).to)).toEqual([
+    DELIVERED,
+    DELIVERED,
+    UNSUPPORTED,
+  ])
 })
 
 test('what is sent is what the call was given, whatever becomes of the object', async () => {
@@ -182,3 +188,16 @@ test('a callback may overtake the answer to its send', async () => {
   expect(collected.map(({ body }) => body['messageId'])).toEqual([sent.messages[0]?.messageId])
   expect(emulator.report().sends.faults).toEqual({ lateAnswer: 1 })
 })
+
+test.each(['', ' ', '+', 'hello', '+254 711 000000', '0x12', '254711000000\n', '++254711', '254-711', '٢٥٤'])(
+  'a recipient that is no number is refused before any request: %j',
+  async (to) => {
+    const { url, received } = await answering(() => ({ body: ACCEPTED }))
+    const client = clientOf(url)
+    for (const given of [to, ['254711000000', to]])
+      await expect(client.send({ to: given, message: 'Hello' })).rejects.toThrow(
+        /^An option.* send: to is .*; expected digits, with or without a plus before them, or a list of at least one such text/,
+      )
+    expect(received).toEqual([])
+  },
+)

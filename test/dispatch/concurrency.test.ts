@@ -133,22 +133,6 @@ describe('a handler that hangs', () => {
     expect(signals).toHaveLength(1)
     expect(await receiver.stats()).toMatchObject({ unsettled: 0 })
   })
-
-  test('and then fails leaves those behind it to the next attempt, too', async () => {
-    const { receiver, url, clock, releases, timestamp } = await hanging(16)
-    const attempts: number[] = []
-    receiver.onAny((_event, { attempt }) => void attempts.push(attempt))
-    await post(url, callback.smsDelivery({ messageId: 'hung-1', status: 'queued', timestamp }))
-    await clock.advance(1_000)
-    releases[0]?.(new Error('given up'))
-    await clock.advance(0)
-    expect(attempts).toEqual([])
-    await clock.advance(1_000)
-    expect(attempts).toEqual([])
-    releases[1]?.()
-    await clock.advance(1_000)
-    expect(attempts).toEqual([2])
-  })
 })
 
 test('an event with several slow handlers is not run a second time meanwhile', async () => {

@@ -1,11 +1,9 @@
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Options, WebhookEvent } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { fakeClock } from '../support/fake-clock.ts'
-import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
+import { post, receiving } from '../support/receiving.ts'
 
 /** The events that one callback to a URL of this kind becomes. */
 async function eventsOf(
@@ -26,10 +24,6 @@ test.each(['received', 'payment'] as const)('a %s callback without a schema is i
   expect(await eventsOf(kind, body)).toMatchObject([{ type: kind, data: body, payload: body, proof: 'both' }])
 })
 
-const standard = (validate: StandardSchemaV1['~standard']['validate']): StandardSchemaV1 => ({
-  '~standard': { version: 1, vendor: 'the tests', validate },
-})
-
 describe('a schema', () => {
   const body = callback.payment({ amount: '100' })
   const schemas = {
@@ -46,37 +40,6 @@ describe('a schema', () => {
       ])
     },
   )
-
-  const refusing: Readonly<Record<string, readonly [schema: StandardSchemaV1, problem: string]>> = {
-    'that refuses': [z.object({ amount: z.literal(AUTH_KEY) }), 'schema_refused'],
-    'that refuses later': [z.object({}).refine(async () => Promise.resolve(false)), 'schema_refused'],
-    'that throws': [
-      z.object({}).transform(() => {
-        throw new Error(AUTH_KEY)
-      }),
-      'schema_failed',
-    ],
-    'that rejects': [standard(() => Promise.reject(new Error(AUTH_KEY))), 'schema_failed'],
-  }
-  test.each(Object.entries(refusing))('%s makes the event `unrecognized`', async (_what, [payment, problem]) => {
-    expect(await eventsOf('payment', body, { schemas: { payment } })).toMatchObject([
-      { type: 'unrecognized', kind: 'payment', data: body, payload: body, problem },
-    ])
-  })
-
-  test('that never answers makes the event `unrecognized` after handlerTimeoutMs', async () => {
-    const clock = fakeClock()
-    const payment = z.object({}).transform(() => new Promise(() => {}))
-    const options = { clock, handlerTimeoutMs: 2_000, schemas: { payment } }
-    const { receiver, url } = await receiving(options, { kind: 'payment' })
-    const problems: unknown[] = []
-    receiver.on('unrecognized', ({ problem }) => void problems.push(problem))
-    await post(url, body)
-    await clock.advance(1_999)
-    expect(problems).toEqual([])
-    await clock.advance(1)
-    expect(problems).toEqual(['schema_failed'])
-  })
 
   test('runs again when a dead letter is replayed', async () => {
     let accepts = false
@@ -99,14 +62,6 @@ describe('a schema', () => {
 })
 
 describe('a premium callback', () => {
-  test.each(['activate', 'deactivate', 'consent', 'delivery', 'billing'])(
-    'with the word %s anywhere at the top',
-    async (word) => {
-      const body = { project: 'My Shop', phone: '254711000000', whatever: word }
-      expect(await eventsOf('subscription', body)).toMatchObject([{ type: `subscription.${word}`, data: body }])
-    },
-  )
-
   test.each([
     ['a word that nobody knows', { event: 'renew' }, 'renew'],
     ['a word only inside', { data: { event: 'activate' } }, undefined],

@@ -44,26 +44,6 @@ test('an event that failed in every attempt is kept with its error, and told to 
   ])
 })
 
-test('dead letters come in pages, oldest first, each once', async () => {
-  const { receiver, url, clock } = await failing()
-  const ids = Array.from({ length: 7 }, (_, index) => `message-${index}`)
-  for (const messageId of ids) {
-    await post(url, callback.smsDelivery({ messageId }))
-    await clock.advance(1)
-  }
-  const seen: string[] = []
-  const sizes: number[] = []
-  let after: string | undefined
-  do {
-    const { items, next } = await receiver.deadLetters.list(after === undefined ? { limit: 3 } : { after, limit: 3 })
-    sizes.push(items.length)
-    for (const { event } of items) if (event.type === 'message.delivered') seen.push(event.messageId)
-    after = next
-  } while (after !== undefined)
-  expect(seen).toEqual(ids)
-  expect(sizes).toEqual([3, 3, 1])
-})
-
 test('one is found by its id, whatever page it would be on, and nothing is for an id that is none', async () => {
   const { receiver, url, clock } = await failing()
   for (let n = 0; n < 103; n += 1) await post(url, callback.smsDelivery({ messageId: `m-${n}` }))
@@ -118,19 +98,6 @@ describe('replay', () => {
     ])
   })
 
-  test('of one final report after another is not late', async () => {
-    const { receiver, url, clock, handled, mend } = await failing()
-    const timestamp = Math.floor(clock.now() / 1_000)
-    await post(url, callback.smsDelivery({ messageId: 'one', status: 'success', timestamp: timestamp - 1 }))
-    await clock.advance(0)
-    mend()
-    await post(url, callback.smsDelivery({ messageId: 'one', status: 'delivery_impossible', timestamp }))
-    const [letter] = (await receiver.deadLetters.list()).items
-    await receiver.deadLetters.replay(letter?.id ?? '')
-    await clock.advance(0)
-    expect(handled).toMatchObject([{ type: 'message.failed' }, { type: 'message.delivered', replay: true }])
-  })
-
   test('waits for what runs of its message', async () => {
     const { receiver, url, clock, handled, mend } = await failing()
     const timestamp = Math.floor(clock.now() / 1_000)
@@ -148,11 +115,6 @@ describe('replay', () => {
     finish()
     await clock.advance(0)
     expect(handled).toHaveLength(2)
-  })
-
-  test('of nothing that is a dead letter is false', async () => {
-    const { receiver } = await failing()
-    expect(await receiver.deadLetters.replay('nothing')).toBe(false)
   })
 })
 

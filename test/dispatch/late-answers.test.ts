@@ -10,7 +10,7 @@ const AUTH_KEY = 'a-key-of-this-test'
 function storeWith(changed: (inner: OpenStore) => Partial<OpenStore>, durable: boolean): Store {
   const { capabilities, open } = memoryStore()
   return {
-    capabilities: { ...capabilities, durable, shared: true, admitsAndClaims: false },
+    capabilities: { ...capabilities, durable, shared: true },
     async open(host) {
       const { admitAndClaim: _, ...inner } = await open(host)
       return { ...inner, ...changed(inner) }

@@ -93,28 +93,6 @@ test('an event that waits for a step comes as soon as the step was handled', asy
   await expect.poll(() => handled).toEqual(['sent', 'delivered'])
 })
 
-test('the limit is kept: of what comes at once, and with claims beside it', async () => {
-  const { receiver, leasing, clock, send } = await leasingReceiver({ concurrency: 3 })
-  const { open, opened } = gate()
-  let running = 0
-  let most = 0
-  receiver.on('message.*', async () => {
-    running += 1
-    most = Math.max(most, running)
-    await opened
-    await atRest()
-    running -= 1
-  })
-  await Promise.all(Array.from({ length: 20 }, (_, index) => send(`a${index}`)))
-  await expect.poll(() => running).toBe(3)
-  expect(leasing.leased).toBeGreaterThan(0)
-  open()
-  await Promise.all(Array.from({ length: 20 }, (_, index) => send(`b${index}`)))
-  await clock.advance(0)
-  expect(await receiver.drain()).toBe(true)
-  expect(most).toBe(3)
-})
-
 test('while a backlog waits, older events go first', async () => {
   const { receiver, leasing, send } = await leasingReceiver({ concurrency: 1 })
   const { open, opened } = gate()
@@ -168,13 +146,6 @@ describe('attempts that end well', () => {
     await clock.advance(5)
     await expect.poll(() => receiver.stats()).toMatchObject({ unsettled: 0 })
     expect(handled).toHaveLength(2)
-  })
-
-  test('do not keep drain() waiting', async () => {
-    const { receiver, send } = await leasingReceiver()
-    receiver.on('message.*', () => {})
-    await send('a')
-    expect(await receiver.drain()).toBe(true)
   })
 })
 
@@ -248,15 +219,6 @@ test('with dispatch: false nothing is leased', async () => {
   await receiver.start()
   await post(url, callback.smsDelivery({ messageId: 'a' }))
   expect(leasing.calls).toEqual({ admit: 1, admitAndClaim: 0, claim: 0 })
-})
-
-test('an answer that waits for the handlers has its attempt', async () => {
-  const { receiver, leasing, send } = await leasingReceiver({ answer: 'handled' })
-  const handled: string[] = []
-  receiver.on('message.*', ({ messageId }) => void handled.push(messageId))
-  await send('a')
-  expect(handled).toEqual(['a'])
-  expect(leasing.leased).toBe(1)
 })
 
 test('who drains does not look for what is due where nothing is left', async () => {

@@ -36,7 +36,7 @@ function sharedStore({ shared = true, gives = false } = {}) {
   }
   const name = ({ id, token }: { readonly id: string; readonly token: number }): string => `${id} ${token}`
   const store: Store = {
-    capabilities: { ...capabilities, shared, admitsAndClaims: false },
+    capabilities: { ...capabilities, shared },
     async open(host) {
       const { admitAndClaim: _, ...memory } = await open(host)
       seen.elsewhere = memory

@@ -33,3 +33,26 @@ test('an outage is reported once, however often it is asked for work and told of
     off()
   }
 })
+
+test('a settlement that was sent before the store failed does not end the outage', async () => {
+  const clock = fakeClock()
+  let answer = (): void => {}
+  const broken: Partial<Pick<OpenStore, 'claim' | 'settle'>> = {
+    settle: () => new Promise((resolve) => (answer = () => resolve([true]))),
+  }
+  const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken) })
+  const codes = () => errors.map(({ code }) => code)
+  let handled = 0
+  receiver.onAny(() => void (handled += 1))
+  await post(url, callback.smsDelivery())
+  await clock.advance(0)
+  expect(handled).toBe(1)
+  broken.claim = down
+  await post(url, callback.smsDelivery())
+  await clock.advance(0)
+  expect(codes()).toEqual(['store_failed'])
+  answer()
+  // The claims of this time fail, too, and are the same outage.
+  await clock.advance(4_000)
+  expect(codes()).toEqual(['store_failed'])
+})

@@ -194,7 +194,7 @@ describe('stats().byType', () => {
       'message.delivered': 1,
       'message.read': 0,
       'message.failed': 1,
-      'message.overdue': 0,
+      'send.overdue': 0,
       'send.unknown': 0,
       late: 0,
       received: 0,

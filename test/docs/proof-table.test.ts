@@ -1,5 +1,5 @@
 /** The guide's table of proofs, each cell asked of a receiver over HTTP. */
-import { PROOF_POLICIES } from '../../src/callback.ts'
+import { PROOF_POLICIES } from '../../src/public/callback.ts'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { AUTH_KEY, receiving, SIGNING_SECRET } from '../support/receiving.ts'

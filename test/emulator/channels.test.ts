@@ -99,7 +99,7 @@ describe('a mistake in the option is told at once', () => {
       'channels.airtime is a text; expected a name without spaces around it',
     ],
     ['a control character', { 'chat-app': 'tele\u0000graph' }, chatApp],
-    ['no text', { 'chat-app': 5 }, 'channels.chat-app is 5; expected'],
+    ['no text', { 'chat-app': 5 }, 'channels.chat-app is a number; expected'],
     ['an empty list', { 'chat-app': [] }, 'channels.chat-app is a list; expected'],
     ['a list with no text in it', { 'chat-app': ['telegraph', 5] }, 'channels.chat-app is a list; expected'],
     ['a list instead of an object', ['telegraph'], 'channels is a list; expected an object'],

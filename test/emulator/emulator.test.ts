@@ -74,7 +74,11 @@ describe('an option that cannot work', () => {
     ['an unknown fault', { faults: { gremlins: 1 } }, 'gremlins'],
     ['a misspelt fault', { faults: { duplicats: 1 } }, 'Did you mean "duplicate"?'],
     ['a rate above 1', { faults: { drop: 2 } }, 'drop'],
-    ['a clock that is none', { clock: 5 }, 'clock is 5; expected a function that returns milliseconds, or a clock'],
+    [
+      'a clock that is none',
+      { clock: 5 },
+      'clock is a number; expected a function that returns milliseconds, or a clock',
+    ],
     ['a clock that is null', { clock: null }, 'clock is null'],
     ['a seed that is none', { seed: {} }, 'seed'],
   ]
@@ -85,10 +89,12 @@ describe('an option that cannot work', () => {
     )
   })
 
-  test('is not quoted, for it may be a key', () => {
-    const options = { projects: [{ name: SHOP, apiKey: ['secret-of-mine'] }] } as unknown as EmulatorOptions
-    expect(() => createEmulator(options)).toThrow(/^((?!secret-of-mine).)*$/)
-  })
+  test.each([{ projects: [{ name: SHOP, apiKey: ['secret-of-mine'] }] }, { faults: { drop: 'secret-of-mine' } }])(
+    'is not quoted, for it may be a key (%#)',
+    (options: object) => {
+      expect(() => createEmulator(options as EmulatorOptions)).toThrow(/^((?!secret-of-mine).)*$/)
+    },
+  )
 })
 
 describe('what a method cannot work with is refused by name', () => {
@@ -100,7 +106,7 @@ describe('what a method cannot work with is refused by name', () => {
     ['configure', [{ ballance: 5 }], 'configure: ballance is no option (did you mean balance?)'],
     ['configure', [{ balance: 5 }, { name: SHOP }], 'configure: name is no option; there is only project'],
     ['rotateKeys', [{ signingsecret: 'x' }], 'rotateKeys: signingsecret is no option (did you mean signingSecret?)'],
-    ['regenerateApiKey', [7], 'regenerateApiKey: apiKey is 7; expected a text that is not empty'],
+    ['regenerateApiKey', [7], 'regenerateApiKey: apiKey is a number; expected a text that is not empty'],
     ['trigger', ['recieved'], 'trigger: there is no such event. Got "recieved". Did you mean "received"?'],
     ['trigger', ['received', {}, { of: SHOP }], 'trigger: of is no option'],
     ['callback', ['statuses', {}], 'callback: there is no such kind. Got "statuses". Did you mean "status"?'],

@@ -87,15 +87,35 @@ test('every transactional send is logged: when, who, to whom, its id and its sta
   const { body } = await sendFrom(endpoint, { to: ['+999100000000', '12'], type: 'transactional', from: 'BANK' })
   await sendFrom(endpoint, { to: '999100000000', type: 'bulk' })
   const { recipients } = body as { recipients: { messageId: string }[] }
-  const entry = {
-    timestamp: START_MS / 1_000,
-    sender: 'BANK',
-    recipient: '999100000000',
-    messageId: recipients[0]?.messageId,
-  }
-  expect(emulator.otpLog()).toEqual([{ ...entry, deliveryState: 'accepted' }])
+  const log = (deliveryState: string) => [
+    {
+      timestamp: START_MS / 1_000,
+      sender: 'BANK',
+      recipient: '999100000000',
+      messageId: recipients[0]?.messageId,
+      deliveryState,
+    },
+    {
+      timestamp: START_MS / 1_000,
+      sender: 'BANK',
+      recipient: '12',
+      messageId: recipients[1]?.messageId,
+      deliveryState: 'unsupported_number',
+    },
+  ]
+  expect(emulator.otpLog()).toEqual(log('accepted'))
   await clock.advance(100)
-  expect(emulator.otpLog()).toEqual([{ ...entry, deliveryState: 'success' }])
+  expect(emulator.otpLog()).toEqual(log('success'))
+})
+
+test('a transactional send that is refused is logged, on every channel', async () => {
+  const { endpoint, emulator } = await timed()
+  emulator.configure({ balance: 0 })
+  const otp = { to: '+999100000000', type: 'transactional' }
+  await sendFrom(endpoint, otp)
+  await sendFrom(endpoint, { ...otp, channel: 'chat-app' })
+  const entry = { recipient: '999100000000', sender: 'EMULATOR', deliveryState: 'insufficient_balance' }
+  expect(emulator.otpLog()).toMatchObject([entry, entry])
 })
 
 test('a scheduled message begins at its time, and not before', async () => {

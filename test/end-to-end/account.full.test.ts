@@ -10,7 +10,7 @@ import {
   type OutstandingMessage,
   type Receiver,
 } from 'messaging-webhooks'
-import { createClient, sender } from 'messaging-webhooks/client'
+import { createClient } from 'messaging-webhooks/client'
 import { createEmulator, FAULT_NAMES, SEND_FAULT_NAMES } from 'messaging-webhooks/emulator'
 import { describe, test } from 'vitest'
 import { titleWith } from '../support/skipping.ts'
@@ -50,7 +50,8 @@ function openOf(
   repetitions: ReadonlyMap<string, string>,
 ): Readonly<Record<string, string>> {
   const open = messages.filter(
-    ({ messageId, refused, ends }) => refused === undefined && ends.length === 0 && !repetitions.has(messageId),
+    ({ messageId, refused, isUnreported, ends }) =>
+      refused === undefined && !isUnreported && ends.length === 0 && !repetitions.has(messageId),
   )
   return Object.fromEntries(
     open.map(({ messageId, to, reports }) => {
@@ -66,8 +67,8 @@ function line(account: Account): string {
     `${Object.values(counts).reduce((sum, count) => sum + count, 0)} (${Object.entries(counts)
       .map(([cause, count]) => `${cause} ${count}`)
       .join(', ')})`
-  const { sent, delivered, read, failed, overdue, waiting, unknown, refused } = account
-  return `${sent} sent: ${delivered} delivered, ${read} read, ${causes(failed)} failed, ${overdue} overdue, ${waiting} waiting, ${unknown} unknown, ${causes(refused)} refused`
+  const { sent, delivered, read, contradictory, failed, overdue, waiting, unreported, unknown, refused } = account
+  return `${sent} sent: ${delivered} delivered, ${read} read, ${contradictory} contradictory, ${causes(failed)} failed, ${overdue} overdue, ${waiting} waiting, ${unreported} unreported, ${unknown} unknown, ${causes(refused)} refused`
 }
 
 // The short form waits more than it computes.
@@ -108,14 +109,15 @@ describe('the account', { concurrent: MESSAGES === undefined }, () => {
         const app = await serveCallbacks(receiver, emulator)
         onTestFinished(app.close)
         const { url } = await emulator.listen()
-        const client = createClient({
+        const options = {
           baseUrl: `${url}/api/v1/messaging`,
           project: 'My Shop',
           apiKey: emulator.keys().apiKey,
           logger: false,
-        })
-        const sending = createSending(sender(receiver, client))
-        const { repetitions, failed: unrepeated } = resendFailures(receiver, client)
+          receiver,
+        } as const
+        const sending = createSending(createClient(options))
+        const { repetitions, failed: unrepeated } = resendFailures(receiver, options)
         /** Numbers of sends whose answer was lost, or that were lost themselves: the client cannot tell. */
         const unknownIn = ({ from, to }: AccountPeriod): number =>
           sending.failed
@@ -197,12 +199,12 @@ describe('the account', { concurrent: MESSAGES === undefined }, () => {
         // What the client does not know is what a fault kept from it; of the rest it knows that nothing was sent.
         const { lateAnswer = 0, ...lost } = counts.faults
         expect(lateAnswer).toBeGreaterThan(0)
-        const failed = [...sending.failed, ...unrepeated]
+        const failed = [...sending.failed.filter(({ answer }) => answer === undefined), ...unrepeated]
         const unknown = failed.filter(({ mayBeSent }) => mayBeSent)
         expect(unknown).toHaveLength(Object.values(lost).reduce((sum, count) => sum + count, 0))
-        expect(new Set(handed.unknown.map(({ reference }) => reference)).size).toBe(unknown.length)
-        expect(handed.unknown.map(({ sent }) => sent.recipients).toSorted()).toEqual(
-          unknown.map(({ recipients }) => recipients).toSorted(),
+        expect(new Set(handed.unknown.map(({ id }) => id)).size).toBe(handed.unknown.length)
+        expect(handed.unknown.reduce((sum, { sent }) => sum + sent.recipients, 0)).toBe(
+          unknown.reduce((sum, { recipients }) => sum + recipients, 0),
         )
         expect(failed.filter(({ mayBeSent }) => !mayBeSent)).toHaveLength(
           sends.filter(({ refusal, recipients }) => refusal !== undefined && recipients.length === 0).length,

@@ -2,9 +2,10 @@
 import net from 'node:net'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { AUTH_KEY, handedOver, inboxFolder, megabytes, startInboxApp, type Memory } from './inbox-app.ts'
+import { AUTH_KEY, handedOver, megabytes, startInboxApp, type Memory } from './inbox-app.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
-const MESSAGES = Number(process.env['EVENTS'] ?? '12000') >= 100_000 ? 30_000 : 3_000
+const MESSAGES = Number(process.env['EVENTS'] ?? '12000') >= 100_000 ? 30_000 : 2_000
 const STATES = ['sent', 'delivered', 'read'] as const
 const CONNECTIONS = 16
 
@@ -38,7 +39,7 @@ async function sendAll(url: string, prefix: string): Promise<readonly number[]> 
 }
 
 test('a growing backlog makes answers no slower and the process no larger', { timeout: 600_000 }, async () => {
-  const folder = inboxFolder()
+  const folder = ownFolder()
   const app = await startInboxApp({ folder, synchronous: 'NORMAL', concurrency: 16 })
   await sendAll(app.url, 'warm')
   expect(await app.ask({ ask: 'drain', deadlineMs: 200_000 })).toBe(true)

@@ -4,7 +4,8 @@ import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { post, receiving } from '../support/receiving.ts'
-import { handedOver, inboxFolder, startInboxApp, type DeadLetterPage, type InboxApp } from './inbox-app.ts'
+import { handedOver, startInboxApp, type DeadLetterPage, type InboxApp } from './inbox-app.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const HOUR_MS = 3_600_000
 const SETTINGS = {
@@ -37,7 +38,7 @@ test.for([
   ['back', -HOUR_MS],
   ['forward', HOUR_MS],
 ] as const)('set %s by an hour between two runs', { timeout: 90_000 }, async ([, clockOffsetMs]) => {
-  const folder = inboxFolder()
+  const folder = ownFolder()
   const first = await startInboxApp({ folder, ...SETTINGS, holds: true })
   const names = await leaveWork(first)
   await first.kill()

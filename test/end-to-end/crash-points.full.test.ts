@@ -2,15 +2,13 @@
  * kill -9 at every moment that matters in the life of an event, under load. `CRASHES` says how often at each (`npm run
  * test:crash`: twenty times).
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { CRASH_POINTS } from './crash-plan.ts'
 import { readHandlersLog } from './handlers-log.ts'
 import { liveAndDie, newServiceRecord, settleAll } from './killing.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
-const CRASHES = Number(process.env['CRASHES'] ?? '2')
+const CRASHES = Number(process.env['CRASHES'] ?? '1')
 const TIME = { timeout: 120_000 + CRASHES * CRASH_POINTS.length * 5_000 }
 const MOST_PASSES = 60
 
@@ -18,8 +16,7 @@ test(
   `a process that ends ${CRASHES} times at each of ${CRASH_POINTS.length} points loses and repeats nothing`,
   TIME,
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'crashed-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = ownFolder()
     const record = newServiceRecord()
     for (let crash = 0; crash < CRASHES; crash += 1)
       for (const point of CRASH_POINTS)

@@ -1,7 +1,8 @@
 /** Events that no handler takes, on a disk: they outlive the process, and so does how often they were tried. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { handedOver, inboxFolder, startInboxApp, type DeadLetterPage, type InboxApp } from './inbox-app.ts'
+import { handedOver, startInboxApp, type DeadLetterPage, type InboxApp } from './inbox-app.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const RETRY = { attempts: 3, initialDelayMs: 20, maxDelayMs: 20 }
 const POISONED = ['poison-a', 'poison-b', 'poison-c', 'poison-d', 'poison-e']
@@ -23,7 +24,7 @@ async function deadLetters(app: InboxApp): Promise<DeadLetterPage['items']> {
 }
 
 test('a poisoned event is buried with its error, later ones go on, and a replay after a restart is late unless forced', async () => {
-  const folder = inboxFolder()
+  const folder = ownFolder()
   const first = await startInboxApp({ folder, retry: RETRY, handlerTimeoutMs: 2_000 })
   for (const messageId of POISONED)
     for (const status of ['sent', 'delivered']) expect(await first.post(chatApp(messageId, status))).toBe(204)
@@ -63,7 +64,7 @@ test('a poisoned event is buried with its error, later ones go on, and a replay 
 })
 
 test('attempts are counted on from where a killed process left them', async () => {
-  const folder = inboxFolder()
+  const folder = ownFolder()
   const slowRetry = { attempts: 2, initialDelayMs: 1_000, maxDelayMs: 1_000 }
   const first = await startInboxApp({ folder, retry: slowRetry, handlerTimeoutMs: 1_000 })
   await first.post(chatApp('poison-r', 'sent'))

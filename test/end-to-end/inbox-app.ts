@@ -1,8 +1,7 @@
 /** The app of programs/inbox-app.ts, as the tests start, ask, feed and kill it. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
@@ -52,12 +51,6 @@ export interface DeadLetterPage {
 }
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'inbox-app.ts')
-
-export function inboxFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'inbox-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** Starts it, and ends it after the test unless the test has. */
 export async function startInboxApp(settings: Omit<InboxAppSettings, 'authKey'>) {

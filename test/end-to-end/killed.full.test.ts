@@ -3,26 +3,18 @@
  * comes in the wrong order, and only what was in a handler's hands comes again. `KILLS` says how often (`npm run
  * test:crash`: a hundred times each).
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { OUTAGES } from './crash-plan.ts'
 import { readHandlersLog } from './handlers-log.ts'
 import { liveAndDie, newServiceRecord, settleAll, spooled } from './killing.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
-const KILLS = Number(process.env['KILLS'] ?? '8')
+const KILLS = Number(process.env['KILLS'] ?? '4')
 const TIME = { timeout: 120_000 + KILLS * 5_000 }
 const NOTHING_WRONG = { lost: [], forgotten: [], backwards: [], unexplained: [] }
 
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'killed-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 test(`kill -9 ${KILLS} times under load loses and reverses nothing`, TIME, async () => {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   const record = newServiceRecord()
   for (let kill = 0; kill < KILLS; kill += 1) await liveAndDie({ folder }, record, 50 + Math.random() * 400)
   await settleAll(folder)
@@ -33,7 +25,7 @@ test(`kill -9 ${KILLS} times under load loses and reverses nothing`, TIME, async
 })
 
 test(`nor do ${KILLS} kills while the store is away, goes and comes back`, TIME, async () => {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   const record = newServiceRecord()
   let withSpooled = 0
   for (let kill = 0; kill < KILLS; kill += 1) {

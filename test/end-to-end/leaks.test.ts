@@ -176,25 +176,6 @@ test('what a schema says of a payload is not repeated', async () => {
   expect(shownOf(errors)).not.toContain(BODY_MARKER)
 })
 
-test('a handler’s error that quotes the secrets is kept and logged without them', async () => {
-  const shown: string[] = []
-  const log = (...line: unknown[]): void => void shown.push(...line.map(shownOf))
-  const { receiver, url } = await receiving({
-    credentials,
-    retry: { attempts: 1 },
-    logger: { debug: log, info: log, warn: log, error: log },
-  })
-  receiver.onAny(() => {
-    throw new Error(`POST failed: ${AUTH_KEY}`, { cause: new Error(SECRET) })
-  })
-  const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY }))
-  await fetch(url, { method: 'POST', body })
-  await receiver.drain()
-  const { items } = await receiver.deadLetters.list()
-  expect(items[0]?.error).toContain('POST failed: [redacted]')
-  expectNoSecret([shownOf(items), ...shown].join('\n'))
-})
-
 test('errors about credentials that a function returns show no value', async () => {
   for (const answer of [
     { authKey: AUTH_KEY, signingSecret: '' },

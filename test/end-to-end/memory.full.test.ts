@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
 import { postAll } from '../support/pipelining.ts'
-import { AUTH_KEY, inboxFolder, megabytes, startInboxApp, type InboxApp, type Memory } from './inbox-app.ts'
+import { AUTH_KEY, megabytes, startInboxApp, type InboxApp, type Memory } from './inbox-app.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
-const EVENTS = Number(process.env['EVENTS'] ?? '16000')
+const EVENTS = Number(process.env['EVENTS'] ?? '8000')
 const FIRST = EVENTS / (EVENTS >= 100_000 ? 10 : 4)
 const CALLBACKS_AT_ONCE = 2_000
 /** What the heap may grow by: its noise, and so much an event. */
@@ -45,7 +46,7 @@ async function growth(app: InboxApp, first: number, all: number): Promise<number
 }
 
 test(`${EVENTS} events leave the heap where the first ${FIRST} left it`, { timeout: 60_000 + EVENTS * 4 }, async () => {
-  const folder = inboxFolder()
+  const folder = ownFolder()
   const app = await startInboxApp({ folder, synchronous: 'OFF', logs: false })
   const grown = await growth(app, FIRST, EVENTS)
   const { size } = statSync(join(folder, 'inbox.db'))
@@ -57,6 +58,6 @@ test(`${EVENTS} events leave the heap where the first ${FIRST} left it`, { timeo
 })
 
 test('a handler that keeps its events would be seen', { timeout: 120_000 }, async () => {
-  const app = await startInboxApp({ folder: inboxFolder(), synchronous: 'OFF', logs: false, leaks: true })
+  const app = await startInboxApp({ folder: ownFolder(), synchronous: 'OFF', logs: false, leaks: true })
   expect(await growth(app, 2_000, 6_000)).toBeGreaterThan(NOISE_BYTES + 4_000 * BYTES_AN_EVENT)
 })

@@ -68,7 +68,12 @@ const CAUSES: Readonly<
   },
 }
 
-const CASES = Object.keys(CAUSES).flatMap((cause) => Object.keys(ADVERSARIES).map((who) => [cause, who] as const))
+/** Each with each in the long form; without it, only those who name what cannot be looked up where no look-up works. */
+const CASES = Object.entries(CAUSES).flatMap(([cause, { status }]) =>
+  Object.keys(ADVERSARIES)
+    .filter((who) => FORGERIES >= 10_000 || status === 401 || who.includes('nam'))
+    .map((who) => [cause, who] as const),
+)
 
 test.each(CASES)(
   '1,000 callbacks that come %s, amid forgeries from %s, are all recovered',

@@ -4,18 +4,20 @@
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { A, B } from '../support/pairs.ts'
 import { postAll } from '../support/pipelining.ts'
 import { forgeries, junk, problemsOf, realCallbacks } from './quarantine-traffic.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const MIB = 1024 * 1024
 const MAX_BYTES = 4 * MIB
-const JUNK = 100_000
-const FORGERIES = 20_000
+/** `npm run test:flood` sends all of them. */
+const WHOLE = process.env['FORGERIES'] !== undefined
+const JUNK = WHOLE ? 100_000 : 16_000
+const FORGERIES = WHOLE ? 20_000 : 8_000
 const PARTS = 4
 
 interface Counts {
@@ -49,12 +51,6 @@ async function startApp(folder: string, pair: typeof A) {
       await once(child, 'exit')
     },
   }
-}
-
-function emptyFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'quarantine-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }
 
 function quarantineFiles(folder: string): readonly string[] {
@@ -93,7 +89,7 @@ test(
   'a restart with the right secret, after a kill -9 amid floods, admits all 1,000 in order',
   { timeout: 300_000 },
   async () => {
-    const folder = emptyFolder()
+    const folder = ownFolder()
     const wrong = await startApp(folder, B)
     const real = realCallbacks()
     const noise = junk(JUNK)
@@ -154,7 +150,7 @@ test(
 )
 
 test('keys are in the files of the quarantine and in no other', { timeout: 60_000 }, async () => {
-  const folder = emptyFolder()
+  const folder = ownFolder()
   const app = await startApp(folder, B)
   const real = realCallbacks(4)
   await postAll(app.url, real)

@@ -1,4 +1,7 @@
-/** kill -9 at every step of a send: nothing is sent twice under one reference, and of each it is known what came of it, or told once that nobody knows. */
+/**
+ * kill -9 at every step of a send, and of the word that nothing came of it: nothing is sent twice under one reference, and of each it
+ * is known what came of it, or told once that nobody knows.
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,6 +26,11 @@ const POINTS = [
   ['in-report', 2],
   ['in-unknown', 1],
   ['in-overdue', 1],
+  ['after-overdue', 1],
+  ['in-admission', 1],
+  ['after-admission', 1],
+  ['before-settlement', 2],
+  ['after-settlement', 2],
   ['in-text', 1],
   ['before-intention-of-repetition', 1],
   ['after-intention-of-repetition', 1],
@@ -44,8 +52,8 @@ onEachEngine(
     const port = await freePort()
     const emulator = createEmulator({
       projects: [{ ...shop, ...keys, callbackUrls: { status: `http://127.0.0.1:${port}/` } }],
-      // So that some fail for now, some become overdue, and some answers are lost.
-      network: { delayMs: [0, 50], transientShare: 0.4 },
+      // So that some of each dozen fail for now, some become overdue, and some answers are lost.
+      network: { delayMs: [0, 50], carrierAShare: 1, transientShare: 0.4 },
       faults: { drop: 0.2 },
       sendFaults: { noAnswer: 0.05, lostRequest: 0.05 },
       seed: 'sends',
@@ -56,7 +64,7 @@ onEachEngine(
     const log = join(folder, 'log')
     const baseUrl = `${url}/api/v1/messaging`
     const given = { spec: server.spec('sends'), log, baseUrl, project: shop.name, apiKey: shop.apiKey, keys, port }
-    const live = async (plan: object) => runProgram('npx', ['node', APP, JSON.stringify({ ...given, ...plan })])
+    const live = async (plan: object) => runProgram(process.execPath, [APP, JSON.stringify({ ...given, ...plan })])
     const all: (readonly [reference: string, to: string])[] = []
     for (const [point, nth] of POINTS) {
       const from = all.length

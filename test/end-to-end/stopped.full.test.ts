@@ -4,13 +4,13 @@
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import http from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { StoppedAppSettings } from './programs/stopped-app.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const AUTH_KEY = 'auth-key-of-the-stopped-app'
 /** Node's answer to a listening socket that is gone: the client knows at once that nothing was sent. */
@@ -23,14 +23,8 @@ interface App {
   readonly ended: Promise<readonly [code: number | null, signal: string | null]>
 }
 
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'stopped-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 async function startApp(settings: Partial<StoppedAppSettings> = {}): Promise<App> {
-  const folder = settings.folder ?? newFolder()
+  const folder = settings.folder ?? ownFolder()
   const whole = { folder, store: 'sqlite', authKey: AUTH_KEY, handlerMs: 2, options: {}, ...settings } as const
   const program = new URL('./programs/stopped-app.ts', import.meta.url)
   const child = fork(program, [JSON.stringify(whole)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })

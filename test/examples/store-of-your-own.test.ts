@@ -12,4 +12,5 @@ storeConformance({
   },
   makeStore: () => ({ store: keyValueStore(inMap()) }),
   capabilities: keyValueStore(inMap()).capabilities,
+  leavesOut: ['sends'],
 })

@@ -1,6 +1,6 @@
 /** Options that are no plain values: they work, or are refused in our own words, and nothing they throw is quoted. */
 import { createReceiver, memoryStore, OptionsError } from 'messaging-webhooks'
-import { OPTIONS } from '../../src/options.ts'
+import { receiverOptions } from '../../src/receiver/options.ts'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
 import { hostileProxy } from '../support/hostile.ts'
@@ -35,7 +35,7 @@ function refusal(options: () => object): unknown {
   return 'nothing'
 }
 
-const NAMES = [...new Set(OPTIONS.map(({ name }) => name.split('.')[0] ?? name))]
+const NAMES = Object.keys(receiverOptions)
 
 describe.each(NAMES)('%s', (name) => {
   const others = name === 'credentials' || name === 'projects' ? {} : { credentials: pair }

@@ -4,10 +4,11 @@ import { callback } from 'messaging-webhooks/testing'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { onEachStore, ownFile } from '../support/each-store.ts'
+import { onEachStore } from '../support/each-store.ts'
 import { unheard, untilHeard } from '../support/hostile.ts'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
 import { request } from '../support/wire.ts'
+import { ownFile } from '../support/own-folder.ts'
 
 const HOUR_MS = 3_600_000
 const YEAR_MS = 365 * 24 * HOUR_MS

@@ -1,7 +1,4 @@
 /** The plugin for Fastify: every adapter's cases, and what an app may do around it. */
-import { once } from 'node:events'
-import { connect as connectHttp2 } from 'node:http2'
-import type { AddressInfo } from 'node:net'
 import connect, { type HandleFunction } from 'connect'
 import express from 'express'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
@@ -9,7 +6,7 @@ import { createReceiver, OptionsError } from 'messaging-webhooks'
 import { webhooks, type WebhooksOptions } from 'messaging-webhooks/fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { withCredentials, type SomeOptions } from '../support/receiving.ts'
-import { connect as connectWire, keyedText, reportText, request, signatureOf } from '../support/wire.ts'
+import { connect as connectWire, keyedText, reportText, request } from '../support/wire.ts'
 import { adapterCases, type AdapterOptions, type StartedAdapter } from './adapters/cases.ts'
 import { watched } from './adapters/watched.ts'
 
@@ -145,33 +142,6 @@ describe('an app', () => {
     })
     expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([{ level: 40, code: 'signature_missing' }])
   })
-
-  test('speaks HTTP/2', async () => {
-    const receiver = createReceiver({ logger: false, ...withCredentials({}) })
-    const app = Fastify({ http2: true })
-    void app.register(webhooks, { receiver, status: '/status' })
-    await app.listen({ port: 0, host: '127.0.0.1' })
-    const client = connectHttp2(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}`)
-    onTestFinished(async () => {
-      client.destroy()
-      await app.close()
-    })
-    const told = watched(receiver)
-    const body = reportText({ messageId: 'two' })
-    const answers = ['POST', 'GET'].map(async (method) => {
-      const sent = client.request({
-        ':method': method,
-        ':path': '/status',
-        ...(method === 'POST' ? { 'x-service-signature': signatureOf(body) } : {}),
-      })
-      sent.end(method === 'POST' ? body : undefined)
-      const [headers] = (await once(sent, 'response')) as [{ readonly ':status': number }]
-      sent.resume()
-      return headers[':status']
-    })
-    expect(await Promise.all(answers)).toEqual([204, 405])
-    await expect.poll(() => told().handed).toHaveLength(1)
-  })
 })
 
 describe('app.close()', () => {
@@ -214,7 +184,7 @@ describe('refused as it is registered:', () => {
     [
       'a path that is none',
       { receiver, status: 1 },
-      "status is 1; expected a path such as '/status', or { url, proof }.",
+      "status is a number; expected a path such as '/status', or { url, proof }.",
     ],
     [
       'a misspelt policy',

@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:http2'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createReceiver } from 'messaging-webhooks'
-import { callback, signCallback } from 'messaging-webhooks/testing'
+import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
 
@@ -30,12 +30,6 @@ async function ask(method: string, body?: string, headers: Readonly<Record<strin
   request.resume()
   return answer
 }
-
-test.each(['authKey', 'signature'])('a callback that its %s proves is taken', async (proof) => {
-  const body = JSON.stringify(callback.smsDelivery(proof === 'authKey' ? { authKey: AUTH_KEY } : {}))
-  const signed = proof === 'authKey' ? {} : { 'x-service-signature': signCallback(body, SIGNING_SECRET) }
-  expect((await ask('POST', body, signed))[':status']).toBe(204)
-})
 
 test('a refusal has no header of HTTP/1, of which Node would warn', async () => {
   const warnings: Error[] = []

@@ -47,14 +47,6 @@ describe.each(Object.entries(MOUNTS))('mounted by %s', (_name, mount) => {
   })
 })
 
-test.each(['GET', 'PUT', 'DELETE', 'OPTIONS'])('%s is answered 405 with Allow', async (method) => {
-  const { url } = await receiving()
-  const response = await fetch(url, { method })
-  expect(response.status).toBe(405)
-  expect(response.headers.get('allow')).toBe('POST')
-  expect(response.headers.get('connection')).toBe('close')
-})
-
 test('one receiver serves several URLs, each with its own kind', async () => {
   const { receiver } = await receiving()
   const types: string[] = []

@@ -226,22 +226,6 @@ describe('refusals', () => {
   })
 })
 
-test('many large bodies at once wait for their turn, and all are taken', async () => {
-  const { receiver, ids, errors } = unmounted({ maxInflightBytes: 256 * 1_024, networks: {} })
-  const bodies = Array.from({ length: 30 }, (_, nth) =>
-    Buffer.from(JSON.stringify({ ...callback.smsDelivery({ messageId: `m-${nth}` }), padding: 'x'.repeat(50_000) })),
-  )
-  const answers = await Promise.all(
-    bodies.map((bytes) =>
-      receiver.receive({ kind: 'status', method: 'POST', headers: signed(bytes), body: pieces(bytes, 5_000) }),
-    ),
-  )
-  expect(answers.map(({ status }) => status)).toEqual(bodies.map(() => 204))
-  expect(await receiver.drain()).toBe(true)
-  expect(ids).toHaveLength(30)
-  expect(errors).toEqual([])
-})
-
 test('close() waits for one that is being read', async () => {
   const { receiver, receive } = unmounted()
   await receiver.start()

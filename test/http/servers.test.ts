@@ -5,7 +5,7 @@ import { createReceiver, memoryStore, type Clock, type Store } from 'messaging-w
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createServers } from '../../src/http/servers.ts'
-import { silentLogger } from '../../src/logger.ts'
+import { silentLogger } from '../../src/runtime/logger.ts'
 import { fakeClock, letTimePass } from '../support/fake-clock.ts'
 import { logging } from '../support/logging.ts'
 import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'

@@ -2,7 +2,7 @@
 import { memoryStore, type Store } from 'messaging-webhooks'
 import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
-import { steadyClock } from '../../src/clock.ts'
+import { steadyClock } from '../../src/runtime/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { fakeClock } from '../support/fake-clock.ts'
@@ -19,7 +19,7 @@ async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: 
     if (ms !== Infinity) wall.setTimer(work, ms)
   }
   const store: Store = {
-    capabilities: { ...inner.capabilities, admitsAndClaims: false },
+    capabilities: inner.capabilities,
     async open(host) {
       const { admitAndClaim: _, ...open } = await inner.open(host)
       await new Promise<void>((resolve) => later(openMs, resolve))

@@ -1,18 +1,16 @@
 /** What the store refused comes back at a start; where there is no room for it then, it stays and stops nothing. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, type MessagingWebhooksError } from 'messaging-webhooks'
+import { memoryStore, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
 import { expect, onTestFinished, test } from 'vitest'
-import { steadyClock, systemClock } from '../../src/clock.ts'
+import { steadyClock, systemClock } from '../../src/runtime/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import { openSpool } from '../../src/inbox/spool/spool.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { admitOnly, quietAbsence } from '../support/inbox.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 test('a spool without room for what was set aside is reported, and the inbox opens and takes', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'aside-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = ownFolder()
   const errors: MessagingWebhooksError[] = []
   const report = (error: MessagingWebhooksError): void => void errors.push(error)
   const aside = await openSpool({ folder: join(folder, 'aside'), report, reserveBytes: 0 })
@@ -40,4 +38,49 @@ test('a spool without room for what was set aside is reported, and the inbox ope
   expect(errors.map(({ code }) => code)).toEqual(['spool_full'])
   // For the next start.
   expect(aside.size).toBe(1)
+})
+
+test('an event of a message that a later version has written is kept for the next start, and stops no other', async () => {
+  const folder = ownFolder()
+  const errors: MessagingWebhooksError[] = []
+  const report = (error: MessagingWebhooksError): void => void errors.push(error)
+  const aside = await openSpool({ folder: join(folder, 'aside'), report, reserveBytes: 0 })
+  const outage = await openSpool({ folder, report, reserveBytes: 0 })
+  const newer = sample({ message: 'newer' })
+  const memory = memoryStore()
+  const store: Store = {
+    capabilities: memory.capabilities,
+    async open(host) {
+      const opened = await memory.open(host)
+      return {
+        ...opened,
+        async admit(events, nowMs) {
+          const others = await opened.admit(
+            events.filter(({ id }) => id !== newer.id),
+            nowMs,
+          )
+          let next = 0
+          return events.map(({ id }) => (id === newer.id ? 'newer' : (others[next++] ?? 'full')))
+        },
+      }
+    },
+  }
+  const inbox = createInbox(store, {
+    clock: steadyClock(systemClock()),
+    storeTimeoutMs: 5_000,
+    gapTimeoutMs: 1_000,
+    report,
+    absence: quietAbsence(report),
+    onWork: () => {},
+    claims: false,
+    admitBatch: admitOnly,
+    openSpools: () => Promise.resolve({ outage, aside }),
+  })
+  onTestFinished(inbox.close)
+  await inbox.open()
+  const events = [sample({ message: 'first' }), newer, sample({ message: 'second' })]
+  expect(await Promise.all(events.map(async (event) => inbox.admit(event)))).toEqual(['new', 'new', 'new'])
+  await expect.poll(() => [outage.size, aside.size, inbox.spooled]).toEqual([0, 1, 0])
+  expect(await inbox.unsettled()).toBe(2)
+  expect(errors.at(-1)?.cause).toMatchObject({ code: 'store_newer' })
 })

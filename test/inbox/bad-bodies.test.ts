@@ -2,15 +2,14 @@
  * Bodies that databases stumble over, among forty-nine good ones, through HTTP into each store, and through the spool into
  * SQLite: the good ones are handed over, and the bad one as what it is, its bytes exact.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { faultyStore } from '../support/faulty-store.ts'
 import { post, receiving } from '../support/receiving.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const NOW = Math.floor(Date.now() / 1_000)
 const NEIGHBOURS = 49
@@ -55,12 +54,6 @@ const BAD_BODIES: readonly (readonly [name: string, body: string | Buffer, becom
   ['an array', '[]', UNREADABLE],
 ]
 
-function freshFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'bad-bodies-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 interface Way {
   readonly store: Store
   /** Before the callbacks, and after them. */
@@ -70,9 +63,9 @@ interface Way {
 
 const WAYS: Readonly<Record<string, () => Way>> = {
   'the memory store': () => ({ store: memoryStore() }),
-  SQLite: () => ({ store: sqliteStore(join(freshFolder(), 'inbox.db')) }),
+  SQLite: () => ({ store: sqliteStore(join(ownFolder(), 'inbox.db')) }),
   'the spool into SQLite': () => {
-    const store = faultyStore(sqliteStore(join(freshFolder(), 'inbox.db')))
+    const store = faultyStore(sqliteStore(join(ownFolder(), 'inbox.db')))
     return { store, away: () => void (store.fault = 'throws'), back: () => void (store.fault = 'none') }
   },
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { mergeLatest, type MessageLatest } from '../../src/inbox/latest.ts'
+import { mergeLatest, type MessageLatest } from '../../src/messages/order.ts'
 import { post, receiving } from '../support/receiving.ts'
 
 const record = (timestamp: number) =>

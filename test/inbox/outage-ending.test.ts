@@ -57,18 +57,6 @@ test('looks at a store that stays away less and less often, and stops when it is
   expect(state.looks).toBe(looks)
 })
 
-test('is over when everything is in the store, and says when it began once', async () => {
-  const { clock, state, errors, outage } = outageOver([])
-  expect(outage.active).toBe(false)
-  outage.begin(new Error('away'))
-  outage.begin(new Error('still away'))
-  await outage.take(sample())
-  expect(errors.map(({ code }) => code)).toEqual(['store_outage'])
-  state.away = false
-  await clock.advance(10_000)
-  expect({ active: outage.active, over: state.over }).toEqual({ active: false, over: 1 })
-})
-
 test('is not over while an event is still being written to the spool', async () => {
   const { clock, spool, state, outage } = outageOver([])
   outage.begin(new Error('away'))
@@ -87,10 +75,4 @@ test('is not over while an event is still being written to the spool', async () 
   expect(outage.held).toBe(1)
   await clock.advance(10_000)
   expect({ active: outage.active, held: outage.held, over: state.over }).toEqual({ active: false, held: 0, over: 1 })
-})
-
-test('says so where the spool cannot keep an event either', async () => {
-  const { spool, outage } = outageOver([])
-  spool.fails = true
-  await expect(outage.take(sample())).rejects.toMatchObject({ code: 'spool_failed' })
 })

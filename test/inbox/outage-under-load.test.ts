@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { memoryStore, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
 import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
-import { steadyClock } from '../../src/clock.ts'
+import { steadyClock } from '../../src/runtime/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import type { Spool } from '../../src/inbox/spool/spool.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
@@ -82,7 +82,7 @@ function moodyStore(clock: FakeClock) {
     while (state.mood !== 'well') await sleep(50)
   }
   const store: Store = {
-    capabilities: { ...inner.capabilities, admitsAndClaims: false },
+    capabilities: inner.capabilities,
     async open(host) {
       const { admitAndClaim: _, ...open } = await inner.open(host)
       return {
@@ -188,22 +188,6 @@ async function expectAllTaken(all: Opened): Promise<void> {
   expect(all.longestMs).toBeLessThanOrEqual(STORE_TIMEOUT_MS + 10 * APPEND_MS)
 }
 
-test('under continuous arrivals the spool becomes empty once the store is back, and stays so', async () => {
-  const all = await opened()
-  await all.load(50)
-  all.state.mood = 'throws'
-  await all.load(200)
-  expect(all.spool.size).toBeGreaterThan(500)
-  all.state.mood = 'well'
-  await all.load(300)
-  expect(all.spool.size).toBe(0)
-  const { appended } = all.spool
-  await all.load(300)
-  expect({ appended: all.spool.appended, size: all.spool.size }).toEqual({ appended, size: 0 })
-  expect(all.errors.map(({ code }) => code)).toEqual(['store_outage'])
-  await expectAllTaken(all)
-})
-
 test('so it does where the store is slow, as long as two batches take less than half of the time', async () => {
   const all = await opened()
   all.state.mood = 'throws'
@@ -270,23 +254,6 @@ test('what waits for the last ones of the spool is counted, and unanswered', asy
   const all = await atTheBarrier()
   expect(all.unanswered).toBeGreaterThanOrEqual(15)
   expect(await all.inbox.unsettled()).toBe(all.spool.size + all.unanswered)
-})
-
-test('a store that fails again while they wait sends them into the spool, behind what is there', async () => {
-  const all = await atTheBarrier()
-  all.state.mood = 'throws'
-  const waiting = all.unanswered
-  const { appended } = all.spool
-  // What is under way still ends.
-  await all.wall.advance(500)
-  all.state.mood = 'hangs'
-  await all.wall.advance(5_000)
-  expect(all.spool.appended).toBeGreaterThanOrEqual(appended + waiting)
-  expect(all.unanswered).toBe(0)
-  all.state.mood = 'well'
-  await all.load(300)
-  expect(all.spool.size).toBe(0)
-  await expectAllTaken(all)
 })
 
 test('a store that hangs while they wait holds them no longer than half of the time', async () => {

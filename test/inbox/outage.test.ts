@@ -1,21 +1,15 @@
 /** The store is away, or refuses an event: nothing that was answered 204 is lost, and nothing overtakes. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryStore, type Receiver, type Store } from 'messaging-webhooks'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { faultyStore } from '../support/faulty-store.ts'
 import { post, receiving } from '../support/receiving.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const NOW = Math.floor(Date.now() / 1_000)
-
-function freshFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'outage-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** What handlers got, as `message status`. */
 function handedOver(receiver: Receiver): string[] {
@@ -28,32 +22,9 @@ function handedOver(receiver: Receiver): string[] {
 const chatApp = (messageId: string, status: string) =>
   callback.chatApp({ statuses: { message_id: messageId, status, conversation_id: 'c' } })
 
-test.each(['throws', 'hangs'] as const)(
-  'while the store %s, callbacks are spooled, and drained when it is back',
-  async (fault) => {
-    const store = faultyStore(memoryStore())
-    const { receiver, url, errors } = await receiving({ store, spool: freshFolder(), storeTimeoutMs: 100 })
-    const seen = handedOver(receiver)
-    await receiver.start()
-    store.fault = fault
-    const ids = Array.from({ length: 30 }, (_, index) => `m${index}`)
-    for (const messageId of ids)
-      expect(await post(url, callback.smsDelivery({ messageId, timestamp: NOW }))).toMatchObject({ status: 204 })
-    expect(seen).toEqual([])
-    store.fault = 'none'
-    await expect.poll(() => seen.length, { timeout: 30_000 }).toBe(ids.length)
-    expect(seen.toSorted()).toEqual(ids.map((id) => `${id} success`).toSorted())
-    // Said once, not thirty times.
-    expect(errors.filter(({ code }) => code === 'store_outage')).toHaveLength(1)
-    // And what is new goes to the store again.
-    expect(await post(url, callback.smsDelivery({ messageId: 'after', timestamp: NOW }))).toMatchObject({ status: 204 })
-    await expect.poll(() => seen.at(-1)).toBe('after success')
-  },
-)
-
 test('what waited behind a batch that failed goes into the spool behind it', async () => {
   const store = faultyStore(memoryStore())
-  const { receiver, url, errors } = await receiving({ store, spool: freshFolder(), storeTimeoutMs: 300 })
+  const { receiver, url, errors } = await receiving({ store, spool: ownFolder(), storeTimeoutMs: 300 })
   const seen = handedOver(receiver)
   await receiver.start()
   store.fault = 'hangs'
@@ -73,7 +44,7 @@ test('what waited behind a batch that failed goes into the spool behind it', asy
 
 test('while the spool holds anything, nothing overtakes it', async () => {
   const store = faultyStore(memoryStore())
-  const { receiver, url } = await receiving({ store, spool: freshFolder() })
+  const { receiver, url } = await receiving({ store, spool: ownFolder() })
   const seen = handedOver(receiver)
   await receiver.start()
   store.fault = 'throws'
@@ -85,7 +56,7 @@ test('while the spool holds anything, nothing overtakes it', async () => {
 })
 
 test('what the spool holds when the process ends is handed over by the next one', async () => {
-  const folder = freshFolder()
+  const folder = ownFolder()
   const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
   const first = await receiving({ store })
   await first.receiver.start()
@@ -104,7 +75,7 @@ test('what the spool holds when the process ends is handed over by the next one'
 test('a store that cannot be opened at first costs nothing', async () => {
   const store = faultyStore(memoryStore())
   store.fault = 'will not open'
-  const { receiver, url } = await receiving({ store, spool: freshFolder() })
+  const { receiver, url } = await receiving({ store, spool: ownFolder() })
   const seen = handedOver(receiver)
   expect(await post(url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
   store.fault = 'none'
@@ -122,7 +93,7 @@ test('a store that goes on refusing to open is reported once, though nothing wai
       return inner.open(host)
     },
   }
-  const { receiver, errors } = await receiving({ store, spool: freshFolder() })
+  const { receiver, errors } = await receiving({ store, spool: ownFolder() })
   await receiver.start()
   await expect.poll(() => attempts, { timeout: 30_000 }).toBe(4)
   expect(errors.map(({ code }) => code)).toEqual(['store_outage'])
@@ -140,7 +111,7 @@ test('without a spool, a callback that the store cannot take is answered 503 and
 })
 
 test('a spool that cannot be written is an error of start()', async () => {
-  const file = join(freshFolder(), 'a file, not a folder')
+  const file = join(ownFolder(), 'a file, not a folder')
   writeFileSync(file, '')
   const { receiver } = await receiving({ spool: file })
   await expect(receiver.start()).rejects.toMatchObject({ code: 'spool_unusable' })
@@ -151,7 +122,7 @@ test.each([true, false])(
   async (spooled) => {
     const store = faultyStore(memoryStore())
     store.refuses = ({ record }) => record.report?.messageId === 'poison'
-    const { receiver, url } = await receiving({ store, ...(spooled ? { spool: freshFolder() } : {}) })
+    const { receiver, url } = await receiving({ store, ...(spooled ? { spool: ownFolder() } : {}) })
     const seen = handedOver(receiver)
     const unrecognized: string[] = []
     receiver.on('unrecognized', ({ problem, raw }) => void unrecognized.push(`${problem} ${raw.includes('poison')}`))
@@ -170,7 +141,7 @@ test.each([true, false])(
 test.each([true, false])(
   'an event that the store refuses in every form is set aside, or answered 503 (spool: %s)',
   async (spooled) => {
-    const folder = freshFolder()
+    const folder = ownFolder()
     const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
     store.refuses = ({ raw }) => raw.includes('poison')
     const first = await receiving({ store, ...(spooled ? {} : { spool: false }) })
@@ -211,7 +182,7 @@ test('a store in memory that throws at once is an outage like any other', async 
       }
     },
   }
-  const { receiver, url } = await receiving({ store, spool: freshFolder() })
+  const { receiver, url } = await receiving({ store, spool: ownFolder() })
   const seen = handedOver(receiver)
   await receiver.start()
   expect(await post(url, callback.smsDelivery({ messageId: 'm', timestamp: NOW }))).toMatchObject({ status: 204 })
@@ -221,7 +192,7 @@ test('a store in memory that throws at once is an outage like any other', async 
 
 test('only where the spool fails too, a callback is answered 503', async () => {
   const store = faultyStore(memoryStore())
-  const folder = freshFolder()
+  const folder = ownFolder()
   const { receiver, url, errors } = await receiving({ store, spool: folder })
   await receiver.start()
   store.fault = 'throws'

@@ -1,6 +1,6 @@
 import { memoryStore } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
-import { steadyClock } from '../../src/clock.ts'
+import { steadyClock } from '../../src/runtime/clock.ts'
 import { createInbox } from '../../src/inbox/inbox.ts'
 import { fakeClock } from '../support/fake-clock.ts'
 import { admitOnly, quietAbsence } from '../support/inbox.ts'

@@ -1,26 +1,18 @@
 /** A store that was away says why it went, and when it is back: for how long it was away, and what the spool held. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { memoryStore } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { faultyStore, type Fault } from '../support/faulty-store.ts'
 import { logging } from '../support/logging.ts'
 import { AUTH_KEY, post, receiving } from '../support/receiving.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const POLL = { timeout: 30_000 }
 
 afterEach(() => void vi.restoreAllMocks())
 
-function freshFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'store-back-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
-async function withSpool(spool: string | false = freshFolder(), fault: Fault = 'none') {
+async function withSpool(spool: string | false = ownFolder(), fault: Fault = 'none') {
   const store = faultyStore(memoryStore())
   store.fault = fault
   const clock = fakeClock()
@@ -108,7 +100,7 @@ async function leaveInSpool(folder: string, count: number): Promise<void> {
 }
 
 test('what an earlier process left in the spool is told of, and was no outage of this one', async () => {
-  const folder = freshFolder()
+  const folder = ownFolder()
   await leaveInSpool(folder, 2)
   const { of, until } = await withSpool(folder)
   await until('spool_emptied')
@@ -117,7 +109,7 @@ test('what an earlier process left in the spool is told of, and was no outage of
 })
 
 test('a store that is still away after a restart is reported again, though callbacks wait in the spool', async () => {
-  const folder = freshFolder()
+  const folder = ownFolder()
   await leaveInSpool(folder, 2)
   const { store, clock, of, until, errors } = await withSpool(folder, 'will not open')
   await clock.advance(5_000)
@@ -131,7 +123,7 @@ test('the default logger prints it', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   vi.spyOn(console, 'error').mockImplementation(() => {})
   const store = faultyStore(memoryStore())
-  const { receiver, url } = await receiving({ store, spool: freshFolder(), logger: undefined })
+  const { receiver, url } = await receiving({ store, spool: ownFolder(), logger: undefined })
   receiver.onAny(() => {})
   await receiver.start()
   store.fault = 'throws'

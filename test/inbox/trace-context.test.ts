@@ -1,11 +1,14 @@
 /** `traceContext`: what it says is kept with the event, and handed to those who follow its attempts. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { tracingChannel } from 'node:diagnostics_channel'
+import http from 'node:http'
+import { connect } from 'node:net'
 import { ATTEMPT_CHANNEL, createReceiver, memoryStore, type AttemptMessage, type Store } from 'messaging-webhooks'
 import type { EventRecord } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { onEachStore } from '../support/each-store.ts'
-import { AUTH_KEY, post, receiving, withCredentials } from '../support/receiving.ts'
+import { AUTH_KEY, listen, post, receiving, withCredentials } from '../support/receiving.ts'
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
@@ -108,7 +111,7 @@ test('a function that throws, or returns junk, is reported once; what is valid o
   expect(errors.map(({ code }) => code)).toEqual(['trace_context_failed'])
 })
 
-test('it is asked for what is proved alone, and leaves nothing in the record where it says nothing', async () => {
+test('it is asked once a request, and leaves nothing in the record where it says nothing', async () => {
   const { store, records } = recording()
   let asked = 0
   const { receiver, url } = await receiving(
@@ -123,9 +126,9 @@ test('it is asked for what is proved alone, and leaves nothing in the record whe
   )
   await receiver.start()
   await post(url, JSON.stringify(callback.smsDelivery()), { headers: { 'x-service-signature': 'wrong' } })
-  expect(asked).toBe(0)
-  await post(url, callback.smsDelivery())
   expect(asked).toBe(1)
+  await post(url, callback.smsDelivery())
+  expect(asked).toBe(2)
   expect(records.map((record) => Object.keys(record))).toEqual([
     expect.not.arrayContaining(['traceparent', 'tracestate']) as string[],
   ])
@@ -157,4 +160,37 @@ test('a record that says something else there is none the worse, and its event h
   await receiver.drain()
   expect(types).toEqual(['message.delivered'])
   expect(heard).toEqual([undefined])
+})
+
+test('it is asked as the request begins, while the span of a middleware before it is active', async () => {
+  const spans = new AsyncLocalStorage<string>()
+  const options = withCredentials({
+    logger: false,
+    traceContext: () => ({ traceparent: spans.getStore() ?? TRACEPARENT.replace('-01', '-00') }),
+  })
+  const receiver = createReceiver(options)
+  const heard = tracesOf(() => receiver)
+  const middleware = receiver.middleware('status')
+  const server = http.createServer((request, response) =>
+    spans.run(TRACEPARENT, () => {
+      middleware(request, response)
+    }),
+  )
+  const { port, hostname } = new URL(await listen(server))
+  onTestFinished(async () => {
+    server.close()
+    await receiver.close()
+  })
+  receiver.onAny(() => {})
+  const body = JSON.stringify({ ...callback.smsDelivery(), authKey: AUTH_KEY })
+  const socket = connect(Number(port), hostname)
+  socket.write(
+    `POST / HTTP/1.1\r\nhost: app\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`,
+  )
+  // The body comes by itself, in no span.
+  await new Promise((resolve) => server.once('request', resolve))
+  socket.end(body)
+  await new Promise((resolve) => socket.resume().once('close', resolve))
+  await receiver.drain()
+  expect(heard).toEqual([{ traceparent: TRACEPARENT }])
 })

@@ -7,10 +7,10 @@ import { createReceiver } from 'messaging-webhooks'
 import { inspector, type AuditEntry } from 'messaging-webhooks/inspector'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { ownFile } from '../support/each-store.ts'
 import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
 import type {
+  DeadLetterIds,
   DeadLetterList,
   DeadLetterResult,
   EventDetail,
@@ -19,6 +19,7 @@ import type {
   QuarantineList,
   ReverifyResult,
 } from '../../src/inspector/shapes.ts'
+import { ownFile } from '../support/own-folder.ts'
 
 /** With two dead letters; `mend` makes their handlers succeed. */
 async function withDeadLetters() {
@@ -67,13 +68,14 @@ test('of an attempt that another process made, a discarded dead letter says no m
 
 test('dead letters are listed with their error, replayed and discarded, and each change is written down', async () => {
   const { get, send, ids, items, entries, receiver, mend } = await withDeadLetters()
-  expect(items).toMatchObject([{ attempts: 1, event: { outcome: 'dead', type: 'payment' } }, {}])
-  expect(items[0]?.error).toContain('broken')
+  expect(items).toMatchObject([{ event: { attempts: 1, outcome: 'dead', type: 'payment' } }, {}])
+  expect(items[0]?.event.error).toContain('broken')
   const [first = '', second = ''] = ids
   mend()
   expect(as<DeadLetterResult>((await send('api/dead-letters/replay', { ids: [first, 'nothing'] })).body)).toEqual({
     done: [first],
     missing: ['nothing'],
+    failed: [],
   })
   await receiver.drain()
   expect(as<DeadLetterResult>((await send('api/dead-letters/discard', { ids: [second] })).body).done).toEqual([second])
@@ -146,7 +148,7 @@ test('a parser of the app that was there before is no obstacle', async () => {
     headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
     body: JSON.stringify({ ids: ['nothing'] }),
   })
-  expect(await response.json()).toEqual({ done: [], missing: ['nothing'] })
+  expect(await response.json()).toEqual({ done: [], missing: ['nothing'], failed: [] })
 })
 
 test('an `audit` that throws or rejects undoes nothing, and is logged', async () => {
@@ -181,10 +183,12 @@ test('the quarantine says why each was refused, and is verified again: first as 
   await post(status, JSON.stringify(report).replace('"big":0', '"big":12345678901234567890'))
   const list = async (query = '', headers = {}) =>
     as<QuarantineList>((await get(`api/quarantine${query}`, headers)).body)
-  const { counts, items } = await list()
+  const { counts, items, groups } = await list()
   expect(counts).toEqual({ provedButStale: 0, unverified: 0, looksLikeOurs: 1, rest: 0 })
-  expect(items).toMatchObject([{ class: 'looksLikeOurs', code: 'signature_mismatch', kind: 'status' }])
-  expect(items[0]?.why).toContain('signing secret')
+  const ids = { messageId: 'm-1', project: 'Shop' }
+  expect(items).toMatchObject([{ class: 'looksLikeOurs', code: 'signature_mismatch', kind: 'status', ...ids }])
+  expect(groups).toMatchObject([{ class: 'looksLikeOurs', guess: 'wrong secret?', count: 1, project: 'Shop' }])
+  expect(groups[0]?.why).toContain('signing secret')
   expect(items[0]?.payload).toContain('12345678901234567890')
   expect(items[0]?.payload).toContain('Erika')
   expect((await list('', { 'x-may': 'read' })).items[0]?.payload).not.toContain('Erika')
@@ -198,4 +202,60 @@ test('the quarantine says why each was refused, and is verified again: first as 
   expect(receiver.quarantine.size).toBe(0)
   expect(as<EventList>((await get('api/events')).body).items).toMatchObject([{ messageId: 'm-1' }])
   expect((await send('api/quarantine/reverify', {})).status).toBe(400)
+})
+
+test('the quarantine is cleared by a change with the right to it, which is written down', async () => {
+  const entries: AuditEntry[] = []
+  const { send, status, receiver } = await inspecting(
+    { credentials: { authKey: AUTH_KEY, signingSecret: 'a-secret-that-was-rotated' }, proof: 'signature' },
+    { audit: (entry) => void entries.push(entry) },
+  )
+  await post(status, { messageId: 'm-1', status: 'delivered', project: 'Shop' })
+  expect((await send('api/quarantine/clear', {}, { 'x-may': 'read' })).status).toBe(403)
+  expect(receiver.quarantine.size).toBe(1)
+  expect((await send('api/quarantine/clear', {})).body).toEqual({ cleared: 1 })
+  expect(receiver.quarantine.size).toBe(0)
+  expect(entries).toMatchObject([
+    { what: 'quarantine.clear', outcome: 'refused' },
+    { what: 'quarantine.clear', who: 'Ada', outcome: 'done', result: { cleared: 1 } },
+  ])
+})
+
+test('dead letters are grouped by error, filtered, listed newest first, and all that match are named', async () => {
+  const made = await inspecting({ retry: { attempts: 1 } })
+  made.receiver.on('payment', ({ data }) => {
+    throw Number(data['amount']) > 2 ? new TypeError(`no such amount: ${String(data['amount'])}`) : new Error('closed')
+  })
+  made.receiver.on('received', () => {
+    throw new Error('closed')
+  })
+  for (const amount of [1, 2, 3, 4, 5]) {
+    await post(made.payment, { id: `p-${amount}`, amount, project: amount === 1 ? 'Other' : 'Shop' })
+    await made.receiver.drain()
+  }
+  const list = async (query: string, headers = {}) =>
+    as<DeadLetterList>((await made.get(`api/dead-letters?${query}`, headers)).body)
+  const all = await list('')
+  const names = ({ items }: DeadLetterList) => items.map(({ event }) => event.about?.split(' ')[0])
+  expect(names(all)).toEqual(['p-5', 'p-4', 'p-3', 'p-2', 'p-1'])
+  expect(all).toMatchObject({ matching: 5, total: 5, isCut: false })
+  expect(all.groups).toMatchObject([{ count: 3 }, { count: 2, error: 'Error: closed' }])
+  expect(all.groups[0]?.error).toMatch(/^TypeError: no such amount: \d$/)
+  const typeErrors = all.groups[0]?.id ?? ''
+  expect(names(await list(`error=${typeErrors}`))).toEqual(['p-5', 'p-4', 'p-3'])
+  expect(names(await list('project=Other'))).toEqual(['p-1'])
+  expect(await list('type=received')).toMatchObject({ items: [], matching: 0, total: 5 })
+  expect(await list(`from=${new Date(Date.now() + 60_000).toISOString()}`)).toMatchObject({ items: [], groups: [] })
+  const first = await list('limit=2')
+  const rest = await list(`limit=200&after=${encodeURIComponent(first.next ?? '')}`)
+  expect([...names(first), ...names(rest)]).toEqual(names(all))
+  const { ids } = as<DeadLetterIds>((await made.get(`api/dead-letters/ids?error=${typeErrors}`)).body)
+  expect(ids).toEqual(all.items.slice(0, 3).map(({ event }) => event.id))
+  expect((await list('', { 'x-may': 'read' })).groups.map(({ error }) => error)).toEqual([
+    'TypeError: no such amount: •••',
+    'Error: closed',
+  ])
+  // What was changed is not listed any more.
+  await made.send('api/dead-letters/discard', { ids })
+  expect(names(await list(''))).toEqual(['p-2', 'p-1'])
 })

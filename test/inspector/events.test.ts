@@ -1,11 +1,13 @@
 /** What the inspector shows of events: lists, searches, one event, a message's timeline; masked for whoever may not see it. */
+import type { AuditEntry } from 'messaging-webhooks/inspector'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import type { EventsPage, Store } from 'messaging-webhooks/store'
 import { describe, expect, test } from 'vitest'
-import { onEachStore, ownFile } from '../support/each-store.ts'
+import { onEachStore } from '../support/each-store.ts'
 import { AUTH_KEY, post } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
-import type { EventDetail, EventList, MessageDetail, Problem } from '../../src/inspector/shapes.ts'
+import type { EventDetail, EventList, EventRow, MessageDetail, Problem } from '../../src/inspector/shapes.ts'
+import { ownFile } from '../support/own-folder.ts'
 
 const PHONE = '+4915112345678'
 const READ = { 'x-may': 'read' }
@@ -96,12 +98,15 @@ test('nothing that names a person or quotes a body is shown without `reveal`, al
   const shown = as<EventDetail>((await get(`api/events/${dead?.id ?? ''}`)).body)
   expect(shown.payload).toContain('Erika Mustermann')
   expect(shown.payload).not.toContain('authKey')
-  expect(shown.raw).toMatchObject({ isCut: false, isMasked: false })
+  expect(shown.raw?.isCut).toBe(false)
   expect(shown.raw?.text).toContain(`"authKey":"${'*'.repeat(AUTH_KEY.length)}"`)
   expect(shown.attempts).toMatchObject([{ number: 1, outcome: 'failed', handlers: [{ outcome: 'failed' }] }])
   const without = as<EventDetail>((await get(`api/events/${dead?.id ?? ''}`, READ)).body)
-  expect(without.raw).toMatchObject({ hex: '', isMasked: true })
   expect(without.raw).not.toHaveProperty('text')
+  // The request as a command has no key, and without `reveal` no text.
+  expect(shown.curl).toContain('"authKey":"<authKey>"')
+  expect(shown.curl).toContain('x-service-signature: t=<time>,v1=<signature>')
+  expect(without.curl).not.toContain('Erika')
 })
 
 test('an event whose message the address names is found by that, in any process', async () => {
@@ -111,7 +116,7 @@ test('an event whose message the address names is found by that, in any process'
     ...kept,
     async open(host) {
       const open = await kept.open(host)
-      const events = (page: EventsPage) => (pages.push(page), open.events?.(page) ?? { items: [] })
+      const events = (page: EventsPage) => (pages.push(page), open.events(page))
       return { ...open, events }
     },
   }
@@ -145,7 +150,7 @@ test('a body is shown exactly, cut at 16 KiB, and downloaded whole by whoever ma
   )
   expect(payload?.length).toBeLessThan(16_500)
   expect(raw).toMatchObject({ bytes: body.length, isCut: true })
-  expect(raw?.hex).toHaveLength(2 * 16_384)
+  expect(raw?.text).toHaveLength(16_384)
   const whole = await get(`${path}/raw`)
   expect(whole.response.headers.get('content-disposition')).toMatch(/^attachment; filename="[0-9a-f]{32}\.json"$/)
   expect(whole.response.headers.get('content-type')).toBe('application/octet-stream')
@@ -188,14 +193,13 @@ test('a timeline has each report in its order and by arrival, with repetitions, 
   expect(early).toMatchObject({
     place: 1,
     arrival: 2,
-    late: true,
-    proof: 'both',
+    event: { late: true, proof: 'both' },
     skewSeconds: expect.closeTo(60, -1) as number,
   })
-  expect(early?.why).toContain('late')
-  expect(late).toMatchObject({ place: 2, arrival: 1, late: false, duplicates: 1 })
+  expect(early?.why).toContain('Late')
+  expect(late).toMatchObject({ place: 2, arrival: 1, event: { late: false } })
   expect(late?.duplicatesAt).toHaveLength(1)
-  expect(late?.why).toContain('By its own time')
+  expect(message.order).toContain('their own time')
   expect(late?.attempts).toMatchObject([
     {
       number: 1,
@@ -214,7 +218,43 @@ test('of a chat-app message it says how long a missing step was waited for', asy
   const { get, status, receiver } = await inspecting({ ordering: { gapTimeoutMs: 20 }, store: sqliteStore(ownFile()) })
   await post(status, chatReport('c-1', 'delivered'))
   await receiver.drain()
-  const { entries } = as<MessageDetail>((await get('api/messages/c-1')).body)
-  expect(entries).toMatchObject([{ gap: { missing: 'message.sent', waitedForMs: 20, filled: false } }])
-  expect(entries[0]?.why).toContain('step in a message’s life')
+  await post(status, chatReport('c-1', 'read'))
+  await receiver.drain()
+  const { entries, order } = as<MessageDetail>((await get('api/messages/c-1')).body)
+  expect(entries).toMatchObject([{ gap: { missing: 'message.sent', waitedForMs: 20, filled: false } }, {}])
+  // Once, and not at each report.
+  expect(order).toContain('ordered by step')
+  expect(entries.map(({ why }) => why)).toEqual([undefined, undefined])
+})
+
+test('a list is saved as CSV or JSON, with its filters, masked without `reveal`, and the export is written down', async () => {
+  const entries: AuditEntry[] = []
+  const { get, status, receiver } = await inspecting(
+    { ...options, store: sqliteStore(ownFile()), retry: { attempts: 1 } },
+    { audit: (entry) => void entries.push(entry) },
+  )
+  receiver.on('message.failed', () => {
+    throw new Error(`=cmd("a", "b") for ${PHONE}`)
+  })
+  await post(status, chatReport('m-1', 'failed'))
+  await post(status, report('m-2', 'success'))
+  await receiver.drain()
+  const csv = await get('api/events.csv?outcome=dead')
+  expect(csv.response.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+  expect(csv.response.headers.get('content-disposition')).toMatch(/^attachment; filename="events-[\dT-]+\.csv"$/)
+  const [head = '', row = '', ...rest] = String(csv.body).split('\r\n')
+  expect(rest).toEqual([''])
+  expect(head).toMatch(/^receivedAt,type,outcome,project,messageId,/)
+  expect(row).toContain(`message.failed,dead,Shop,m-1,,${PHONE},`)
+  // A spreadsheet would run what begins so; quotes are doubled.
+  expect(row).toMatch(/"Error: =cmd\(""a"", ""b""\)/)
+  expect(String((await get('api/events.csv', READ)).body)).not.toContain(PHONE.slice(1))
+  const json = as<EventRow[]>((await get('api/events.json')).body)
+  expect(json.map(({ messageId }) => messageId)).toEqual(['m-2', 'm-1'])
+  expect((await get('api/events.csv?outcome=none')).status).toBe(400)
+  expect(entries).toMatchObject([
+    { what: 'events.export', who: 'Ada', outcome: 'done', result: { events: 1 } },
+    { what: 'events.export', result: { events: 2 } },
+    { what: 'events.export', result: { events: 2 } },
+  ])
 })

@@ -4,23 +4,21 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 const FOLDER = fileURLToPath(new URL('../../dist/inspector/page/', import.meta.url))
-const MOST_BYTES = 61_000
+const MOST_BYTES = 70 * 1_024
 
 const files = new Map(readdirSync(FOLDER).map((name) => [name, readFileSync(FOLDER + name, 'utf8')]))
 
-test('all of it is under 60 KiB, before any compression', () => {
+test('all of it is at most 70 KiB, before any compression', () => {
   const sizes = [...files.values()].map((text) => Buffer.byteLength(text))
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(MOST_BYTES)
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(MOST_BYTES)
 })
 
-test('it names only files of its own, relative to where it is mounted, and has nothing inline', () => {
+test('it names only files of its own, relative to where it is mounted, has nothing inline, and makes no code of texts', () => {
   const index = files.get('index.html') ?? ''
   const named = [...index.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address = '']) => address)
   expect(named).toContain('page/main.js')
   for (const address of named) expect([...files.keys()].map((name) => `page/${name}`)).toContain(address)
   expect(index).not.toMatch(/<style|style=|\son\w+=|<script[^>]*>[^<]/)
-  const scripts = [...files].filter(([name]) => name.endsWith('.js'))
-  for (const [, text] of scripts)
-    for (const [, address = ''] of text.matchAll(/\bfrom"([^"]+)"/g))
-      expect(scripts.map(([name]) => `./${name}`)).toContain(address)
+  const script = files.get('main.js') ?? ''
+  expect(script).not.toMatch(/\bimport[\s("'`{]|\beval\(|new Function/)
 })

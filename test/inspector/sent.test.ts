@@ -1,11 +1,12 @@
 /** What the inspector shows of a message from its send on: what the app told of it, and that no end was reported in time. */
-import { createClient, resend } from 'messaging-webhooks/client'
+import { createClient } from 'messaging-webhooks/client'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { describe, expect, test } from 'vitest'
 import type { EventDetail, EventList, MessageDetail, Overview } from '../../src/inspector/shapes.ts'
-import { onEachStore, ownFile } from '../support/each-store.ts'
+import { onEachStore } from '../support/each-store.ts'
 import { post } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
+import { ownFile } from '../support/own-folder.ts'
 
 const PHONE = '254711000042'
 const READ = { 'x-may': 'read' }
@@ -61,36 +62,37 @@ describe.each(onEachStore)('on %s', (_, make) => {
     receiver.onAny(({ type }) => void handed.push(type))
     await receiver.start()
     await post(status, smsReport('m-1', 'network_failure'))
-    await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1', to: PHONE }] }, { within: 1_000 })
-    await expect.poll(() => handed.at(-1)).toBe('message.overdue')
+    await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1', to: PHONE }] }, { withinMs: 1_000 })
+    await expect.poll(() => handed.at(-1)).toBe('send.overdue')
     expect(await message('m-1')).toMatchObject({
       sent: { state: 'overdue', wasOverdue: true },
       entries: [
         { event: { type: 'message.failed' } },
         {
-          event: { type: 'message.overdue', messageId: 'm-1', channel: 'sms', recipient: PHONE },
-          proof: 'none',
-          why: expect.stringContaining('No end had been reported') as string,
+          event: { type: 'send.overdue', messageId: 'm-1', channel: 'sms', recipient: PHONE, proof: 'none' },
+          why: expect.stringContaining('No final report had come') as string,
         },
       ],
     })
-    expect(as<Overview>((await get('api/overview')).body).overdue).toBe(1)
+    expect(as<Overview>((await get('api/overview')).body).attention).toMatchObject([
+      { what: 'overdue', title: '1 send overdue' },
+    ])
   })
 
   test('what is overdue is found by its type', async () => {
     const { receiver, list } = await inspectingSends({ store: make(), retry: { initialDelayMs: 600_000 } })
     // As long as it waits to be tried again, every store has all of it.
-    receiver.on('message.overdue', () => {
+    receiver.on('send.overdue', () => {
       throw new Error('not today')
     })
     await receiver.start()
-    await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { within: 1_000 })
+    await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { withinMs: 1_000 })
     const found = async (query: string) => (await list(query)).items.map(({ type, messageId }) => [type, messageId])
-    await expect.poll(() => found('outcome=retrying')).toEqual([['message.overdue', 'm-1']])
-    expect(await found('type=message.overdue')).toEqual([['message.overdue', 'm-1']])
+    await expect.poll(() => found('outcome=retrying')).toEqual([['send.overdue', 'm-1']])
+    expect(await found('type=send.overdue')).toEqual([['send.overdue', 'm-1']])
     expect(await found('type=unrecognized')).toEqual([])
-    expect(await receiver.events.list({ types: ['message.overdue'] })).toMatchObject({
-      items: [{ type: 'message.overdue', event: { messageId: 'm-1' } }],
+    expect(await receiver.events.list({ types: ['send.overdue'] })).toMatchObject({
+      items: [{ type: 'send.overdue', event: { messageId: 'm-1' } }],
     })
   })
 
@@ -167,13 +169,13 @@ test('an end that comes after all stands behind it', async () => {
   receiver.onAny(({ type }) => void handed.push(type))
   await receiver.start()
   await post(status, smsReport('m-1', 'network_failure'))
-  await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { within: 1_000 })
-  await expect.poll(() => handed.at(-1)).toBe('message.overdue')
+  await receiver.expect({ ...SEND, messages: [{ messageId: 'm-1' }] }, { withinMs: 1_000 })
+  await expect.poll(() => handed.at(-1)).toBe('send.overdue')
   await post(status, smsReport('m-1', 'success'))
   await expect.poll(() => handed.at(-1)).toBe('message.delivered')
   const { sent, entries } = await message('m-1')
   expect(sent).toMatchObject({ state: 'ended', wasOverdue: true })
-  const order = ['message.failed', 'message.overdue', 'message.delivered']
+  const order = ['message.failed', 'send.overdue', 'message.delivered']
   expect(entries.map(({ event }) => event.type)).toEqual(order)
   expect((await receiver.events.ofMessage('m-1')).map(({ type }) => type)).toEqual(order)
 })
@@ -183,8 +185,9 @@ test('a message that was sent again says so, and its repetition of which it is o
   const answers = (messageId: string) => async () =>
     Response.json({ messageData: { messages: 1 }, recipients: [{ messageId, to: PHONE, statusCode: '11' }] })
   const baseUrl = 'http://localhost/api/v1/messaging'
-  const client = createClient({ baseUrl, project: 'Shop', apiKey: 'key', fetch: answers('m-2'), logger: false })
-  receiver.on('message.failed', resend(receiver, client, { text: () => 'Once more', delayMs: 0 }))
+  const options = { baseUrl, project: 'Shop', apiKey: 'key', fetch: answers('m-2'), logger: false } as const
+  const { resend } = createClient({ ...options, receiver })
+  receiver.on('message.failed', resend({ compose: () => 'Once more', delayMs: 0 }))
   const notAfter = new Date(Date.now() + 3_600_000)
   await receiver.expect({ channel: 'sms', messages: [{ messageId: 'm-1', to: PHONE }] }, { notAfter })
   await post(status, smsReport('m-1', 'network_failure'))
@@ -216,16 +219,16 @@ test('a send of which nobody knows names whom it was to, and nothing that the ap
 
 test('without `reveal`, neither whom it was sent to nor what the app wrote is shown', async () => {
   const { receiver, message, list, get } = await inspectingSends({ retry: { attempts: 1 } })
-  receiver.on('message.overdue', ({ sent }) => {
+  receiver.on('send.overdue', ({ sent }) => {
     throw new Error(`nobody to call for ${JSON.stringify(sent.meta)}`)
   })
   await receiver.start()
   const messages = [{ messageId: 'm-1', to: PHONE }]
   await receiver.expect(
     { ...SEND, campaign: `for ${PHONE}`, messages },
-    { within: 1, meta: { ...META, [PHONE]: PHONE } },
+    { withinMs: 1, meta: { ...META, [PHONE]: PHONE } },
   )
-  const overdueId = async () => (await list('type=message.overdue')).items[0]?.id
+  const overdueId = async () => (await list('type=send.overdue')).items[0]?.id
   await expect.poll(overdueId).toBeDefined()
   await expect.poll(async () => (await list('outcome=dead')).items.length).toBe(1)
   const masked = await message('m-1', READ)

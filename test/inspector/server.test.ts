@@ -1,9 +1,10 @@
 /** Who may see the inspector, and what its answers allow a browser to do. */
 import http from 'node:http'
 import express from 'express'
-import { createReceiver, OptionsError } from 'messaging-webhooks'
+import { createReceiver, memoryStore, OptionsError, type Store } from 'messaging-webhooks'
 import { inspector } from 'messaging-webhooks/inspector'
 import { expect, onTestFinished, test } from 'vitest'
+import { fakeClock } from '../support/fake-clock.ts'
 import { AUTH_KEY, listen, post, SIGNING_SECRET } from '../support/receiving.ts'
 import { as, inspecting } from './inspecting.ts'
 import type { Overview, Problem, Session } from '../../src/inspector/shapes.ts'
@@ -52,7 +53,7 @@ test('rights are a word, a list, or an object that names the person, at once or 
   const session = async () => as<Session>((await get('api/session')).body)
   expect(await session()).toMatchObject({
     may: { write: false, reveal: false },
-    store: { name: 'memory', listsEvents: true, durable: false },
+    store: { name: 'memory', durable: false },
   })
   rights.now = ['write', 'reveal']
   expect((await session()).may).toEqual({ write: true, reveal: true })
@@ -142,6 +143,67 @@ test('the overview counts what came, and where nobody has refused anything it ha
   expect(body.refusedBy).toEqual({ signature_missing: 1 })
   expect(body.plot.buckets.at(-1)).toMatchObject({ new: 1, duplicate: 1, late: 0, refused: 1, failed: 0 })
   expect(body.trouble).toMatchObject([{ code: 'signature_missing', count: 1 }])
-  expect(body.health).toMatchObject({ live: true, ready: true })
+  expect(body.attention).toEqual([])
   expect(body.store).toEqual({ name: 'memory', state: 'up' })
+})
+
+test('what needs somebody leads the overview: each cause with its number, since when, and what it is', async () => {
+  const { get, status, payment, receiver } = await inspecting({
+    credentials: () => ({ authKey: AUTH_KEY, signingSecret }),
+    proof: 'signature',
+    retry: { attempts: 1 },
+  })
+  let signingSecret = SIGNING_SECRET
+  receiver.on('payment', () => {
+    throw new TypeError('no page for this customer')
+  })
+  for (const id of ['p-1', 'p-2']) await post(payment, { id })
+  signingSecret = 'a-secret-that-was-rotated'
+  await post(status, { messageId: 'm-1', project: 'Shop', status: 'delivered' })
+  await expect.poll(async () => (await receiver.stats()).deadLetters).toBe(2)
+  const { attention } = as<Overview>((await get('api/overview?range=24h')).body)
+  const since = expect.stringMatching(/^2\d{3}-/) as string
+  expect(attention).toMatchObject([
+    { what: 'refused', title: '1 refused: wrong secret?', group: 'looksLikeOurs', since },
+    { what: 'dead-letters', title: '2 dead letters', text: 'TypeError: no page for this customer', since },
+  ])
+})
+
+test('a plot goes back as far as is asked, and says how long handlers take', async () => {
+  const clock = fakeClock(Date.now())
+  const { get, payment, receiver } = await inspecting({ clock })
+  receiver.on('payment', () => {})
+  await post(payment, { id: 'p-1' })
+  await receiver.drain()
+  const plot = async (range: string) => as<Overview>((await get(`api/overview?range=${range}`)).body).plot
+  for (let bucket = 0; bucket < 100; bucket += 1) await clock.advance(20_000)
+  expect(await plot('15m')).toMatchObject({ range: '15m', bucketSeconds: 20, buckets: { length: 45 } })
+  expect((await plot('1h')).buckets).toHaveLength(101)
+  const day = await plot('24h')
+  expect(day).toMatchObject({ bucketSeconds: 480, buckets: { length: 5 }, handlerP95Ms: 0 })
+  expect(day.buckets[0]).toMatchObject({ new: 1, attempts: 1, failed: 0 })
+  expect((await get('api/overview?range=1y')).status).toBe(400)
+})
+
+test('no address is redirected before `authorize` has allowed it', async () => {
+  const { look } = await inspecting()
+  const ask = (may: string) => look.fetch(new Request('http://host.example/look', { headers: { 'x-may': may } }))
+  expect((await ask('nobody')).status).toBe(403)
+  expect((await ask('read')).status).toBe(302)
+})
+
+test('what a store of your own rejects with is answered as the failure of the store', async () => {
+  const { capabilities, open } = memoryStore()
+  const store: Store = {
+    capabilities,
+    open: async (host) => ({ ...(await open(host)), events: () => Promise.reject(new RangeError('row 4711 is odd')) }),
+  }
+  const lines: unknown[] = []
+  const logger = { debug() {}, info() {}, warn() {}, error: (fields: object) => void lines.push(fields) }
+  const { get } = await inspecting({ store, logger })
+  const { status, body } = await get('api/events')
+  expect([status, as<Problem>(body).error.code]).toEqual([503, 'store_failed'])
+  expect(as<Problem>(body).error.message).toContain('RangeError')
+  expect(as<Problem>(body).error.message).not.toContain('4711')
+  expect(lines).toMatchObject([{ code: 'inspector_failed', cause: expect.stringContaining('row 4711') as string }])
 })

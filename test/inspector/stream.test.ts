@@ -1,5 +1,6 @@
 /** What pages that are open are told of, and what that costs: nothing for none. */
 import { memoryStore, type Store } from 'messaging-webhooks'
+import type { Authorized, Inspector } from 'messaging-webhooks/inspector'
 import { expect, onTestFinished, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
 import { post } from '../support/receiving.ts'
@@ -103,14 +104,51 @@ test('a receiver that closes ends them, and so its server can close', async () =
   await closed
 })
 
+/** As a page does that begins to read. */
+async function reading(look: Inspector, init: RequestInit = {}) {
+  const response = await look.fetch(new Request('http://host.example/look/api/stream', init))
+  const reader = response.body?.getReader()
+  if (response.status === 200) await reader?.read()
+  return { status: response.status, end: () => reader?.cancel() }
+}
+
 test('more than a hundred pages are turned away', async () => {
   const { look } = await inspecting()
-  const streams: Response[] = []
-  for (let count = 0; count < 101; count += 1)
-    streams.push(await look.fetch(new Request('http://host.example/look/api/stream')))
-  expect(streams.map(({ status }) => status).filter((status) => status !== 200)).toEqual([503])
-  for (const { body } of streams) await body?.cancel()
-  const again = await look.fetch(new Request('http://host.example/look/api/stream'))
+  const pages = []
+  for (let count = 0; count < 101; count += 1) pages.push(await reading(look))
+  expect(pages.map(({ status }) => status).filter((status) => status !== 200)).toEqual([503])
+  for (const { end } of pages) await end()
+  const again = await reading(look)
   expect(again.status).toBe(200)
-  await again.body?.cancel()
+  await again.end()
+})
+
+test('answers that nobody reads hold no place, nor do those of requests that were given up', async () => {
+  const { look } = await inspecting()
+  for (let count = 0; count < 150; count += 1)
+    await look.fetch(new Request('http://host.example/look/api/stream', { signal: new AbortController().signal }))
+  for (let count = 0; count < 150; count += 1) {
+    const given = new AbortController()
+    expect((await reading(look, { signal: given.signal })).status).toBe(200)
+    given.abort()
+  }
+})
+
+test('a page whose reader is let in no more, or may do something else, is ended within half a minute', async () => {
+  const clock = fakeClock(Date.now())
+  let rights: Authorized = ['write', 'reveal']
+  let asked = 0
+  const { origin } = await inspecting({ clock }, { authorize: () => ((asked += 1), rights) })
+  const page = await listening(origin)
+  expect(asked).toBe(1)
+  await clock.advance(30_000)
+  await expect.poll(() => asked).toBe(2)
+  expect(page.isOver()).toBe(false)
+  rights = 'read'
+  await clock.advance(30_000)
+  await expect.poll(page.isOver).toBe(true)
+  const other = await listening(origin)
+  rights = false
+  await clock.advance(30_000)
+  await expect.poll(other.isOver).toBe(true)
 })

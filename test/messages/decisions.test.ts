@@ -2,75 +2,19 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { encodeRecord } from '../../src/inbox/runtime/codec.ts'
-import { admit, admitOverflow } from '../../src/messages/admit.ts'
 import { resolve } from '../../src/messages/dead-letters.ts'
-import { lease, release, settle, takeBack } from '../../src/messages/deliver.ts'
+import { admitAndLease, admitOverflow, release, settle, takeBack } from '../../src/messages/events.ts'
 import { erase } from '../../src/messages/erase.ts'
 import { expire } from '../../src/messages/expire.ts'
-import { MOST_EVENTS, type Decision, type MessageRecord } from '../../src/messages/record.ts'
+import { MOST_EVENTS } from '../../src/messages/record.ts'
 import { restore } from '../../src/messages/restore.ts'
 import { becomeOverdue, endSend, expect as expectSend } from '../../src/messages/sends.ts'
-import { NOW_MS, recordOf, report } from './records.ts'
+import { frozen, LEASE_MS, message } from './message.ts'
+import { LIMITS, NOW_MS, recordOf, report } from './records.ts'
 
-const LEASE_MS = 1_000
 const DAY_MS = 86_400_000
 
-/** Decisions get data that nobody can change. */
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const each of Object.values(value)) frozen(each)
-  }
-  return value
-}
-
-/** A message to which one decision is applied after another. */
-function message(start?: MessageRecord) {
-  let record = start
-  return {
-    get record() {
-      return record
-    },
-    apply<A>(decide: (known: MessageRecord | undefined) => Decision<A>): A {
-      const decided = decide(frozen(record))
-      record = decided.record ?? record
-      return decided.answer
-    },
-    admit(at: number, more = {}, nowMs = NOW_MS) {
-      return this.apply((known) => admit(known, report(at, more), nowMs))
-    },
-    lease(nowMs = NOW_MS) {
-      return this.apply((known) => lease(known, { nowMs, untilMs: nowMs + LEASE_MS, worker: 'w' }))
-    },
-    done(id: string, token: number) {
-      return this.apply((known) => settle(known, { id, token, outcome: 'done' }, NOW_MS))
-    },
-    die(nowMs = NOW_MS): string {
-      const leased = this.lease(nowMs)
-      if (leased === undefined) throw new Error('Nothing was due.')
-      const { id, token } = leased
-      expect(this.apply((known) => settle(known, { id, token, outcome: 'dead', error: 'no' }, nowMs))).toBe(true)
-      return id
-    },
-  }
-}
-
 describe('admission', () => {
-  test('every order of arrival, with any repetitions, ends in the same state', () => {
-    const reports = [report(1), report(2, { final: true }), report(3), report(4, { final: true })]
-    const indexes = fc.shuffledSubarray([0, 1, 2, 3, 0, 1, 2, 3], { minLength: 8, maxLength: 8 })
-    const inOrder = message()
-    for (const one of reports) inOrder.apply((known) => admit(known, one, NOW_MS))
-    fc.assert(
-      fc.property(indexes, (order) => {
-        const any = message()
-        for (const index of order) any.apply((known) => admit(known, reports[index] ?? report(0), NOW_MS))
-        expect(any.record?.latest).toEqual(inOrder.record?.latest)
-        expect(any.record?.waiting.map(({ id }) => id)).toEqual(inOrder.record?.waiting.map(({ id }) => id))
-      }),
-    )
-  })
-
   test('a duplicate changes nothing: of one that waits, is dead, or is settled', () => {
     const one = message()
     one.admit(1)
@@ -94,6 +38,45 @@ describe('admission', () => {
     expect(other.admit(1, { step: 1 })).toBe('late')
   })
 
+  test('late is what is older than what was dispatched, final or not; it waits for no step', () => {
+    const one = message()
+    one.admit(5)
+    expect(one.admit(4), 'what only waits was not dispatched').toBe('new')
+    expect(one.lease()?.id).toBe('event-4')
+    expect(one.admit(3, { awaits: 4, gapUntilMs: NOW_MS + 700 })).toBe('late')
+    expect(one.record?.waiting.find(({ id }) => id === 'event-3')).toMatchObject({ late: true, dueMs: NOW_MS })
+    expect(one.admit(2, { final: true })).toBe('late')
+    const final = message()
+    final.admit(5, { final: true })
+    final.lease()
+    expect(final.admit(4, { final: true })).toBe('late')
+    expect(final.admit(3)).toBe('late')
+  })
+
+  test('no step is waited for that was seen before, and none hurries an event that is to be retried', () => {
+    const one = message()
+    one.admit(1, { step: 1 })
+    one.admit(3, { step: 2, awaits: 1, gapUntilMs: NOW_MS + 700 })
+    expect(one.record?.waiting.map(({ dueMs }) => dueMs)).toEqual([NOW_MS, NOW_MS])
+    const other = message()
+    other.admit(2, { awaits: 1 })
+    const leased = other.lease()
+    if (leased === undefined) throw new Error('It was due.')
+    other.apply((known) => settle(known, { ...leased, outcome: 'retry', dueMs: NOW_MS + 5_000 }, NOW_MS))
+    other.admit(1, { step: 1 }, NOW_MS + 1)
+    expect(other.record?.waiting.map(({ id, dueMs }) => [id, dueMs])).toEqual([
+      ['event-1', NOW_MS + 1],
+      ['event-2', NOW_MS + 5_000],
+    ])
+  })
+
+  test('an event of no message has no order and no latest state', () => {
+    const one = message()
+    expect(one.admit(1, { order: '' })).toBe('new')
+    expect(one.lease()?.late).toBe(false)
+    expect(one.record?.latest).toBeUndefined()
+  })
+
   test('a record has a bound; beyond it an event gets a record of its own, late where a later one was dispatched', () => {
     const one = message()
     for (let at = 1; at <= MOST_EVENTS; at += 1) expect(one.admit(at)).toBe('new')
@@ -104,13 +87,53 @@ describe('admission', () => {
     expect(one.record?.latest?.record.report?.status).toBe(`event-${MOST_EVENTS + 1}`)
     const own = message()
     const event = report(0)
-    expect(own.apply((known) => admitOverflow(known, { of: 'm', late: true }, event, NOW_MS))).toBe('late')
+    expect(own.apply((known) => admitOverflow(known, { of: 'm', late: true }, event, NOW_MS, LIMITS))).toBe('late')
     expect(own.record).toMatchObject({ of: 'm', waiting: [{ id: event.id, late: true, order: '' }] })
-    expect(own.apply((known) => admitOverflow(known, { of: 'm', late: true }, event, NOW_MS))).toBe('duplicate')
+    expect(own.apply((known) => admitOverflow(known, { of: 'm', late: true }, event, NOW_MS, LIMITS))).toBe('duplicate')
   })
 })
 
+test('a message that never rests forgets the identities past their window', () => {
+  const one = message()
+  for (let at = 1; at < MOST_EVENTS; at += 1) {
+    one.admit(at)
+    const leased = one.lease()
+    one.done(leased?.id ?? '', leased?.token ?? 0)
+  }
+  expect(one.admit(1, {}, NOW_MS + LIMITS.dedupeMs + 1), 'it is known until something is written').toBe('duplicate')
+  expect(one.admit(MOST_EVENTS, {}, NOW_MS + LIMITS.dedupeMs + 1)).toBe('new')
+  expect([one.record?.settled, one.record?.waiting.length]).toEqual([[], 1])
+})
+
+test('a message that was full stays full, so that an event in a record of its own is known when it comes again', () => {
+  const one = message()
+  for (let at = 1; at <= MOST_EVENTS; at += 1) {
+    one.admit(at)
+    const leased = one.lease()
+    one.done(leased?.id ?? '', leased?.token ?? 0)
+  }
+  expect(one.admit(MOST_EVENTS + 1)).toBe('overflow')
+  expect(one.admit(MOST_EVENTS + 1, {}, NOW_MS + LIMITS.dedupeMs + 1)).toBe('overflow')
+})
+
 describe('delivery', () => {
+  test('an event is leased as it is admitted if it is the first of its message, due, and no lease lasts', () => {
+    const one = message()
+    const request = { nowMs: NOW_MS, untilMs: NOW_MS + LEASE_MS, worker: 'w' }
+    const admitLeased = (at: number, more = {}) =>
+      one.apply((known) => admitAndLease(known, report(at, more), NOW_MS, { ...LIMITS, request }))
+    expect(admitLeased(2)).toMatchObject({ admitted: 'new', leased: { entry: { id: 'event-2', attempts: 1 } } })
+    expect(one.record?.lease).toEqual({ token: 1, untilMs: NOW_MS + LEASE_MS, worker: 'w', dispatchedBefore: '' })
+    expect(admitLeased(2)).toEqual({ admitted: 'duplicate', leased: undefined })
+    expect(admitLeased(1)).toEqual({ admitted: 'late', leased: undefined })
+    expect(one.done('event-2', 1)).toBe(true)
+    expect(admitLeased(3)).toEqual({ admitted: 'new', leased: undefined })
+    const other = message()
+    const waiting = report(2, { step: 2, awaits: 1, gapUntilMs: NOW_MS + 700 })
+    expect(other.apply((known) => admitAndLease(known, waiting, NOW_MS, { ...LIMITS, request })).leased).toBeUndefined()
+    expect(one.record?.waiting.map(({ token }) => token)).toEqual([0, 0])
+  })
+
   /** Workers that lease, die, answer twice, or answer too late, in any interleaving. */
   const step = fc.oneof(
     fc.record({ kind: fc.constant('admit' as const), at: fc.integer({ min: 1, max: 6 }) }),
@@ -134,6 +157,7 @@ describe('delivery', () => {
         const tokens = new Set<number>()
         const run = new Set<string>()
         let furthest = ''
+        let furthestBefore = ''
         function leaseNow(): void {
           const before = one.record
           const leased = one.lease(nowMs)
@@ -142,17 +166,22 @@ describe('delivery', () => {
           expect(tokens.has(leased.token), 'a token is given out once').toBe(false)
           tokens.add(leased.token)
           if (!leased.late && !leased.replay) expect(leased.order >= furthest, 'never backwards').toBe(true)
+          furthestBefore = furthest
           if (leased.order > furthest) furthest = leased.order
           attempts.push(leased)
           run.add(leased.id)
         }
         for (const each of steps) {
-          if (each.kind === 'admit') one.admit(each.at, {}, nowMs)
-          else if (each.kind === 'lease') leaseNow()
+          if (each.kind === 'admit') {
+            const late = one.admit(each.at, {}, nowMs) === 'late'
+            if (late)
+              expect(report(each.at).order < furthest, 'late only where a later one may have been seen').toBe(true)
+          } else if (each.kind === 'lease') leaseNow()
           else if (each.kind === 'pass') nowMs += LEASE_MS
           else if (each.kind === 'release') one.apply((known) => release(known, 'w'))
-          else if (each.kind === 'takeBack') one.apply((known) => takeBack(known, () => true))
-          else if (each.kind === 'replay') {
+          else if (each.kind === 'takeBack') {
+            if (one.apply((known) => takeBack(known, () => true))) furthest = furthestBefore
+          } else if (each.kind === 'replay') {
             const [letter] = one.record?.dead ?? []
             if (letter !== undefined) one.apply((known) => resolve(known, letter.id, 'replay', nowMs))
           } else {
@@ -182,6 +211,36 @@ describe('delivery', () => {
     )
   })
 
+  test('a lease whose answer was lost makes nothing late; what was late before it stays late', () => {
+    const one = message()
+    one.admit(3)
+    one.lease()
+    expect(one.admit(1)).toBe('late')
+    one.done('event-3', 1)
+    one.lease()
+    one.done('event-1', 2)
+    one.admit(5)
+    one.lease()
+    expect([one.admit(2), one.admit(4)]).toEqual(['late', 'late'])
+    expect(one.apply((known) => takeBack(known, () => true))).toBe(true)
+    expect(one.record?.waiting.map(({ id, late, attempts }) => [id, late, attempts])).toEqual([
+      ['event-2', true, 0],
+      ['event-4', false, 0],
+      ['event-5', false, 0],
+    ])
+    one.done('event-2', one.lease()?.token ?? 0)
+    expect(one.lease()).toMatchObject({ id: 'event-4', late: false })
+    expect(one.admit(0)).toBe('late')
+  })
+
+  test('an event that found no room in the record of its message stays late where its lease is taken back', () => {
+    const own = message()
+    own.apply((known) => admitOverflow(known, { of: 'm', late: true }, report(0), NOW_MS, LIMITS))
+    own.lease()
+    expect(own.apply((known) => takeBack(known, () => true))).toBe(true)
+    expect(own.lease()).toMatchObject({ late: true, attempts: 1 })
+  })
+
   test('a retry waits for its time, holds the later ones back, and may be repeated until the event is leased anew', () => {
     const one = message()
     one.admit(1)
@@ -206,6 +265,28 @@ describe('delivery', () => {
     expect(one.done(first.id, first.token)).toBe(false)
     expect(one.lease()?.attempts).toBe(1)
   })
+
+  test.each(['comes', 'is replayed'] as const)(
+    'what was returned is due when that is said, also where the step %s then that it had waited for',
+    (what) => {
+      const one = message()
+      if (what === 'is replayed') {
+        one.admit(1, { step: 1 })
+        one.die()
+      }
+      one.admit(2, { step: 2, awaits: 1 })
+      const leased = one.lease()
+      if (leased === undefined) throw new Error('It was due.')
+      one.apply((known) => settle(known, { ...leased, outcome: 'unbegun', dueMs: NOW_MS + 500 }, NOW_MS))
+      if (what === 'comes') one.admit(1, { step: 1 })
+      else one.apply((known) => resolve(known, 'event-1', 'replay', NOW_MS))
+      const step = one.lease()
+      if (step === undefined) throw new Error('It was due.')
+      one.done(step.id, step.token)
+      expect([step.id, one.lease(NOW_MS + 499)]).toEqual(['event-1', undefined])
+      expect(one.lease(NOW_MS + 500)?.id).toBe('event-2')
+    },
+  )
 })
 
 test('a dead letter is replayed late where a later report was dispatched, unless it is forced; once', () => {
@@ -217,6 +298,11 @@ test('a dead letter is replayed late where a later report was dispatched, unless
   expect(one.apply((known) => resolve(known, id, 'replay', NOW_MS))).toBe(true)
   expect(one.apply((known) => resolve(known, id, 'replay', NOW_MS))).toBe(false)
   expect(one.record?.waiting[0]).toMatchObject({ id, late: true, replay: true, attempts: 0 })
+  const other = message(one.record)
+  other.apply((known) => settle(known, { id: 'event-2', token: known?.lease?.token ?? 0, outcome: 'done' }, NOW_MS))
+  other.die()
+  expect(other.apply((known) => resolve(known, id, 'force', NOW_MS))).toBe(true)
+  expect(other.lease()).toMatchObject({ id, late: false, replay: true, attempts: 1 })
 })
 
 describe('sends', () => {
@@ -235,6 +321,11 @@ describe('sends', () => {
     ended.apply((known) => expectSend(known, sent, NOW_MS))
     expect(ended.apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(false)
     expect(ended.record?.waiting).toHaveLength(1)
+    const read = message()
+    read.admit(1, { order: `${'0'.repeat(12)}4${'0'.repeat(12)}event-1` })
+    read.apply((known) => expectSend(known, sent, NOW_MS))
+    expect(read.apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(false)
+    expect(message().apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(false)
   })
 
   test('nothing more is awaited of one that ended, and what waited for a send is due when it is known', () => {
@@ -243,7 +334,11 @@ describe('sends', () => {
     expect(one.lease()).toBeUndefined()
     one.apply((known) => expectSend(known, sent, NOW_MS))
     expect(one.lease()?.id).toBe('event-1')
-    one.apply((known) => endSend(known, sent.expectation))
+    const ended = { sentAtMs: NOW_MS, reference: 'ended' }
+    one.apply((known) => endSend(known, ended))
+    expect(one.record?.send).toMatchObject({ expectation: ended, wasOverdue: false })
+    expect(one.admit(2, { awaits: 8, gapUntilMs: NOW_MS + 9_000 })).toBe('new')
+    expect(one.record?.waiting.at(-1)?.dueMs).toBe(NOW_MS)
     expect(one.apply((known) => becomeOverdue(known, overdue, NOW_MS))).toBe(false)
   })
 
@@ -267,12 +362,42 @@ test('erasure leaves identities and what orders the message, and voids the token
   const counts = one.apply((known) =>
     erase(known, { key: 'm', isMeant: () => true, kept: ['event-1', 'event-2'] }, NOW_MS),
   )
-  expect(counts).toEqual({ events: 2, unsettled: 2, deadLetters: 1, states: 1 })
+  expect(counts).toEqual({ events: 3, unsettled: 2, deadLetters: 1, states: 1 })
   if (one.record === undefined) throw new Error('Its identities stay.')
   expect(encodeRecord(one.record)).not.toContain('254711000000')
   expect(one.done(leased.id, leased.token)).toBe(false)
   for (const at of [1, 2, 3]) expect(one.admit(at)).toBe('duplicate')
   expect(one.admit(0)).toBe('late')
+})
+
+test('erasure removes the payload of an event that was admitted after the store was asked for payloads', () => {
+  const one = message()
+  one.admit(1)
+  one.admit(2)
+  const { payloads } = erase(one.record, { key: 'm', isMeant: () => true, kept: ['event-1'] }, NOW_MS)
+  expect(payloads).toEqual(['event-1', 'event-2'].map((id) => ({ id, becomes: 'removed' })))
+})
+
+test('erasing one event leaves the lease and the reports of the others; the settlement of an erased one changes nothing', () => {
+  const one = message()
+  for (const at of [1, 2, 3]) one.admit(at, { final: at < 3 })
+  const leased = one.lease()
+  if (leased === undefined) throw new Error('It was due.')
+  const eraseOne = (id: string) =>
+    one.apply((known) => erase(known, { key: 'm', isMeant: (each) => each === id, kept: [] }, NOW_MS))
+  expect(eraseOne('event-3')).toMatchObject({ unsettled: 1, states: 1 })
+  expect(one.record?.latest?.record.report?.status).toBe('event-2')
+  expect(one.record?.lease?.token).toBe(leased.token)
+  eraseOne('event-1')
+  const outcomes = [
+    { outcome: 'done' },
+    { outcome: 'dead', error: 'no' },
+    { outcome: 'retry', dueMs: NOW_MS },
+    { outcome: 'unbegun', dueMs: NOW_MS },
+  ] as const
+  for (const outcome of outcomes)
+    expect(one.apply((known) => settle(known, { ...leased, ...outcome }, NOW_MS))).toBe(false)
+  expect(one.lease()?.id).toBe('event-2')
 })
 
 test('what is past its retention expires, and nothing else', () => {
@@ -285,7 +410,7 @@ test('what is past its retention expires, and nothing else', () => {
   one.done(second.id, second.token)
   const at = (days: number, kept: readonly string[]) =>
     expire(frozen(one.record), { retention, kept }, NOW_MS + days * DAY_MS + 1)
-  expect(at(0.5, ['event-1', 'event-2'])).toMatchObject({ answer: 'kept', payloads: [] })
+  expect(at(0.5, ['event-1', 'event-2'])).toEqual({ answer: 'kept' })
   expect(at(1, ['event-1', 'event-2']).payloads).toEqual([{ id: 'event-2', becomes: 'removed' }])
   expect(at(2, []).record).toMatchObject({
     dead: [],
@@ -299,11 +424,18 @@ test('what is past its retention expires, and nothing else', () => {
 })
 
 test('a record that cannot be read is made anew of its payloads, all pending, in their order', () => {
-  const restored = restore([
+  const left = [
     { id: 'b', admittedAtMs: NOW_MS, record: { ...recordOf('b'), timestamp: 2 } },
     { id: 'a', admittedAtMs: NOW_MS + 1, record: { ...recordOf('a'), timestamp: 1 } },
     { id: 'c', admittedAtMs: NOW_MS + 2, record: undefined },
-  ])
+  ]
+  const restored = restore(left, undefined)
   expect(restored.waiting.map(({ id }) => id)).toEqual(['c', 'a', 'b'])
   expect(restored.latest?.record.report?.status).toBe('b')
+  // One of an event that found no room in that of its message has no order.
+  expect(restore(left.slice(0, 1), 'm')).toMatchObject({
+    of: 'm',
+    latest: undefined,
+    waiting: [{ id: 'b', order: '' }],
+  })
 })

@@ -1,10 +1,12 @@
 /** Reports of one message, and random records. */
 import fc from 'fast-check'
 import type { EventRecord } from 'messaging-webhooks/store'
-import type { AdmittedEvent } from '../../src/messages/admit.ts'
+import type { AdmittedEvent } from '../../src/messages/events.ts'
 import type { Entry, MessageRecord } from '../../src/messages/record.ts'
 
 export const NOW_MS = 1_800_000_000_000
+/** Identities are kept for a day. */
+export const LIMITS = { dedupeMs: 86_400_000 }
 
 export function recordOf(status: string): EventRecord {
   return {
@@ -76,7 +78,6 @@ const eventRecord: fc.Arbitrary<EventRecord> = fc
 const entry: fc.Arbitrary<Entry> = fc.record({
   id: text,
   order: text,
-  final: fc.boolean(),
   awaits: fc.nat(64),
   dueMs: timeMs,
   attempts: fc.nat(100),
@@ -90,10 +91,11 @@ const final = fc.record({ order: text, record: eventRecord })
 
 /** Any record without a send, which is stored beside it. */
 export const anyRecord: fc.Arbitrary<MessageRecord> = fc.record({
-  lease: fc.option(fc.record({ token: fc.nat(), untilMs: timeMs, worker: text }), { nil: undefined }),
+  lease: fc.option(fc.record({ token: fc.nat(), untilMs: timeMs, worker: text, dispatchedBefore: text }), {
+    nil: undefined,
+  }),
   tokens: fc.nat(),
   dispatchedUpTo: text,
-  openDispatchedUpTo: text,
   steps: fc.nat(15),
   latest: fc.option(
     fc.tuple(final, fc.array(final, { maxLength: 3 }), fc.boolean()).map(([newest, finals, isFinal]) => ({

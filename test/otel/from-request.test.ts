@@ -1,9 +1,9 @@
 /** From the HTTP request that the instrumentation sees to the handler, in one process and from one to the next. */
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test } from 'vitest'
-import { ownFile } from '../support/each-store.ts'
 import { AUTH_KEY } from '../support/receiving.ts'
 import { startTracedApp, type AppSpan } from './traced-app.ts'
+import { ownFile } from '../support/own-folder.ts'
 
 const OUTSIDE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 

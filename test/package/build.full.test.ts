@@ -1,19 +1,9 @@
 /** `npm run build`, in a small project of its own: what is made is whole and of now, and what is made already is left alone. */
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const PATIENT = { timeout: 120_000 }
 
@@ -29,8 +19,7 @@ const MANIFEST = {
 }
 
 function newProject() {
-  const folder = mkdtempSync(join(tmpdir(), 'messaging-webhooks-build-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = ownFolder()
   for (const file of ['build.ts', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.page.json'])
     cpSync(file, join(folder, file))
   symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'))
@@ -67,14 +56,17 @@ test('leaves nothing of a file that is gone, and mends what somebody changed or 
   rmSync(at('src/two.ts'))
   await build()
   expect(existsSync(at('dist/two.js'))).toBe(false)
-  write('dist/one.js', 'export const one = "spoilt"\n')
-  write('dist/three.js', '')
-  await build()
-  expect(read('dist/one.js')).toContain('one = 1')
-  expect(existsSync(at('dist/three.js'))).toBe(false)
-  rmSync(at('dist/one.d.ts'))
-  await build()
-  expect(existsSync(at('dist/one.d.ts'))).toBe(true)
+  // Each alone is reason enough to build.
+  for (const change of [
+    () => write('dist/one.js', 'export const one = "spoilt"\n'),
+    () => rmSync(at('dist/one.d.ts')),
+    () => write('dist/three.js', ''),
+  ]) {
+    change()
+    expect((await build()).stderr).toContain('Building dist')
+    expect(read('dist/one.js')).toContain('one = 1')
+    expect([existsSync(at('dist/three.js')), existsSync(at('dist/one.d.ts'))]).toEqual([false, true])
+  }
 })
 
 test('what does not compile fails, each time, and is built once it does', PATIENT, async () => {
@@ -90,14 +82,20 @@ test('what does not compile fails, each time, and is built once it does', PATIEN
   expect(read('dist/one.js')).toContain('one = "1"')
 })
 
-test('what a browser runs is compiled for a browser, and small', PATIENT, async () => {
+test('what a browser runs is checked for a browser, bundled into one file, and small', PATIENT, async () => {
   const { at, write, build, read } = newProject()
   mkdirSync(at('src/inspector/page'), { recursive: true })
   write('src/inspector/page/one.ts', '/** Why. */\nexport const title: string = document.title\n')
+  write('src/inspector/page/main.ts', "import { title } from './one.ts'\nconsole.log(title)\n")
+  write('src/inspector/page/style.css', 'p {\n  margin: 0px;\n}\n')
+  write('src/inspector/page/icon.svg', '<svg/>')
   write('src/inspector/page/index.html', '<p>\n  one\n</p>\n')
   expect((await build()).code).toBe(0)
-  expect(read('dist/inspector/page/one.js')).toBe('export const title=document.title;\n')
+  expect(read('dist/inspector/page/main.js').trim()).toMatch(/^(?!.*import).*document\.title.{0,20}$/)
+  expect(read('dist/inspector/page/style.css').trim()).toBe('p{margin:0}')
   expect(read('dist/inspector/page/index.html')).toBe('<p>\none\n</p>\n')
+  // The library's licence goes with what is bundled of it.
+  expect(read('dist/inspector/licences.txt')).toContain('preact 11.')
   write('src/inspector/page/one.ts', 'export const wrong: number = document.title\n')
   expect((await build()).code).toBe(1)
 })

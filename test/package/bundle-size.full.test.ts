@@ -34,8 +34,8 @@ test('OpenTelemetry by itself brings no receiver', async () => {
 
 test('the client by itself brings no receiver, and nothing of Node', async () => {
   const bytes = await bundled("export { createClient } from 'messaging-webhooks/client'\n")
-  // Measured: 122,420 bytes, most of which check options and are texts of errors.
-  expect(bytes.length).toBeLessThan(130_000)
+  // Measured: 135,139 bytes, most of which check options and are texts of errors; writing sends down and sending again are part of it.
+  expect(bytes.length).toBeLessThan(137_000)
   expect(bytes.includes('createSecretKey')).toBe(false)
   expect(bytes.toString()).not.toMatch(/from\s*["'](node:|[a-z])/)
 })

@@ -1,11 +1,11 @@
 /** What a function for AWS Lambda is bundled to: its cold start is paid for by the byte. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { bundleFunction } from '../../bench/function/bundle.ts'
 import { mustRun } from './packed.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 /** 459 and 152 KiB when these were written down: the Redis store does not share the decisions of `src/messages/` yet. */
 const MOST_KIB = { minified: 465, gzipped: 155 }
@@ -25,8 +25,7 @@ test('the receiver, the handler for Lambda and the Redis store in one file stay 
     ),
   ).toEqual([])
 
-  const folder = mkdtempSync(join(tmpdir(), 'messaging-webhooks-function-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = ownFolder()
   writeFileSync(join(folder, 'index.mjs'), code)
   const invoke = `
     const { handler } = await import(${JSON.stringify(join(folder, 'index.mjs'))})

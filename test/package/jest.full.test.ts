@@ -31,10 +31,11 @@ test('Jest without a flag runs a receiver, its stores and the testing kit, on No
   }
 })
 
-test.each(['node16', 'node18', 'node20', 'nodenext'])('CommonJS in TypeScript under %s', PATIENT, async (module) => {
+// Under node18 as under node16; nodenext takes what node20 does, and consumers.full.test.ts compiles for it.
+test.each(['node16', 'node20'])('CommonJS in TypeScript under %s', PATIENT, async (module) => {
   const options = ['--strict', '--target', 'es2022', '--types', 'node', '--skipLibCheck', 'false', '--module', module]
-  for (const name of ['main', 'entries'])
-    await mustRun(process.execPath, [tsc, ...options, '--outDir', `out-${module}`, `${name}.cts`], project.folder)
+  const files = ['main.cts', 'entries.cts']
+  await mustRun(process.execPath, [tsc, ...options, '--outDir', `out-${module}`, ...files], project.folder)
   for (const node of [process.execPath, oldestNode()]) {
     expect(await mustRun(node, [`out-${module}/main.cjs`], project.folder)).toBe('function string\n')
     const options22 = ['--disable-warning=ExperimentalWarning', `out-${module}/entries.cjs`]

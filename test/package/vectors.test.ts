@@ -26,7 +26,7 @@ afterAll(() => rmSync(project, { recursive: true, force: true }))
 
 test('each file is packed as it is written', () => {
   const names = readdirSync(SOURCES).filter((name) => name.endsWith('.json'))
-  expect(names).toHaveLength(6)
+  expect(names).toHaveLength(5)
   for (const name of names)
     expect(readFileSync(join(installed, 'dist/vectors', name), 'utf8')).toBe(readFileSync(join(SOURCES, name), 'utf8'))
 })

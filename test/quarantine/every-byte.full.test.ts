@@ -2,13 +2,11 @@
  * The quarantine's files, spoilt at every byte: what is lost is the request that was touched. A run takes a fixed choice
  * of the places, `EVERY_BYTE=1` takes them all.
  */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
-import { expect, onTestFinished, test } from 'vitest'
-import { REQUEST_LOG } from '../../src/quarantine/request-files.ts'
-import { createRequestLog } from '../../src/quarantine/request-log.ts'
+import { expect, test } from 'vitest'
+import { createRequestLog, REQUEST_LOG } from '../../src/quarantine/request-log.ts'
 import { memoryKeeper } from '../../src/quarantine/keeper.ts'
 import type { KeptRequest } from '../../src/quarantine/request.ts'
 import type { FileSystem } from '../../src/disk-log/file-system.ts'
@@ -16,6 +14,7 @@ import { encodeRecord, HEADER_BYTES } from '../../src/disk-log/record.ts'
 import { nodeFs } from '../../src/disk-log/node-file-system.ts'
 import { fakeClock } from '../support/fake-clock.ts'
 import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, type Files } from '../support/spoilt-file.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const ARRIVED_MS = 1_800_000_000_000
 
@@ -54,12 +53,6 @@ function fileName(number: number, salt = SALT): string {
   return `${String(number).padStart(8, '0')}-${salt.toString(16).padStart(8, '0')}.requests`
 }
 
-function emptyFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'quarantine-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 /** Opens the log of a folder, writes down again what it found, and closes it. */
 async function loaded(folder: string, fs: FileSystem = nodeFs): Promise<Outcome> {
   const clock = fakeClock(ARRIVED_MS + 1_000)
@@ -75,7 +68,7 @@ async function loaded(folder: string, fs: FileSystem = nodeFs): Promise<Outcome>
 
 /** What a process finds where a dead one left these; the one after it must find the same, and nothing to complain of. */
 async function outcomeOf(files: Files): Promise<Outcome> {
-  const folder = emptyFolder()
+  const folder = ownFolder()
   mkdirSync(join(folder, PROCESS_FOLDER))
   for (const [name, bytes] of Object.entries(files)) writeFileSync(join(folder, PROCESS_FOLDER, name), bytes)
   const outcome = await loaded(folder)
@@ -113,33 +106,6 @@ test.each([
   }
 })
 
-test.each([0, 0xff])('a range of bytes set to %d costs the requests that it touches', PATIENT, async (fill) => {
-  for (const from of places())
-    for (const length of [20, 300, 1_500]) {
-      const bytes = Buffer.from(FILE).fill(fill, from, Math.min(from + length, FILE.length))
-      const untouched = ALL.filter((index) => {
-        const [start = 0, end = 0] = STARTS.slice(index, index + 2)
-        return bytes.subarray(start, end).equals(FILE.subarray(start, end))
-      })
-      expect((await outcomeOf({ [fileName(1)]: bytes })).found, `${length} from ${from}`).toEqual(untouched)
-    }
-})
-
-test('bytes that are missing or too many cost the request where they were, and not the next one', PATIENT, async () => {
-  for (const at of places()) {
-    const record = recordAt(at)
-    for (const length of [1, 30, 300]) {
-      const more = Buffer.concat([FILE.subarray(0, at), Buffer.alloc(length, 0xfe), FILE.subarray(at)])
-      expect((await outcomeOf({ [fileName(1)]: more })).found, `${length} more at ${at}`).toEqual(
-        STARTS.includes(at) ? ALL : without(record),
-      )
-      if (at + length > (STARTS[record + 1] ?? 0)) continue
-      const fewer = Buffer.concat([FILE.subarray(0, at), FILE.subarray(at + length)])
-      expect((await outcomeOf({ [fileName(1)]: fewer })).found, `${length} fewer at ${at}`).toEqual(without(record))
-    }
-  }
-})
-
 test('what was appended by somebody else costs nothing', async () => {
   const cases: readonly (readonly [string, Files])[] = [
     ['zeros', { [fileName(1)]: Buffer.concat([FILE, Buffer.alloc(3_000_000)]) }],
@@ -155,32 +121,14 @@ test('what was appended by somebody else costs nothing', async () => {
 })
 
 test('a file that cannot be opened keeps nobody from the others, and is told of', async () => {
-  const folder = emptyFolder()
+  const folder = ownFolder()
   mkdirSync(join(folder, PROCESS_FOLDER, fileName(1)), { recursive: true })
   for (const [index, frame] of FRAMES.entries()) writeFileSync(join(folder, PROCESS_FOLDER, fileName(index + 2)), frame)
   expect(await loaded(folder)).toEqual({ found: ALL, codes: ['quarantine_unwritten'] })
 })
 
-test('what is only nearly named like ours is left alone, and keeps nobody from what is ours', async () => {
-  const folder = emptyFolder()
-  mkdirSync(join(folder, PROCESS_FOLDER))
-  const strange = [
-    fileName(3).replace('00000003', '000000003'),
-    fileName(3).replace('00000003', '9'.repeat(20)),
-    fileName(3).replace('00000003', '9007199254740993'),
-    `${fileName(3)}.old`,
-    'v1-bbbbbbbbbbbb',
-  ]
-  for (const name of strange) writeFileSync(join(folder, PROCESS_FOLDER, name), FILE)
-  writeFileSync(join(folder, 'v1-dddddddddddd'), FILE)
-  for (const [index, frame] of FRAMES.entries()) writeFileSync(join(folder, PROCESS_FOLDER, fileName(index + 1)), frame)
-  expect(await loaded(folder)).toEqual({ found: ALL, codes: [] })
-  const left = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => basename(path))
-  expect(left).toEqual(expect.arrayContaining([...strange, 'v1-dddddddddddd']))
-})
-
 test('a damaged request whose body a stranger filled with our mark is passed over by reading the file a few times', async () => {
-  const folder = emptyFolder()
+  const folder = ownFolder()
   mkdirSync(join(folder, PROCESS_FOLDER))
   const large = encodeRecord(REQUEST_LOG, kept(8, Buffer.alloc(250_000, REQUEST_LOG.magic)), SALT)
   large.writeUInt8(0, 1)

@@ -1,33 +1,20 @@
 /** The quarantine outlives its receiver: what is on the disk, when it goes from there, and what a disk may do to it. */
-import {
-  appendFileSync,
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryStore, type CredentialPair, type WebhookEvent } from 'messaging-webhooks'
-import type { OptionsOfOneProject, OtherOptions } from '../../src/options.ts'
+import type { OptionsOfOneProject, OtherOptions } from '../../src/receiver/options.ts'
 import { callback, signCallback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { fakeClock, isFakeClock } from '../support/fake-clock.ts'
 import { A, B, send } from '../support/pairs.ts'
 import { receiving } from '../support/receiving.ts'
 import { titleWith } from '../support/skipping.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const HOUR_MS = 3_600_000
 
 function emptyFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'quarantine-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'kept')
+  return join(ownFolder(), 'kept')
 }
 
 /** A receiver on this folder, with the wrong pair until `mend()`. */
@@ -160,16 +147,6 @@ test('keys leave the disk with their request: admitted, cleared, too old or move
   await until(() => expect(filesIn(folder)).toEqual([]))
 })
 
-test('after clear() and a restart nothing comes back', async () => {
-  const folder = emptyFolder()
-  const first = await keeping(folder)
-  for (let nth = 0; nth < 100; nth += 1) await send(first.url, A, { messageId: `m${nth}` })
-  first.quarantine.clear()
-  await first.close()
-  expect(readdirSync(folder)).toEqual([])
-  expect((await (await keeping(folder)).quarantine.list()).items).toEqual([])
-})
-
 test('what is too old by the time of the next start is not loaded, and is removed', async () => {
   const folder = emptyFolder()
   const first = await keeping(folder, { clock: fakeClock(1_700_000_000_000) })
@@ -179,65 +156,6 @@ test('what is too old by the time of the next start is not loaded, and is remove
   const second = await keeping(folder, { clock: fakeClock(1_700_000_000_000 + 72 * HOUR_MS) })
   expect((await second.quarantine.list()).items).toEqual([])
   await until(() => expect(filesIn(folder)).toEqual([]))
-})
-
-test('a damaged place costs the requests in it, and is reported', async () => {
-  const folder = emptyFolder()
-  const first = await keeping(folder)
-  for (let nth = 0; nth < 20; nth += 1) await send(first.url, A, { messageId: `m${nth}` })
-  await first.close()
-  const [path = ''] = filesIn(folder)
-  const bytes = readFileSync(path)
-  const starts: number[] = []
-  for (let at = bytes.indexOf('f56d7101', 0, 'hex'); at !== -1; at = bytes.indexOf('f56d7101', at + 1, 'hex'))
-    starts.push(at)
-  expect(starts).toHaveLength(20)
-  const flip = (at = 0): void => void (bytes[at] = (bytes[at] ?? 0) ^ 1)
-  flip((starts[3] ?? 0) + 5) // the length
-  flip((starts[7] ?? 0) + 100) // the payload
-  flip(starts[11]) // the magic
-  // The last one is torn.
-  writeFileSync(path, bytes.subarray(0, bytes.length - 10))
-  const second = await keeping(folder)
-  second.mend()
-  expect(await second.quarantine.reverify()).toMatchObject({ examined: 16, admitted: 16 })
-  expect(second.errors).toMatchObject([{ code: 'quarantine_damaged', detail: 'Places: 3.' }])
-})
-
-test('a record inside a body is never taken for one', async () => {
-  const folder = emptyFolder()
-  const first = await keeping(folder)
-  await send(first.url, A, { messageId: 'stolen' })
-  await first.close()
-  const [recorded = ''] = filesIn(folder)
-  const frame = readFileSync(recorded)
-  rmSync(recorded)
-  const second = await keeping(folder)
-  await fetch(second.url, { method: 'POST', body: new Uint8Array(frame) })
-  await second.close()
-  const [path = ''] = filesIn(folder)
-  const bytes = readFileSync(path)
-  bytes[4] = (bytes[4] ?? 0) ^ 1
-  writeFileSync(path, bytes)
-  const third = await keeping(folder)
-  expect((await third.quarantine.list()).items).toEqual([])
-  expect(third.errors).toMatchObject([{ code: 'quarantine_damaged' }])
-})
-
-test('files that are none of ours are left alone', async () => {
-  const folder = emptyFolder()
-  const first = await keeping(folder)
-  await send(first.url, A)
-  await first.close()
-  const [path = ''] = filesIn(folder)
-  const foreign = join(path, '..', 'notes.txt')
-  writeFileSync(foreign, 'mine')
-  appendFileSync(join(folder, 'other.txt'), 'mine')
-  const second = await keeping(folder)
-  expect((await second.quarantine.list()).items).toHaveLength(1)
-  await until(() => expect(filesIn(folder)).toHaveLength(1))
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  expect(names.filter((name) => name.endsWith('.txt'))).toHaveLength(2)
 })
 
 test('two receivers have a file each, and neither takes the other’s while it lives', async () => {

@@ -10,7 +10,7 @@ import {
   type Logger,
   type WebhookEvent,
 } from 'messaging-webhooks'
-import type { OptionsOfOneProject, OtherOptions } from '../../src/options.ts'
+import type { OptionsOfOneProject, OtherOptions } from '../../src/receiver/options.ts'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'

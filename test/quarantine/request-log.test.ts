@@ -1,6 +1,5 @@
 /** The quarantine's log on the disk by itself: disks that fail, hang or are slow, deaths at any moment, and how large it grows. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import fc from 'fast-check'
 import type { MessagingWebhooksError, QuarantineClass } from 'messaging-webhooks'
@@ -12,15 +11,10 @@ import type { ExactCallback, Standing } from '../../src/quarantine/request.ts'
 import type { FileSystem, OpenedFile } from '../../src/disk-log/file-system.ts'
 import { nodeFs } from '../../src/disk-log/node-file-system.ts'
 import { fakeClock } from '../support/fake-clock.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const MIB = 1024 * 1024
 const HOUR_MS = 3_600_000
-
-function emptyFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'quarantine-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** The disk, but for what is replaced in the files of requests. */
 function faultyFs(replace: (file: OpenedFile) => Partial<OpenedFile>): FileSystem {
@@ -104,7 +98,7 @@ function bytesIn(folder: string): number {
  * where a file becomes shorter as it is copied.
  */
 function killed(folder: string): string {
-  const copy = emptyFolder()
+  const copy = ownFolder()
   for (const path of filesIn(folder)) {
     const target = join(copy, relative(folder, path))
     mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
@@ -116,7 +110,7 @@ function killed(folder: string): string {
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 30_000, interval: 5 })
 
 test('a disk that is full for a while takes a part, and later all; nothing is there twice', async () => {
-  const folder = emptyFolder()
+  const folder = ownFolder()
   let isFull = false
   const fs = faultyFs((file) => ({
     async write(buffer, offset, length, position) {
@@ -147,7 +141,7 @@ test('a disk that is full for a while takes a part, and later all; nothing is th
 })
 
 test('a disk that takes no more, cuts nothing back and blots nothing out costs what it failed at', async () => {
-  const folder = emptyFolder()
+  const folder = ownFolder()
   let failing = false
   const broken = (): Promise<never> => Promise.reject(Object.assign(new Error('broken'), { code: 'EIO' }))
   const fs = faultyFs((file) => ({
@@ -180,7 +174,7 @@ test('a disk that takes no more, cuts nothing back and blots nothing out costs w
 })
 
 test('a page that the disk does not give costs the requests on it', async () => {
-  const folder = emptyFolder()
+  const folder = ownFolder()
   const first = await keeping(folder)
   for (let nth = 0; nth < 4; nth += 1) first.keep(`${nth}`, 'looksLikeOurs', 10_000)
   await first.written()
@@ -196,7 +190,7 @@ test('a page that the disk does not give costs the requests on it', async () => 
 })
 
 test('a disk that hangs holds nothing up, not even the end', async () => {
-  const folder = emptyFolder()
+  const folder = ownFolder()
   const fs = faultyFs(() => ({ write: () => new Promise(() => {}) }))
   const { keep, clock, diskLog, texts } = await keeping(folder, { fs })
   for (let nth = 0; nth < 100; nth += 1) expect(keep(`${nth}`)).toBe('kept')
@@ -209,7 +203,7 @@ test('a disk that hangs holds nothing up, not even the end', async () => {
 })
 
 test('no more than 8 MiB a second is written, and the best first', async () => {
-  const folder = emptyFolder()
+  const folder = ownFolder()
   const { keep, clock, diskLog } = await keeping(folder, { maxBytes: 64 * MIB })
   for (let nth = 0; nth < 200; nth += 1) keep(`ours ${nth}`, 'looksLikeOurs', 100_000)
   for (let nth = 0; nth < 50; nth += 1) keep(`stale ${nth}`, 'provedButStale', 100_000)
@@ -226,7 +220,7 @@ test('no more than 8 MiB a second is written, and the best first', async () => {
 })
 
 test('what is removed is overwritten at once, and the files stay within their bounds', async () => {
-  const folder = emptyFolder()
+  const folder = ownFolder()
   const maxBytes = MIB
   const { keep, keeper, written, clock, texts } = await keeping(folder, { maxBytes })
   let largest = 0
@@ -251,7 +245,7 @@ test('what is removed is overwritten at once, and the files stay within their bo
 })
 
 test('a process that dies again and again while it moves what it found loses nothing, and does not fill the disk', async () => {
-  let folder = emptyFolder()
+  let folder = ownFolder()
   const first = await keeping(folder)
   for (let nth = 0; nth < 100; nth += 1) first.keep(`${nth}`, 'looksLikeOurs', 20_000)
   await first.written()
@@ -304,7 +298,7 @@ const step = fc.oneof(
 test('whatever happens, the next process has what the last one had', { timeout: 60_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-      let folder = emptyFolder()
+      let folder = ownFolder()
       let now = await keeping(folder)
       const shown = ({ keeper }: typeof now) =>
         keeper.all().map(({ id, class: name, sequence, callback }) => ({ id, name, sequence, callback }))

@@ -1,4 +1,4 @@
-/** How requests share the room of their class: whoever floods it, what a few, or one of a kind, can take is bounded. */
+/** How requests share the room of their budget: whoever floods it, what a few, or one of a kind, can take is bounded. */
 import fc from 'fast-check'
 import type { QuarantineClass } from 'messaging-webhooks'
 import { QUARANTINE_CLASSES } from '../../src/quarantine/request.ts'
@@ -9,7 +9,7 @@ import type { ExactCallback, KeptRequest, Standing } from '../../src/quarantine/
 
 const MIB = 1024 * 1024
 const LIMITS = { maxBytes: 16 * MIB, maxAgeMs: 72 * 3_600_000 }
-/** Of `looksLikeOurs`. */
+/** Of what is not proved. */
 const ROOM = LIMITS.maxBytes / 2
 const MINUTE_MS = 60_000
 const SMALL_BYTES = 4 * 1024
@@ -205,7 +205,8 @@ test('an IPv6 network is its first 64 bits, and an IPv4 address is itself', () =
 
 describe('whatever comes', () => {
   const ROOM_OF_ALL = 400_000
-  const SHARES = { provedButStale: 1 / 2, unverified: 1 / 2, looksLikeOurs: 1 / 2, rest: 1 / 8 }
+  const BUDGET = ROOM_OF_ALL / 2
+  const isProved = (name: QuarantineClass): boolean => name === 'provedButStale'
   const step = fc.record({
     does: fc.constantFrom(
       'keep',
@@ -227,7 +228,6 @@ describe('whatever comes', () => {
     project: fc.constantFrom(undefined, 'p', 'p', 'q', 'r'),
     times: fc.integer({ min: 1, max: 40 }),
   })
-  const rank = (name: QuarantineClass): number => QUARANTINE_CLASSES.indexOf(name)
   const sizeOf = ({ callback }: KeptRequest): number =>
     Math.ceil(Math.log2(Math.max(512, callback.captured.bytes.length)))
   const heldBy = (all: readonly KeptRequest[], like: (request: KeptRequest) => boolean): number =>
@@ -249,8 +249,9 @@ describe('whatever comes', () => {
     for (const name of QUARANTINE_CLASSES) {
       const of = all.filter((request) => request.class === name)
       expect(keeper.count(name)).toBe(of.length)
-      expect(heldBy(of, () => true)).toBeLessThanOrEqual(ROOM_OF_ALL * SHARES[name])
     }
+    expect(heldBy(all, (each) => isProved(each.class))).toBeLessThanOrEqual(BUDGET)
+    expect(heldBy(all, (each) => !isProved(each.class))).toBeLessThanOrEqual(BUDGET)
     expect(keeper.count('unchecked')).toBe(all.filter(({ unchecked }) => unchecked).length)
     const sequences = all.map(({ sequence }) => sequence)
     expect(sequences).toEqual(sequences.toSorted((a, b) => a - b))
@@ -262,17 +263,16 @@ describe('whatever comes', () => {
     gone: readonly KeptRequest[],
     come: KeptRequest,
   ): readonly KeptRequest[] {
-    const own = before.filter((each) => each.class === come.class)
-    const total = heldBy(before, () => true)
-    const quarter = (ROOM_OF_ALL * SHARES[come.class]) / 4
+    const own = before.filter((each) => isProved(each.class) === isProved(come.class))
+    const quarter = BUDGET / 4
     const isBound = (like: (request: KeptRequest) => boolean): boolean =>
       heldBy(own, like) + (like(come) ? bytesOf(come) : 0) <= quarter
     return gone.filter((each) => {
-      if (rank(each.class) < rank(come.class)) return true
-      if (each.class !== come.class) return false
+      if (isProved(each.class) !== isProved(come.class)) return true
+      if (each.class === 'rest') return false
+      if (come.class === 'rest') return true
       if (sizeOf(each) < sizeOf(come) && come.callback.captured.bytes.length > SMALL_BYTES) return true
-      // With better classes in the way, a class has less than its share.
-      if (each.callback.captured.bytes.length > SMALL_BYTES || total + bytesOf(come) > ROOM_OF_ALL) return false
+      if (each.callback.captured.bytes.length > SMALL_BYTES) return false
       return (
         isBound((other) => sizeOf(other) === sizeOf(each)) &&
         isBound((other) => other.callback.remoteAddress === each.callback.remoteAddress) &&

@@ -2,7 +2,7 @@
  * Callbacks of a few messages, and what must be known of them in the end: by hand from the service's documentation, not by
  * the code under test. "Order by `timestamp`, not arrival"; the chain is queued, sent, then delivered, read or failed.
  */
-import { readSentBody } from '../../src/authenticity/body.ts'
+import { readSentBody } from '../../src/verify/body.ts'
 import { newEvent } from '../../src/inbox/new-event.ts'
 import type { NewEvent } from '../../src/inbox/store.ts'
 import { oneOf, wholeBetween, type Random } from './random.ts'

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { NewEvent, OpenStore } from '../../src/inbox/store.ts'
-import { withClaims } from '../../src/stores/leasable.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { createLatestTime, openDatabase, type Database } from '../../src/stores/sqlite/database.ts'
 import { packEvents, unpackEvents } from '../../src/stores/sqlite/encoding.ts'
@@ -22,7 +21,8 @@ export interface Engine {
 
 /** Memory is asked as a server is, though it forgets with its process: what it decides is decided alike. */
 export async function memoryEngine(): Promise<Engine> {
-  const store = await memoryStore().open({ onWork: () => {} })
+  // Those that ask it hear nothing of it.
+  const store = { ...(await memoryStore().open({ onWork: () => {} })), tellsOfRest: false }
   return { name: 'memory', store, isInOrder: true, async restart() {}, async remove() {} }
 }
 
@@ -39,7 +39,7 @@ export async function sqliteEngine(): Promise<Engine> {
     const report = (error: Error): never => {
       throw error
     }
-    return createEngine({ database: on, retention, report }).engine
+    return createEngine({ database: on, retention, report })
   }
   let database = await openFile()
   let engine = open(database)
@@ -50,11 +50,14 @@ export async function sqliteEngine(): Promise<Engine> {
       return createLatestTime(database.db).atOpening
     },
     admit: (events, nowMs) => engine.admit(encoded(events), nowMs),
-    admitAndClaim: async (events, request) => withClaims(events, await engine.admitAndClaim(encoded(events), request)),
+    admitAndClaim: (events, request) => engine.admitAndClaim(encoded(events), request),
     claim: (request) => engine.claim(request),
     settle: (settlements, nowMs) => engine.settle(settlements, nowMs),
     latest: (messageKey) => engine.latest(messageKey),
     deadLetters: (page) => engine.deadLetters(page),
+    events: (page) => engine.events(page),
+    kept: (page) => engine.kept(page),
+    forget: (request, nowMs) => engine.forget(request, nowMs),
     resolve: (id, resolution, nowMs) => engine.resolve(id, resolution, nowMs),
     prune: (nowMs) => engine.prune(nowMs),
     counts: () => engine.counts(),

@@ -1,7 +1,7 @@
 /** What is promised, held against what happens: at each call of the store, each handler, each answer, and in the end. */
 import { AssertionError } from 'node:assert'
 import { isDeepStrictEqual } from 'node:util'
-import type { WebhookEvent } from '../../src/events.ts'
+import type { WebhookEvent } from '../../src/public/events.ts'
 import type {
   Admission,
   AdmittedAndClaimed,
@@ -13,7 +13,7 @@ import type {
   SettleFailed,
   Settlement,
 } from '../../src/inbox/store.ts'
-import { createModel } from '../../src/store-conformance/model.ts'
+import { createModel, timeAndRankOf } from '../../src/store-conformance/model.ts'
 import { newestWords, sameAs, type Callback } from './callbacks.ts'
 
 /** A promise that was broken. */
@@ -79,7 +79,7 @@ export function createLedger(): Ledger {
   const ofModel = new Map<string, NewEvent>()
   const succeeded = new Set<string>()
   const strippedIds = new Set<string>()
-  const handedAsItself = new Map<string, { id: string; order: string; final: boolean }[]>()
+  const handedAsItself = new Map<string, string[]>()
   const runs = new Set<Run>()
   const offered = new Map<string, Callback[]>()
   const closing = new Set<string>()
@@ -110,11 +110,6 @@ export function createLedger(): Ledger {
 
   function givenBack(id: string): void {
     for (const run of runs) if (run.id === id && closing.has(run.process)) runs.delete(run)
-  }
-
-  /** Late is what is older than what was handed over as itself; the store keeps the same in the model. */
-  function isOlder(event: NewEvent, other: { readonly order: string; readonly final: boolean }): boolean {
-    return event.order !== '' && event.order < other.order && !(event.final && other.final)
   }
 
   return {
@@ -163,8 +158,8 @@ export function createLedger(): Ledger {
         }
       }),
     replayed: (id, nowMs, found) =>
-      modelled(() => same('a dead letter can be replayed', found, model.replay(id, nowMs))),
-    deadIds: () => model.deadIds(),
+      modelled(() => same('a dead letter can be replayed', found, model.resolve(id, 'replay', nowMs))),
+    deadIds: () => model.deadLetters().map(({ id }) => id),
     started(process, claim, leaseUntilMs, event, idealMs) {
       const { id, messageKey } = claim
       const isLive = idealMs < leaseUntilMs
@@ -177,9 +172,9 @@ export function createLedger(): Ledger {
       if (admitted === undefined) breaks('only what was admitted is handed over', id)
       else if (event.type !== 'late' && !claim.replay && isLive && admitted.order !== '') {
         const handed = handedAsItself.get(messageKey) ?? []
-        const newer = handed.find((other) => other.id !== id && isOlder(admitted, other))
+        const newer = handed.find((order) => timeAndRankOf(admitted.order) < timeAndRankOf(order))
         if (newer !== undefined) breaks('nothing older is handed over as itself after something newer', id)
-        handedAsItself.set(messageKey, [...handed, { id, order: admitted.order, final: admitted.final }])
+        handedAsItself.set(messageKey, [...handed, admitted.order])
       }
       const run: Run = { id, messageKey, process, leaseUntilMs }
       runs.add(run)
@@ -194,7 +189,7 @@ export function createLedger(): Ledger {
     },
     stripped: (id) => void strippedIds.add(id),
     async checkEnd(store) {
-      const dead = new Set(model.deadIds())
+      const dead = new Set(model.deadLetters().map(({ id }) => id))
       for (const { event, callback } of takenEvents.values()) {
         if (!ofModel.has(event.id)) breaks('nothing taken is lost', `${sameAs(callback)} never reached the store`)
         else if (!succeeded.has(event.id) && !dead.has(event.id))

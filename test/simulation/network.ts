@@ -1,5 +1,5 @@
 /** What lies between a process and its store: requests and answers that are slow, or lost; a store that is away. */
-import { MessagingWebhooksError } from '../../src/errors.ts'
+import { MessagingWebhooksError } from '../../src/public/errors.ts'
 import type { NewEvent, OpenStore } from '../../src/inbox/store.ts'
 import type { Engine } from './engine.ts'
 import type { Ledger } from './ledger.ts'
@@ -135,6 +135,9 @@ export function createNetwork(options: NetworkOptions): Connect {
         }),
       latest: (messageKey) => call('latest', async () => store.latest(messageKey)),
       deadLetters: (page) => call('dead letters', async () => store.deadLetters(page)),
+      events: (page) => call('events', async () => store.events(page)),
+      kept: (page) => call('kept', async () => store.kept(page)),
+      forget: (request, nowMs) => call('forget', async () => store.forget(request, nowMs)),
       resolve: (id, resolution, nowMs) =>
         call('resolve', async () => {
           const found = await store.resolve(id, resolution, nowMs)

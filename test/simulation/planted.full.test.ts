@@ -27,10 +27,10 @@ async function play(
 
 afterEach(() => {
   vi.doUnmock('../../src/inbox/poison.ts')
-  vi.doUnmock('../../src/inbox/order.ts')
-  vi.doUnmock('../../src/dispatch/capacity.ts')
+  vi.doUnmock('../../src/messages/order.ts')
+  vi.doUnmock('../../src/dispatch/slots.ts')
   vi.doUnmock('../../src/dispatch/attempt.ts')
-  vi.doUnmock('../../src/messages/deliver.ts')
+  vi.doUnmock('../../src/messages/events.ts')
   vi.resetModules()
 })
 
@@ -66,13 +66,18 @@ test('inbox: what could not be admitted in a batch is thrown away', async () => 
 })
 
 test('dispatch: what is in hand is not kept out of the next claim', async () => {
-  vi.doMock('../../src/dispatch/capacity.ts', async (original) => {
-    const capacity = await original<typeof import('../../src/dispatch/capacity.ts')>()
+  vi.doMock('../../src/dispatch/slots.ts', async (original) => {
+    const { createSlots } = await original<typeof import('../../src/dispatch/slots.ts')>()
     return {
-      ...capacity,
-      askRoom(...input: Parameters<typeof capacity.askRoom>) {
-        const request = capacity.askRoom(...input)
-        return request && { ...request, exclude: new Set() }
+      createSlots(options: Parameters<typeof createSlots>[0]): ReturnType<typeof createSlots> {
+        const slots = createSlots(options)
+        const { reserveCapacity } = slots
+        return Object.assign(slots, {
+          reserveCapacity(...input: Parameters<typeof reserveCapacity>) {
+            const request = reserveCapacity(...input)
+            return request && { ...request, exclude: new Set() }
+          },
+        })
       },
     }
   })
@@ -118,16 +123,16 @@ test('spool: it does not sync the folder of a new file', async () => {
 })
 
 test('memory: it takes a late report for a new one', async () => {
-  vi.doMock('../../src/inbox/order.ts', async (original) => ({
-    ...(await original<typeof import('../../src/inbox/order.ts')>()),
+  vi.doMock('../../src/messages/order.ts', async (original) => ({
+    ...(await original<typeof import('../../src/messages/order.ts')>()),
     isLate: () => false,
   }))
   expect(await play(({ IN_PROCESS }) => IN_PROCESS)).toBe('an event is admitted once, and as late where it is')
 })
 
 test('sqlite: it settles for whoever asks, whatever the token', async () => {
-  vi.doMock('../../src/messages/deliver.ts', async (original) => {
-    const { settle, ...rest } = await original<typeof import('../../src/messages/deliver.ts')>()
+  vi.doMock('../../src/messages/events.ts', async (original) => {
+    const { settle, ...rest } = await original<typeof import('../../src/messages/events.ts')>()
     return {
       ...rest,
       settle(...[record, settlement, nowMs]: Parameters<typeof settle>) {

@@ -1,8 +1,8 @@
 /** One process: inbox, spool and dispatch as `createReceiver` wires them, on a clock, a disk and a network of ours. */
-import { steadyClock, type Clock, type SteadyClock } from '../../src/clock.ts'
+import { steadyClock, type Clock, type SteadyClock } from '../../src/runtime/clock.ts'
 import { createDispatcher } from '../../src/dispatch/dispatcher.ts'
 import { createHandlerRegistry, type AnyHandler } from '../../src/dispatch/handlers.ts'
-import type { MessagingWebhooksError } from '../../src/errors.ts'
+import type { MessagingWebhooksError } from '../../src/public/errors.ts'
 import { createInbox, type Inbox } from '../../src/inbox/inbox.ts'
 import { openSpools } from '../../src/inbox/spool/spool.ts'
 import type { Admission, Awaitable, Claim, NewEvent, OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'

@@ -43,7 +43,7 @@ export async function postgresServer(url: string, schema: string): Promise<Serve
         .map(({ name }) => `"${schema}"."${name}"`)
       await client.query(`TRUNCATE ${emptied.join(', ')}`)
       store = await postgres.open({ onWork: () => {}, claims: false })
-      return { name: 'postgres', store: { ...store, latestNowMs: undefined }, async restart() {}, async remove() {} }
+      return { name: 'postgres', store, async restart() {}, async remove() {} }
     },
     async close() {
       await store.close()
@@ -64,7 +64,7 @@ export async function redisServer(url: string, defect?: Replacement): Promise<Se
   return {
     async engine() {
       await client.flushAll()
-      const retention = { retentionMs: DAYS * DAY_MS, deadLetterMs: DAYS * DAY_MS, dedupeMs: DAYS * DAY_MS }
+      const retention = { payloadMs: DAYS * DAY_MS, deadLetterMs: DAYS * DAY_MS, dedupeMs: DAYS * DAY_MS }
       open = await openRedis(
         {
           client: adapter,
@@ -74,7 +74,7 @@ export async function redisServer(url: string, defect?: Replacement): Promise<Se
           retention,
           commandTimeoutMs: 20_000,
           pollIntervalMs: 3_600_000,
-          serverNow: (nowMs) => nowMs,
+          clock: 'caller',
         },
         { onWork: () => {}, claims: false },
       )

@@ -2,7 +2,7 @@
  * Virtual time, and the only one who says what runs next: timers, what was put off to `soon`, answers of the network and
  * of the disk, handlers that end. Between two steps all promises come to rest.
  */
-import type { Clock } from '../../src/clock.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
 import { between, type Random } from './random.ts'
 
 /** Whose work it is: that of a process that was killed is never done, that of a stopped one waits. */

@@ -1,7 +1,7 @@
 /** A world in which a plan comes true: processes that share a store, a disk and the time, until all is quiet again. */
-import { steadyClock } from '../../src/clock.ts'
-import type { MessagingWebhooksError } from '../../src/errors.ts'
-import type { WebhookEvent } from '../../src/events.ts'
+import { steadyClock } from '../../src/runtime/clock.ts'
+import type { MessagingWebhooksError } from '../../src/public/errors.ts'
+import type { WebhookEvent } from '../../src/public/events.ts'
 import type { OpenStore, StoreCapabilities } from '../../src/inbox/store.ts'
 import type { FileSystem } from '../../src/disk-log/file-system.ts'
 import { BEGIN_SECONDS, eventOf, sameAs, type Callback } from './callbacks.ts'
@@ -99,7 +99,6 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
     name: engine.name,
     durable: !inProcess,
     shared: !inProcess,
-    admitsAndClaims: engine.store.admitAndClaim !== undefined,
   }
   const places: Place[] = Array.from({ length: plan.processes }, (_, index) => ({
     name: `process ${index}`,

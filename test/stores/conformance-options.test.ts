@@ -17,8 +17,8 @@ test.each<readonly [given: object, says: string]>([
   [{ interleaving: 5 }, 'storeConformance: interleaving is no option (did you mean interleavings?)'],
   [{ interleavings: 0 }, 'interleavings is 0; expected a whole number from 1'],
   [
-    { capabilities: { ...capabilities, ownclock: true } },
-    'capabilities.ownclock is no option (did you mean capabilities.ownClock?)',
+    { capabilities: { ...capabilities, Shared: true } },
+    'capabilities.Shared is no option (did you mean capabilities.shared?)',
   ],
   [{ capabilities: { name: 'mine', durable: true } }, 'capabilities.shared is undefined; expected true or false'],
   [{ makeStore: memoryStore() }, 'makeStore is an object; expected a function'],

@@ -20,7 +20,7 @@ const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options
   [memoryStore, { maxEvent: 5 }, 'memoryStore: maxEvent is no option (did you mean maxEvents?)'],
   [memoryStore, { colour: 5 }, 'there are maxEvents, maxBytes, maxDeadLetters, dedupeDays'],
   [memoryStore, { dedupeDays: 'thirty' }, 'dedupeDays is a text; expected a number of days above 0'],
-  [memoryStore, 5, 'memoryStore: The options object is 5; expected an object such as { maxEvents'],
+  [memoryStore, 5, 'memoryStore: The options object is a number; expected an object such as { maxEvents'],
   [sqliteStore, { path, dedupDays: 3 }, 'sqliteStore: dedupDays is no option (did you mean dedupeDays?)'],
   [sqliteStore, { path, busyTimeout: 3 }, 'did you mean busyTimeoutMs?'],
   [sqliteStore, { path, synchronous: 'full' }, 'synchronous is a text; expected one of FULL, NORMAL, OFF'],

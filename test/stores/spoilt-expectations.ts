@@ -10,8 +10,6 @@ const LATER_MS = START_MS + 120_000
 interface Spoiling {
   /** What is expected is no JSON any more. */
   text(messageKey: string): Promise<void> | void
-  /** It will be overdue in a time that nobody waits for. */
-  far?(messageKey: string): Promise<void> | void
 }
 
 function sent(message: string): NewExpectation {
@@ -31,24 +29,22 @@ export async function checkSpoiltExpectations(store: Store<object>, spoil: Spoil
   const open = await store.open({ onWork() {}, report: (error) => void reports.push(error) })
   try {
     const keyOf = (message: string): string => sent(message).messageKey
-    await open.expect?.(['whole', 'reported', 'silent', 'far'].map(sent), START_MS)
+    await open.expect?.(['whole', 'reported', 'silent', 'other'].map(sent), START_MS)
     await spoil.text(keyOf('reported'))
     await spoil.text(keyOf('silent'))
-    await spoil.far?.(keyOf('far'))
-    const isFar = spoil.far !== undefined
     // Looking on reports nothing, and leaves out what cannot be read.
     const page = { after: undefined, limit: 10, fromMs: 0, toMs: LATER_MS }
     const listed = await open.expectations?.(page)
-    expect(listed?.items.map(({ expectation }) => expectation.messageId).toSorted()).toEqual(['far', 'whole'])
+    expect(listed?.items.map(({ expectation }) => expectation.messageId).toSorted()).toEqual(['other', 'whole'])
     expect(reports).toEqual([])
 
     await admit(open, [sample({ message: 'reported' })])
     const { claims } = await claim(open)
     expect(claims.map(({ expected }) => expected)).toEqual([undefined])
-    await expect.poll(() => overdue(open)).toEqual(isFar ? ['whole'] : ['far', 'whole'])
-    const spoilt = isFar ? ['reported', 'silent', 'far'] : ['reported', 'silent']
+    await expect.poll(() => overdue(open)).toEqual(['other', 'whole'])
+    const spoilt = ['reported', 'silent']
     for (let steps = 0; steps < 200 && reports.length < spoilt.length; steps += 1) await open.prune(LATER_MS)
-    expect(await overdue(open)).toEqual(['far', 'whole'])
+    expect(await overdue(open)).toEqual(['other', 'whole'])
     expect(reports.map(({ code }) => code)).toEqual(spoilt.map(() => 'state_damaged'))
     const details = reports.map(({ detail = '' }) => detail).join('\n')
     for (const message of spoilt) expect(details).toContain(keyOf(message))

@@ -81,3 +81,8 @@ export function isBefore(a: State, b: State, hasTimes: boolean): boolean {
   if (a.channel === 'chat-app') return a.stage < b.stage || (a.stage === b.stage && a.at < b.at)
   return a.at < b.at || (a.at === b.at && a.stage < b.stage)
 }
+
+/** Older, and not only before the other among reports of equal time and stage: the time of a chat-app report does not count. */
+export function isOlder(a: State, b: State): boolean {
+  return isBefore(a, b, a.channel === 'sms')
+}

@@ -10,7 +10,7 @@ import {
   type Schemas,
   type Store,
 } from 'messaging-webhooks'
-import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/options.ts'
+import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/receiver/options.ts'
 import { signCallback } from 'messaging-webhooks/testing'
 import { onTestFinished as ofTheTest } from 'vitest'
 import { isFakeClock, letTimePass } from './fake-clock.ts'

@@ -38,20 +38,21 @@ export function newLeasing(): Leasing {
 }
 
 /**
- * A store in memory that leases the first event of a message as it admits it, however memory itself does it. `durable`: as
- * if a disk kept it. `gives`: as if handlers had a transaction of it. `holdMs`: as if a
+ * A store in memory that leases the first event of a message as it admits it, however memory itself does it, and does not tell
+ * what is left of a message: others may have put that there. `durable`: as if a disk kept it. `gives`: as if handlers had a transaction of it. `holdMs`: as if a
  * network were between.
  */
 export function leasingStore(leasing: Leasing, { durable = false, gives = false, holdMs = 0 } = {}): Store {
   const { capabilities, open } = memoryStore()
   return {
-    capabilities: { ...capabilities, durable, admitsAndClaims: true },
+    capabilities: { ...capabilities, durable },
     async open(host) {
-      const memory = await open(host)
+      const memory = await open({ ...host, onWork() {} })
       leasing.elsewhere = memory
       const known = new Set<string>()
       return {
         ...memory,
+        tellsOfRest: false,
         settleHoldMs: holdMs,
         admit(events, nowMs) {
           leasing.calls.admit += 1
@@ -91,7 +92,8 @@ export async function lastingStore(): Promise<Store> {
   const lasting = await memoryStore().open({ onWork: () => {} })
   return {
     capabilities: { name: 'lasting memory', durable: true, shared: true },
-    open: () => ({ ...lasting, close: () => {} }),
+    // None of them hears of the rest.
+    open: () => ({ ...lasting, tellsOfRest: false, close: () => {} }),
   }
 }
 
@@ -101,7 +103,7 @@ export function brokenStore(
 ): Store {
   const { capabilities, open } = memoryStore()
   return {
-    capabilities: { ...capabilities, admitsAndClaims: false },
+    capabilities,
     async open(host) {
       const { admitAndClaim: _, ...working } = await open(host)
       return {
@@ -130,7 +132,7 @@ export function slowStore(ms = 1): Store {
       }, ms),
     )
   return {
-    capabilities: { ...capabilities, admitsAndClaims: false },
+    capabilities,
     async open(host) {
       const { admitAndClaim: _, ...memory } = await open(host)
       return {

@@ -4,7 +4,7 @@ import { createReceiver, type CallbackKind, type Schemas, type WebhookEvent } fr
 import { signCallback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished } from 'vitest'
 import type { z } from 'zod'
-import type { OtherOptions } from '../../src/options.ts'
+import type { OtherOptions } from '../../src/receiver/options.ts'
 import { isFakeClock, letTimePass } from './fake-clock.ts'
 
 /** Reads a table of the contract, `test/vectors/<name>.json`; the schema says what must stand in it. */

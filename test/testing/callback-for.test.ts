@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { CALLBACKS } from '../../src/testing/callback-for.ts'
 
 const signingSecret = 'secret-of-the-tests'
-const TYPES = EVENT_TYPES.filter((type) => type !== 'late' && type !== 'message.overdue' && type !== 'send.unknown')
+const TYPES = EVENT_TYPES.filter((type) => type !== 'late' && type !== 'send.overdue' && type !== 'send.unknown')
 
 test('every event type that one callback leads to has one', () => {
   expect(Object.keys(CALLBACKS).sort()).toEqual([...TYPES].sort())

@@ -73,7 +73,7 @@ const MISTAKES: Mistakes = [
     'a header that is a number',
     deliver,
     () => [app(), body(), { headers: { 'x-turn': 7 } }],
-    'headers.x-turn is 7; expected a text',
+    'headers.x-turn is a number; expected a text',
   ],
   [
     'a misspelt event',

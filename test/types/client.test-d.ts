@@ -3,7 +3,9 @@ import { MessagingWebhooksError, type ErrorCode, type StatusCode } from 'messagi
 import {
   createClient,
   SendError,
+  type NumberOutcome,
   type Recipient,
+  type SendingAll,
   type SendType,
   type Sent,
   type SentAll,
@@ -26,13 +28,15 @@ test('a recipient is told apart by its outcome', () => {
 })
 
 test('what an answer has for the reports that come later', () => {
-  expectTypeOf<Sent['kind']>().toEqualTypeOf<'accepted' | 'partial' | 'rejected'>()
+  expectTypeOf<Sent['kind']>().toEqualTypeOf<'accepted' | 'partial'>()
   expectTypeOf<Sent['sentAt']>().toEqualTypeOf<Date>()
   expectTypeOf<Sent['type']>().toEqualTypeOf<SendType>()
   expectTypeOf<Sent['scheduledFor']>().toEqualTypeOf<Date | undefined>()
   expectTypeOf<Sent['messages']>().toEqualTypeOf<readonly SentMessage[]>()
   expectTypeOf(client.send).returns.resolves.toEqualTypeOf<Sent>()
-  expectTypeOf(client.sendAll).returns.resolves.toEqualTypeOf<SentAll>()
+  const sending: SendingAll = client.sendAll({ to: [], message: '' })
+  expectTypeOf(async () => sending).returns.resolves.toEqualTypeOf<SentAll>()
+  expectTypeOf(sending).toExtend<AsyncIterable<NumberOutcome>>()
 })
 
 test('the code of an error', () => {
@@ -46,6 +50,7 @@ test('the code of an error', () => {
       case 'unknown_project':
       case 'insufficient_balance':
       case 'volume_limit':
+      case 'unsupported_number':
       case 'invalid':
       case 'refused':
       case 'unreadable':
@@ -71,6 +76,8 @@ test('what cannot be sent does not compile', () => {
     client.otp({ to: '999100000000', message: '4711', type: 'bulk' }),
     // @ts-expect-error Airtime has a channel of its own.
     client.airtime({ to: '999100000000', channel: 'sms' }),
+    // @ts-expect-error A client is no receiver.
+    createClient({ baseUrl: 'https://service.invalid/', project: 'My Shop', apiKey: 'key', receiver: client }),
     // @ts-expect-error A form that there is not.
     client.send({ to: '999100000000', message: 'Hello' }, { via: 'xml' }),
     client.send({ to: ['999100000000'], message: 'Hello', extra: { anything: [1] } }, { via: 'form' }),

@@ -14,7 +14,7 @@ import {
   type Store,
   type WebhookEvent,
 } from 'messaging-webhooks'
-import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/options.ts'
+import type { OptionsOfOneProject, OptionsOfProjects, OtherOptions } from '../../src/receiver/options.ts'
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'

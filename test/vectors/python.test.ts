@@ -1,11 +1,11 @@
 /** The runner in Python and its model receiver: all pass, and a planted mistake of either side is named. */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { vectors, type Vectors } from 'messaging-webhooks/vectors'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { runProgram } from '../support/program.ts'
 import { describePython, PYTHON_ENV } from '../support/python.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const EXAMPLE = join(import.meta.dirname, '../../examples/vectors')
 
@@ -36,9 +36,9 @@ describePython('the model receiver in Python', () => {
     [
       'sequences',
       'model/sequences.py',
-      'message["open"] if',
-      'message["handed"] if',
-      'two finals: neither is late to the other',
+      'report["order"][:2] < message["handed"][:2]',
+      'report["order"] < message["handed"]',
+      'chat-app: failed and delivered are one step: neither is late, and the t of the signature tells the newest',
     ],
   ])('a mistake in %s is named, in %s: %s', async (family, file, right, mistaken, name) => {
     const { code, stdout } = await run(vectors, (folder) => {
@@ -66,8 +66,7 @@ describePython('the model receiver in Python', () => {
 
 /** Runs a copy of the example, changed as the test likes, over these vectors. */
 async function run(document: Vectors, change: (folder: string) => void = () => {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'messaging-webhooks-vectors-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = ownFolder()
   cpSync(EXAMPLE, folder, { recursive: true })
   change(folder)
   const index = join(folder, 'index.json')

@@ -17,7 +17,7 @@ def play(vector):
     for number, arrival in enumerate(vector["arrivals"]):
         hand_over(messages, arrival["at"], handed)
         report = place(number, arrival)
-        message = messages.setdefault(report["messageId"], {"seen": {}, "waiting": [], "handed": NEVER, "open": NEVER})
+        message = messages.setdefault(report["messageId"], {"seen": {}, "waiting": [], "handed": NEVER})
         if report["identity"] not in message["seen"]:
             take(message, report, arrival["at"], vector["gapSeconds"])
         hand_over(messages, arrival["at"], handed)
@@ -43,8 +43,8 @@ def place(number, arrival):
 
 
 def take(message, report, now, gap):
-    last = message["open"] if report["final"] else message["handed"]
-    report["late"] = report["order"] < last
+    # Time and stage: of two reports that agree in both, neither is late.
+    report["late"] = report["order"][:2] < message["handed"][:2]
     seen = {other["step"] for other in message["seen"].values()}
     waits = report["awaits"] is not None and report["awaits"] not in seen and not report["late"]
     report["due"] = now + gap if waits else now
@@ -68,8 +68,6 @@ def hand_over(messages, now, handed):
         for other in message["waiting"]:
             other["due"] = max(other["due"], report["due"])
         message["handed"] = max(message["handed"], report["order"])
-        if not report["final"]:
-            message["open"] = max(message["open"], report["order"])
 
 
 def state(name, message):

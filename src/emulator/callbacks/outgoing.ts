@@ -1,5 +1,6 @@
-/** What the emulator hands to its sender of callbacks, and what it hears back. */
-import type { CallbackKind, Proof } from '../../events.ts'
+/** What the emulator gives to its sender of callbacks, and what the sender reports. */
+import type { CallbackKind, Proof } from '../../public/events.ts'
+import type { KeyPair } from '../projects.ts'
 
 /** One callback that is to be made: where to, on whose behalf, and what it says. */
 export interface Outgoing {
@@ -13,9 +14,10 @@ export interface Outgoing {
   readonly signingSecret: string
   /** Which of the two it carries. */
   readonly proof: Proof
-  /** The pair before the last rotation, for the faults that use an old key; absent where none was rotated. */
-  readonly previousAuthKey?: string
-  readonly previousSigningSecret?: string
+  /** The pair before the last rotation, for the fault that uses an old key; absent where none was rotated. */
+  readonly previous?: KeyPair | undefined
+  /** Posts to https URLs only. Contract, service.md#webhook-security-pair, Enforce HTTPS. */
+  readonly enforceHttps?: boolean
   /** The fields of the body, without `authKey`. */
   readonly payload: Readonly<Record<string, unknown>>
   /**

@@ -1,10 +1,10 @@
 /** One POST: on a connection of its own, without redirects, without a second try. Contract, service.md#delivery-rules. */
-import http from 'node:http'
+import http, { type ClientRequest } from 'node:http'
 import https from 'node:https'
-import type { Clock } from '../../clock.ts'
-import type { PlannedRequest } from '../faults/plan.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { PlannedRequest } from '../fault-plan.ts'
+import { wholeNumber, type Draw } from '../random.ts'
 import type { BuiltRequest } from './request.ts'
-import { slowMsOf, writeBody } from './write-body.ts'
 
 interface PostOptions {
   readonly clock: Clock
@@ -79,7 +79,7 @@ export function post(
         read += chunk.length
         if (read > LONGEST_ANSWER_BYTES) finish({ status })
       })
-      // An answer that breaks off has told its status.
+      // The status of an answer that breaks off is known.
       response.once('close', () => finish({ status }))
     })
     request.on('error', (error) => finish({ error: isCut ? 'reset, as planned' : wordsFor(error) }))
@@ -111,4 +111,69 @@ function wordsFor(error: Error): string {
   const code: unknown = 'code' in error ? error.code : undefined
   if (typeof code !== 'string') return 'failed'
   return Object.hasOwn(WORDS, code) ? (WORDS[code] ?? code) : code
+}
+
+const SHORTEST_SLOW_MS = 100
+const LONGEST_SLOW_MS = 1_000
+
+/** What a slow body takes by itself, in milliseconds; 0 for any other. */
+function slowMsOf({ faults, draw }: PlannedRequest): number {
+  return faults.has('slowBody') ? wholeNumber(draw('slow'), SHORTEST_SLOW_MS, LONGEST_SLOW_MS) : 0
+}
+
+/**
+ * Writes it, whole or in pieces, and ends the request, or calls `onCut` and cuts the connection half-way. Returns the function that
+ * stops the writing.
+ */
+function writeBody(
+  request: ClientRequest,
+  body: Buffer,
+  planned: PlannedRequest,
+  { clock, onCut }: { readonly clock: Clock; readonly onCut: () => void },
+): () => void {
+  const { faults, draw } = planned
+  const isCut = faults.has('connectionReset')
+  const written = isCut ? body.subarray(0, Math.ceil(body.length / 2)) : body
+  const pieces = faults.has('slowBody') || faults.has('chunkedBody') ? inPieces(written, draw) : [written]
+  const pauseMs = slowMsOf(planned) / pieces.length
+  let cancelPause = (): void => {}
+
+  function write(nth: number): void {
+    const piece = pieces[nth]
+    if (request.destroyed) return
+    if (piece === undefined) end()
+    else
+      request.write(piece, () => {
+        if (nth + 1 === pieces.length || pauseMs === 0) write(nth + 1)
+        else cancelPause = clock.setTimer(() => write(nth + 1), pauseMs, true)
+      })
+  }
+
+  function end(): void {
+    if (!isCut) {
+      request.end()
+      return
+    }
+    onCut()
+    const { socket } = request
+    // Node resets TCP sockets only; a TLS one is closed without a farewell, which cuts the body off as well.
+    if (socket !== null && 'encrypted' in socket) socket.destroy()
+    else socket?.resetAndDestroy()
+  }
+
+  write(0)
+  return () => cancelPause()
+}
+
+const FEWEST_PIECES = 2
+const MOST_PIECES = 6
+
+/** Two to six pieces of drawn lengths, none of them empty; a body of one byte stays whole. */
+function inPieces(body: Buffer, draw: Draw): readonly Buffer[] {
+  const wanted = wholeNumber(draw('pieces'), FEWEST_PIECES, MOST_PIECES)
+  const cuts = new Set<number>()
+  for (let nth = 1; nth < wanted && body.length > 1; nth += 1)
+    cuts.add(wholeNumber(draw(`cut ${nth}`), 1, body.length - 1))
+  const ends = [...cuts].sort((a, b) => a - b)
+  return [...ends, body.length].map((end, nth) => body.subarray(ends[nth - 1] ?? 0, end))
 }

@@ -1,10 +1,13 @@
 /** From one outgoing callback to the bytes and the signature of one request. Contract, service.md#callback-authenticity. */
 import { createHmac } from 'node:crypto'
 import { signCallback } from '../../testing/sign.ts'
-import { wholeNumber, type Draw, type Seed } from '../faults/draws.ts'
-import type { PlannedCallback, PlannedRequest } from '../faults/plan.ts'
-import { spoilText } from './free-text.ts'
+import type { PlannedCallback, PlannedRequest } from '../fault-plan.ts'
+import { isRecord } from '../../runtime/values.ts'
+import type { KeyPair } from '../projects.ts'
+import { wholeNumber, type Draw, type Seed } from '../random.ts'
 import type { Outgoing } from './outgoing.ts'
+
+type Fields = Outgoing['payload']
 
 export interface BuiltRequest {
   readonly body: Buffer
@@ -16,39 +19,63 @@ const DAY_SECONDS = 86_400
 const TEN_MINUTES_SECONDS = 600
 const MOST_SKEW_SECONDS = 240
 
-/** Builds and signs it as of now. Throws for a payload that cannot be written as JSON. */
+/** A text for people, where the payload has one; contract, service.md#events. Receivers take unknown fields, so others may be added. */
+const FREE_TEXTS = ['text', 'description', 'reason'] as const
+const ADDED = 'description'
+
+/** A byte that begins nothing, a sequence cut short, and a surrogate. */
+const NOT_UTF8 = Buffer.from([0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80])
+
+/** Builds and signs it as of now; undefined for a payload that cannot be written as JSON. */
 export function buildRequest(
   outgoing: Outgoing,
   { text, draw: shared }: Pick<PlannedCallback, 'text' | 'draw'>,
   { faults, draw }: PlannedRequest,
   { nowMs, seed }: { readonly nowMs: number; readonly seed: Seed },
-): BuiltRequest {
+): BuiltRequest | undefined {
   const { authKey, signingSecret } = faults.has('oldKey') ? pairBefore(outgoing, seed) : outgoing
   const hasKey = outgoing.proof !== 'signature' && !faults.has('noAuthKey')
   const isSigned = outgoing.proof !== 'authKey' && !faults.has('noSignature')
-  const spoilt = spoilText(outgoing.payload, text, `not-utf8-${uniqueText(shared)}`)
-  const write = (fields: Readonly<Record<string, unknown>>): Buffer => {
-    const written = Buffer.from(JSON.stringify(fields), 'utf8')
-    return spoilt.marker === undefined ? written : replaceOnce(written, spoilt.marker)
-  }
   const timestamp = Math.floor(nowMs / 1_000) - offsetSeconds(faults, draw)
+  const write = (key: string | undefined): Buffer => writeFields(outgoing.payload, key, text, shared)
   const sign = (signed: Buffer): readonly string[] =>
     isSigned ? [signCallback(signed, signingSecret, { timestamp })] : []
-  // A field of this name in the payload is none of the service's.
-  const body = write({ ...spoilt.fields, authKey: hasKey ? authKey : undefined })
-  if (faults.has('tamperedByte')) {
-    const isOfTheKey = hasKey && (!isSigned || draw('tamper the key') < 0.5)
-    const tampered = isOfTheKey ? withOtherKey(body, authKey, draw) : undefined
-    if (tampered !== undefined) return { body: tampered, signatures: sign(body) }
-    const keyless = write({ ...spoilt.fields, authKey: undefined })
-    return { body: withOtherByte(keyless, draw), signatures: sign(keyless) }
+  try {
+    const body = write(hasKey ? authKey : undefined)
+    if (faults.has('tamperedByte')) {
+      const isOfTheKey = hasKey && (!isSigned || draw('tamper the key') < 0.5)
+      const tampered = isOfTheKey ? withOtherKey(body, authKey, draw) : undefined
+      if (tampered !== undefined) return { body: tampered, signatures: sign(body) }
+      const keyless = write(undefined)
+      return { body: withOtherByte(keyless, draw), signatures: sign(keyless) }
+    }
+    const signatures = sign(body)
+    return { body, signatures: faults.has('headerTwice') ? [...signatures, ...signatures] : signatures }
+  } catch {
+    return undefined
   }
-  const signatures = sign(body)
-  return { body, signatures: faults.has('headerTwice') ? [...signatures, ...signatures] : signatures }
 }
 
-function uniqueText(draw: Draw): string {
-  return draw('marker').toString(36).slice(2)
+/** The body as bytes, with what the plan adds to its free text. The project's authKey replaces one of the payload's own. */
+function writeFields(payload: Fields, authKey: string | undefined, text: PlannedCallback['text'], draw: Draw): Buffer {
+  // Stands in the text until it is written as bytes.
+  const marker = `not-utf8-${draw('marker').toString(36).slice(2)}`
+  const added = (text.has('nulText') ? '\u0000' : '') + (text.has('badUtf8') ? marker : '')
+  const fields = added === '' ? payload : withText(payload, added)
+  const body = Buffer.from(JSON.stringify({ ...fields, authKey }), 'utf8')
+  const at = text.has('badUtf8') ? body.lastIndexOf(marker) : -1
+  return at === -1 ? body : Buffer.concat([body.subarray(0, at), NOT_UTF8, body.subarray(at + marker.length)])
+}
+
+/** Adds to the payload's free text, or gives it one. Ids, words and times stay as they are: it is still the same event. */
+function withText(payload: Fields, text: string): Fields {
+  const { statuses } = payload
+  // Contract, service.md#chat-app-delivery-callback: `statuses.error` is the provider's reason.
+  if (isRecord(statuses) && typeof statuses['error'] === 'string')
+    return { ...payload, statuses: { ...statuses, error: statuses['error'] + text } }
+  const name = FREE_TEXTS.find((other) => typeof payload[other] === 'string') ?? ADDED
+  const own = payload[name]
+  return { ...payload, [name]: (typeof own === 'string' ? own : 'Free text ') + text }
 }
 
 /** How far behind the clock the signature's `t` is; below zero for ahead. */
@@ -65,24 +92,16 @@ function offsetSeconds(faults: PlannedRequest['faults'], draw: Draw): number {
   return 0
 }
 
-/** The pair before the last rotation. What was never rotated, or is the live one after all, is made up. */
-function pairBefore(outgoing: Outgoing, seed: Seed): { readonly authKey: string; readonly signingSecret: string } {
-  const { authKey, signingSecret, previousAuthKey, previousSigningSecret, project } = outgoing
-  const madeUp = (what: string): string =>
-    createHmac('sha256', String(seed)).update(`${what} of ${project} before`).digest('hex')
+/** The pair before the last rotation. A key that was never rotated, or is the live one after all, is made up. */
+function pairBefore({ authKey, signingSecret, previous, project }: Outgoing, seed: Seed): KeyPair {
+  const other = (before: string | undefined, live: string, what: string): string =>
+    before !== undefined && before !== '' && before !== live
+      ? before
+      : createHmac('sha256', String(seed)).update(`${what} of ${project} before`).digest('hex')
   return {
-    authKey: isOther(previousAuthKey, authKey) ? previousAuthKey : madeUp('auth key'),
-    signingSecret: isOther(previousSigningSecret, signingSecret) ? previousSigningSecret : madeUp('signing secret'),
+    authKey: other(previous?.authKey, authKey, 'auth key'),
+    signingSecret: other(previous?.signingSecret, signingSecret, 'signing secret'),
   }
-}
-
-function isOther(previous: string | undefined, live: string): previous is string {
-  return previous !== undefined && previous !== '' && previous !== live
-}
-
-function replaceOnce(body: Buffer, { text, bytes }: { readonly text: string; readonly bytes: Buffer }): Buffer {
-  const at = body.lastIndexOf(text)
-  return at === -1 ? body : Buffer.concat([body.subarray(0, at), bytes, body.subarray(at + text.length)])
 }
 
 /** Another letter or digit in the authKey, so that it is still JSON, and surely another key; undefined where it has none. */

@@ -1,17 +1,15 @@
-/** Posts callbacks as the service does, with the faults that the seed has in store for them. Contract, service.md#delivery-rules. */
+/** Posts callbacks as the service does, with the faults that the seed draws for them. Contract, service.md#delivery-rules. */
 import { setMaxListeners } from 'node:events'
-import { systemClock } from '../../clock.ts'
-import type { Proof } from '../../events.ts'
-import type { Seed } from '../faults/draws.ts'
-import { isJudgedByTheSecond, isToBeTaken } from '../faults/faults.ts'
-import { createFaultPlan, type PlannedCallback, type PlannedRequest } from '../faults/plan.ts'
-import type { FaultRates } from '../faults/rates.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import type { Proof } from '../../public/events.ts'
+import { planFaults, type PlannedCallback, type PlannedRequest } from '../fault-plan.ts'
+import { isJudgedByTheSecond, isToBeTaken, type FaultRates } from '../faults.ts'
+import { webUrl, withoutCredentials } from '../http.ts'
+import type { Seed } from '../random.ts'
 import { createHolds, type Place } from './holds.ts'
 import { messageOf, type Delivery, type Outgoing, type Sender } from './outgoing.ts'
 import { post, type Posted } from './post.ts'
-import { buildRequest, type BuiltRequest } from './request.ts'
-import { createSlots } from './slots.ts'
-import { webUrl, withoutCredentials } from './web-url.ts'
+import { buildRequest } from './request.ts'
 
 export interface SenderOptions {
   /** How often each fault happens; `readFaultRates` checks what a user wrote. Default: no faults. */
@@ -35,88 +33,82 @@ const MOST_CONNECTIONS = 128
 export function createSender(options: SenderOptions): Sender {
   const { seed, nowMs, timeoutMs, ca, onDelivery = () => {} } = options
   const clock = systemClock(nowMs)
-  const plan = createFaultPlan({ rates: options.faults ?? {}, seed })
+  const run = { rates: options.faults ?? {}, seed }
   const holds = createHolds(clock)
-  const slots = createSlots(MOST_CONNECTIONS)
+  const enter = createSlots(MOST_CONNECTIONS)
   const closing = new AbortController()
-  // Each connection listens; older Nodes take more than ten listeners for a leak and say so.
+  // Each connection listens; Node takes more than ten listeners for a leak and says so.
   setMaxListeners(MOST_CONNECTIONS, closing.signal)
   const underWay = new Set<Promise<unknown>>()
   let made = 0
 
   async function deliver(
+    target: URL,
     outgoing: Outgoing,
     planned: PlannedCallback,
     request: PlannedRequest,
     place: Place,
   ): Promise<Delivery> {
-    const { url, kind, project, payload } = outgoing
-    const base = { kind, project, payload, url: withoutCredentials(url), faults: [...request.faults] }
-    const unsent = { ...base, tookMs: 0, intact: false, sent: false }
-    const target = webUrl(url)
-    if (target === undefined) return { ...unsent, sentAtMs: nowMs(), error: 'the callback URL is no http or https URL' }
-    if (request.faults.has('drop')) return { ...unsent, sentAtMs: nowMs() }
+    const faults = [...request.faults]
+    if (request.faults.has('drop')) return unsent(outgoing, nowMs(), { faults })
     await holds.wait(request, place)
-    const leave = await slots.enter()
+    const leave = await enter()
+    const sentAtMs = nowMs()
     try {
-      const sentAtMs = nowMs()
-      if (closing.signal.aborted) return { ...unsent, sentAtMs, error: 'the sender was closed' }
-      const built = buildOrNothing(outgoing, planned, request, sentAtMs)
-      if (built === undefined) return { ...unsent, sentAtMs, error: 'the payload cannot be written as JSON' }
+      if (closing.signal.aborted) return unsent(outgoing, sentAtMs, { faults, error: 'the sender was closed' })
+      const built = buildRequest(outgoing, planned, request, { nowMs: sentAtMs, seed })
+      if (built === undefined)
+        return unsent(outgoing, sentAtMs, { faults, error: 'the payload cannot be written as JSON' })
       const posted = await post(target, built, request, { clock, timeoutMs, ca, signal: closing.signal })
       const endedAtMs = nowMs()
+      const secondTurned = Math.floor(endedAtMs / 1_000) !== Math.floor(sentAtMs / 1_000)
+      const { connected, whole: _, ...answer } = posted
       return {
-        ...base,
+        ...aboutOf(outgoing),
         sentAtMs,
         tookMs: Math.max(0, endedAtMs - sentAtMs),
-        intact: isIntact(
-          request,
-          outgoing.proof,
-          posted,
-          Math.floor(endedAtMs / 1_000) !== Math.floor(sentAtMs / 1_000),
-        ),
-        sent: posted.connected,
-        ...(posted.status === undefined ? undefined : { status: posted.status }),
-        ...(posted.error === undefined ? undefined : { error: posted.error }),
+        faults,
+        intact: isIntact(request, outgoing.proof, posted, secondTurned),
+        sent: connected,
+        ...answer,
       }
     } catch {
       // Node takes no such URL after all; its own words may quote the credentials.
-      return { ...unsent, sentAtMs: nowMs(), error: 'the callback URL cannot be posted to' }
+      return unsent(outgoing, nowMs(), { faults, error: 'the callback URL cannot be posted to' })
     } finally {
       leave()
     }
   }
 
-  /** Undefined for a payload that is no JSON. */
-  function buildOrNothing(
-    outgoing: Outgoing,
-    planned: PlannedCallback,
-    request: PlannedRequest,
-    atMs: number,
-  ): BuiltRequest | undefined {
-    try {
-      return buildRequest(outgoing, planned, request, { nowMs: atMs, seed })
-    } catch {
-      return undefined
-    }
-  }
-
-  async function deliverAll(outgoing: Outgoing): Promise<Delivery[]> {
-    const planned = plan.of(outgoing.key, outgoing.proof)
+  function deliverAll(outgoing: Outgoing): Promise<Delivery[]> {
+    const target = webUrl(outgoing.url)
+    const planned = planFaults(run, outgoing.key, outgoing.proof)
     const place: Place = { message: messageOf(outgoing.payload), nth: made }
     made += 1
+    const refuse = (error: string) => Promise.resolve([tell(unsent(outgoing, nowMs(), { faults: [], error }))])
+    if (target === undefined) return refuse('the callback URL is no http or https URL')
+    if (outgoing.enforceHttps === true && target.protocol !== 'https:')
+      return refuse('enforceHttps is on and the callback URL is plain http')
     return Promise.all(
       planned.requests.map(async (request) => {
-        const delivery = await deliver(outgoing, planned, request, place)
+        const delivery = await deliver(target, outgoing, planned, request, place)
         if (delivery.sent) holds.passed(place)
-        try {
-          onDelivery(delivery)
-        } catch {
-          // What a listener does wrong is not the callback's fault, and `send` never rejects.
-        }
-        return delivery
+        return tell(delivery)
       }),
     )
+  }
+
+  function tell(delivery: Delivery): Delivery {
+    try {
+      onDelivery(delivery)
+    } catch {
+      // What a listener does wrong is not the callback's fault, and `send` never rejects.
+    }
+    return delivery
+  }
+
+  async function idle(): Promise<void> {
+    while (underWay.size > 0) await Promise.all(underWay)
   }
 
   return {
@@ -125,15 +117,21 @@ export function createSender(options: SenderOptions): Sender {
       underWay.add(sending)
       return sending.finally(() => underWay.delete(sending))
     },
-    async idle() {
-      while (underWay.size > 0) await Promise.all(underWay)
-    },
-    async close() {
+    idle,
+    close() {
       closing.abort()
       holds.release()
-      while (underWay.size > 0) await Promise.all(underWay)
+      return idle()
     },
   }
+}
+
+function aboutOf({ kind, project, payload, url }: Outgoing): Pick<Delivery, 'kind' | 'project' | 'payload' | 'url'> {
+  return { kind, project, payload, url: withoutCredentials(url) }
+}
+
+function unsent(outgoing: Outgoing, sentAtMs: number, why: Pick<Delivery, 'faults' | 'error'>): Delivery {
+  return { ...aboutOf(outgoing), sentAtMs, tookMs: 0, intact: false, sent: false, ...why }
 }
 
 /** Where the second turned while the request was under way, either answer is right; so the answer says which it was. */
@@ -141,4 +139,22 @@ function isIntact({ faults }: PlannedRequest, proof: Proof, { whole, status }: P
   if (!whole) return false
   if (secondTurned && isJudgedByTheSecond(faults)) return status !== undefined && status >= 200 && status < 300
   return isToBeTaken(faults, proof)
+}
+
+/** So many at once; the others wait in the order in which they came. Resolves with the function that makes room. */
+function createSlots(most: number): () => Promise<() => void> {
+  const waiting: (() => void)[] = []
+  let taken = 0
+
+  function leave(): void {
+    const next = waiting.shift()
+    if (next === undefined) taken -= 1
+    else next()
+  }
+
+  return async () => {
+    if (taken < most) taken += 1
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    return leave
+  }
 }

@@ -1,24 +1,17 @@
 /** Decides each recipient of a send: accepted, scheduled, queued, or which refusal. Contract, service.md#states-and-transitions. */
-import type { Clock } from '../../clock.ts'
-import { ROW_BY_CODE } from '../../statuses/status-codes.ts'
-import type { StatusCode } from '../../events.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { ROW_BY_CODE } from '../../carriers/status-codes.ts'
 import { isListed } from '../channels.ts'
-import type { Seed } from '../faults/draws.ts'
-import type { RecipientEntry } from '../journal.ts'
+import type { Journal, RecipientEntry } from '../journal.ts'
 import type { Lifecycle } from '../lifecycle.ts'
-import { chanceOutcome, type NetworkProfile } from '../network.ts'
 import { CREDITS_A_PART, NUMBER_FORM } from '../not-shown.ts'
-import type { OtpLog } from '../otp-log.ts'
-import { documentedOutcome, type Outcome } from '../outcomes.ts'
-import { partsOf } from '../parts.ts'
+import { documentedOutcome, outcomeOf, type NetworkProfile } from '../outcomes.ts'
 import type { Project } from '../projects.ts'
-import { drawUuid } from '../random.ts'
-import type { Send } from './read-send.ts'
+import { drawUuid, type Seed } from '../random.ts'
+import type { Send } from './fields.ts'
+import { partsOf } from './parts.ts'
 
-/** The codes of an answer; those from 15 to 21 never are. Contract, service.md#states-and-transitions, rule 1. */
-type SyncCode = Extract<StatusCode, 11 | 12 | 13 | 14 | 22 | 23>
-
-/** Those with which a recipient is refused. */
+/** The codes with which a recipient is refused. Those from 15 to 21 are in no answer. */
 const REFUSAL_CODES = [12, 22, 23] as const
 type RefusalCode = (typeof REFUSAL_CODES)[number]
 
@@ -26,8 +19,8 @@ interface AcceptParts {
   readonly seed: Seed
   readonly clock: Pick<Clock, 'now'>
   readonly network: NetworkProfile
-  readonly lifecycle: Lifecycle
-  readonly otpLog: OtpLog
+  readonly lifecycle: Pick<Lifecycle, 'begin'>
+  readonly journal: Pick<Journal, 'addOtp'>
 }
 
 export interface Accepted {
@@ -39,7 +32,7 @@ export interface Accepted {
 }
 
 /** Returns the function that takes a send. Message ids follow from the seed, the recipient and the sends to it before. */
-export function createAccept({ seed, clock, network, lifecycle, otpLog }: AcceptParts) {
+export function createAccept({ seed, clock, network, lifecycle, journal }: AcceptParts) {
   const sendsTo = new Map<string, number>()
 
   function nextId(project: string, to: string): string {
@@ -55,54 +48,39 @@ export function createAccept({ seed, clock, network, lifecycle, otpLog }: Accept
     const documented = to.map((number) => documentedOutcome(number, send.channel)?.answer ?? 11).find(isRefusal)
     if (documented !== undefined) return documented
     const cost = send.channel === 'airtime' ? send.amount : parts * CREDITS_A_PART
-    const shortage = project.spend(cost * to.length, parts * to.length)
-    if (shortage === undefined) return undefined
-    return shortage === 'volume_limit' ? 23 : 22
+    return project.spend(cost * to.length, parts * to.length)
   }
 
-  function acceptedAs({ scheduledForMs }: Send, { answer }: Outcome): SyncCode {
-    return scheduledForMs !== undefined && scheduledForMs > clock.now() ? 14 : answer
+  /** Contract, service.md#what-the-service-does: every OTP send is logged, so those that are refused, too. */
+  function log({ from, to, id, status }: Readonly<Record<'from' | 'to' | 'id' | 'status', string>>): void {
+    const timestamp = Math.floor(clock.now() / 1_000)
+    journal.addOtp({ timestamp, sender: from, recipient: to, messageId: id, deliveryState: status })
   }
 
+  /** One entry a part, and one alone for a refusal. */
   function acceptOne(
     project: Project,
     send: Send,
     given: string,
     { parts, refusal }: { readonly parts: number; readonly refusal: RefusalCode | undefined },
   ): readonly RecipientEntry[] {
+    const { channel, channelName, type, scheduledForMs } = send
     const to = given.replace(/^\+/, '')
     const { name, senderId } = project.state()
     const id = nextId(name, to)
-    const outcome =
-      documentedOutcome(to, send.channel) ??
-      chanceOutcome(network, seed, { number: to, channel: send.channel, messageId: id })
-    const code = refusal ?? acceptedAs(send, outcome)
+    const outcome = outcomeOf(network, seed, { number: to, channel, messageId: id })
+    const isScheduled = scheduledForMs !== undefined && scheduledForMs > clock.now()
+    const code = refusal ?? (isScheduled ? 14 : outcome.answer)
     const status = ROW_BY_CODE.get(code)?.word ?? ''
-    const entry = { messageId: id, to: given, status, statusCode: String(code), type: send.type }
-    if (isRefusal(code)) return [{ ...entry, messagePart: 1 }]
+    const entry = { messageId: id, to: given, status, statusCode: String(code), type }
     const from = send.from ?? senderId
-    if (send.type === 'transactional')
-      otpLog.add({
-        timestamp: Math.floor(clock.now() / 1_000),
-        sender: from,
-        recipient: to,
-        messageId: id,
-        deliveryState: status,
-      })
+    if (type === 'transactional') log({ from, to, id, status })
+    if (isRefusal(code)) return [{ ...entry, messagePart: 1 }]
+    const message = { id, project: name, channel, channelName, from, to, type }
     return Array.from({ length: parts }, (_, index) => {
-      const message = {
-        id,
-        project: name,
-        channel: send.channel,
-        channelName: send.channelName,
-        from,
-        to,
-        type: send.type,
-        part: index + 1,
-        scheduledForMs: code === 14 ? send.scheduledForMs : undefined,
-      }
-      lifecycle.begin(message, outcome)
-      return { ...entry, messagePart: index + 1 }
+      const part = index + 1
+      lifecycle.begin({ ...message, part, scheduledForMs: isScheduled ? scheduledForMs : undefined }, outcome)
+      return { ...entry, messagePart: part }
     })
   }
 
@@ -111,7 +89,10 @@ export function createAccept({ seed, clock, network, lifecycle, otpLog }: Accept
     // Contract, service.md#states-and-transitions: without a code for a recipient's refusal there is only one for the whole send.
     const isByRecipient = REFUSAL_CODES.every((code) => isListed(code, send.channel))
     const whole = isByRecipient ? undefined : refusalOf(project, send, send.to, parts)
-    if (whole !== undefined) return { recipients: [], messages: 0, refusedWith: whole }
+    if (whole !== undefined) {
+      for (const given of send.to) acceptOne(project, send, given, { parts, refusal: whole })
+      return { recipients: [], messages: 0, refusedWith: whole }
+    }
     const recipients = send.to.flatMap((given) => {
       const refusal = isByRecipient ? refusalOf(project, send, [given], parts) : undefined
       return acceptOne(project, send, given, { parts, refusal })

@@ -1,27 +1,26 @@
-/** The send endpoint. Contract, service.md#send-a-message, #send-failures. */
+/** The send endpoint. Contract, service.md#send-a-message, #authentication-errors, #send-failures. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../../clock.ts'
-import { SMS, type NamedChannel, type NamedChannels } from '../channel-names.ts'
-import { authenticationBody, refusalBody, successBody, type Refusal } from '../channels.ts'
-import type { RecipientEntry, SendRecord } from '../journal.ts'
-import { drawSendFault, type SendFaultName, type SendFaultRates } from '../faults/send-faults.ts'
-import type { Seed } from '../faults/draws.ts'
-import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, REFUSAL_WORDS, TEXTS } from '../not-shown.ts'
-import type { Projects } from '../projects.ts'
-import { reply } from '../reply.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { refusalBody, SMS, wrapped, type NamedChannel, type NamedChannels, type Refusal } from '../channels.ts'
+import { drawSendFault, type SendFaultName, type SendFaultRates } from '../faults.ts'
+import { reply } from '../http.ts'
+import type { Journal, RecipientEntry, SendRecord } from '../journal.ts'
+import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS } from '../not-shown.ts'
+import type { Project, Projects } from '../projects.ts'
+import type { Seed } from '../random.ts'
 import type { EmulatorApp } from '../surface.ts'
 import type { Accepted } from './accept.ts'
-import { AUTHENTICATION_ERRORS, authenticate } from './authenticate.ts'
-import { BAD_GATEWAY_STATUS, replyWithFault } from './faulty-reply.ts'
-import { readRequest, type Fields } from './read-request.ts'
-import { readSend, type Send } from './read-send.ts'
-import type { Project } from '../projects.ts'
+import { fieldOf, readRequest, readSend, type Fields, type Send } from './fields.ts'
 
 /** Contract, service.md#versioning: both paths are the same endpoint. */
 const PATHS: readonly string[] = ['/api/v1/messaging', '/v1/messaging']
 
-/** Contract, service.md#send-failures. */
-const INSUFFICIENT_BALANCE = 'Error. Insufficient balance. Top up and try again.'
+/** Why a send is refused with a code. Contract, service.md#send-failures; two of the texts are ours. */
+const REFUSALS: Readonly<Record<12 | 22 | 23, Refusal>> = {
+  12: { topic: 'other', text: TEXTS.unsupported_number },
+  22: { topic: 'balance', text: 'Error. Insufficient balance. Top up and try again.' },
+  23: { topic: 'other', text: TEXTS.volume_limit },
+}
 
 interface EndpointParts {
   readonly clock: Pick<Clock, 'now'>
@@ -29,7 +28,7 @@ interface EndpointParts {
   readonly channels: NamedChannels
   readonly accept: (project: Project, send: Send) => Accepted
   readonly record: (send: SendRecord) => void
-  readonly recordLost: () => void
+  readonly journal: Pick<Journal, 'addLostRequest'>
   readonly seed: Seed
   readonly faults: SendFaultRates
   /** Resolves when a callback of one of these messages was answered, or none came in time. */
@@ -48,18 +47,8 @@ interface Answer {
   readonly recipients?: readonly RecipientEntry[]
 }
 
-export function createEndpoint({
-  clock,
-  projects,
-  channels,
-  accept,
-  record,
-  recordLost,
-  seed,
-  faults,
-  untilReported,
-  isClosed,
-}: EndpointParts): EmulatorApp {
+export function createEndpoint(parts: EndpointParts): EmulatorApp {
+  const { clock, projects, channels, accept, seed, faults } = parts
   const sendsOf = new Map<string, number>()
 
   /** By whom a send is for and how many such there were, so that no draw depends on other sends. */
@@ -76,35 +65,22 @@ export function createEndpoint({
     // An authentication error needs an envelope before the channel is known to be one.
     const { channel, name: channelName } = named ?? SMS
     const project = authenticate(fields, apiKey, projects)
-    if (typeof project === 'string') {
-      const { status, message } = AUTHENTICATION_ERRORS[project]
-      const body = project === 'unauthenticated' ? { message } : authenticationBody(channel, message)
+    if ('message' in project) {
+      const { status, message } = project
+      const body = status === 401 ? { message } : wrapped(channel, { message })
       return { status, body, channel: channelName, refusal: message }
     }
     const { name } = project.state()
     if (named === undefined) return invalid(SMS, name, { channel: [noSuchChannel()] })
     const send = readSend(named, fields)
     if ('errors' in send) return invalid(named, name, send.errors)
-    const accepted = accept(project, send)
-    const { recipients, messages, refusedWith } = accepted
+    const { recipients, messages, refusedWith } = accept(project, send)
+    const about = { channel: channelName, project: name, recipients }
     if (messages > 0 || refusedWith === undefined)
-      return {
-        status: 200,
-        body: successBody(channel, messages, recipients),
-        channel: channelName,
-        project: name,
-        recipients,
-      }
-    const refusal = refusalOf(refusedWith)
-    const envelope = refusalBody(channel, refusal)
-    return {
-      status: NOTHING_ACCEPTED_STATUS,
-      body: recipients.length === 0 ? envelope : { ...envelope, recipients },
-      channel: channelName,
-      project: name,
-      recipients,
-      refusal: refusal.text,
-    }
+      return { ...about, status: 200, body: { ...wrapped(channel, { messages }), recipients } }
+    const refusal = REFUSALS[refusedWith]
+    const body = { ...refusalBody(channel, refusal), ...(recipients.length === 0 ? {} : { recipients }) }
+    return { ...about, status: NOTHING_ACCEPTED_STATUS, body, refusal: refusal.text }
   }
 
   function noSuchChannel(): string {
@@ -112,39 +88,34 @@ export function createEndpoint({
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const read = await readRequest(request)
-    // Nobody is left to be answered.
-    if (read.kind === 'aborted') return void response.destroy()
-    const drawn = read.kind === 'read' ? faultOf(read.fields) : undefined
+    const { fields, apiKey } = await readRequest(request)
+    // The client went away.
+    if (fields === 'aborted') return void response.destroy()
+    const drawn = typeof fields === 'string' ? undefined : faultOf(fields)
     if (drawn === 'lostRequest') {
-      recordLost()
+      parts.journal.addLostRequest()
       return void request.socket.resetAndDestroy()
     }
     const given =
-      read.kind === 'read'
-        ? answerTo(read.fields, read.apiKey)
-        : read.kind === 'too large'
-          ? unread(413, TEXTS.tooLarge)
-          : read.apiKey === undefined
+      fields === 'too large'
+        ? refused(SMS, 413, { topic: 'fields', text: TEXTS.tooLarge })
+        : fields !== 'unreadable'
+          ? answerTo(fields, apiKey)
+          : apiKey === undefined
             ? answerTo({}, undefined)
-            : unread(BAD_REQUEST_STATUS, TEXTS.unreadable)
-    const recipients = given.recipients ?? []
-    const fault = given.status === 200 && recipients.length > 0 ? drawn : undefined
-    const reported = fault === 'lateAnswer' ? untilReported(recipients.map(({ messageId }) => messageId)) : undefined
-    record({
-      atMs: clock.now(),
-      method: request.method ?? '',
-      project: given.project,
-      channel: given.channel,
-      httpStatus: fault === 'badGateway' ? BAD_GATEWAY_STATUS : given.status,
-      refusal: given.refusal,
-      recipients,
-      fault,
-    })
+            : refused(SMS, BAD_REQUEST_STATUS, { topic: 'fields', text: TEXTS.unreadable })
+    const { status, body, project, channel, refusal, recipients = [] } = given
+    const fault = status === 200 && recipients.length > 0 ? drawn : undefined
+    const reported =
+      fault === 'lateAnswer' ? parts.untilReported(recipients.map(({ messageId }) => messageId)) : undefined
+    const httpStatus = fault === 'badGateway' ? BAD_GATEWAY_STATUS : status
+    const { method = '' } = request
+    parts.record({ atMs: clock.now(), method, project, channel, httpStatus, refusal, recipients, fault })
     // A client that is cut off while it still sends does not read its answer.
-    if (read.kind === 'too large') request.resume()
-    if (fault === undefined) reply(response, given.status, given.body)
-    else await replyWithFault(request, response, fault, { ...given, reported })
+    if (fields === 'too large') request.resume()
+    await reported
+    if (fault === undefined || fault === 'lateAnswer') reply(response, status, body)
+    else replyWithFault(response, fault, JSON.stringify(body))
   }
 
   return (request, response, next) => {
@@ -152,7 +123,7 @@ export function createEndpoint({
     if (!PATHS.includes(path.replace(/\/+$/, ''))) {
       if (next === undefined) reply(response, 404, { message: 'Not found.' })
       else next()
-    } else if (isClosed()) {
+    } else if (parts.isClosed()) {
       reply(response, 503, { message: 'The emulator is closed.' }, { connection: 'close' })
     } else if (request.method === 'POST' || request.method === 'GET') {
       answer(request, response).catch((error: unknown) => {
@@ -165,29 +136,50 @@ export function createEndpoint({
   }
 }
 
-function invalid(
-  { channel, name }: NamedChannel,
-  project: string,
-  fields: Readonly<Record<string, readonly string[]>>,
-): Answer {
-  const first = Object.values(fields)[0]?.[0] ?? ''
-  const text = `${TEXTS.invalid} ${first}`.trim()
-  const body = refusalBody(channel, { topic: 'fields', word: REFUSAL_WORDS.fields, text, fields })
-  return { status: BAD_REQUEST_STATUS, body, channel: name, project, refusal: text }
+/** The project that the request is on behalf of, or why there is none. Names are compared exactly. */
+function authenticate(
+  fields: Fields,
+  apiKey: string | undefined,
+  projects: Projects,
+): Project | { readonly status: 400 | 401 | 404; readonly message: string } {
+  if (apiKey === undefined) return { status: 401, message: 'Unauthenticated.' }
+  const name = fieldOf(fields, 'project')
+  const isNamed = typeof name === 'string' && name !== ''
+  const project = isNamed ? projects.find(name) : undefined
+  if (isNamed && project === undefined) return { status: 404, message: 'Error. Project not found.' }
+  return project?.keys().apiKey === apiKey ? project : { status: 400, message: 'Error. Unknown project.' }
 }
 
-/** A request whose channel nobody can know is answered as SMS. */
-function unread(status: number, text: string): Answer {
-  return {
-    status,
-    body: refusalBody('sms', { topic: 'other', word: REFUSAL_WORDS.fields, text }),
-    channel: 'sms',
-    refusal: text,
+function invalid(channel: NamedChannel, project: string, fields: NonNullable<Refusal['fields']>): Answer {
+  const text = `${TEXTS.invalid} ${Object.values(fields)[0]?.[0] ?? ''}`.trim()
+  return { ...refused(channel, BAD_REQUEST_STATUS, { topic: 'fields', text, fields }), project }
+}
+
+function refused({ channel, name }: NamedChannel, status: number, refusal: Refusal): Answer {
+  return { status, body: refusalBody(channel, refusal), channel: name, refusal: refusal.text }
+}
+
+const BAD_GATEWAY_STATUS = 502
+/** What a gateway says whose upstream broke off. */
+const PAGE = '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>'
+
+/** An answer, which would be 200, that meets a fault on its way to the client. */
+function replyWithFault(
+  response: ServerResponse,
+  fault: Exclude<SendFaultName, 'lostRequest' | 'lateAnswer'>,
+  body: string,
+): void {
+  const { socket } = response
+  switch (fault) {
+    case 'silence':
+      return
+    case 'noAnswer':
+      return void socket?.resetAndDestroy()
+    case 'halfAnswer':
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+      response.write(body.slice(0, body.length / 2), () => socket?.destroy())
+      return
+    case 'badGateway':
+      response.writeHead(BAD_GATEWAY_STATUS, { 'content-type': 'text/html', 'content-length': PAGE.length }).end(PAGE)
   }
-}
-
-function refusalOf(code: 12 | 22 | 23): Refusal {
-  const word = REFUSAL_WORDS.other
-  if (code === 22) return { topic: 'balance', word, text: INSUFFICIENT_BALANCE }
-  return { topic: 'other', word, text: code === 23 ? TEXTS.volume_limit : TEXTS.unsupported_number }
 }

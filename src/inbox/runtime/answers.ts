@@ -1,23 +1,12 @@
 /** What the receiver is told of a record. */
-import type { Entry, MessageRecord, SendEntry } from '../../messages/record.ts'
-import type { KnownExpectation } from '../expected.ts'
-import { reportsIn } from '../latest.ts'
+import type { MessageRecord, SendEntry } from '../../messages/record.ts'
+import type { KnownExpectation } from '../../messages/expected.ts'
 import type { ScannedEvent } from '../record-store.ts'
-import type { EventRecord } from '../record.ts'
-import type { Claim, NewEvent, StoredDeadLetter, StoredEvent, StoredExpectation, StoredLatest } from '../store.ts'
-import { identityIn } from '../order.ts'
+import type { EventRecord } from '../../messages/event-record.ts'
+import type { StoredDeadLetter, StoredEvent, StoredExpectation, StoredLatest } from '../store.ts'
+import { identityIn, reportsIn } from '../../messages/order.ts'
 
-export function claimOf(
-  messageKey: string,
-  { entry, send }: { readonly entry: Entry; readonly send: SendEntry | undefined },
-  { record, raw }: Pick<NewEvent, 'record' | 'raw'>,
-): Claim {
-  const { id, token, attempts, late, replay } = entry
-  const claim = { id, messageKey, token, attempt: attempts, late, replay, record, raw }
-  return send === undefined ? claim : { ...claim, expected: expectedOf(send) }
-}
-
-function expectedOf({ expectation, wasOverdue }: SendEntry): KnownExpectation {
+export function expectedOf({ expectation, wasOverdue }: SendEntry): KnownExpectation {
   return { expectation, wasOverdue }
 }
 

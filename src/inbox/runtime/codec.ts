@@ -2,9 +2,9 @@
  * A record as text: the form in which stores keep it. Lists without field names, because most of what a store holds is settled
  * messages. The first value is the version of the form, the second when its last event ended: both are read without the rest.
  */
-import { encodeExpectation, readExpectation } from '../expected.ts'
-import { isEventRecord, type EventRecord, type Report } from '../record.ts'
-import type { FinalReport, MessageLatest } from '../latest.ts'
+import { encodeExpectation, readExpectation } from '../../messages/expected.ts'
+import { isEventRecord, type EventRecord, type Report } from '../../messages/event-record.ts'
+import { identityIn, type FinalReport, type MessageLatest } from '../../messages/order.ts'
 import {
   EMPTY_RECORD,
   type DeadEntry,
@@ -23,25 +23,46 @@ type Values = readonly unknown[]
 
 /** Everything but `send`, which is stored beside it. */
 export function encodeRecord(record: MessageRecord): string {
-  const { lease, tokens, dispatchedUpTo, openDispatchedUpTo, steps, latest, waiting, dead, settled, of } = record
-  const finals = latest?.finals ?? []
-  const reports: Values[] = finals.map((final) => encodeReport(final, 1))
-  // The newest report is mostly the last final one, and mostly the last one dispatched.
-  if (latest !== undefined && finals.at(-1)?.order !== latest.order) reports.push(encodeReport(latest, 0))
+  const reports = distinctReports(record.latest)
+  return joinRecord(encodeState(record, reports), encodeReports(record, reports))
+}
+
+/** What `encodeRecord` makes, of its two parts: a store may keep them apart, for most writes leave the reports as they are. */
+export function joinRecord(state: string, reports: string): string {
+  return `${state.slice(0, -1)},${reports}]`
+}
+
+/** The reports that make the latest state, the newest first: an engine then logs less of a write that adds one. */
+export function encodeReports({ latest }: MessageRecord, reports = distinctReports(latest)): string {
+  const finals = latest?.finals.length ?? 0
+  return JSON.stringify(reports.map((report, place) => encodeReport(report, place < finals ? 1 : 0)).reverse())
+}
+
+/** All but the reports; it names them by their places, the oldest first. */
+export function encodeState(record: MessageRecord, reports = distinctReports(record.latest)): string {
+  const { lease, tokens, dispatchedUpTo, steps, latest, waiting, dead, settled, of } = record
+  const orders = reports.map(({ order }) => order)
+  const ids = orders.map(identityIn)
+  const ended: unknown[] = []
+  for (const { id, endedAtMs, attempts, late } of settled)
+    ended.push(placeOr(id, ids), endedAtMs, 2 * attempts + (late ? 1 : 0))
   const hasMore = waiting.length + dead.length > 0 || lease !== undefined || of !== undefined
-  // What most writes leave as it is comes last: an engine then logs less of them.
   const values: Values = [
     FORMAT,
     settled.at(-1)?.endedAtMs ?? 0,
     tokens,
+    // Mostly the newest report is the last one dispatched.
     dispatchedUpTo === latest?.order ? null : dispatchedUpTo,
-    openDispatchedUpTo === dispatchedUpTo ? null : openDispatchedUpTo,
     steps,
-    settled.flatMap(({ id, endedAtMs, attempts, late }) => [id, endedAtMs, 2 * attempts + (late ? 1 : 0)]),
+    ended,
     hasMore
-      ? [waiting.map(encodeEntry), dead.map(encodeDead), lease === undefined ? null : encodeLease(lease), of ?? null]
+      ? [
+          waiting.map((entry) => encodeEntry(entry, orders)),
+          dead.map((entry) => encodeDead(entry, orders)),
+          lease === undefined ? null : encodeLease(lease),
+          of ?? null,
+        ]
       : 0,
-    reports,
   ]
   return JSON.stringify(values)
 }
@@ -51,28 +72,32 @@ export function endedAtMsIn(text: string): number {
   return Number.parseInt(text.slice(3), 10)
 }
 
+/** Whether a later version of this package wrote it. */
+export function isNewerRecord(text: string): boolean {
+  return Number.parseInt(text.slice(1), 10) > FORMAT
+}
+
 /** Undefined where the text is corrupt. */
 export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | undefined {
   try {
-    const [format, , tokens, dispatched, openDispatched, steps, settled, more, reports] = list(JSON.parse(encoded))
+    const [format, , tokens, dispatched, steps, settled, more, reports] = list(JSON.parse(encoded))
     if (Number.isInteger(format) && number(format) > FORMAT) return NEWER
     const latest = decodeLatest(list(reports))
-    const dispatchedUpTo = dispatched === null ? (latest?.order ?? '') : text(dispatched)
+    const orders = distinctReports(latest).map(({ order }) => order)
     const settledRecord = {
       ...EMPTY_RECORD,
       tokens: number(tokens),
-      dispatchedUpTo,
-      openDispatchedUpTo: openDispatched === null ? dispatchedUpTo : text(openDispatched),
+      dispatchedUpTo: dispatched === null ? (latest?.order ?? '') : text(dispatched),
       steps: number(steps),
       latest,
-      settled: decodeSettled(list(settled)),
+      settled: decodeSettled(list(settled), orders),
     }
     if (more === 0) return settledRecord
     const [waiting, dead, lease, of] = list(more)
     return {
       ...settledRecord,
-      waiting: list(waiting).map((each) => decodeEntry(list(each))),
-      dead: list(dead).map((each) => decodeDead(list(each))),
+      waiting: list(waiting).map((each) => decodeEntry(list(each), orders)),
+      dead: list(dead).map((each) => decodeDead(list(each), orders)),
       lease: lease === null ? undefined : decodeLease(list(lease)),
       of: of === null ? undefined : text(of),
     }
@@ -95,30 +120,41 @@ export function decodeSend(encoded: string, times: Pick<SendEntry, 'sentAtMs' | 
   return expectation && { expectation, ...times, wasOverdue: encoded.startsWith(OVERDUE) }
 }
 
-function encodeEntry(entry: Entry): unknown[] {
-  const { id, order, final, awaits, dueMs, attempts, token, late, replay, admittedAtMs } = entry
-  return [
-    id,
-    order,
-    (final ? FINAL : 0) | (late ? LATE : 0) | (replay ? REPLAY : 0),
-    awaits,
-    dueMs,
-    attempts,
-    token,
-    admittedAtMs,
-  ]
+/** The reports of the latest state, the oldest first. The newest is mostly a final one. */
+function distinctReports(latest: MessageLatest | undefined): readonly FinalReport[] {
+  if (latest === undefined) return []
+  return latest.finals.at(-1)?.order === latest.order ? latest.finals : [...latest.finals, latest]
 }
 
-const FINAL = 1
-const LATE = 2
-const REPLAY = 4
+/** The place of a text among those of the reports, which takes less room; the text where it is none of them. */
+function placeOr(text: string, texts: readonly string[]): number | string {
+  const place = texts.lastIndexOf(text)
+  return place === -1 ? text : place
+}
 
-function decodeEntry([id, order, said, awaits, dueMs, attempts, token, admittedAtMs]: Values): Entry {
+function atPlace(value: unknown, texts: readonly string[]): string {
+  return text(typeof value === 'number' ? texts[value] : value)
+}
+
+function encodeEntry(entry: Entry, orders: readonly string[]): unknown[] {
+  const { id, order, awaits, dueMs, attempts, token, late, replay, admittedAtMs } = entry
+  const flags = (late ? LATE : 0) | (replay ? REPLAY : 0)
+  const identity = identityIn(order) === id ? null : id
+  return [identity, placeOr(order, orders), flags, awaits, dueMs, attempts, token, admittedAtMs]
+}
+
+const LATE = 1
+const REPLAY = 2
+
+function decodeEntry(
+  [id, place, said, awaits, dueMs, attempts, token, admittedAtMs]: Values,
+  orders: readonly string[],
+): Entry {
   const flags = number(said)
+  const order = atPlace(place, orders)
   return {
-    id: text(id),
-    order: text(order),
-    final: (flags & FINAL) !== 0,
+    id: id === null ? identityIn(order) : text(id),
+    order,
     late: (flags & LATE) !== 0,
     replay: (flags & REPLAY) !== 0,
     awaits: number(awaits),
@@ -129,29 +165,35 @@ function decodeEntry([id, order, said, awaits, dueMs, attempts, token, admittedA
   }
 }
 
-function encodeDead(entry: DeadEntry): Values {
-  return [...encodeEntry(entry), entry.diedAtMs]
+function encodeDead(entry: DeadEntry, orders: readonly string[]): Values {
+  return [...encodeEntry(entry, orders), entry.diedAtMs]
 }
 
-function encodeLease({ token, untilMs, worker }: Lease): Values {
-  return [token, untilMs, worker]
+function encodeLease({ token, untilMs, worker, dispatchedBefore }: Lease): Values {
+  return [token, untilMs, worker, dispatchedBefore]
 }
 
-function decodeDead(values: Values): DeadEntry {
-  return { ...decodeEntry(values), diedAtMs: number(values.at(-1)) }
+function decodeDead(values: Values, orders: readonly string[]): DeadEntry {
+  return { ...decodeEntry(values, orders), diedAtMs: number(values.at(-1)) }
 }
 
-function decodeLease([token, untilMs, worker]: Values): Lease {
-  return { token: number(token), untilMs: number(untilMs), worker: text(worker) }
+function decodeLease([token, untilMs, worker, dispatchedBefore]: Values): Lease {
+  return {
+    token: number(token),
+    untilMs: number(untilMs),
+    worker: text(worker),
+    dispatchedBefore: text(dispatchedBefore),
+  }
 }
 
 /** Three values for each. */
-function decodeSettled(values: Values): readonly SettledEntry[] {
+function decodeSettled(values: Values, orders: readonly string[]): readonly SettledEntry[] {
   const settled: SettledEntry[] = []
+  const ids = orders.map(identityIn)
   for (let at = 0; at < values.length; at += 3) {
     const said = number(values[at + 2])
     settled.push({
-      id: text(values[at]),
+      id: atPlace(values[at], ids),
       endedAtMs: number(values[at + 1]),
       attempts: said >> 1,
       late: said % 2 === 1,
@@ -198,11 +240,12 @@ const REPORT_FIELDS: readonly (keyof Report)[] = [
   'failure',
 ]
 
-/** The newest report is the last one, final or not. */
+/** The newest report is the first one, final or not. */
 function decodeLatest(reports: Values): MessageLatest | undefined {
   if (reports.length === 0) return undefined
-  const decoded = reports.map((each) => decodeReport(list(each)))
-  const finals = decoded.filter((_, index) => list(reports[index])[1] === 1)
+  const oldestFirst = reports.toReversed()
+  const decoded = oldestFirst.map((each) => decodeReport(list(each)))
+  const finals = decoded.filter((_, index) => list(oldestFirst[index])[1] === 1)
   const newest = decoded.at(-1)
   return newest && { ...newest, finals }
 }

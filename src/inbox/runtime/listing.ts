@@ -1,10 +1,10 @@
 /** Lists for people: events, dead letters, and everything that may name a person. A page costs a bounded look. */
-import { encodeExpectation } from '../expected.ts'
+import { encodeExpectation } from '../../messages/expected.ts'
 import { isMeant } from '../filters.ts'
 import type { Indexes, Payload, ScannedEvent, ScannedRecord } from '../record-store.ts'
 import type { KeptEvent, OpenStore } from '../store.ts'
-import { andThen } from './and-then.ts'
 import { deadLetterOf, eventOf, reportsOf } from './answers.ts'
+import { andThen } from './commands.ts'
 
 type Verbs = Pick<OpenStore, 'deadLetters'> & Required<Pick<OpenStore, 'events' | 'kept'>>
 

@@ -49,7 +49,7 @@ export function openRecordStore(store: RecordStore, options: RecordStoreOptions)
     ...others,
     ...(store.overdue !== undefined && store.scanSends !== undefined && sends),
     async claim(request) {
-      await runner.takeBackLost()
+      await runner.takeBackLost((key) => !request.exclude.has(key))
       return verbs.claim(request)
     },
   }

@@ -1,21 +1,14 @@
 /** A store as the receiver uses it, made of the decisions and of what reads and writes records. */
-import type { MessagingWebhooksError } from '../../errors.ts'
 import type { Retention } from '../../messages/expire.ts'
-import type { Indexes } from '../record-store.ts'
 import type { OpenStore } from '../store.ts'
-import { createEventVerbs } from './events.ts'
+import { createClaim, type ClaimingOptions } from './claiming.ts'
+import { createEventVerbs } from './commands.ts'
 import { createListingVerbs } from './listing.ts'
 import { createRetentionVerbs } from './retention.ts'
-import type { Runner } from './runner.ts'
 import { createSendVerbs } from './sends.ts'
 
-interface OpenStoreOptions {
-  readonly runner: Runner
-  readonly indexes: Indexes
+interface OpenStoreOptions extends ClaimingOptions {
   readonly retention: Retention
-  /** Named in leases; empty where no other process shares the store. */
-  readonly worker: () => string
-  readonly report: (error: MessagingWebhooksError) => void
 }
 
 /** All that the contract has and no engine must add. */
@@ -26,10 +19,11 @@ export function createOpenStore(options: OpenStoreOptions): Verbs {
   const { runner, indexes, retention } = options
   return {
     ...createEventVerbs(options),
+    claim: createClaim(options),
     ...createSendVerbs({ runner, indexes }),
     ...createListingVerbs(indexes),
     ...createRetentionVerbs({ runner, indexes, retention }),
-    counts: () => indexes.counts(),
-    close: () => indexes.close(),
+    counts: indexes.counts,
+    close: indexes.close,
   }
 }

@@ -1,5 +1,6 @@
 /** A payload as text, for engines that keep nothing else. */
-import { isEventRecord, isObject } from '../record.ts'
+import { isRecord } from '../../runtime/values.ts'
+import { isEventRecord } from '../../messages/event-record.ts'
 import type { Payload } from '../record-store.ts'
 
 /** Of an event that is admitted there is no error yet. */
@@ -15,7 +16,7 @@ export function encodePayload({
 /** Throws a `TypeError` where the text is no payload. */
 export function decodePayload(text: string): Payload {
   const said: unknown = JSON.parse(text)
-  if (isObject(said)) {
+  if (isRecord(said)) {
     const { id, record, raw, error } = said
     if (typeof id === 'string' && typeof raw === 'string' && isEventRecord(record))
       return { id, record, raw: Buffer.from(raw, 'base64'), error: typeof error === 'string' ? error : undefined }

@@ -4,8 +4,7 @@ import { expire, type Expired, type Retention } from '../../messages/expire.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import type { Indexes } from '../record-store.ts'
 import { isTarget, type Awaitable, type ForgetTarget, type OpenStore } from '../store.ts'
-import { andThen } from './and-then.ts'
-import type { Command, Runner } from './runner.ts'
+import { andThen, type Command, type Runner } from './commands.ts'
 
 type Verbs = Pick<OpenStore, 'prune'> & Required<Pick<OpenStore, 'forget'>>
 
@@ -52,6 +51,7 @@ export function createRetentionVerbs({ runner, indexes, retention }: RetentionOp
           const expiring = keys.map((key, index): Command<Expired> => ({
             key,
             decide: (record) => expire(record, { retention, kept: kept[index] ?? [] }, nowMs),
+            ifNewer: { answer: 'kept' },
           }))
           return andThen(runner.run(expiring), (answers) => {
             const isGone = (record: MessageRecord): boolean =>

@@ -1,13 +1,12 @@
 /** Sends: remembered, found overdue, ended, and listed. */
 import { becomeOverdue, endSend, expect } from '../../messages/sends.ts'
-import { MessagingWebhooksError } from '../../errors.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import type { MessageRecord } from '../../messages/record.ts'
 import { isSentTo, MOST_SENT_LOOKED_AT } from '../filters.ts'
 import type { Indexes, ScannedRecord } from '../record-store.ts'
 import type { OpenStore, StoredExpectation } from '../store.ts'
-import { andThen } from './and-then.ts'
 import { expectationOf } from './answers.ts'
-import { reading } from './events.ts'
-import type { Command, Runner } from './runner.ts'
+import { andThen, reading, type Command, type Runner } from './commands.ts'
 
 type Verbs = Required<
   Pick<OpenStore, 'expect' | 'overdue' | 'admitOverdue' | 'awaitNoMore' | 'expectations' | 'sentTo'>
@@ -19,19 +18,22 @@ export function createSendVerbs({ runner, indexes }: { readonly runner: Runner; 
       runner.run(messages.map((sent) => ({ key: sent.messageKey, decide: (record) => expect(record, sent, nowMs) }))),
     overdue: (request) =>
       andThen(indexes.overdue(request), ({ keys, nextMs }) =>
-        andThen(runner.run(keys.map(reading)), (records) => {
+        andThen(runner.run(keys.map(readingIfKnown)), (records) => {
           const items = records.flatMap((record, index) => {
             const [messageKey, send] = [keys[index], record?.send]
             return messageKey === undefined || send === undefined ? [] : [{ messageKey, expectation: send.expectation }]
           })
-          return { items, nextMs }
+          // What is left to a later version stays overdue until then: nobody is to ask for it without a pause.
+          const isLeft = items.length === 0 && keys.length > 0
+          return { items, nextMs: isLeft && nextMs !== undefined ? Math.max(nextMs, request.nowMs + AGAIN_MS) : nextMs }
         }),
       ),
     admitOverdue(events, nowMs) {
       const commands = events.map((event): Command<boolean | 'full'> => ({
         key: event.messageKey,
         decide: (record) => becomeOverdue(record, event, nowMs),
-        admits: { event, full: 'full' },
+        admits: { event, nowMs, full: 'full' },
+        ifNewer: { answer: false },
       }))
       return andThen(runner.run(commands), (answers) => {
         // What was admitted has to be known; the others are asked again.
@@ -73,6 +75,13 @@ export function createSendVerbs({ runner, indexes }: { readonly runner: Runner; 
       })
     },
   }
+}
+
+const AGAIN_MS = 5_000
+
+/** The record, if this version can read it. */
+function readingIfKnown(key: string): Command<MessageRecord | undefined> {
+  return { ...reading(key), ifNewer: { answer: undefined } }
 }
 
 function expectationsIn({ key, record }: ScannedRecord): readonly StoredExpectation[] {

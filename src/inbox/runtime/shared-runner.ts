@@ -3,18 +3,21 @@
  * next one if nobody has changed it meanwhile; else reads it and decides again.
  */
 import { LRUCache } from 'lru-cache'
-import { monotonicMs } from '../../clock.ts'
-import { MessagingWebhooksError } from '../../errors.ts'
-import { takeBack } from '../../messages/deliver.ts'
-import { unchanged, type Lease, type MessageRecord, type PayloadChange } from '../../messages/record.ts'
+import { monotonicMs } from '../../runtime/clock.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import { takeBack } from '../../messages/events.ts'
+import type { Decision, Lease, MessageRecord, PayloadChange } from '../../messages/record.ts'
 import type { Indexes, SharedStore, Versioned, VersionedChange } from '../record-store.ts'
 import type { NewEvent } from '../store.ts'
-import type { Command, Runner } from './runner.ts'
+import { NEWER } from './codec.ts'
+import { newerRecord, type Command, type GrantedLease, type Runner } from './commands.ts'
 
 /** Records that were seen last, so that most decisions need no read; as many events as these have. */
 const MOST_SEEN = 16_384
 /** Writers of one message can keep each other from their end for so long. */
 const MOST_MS = 30_000
+
+const NOTHING_WRITTEN = { versions: [], granted: [], refused: [] }
 
 interface SharedRunner extends Runner {
   run<A>(commands: readonly Command<A>[]): Promise<readonly A[]>
@@ -22,8 +25,11 @@ interface SharedRunner extends Runner {
   readonly indexes: Indexes
   /** Another connection has changed it. */
   forget(key: string): void
-  /** Ends leases that this process was granted by writes whose answers were lost: no handler saw them. */
-  takeBackLost(): Promise<void>
+  /**
+   * Ends leases that this process was granted by writes whose answers were lost: no handler saw them. `mayTakeBack`: whether the
+   * record is within reach, and no event of it is in flight here.
+   */
+  takeBackLost(mayTakeBack: (key: string) => boolean): Promise<void>
 }
 
 interface SharedRunnerOptions {
@@ -32,11 +38,12 @@ interface SharedRunnerOptions {
   readonly storeNowMs: (() => number) | undefined
   /** For how long a write may still take effect after its answer was lost. */
   readonly writeLastsMs: number
+  /** A lease is to be taken back of which no caller hears an error. */
+  readonly onLost?: (() => void) | undefined
 }
 
 /** A lease that a write may have granted. */
-interface LostLease {
-  readonly lease: Lease
+interface LostLease extends GrantedLease {
   /** Until then (by `monotonicMs`) the write may still take effect. */
   readonly endMs: number
 }
@@ -48,50 +55,67 @@ interface Folded<A> {
   readonly change: VersionedChange | undefined
 }
 
-export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRunnerOptions): SharedRunner {
+export function createSharedRunner({ store, storeNowMs, writeLastsMs, onLost }: SharedRunnerOptions): SharedRunner {
   const seen = new LRUCache<string, Versioned>({ maxSize: MOST_SEEN, sizeCalculation: sizeOf })
-  const lost = new Map<string, LostLease>()
+  const lost = new Set<LostLease>()
+
+  function lose(grants: Iterable<GrantedLease>, lastsMs: number): void {
+    const endMs = monotonicMs() + lastsMs
+    for (const { key, id, lease } of grants) lost.add({ key, id, lease, endMs })
+  }
 
   async function write(changes: readonly VersionedChange[], asOfMs: number | undefined) {
     try {
       const versions = await store.write(changes, asOfMs)
+      const granted: GrantedLease[] = []
+      /** Not known to be granted by another write of this process. */
+      const refused: GrantedLease[] = []
       for (const [index, change] of changes.entries()) {
         const { key, after } = change
         const version = versions[index]
+        const grant = grantedLease(change)
+        if (grant !== undefined) {
+          if (version !== undefined) granted.push(grant)
+          else if (!isSame(seen.get(key)?.record.lease, grant.lease)) refused.push(grant)
+        }
         if (version === undefined || after === undefined) seen.delete(key)
         else seen.set(key, { version, record: after })
-        // It was granted because no other lease lasts: what was lost was not written, and will not be.
-        if (version !== undefined && grantedLease(change) !== undefined) lost.delete(key)
       }
-      return versions
+      // They were granted because no other lease lasts: what was lost was not written, and will not be.
+      if (lost.size > 0) {
+        const keys = new Set(granted.map(({ key }) => key))
+        for (const one of lost) if (keys.has(one.key)) lost.delete(one)
+      }
+      return { versions, granted, refused }
     } catch (error) {
-      for (const change of changes) {
-        seen.delete(change.key)
-        const lease = grantedLease(change)
-        // Any other error is a refusal: nothing was written.
-        if (error instanceof MessagingWebhooksError && lease !== undefined)
-          lost.set(change.key, { lease, endMs: monotonicMs() + writeLastsMs })
-      }
+      for (const { key } of changes) seen.delete(key)
+      // Any other error is a refusal: nothing was written.
+      if (error instanceof MessagingWebhooksError)
+        lose(
+          changes.flatMap((change) => grantedLease(change) ?? []),
+          writeLastsMs,
+        )
       throw error
     }
   }
 
   async function run<A>(commands: readonly Command<A>[]): Promise<readonly A[]> {
-    const granted = new Map<string, Lease>()
+    const granted: GrantedLease[] = []
     try {
       return await runAll(commands, granted)
     } catch (error) {
       // Nobody hears of the leases that earlier writes of this call have granted.
-      for (const [key, lease] of granted) lost.set(key, { lease, endMs: monotonicMs() + writeLastsMs })
+      lose(granted, 0)
       throw error
     }
   }
 
-  async function runAll<A>(commands: readonly Command<A>[], granted: Map<string, Lease>): Promise<readonly A[]> {
+  async function runAll<A>(commands: readonly Command<A>[], granted: GrantedLease[]): Promise<readonly A[]> {
     const answers: A[] = []
     let open = placesByKey(commands)
     /** What was read in this call; undefined before anything was. */
-    let read: ReadonlyMap<string, Versioned> | undefined
+    let read: ReadonlyMap<string, Versioned | typeof NEWER> | undefined
+    let newer: MessagingWebhooksError | undefined
     let asOfMs = storeNowMs?.()
     const endMs = monotonicMs() + MOST_MS
     while (open.size > 0) {
@@ -99,18 +123,24 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
       const decided = new Map<string, Folded<A>>()
       for (const [key, places] of open) {
         const group = places.flatMap((place) => commands[place] ?? [])
-        const folded = fold(key, group, read === undefined ? seen.get(key) : read.get(key))
+        const known = read === undefined ? seen.get(key) : read.get(key)
+        if (known === NEWER) {
+          for (const [index, { ifNewer }] of group.entries()) {
+            if (ifNewer === undefined) newer = newerRecord(key)
+            else answers[places[index] ?? 0] = ifNewer.answer
+          }
+          continue
+        }
+        const folded = fold(key, group, known)
         // Nothing is written that would find out whether others have changed the record.
         if (folded.change === undefined && read === undefined) again.set(key, places)
         else decided.set(key, folded)
       }
       // In one order everywhere, so that no two writes wait for each other.
       const changes = [...decided.values()].flatMap(({ change }) => change ?? []).sort(byKeyOrder)
-      const versions = changes.length === 0 ? [] : await write(changes, asOfMs)
-      for (const [index, change] of changes.entries()) {
-        const lease = versions[index] === undefined ? undefined : grantedLease(change)
-        if (lease !== undefined) granted.set(change.key, lease)
-      }
+      const written = changes.length === 0 ? NOTHING_WRITTEN : await write(changes, asOfMs)
+      const { versions } = written
+      granted.push(...written.granted)
       // What was written stays, whatever time it is by now: the rest is not decided anew without it.
       if (versions.some((version) => version !== undefined)) asOfMs = undefined
       const refused = new Set(changes.flatMap(({ key }, index) => (versions[index] === undefined ? [key] : [])))
@@ -124,12 +154,36 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
       if (monotonicMs() > endMs) throw new MessagingWebhooksError('store_slow', 'Others write the same messages.')
       read = await store.read([...open.keys()])
       see(read)
+      // The write was sent twice, because its first answer was lost, and others wrote in between.
+      const lostGrants = written.refused.filter((grant) => {
+        const found = read?.get(grant.key)
+        return found !== NEWER && hasLease(found?.record, grant)
+      })
+      lose(lostGrants, 0)
+      if (lostGrants.length > 0) onLost?.()
     }
+    // Last: it keeps no other record from its decision.
+    if (newer !== undefined) throw newer
     return answers
   }
 
-  function see(found: ReadonlyMap<string, Versioned>): void {
-    for (const [key, versioned] of found) seen.set(key, versioned)
+  /** Each alone: a record that cannot be read or reached keeps nobody from the others, nor from a claim. */
+  async function takeBackOne(one: LostLease): Promise<void> {
+    const nowMs = monotonicMs()
+    const decide = (record: MessageRecord | undefined): Decision<boolean> =>
+      hasLease(record, one) ? takeBack(record, ({ token }) => token === one.lease.token) : { answer: false }
+    try {
+      // Where a later version of this package has written it since, it is left to that.
+      const [isTakenBack] = await run([{ key: one.key, decide, ifNewer: { answer: true } }])
+      // A write that is not seen yet may still be on its way.
+      if (isTakenBack === true || one.endMs < nowMs) lost.delete(one)
+    } catch {
+      // With the next claim.
+    }
+  }
+
+  function see(found: ReadonlyMap<string, Versioned | typeof NEWER>): void {
+    for (const [key, versioned] of found) if (versioned !== NEWER) seen.set(key, versioned)
   }
 
   return {
@@ -137,11 +191,13 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
     indexes: {
       ...store,
       async due(request) {
-        const { found, ...due } = await store.due(request)
+        const { found, payloads, ...due } = await store.due(request)
         see(found)
         const likely = due.keys.flatMap((key) => {
           const [first] = found.get(key)?.record.waiting ?? []
-          return first === undefined ? [] : [{ key, id: first.id }]
+          if (first === undefined) return []
+          const payload = payloads?.get(key)
+          return [{ key, id: first.id, payload: payload?.id === first.id ? payload : undefined }]
         })
         return { ...due, likely }
       },
@@ -149,27 +205,16 @@ export function createSharedRunner({ store, storeNowMs, writeLastsMs }: SharedRu
     forget: (key) => void seen.delete(key),
     async remove(keys, isGone) {
       const found = await store.read(keys)
-      const changes = [...found].flatMap(([key, { version, record }]) =>
-        isGone(record)
-          ? [{ key, expected: version, before: record, after: undefined, payloads: [], admitted: [] }]
-          : [],
-      )
+      const changes = [...found].flatMap(([key, versioned]) => {
+        if (versioned === NEWER || !isGone(versioned.record)) return []
+        const { version, record } = versioned
+        return [{ key, expected: version, before: record, after: undefined, payloads: [], admitted: [] }]
+      })
       if (changes.length > 0) await write(changes, undefined)
     },
-    async takeBackLost() {
-      if (lost.size === 0) return
-      const nowMs = monotonicMs()
-      const leases = [...lost]
-      const isLost = await run(
-        leases.map(([key, { lease }]): Command<boolean> => ({
-          key,
-          decide: (record) =>
-            isSame(record?.lease, lease) ? takeBack(record, ({ token }) => token === lease.token) : unchanged(false),
-        })),
-      )
-      // A write that is not seen yet may still be on its way.
-      for (const [index, [key, one]] of leases.entries())
-        if ((isLost[index] === true || one.endMs < nowMs) && lost.get(key) === one) lost.delete(key)
+    abandon: (leases) => lose(leases, 0),
+    async takeBackLost(mayTakeBack) {
+      await Promise.all([...lost].filter(({ key }) => mayTakeBack(key)).map(takeBackOne))
     },
   }
 }
@@ -184,7 +229,7 @@ function fold<A>(key: string, commands: readonly Command<A>[], known: Versioned 
     if (decision.record === undefined) return decision.answer
     if (admits !== undefined && decision.record.waiting.length > (record?.waiting.length ?? 0))
       admitted.push(admits.event)
-    if (decision.payloads.length > 0) payloads = [...payloads, ...decision.payloads]
+    if (decision.payloads !== undefined) payloads = [...payloads, ...decision.payloads]
     record = decision.record
     return decision.answer
   })
@@ -204,11 +249,19 @@ function placesByKey<A>(commands: readonly Command<A>[]): ReadonlyMap<string, re
 }
 
 /** The lease that a change grants. */
-function grantedLease({ before, after }: VersionedChange): Lease | undefined {
-  return after?.lease?.token === before?.lease?.token ? undefined : after?.lease
+function grantedLease({ key, before, after }: VersionedChange): GrantedLease | undefined {
+  const { lease, waiting = [] } = after ?? {}
+  if (lease === undefined || lease.token === before?.lease?.token) return undefined
+  const leased = waiting.find(({ token }) => token === lease.token)
+  return leased && { key, id: leased.id, lease }
 }
 
-/** Another process may give out the same token, and this one again later. */
+/** Another process may give out the same token, and this one again later, or at the same time for another event. */
+function hasLease(record: MessageRecord | undefined, { id, lease }: GrantedLease): boolean {
+  const isLeased = record?.waiting.some((entry) => entry.id === id && entry.token === lease.token)
+  return isLeased === true && isSame(record?.lease, lease)
+}
+
 function isSame(one: Lease | undefined, other: Lease): boolean {
   return one?.token === other.token && one.worker === other.worker && one.untilMs === other.untilMs
 }

@@ -2,8 +2,8 @@
  * Times of callers as times of the store: a clock on another machine may be hours from that of this process, and a lease or a
  * retry is as long as it was meant to be.
  */
-import { monotonicMs } from '../../clock.ts'
-import { MessagingWebhooksError } from '../../errors.ts'
+import { monotonicMs } from '../../runtime/clock.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ClockJump } from '../record-store.ts'
 import type { NewEvent, NewExpectation, Settlement } from '../store.ts'
 import type { Verbs } from './open-store.ts'
@@ -21,8 +21,9 @@ export function createStoreClock(): StoreClock {
   return {
     nowMs: () => Math.round(monotonicMs() + aheadMs),
     heard(storeMs, sentMs) {
-      // It was so late at some moment in between. What was sent may have waited for a connection, or for a lock.
-      const [leastMs, mostMs] = [storeMs - monotonicMs(), storeMs - sentMs]
+      // It was so late at some moment in between, and tells whole milliseconds. What was sent may have waited for a connection, or for a
+      // lock.
+      const [leastMs, mostMs] = [storeMs - monotonicMs(), storeMs + 1 - sentMs]
       aheadMs = Math.min(Math.max(aheadMs, leastMs), mostMs)
     },
   }
@@ -32,7 +33,7 @@ export function createStoreClock(): StoreClock {
 const MOST_ATTEMPTS = 4
 
 /** The verbs that take times or answer them. */
-export function inStoreTime(verbs: Verbs, clock: StoreClock): Verbs {
+export function inStoreTime(verbs: Verbs, clock: Pick<StoreClock, 'nowMs'>): Verbs {
   /** `by`: what to add to a time of the caller. */
   async function shifted<T>(nowMs: number, ask: (by: number) => T): Promise<Awaited<T>> {
     for (let attempt = 1; ; attempt += 1) {

@@ -1,5 +1,5 @@
 /** One write and one wait for the disk for all that came while the last one was under way. */
-import { MessagingWebhooksError } from '../../errors.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Segments } from './segments.ts'
 
 const MOST_BYTES_A_GROUP = 4 * 1024 * 1024

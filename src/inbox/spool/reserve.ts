@@ -3,7 +3,7 @@
  * compresses, or copies on write, may keep less than that.
  */
 import { join } from 'node:path'
-import { MessagingWebhooksError } from '../../errors.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import { FILE_MODE, isFull, syncFolder, systemCode, writeAll, type FileSystem } from '../../disk-log/file-system.ts'
 import { processFoldersIn } from '../../disk-log/process-folder.ts'
 

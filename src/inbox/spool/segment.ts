@@ -1,10 +1,9 @@
 /** One file of events: what is known of it, and how its events are handed over. */
-import { join } from 'node:path'
 import { systemCode, writeAll, type FileSystem, type OpenedFile } from '../../disk-log/file-system.ts'
-import { logFileName, type LogFile, type LogFileName, type LogKind } from '../../disk-log/log-file.ts'
+import { findLogFile, type LogFile, type LogFileName, type LogKind } from '../../disk-log/log-file.ts'
 import { encodeRecord } from '../../disk-log/record.ts'
-import { countRecords, nextRecord, windowOver } from '../../disk-log/scan.ts'
-import { MessagingWebhooksError } from '../../errors.ts'
+import { countRecords, nextRecord, recordsIn, windowOver } from '../../disk-log/scan.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import { forgottenEvent, isForgotten } from '../forgotten.ts'
 import type { NewEvent } from '../store.ts'
 
@@ -82,14 +81,12 @@ export function newSegment(file: Segment['file'], mayBeTorn: boolean): Segment {
 
 /** A segment that another process left. */
 export async function findSegment(fs: FileSystem, folder: string, name: LogFileName): Promise<Segment> {
-  const path = join(folder, logFileName(name, EVENT_LOG.extension))
-  const { size: end } = await fs.stat(path)
-  const { salt } = name
-  const segment = newSegment({ path, salt, end }, true)
-  const file = await fs.open(path, 'r')
+  const found = await findLogFile(fs, folder, name, EVENT_LOG)
+  const segment = newSegment(found, true)
+  const file = await fs.open(found.path, 'r')
   try {
-    const window = windowOver(file, end, () => (segment.unreadable = true))
-    segment.held = await countRecords(window, { end, salt }, EVENT_LOG.magic)
+    const window = windowOver(file, found.end, () => (segment.unreadable = true))
+    segment.held = await countRecords(window, found, EVENT_LOG.magic)
     return segment
   } finally {
     await file.close()
@@ -169,14 +166,11 @@ export async function forgetInSegment(
   let erased = 0
   try {
     const window = windowOver(file, end, () => {})
-    for (let from = 0; from < end;) {
-      const found = await nextRecord(window, { from, end, salt }, EVENT_LOG)
-      if (found.kind === 'record' && !isForgotten(found.value) && isMeant(found.value)) {
-        if (from >= segment.read) count += 1
-        if (!dryRun) await writeAll(file, identityRecord(found.value, found.next - from, salt), from)
-        erased += 1
-      }
-      from = found.next
+    for await (const found of recordsIn(window, { from: 0, end, salt }, EVENT_LOG)) {
+      if (found.kind !== 'record' || isForgotten(found.value) || !isMeant(found.value)) continue
+      if (found.at >= segment.read) count += 1
+      if (!dryRun) await writeAll(file, identityRecord(found.value, found.next - found.at, salt), found.at)
+      erased += 1
     }
     if (erased > 0 && !dryRun) await file.datasync()
   } finally {

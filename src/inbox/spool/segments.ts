@@ -1,6 +1,6 @@
 /** The segments of one process in their order: where records are written, and what becomes of a disk that fails. */
 import { dirname, join } from 'node:path'
-import { MessagingWebhooksError } from '../../errors.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import { isFull, syncFolder, systemCode, type FileSystem } from '../../disk-log/file-system.ts'
 import { createLogFile, logFileName, openLogFile, type LogFile } from '../../disk-log/log-file.ts'
 import type { Reserve } from './reserve.ts'

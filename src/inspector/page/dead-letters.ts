@@ -1,217 +1,142 @@
-/** Events whose handlers failed in every attempt: why, and what is to become of them. */
+/** Events whose handlers failed in every attempt: by error, with what is to become of them. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
 import type { DeadLetterList } from '../shapes.ts'
-import { askDeadLetters, decide, type Decision } from './asking.ts'
-import { h, type Child, type Tree } from './elements.ts'
-import { errorText, eventLink, messageLink, quiet, table, typeName } from './parts.ts'
-import { href } from './route.ts'
+import { idsOf, queryOf, useAsked, type Query } from './data.ts'
+import { filters } from './events.ts'
 import {
-  asking,
-  asNoAnswer,
+  answered,
+  code,
+  count,
+  decisions,
+  decisionsOf,
   empty,
+  errorText,
+  eventLink,
+  h,
   heading,
-  problemBox,
-  type Question,
-  type Screen,
-  type Surroundings,
-} from './screen.ts'
-import { several, time } from './words.ts'
+  linkButton,
+  messageLink,
+  nameOf,
+  quiet,
+  several,
+  table,
+  time,
+  typeName,
+  type Child,
+  type Targets,
+  type View,
+} from './parts.ts'
 
 type Letter = DeadLetterList['items'][number]
 
-const STALE_AFTER_MS = 2_000
+const STALE_MS = 2_000
+const NAMES = ['type', 'project', 'error', 'from', 'to'] as const
 
-interface DecisionWords {
-  readonly verb: string
-  readonly done: string
-  readonly will: (count: number) => readonly string[]
-}
+export function DeadLettersView(view: View): VNode | VNode[] {
+  const { query: given } = view.route
+  const query: Query = Object.fromEntries(NAMES.flatMap((name) => (given[name] ? [[name, given[name]]] : [])))
+  const { after } = given
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const asked = useAsked<DeadLetterList>(`api/dead-letters${queryOf({ ...query, after })}`, () => STALE_MS)
+  const mayWrite = view.session.may.write
+  return h`${heading('Dead letters')}
+    ${!mayWrite && h`<p class="quiet">Read-only: you lack the right to write.</p>`}
+    ${answered(asked, (list) => [
+      groups(list, view, query),
+      filters(view, ['dead-letters'], query),
+      list.items.length === 0
+        ? empty(
+            Object.keys(query).length > 0 || after !== undefined ? 'No dead letter matches.' : 'No dead letters.',
+            'An event whose handlers fail in every attempt stays here until you replay or discard it.',
+          )
+        : [mayWrite && bar(list), letters(list)],
+      h`<nav class="pages" aria-label="Pages">
+        ${after !== undefined && linkButton('« Newest', ['dead-letters'], query)}
+        ${list.next !== undefined && linkButton('Older »', ['dead-letters'], { ...query, after: list.next })}
+        ${quiet(`${count(list.matching)} of ${several(list.total, 'dead letter')}`, list.isCut && '; more come after these')}
+      </nav>`,
+    ])}`
 
-const WORDS: Readonly<Record<Decision, DecisionWords>> = {
-  replay: {
-    verb: 'Replay',
-    done: 'Will run again',
-    will: (count) => [
-      `The handlers of ${several(count, 'event')} run again, soon and from the first attempt on.`,
-      'Where a later report of the same message was handed over since, they get it as a `late` event.',
-    ],
-  },
-  force: {
-    verb: 'Force',
-    done: 'Will run again, whatever came since',
-    will: (count) => [
-      `The handlers of ${several(count, 'event')} run again, soon and from the first attempt on.`,
-      'They get it as it is, even where a later report of the same message was handed over since: what they do may then be older than what they did.',
-    ],
-  },
-  discard: {
-    verb: 'Discard',
-    done: 'Discarded',
-    will: (count) => [
-      `${several(count, 'event is', 'events are')} given up: not listed any more, and never handed over again.`,
-      'This cannot be undone.',
-    ],
-  },
-}
+  function choose(ids: readonly string[], isChosen: boolean): void {
+    const next = new Set(chosen)
+    for (const id of ids)
+      if (isChosen) next.add(id)
+      else next.delete(id)
+    setChosen(next)
+  }
 
-export function deadLettersScreen({ session, route, show, say, askFirst }: Surroundings): Screen {
-  const after = route.query.get('after') ?? undefined
-  const chosen = new Set<string>()
-  let outcome: Child
-  let isBusy = false
-  const asked = asking(async () => {
-    const list = await askDeadLetters({ after })
-    const listed = new Set(list.items.map(({ event }) => event.id))
-    for (const id of chosen) if (!listed.has(id)) chosen.delete(id)
-    return list
-  }, show)
+  function box(label: string, ids: readonly string[]): Child {
+    const isChecked = ids.every((id) => chosen.has(id))
+    return h`<input type="checkbox" aria-label=${label} checked=${isChecked}
+      onChange=${({ currentTarget }: Event) => choose(ids, currentTarget instanceof HTMLInputElement && currentTarget.checked)} />`
+  }
 
-  async function run(decision: Decision, ids: readonly string[]): Promise<void> {
-    isBusy = true
-    show()
-    try {
-      const { done, missing } = await decide(decision, ids)
-      const text = `${WORDS[decision].done}: ${several(done.length, 'event')}.${missing.length === 0 ? '' : ` ${several(missing.length, 'was no dead letter', 'were no dead letters')} any more.`}`
-      outcome = h('div', { class: 'note good', key: 'outcome' }, text, ' ', linksTo(decision === 'discard' ? [] : done))
-      say(text)
-    } catch (error) {
-      outcome = problemBox(asNoAnswer(error))
+  function bar({ items, matching }: DeadLetterList): Child {
+    const listed = items.map(({ event }) => event.id)
+    const here = listed.filter((id) => chosen.has(id))
+    const selected: Targets = {
+      name: several(here.length, 'dead letter'),
+      count: here.length,
+      ids: () => Promise.resolve(here),
     }
-    isBusy = false
-    await asked.refresh()
+    const isAll = matching > listed.length && here.length === listed.length
+    return h`<div class="tools">
+      <label>${box('All on this page', listed)} ${several(here.length, 'selected', 'selected')}</label>
+      ${decisions(view, selected, 'those selected')}
+      ${isAll && h`<span>All ${count(matching)} that match:</span>${decisions(view, matchingOf(query, matching), 'all that match', ' all')}`}
+    </div>`
   }
 
-  /** To the messages of what runs again, for that is what one wants to see next. */
-  function linksTo(ids: readonly string[]): Child {
-    const items = asked.value()?.items.filter(({ event }) => ids.includes(event.id)) ?? []
-    return items.slice(0, 3).map(({ event }) => [messageLink(event) ?? eventLink(event, event.id), ' '])
-  }
-
-  function question(decision: Decision, ids: readonly string[]): Question {
-    const { verb, will } = WORDS[decision]
-    return {
-      title: `${verb} ${several(ids.length, 'dead letter')}?`,
-      text: will(ids.length),
-      yes: verb,
-      isGrave: decision !== 'replay',
-      onYes: () => void run(decision, ids),
-    }
-  }
-
-  function buttons(ids: readonly string[], about: string): Child {
-    return (['replay', 'force', 'discard'] as const).map((decision) =>
-      h(
-        'button',
-        {
-          type: 'button',
-          class: decision === 'discard' ? 'grave' : '',
-          'aria-label': `${WORDS[decision].verb} ${about}`,
-          title: WORDS[decision].will(ids.length).join(' ').replaceAll('`', ''),
-          disabled: isBusy || ids.length === 0,
-          onclick: () => askFirst(question(decision, ids)),
-        },
-        WORDS[decision].verb,
-      ),
-    )
-  }
-
-  function choose(id: string, isChosen: boolean): void {
-    if (isChosen) chosen.add(id)
-    else chosen.delete(id)
-    show()
-  }
-
-  function box(label: string, checked: boolean, onChoice: (isChosen: boolean) => void): Tree {
-    return h('input', {
-      type: 'checkbox',
-      'aria-label': label,
-      checked,
-      onchange: ({ target }) => target instanceof HTMLInputElement && onChoice(target.checked),
+  function letters({ items }: DeadLetterList): Child {
+    return table<Letter>({
+      caption: 'Dead letters, newest first',
+      rows: items,
+      keyOf: ({ event }) => event.id,
+      isMarked: ({ event }) => chosen.has(event.id),
+      class: 'cards letters',
+      columns: [
+        mayWrite && ['Selected', 'choose', ({ event }) => box(`Select ${nameOf(event)}`, [event.id])],
+        ['Died', 'when', ({ diedAt }) => time(diedAt, true)],
+        ['Event', 'what', ({ event }) => eventLink(event, typeName(event.type))],
+        ['Project', 'project', ({ event }) => event.project],
+        [
+          'Message',
+          'message',
+          ({ event }) => [messageLink(event) ?? code(event.about), h`<small> ${code(event.recipient)}</small>`],
+        ],
+        [
+          'Error',
+          'wide',
+          ({ event }) => errorText(event.error ?? '', quiet(` after ${several(event.attempts ?? 0, 'attempt')}`)),
+        ],
+        mayWrite && ['Actions', 'do', ({ event }) => decisionsOf(view, event)],
+      ],
     })
   }
-
-  function list({ items, next }: DeadLetterList): Child {
-    if (items.length === 0)
-      return empty(
-        after === undefined ? 'No dead letters.' : 'No more dead letters.',
-        'An event whose handlers fail in every attempt comes here, with its error, until you decide what is to become of it.',
-      )
-    const mayWrite = session.may.write
-    return [
-      mayWrite &&
-        h(
-          'div',
-          { class: 'tools', key: 'bar' },
-          h(
-            'label',
-            {},
-            box('All on this page', chosen.size === items.length, (isChosen) => {
-              for (const { event } of items) choose(event.id, isChosen)
-            }),
-            ` ${several(chosen.size, 'chosen', 'chosen')}`,
-          ),
-          buttons([...chosen], 'those chosen'),
-        ),
-      table<Letter>({
-        caption: 'Dead letters, oldest first',
-        rows: items,
-        keyOf: ({ event }) => event.id,
-        isMarked: ({ event }) => chosen.has(event.id),
-        class: 'cards letters',
-        columns: [
-          ...(mayWrite
-            ? [
-                {
-                  name: 'Chosen',
-                  class: 'choose',
-                  cell: ({ event }: Letter) =>
-                    box(`Choose ${nameOf({ event })}`, chosen.has(event.id), (isChosen) => choose(event.id, isChosen)),
-                },
-              ]
-            : []),
-          { name: 'Died', class: 'when', cell: ({ diedAt }) => time(diedAt) },
-          { name: 'Event', class: 'what', cell: ({ event }) => eventLink(event, typeName(event.type)) },
-          {
-            name: 'Message',
-            class: 'message',
-            cell: ({ event }) => [
-              messageLink(event),
-              event.recipient !== undefined && h('small', { class: 'id' }, ` ${event.recipient}`),
-            ],
-          },
-          {
-            name: 'Error',
-            class: 'wide',
-            cell: ({ error, attempts }) => errorText(error, quiet(` after ${several(attempts, 'attempt')}`)),
-          },
-          ...(mayWrite
-            ? [{ name: 'What to do', class: 'do', cell: ({ event }: Letter) => buttons([event.id], nameOf({ event })) }]
-            : []),
-        ],
-      }),
-      h(
-        'nav',
-        { class: 'pages', 'aria-label': 'Pages' },
-        next !== undefined && h('a', { class: 'button', href: href(['dead-letters'], { after: next }) }, 'More »'),
-      ),
-    ]
-  }
-
-  return {
-    title: 'Dead letters',
-    refresh: asked.refresh,
-    staleAfterMs: () => STALE_AFTER_MS,
-    content() {
-      return [
-        heading('Dead letters'),
-        !session.may.write &&
-          h('p', { class: 'quiet', key: 'may' }, 'You may look, and not change: the app gives you no right to write.'),
-        outcome,
-        asked.answered(list),
-      ]
-    },
-  }
 }
 
-function nameOf({ event: { messageId, type, id } }: Pick<Letter, 'event'>): string {
-  return `${type ?? 'event'} of ${messageId ?? id}`
+function matchingOf(query: Query, matching: number): Targets {
+  return { name: several(matching, 'dead letter'), count: matching, ids: () => idsOf(query) }
+}
+
+function groups({ groups: all }: DeadLetterList, view: View, query: Query): Child {
+  if (all.length === 0) return undefined
+  const isGroup = query['error'] !== undefined
+  return h`<section class="panel attention" aria-label="By error">
+    <div class="between"><h2>By error</h2>${isGroup && linkButton('Show all errors', ['dead-letters'], { ...query, error: undefined })}</div>
+    <ul>${all
+      .filter(({ id }) => !isGroup || id === query['error'])
+      .map(
+        ({ id, error, count: number, since, last }) => h`<li key=${id} class="bad">
+        <div><p class="line" title=${error}><b>${count(number)}×</b> ${error}</p>
+          <small>since ${time(since)}, last ${time(last, true)}</small></div>
+        <div class="do">
+          ${!isGroup && linkButton('Show', ['dead-letters'], { ...query, error: id })}
+          ${decisions(view, matchingOf({ ...query, error: id }, number), `all: ${error}`, ' all')}
+        </div>
+      </li>`,
+      )}</ul>
+    <p class="quiet">Fix the error; the log has the stack. Then replay.</p>
+  </section>`
 }

@@ -1,79 +1,80 @@
 /** One event: how it was proved, what was in it, and what the handlers did with it. */
+import type { VNode } from 'preact'
 import type { Change, EventDetail } from '../shapes.ts'
-import { askEvent, rawOf } from './asking.ts'
-import { attempts } from './attempts.ts'
-import { h, type Child, type Tree } from './elements.ts'
-import { failureLine } from './message.ts'
-import { facts, lateBadge, messageLink, outcomeBadge, prose, quiet, statusOf, timeOf, typeName, via } from './parts.ts'
-import { asking, heading, panel, type Screen, type Surroundings } from './screen.ts'
-import { bytes, cut } from './words.ts'
+import { queryOf, useAsked } from './data.ts'
+import { attemptList } from './message.ts'
+import {
+  answered,
+  bytes,
+  code,
+  copyButton,
+  decisionsOf,
+  facts,
+  failureLine,
+  h,
+  heading,
+  long,
+  idText,
+  lateBadge,
+  messageLink,
+  outcomeBadge,
+  panel,
+  prose,
+  quiet,
+  recipientOf,
+  statusOf,
+  time,
+  typeName,
+  via,
+  type Child,
+  type View,
+} from './parts.ts'
 
-const STALE_AFTER_MS = 1_000
+const STALE_MS = 1_000
 
-export function eventScreen({ session, route, show }: Surroundings, id: string): Screen {
-  const query = Object.fromEntries(route.query)
-  const asked = asking(() => askEvent(id, query), show)
-  return {
-    title: `Event ${id}`,
-    refresh: asked.refresh,
-    staleAfterMs: ({ events, many }: Change) => (many || events.includes(id) ? STALE_AFTER_MS : undefined),
-    content() {
-      return [heading('Event'), asked.answered((detail) => whole(detail, session.may.reveal))]
-    },
-  }
+export function EventView(view: View): VNode | VNode[] {
+  const { id = '', query } = view.route
+  const path = `api/events/${encodeURIComponent(id)}`
+  const named = queryOf({ of: query['of'], project: query['project'] })
+  const isStale = ({ events, many }: Change): number | undefined => (many || events.includes(id) ? STALE_MS : undefined)
+  const asked = useAsked<EventDetail>(path + named, isStale)
+  return h`${heading('Event')}${answered(asked, (detail) => whole(detail, `${path}/raw${named}`, view))}`
 }
 
-function whole(detail: EventDetail, mayReveal: boolean): Child {
-  const { event, problem, failure, oddities, proofSteps, payload, raw } = detail
+function whole(detail: EventDetail, rawPath: string, view: View): Child {
+  const { event, problem, failure, oddities, payload, raw, curl } = detail
+  const { reveal } = view.session.may
   return [
-    h(
-      'section',
-      { class: 'panel', 'aria-label': 'What it is' },
-      h(
-        'p',
-        { class: 'latest' },
-        typeName(event.type),
-        quiet(statusOf(event)),
-        lateBadge(event),
-        outcomeBadge(event.outcome),
-      ),
-      failure && failureLine(failure),
-      problem !== undefined && h('p', { class: 'note warn' }, `It could not be read: ${problem}`),
-      facts([
+    h`<section class="panel" aria-label="Event">
+      <p class="latest">${typeName(event.type)}${quiet(statusOf(event))}${lateBadge(event)}${outcomeBadge(event.outcome)}
+        <span class="do">${decisionsOf(view, event)}</span></p>
+      ${failure && failureLine(failure)}
+      ${event.outcome === 'dead' && h`<p>Fix this error; the log has the stack. Then replay the event.</p>`}
+      ${problem !== undefined && h`<p class="note warn">It could not be read: ${problem}</p>`}
+      ${facts([
         ['Message', messageLink(event)],
-        [
-          'Recipient',
-          event.recipient !== undefined && [
-            h('span', { class: 'id' }, event.recipient),
-            !mayReveal && quiet(' masked for you'),
-          ],
-        ],
+        ['Identified by', code(event.about)],
+        ['Recipient', recipientOf(event.recipient, view)],
         ['Project', event.project],
-        ['By', via(event)],
+        ['Via', via(event)],
         ['Network', event.carrier === undefined ? undefined : event.network],
         ['Kind of callback', event.kind],
-        ['Its own time', timeOf(event.occurredAt)],
-        ['Came', timeOf(event.receivedAt)],
-        ['Taken into the store', timeOf(event.admittedAt)],
-        ['Due', timeOf(event.dueAt)],
-        ['Ended', timeOf(event.endedAt)],
-        ['Odd about it', oddities.length > 0 && oddities.join(', ')],
-        ['Id', h('span', { class: 'id' }, event.id)],
-      ]),
-    ),
-    panel('How it was proved', steps(proofSteps)),
-    detail.attempts.length > 0 && panel('What the handlers did', attempts(detail.attempts)),
-    panel(
-      'Payload',
-      payload === undefined
-        ? h('p', { class: 'quiet' }, 'Nothing of it is kept.')
-        : h('pre', { tabindex: 0, 'aria-label': 'Payload' }, cut(payload)),
-    ),
-    raw &&
-      panel(
-        'As it came',
-        bodyAsItCame(raw, mayReveal ? rawOf(event.id, { of: event.messageId, project: event.project }) : undefined),
-      ),
+        ['Occurred', time(event.occurredAt)],
+        ['Received', time(event.receivedAt, true)],
+        ['Admitted', time(event.admittedAt)],
+        [event.outcome === 'running' ? 'Leased until' : 'Due', time(event.dueAt, true)],
+        ['Completed', time(event.endedAt)],
+        ['Oddities', oddities.length > 0 && oddities.join(', ')],
+        ['Id', idText(event.id, 'event id')],
+      ])}
+    </section>`,
+    detail.attempts.length > 0 && panel('Attempts', attemptList(detail.attempts)),
+    panel('Proof', steps(detail.proofSteps)),
+    h`<section class="panel" aria-label="Payload">
+      <div class="between"><h2>Payload</h2>${curl !== undefined && h`<span>Request as curl ${copyButton(curl, 'the request as curl')}</span>`}</div>
+      ${payload === undefined ? quiet('No payload is kept, or it is no JSON.') : long('Payload', payload)}
+    </section>`,
+    raw && panel('Raw body', rawBody(raw, reveal ? rawPath : undefined)),
   ]
 }
 
@@ -83,64 +84,19 @@ const MARKS = {
   unknown: ['?', 'calm', 'not known'],
 } as const
 
-function steps(rows: EventDetail['proofSteps']): Tree {
-  if (rows.length === 0) return h('p', { class: 'quiet' }, 'Nothing is kept of how it was proved.')
-  return h(
-    'ol',
-    { class: 'steps' },
-    rows.map(({ what, outcome, detail }) => {
-      const [mark, tone, label] = MARKS[outcome]
-      return h(
-        'li',
-        {},
-        h('span', { class: `mark ${tone}`, 'aria-hidden': 'true' }, mark),
-        h('span', {}, h('strong', {}, what), h('span', { class: 'unseen' }, `: ${label}`), ' ', quiet(prose(detail))),
-      )
-    }),
-  )
+function steps(rows: EventDetail['proofSteps']): Child {
+  if (rows.length === 0) return quiet('Nothing is kept of how it was proved.')
+  return h`<ol class="steps">${rows.map(({ what, outcome, detail }) => {
+    const [mark, tone, label] = MARKS[outcome]
+    return h`<li><span class=${`mark ${tone}`} aria-hidden="true">${mark}</span>
+      <span><strong>${what}</strong><span class="unseen">: ${label}</span> ${quiet(prose(detail))}</span></li>`
+  })}</ol>`
 }
 
-interface Body {
-  readonly text?: string
-  readonly hex: string
-  readonly isCut: boolean
-  readonly bytes?: number
-  readonly isMasked?: boolean
-}
-
-/** As text and in hexadecimal digits; `download` leads to all of it, where the reader may have it. */
-export function bodyAsItCame({ text, hex, isCut, bytes: size, isMasked }: Body, download?: string): Child {
-  const said = [
-    size === undefined ? '' : bytes(size),
-    isCut ? 'only its beginning is shown' : '',
-    isMasked === true ? 'numbers and texts are masked for you' : 'the authKey is masked',
-  ]
+function rawBody({ text, isCut, bytes: size }: NonNullable<EventDetail['raw']>, download: string | undefined): Child {
   return [
-    h(
-      'p',
-      { class: 'quiet' },
-      `${said.filter((part) => part !== '').join('; ')}. `,
-      download !== undefined && h('a', { href: download, download: '' }, 'Download it'),
-    ),
-    text !== undefined &&
-      h(
-        'details',
-        { key: 'text' },
-        h('summary', {}, 'As text'),
-        h('pre', { tabindex: 0, 'aria-label': 'As text' }, cut(text)),
-      ),
-    h(
-      'details',
-      { key: 'hex' },
-      h('summary', {}, 'In hexadecimal digits'),
-      h('pre', { tabindex: 0, 'aria-label': 'In hexadecimal digits' }, cut(inRows(hex))),
-    ),
+    h`<p class="quiet">${bytes(size)}${isCut && ', cut here'}. ${text === undefined ? 'Masked for you.' : 'The authKey is masked.'}</p>`,
+    text !== undefined && long('Raw body', text),
+    download !== undefined && h`<p><a class="button" href=${download} download>Download it</a></p>`,
   ]
-}
-
-/** Sixteen bytes a row, as every hex dump has it. */
-function inRows(hex: string): string {
-  return hex.includes('\n') || hex.includes(' ')
-    ? hex
-    : (hex.slice(0, 32_768).match(/.{1,32}/g) ?? []).map((row) => row.replace(/(..)(?=.)/g, '$1 ')).join('\n')
 }

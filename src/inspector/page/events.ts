@@ -1,181 +1,229 @@
-/** Events, newest first: filters, search, and a page at a time. All that is chosen stands in the address. */
-import type { Change, EventList, EventRow, SentRow } from '../shapes.ts'
-import { askEvents } from './asking.ts'
-import { h, type Child, type Tree } from './elements.ts'
-import { filters, isFiltered, queryOfFilters } from './filters.ts'
+/** What came, the newest first, one line each: by filters, or by what is searched for. */
+import type { VNode } from 'preact'
+import { useEffect } from 'preact/hooks'
+import type { EventList, EventRow, SentRow } from '../shapes.ts'
+import { go, href, now, queryOf, useAsked, valueOf, type Query } from './data.ts'
 import {
+  age,
+  answered,
+  code,
+  decisionsOf,
+  duration,
+  empty,
   eventLink,
+  h,
+  heading,
+  hrefOfMessage,
+  inZone,
   lateBadge,
+  linkButton,
   messageLink,
   outcomeBadge,
+  OUTCOMES,
   quiet,
   sentBadge,
+  several,
   statusOf,
   table,
+  time,
   typeName,
   via,
+  zone,
+  type Child,
+  type Column,
+  type View,
 } from './parts.ts'
-import { href, hrefOfMessage } from './route.ts'
-import { asking, empty, heading, type Screen, type Surroundings } from './screen.ts'
-import { several, time } from './words.ts'
 
-/** A filter that finds little makes the store look far. */
-const STALE_AFTER_MS = 3_000
-const FILTERED_STALE_AFTER_MS = 10_000
+const STALE_MS = 2_000
+const NAMES = ['type', 'project', 'channel', 'carrier', 'outcome', 'from', 'to', 'q'] as const
 
-export function eventsScreen(around: Surroundings): Screen {
-  const { session, route, show } = around
-  const query = queryOfFilters(route.query)
-  const asked = asking(() => askEvents({ ...query, after: route.query.get('after') ?? undefined }), show)
-  const isFirstPage = !route.query.has('after')
-  const q = query['q']
-
-  return {
-    title: q === undefined ? 'Events' : `Events of ${q}`,
-    refresh: asked.refresh,
-    staleAfterMs({ events, many }: Change) {
-      const shown = new Set(asked.value()?.items.map(({ id }) => id))
-      if (!isFirstPage && !many && !events.some((id) => shown.has(id))) return undefined
-      return isFiltered(query) ? FILTERED_STALE_AFTER_MS : STALE_AFTER_MS
-    },
-    content() {
-      return [
-        heading('Events'),
-        session.store.listsEvents
-          ? filters(around, query)
-          : h(
-              'p',
-              { class: 'note warn' },
-              `The store (${session.store.name}) cannot list events; search for an event id still finds it.`,
-            ),
-        asked.answered((list) => found(list, around)),
-      ]
-    },
-  }
-
-  function found(list: EventList, { session: { may } }: Surroundings): Child {
-    const { items, next, lookedBackTo } = list
-    const looked =
-      lookedBackTo === undefined
-        ? undefined
-        : h('p', { class: 'quiet' }, 'Looked back to ', time(lookedBackTo), ', and no further yet.')
-    return [
-      list.sent === undefined && oneMessage(list),
-      sentTo(list),
-      items.length === 0
-        ? list.message === undefined && list.sent === undefined && nothing(next !== undefined)
-        : table({
-            caption: 'Events, newest first',
-            rows: items,
-            keyOf: ({ id }) => id,
-            columns: COLUMNS,
-            class: 'cards events',
-          }),
-      looked,
-      h(
-        'nav',
-        { class: 'pages', 'aria-label': 'Pages' },
-        !isFirstPage && h('a', { class: 'button', href: href(['events'], query) }, '« Newest'),
-        next !== undefined &&
-          h(
-            'a',
-            { class: 'button', href: href(['events'], { ...query, after: next }) },
-            lookedBackTo === undefined ? 'Older »' : 'Look further back »',
-          ),
-        items.length > 0 && quiet(several(items.length, 'event'), may.reveal ? '' : '; numbers are masked for you'),
-      ),
-    ]
-  }
-
-  /** Reports of an SMS do not say whom it was for: what was told of its send does. */
-  function sentTo({ items, sent, sentBefore }: EventList): Child {
-    return [
-      sent && [
-        h('h2', {}, 'Sent to them'),
-        table({
-          caption: 'What was sent to them, newest first',
-          rows: sent,
-          keyOf: ({ messageId, sentAt }) => messageId ?? sentAt,
-          columns: SENT_COLUMNS,
-        }),
-      ],
-      sentBefore !== undefined &&
-        h(
-          'p',
-          { class: 'quiet' },
-          'Sends were looked back to ',
-          time(sentBefore),
-          ': ',
-          h('a', { href: href(['events'], { ...query, to: sentBefore }) }, 'look further back'),
-          '.',
-        ),
-      sent && items.length > 0 && h('h2', {}, 'Reports that name them'),
-    ]
-  }
-
-  function nothing(hasMore: boolean): Tree {
-    if (hasMore) return empty('None found as far as was looked.')
-    if (q !== undefined)
-      return empty(
-        `Nothing is known of “${q}”.`,
-        'Write the whole message id, recipient or event id; a number begins with its country code.',
-        ['It may have been refused: look into ', h('a', { href: href(['quarantine']) }, 'quarantine'), '.'],
-      )
-    if (isFiltered(query))
-      return empty('No event is like that.', [
-        'Take a filter off, or ',
-        h('a', { href: href(['events']) }, 'show all events'),
-        '.',
-      ])
-    return empty('No events yet.', 'They stand here as soon as the service’s callbacks come.')
-  }
+export function EventsView(view: View): VNode | VNode[] {
+  const { query: given } = view.route
+  const query: Query = Object.fromEntries(NAMES.flatMap((name) => (given[name] ? [[name, given[name]]] : [])))
+  const path = `api/events${queryOf({ ...query, after: given['after'] })}`
+  const asked = useAsked<EventList>(path, () => (given['after'] === undefined ? STALE_MS : undefined))
+  const { message } = asked.value ?? {}
+  useEffect(() => {
+    // A message id leads to its timeline; back leads to what was before the search.
+    if (message !== undefined && message.messageId === query['q'])
+      location.replace(hrefOfMessage(message.messageId, message.project))
+  }, [message?.messageId])
+  return h`${heading('Events')}${filters(view, ['events'], query)}${answered(asked, (list) => found(list, view, query))}`
 }
 
-/** Who searches for a recipient mostly wants the story of a message. */
-function oneMessage({ items, message }: EventList): Child {
-  const { messageId, project } = message ?? items[0] ?? {}
-  if (messageId === undefined) return undefined
-  const isOfOne = items.length > 1 && items.every((row) => row.messageId === messageId && row.project === project)
-  if (message === undefined && !isOfOne) return undefined
-  return h(
-    'p',
-    { class: 'note' },
-    items.length === 0 ? 'It was sent, and no report of it has come yet: ' : 'All of one message: ',
-    h('a', { href: hrefOfMessage(messageId, project) }, 'show its timeline'),
-    '.',
-  )
-}
-
-const SENT_COLUMNS = [
-  { name: 'Sent', class: 'when', cell: ({ sentAt }: SentRow) => time(sentAt) },
-  { name: 'Message', class: 'message', cell: messageLink },
-  { name: 'By', class: 'via', cell: ({ channel }: SentRow) => channel },
-  { name: 'Newest report', class: 'what', cell: ({ lastReport }: SentRow) => lastReport && typeName(lastReport) },
-  { name: 'State', class: 'outcome', cell: ({ state, refused }: SentRow) => [sentBadge(state), ' ', quiet(refused)] },
-]
-
-const COLUMNS = [
-  { name: 'Came', class: 'when', cell: (row: EventRow) => time(row.receivedAt ?? row.admittedAt ?? row.endedAt) },
-  {
-    name: 'Event',
-    class: 'what',
-    cell: (row: EventRow) => [eventLink(row, typeName(row.type)), lateBadge(row)],
-  },
-  { name: 'Status', class: 'status', cell: (row: EventRow) => statusOf(row) },
-  { name: 'Message', class: 'message', cell: messageLink },
-  {
-    name: 'Recipient',
-    class: 'recipient',
-    cell: ({ recipient }: EventRow) => recipient !== undefined && h('span', { class: 'id' }, recipient),
-  },
-  { name: 'By', class: 'via', cell: via },
-  {
-    name: 'Outcome',
-    class: 'outcome',
-    cell: ({ outcome, attempts, error }: EventRow) => [
-      outcomeBadge(outcome),
-      (attempts ?? 0) > 1 && h('small', {}, ` ${several(attempts ?? 0, 'attempt')}`),
-      error !== undefined && h('small', { class: 'error' }, error),
+function found(list: EventList, view: View, query: Query): Child {
+  const { items, next, lookedBackTo, sent, sentBefore } = list
+  const isFirstPage = view.route.query['after'] === undefined
+  return [
+    sent && [
+      h`<h2>Sent to this recipient</h2>`,
+      table({
+        caption: 'Sent to this recipient, newest first',
+        rows: sent,
+        keyOf: ({ messageId, sentAt }) => messageId ?? sentAt,
+        class: 'cards rows',
+        columns: SENT_COLUMNS,
+      }),
     ],
-  },
+    sentBefore !== undefined &&
+      h`<p class="quiet">Sends were searched back to ${time(sentBefore)}: <a href=${href(['events'], { ...query, to: sentBefore })}>search further back</a>.</p>`,
+    sent && items.length > 0 && h`<h2>Reports that name this recipient</h2>`,
+    items.length > 0 ? eventTable(items, view) : sent === undefined && nothing(next !== undefined, query),
+    lookedBackTo !== undefined && h`<p class="quiet">Searched back to ${time(lookedBackTo, true)}.</p>`,
+    h`<nav class="pages" aria-label="Pages">
+      ${!isFirstPage && linkButton('« Newest', ['events'], query)}
+      ${next !== undefined && linkButton(lookedBackTo === undefined ? 'Older »' : 'Search further back »', ['events'], { ...query, after: next })}
+      ${items.length > 0 && [quiet(several(items.length, 'event')), exportLinks(query)]}
+    </nav>`,
+  ]
+}
+
+function exportLinks(query: Query): Child {
+  return h`<span class="end">Export: <a href=${`api/events.csv${queryOf(query)}`} download>CSV</a> <a href=${`api/events.json${queryOf(query)}`} download>JSON</a></span>`
+}
+
+function nothing(hasMore: boolean, query: Query): Child {
+  if (hasMore) return empty('None found so far.')
+  if (query['q'] !== undefined)
+    return empty(
+      `Nothing is known of “${query['q']}”.`,
+      'Enter it as a whole; a number begins with its country code.',
+      h`It may have been refused: look into <a href="#/quarantine">quarantine</a>.`,
+    )
+  if (Object.keys(query).length > 0)
+    return empty('No event matches.', h`Remove a filter, or <a href="#/events">show all events</a>.`)
+  return empty('No events yet.', 'They appear as soon as callbacks of the service arrive.')
+}
+
+const SENT_COLUMNS: readonly Column<SentRow>[] = [
+  ['Sent', 'when', ({ sentAt }: SentRow) => time(sentAt, true)],
+  ['Message', 'message', messageLink],
+  ['Channel', 'via', ({ channel }: SentRow) => channel],
+  ['Newest report', 'what', ({ lastReport }: SentRow) => lastReport && typeName(lastReport)],
+  ['State', 'outcome', ({ state, refused }: SentRow) => [sentBadge(state), ' ', quiet(refused)]],
 ]
+
+function eventTable(items: readonly EventRow[], view: View): Child {
+  const isNamed = items.some(({ project }) => project !== undefined)
+  const isDecided = view.session.may.write && items.some(({ outcome }) => outcome === 'dead')
+  return table<EventRow>({
+    caption: 'Events, newest first',
+    rows: items,
+    keyOf: ({ id }) => id,
+    class: 'cards rows',
+    columns: [
+      ['Received', 'when', ({ receivedAt, admittedAt, endedAt }) => time(receivedAt ?? admittedAt ?? endedAt, true)],
+      ['Event', 'what', (row) => [eventLink(row, typeName(row.type)), lateBadge(row), ' ', quiet(statusOf(row))]],
+      isNamed && ['Project', 'project', ({ project }) => project],
+      ['Message', 'message', (row) => messageLink(row) ?? code(row.about)],
+      ['Recipient', 'recipient', ({ recipient }) => code(recipient)],
+      ['Via', 'via', via],
+      ['Latency', 'number', latency],
+      ['Outcome', 'outcome', outcomeOf],
+      isDecided && ['Actions', 'do', (row) => decisionsOf(view, row)],
+    ],
+  })
+}
+
+/** From its arrival until its handlers were done. */
+function latency({ receivedAt, endedAt, outcome }: EventRow): Child {
+  if (receivedAt === undefined || endedAt === undefined || outcome !== 'settled') return undefined
+  return duration(Math.max(0, Date.parse(endedAt) - Date.parse(receivedAt)))
+}
+
+function outcomeOf({ outcome, attempts = 0, dueAt, error }: EventRow): Child {
+  const [head = ''] = error?.split('\n', 1) ?? []
+  const next = outcome === 'retrying' && dueAt !== undefined ? `, next ${age(new Date(dueAt))}` : ''
+  return h`${outcomeBadge(outcome)}
+    ${next !== '' && h`<small> ${several(attempts, 'attempt')}${next}</small>`}
+    ${head !== '' && h`<small class="error" title=${head}> ${head}</small>`}`
+}
+
+const PRESETS = [['15 min', 900], ['1 h', 3_600], ['24 h', 86_400], ['7 days', 604_800]] as const // prettier-ignore
+
+/** A phone has no room for them until they are asked for. */
+const isWide = matchMedia('(min-width: 44rem)').matches
+
+/** Each change goes into the address at once. `more`: filters of one view alone. */
+export function filters({ session }: View, path: readonly string[], query: Query, more?: Child): Child {
+  const set = (changed: Query): void => go(path, { ...query, ...changed })
+  const choose = (
+    name: string,
+    label: string,
+    choices: readonly (readonly [value: string, label: string])[],
+  ): Child => {
+    const chosen = query[name] ?? ''
+    const isKnown = chosen === '' || choices.some(([value]) => value === chosen)
+    const all = isKnown ? choices : [...choices, [chosen, chosen] as const]
+    return field(
+      name,
+      label,
+      h`<select id=${`filter-${name}`} value=${chosen} onChange=${({ currentTarget }: Event) => set({ [name]: valueOf(currentTarget) })}>
+        <option value="" selected=${chosen === ''}>any</option>
+        ${all.map(([value, text]) => h`<option value=${value} selected=${value === chosen}>${text}</option>`)}
+      </select>`,
+    )
+  }
+  const at = (name: 'from' | 'to', label: string): Child =>
+    field(
+      name,
+      label,
+      h`<input id=${`filter-${name}`} type="datetime-local" step="1" value=${toField(query[name])}
+        onChange=${({ currentTarget }: Event) => set({ [name]: fromField(valueOf(currentTarget)) })} />`,
+    )
+  const isList = path[0] === 'events'
+  const names = (words: readonly string[]): readonly (readonly [string, string])[] => words.map((word) => [word, word])
+  const active = Object.keys(query).filter((name) => name !== 'q').length
+  return h`<details class="filters" open=${isWide}>
+    <summary>${active === 0 ? 'Filters' : `Filters (${active})`}</summary>
+    <form aria-label="Filters" onSubmit=${(event: Event) => event.preventDefault()}>
+      ${choose('type', 'Type', names(session.types))}
+      ${
+        isList &&
+        choose(
+          'outcome',
+          'Outcome',
+          Object.entries(OUTCOMES).map(([name, [label]]) => [name, label]),
+        )
+      }
+      ${more}
+      ${session.projects.length > 1 || query['project'] ? choose('project', 'Project', names(session.projects)) : undefined}
+      ${
+        isList &&
+        field(
+          'channel',
+          'Channel',
+          h`<input id="filter-channel" size="10" value=${query['channel'] ?? ''}
+            onChange=${({ currentTarget }: Event) => set({ channel: valueOf(currentTarget).trim() })} />`,
+        )
+      }
+      ${isList && choose('carrier', 'Carrier', names(session.carriers))}
+      ${field(
+        'last',
+        'The last',
+        h`<select id="filter-last" value="" onChange=${({ currentTarget }: Event) =>
+          set({ from: new Date(now() - Number(valueOf(currentTarget)) * 1_000).toISOString(), to: undefined })}>
+          <option value="">choose</option>
+          ${PRESETS.map(([label, seconds]) => h`<option value=${seconds}>${label}</option>`)}
+        </select>`,
+      )}
+      ${at('from', 'From')}${at('to', 'To')}
+      ${Object.keys(query).length > 0 && h`<a class="button" href=${href(path)}>Clear</a>`}
+    </form>
+  </details>`
+}
+
+function field(name: string, label: string, control: Child): Child {
+  return h`<div class="field" key=${name}><label for=${`filter-${name}`}>${label}</label>${control}</div>`
+}
+
+/** As such a field has it: in the zone that is shown, without naming it. */
+function toField(iso: string | undefined): string {
+  const at = new Date(iso ?? Number.NaN)
+  return Number.isNaN(at.getTime()) ? '' : inZone(at).slice(0, 19)
+}
+
+function fromField(text: string): string {
+  const at = new Date(zone.isUtc && text !== '' ? `${text}Z` : text)
+  return Number.isNaN(at.getTime()) ? '' : at.toISOString()
+}

@@ -1,197 +1,444 @@
-/** The inspector's page: finds the view that the address names, and keeps it as new as what it shows. */
-import type { Change, Overview, Session } from '../shapes.ts'
-import { askSession } from './asking.ts'
-import { after, now, pause } from './clock.ts'
-import { deadLettersScreen } from './dead-letters.ts'
-import { h, patch, type Tree } from './elements.ts'
-import { eventScreen } from './event.ts'
-import { eventsScreen } from './events.ts'
-import { hearKeys } from './keys.ts'
-import { listen } from './live.ts'
-import { messageScreen } from './message.ts'
-import { overviewScreen } from './overview.ts'
-import { quarantineScreen } from './quarantine.ts'
-import { href, readRoute, type Route } from './route.ts'
-import { asNoAnswer, empty, heading, problemBox, type Question, type Screen, type Surroundings } from './screen.ts'
-import { openDialogs, shell } from './shell.ts'
-import { several } from './words.ts'
+/** The inspector's page: the view that the address names, and what stands around it: navigation, search, connection, dialogs. */
+import { createElement, render, type VNode } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Change, DeadLetterResult, Overview, Session } from '../shapes.ts'
+import {
+  after,
+  ask,
+  asNoAnswer,
+  go,
+  href,
+  listen,
+  post,
+  readRoute,
+  useListener,
+  type Connection,
+  type NoAnswer,
+} from './data.ts'
+import { DeadLettersView } from './dead-letters.ts'
+import { EventView } from './event.ts'
+import { EventsView } from './events.ts'
+import { MessageView } from './message.ts'
+import { OverviewView } from './overview.ts'
+import {
+  code,
+  count,
+  empty,
+  h,
+  heading,
+  problemBox,
+  prose,
+  several,
+  zone,
+  type Child,
+  type Decision,
+  type Question,
+  type Targets,
+  type View,
+} from './parts.ts'
+import { QuarantineView } from './quarantine.ts'
 
-/** A view that is asked for takes the place of the other once it has its answer, or after this long without. */
-const PATIENCE_MS = 200
-
-const app = document.querySelector('#app')
-const said = document.querySelector('#said')
-if (app !== null && said !== null) void run(app, said)
-
-async function run(root: Element, announcer: Element): Promise<void> {
-  let session: Session
-  try {
-    session = await askSession()
-  } catch (error) {
-    patch(root, [h('main', {}, heading('Inspector'), problemBox(asNoAnswer(error)))])
-    void after(5_000, () => void run(root, announcer))
-    return
-  }
-  inspect(session, root, announcer)
+const VIEWS: Readonly<Record<string, (view: View) => VNode | VNode[]>> = {
+  overview: OverviewView,
+  events: EventsView,
+  event: EventView,
+  message: MessageView,
+  'dead-letters': DeadLettersView,
+  quarantine: QuarantineView,
 }
 
-function inspect(session: Session, root: Element, announcer: Element): void {
-  let route = readRoute(location.hash)
-  let screen: Screen | undefined
-  /** The one that was asked for last; it is shown soon. */
-  let latest: Screen | undefined
-  let question: Question | undefined
-  let isHelpOpen = false
-  let deadLetters: number | undefined
-  let quarantined = 0
-  let askedAtMs = 0
-  /** Of what will be asked again soon. */
-  let cancelAsking: (() => void) | undefined
-  let isDrawing = false
-  let lastOverview = ''
+const CONNECTIONS: Readonly<Record<Connection, readonly [label: string, tone: string, what: string]>> = {
+  connecting: ['Connecting', 'calm', 'Asking the server.'],
+  live: ['Live', 'good', 'Press to pause.'],
+  asking: ['Asking', 'calm', 'No stream of changes: the page asks every few seconds.'],
+  lost: ['No connection', 'bad', 'The page asks again by itself.'],
+  paused: ['Paused', 'warn', 'Press to go on.'],
+}
 
-  /** Once, however many ask for it at once. */
-  function show(): void {
-    if (isDrawing) return
-    isDrawing = true
-    queueMicrotask(draw)
-  }
+/** The ages of what is shown go on. */
+const TICK_MS = 15_000
+const A_BATCH = 100
+const MOST_LISTED = 500
 
-  function draw(): void {
-    isDrawing = false
-    const connection = live.connection()
-    const tree: readonly Tree[] = shell(
-      {
-        session,
-        route,
-        connection,
-        deadLetters,
-        quarantined,
-        isHelpOpen,
-        question,
-        onPause: () => live.togglePause(),
-        onHelp(isOpen) {
-          isHelpOpen = isOpen
-          show()
-        },
-        onAnswer(isYes) {
-          const answered = question
-          question = undefined
-          show()
-          if (isYes) answered?.onYes()
-        },
+const root = document.querySelector('#app')
+if (root !== null) render(createElement(App, {}), root)
+
+function App(): VNode | VNode[] {
+  const [session, setSession] = useState<Session>()
+  const [problem, setProblem] = useState<NoAnswer>()
+
+  function start(): void {
+    ask<Session>('api/session').then(
+      (answer) => {
+        setSession(answer)
+        setProblem(undefined)
       },
-      screen?.content(),
+      (error: unknown) => {
+        setProblem(asNoAnswer(error))
+        after(5_000, start)
+      },
     )
-    patch(root, tree)
-    openDialogs()
   }
 
-  function say(text: string): void {
-    announcer.textContent = text
+  useEffect(start, [])
+  // Whatever the reader saw goes with the right to see it.
+  if (problem !== undefined) return h`<main>${heading('Inspector')}${problemBox(problem)}</main>`
+  if (session === undefined) return h`<main aria-busy="true"></main>`
+  function onSignedOut(refused: NoAnswer): void {
+    setProblem(refused)
+    after(5_000, start)
+  }
+  return h`<${Inspector} session=${session} onSession=${setSession} onSignedOut=${onSignedOut} />`
+}
+
+interface Work {
+  readonly decision: string
+  readonly total: number
+  readonly results: readonly { readonly id: string; readonly text: string; readonly isDone: boolean }[]
+  readonly problem?: NoAnswer
+  readonly isOver: boolean
+}
+
+interface InspectorProps {
+  readonly session: Session
+  readonly onSession: (session: Session) => void
+  readonly onSignedOut: (refused: NoAnswer) => void
+}
+
+function Inspector({ session, onSession, onSignedOut }: InspectorProps): VNode | VNode[] {
+  const [route, setRoute] = useState(readRoute)
+  const [connection, setConnection] = useState<Connection>('connecting')
+  const [counts, setCounts] = useState({ deadLetters: 0, quarantined: 0 })
+  const [question, setQuestion] = useState<Question>()
+  const [isHelpOpen, setHelpOpen] = useState(false)
+  const [work, setWork] = useState<Work>()
+  const [, setTicks] = useState(0)
+  const live = useRef<ReturnType<typeof listen>>(undefined)
+  const isPaused = connection === 'paused'
+
+  function hear({ deadLetters = 0, quarantined }: Pick<Change, 'deadLetters' | 'quarantined'>): void {
+    if (deadLetters > counts.deadLetters && connection === 'live') say(several(deadLetters, 'dead letter'))
+    setCounts({ deadLetters, quarantined })
   }
 
-  function hearOverview(overview: Overview): void {
-    ;({ deadLetters } = overview)
-    quarantined = Object.values(overview.quarantine).reduce((all, one) => all + one, 0)
-    show()
+  function hearOverview({ deadLetters, quarantine }: Overview): void {
+    hear({ deadLetters, quarantined: Object.values(quarantine).reduce((all, one) => all + one, 0) })
   }
 
-  async function go(): Promise<void> {
-    const next = readRoute(location.hash)
-    const opened = screenOf(next, { session, route: next, show, say, askFirst }, hearOverview)
-    const isFirst = screen === undefined
-    // Whoever chooses a filter goes on from there.
-    const isElsewhere = next.path.join() !== route.path.join() || next.query.get('after') !== route.query.get('after')
-    latest = opened
-    cancelAsking?.()
-    cancelAsking = undefined
-    const refreshed = refresh()
-    route = next
-    await Promise.race([refreshed, pause(PATIENCE_MS)])
-    if (route !== next) return
-    screen = opened
-    document.title = `${opened.title} · Inspector`
-    draw()
-    if (isFirst) return
-    if (!isElsewhere) {
-      say(opened.title)
-      return
+  const heard = useRef({ hearOverview, onSession, onSignedOut })
+  heard.current = { hearOverview, onSession, onSignedOut }
+  useListener({ onChange: hear, onGap() {}, onSignedOut })
+  useEffect(() => {
+    const listening = listen({
+      onConnection: setConnection,
+      onSession: (now) => heard.current.onSession(now),
+      onOverview: (overview) => heard.current.hearOverview(overview),
+    })
+    live.current = listening
+    let cancel = (): void => {}
+    const tick = (): void => {
+      setTicks((ticks) => ticks + 1)
+      cancel = after(TICK_MS, tick)
     }
-    scrollTo(0, 0)
-    document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
+    cancel = after(TICK_MS, tick)
+    const move = (): void => setRoute(readRoute())
+    window.addEventListener('hashchange', move)
+    return () => {
+      cancel()
+      listening.end()
+      window.removeEventListener('hashchange', move)
+    }
+  }, [])
+  useEffect(() => {
+    if (connection === 'lost') say('No connection to the server.')
+    if (connection === 'live') say('Connected.')
+  }, [connection])
+
+  const place = `${route.view}/${route.id ?? ''}`
+  const isFirst = useRef(true)
+  useEffect(() => {
+    document.title = `${[route.id, titleOf(route.view)].filter((part) => part !== undefined).join(' · ')} · Inspector`
+    if (!isFirst.current) {
+      scrollTo(0, 0)
+      setWork((now) => (now?.isOver === true ? undefined : now))
+      // A reader who types goes on typing.
+      if (!isField(document.activeElement)) document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
+    }
+    isFirst.current = false
+  }, [place])
+
+  async function run(decision: 'replay' | 'force' | 'discard', ids: readonly string[]): Promise<void> {
+    const done = decision === 'discard' ? 'Discarded' : 'Will run again'
+    const results: Work['results'][number][] = []
+    const state = { decision: decision === 'discard' ? 'Discarding' : 'Replaying', total: ids.length }
+    try {
+      for (let from = 0; from < ids.length; from += A_BATCH) {
+        setWork({ ...state, results: [...results], isOver: false })
+        const batch = { ids: ids.slice(from, from + A_BATCH) }
+        const answer = await post<DeadLetterResult>(`api/dead-letters/${decision}`, batch)
+        results.push(
+          ...answer.done.map((id) => ({ id, text: done, isDone: true })),
+          ...answer.missing.map((id) => ({ id, text: 'No longer a dead letter', isDone: false })),
+          ...answer.failed.map(({ id, why }) => ({ id, text: why, isDone: false })),
+        )
+      }
+      setWork({ ...state, results, isOver: true })
+    } catch (error) {
+      setWork({ ...state, results, problem: asNoAnswer(error), isOver: true })
+    }
+    const succeeded = results.filter(({ isDone }) => isDone).length
+    say(`${done}: ${several(succeeded, 'event')}.`)
+    live.current?.refresh()
   }
 
-  function askFirst(asked: Question): void {
-    question = asked
-    show()
-  }
-
-  function refresh(): Promise<void> {
-    askedAtMs = now()
-    return latest?.refresh() ?? Promise.resolve()
-  }
-
-  /** Asks again, but no sooner than the view wants to. */
-  function onChange(change: Change): void {
-    if ((change.deadLetters ?? 0) > (deadLetters ?? 0)) say(several(change.deadLetters ?? 0, 'dead letter'))
-    deadLetters = change.deadLetters ?? deadLetters
-    quarantined = change.quarantined
-    show()
-    const staleAfterMs = latest?.staleAfterMs?.(change)
-    if (staleAfterMs === undefined || cancelAsking !== undefined) return
-    cancelAsking = after(Math.max(0, askedAtMs + staleAfterMs - now()), () => {
-      cancelAsking = undefined
-      if (!document.hidden && live.connection() !== 'paused') void refresh()
+  function decide(decision: Decision, { name, count: number, ids }: Targets): void {
+    const what = number === 1 ? 'It' : 'They'
+    setQuestion({
+      title: `${decision === 'replay' ? 'Replay' : 'Discard'} ${name}?`,
+      text:
+        decision === 'replay'
+          ? ['The handlers run again, soon and from the first attempt on.']
+          : [`${what} will never be dispatched again. This cannot be undone.`],
+      yes: decision === 'replay' ? 'Replay' : 'Discard',
+      isGrave: decision === 'discard',
+      ...(decision === 'replay' && {
+        option: {
+          label: 'Replay as if on time',
+          what: 'Otherwise an event whose message has a newer report by now comes as `late`.',
+        },
+      }),
+      onYes(isForced) {
+        ids().then(
+          (all) => run(isForced ? 'force' : decision, all),
+          (error: unknown) =>
+            setWork({ decision: '', total: 0, results: [], problem: asNoAnswer(error), isOver: true }),
+        )
+      },
     })
   }
 
-  const live = listen({
-    onConnection(connection) {
-      if (connection === 'lost') say('No connection to the server.')
-      if (connection === 'live') say('Connected.')
-      show()
-    },
-    onChange,
-    onGap: () => void refresh(),
-    onOverview(overview) {
-      hearOverview(overview)
-      const { counts, backlog, deadLetters: dead } = overview
-      const text = JSON.stringify([counts, backlog, dead, quarantined])
-      if (text !== lastOverview) onChange({ counts, backlog, quarantined, events: [], messages: [], many: true })
-      lastOverview = text
-    },
-  })
-  window.addEventListener('hashchange', () => void go())
-  hearKeys({
+  const view: View = { session, route, say, confirm: setQuestion, decide }
+  useKeys({
     search: () => document.querySelector<HTMLInputElement>('#search')?.select(),
-    help() {
-      isHelpOpen = true
-      show()
-    },
-    refresh: () => void refresh(),
-    togglePause: () => live.togglePause(),
-    go(view) {
-      location.hash = href([view])
-    },
+    help: () => setHelpOpen(true),
+    refresh: () => live.current?.refresh(),
+    pause: () => live.current?.hold(!isPaused),
+    zone: toggleZone,
   })
-  void go()
+
+  function toggleZone(): void {
+    zone.set(!zone.isUtc)
+    setTicks((ticks) => ticks + 1)
+  }
+
+  const Shown = Object.hasOwn(VIEWS, route.view) ? VIEWS[route.view] : undefined
+  return h`<a class="skip" href="#main" onClick=${skip}>To the content</a>
+    ${header()}
+    <main id="main" tabindex="-1">
+      ${
+        connection === 'lost' &&
+        h`<p class="note bad"><strong>No connection. </strong>The server does not answer. What you see is from before; the
+          page asks again by itself.</p>`
+      }
+      ${work && workPanel(work, () => setWork(undefined))}
+      ${
+        Shown === undefined
+          ? [heading('Not found'), empty('There is no such view.', h`<a href="#/overview">To the overview</a>`)]
+          : createElement(Shown, { key: place, ...view })
+      }
+    </main>
+    ${footer(session, toggleZone)}
+    <${Dialog} isOpen=${isHelpOpen} title="Keys" onClose=${() => setHelpOpen(false)}>
+      <dl class="keys">${KEYS.map(([key, what]) => h`<div><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl>
+      <div class="tools end"><button type="button" onClick=${() => setHelpOpen(false)}>Close</button></div>
+    <//>
+    <${QuestionDialog} question=${question} onAnswer=${() => setQuestion(undefined)} />`
+
+  function header(): Child {
+    const current = route.view === 'event' || route.view === 'message' ? 'events' : route.view
+    const link = (name: string, number = 0, tone = ''): Child =>
+      h`<a href=${href([name])} aria-current=${name === current ? 'page' : undefined}>
+        ${titleOf(name)}${number > 0 && h`<span class=${`badge ${tone}`}>${count(number)}</span>`}
+      </a>`
+    const [label, tone, what] = CONNECTIONS[connection]
+    return h`<header>
+      <a class="brand" href="#/overview">Inspector</a>
+      <nav aria-label="Views">
+        ${link('overview')}${link('events')}
+        ${link('dead-letters', counts.deadLetters, 'bad')}${link('quarantine', counts.quarantined, 'warn')}
+      </nav>
+      <form role="search" onSubmit=${search}>
+        <input id="search" type="search" autocomplete="off" spellcheck=${false} value=${route.query['q'] ?? ''}
+          aria-label="Message id, recipient or event id" placeholder="Message id, recipient or event id" />
+      </form>
+      <button type="button" class=${`live dot ${tone}`} title=${what} onClick=${() => live.current?.hold(!isPaused)}>${label}</button>
+      <button type="button" class="quiet help" aria-label="Keys" title="Keys" onClick=${() => setHelpOpen(true)}>?</button>
+    </header>`
+  }
 }
 
-function screenOf(route: Route, around: Surroundings, hearOverview: (overview: Overview) => void): Screen {
-  const [view = 'overview', id] = route.path
-  if (view === 'overview') return overviewScreen(around, hearOverview)
-  if (view === 'events') return eventsScreen(around)
-  if (view === 'event' && id !== undefined) return eventScreen(around, id)
-  if (view === 'message' && id !== undefined) return messageScreen(around, id)
-  if (view === 'dead-letters') return deadLettersScreen(around)
-  if (view === 'quarantine') return quarantineScreen(around)
-  return {
-    title: 'Not found',
-    refresh: () => Promise.resolve(),
-    content: () => [
-      heading('Not found'),
-      empty('There is no such view.', [h('a', { href: href(['overview']) }, 'To the overview')]),
-    ],
+function say(text: string): void {
+  const announcer = document.querySelector('#said')
+  if (announcer !== null) announcer.textContent = text
+}
+
+function titleOf(view: string): string {
+  const text = view.replace('-', ' ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** The address behind `#` names the view, so the focus is moved by hand. */
+function skip(event: Event): void {
+  event.preventDefault()
+  document.getElementById('main')?.focus()
+}
+
+function search(event: Event): void {
+  event.preventDefault()
+  const q = document.querySelector<HTMLInputElement>('#search')?.value.trim() ?? ''
+  if (q !== '') go(['events'], { q })
+}
+
+/** How far a change has come, and what became of each item. */
+function workPanel({ decision, total, results, problem, isOver }: Work, close: () => void): Child {
+  const texts = new Map<string, number>()
+  for (const { text } of results) texts.set(text, (texts.get(text) ?? 0) + 1)
+  const summary = [...texts].map(([text, number]) => `${text}: ${several(number, 'event')}.`).join(' ')
+  const isWell = problem === undefined && results.every(({ isDone }) => isDone)
+  const listed = results.slice(0, MOST_LISTED)
+  return h`<div class=${`note ${isWell ? 'good' : 'warn'}`}>
+    ${
+      isOver
+        ? h`<div class="between"><span>${summary}</span><button type="button" onClick=${close}>Dismiss</button></div>`
+        : h`<label>${decision} ${count(results.length)} of ${several(total, 'event')}… <progress max=${total} value=${results.length} /></label>`
+    }
+    ${problem && problemBox(problem)}
+    ${
+      isOver &&
+      listed.length > 0 &&
+      h`<details><summary>Each of them</summary><ul class="results">${listed.map(
+        ({ id, text }) => h`<li key=${id}>${code(id, href(['event', id]))} ${text}</li>`,
+      )}</ul></details>`
+    }
+  </div>`
+}
+
+function footer({ version, store, may, who, storeAlone }: Session, onZone: () => void): Child {
+  const rights = ['look', ...(may.write ? ['change'] : []), ...(may.reveal ? ['see numbers and bodies'] : [])]
+  const listed = rights.length === 1 ? rights : [rights.slice(0, -1).join(', '), rights.at(-1)]
+  const local = new Intl.DateTimeFormat().resolvedOptions().timeZone
+  return h`<footer>
+    <p>messaging-webhooks ${version}, store ${store.name}${storeAlone && ', without its receiver'}.
+      ${' '}${who === undefined ? 'You' : `${who}, you`} may ${listed.join(' and ')}.
+      ${!may.reveal && ' Numbers and bodies are masked: you lack the right to reveal them.'}</p>
+    <p>Times are in ${zone.isUtc ? 'UTC' : `your zone, ${local}`}. Hover for the full timestamp.${' '}
+      <button type="button" class="link" onClick=${onZone}>Show ${zone.isUtc ? 'local times' : 'UTC'}</button></p>
+  </footer>`
+}
+
+interface DialogProps {
+  readonly isOpen: boolean
+  readonly title: string
+  readonly onClose: () => void
+  readonly children?: Child
+}
+
+/** Opened by a call and no attribute, so that the rest of the page cannot be reached meanwhile. */
+function Dialog({ isOpen, title, onClose, children }: DialogProps): VNode | VNode[] {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal()
+    else dialog.current?.close()
+  }, [isOpen])
+  return h`<dialog ref=${dialog} aria-label=${title} onClose=${onClose}>${isOpen && h`<h2>${title}</h2>${children}`}</dialog>`
+}
+
+interface QuestionProps {
+  readonly question: Question | undefined
+  readonly onAnswer: () => void
+}
+
+function QuestionDialog({ question, onAnswer }: QuestionProps): VNode | VNode[] {
+  const option = useRef<HTMLInputElement>(null)
+  function yes(): void {
+    const isTicked = option.current?.checked === true
+    onAnswer()
+    question?.onYes(isTicked)
   }
+  return h`<${Dialog} isOpen=${question !== undefined} title=${question?.title ?? ''} onClose=${onAnswer}>
+    ${question?.text.map((line) => h`<p>${prose(line)}</p>`)}
+    ${question?.option && h`<p><label><input ref=${option} type="checkbox" /> ${question.option.label}</label><br /><small>${prose(question.option.what)}</small></p>`}
+    <div class="tools end">
+      <button type="button" autofocus onClick=${onAnswer}>Cancel</button>
+      <button type="button" class=${question?.isGrave === true ? 'grave' : 'main'} onClick=${yes}>${question?.yes}</button>
+    </div>
+  <//>`
+}
+
+const KEYS = [
+  ['j', 'Next row'],
+  ['k', 'Previous row'],
+  ['Enter', 'Open the row'],
+  ['x', 'Select the row'],
+  ['/', 'Search'],
+  ['o', 'Overview'],
+  ['e', 'Events'],
+  ['d', 'Dead letters'],
+  ['q', 'Quarantine'],
+  ['r', 'Refresh'],
+  ['p', 'Pause, or go on'],
+  ['u', 'UTC or local time'],
+  ['?', 'This help'],
+] as const
+
+type Key = (typeof KEYS)[number][0]
+type Actions = Readonly<Record<'search' | 'help' | 'refresh' | 'pause' | 'zone', () => void>>
+
+function useKeys({ search: toSearch, help, refresh, pause, zone: toZone }: Actions): void {
+  const actions: Readonly<Record<Exclude<Key, 'Enter'>, () => void>> = {
+    j: () => step(1),
+    k: () => step(-1),
+    x: () => rowOf(document.activeElement)?.querySelector<HTMLInputElement>('input[type=checkbox]')?.click(),
+    '/': toSearch,
+    o: () => go(['overview']),
+    e: () => go(['events']),
+    d: () => go(['dead-letters']),
+    q: () => go(['quarantine']),
+    r: refresh,
+    p: pause,
+    u: toZone,
+    '?': help,
+  }
+  const latest = useRef(actions)
+  latest.current = actions
+  useEffect(() => {
+    function hear(event: KeyboardEvent): void {
+      const { target, key } = event
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
+      if (!(target instanceof HTMLElement) || target.closest('dialog[open]') !== null) return
+      if (isField(target) && key === 'Escape') target.blur()
+      if (isField(target) || !isAction(key)) return
+      event.preventDefault()
+      latest.current[key]()
+    }
+    const isAction = (key: string): key is keyof typeof actions => Object.hasOwn(latest.current, key)
+    document.addEventListener('keydown', hear)
+    return () => document.removeEventListener('keydown', hear)
+  }, [])
+}
+
+function isField(element: Element | null): boolean {
+  return element?.matches('input:not([type=checkbox]), select, textarea') === true
+}
+
+/** The focus is the selected row: it is seen, announced, and opened by Enter without any help. */
+function step(by: 1 | -1): void {
+  const items = [...document.querySelectorAll<HTMLElement>('[data-item]')].filter((item) => item.offsetParent !== null)
+  const row = rowOf(document.activeElement)
+  const at = items.findIndex((item) => item === document.activeElement || (row !== null && rowOf(item) === row))
+  items[at === -1 ? (by === 1 ? 0 : items.length - 1) : at + by]?.focus()
+}
+
+function rowOf(element: Element | null): Element | null {
+  return element?.closest('tr, .timeline > li') ?? null
 }

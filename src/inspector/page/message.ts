@@ -1,187 +1,185 @@
 /** All that was reported of one message: in which order, why in that order, and what the handlers did with it. */
-import type { Change, EventDetail, MessageDetail, SentDetail, TimelineEntry } from '../shapes.ts'
-import { askMessage } from './asking.ts'
-import { attempts } from './attempts.ts'
-import { h, type Child, type Tree } from './elements.ts'
+import type { VNode } from 'preact'
+import type { AttemptRow, Change, MessageDetail, SentDetail, TimelineEntry } from '../shapes.ts'
+import { queryOf, useAsked } from './data.ts'
 import {
+  answered,
   badge,
-  SENT,
-  sentBadge,
+  code,
+  decisionsOf,
+  duration,
+  empty,
+  errorText,
   eventLink,
   facts,
+  failureLine,
+  h,
+  heading,
+  long,
+  hrefOfMessage,
+  idText,
   lateBadge,
+  linkButton,
   outcomeBadge,
   prose,
   quiet,
+  recipientOf,
+  sentBadge,
+  several,
   statusOf,
-  timeOf,
+  time,
   toneOf,
   typeName,
   via,
+  type Child,
+  type View,
 } from './parts.ts'
-import { href, hrefOfMessage } from './route.ts'
-import { asking, empty, heading, type Screen, type Surroundings } from './screen.ts'
-import { duration, several, time } from './words.ts'
 
-const STALE_AFTER_MS = 1_000
+const STALE_MS = 1_000
 
-export function messageScreen({ session, route, show }: Surroundings, messageId: string): Screen {
-  const project = route.query.get('project') ?? undefined
-  const byArrival = route.query.get('order') === 'arrival'
-  const asked = asking(() => askMessage(messageId, { project }), show)
-  return {
-    title: `Message ${messageId}`,
-    refresh: asked.refresh,
-    staleAfterMs: ({ messages, many }: Change) => (many || messages.includes(messageId) ? STALE_AFTER_MS : undefined),
-    content() {
-      return [
-        heading('Message ', h('span', { class: 'id' }, messageId)),
-        asked.answered((message) => [about(message, session.may.reveal), order(), timeline(message)]),
-      ]
-    },
-  }
-
-  function order(): Tree {
-    const link = (text: string, value: string | undefined, isChosen: boolean): Tree =>
-      h(
-        'a',
-        {
-          class: 'button',
-          href: href(['message', messageId], { project, order: value }),
-          'aria-current': isChosen ? 'true' : undefined,
-        },
-        text,
-      )
-    return h(
-      'nav',
-      { class: 'choice', 'aria-label': 'Order' },
-      link('In order', undefined, !byArrival),
-      link('By arrival', 'arrival', byArrival),
-    )
-  }
-
-  function timeline({ entries, sent, project: named }: MessageDetail): Tree {
-    if (entries.length === 0 && sent === undefined)
-      return empty(
-        'Nothing is known of this message.',
-        'Its reports may not have come yet, or what was kept of them is forgotten by now.',
-        ['Reports that were refused are in ', h('a', { href: href(['quarantine']) }, 'quarantine'), '.'],
-      )
-    const sorted = entries.toSorted((a, b) => (byArrival ? a.arrival - b.arrival : a.place - b.place))
-    return h(
-      'ol',
-      { class: 'timeline', 'aria-label': byArrival ? 'Reports by arrival' : 'Reports in order' },
-      sent && sending(sent, named),
-      sorted.map(entry),
-    )
-  }
-
-  function entry(row: TimelineEntry): Tree {
-    const { event, place, arrival, skewSeconds, late, duplicates, duplicatesAt, proof, gap, why } = row
-    return h(
-      'li',
-      { key: event.id, class: late ? 'late' : toneOf(event.type) },
-      h(
-        'h2',
-        {},
-        eventLink(event, typeName(event.type)),
-        quiet(statusOf(event)),
-        lateBadge(event),
-        duplicates > 0 && badge(`came ${duplicates + 1} times`, 'duplicate'),
-        outcomeBadge(event.outcome),
-      ),
-      h('p', { class: 'why' }, prose(why)),
-      facts([
-        ['Its own time', timeOf(event.occurredAt)],
-        ['Came', [timeOf(event.receivedAt), skewSeconds !== undefined && quiet(` ${skew(skewSeconds)}`)]],
-        ['Place', place !== arrival && `${ordinal(place)} in order, ${ordinal(arrival)} to come`],
-        ['Proof', proof ?? event.proof],
-        ['By', via(event)],
-        ['Waited', gap && gapText(gap)],
-        ['Again', duplicates > 0 && duplicatesAt.map((at, index) => [index > 0 && ', ', time(at)])],
-      ]),
-      attempts(row.attempts),
-    )
-  }
+export function MessageView(view: View): VNode | VNode[] {
+  const { id = '', query } = view.route
+  const { project, order } = query
+  const isStale = ({ messages, many }: Change): number | undefined =>
+    many || messages.includes(id) ? STALE_MS : undefined
+  const asked = useAsked<MessageDetail>(`api/messages/${encodeURIComponent(id)}${queryOf({ project })}`, isStale)
+  return h`${heading(['Message ', idText(id, 'message id')])}${answered(asked, (message) => [
+    about(message, view),
+    message.entries.length > 1 &&
+      h`<nav class="choice" aria-label="Order">
+        ${linkButton('In order', ['message', id], { project }, order !== 'arrival')}
+        ${linkButton('By arrival', ['message', id], { project, order: 'arrival' }, order === 'arrival')}
+      </nav>`,
+    message.order !== undefined && h`<p class="quiet">${message.order}</p>`,
+    timeline(message, order === 'arrival', view),
+  ])}`
 }
 
-/** What the app told of the send; reports name little of it. */
-function sending(sent: SentDetail, project: string | undefined): Tree {
-  const { state, wasOverdue, sentAt, to, type, channel, campaign, reference, meta, refused } = sent
-  const { resendOf, scheduledFor, overdueAt, notAfter } = sent
-  return h(
-    'li',
-    { key: 'sent' },
-    h('h2', {}, h('span', { class: 'type' }, 'sent by you'), quiet(refused), sentBadge(state)),
-    h('p', { class: 'why' }, SENT[state][2]),
-    facts([
-      ['Sent', timeOf(sentAt)],
-      ['To', to !== undefined && h('span', { class: 'id' }, to)],
-      ['By', channel],
-      ['Type', type],
-      ['Campaign', campaign],
-      ['Reference', reference !== undefined && h('span', { class: 'id' }, reference)],
-      [
-        'Again, for',
-        resendOf !== undefined && h('a', { class: 'id', href: hrefOfMessage(resendOf, project) }, resendOf),
-      ],
-      ['Planned for', timeOf(scheduledFor)],
-      ['Of use until', timeOf(notAfter)],
-      [wasOverdue ? 'Was overdue' : 'Overdue', timeOf(overdueAt)],
-    ]),
-    meta !== undefined &&
-      h('details', { open: true }, h('summary', {}, 'Yours'), h('pre', { tabindex: 0, 'aria-label': 'Yours' }, meta)),
-  )
-}
-
-function about({ project, recipient, latest, finals, sent, entries }: MessageDetail, mayReveal: boolean): Tree {
-  const reports = entries.filter(({ event }) => event.type !== 'message.overdue').length
-  return h(
-    'section',
-    { class: 'panel', 'aria-label': 'Latest state' },
-    latest !== undefined &&
-      h(
-        'p',
-        { class: 'latest' },
-        typeName(latest.type),
-        quiet([latest.status, latest.statusCode].filter((part) => part !== undefined).join(' · ')),
-      ),
-    reports === 0 &&
-      h(
-        'p',
-        { class: 'latest' },
-        quiet(sent?.state === 'refused' ? 'It was not sent.' : 'No report of it has come yet.'),
-      ),
-    latest?.failure && failureLine(latest.failure),
-    facts([
-      [
-        'Recipient',
-        recipient !== undefined && [h('span', { class: 'id' }, recipient), !mayReveal && quiet(' masked for you')],
-      ],
+function about({ project, recipient, latest, finals, sent, entries }: MessageDetail, view: View): Child {
+  const reports = entries.filter(({ event }) => event.type !== 'send.overdue').length
+  const status = [latest?.status, latest?.statusCode].filter((part) => part !== undefined).join(' · ')
+  const none = sent?.state === 'refused' ? 'It was not sent.' : 'No report of it has come yet.'
+  return h`<section class="panel" aria-label="Latest state">
+    ${latest !== undefined && h`<p class="latest">${typeName(latest.type)}${quiet(status)}</p>`}
+    ${reports === 0 && h`<p class="latest">${quiet(none)}</p>`}
+    ${latest?.failure && failureLine(latest.failure)}
+    ${facts([
+      ['Recipient', recipientOf(recipient, view)],
       ['Project', project],
-      ['As of', timeOf(latest?.occurredAt)],
+      ['As of', time(latest?.occurredAt, true)],
       ['Reports', reports > 0 && several(reports, 'report')],
       ['Final reports', finals > 1 && `${finals}: the carrier named more than one end`],
-    ]),
-  )
+    ])}
+  </section>`
 }
 
-export function failureLine({ kind, resend, reason, cause }: NonNullable<EventDetail['failure']>): Child {
-  return h(
-    'p',
-    { class: `note ${resend ? 'warn' : 'bad'}` },
-    h('strong', {}, `Failed, ${kind}: ${resend ? 'send it again.' : 'do not send it again.'}`),
-    ` ${[cause, reason].filter((part) => part !== undefined).join(': ')}`,
-  )
+function timeline({ entries, sent, project }: MessageDetail, byArrival: boolean, view: View): Child {
+  if (entries.length === 0 && sent === undefined)
+    return empty(
+      'Nothing is known of this message.',
+      'Its reports may not have come yet, or their retention is over.',
+      h`Refused reports are in <a href="#/quarantine">quarantine</a>.`,
+    )
+  const sorted = entries.toSorted((a, b) => (byArrival ? a.arrival - b.arrival : a.place - b.place))
+  return h`<ol class="timeline" aria-label=${byArrival ? 'Reports by arrival' : 'Reports in order'}>
+    ${sent && sending(sent, project)}${sorted.map((row) => entry(row, view))}
+  </ol>`
+}
+
+function entry(
+  { event, place, arrival, skewSeconds, duplicatesAt, gap, why, attempts }: TimelineEntry,
+  view: View,
+): Child {
+  return h`<li key=${event.id} class=${event.late ? 'late' : toneOf(event.type)}>
+    <h2>${eventLink(event, typeName(event.type))}${quiet(statusOf(event))}${lateBadge(event)}
+      ${duplicatesAt.length > 0 && badge(`came ${duplicatesAt.length + 1} times`, 'duplicate')}
+      ${outcomeBadge(event.outcome)}<span class="do">${decisionsOf(view, event)}</span></h2>
+    ${why !== undefined && h`<p class="why">${prose(why)}</p>`}
+    ${facts([
+      ['Occurred', time(event.occurredAt)],
+      [
+        'Received',
+        [time(event.receivedAt), skewSeconds !== undefined && skewSeconds !== 0 && quiet(` ${skew(skewSeconds)}`)],
+      ],
+      ['Place', place !== arrival && `${ordinal(place)} in order, ${ordinal(arrival)} to arrive`],
+      ['Proof', event.proof],
+      ['Via', via(event)],
+      [
+        'Reorder wait',
+        gap && `${duration(gap.waitedForMs)} for ${gap.missing}, which ${gap.filled ? 'came' : 'did not come in time'}`,
+      ],
+      ['Duplicates', duplicatesAt.length > 0 && duplicatesAt.map((at, index) => [index > 0 && ', ', time(at)])],
+    ])}
+    ${attemptList(attempts)}
+  </li>`
+}
+
+/** What the app recorded of the send; reports name little of it. */
+function sending(sent: SentDetail, project: string | undefined): Child {
+  const { state, wasOverdue, sentAt, to, reference, resendOf, meta } = sent
+  return h`<li key="sent">
+    <h2><span class="type">sent by you</span>${quiet(sent.refused)}${sentBadge(state)}</h2>
+    <p class="why">${sent.why}</p>
+    ${facts([
+      ['Sent', time(sentAt, true)],
+      ['To', code(to)],
+      ['Channel', sent.channel],
+      ['Type', sent.type],
+      ['Campaign', sent.campaign],
+      ['Reference', code(reference)],
+      ['Resend of', resendOf && code(resendOf, hrefOfMessage(resendOf, project))],
+      ['Scheduled for', time(sent.scheduledFor)],
+      ['Not after', time(sent.notAfter)],
+      [wasOverdue ? 'Was overdue' : 'Overdue', time(sent.overdueAt, true)],
+    ])}
+    ${meta !== undefined && h`<details open><summary>Your data</summary>${long('Your data', meta)}</details>`}
+  </li>`
+}
+
+const ATTEMPTS: Readonly<Record<AttemptRow['outcome'], readonly [label: string, tone: string]>> = {
+  running: ['running', 'busy'],
+  succeeded: ['succeeded', 'good'],
+  failed: ['failed', 'bad'],
+  lost: ['lost with its process', 'warn'],
+  settled: ['completed by another process', 'calm'],
+}
+
+const HANDLER_TONES = { succeeded: 'good', failed: 'bad', 'timed out': 'bad', running: 'busy' } as const
+
+/** Each attempt with each handler in it; an error that stood before is not repeated. */
+export function attemptList(rows: readonly AttemptRow[]): Child {
+  if (rows.length === 0) return undefined
+  const firstWith = new Map<string, number>()
+  const errorOf = (error: string | undefined, number: number): Child => {
+    if (error === undefined) return undefined
+    const first = firstWith.get(error) ?? number
+    firstWith.set(error, first)
+    return first === number ? errorText(error) : h`<div class="error">Same error as in attempt ${first}.</div>`
+  }
+  return h`<ol class="attempts" aria-label="Attempts">${rows.map(
+    ({ number, startedAt, durationMs, outcome, replay, error, handlers }) => {
+      const [label, tone] = ATTEMPTS[outcome]
+      const isToldByHandler = handlers.some((handler) => handler.error !== undefined)
+      return h`<li>
+      Attempt ${number}${' '}${badge(label, `dot ${tone}`)}${replay === true && badge('replay', 'calm')}
+      ${quiet(startedAt !== undefined && [' ', time(startedAt)], durationMs !== undefined && `, ${duration(durationMs)}`)}
+      ${!isToldByHandler && errorOf(error, number)}
+      ${
+        handlers.length > 0 &&
+        h`<ul>${handlers.map(
+          (
+            handler,
+          ) => h`<li><code>${handler.name}</code>${' '}${badge(handler.outcome, `dot ${HANDLER_TONES[handler.outcome]}`)}
+            ${handler.durationMs !== undefined && quiet(` ${duration(handler.durationMs)}`)}${errorOf(handler.error, number)}</li>`,
+        )}</ul>`
+      }
+    </li>`
+    },
+  )}</ol>`
 }
 
 function skew(seconds: number): string {
-  if (Math.abs(seconds) < 1) return 'at its own time'
-  return `${duration(Math.abs(seconds) * 1_000)} ${seconds > 0 ? 'after' : 'before'} its own time`
-}
-
-function gapText({ waitedForMs, missing, filled }: NonNullable<TimelineEntry['gap']>): string {
-  return `${duration(waitedForMs)} for ${missing}, which ${filled ? 'came' : 'did not come in time'}`
+  return `${duration(Math.abs(seconds) * 1_000)} ${seconds > 0 ? 'later' : 'earlier'}`
 }
 
 function ordinal(number: number): string {

@@ -1,148 +1,152 @@
-/** How the receiver is: what came, what waits, what went wrong. */
-import type { Overview, Session } from '../shapes.ts'
-import { askOverview } from './asking.ts'
-import { h, type Child, type Tree } from './elements.ts'
-import { facts, prose, table, tally } from './parts.ts'
-import { plot } from './plot.ts'
-import { href } from './route.ts'
-import { aloneNote, asking, empty, heading, panel, type Screen, type Surroundings } from './screen.ts'
-import { bytes, count, duration, several, time } from './words.ts'
+/** How the receiver is: first what needs somebody, then what came, what waits, what went wrong. */
+import type { VNode } from 'preact'
+import type { Attention, Bucket, Overview } from '../shapes.ts'
+import { href, idsOf, queryOf, useAsked } from './data.ts'
+import {
+  aloneNote,
+  answered,
+  bytes,
+  clockTime,
+  code,
+  count,
+  decisions,
+  duration,
+  empty,
+  facts,
+  h,
+  heading,
+  linkButton,
+  panel,
+  prose,
+  several,
+  table,
+  time,
+  type Child,
+  type View,
+} from './parts.ts'
 
 /** Its counts come with each change; all of it costs the server more. */
-const STALE_AFTER_MS = 5_000
+const STALE_MS = 5_000
 
-/** `hear` is told of each overview, for what stands around the view. */
-export function overviewScreen({ show, session }: Surroundings, hear: (overview: Overview) => void): Screen {
-  const asked = asking(async () => {
-    const overview = await askOverview()
-    hear(overview)
-    return overview
-  }, show)
-  return {
-    title: 'Overview',
-    refresh: asked.refresh,
-    staleAfterMs: () => STALE_AFTER_MS,
-    content() {
-      return [heading('Overview'), asked.answered((overview) => whole(overview, session))]
-    },
-  }
+export function OverviewView(view: View): VNode | VNode[] {
+  const { range } = view.route.query
+  const asked = useAsked<Overview>(`api/overview${queryOf({ range })}`, () => STALE_MS)
+  return h`${heading('Overview')}${answered(asked, (overview) => whole(overview, view))}`
 }
 
-function whole(overview: Overview, { store, storeAlone = false }: Session): Child {
-  const { counts, backlog, deadLetters, overdue, quarantine, since } = overview
+function whole(overview: Overview, view: View): Child {
+  const { storeAlone, store } = view.session
+  const { counts, backlog, deadLetters, quarantine, since, attention, lastByCarrier } = overview
   const quarantined = Object.values(quarantine).reduce((all, one) => all + one, 0)
-  const now = [
-    tile('Unsettled', countOrNot(backlog.unsettled), { note: ageOf(backlog) }),
-    tile('Dead letters', countOrNot(deadLetters), {
-      link: href(['dead-letters']),
-      tone: (deadLetters ?? 0) > 0 ? 'bad' : '',
-    }),
-  ]
-  const where = [
-    panel('Where events are kept', kept(overview, store.durable)),
-    overview.holders.length > 0 && panel('Processes that have the store open', holders(overview)),
-  ]
-  if (storeAlone) return [aloneNote(), h('ul', { class: 'tiles' }, now), where]
+  const waiting = backlog.oldestDueSeconds ?? 0
   return [
-    health(overview),
-    h(
-      'ul',
-      { class: 'tiles' },
-      tile('Taken', count(counts.taken), { link: href(['events']) }),
-      tile('Duplicates', count(counts.duplicates)),
-      tile('Late', count(counts.late), { link: href(['events'], { type: 'late' }) }),
-      tile('Refused', count(counts.refused), { tone: counts.refused > 0 ? 'warn' : '' }),
-      now,
-      overdue > 0 &&
-        tile('Overdue', count(overdue), { link: href(['events'], { type: 'message.overdue' }), tone: 'warn' }),
-      tile('Quarantined', count(quarantined), { link: href(['quarantine']), tone: quarantined > 0 ? 'warn' : '' }),
-    ),
-    h(
-      'p',
-      { class: 'quiet' },
-      'What this process took and refused since ',
-      time(since),
-      '; the rest is what is kept now.',
-    ),
-    counts.taken + counts.refused + overview.trouble.length === 0 &&
-      empty('Nothing has come yet.', [
-        'Does the service post to this app? ',
-        h('code', {}, 'npx messaging-webhooks doctor <url>'),
-        ' tries it.',
-      ]),
-    panel('Over time', plot(overview.plot)),
-    h(
-      'div',
-      { class: 'columns' },
-      counted('By type', overview.byType, (type) => href(['events'], { type })),
-      counted('By channel', overview.byChannel, (channel) => href(['events'], { channel })),
-      counted('By carrier', overview.byCarrier, (carrier) => href(['events'], { carrier })),
-      counted('Refused, by code', overview.refusedBy),
-      counted('In quarantine, by class', quarantine, (name) => href(['quarantine'], { class: name })),
-    ),
+    needsAttention(attention, view),
+    storeAlone && aloneNote(),
+    h`<ul class="tiles">
+      ${tile('Accepted', counts.taken, ['events'])}
+      ${tile('Duplicates', counts.duplicates)}
+      ${tile('Late', counts.late, ['events'], { type: 'late' })}
+      ${tile('Refused', counts.refused, ['quarantine'])}
+      ${tile('Waiting', backlog.unsettled, ['events'], { outcome: 'waiting' }, waiting >= 1 ? `the oldest for ${duration(waiting * 1_000)}` : '')}
+      ${tile('Dead letters', deadLetters, ['dead-letters'])}
+      ${tile('In quarantine', quarantined, ['quarantine'])}
+    </ul>`,
+    h`<p class="quiet">Accepted, duplicates, late and refused: by this process since ${time(since)}. Other figures are current totals.</p>`,
+    !storeAlone && plotPanel(overview),
+    h`<div class="columns">
+      ${tally('By type', overview.byType, (name) => href(['events'], { type: name }))}
+      ${tally('By channel', overview.byChannel, (name) => href(['events'], { channel: name }))}
+      ${tally(
+        'By carrier',
+        overview.byCarrier,
+        (name) => href(['events'], { carrier: name }),
+        (name) => time(lastByCarrier[name], true),
+      )}
+      ${tally('Refused, by code', overview.refusedBy)}
+      ${panel('Store', storeFacts(overview, store.durable))}
+    </div>`,
+    overview.holders.length > 0 && panel('Workers', workers(overview)),
     trouble(overview),
-    where,
   ]
 }
 
-function countOrNot(number: number | undefined): string {
-  return number === undefined ? 'not known' : count(number)
+function needsAttention(all: readonly Attention[], view: View): Child {
+  if (all.length === 0)
+    return h`<p class="note good" key="attention"><strong>Nothing needs attention.</strong> Live, ready and working.</p>`
+  return h`<section class="panel attention" key="attention" aria-label="Needs attention">
+    <h2>Needs attention</h2>
+    <ul>${all.map(
+      (
+        each,
+      ) => h`<li class=${each.what === 'overdue' || each.what === 'backlog' ? 'warn' : 'bad'} key=${each.what + each.text}>
+        <div><strong>${each.title}</strong>${each.since !== undefined && h` since ${time(each.since, true)}`}
+          <p class="line" title=${each.text}>${prose(each.text)}</p></div>
+        <div class="do">${remedy(each, view)}</div>
+      </li>`,
+    )}</ul>
+  </section>`
 }
 
-function ageOf({ oldestDueSeconds, running }: Overview['backlog']): string {
-  const age =
-    oldestDueSeconds === undefined || oldestDueSeconds <= 0
-      ? []
-      : [`oldest due for ${duration(oldestDueSeconds * 1_000)}`]
-  return [...(running > 0 ? [`${count(running)} running`] : []), ...age].join(', ')
+/** What ends the problem, or leads to what does. */
+function remedy({ what, count: number = 0, group, text, title }: Attention, view: View): Child {
+  if (what === 'health') return undefined
+  if (what === 'refused') return linkButton('Show and verify again', ['quarantine'], { class: group })
+  if (what === 'overdue') return linkButton('Show', ['events'], { type: 'send.overdue' })
+  if (what === 'backlog') return linkButton('Show', ['events'], { outcome: 'waiting' })
+  const targets = { name: `${title} with this error`, count: number, ids: () => idsOf({ error: group }) }
+  return [linkButton('Show', ['dead-letters'], { error: group }), decisions(view, targets, `all: ${text}`, ' all')]
 }
 
-function tile(
-  name: string,
-  value: string,
-  { tone = '', note = '', link }: { tone?: string; note?: string; link?: string } = {},
-): Tree {
-  const content = [h('b', {}, value), h('span', {}, name), note !== '' && h('small', {}, note)]
-  return h('li', { key: name, class: `tile ${tone}` }, link === undefined ? content : h('a', { href: link }, content))
+function tile(name: string, number: number | undefined, path?: readonly string[], query = {}, more = ''): Child {
+  const content = h`<b>${number === undefined ? '–' : count(number)}</b><span>${name}</span>${more !== '' && h`<small>${more}</small>`}`
+  return h`<li class="tile">${path === undefined ? h`<div>${content}</div>` : h`<a href=${href(path, query)}>${content}</a>`}</li>`
 }
 
-function health({ health: { live, ready, working, reasons } }: Overview): Tree {
-  const isWell = live && ready && working
-  const said = isWell
-    ? 'Live, ready and working.'
-    : `${[live ? '' : 'not live', ready ? '' : 'not ready to take callbacks', working ? '' : 'not working through what it has'].filter((part) => part !== '').join(', ')}.`
-  return h(
-    'div',
-    { class: `note ${isWell ? 'good' : 'bad'}` },
-    h('strong', {}, 'Health: '),
-    said,
-    reasons.length > 0 &&
-      h(
-        'ul',
-        {},
-        reasons.map((reason) => h('li', {}, reason)),
-      ),
+/** Names with their counts, the greatest first, each with a bar. */
+function tally(
+  title: string,
+  counts: Readonly<Record<string, number>>,
+  linkOf?: (name: string) => string,
+  moreOf?: (name: string) => Child,
+): Child {
+  const rows = Object.entries(counts).sort(([, a], [, b]) => b - a)
+  const most = rows[0]?.[1] ?? 1
+  if (rows.length === 0) return undefined
+  return panel(
+    title,
+    table({
+      caption: title,
+      class: 'tally',
+      rows,
+      keyOf: ([name]) => name,
+      columns: [
+        ['Name', '', ([name]) => (linkOf === undefined ? name : h`<a href=${linkOf(name)}>${name}</a>`)],
+        moreOf !== undefined && ['Last report', 'when', ([name]) => moreOf(name)],
+        ['Count', 'number', ([, number]) => count(number)],
+        [
+          'Share',
+          'share',
+          ([, number]) =>
+            h`<svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.max(1, (100 * number) / most)} height="6" /></svg>`,
+        ],
+      ],
+    }),
   )
-}
-
-function counted(title: string, counts: Readonly<Record<string, number>>, linkOf?: (name: string) => string): Child {
-  const some = Object.fromEntries(Object.entries(counts).filter(([, number]) => number > 0))
-  return Object.keys(some).length > 0 && panel(title, tally(title, some, linkOf))
 }
 
 function trouble({ trouble: rows }: Overview): Child {
   if (rows.length === 0) return undefined
   return panel(
-    'What went wrong lately',
+    'Recent errors',
     table({
-      caption: 'What went wrong lately, newest first',
+      caption: 'Recent errors, newest first',
       rows,
-      keyOf: ({ at, code }) => `${code} ${at}`,
+      keyOf: ({ code }) => code,
       columns: [
-        { name: 'Last', cell: ({ at }) => time(at) },
-        { name: 'Code', cell: ({ code }) => h('code', {}, code) },
-        { name: 'What', class: 'wide', cell: ({ message }) => prose(message.replace(/ See \S+$/, '')) },
-        { name: 'Times', class: 'number', cell: ({ count: times }) => `${count(times)}×` },
+        ['Last', 'when', ({ at }) => time(at, true)],
+        ['Code', '', ({ code }) => h`<code>${code}</code>`],
+        ['Message', 'wide', ({ message }) => prose(message.replace(/ See \S+$/, ''))],
+        ['Count', 'number', ({ count: times }) => `${count(times)}×`],
       ],
     }),
   )
@@ -150,26 +154,142 @@ function trouble({ trouble: rows }: Overview): Child {
 
 const STATES = { up: 'answers', away: 'does not answer', closed: 'is closed' } as const
 
-function kept({ store, spool, backlog }: Overview, isDurable: boolean): Tree {
+function storeFacts({ store, spool, backlog }: Overview, isDurable: boolean): Child {
   return facts([
-    ['Store', `${store.name}, ${STATES[store.state]}${isDurable ? '' : '; what is in it ends with the process'}`],
+    ['Store', `${store.name}, ${STATES[store.state]}${isDurable ? '' : '; its content ends with the process'}`],
     ['Spool', spool === undefined ? 'none' : `${several(spool.events, 'event')}, ${bytes(spool.bytes)}`],
-    ['Not settled', countOrNot(backlog.unsettled)],
     ['Running here', count(backlog.running)],
   ])
 }
 
-function holders({ holders: rows }: Overview): Tree {
+function workers({ holders }: Overview): Child {
   return table({
     caption: 'Processes that have the store open',
-    class: 'whole',
-    rows,
+    rows: holders,
     keyOf: ({ name }) => name,
     columns: [
-      { name: 'Process', cell: ({ name, isSelf }) => [h('span', { class: 'id' }, name), isSelf && ' (this one)'] },
-      { name: 'Since', cell: ({ since }) => time(since) },
-      { name: 'Silent for', class: 'number', cell: ({ silentMs }) => duration(silentMs) },
-      { name: 'Holds', class: 'number', cell: ({ held }) => several(held, 'event') },
+      ['Process', '', ({ name, isSelf }) => [code(name), isSelf && ' (this one)']],
+      ['Since', 'when', ({ since }) => time(since)],
+      ['Last heartbeat', 'number', ({ silentMs }) => `${duration(silentMs)} ago`],
+      ['Leases', 'number', ({ held }) => several(held, 'event')],
     ],
   })
+}
+
+type Series = Exclude<keyof Bucket, 'at' | 'attempts'>
+
+/** From the line outwards. */
+const ABOVE = ['new', 'late', 'duplicate'] as const satisfies readonly Series[]
+const BELOW = ['failed', 'refused'] as const satisfies readonly Series[]
+const ALL = [...ABOVE, ...BELOW]
+const LABELS: Readonly<Record<Series, string>> = {
+  new: 'New',
+  late: 'Late',
+  duplicate: 'Duplicate',
+  failed: 'Failed attempt',
+  refused: 'Refused',
+}
+const RANGES = [['15m', '15 min'], ['1h', '1 h'], ['24h', '24 h']] as const // prettier-ignore
+
+const HEIGHT = 100
+const WIDTH = 900
+/** A young process has few; wider bars would say nothing more. */
+const LEAST_BUCKETS = 45
+
+function sum(bucket: Bucket, series: readonly Series[]): number {
+  return series.reduce((all, name) => all + bucket[name], 0)
+}
+
+function plotPanel({ plot }: Overview): Child {
+  const { range, buckets, handlerP95Ms } = plot
+  const attempts = buckets.reduce((all, bucket) => all + bucket.attempts, 0)
+  const failed = buckets.reduce((all, bucket) => all + bucket.failed, 0)
+  // Never rounded up to a whole.
+  const rate = Math.floor(((attempts - failed) / attempts) * 1_000) / 10
+  return h`<section class="panel" aria-label="Over time">
+    <div class="between">
+      <h2>Over time</h2>
+      <p>${attempts > 0 && h`<b>${rate}%</b> of ${several(attempts, 'attempt')} succeeded`}
+        ${handlerP95Ms !== undefined && h` · handler p95 <b>${duration(handlerP95Ms)}</b>`}</p>
+      <nav class="choice" aria-label="Range">${RANGES.map(([name, label]) => linkButton(label, ['overview'], { range: name }, name === range))}</nav>
+    </div>
+    ${figure(plot)}
+  </section>`
+}
+
+function figure({ bucketSeconds, buckets }: Overview['plot']): Child {
+  const above = Math.max(...buckets.map((bucket) => sum(bucket, ABOVE)), 0)
+  const below = Math.max(...buckets.map((bucket) => sum(bucket, BELOW)), 0)
+  const first = buckets[0]
+  if (first === undefined || above + below === 0) return empty('Nothing came to this process in this time.')
+  const scale = HEIGHT / (above + below)
+  const line = above * scale
+  const missing = Math.max(0, LEAST_BUCKETS - buckets.length)
+  const width = WIDTH / (buckets.length + missing)
+  const totals = ALL.map((name) => [name, buckets.reduce((total, bucket) => total + bucket[name], 0)] as const)
+  const span = duration(bucketSeconds * buckets.length * 1_000)
+  const label = `The last ${span}: ${totals.map(([name, total]) => `${LABELS[name]} ${total}`).join(', ')}`
+  const middle = Math.ceil(above / 2)
+  const ticks = [
+    ...new Set([above, ...(line > 45 && middle < above ? [middle] : []), 0, ...(below > 0 ? [-below] : [])]),
+  ]
+  const yOf = (value: number): number => line - value * scale
+  return h`<figure class="plot">
+    <div class="ys" aria-hidden="true">${ticks.map((value) => h`<span style=${{ top: `${yOf(value)}%` }}>${count(Math.abs(value))}</span>`)}</div>
+    <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${label}>
+      ${ticks.map((value) => h`<path class=${value === 0 ? 'zero' : ''} d=${`M0 ${yOf(value).toFixed(1)}H${WIDTH}`} />`)}
+      ${buckets.map((bucket, index) => bar(bucket, { x: (missing + index) * width, width, line, scale, bucketSeconds }))}
+    </svg>
+    <div class="axis" aria-hidden="true">
+      <span>${clockTime(new Date(Date.parse(first.at) - missing * bucketSeconds * 1_000), false)}</span>
+      <span>per ${duration(bucketSeconds * 1_000)}</span><span>now</span>
+    </div>
+    <figcaption>${totals.map(([name, total]) => h`<span class=${`swatch ${name}`}>${LABELS[name]} <b>${count(total)}</b></span>`)}</figcaption>
+    ${asTable(buckets, bucketSeconds)}
+  </figure>`
+}
+
+interface Place {
+  readonly x: number
+  readonly width: number
+  readonly line: number
+  readonly scale: number
+  readonly bucketSeconds: number
+}
+
+function hrefOfBucket({ at }: Bucket, bucketSeconds: number): string {
+  return href(['events'], { from: at, to: new Date(Date.parse(at) + bucketSeconds * 1_000).toISOString() })
+}
+
+function bar(bucket: Bucket, { x, width, line, scale, bucketSeconds }: Place): Child {
+  const rects: Child[] = []
+  const rect = (name: Series, y: number): number => {
+    const height = bucket[name] * scale
+    if (height > 0)
+      rects.push(h`<rect class=${name} x=${x + width * 0.12} y=${y} width=${width * 0.76} height=${height} />`)
+    return height
+  }
+  let top = line
+  for (const name of ABOVE) top -= rect(name, top - bucket[name] * scale)
+  let bottom = line
+  for (const name of BELOW) bottom += rect(name, bottom)
+  const said = ALL.filter((name) => bucket[name] > 0).map((name) => `${LABELS[name]} ${bucket[name]}`)
+  // The keyboard has the same as links in the table.
+  return h`<g key=${bucket.at} onClick=${() => (location.hash = hrefOfBucket(bucket, bucketSeconds))}>
+    <title>${clockTime(new Date(bucket.at))}: ${said.length === 0 ? 'nothing' : said.join(', ')}</title>
+    <rect class="hit" x=${x} y="0" width=${width} height=${HEIGHT} />${rects}
+  </g>`
+}
+
+function asTable(buckets: readonly Bucket[], bucketSeconds: number): Child {
+  return h`<details><summary>As a table</summary>${table({
+    caption: 'What came, by time',
+    class: 'plain',
+    rows: buckets.filter((bucket) => sum(bucket, ALL) > 0),
+    keyOf: ({ at }) => at,
+    columns: [
+      ['From', '', (bucket) => h`<a href=${hrefOfBucket(bucket, bucketSeconds)}>${time(bucket.at)}</a>`],
+      ...ALL.map((name) => [LABELS[name], 'number', (bucket: Bucket) => count(bucket[name])] as const),
+    ],
+  })}</details>`
 }

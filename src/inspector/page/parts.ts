@@ -1,133 +1,232 @@
-/** The small things that several views show: tables, badges, links, what became of an event. */
-import type { EventRow, Outcome, SentDetail } from '../shapes.ts'
-import { h, type Child, type Tree } from './elements.ts'
-import { hrefOfEvent, hrefOfMessage } from './route.ts'
-import { count, cut, time } from './words.ts'
+/** The small things that several views show: times, counts, badges, links, tables, errors, copy buttons. */
+import htm from 'htm/mini'
+import { createElement, type ComponentChildren, type VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import type { EventDetail, EventRow, Outcome, SentDetail, Session } from '../shapes.ts'
+import { href, now, type NoAnswer, type Query, type Route } from './data.ts'
 
-interface Column<T> {
+/**
+ * Markup as data. A text becomes a text node and nothing else, so nothing that a sender writes is ever read as markup.
+ */
+export const h = htm.bind(createElement)
+
+export type Child = ComponentChildren
+
+/** What a view gets. */
+export interface View {
+  readonly session: Session
+  readonly route: Route
+  /** Tells those who do not see it. */
+  readonly say: (text: string) => void
+  readonly confirm: (question: Question) => void
+  readonly decide: (decision: Decision, targets: Targets) => void
+}
+
+/** Asked before something is done. */
+export interface Question {
+  readonly title: string
+  readonly text: readonly string[]
+  readonly yes: string
+  readonly isGrave: boolean
+  /** A box to tick. */
+  readonly option?: { readonly label: string; readonly what: string }
+  readonly onYes: (isTicked: boolean) => void
+}
+
+export type Decision = 'replay' | 'discard'
+
+export interface Targets {
+  /** Such as `message.failed of m-1`, or `19 dead letters`. */
   readonly name: string
-  readonly cell: (row: T) => Child
-  readonly class?: string
+  readonly count: number
+  readonly ids: () => Promise<readonly string[]>
 }
 
-interface TableOptions<T> {
-  readonly caption: string
-  readonly columns: readonly Column<T>[]
-  readonly rows: readonly T[]
-  readonly keyOf: (row: T) => string
-  /** A narrow page shows each row as a card; the first column tells what it is about. */
-  readonly class?: string
-  readonly isMarked?: (row: T) => boolean
+const ZONE_KEY = 'inspector-zone'
+
+/** Whether times are shown in UTC; kept for the next visit where the browser lets it. */
+export const zone = {
+  isUtc: stored() === 'utc',
+  set(isUtc: boolean) {
+    zone.isUtc = isUtc
+    try {
+      localStorage.setItem(ZONE_KEY, isUtc ? 'utc' : 'local')
+    } catch {
+      // Then it is for this visit alone.
+    }
+  },
 }
 
-/** Its roles are named, for a card is not laid out as a row, and some browsers take it for none then. */
-export function table<T>({ caption, columns, rows, keyOf, isMarked, class: name = 'cards' }: TableOptions<T>): Tree {
-  const classOf = (column: Column<T>): Record<string, string> =>
-    column.class === undefined ? {} : { class: column.class }
-  return h(
-    'table',
-    { class: name, role: 'table' },
-    h('caption', { class: 'unseen' }, caption),
-    h(
-      'thead',
-      { role: 'rowgroup' },
-      h(
-        'tr',
-        { role: 'row' },
-        columns.map((column) => h('th', { scope: 'col', role: 'columnheader', ...classOf(column) }, column.name)),
-      ),
-    ),
-    h(
-      'tbody',
-      { role: 'rowgroup' },
-      rows.map((row) =>
-        h(
-          'tr',
-          { key: keyOf(row), role: 'row', ...(isMarked?.(row) === true ? { class: 'marked' } : {}) },
-          columns.map((column) => h('td', { role: 'cell', ...classOf(column) }, column.cell(row))),
-        ),
-      ),
-    ),
-  )
+function stored(): string | null {
+  try {
+    return localStorage.getItem(ZONE_KEY)
+  } catch {
+    return null
+  }
 }
 
-/** Names with their counts, the greatest first, each with a bar. `linkOf` leads to what was counted. */
-export function tally(
-  caption: string,
-  counts: Readonly<Record<string, number>>,
-  linkOf?: (name: string) => string,
-): Tree {
-  const rows = Object.entries(counts).sort(([, a], [, b]) => b - a)
-  const most = rows[0]?.[1] ?? 1
-  return table({
-    caption,
-    class: 'tally',
-    rows,
-    keyOf: ([name]) => name,
-    columns: [
-      {
-        name: 'Name',
-        cell: ([name]) => {
-          const label = CLASSES[name]?.[0] ?? name
-          return linkOf === undefined ? label : h('a', { href: linkOf(name) }, label)
-        },
-      },
-      { name: 'Count', class: 'number', cell: ([, number]) => count(number) },
-      { name: 'Share', class: 'share', cell: ([, number]) => shareBar(number / most) },
-    ],
+/** As a text whose UTC parts are those of the zone that is shown. */
+export function inZone(at: Date): string {
+  return new Date(at.getTime() - (zone.isUtc ? 0 : at.getTimezoneOffset() * 60_000)).toISOString()
+}
+
+/** Of today only the time. */
+export function clockTime(at: Date, withSeconds = true): string {
+  const [day = '', time = ''] = inZone(at).split('T')
+  const shown = time.slice(0, withSeconds ? 8 : 5)
+  return inZone(new Date(now())).startsWith(day) ? shown : `${day} ${shown}`
+}
+
+export function time(iso: string | undefined, withAge = false): Child {
+  if (iso === undefined) return undefined
+  const at = new Date(iso)
+  if (Number.isNaN(at.getTime())) return iso
+  const utc = at.toISOString()
+  return h`<time datetime=${utc} title=${`${utc.replace('T', ' ').replace('Z', '')} UTC`}>
+    ${clockTime(at)}${withAge && h`<small> ${age(at)}</small>`}
+  </time>`
+}
+
+export function age(at: Date): string {
+  const ms = now() - at.getTime()
+  if (Math.abs(ms) < 1_000) return 'now'
+  const [largest = ''] = /^\S+ \S+/.exec(duration(Math.abs(ms))) ?? []
+  return ms > 0 ? `${largest} ago` : `in ${largest}`
+}
+
+/** In the two greatest units that it has. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${ms < 10 && !Number.isInteger(ms) ? ms.toFixed(1) : Math.round(ms)} ms`
+  const seconds = ms / 1_000
+  if (seconds < 10) return `${seconds.toFixed(1).replace(/\.0$/, '')} s`
+  let rest = Math.round(seconds)
+  const units = [['d', 86_400], ['h', 3_600], ['min', 60], ['s', 1]] as const // prettier-ignore
+  const first = units.findIndex(([, size]) => rest >= size)
+  const parts = units.slice(first, first + 2).map(([unit, size]) => {
+    const whole = Math.floor(rest / size)
+    rest -= whole * size
+    return whole === 0 ? '' : `${whole} ${unit}`
   })
+  return parts.filter((part) => part !== '').join(' ')
 }
 
-function shareBar(share: number): Tree {
-  return h(
-    'svg',
-    { viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
-    h('rect', { width: Math.max(1, 100 * share).toFixed(1), height: 6 }),
-  )
+const grouped = new Intl.NumberFormat('en')
+
+export function count(number: number): string {
+  return grouped.format(number)
 }
 
-/** What is said beside what matters. */
-export function quiet(...text: readonly Child[]): Tree {
-  return h('span', { class: 'quiet' }, text)
+/** `1 event`, `2 events`. */
+export function several(number: number, one: string, many = `${one}s`): string {
+  return `${count(number)} ${number === 1 ? one : many}`
 }
 
-/** What stands between backticks is a name in code. */
+export function bytes(number: number): string {
+  if (number < 1_024) return `${number} B`
+  const kib = number / 1_024
+  return kib < 1_024 ? `${kib.toFixed(1).replace(/\.0$/, '')} KiB` : `${(kib / 1_024).toFixed(1)} MiB`
+}
+
+/** Text between backticks is a name in code. */
 export function prose(text: string): Child {
-  return text.split('`').map((part, index) => (index % 2 === 1 ? h('code', {}, part) : part))
+  return text.split('`').map((part, index) => (index % 2 === 1 ? h`<code>${part}</code>` : part))
 }
 
-/** Its first line says most; its stack is for those who look closer. */
-export function errorText(error: string, ...more: readonly Child[]): Tree {
+/** Text that may be long; the keyboard scrolls it. */
+export function long(label: string, text: string): Child {
+  return h`<pre tabindex="0" aria-label=${label}>${cut(text)}</pre>`
+}
+
+/** No more than the page can lay out at once; the server cuts long before. */
+const LONGEST = 20_000
+
+function cut(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… cut after ${count(LONGEST)} characters` : text
+}
+
+/** The first line says most; the stack is behind a click. */
+export function errorText(error: string, ...more: readonly Child[]): Child {
   const [first = '', ...rest] = error.split('\n')
-  if (rest.length === 0) return h('div', { class: 'error' }, first, more)
-  return h('details', { class: 'error' }, h('summary', {}, first, more), h('pre', {}, cut(rest.join('\n'))))
+  if (rest.length === 0) return h`<div class="error">${first}${more}</div>`
+  return h`<details class="error"><summary>${first}${more}</summary>${long('Stack', rest.join('\n'))}</details>`
 }
 
-/** What requests in quarantine look like. */
-export const CLASSES: Readonly<Record<string, readonly [label: string, what: string]>> = {
-  provedButStale: ['Proved, but stale', 'The digest is right and only the time is not: a wrong clock, or a replay.'],
-  unverified: ['Unverified', 'Its credentials could not be looked up; it is verified again by itself.'],
-  looksLikeOurs: ['Looks like yours', 'A callback with a proof that no live key made: a wrong secret, or a forgery.'],
-  rest: ['The rest', 'Anything else: mostly not from the service.'],
+/** Without a clipboard, as on a page without TLS, the text is selected, so that the keyboard copies it. */
+function CopyButton({ text, what }: { readonly text: string; readonly what: string }): VNode | VNode[] {
+  const [said, setSaid] = useState('')
+  function copy({ currentTarget }: Event): void {
+    const done = (): void => setSaid('Copied')
+    const failed = (): void => {
+      if (!(currentTarget instanceof HTMLElement)) return
+      const shown = currentTarget.previousElementSibling ?? currentTarget
+      getSelection()?.selectAllChildren(shown)
+      setSaid('Selected: press Ctrl+C')
+    }
+    // It is missing there, whatever its type says.
+    const clipboard = (navigator as Partial<Navigator>).clipboard
+    if (clipboard === undefined) failed()
+    else clipboard.writeText(text).then(done, failed)
+  }
+  return h`<button type="button" class="copy" aria-label=${`Copy ${what}`} title=${`Copy ${what}`}
+    onClick=${copy} onBlur=${() => setSaid('')}>
+    ${said === '' ? h`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M6 6h8v8H6zM3 10H2V2h8v1" /></svg>` : said}
+  </button>`
 }
 
-export function badge(text: Child, tone = '', title?: string): Tree {
-  return h('span', { class: `badge ${tone}`, title }, text)
+export function copyButton(text: string, what: string): Child {
+  return createElement(CopyButton, { text, what })
 }
 
-const OUTCOMES: Readonly<Record<Outcome, readonly [label: string, tone: string, what: string]>> = {
-  waiting: ['Waiting', 'calm', 'Kept, and not handed over yet.'],
-  running: ['Running', 'busy', 'Its handlers run now.'],
-  retrying: ['Retrying', 'warn', 'A handler failed; it will be tried again.'],
-  settled: ['Settled', 'good', 'Every handler is done with it.'],
-  dead: ['Dead letter', 'bad', 'Its handlers failed in every attempt.'],
+/** An id or a number. */
+export function code(id: string | undefined, address?: string): Child {
+  if (id === undefined) return undefined
+  return address === undefined
+    ? h`<span class="id" title=${id}>${id}</span>`
+    : h`<a class="id" href=${address} title=${id}>${id}</a>`
 }
 
-export const OUTCOME_LABELS = Object.entries(OUTCOMES).map(([outcome, [label]]) => [outcome, label] as const)
+/** With its copy button. */
+export function idText(id: string, what: string, address?: string): Child {
+  return h`<span class="copied">${code(id, address)}${copyButton(id, what)}</span>`
+}
 
-export function outcomeBadge(outcome: Outcome): Tree {
-  const [label, tone, what] = OUTCOMES[outcome]
-  return badge(label, `dot ${tone}`, what)
+export function recipientOf(recipient: string | undefined, { session }: View): Child {
+  return recipient && [code(recipient), !session.may.reveal && quiet(' masked for you')]
+}
+
+export function badge(text: Child, tone = '', title?: string): Child {
+  return h`<span class=${`badge ${tone}`} title=${title}>${text}</span>`
+}
+
+export function quiet(...text: readonly Child[]): Child {
+  return h`<span class="quiet">${text}</span>`
+}
+
+export const OUTCOMES: Readonly<Record<Outcome, readonly [label: string, tone: string]>> = {
+  waiting: ['Waiting', 'calm'],
+  running: ['Running', 'busy'],
+  retrying: ['Retrying', 'warn'],
+  settled: ['Handled', 'good'],
+  dead: ['Dead letter', 'bad'],
+}
+
+export function outcomeBadge(outcome: Outcome): Child {
+  const [label, tone] = OUTCOMES[outcome]
+  return badge(label, `dot ${tone}`)
+}
+
+const SENT: Readonly<Record<SentDetail['state'], readonly [label: string, tone: string]>> = {
+  waiting: ['Awaited', 'calm'],
+  overdue: ['Overdue', 'warn'],
+  ended: ['Ended', 'calm'],
+  repeated: ['Sent again', 'calm'],
+  refused: ['Refused', 'bad'],
+  unknown: ['Unknown', 'warn'],
+}
+
+export function sentBadge(state: SentDetail['state']): Child {
+  const [label, tone] = SENT[state]
+  return badge(label, `dot ${tone}`)
 }
 
 /** What colours go by. */
@@ -135,39 +234,32 @@ export function toneOf(type = ''): string {
   return /(delivered|read|failed|overdue|unknown|late|unrecognized)$/.exec(type)?.[0] ?? ''
 }
 
-/** A store forgets what an event was before it forgets that it came. */
-export const SENT: Readonly<Record<SentDetail['state'], readonly [label: string, tone: string, why: string]>> = {
-  waiting: ['Awaited', 'calm', 'No end was reported yet, and there is time.'],
-  overdue: ['Overdue', 'warn', 'No end was reported in time, nor since.'],
-  ended: ['Ended', 'calm', 'Its end was reported.'],
-  repeated: ['Sent again', 'calm', 'It failed for now and was sent again: nothing more is awaited of this one.'],
-  refused: ['Refused', 'bad', 'The service refused it in the answer to the send: nothing will come of it.'],
-  unknown: ['Unknown', 'warn', 'No answer to the send came: nobody knows whether it was sent.'],
-}
-
-export function sentBadge(state: SentDetail['state']): Tree {
-  const [label, tone, why] = SENT[state]
-  return badge(label, `dot ${tone}`, why)
-}
-
-export function typeName(type: string | undefined): Tree {
-  return type === undefined ? quiet('no longer kept') : h('span', { class: `type ${toneOf(type)}` }, type)
+/** A store erases what an event was before it erases that it came. */
+export function typeName(type: string | undefined): Child {
+  return type === undefined ? quiet('no longer kept') : h`<span class=${`type ${toneOf(type)}`}>${type}</span>`
 }
 
 /** An event of the type `late` says so itself. */
 export function lateBadge({ late, type }: EventRow): Child {
-  return late && type !== 'late' && badge('late', 'late', 'Older than what was handed over already')
+  return late && type !== 'late' && badge('late', 'late', 'Older than a report that was dispatched before it')
 }
 
-/** Where there is no message, its recipient is what people know an event by. */
+export function hrefOfMessage(messageId: string, project: string | undefined): string {
+  return href(['message', messageId], { project })
+}
+
 export function messageLink({ messageId, project }: Pick<EventRow, 'messageId' | 'project'>): Child {
-  return messageId === undefined
-    ? undefined
-    : h('a', { class: 'id', href: hrefOfMessage(messageId, project) }, messageId)
+  return messageId && idText(messageId, 'message id', hrefOfMessage(messageId, project))
 }
 
-export function eventLink(event: EventRow, text: Child): Tree {
-  return h('a', { href: hrefOfEvent(event), 'data-item': true }, text)
+/** With its message, by which every store finds it at once. */
+export function eventLink({ id, messageId, project }: EventRow, text: Child): Child {
+  return h`<a href=${href(['event', id], { of: messageId, project })} data-item>${text}</a>`
+}
+
+/** As the dialogs and buttons name it. */
+export function nameOf({ type, messageId, about, id }: EventRow): string {
+  return `${type ?? 'event'} of ${messageId ?? about ?? id}`
 }
 
 /** The sender's word and code. */
@@ -181,18 +273,106 @@ export function via({ channel, carrier, network }: EventRow): string {
 }
 
 /** Names and values, without those that are not known. */
-export function facts(rows: readonly (readonly [name: string, value: Child])[]): Tree {
-  return h(
-    'dl',
-    { class: 'facts' },
-    rows.flatMap(([name, value]) =>
-      value === undefined || value === '' || value === false
-        ? []
-        : [h('div', { key: name }, h('dt', {}, name), h('dd', {}, value))],
-    ),
-  )
+export function facts(rows: readonly (readonly [name: string, value: Child])[]): Child {
+  const known = rows.filter(([, value]) => value !== undefined && value !== '' && value !== false)
+  return h`<dl class="facts">${known.map(([name, value]) => h`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
-export function timeOf(iso: string | undefined): Child {
-  return iso === undefined ? undefined : time(iso)
+export type Column<T> = readonly [name: string, className: string, cell: (row: T) => Child]
+
+interface TableOptions<T> {
+  readonly caption: string
+  readonly columns: readonly (Column<T> | false)[]
+  readonly rows: readonly T[]
+  readonly keyOf: (row: T) => string
+  readonly class?: string
+  readonly isMarked?: (row: T) => boolean
+}
+
+/**
+ * A narrow page shows each row as a card. Its roles are named, for a card is not laid out as a row, and some browsers take it for
+ * none then.
+ */
+export function table<T>({ caption, columns, rows, keyOf, isMarked, class: name = 'cards' }: TableOptions<T>): Child {
+  const shown = columns.filter((column) => column !== false)
+  return h`<table class=${name} role="table">
+    <caption class="unseen">${caption}</caption>
+    <thead role="rowgroup"><tr role="row">
+      ${shown.map(([title, className]) => h`<th scope="col" role="columnheader" class=${className}>${title}</th>`)}
+    </tr></thead>
+    <tbody role="rowgroup">${rows.map(
+      (row) => h`<tr key=${keyOf(row)} role="row" class=${isMarked?.(row) === true ? 'marked' : undefined}>
+        ${shown.map(([, className, cell]) => h`<td role="cell" class=${className}>${cell(row)}</td>`)}
+      </tr>`,
+    )}</tbody>
+  </table>`
+}
+
+export function heading(text: Child): Child {
+  return h`<h1 tabindex="-1">${text}</h1>`
+}
+
+export function panel(title: string, ...content: readonly Child[]): Child {
+  return h`<section key=${title} class="panel" aria-label=${title}><h2>${title}</h2>${content}</section>`
+}
+
+/** Says what is not there, and what to do. */
+export function empty(title: string, ...todo: readonly Child[]): Child {
+  return h`<div class="empty"><p class="lead">${title}</p>${todo.map((line) => h`<p>${line}</p>`)}</div>`
+}
+
+/** What happened, and what to do. */
+export function problemBox({ status, message }: NoAnswer, isOld = false): Child {
+  const [headline, todo] =
+    status === 0
+      ? ['No connection.', 'Is the app running? The page asks again by itself.']
+      : status === 401 || status === 403
+        ? ['Not allowed.', 'Sign in to your app again, and reload.']
+        : status === 404
+          ? ['Not found.', 'Look for it among the events.']
+          : ['That did not work.', 'Press r to refresh.']
+  return h`<div class="note bad" role="alert">
+    <strong>${headline}</strong> ${message} ${isOld && 'What you see is from before. '}${todo}
+  </div>`
+}
+
+/** The answer as `whole` shows it, what went wrong, or that it is on its way. */
+export function answered<T>(
+  { value, problem }: { readonly value: T | undefined; readonly problem: NoAnswer | undefined },
+  whole: (value: T) => Child,
+): Child {
+  if (value !== undefined)
+    return [problem !== undefined && problem.status !== 0 && problemBox(problem, true), whole(value)]
+  if (problem !== undefined) return problemBox(problem)
+  return h`<div class="waiting" aria-busy="true"><p class="unseen">Loading</p><i /><i /><i /></div>`
+}
+
+export function linkButton(text: Child, path: readonly string[], query: Query = {}, isCurrent = false): Child {
+  return h`<a class="button" href=${href(path, query)} aria-current=${isCurrent ? 'true' : undefined}>${text}</a>`
+}
+
+export function aloneNote(): Child {
+  return h`<p class="note">You look into the store alone. Counts over time, handlers and the quarantine are known to the
+    receiver’s process only: mount the inspector in your app to see them.</p>`
+}
+
+/** The buttons of a dead letter, for readers who may change it. */
+export function decisions({ session, decide }: View, targets: Targets, names = targets.name, all = ''): Child {
+  if (!session.may.write) return undefined
+  const button = (decision: Decision, label: string): Child =>
+    h`<button type="button" class=${decision === 'discard' ? 'grave' : ''} disabled=${targets.count === 0}
+      aria-label=${`${label} ${names}`} onClick=${() => decide(decision, targets)}>${label}${all}</button>`
+  return [button('replay', 'Replay'), button('discard', 'Discard')]
+}
+
+export function decisionsOf(view: View, event: EventRow): Child {
+  if (event.outcome !== 'dead') return undefined
+  return decisions(view, { name: nameOf(event), count: 1, ids: () => Promise.resolve([event.id]) })
+}
+
+export function failureLine({ kind, resend, reason, cause }: NonNullable<EventDetail['failure']>): Child {
+  return h`<p class=${`note ${resend ? 'warn' : 'bad'}`}>
+    <strong>Failed, ${kind}: ${resend ? 'send it again.' : 'do not send it again.'}</strong>${' '}
+    ${[cause, reason].filter((part) => part !== undefined).join(': ')}
+  </p>`
 }

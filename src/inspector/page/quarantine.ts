@@ -1,159 +1,168 @@
-/** What was refused for want of a proof: why, and whether it can be proved by now. */
-import type { QuarantineList, ReverifyResult } from '../shapes.ts'
-import { askQuarantine, reverify } from './asking.ts'
-import { h, type Child, type Tree } from './elements.ts'
-import { bodyAsItCame } from './event.ts'
-import { badge, CLASSES, prose, quiet, table } from './parts.ts'
-import { href } from './route.ts'
+/** What was refused for want of a proof: by cause, and whether it can be proved by now. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import type { ClearResult, QuarantineList, ReverifyResult } from '../shapes.ts'
+import { asNoAnswer, post, queryOf, useAsked, valueOf } from './data.ts'
 import {
   aloneNote,
-  asking,
-  asNoAnswer,
+  long,
+  answered,
+  badge,
+  bytes,
+  count,
+  duration,
   empty,
+  h,
   heading,
+  idText,
+  linkButton,
   panel,
   problemBox,
-  type Screen,
-  type Surroundings,
-} from './screen.ts'
-import { bytes, count, cut, duration, several, time } from './words.ts'
+  prose,
+  quiet,
+  several,
+  table,
+  time,
+  type Child,
+  type View,
+} from './parts.ts'
 
 type Kept = QuarantineList['items'][number]
 
-const STALE_AFTER_MS = 2_000
+const STALE_MS = 2_000
 
-export function quarantineScreen({ session, route, show, say, askFirst }: Surroundings): Screen {
-  const name = route.query.get('class') ?? undefined
-  const after = route.query.get('after') ?? undefined
-  const asked = asking(() => askQuarantine({ class: name, after }), show)
-  let offset = ''
-  let dry: ReverifyResult | undefined
-  let outcome: Child
-  let isBusy = false
+export function QuarantineView(view: View): VNode | VNode[] {
+  const { class: name, code, project, after } = view.route.query
+  const asked = useAsked<QuarantineList>(
+    `api/quarantine${queryOf({ class: name, code, project, after })}`,
+    () => STALE_MS,
+  )
+  const [offset, setOffset] = useState('')
+  const [dry, setDry] = useState<ReverifyResult>()
+  const [outcome, setOutcome] = useState<Child>()
+  const [isBusy, setBusy] = useState(false)
+  const mayWrite = view.session.may.write
+  return h`${heading('Quarantine')}
+    ${
+      view.session.storeAlone
+        ? aloneNote()
+        : answered(asked, (list) => [
+            groups(list),
+            mayWrite ? form(list) : h`<p class="quiet">Read-only: you lack the right to write.</p>`,
+            nav(list),
+            items(list),
+          ])
+    }`
 
-  async function run(dryRun: boolean): Promise<void> {
-    isBusy = true
-    outcome = undefined
-    show()
-    try {
-      const result = await reverify({ dryRun, ...(offset === '' ? {} : { clockOffsetSeconds: Number(offset) }) })
-      dry = dryRun ? result : undefined
-      const text = sentence(result)
-      outcome = h(
-        'p',
-        { key: 'outcome', class: `note ${result.admitted > 0 ? 'good' : 'warn'}` },
-        text,
-        dryRun && result.admitted === 0 && advice(),
-      )
-      say(text)
-    } catch (error) {
-      outcome = problemBox(asNoAnswer(error))
-    }
-    isBusy = false
-    show()
-    if (!dryRun) await asked.refresh()
+  function run(change: () => Promise<Child>): void {
+    setBusy(true)
+    setOutcome(undefined)
+    change()
+      .then(setOutcome, (error: unknown) => setOutcome(problemBox(asNoAnswer(error))))
+      .finally(() => {
+        setBusy(false)
+        asked.refresh()
+      })
   }
 
-  function setOffset(value: string): void {
-    offset = value
-    dry = undefined
-    outcome = undefined
-    show()
+  async function verify(dryRun: boolean): Promise<Child> {
+    const clock = offset === '' ? {} : { clockOffsetSeconds: Number(offset) }
+    const result = await post<ReverifyResult>('api/quarantine/reverify', { dryRun, ...clock })
+    setDry(dryRun ? result : undefined)
+    const { examined, admitted, stillUnproved } = result
+    const text = dryRun
+      ? `${several(examined, 'request')} verified again: ${count(admitted)} would be admitted, ${count(stillUnproved)} would stay.`
+      : `${several(examined, 'request')} verified again: ${several(admitted, 'was', 'were')} admitted, ${several(stillUnproved, 'stays', 'stay')}.`
+    view.say(text)
+    return h`<p class=${`note ${admitted > 0 ? 'good' : 'warn'}`}>${text}
+      ${dryRun && admitted === 0 && ' Put the right authKey and signing secret in place first; after a wrong clock, enter the measured offset.'}</p>`
   }
 
-  function form(list: QuarantineList): Tree {
+  async function clear(): Promise<Child> {
+    const { cleared } = await post<ClearResult>('api/quarantine/clear', {})
+    view.say(`${several(cleared, 'request')} cleared.`)
+    return h`<p class="note good">${several(cleared, 'request')} cleared.</p>`
+  }
+
+  function askToAdmit(number: number): void {
+    view.confirm({
+      title: `Admit ${several(number, 'callback')}?`,
+      text: ['Your handlers get them, in the order of each message. They leave quarantine, and this cannot be undone.'],
+      yes: 'Admit',
+      isGrave: false,
+      onYes: () => run(() => verify(false)),
+    })
+  }
+
+  function askToClear(number: number): void {
+    view.confirm({
+      title: `Clear ${several(number, 'request')}?`,
+      text: ['All of the quarantine is erased, real callbacks included. This cannot be undone.'],
+      yes: 'Clear',
+      isGrave: true,
+      onYes: () => run(clear),
+    })
+  }
+
+  function form({ items: listed, counts }: QuarantineList): Child {
     const offsets = new Map<number, number>()
-    for (const { offsetSeconds } of list.items)
+    for (const { offsetSeconds } of listed)
       if (offsetSeconds !== undefined) offsets.set(offsetSeconds, (offsets.get(offsetSeconds) ?? 0) + 1)
     const measured = [...offsets].sort(([, a], [, b]) => b - a).slice(0, 4)
+    const total = Object.values(counts).reduce((all, one) => all + one, 0)
+    const write = (value: string): void => {
+      setOffset(value)
+      setDry(undefined)
+      setOutcome(undefined)
+    }
+    function submit(event: Event): void {
+      event.preventDefault()
+      run(() => verify(true))
+    }
     return panel(
       'Verify again',
-      h(
-        'p',
-        {},
-        'With the credentials as they are now, each by the time at which it came. What is proved comes to your handlers as if it came now. A dry run says what would be admitted, and changes nothing.',
-      ),
-      h(
-        'form',
-        {
-          class: 'tools',
-          onsubmit: (event) => {
-            event.preventDefault()
-            void run(true)
-          },
-        },
-        h('label', { for: 'offset' }, 'Your clock was ahead by (s)'),
-        h('input', {
-          id: 'offset',
-          type: 'number',
-          step: 1,
-          placeholder: '0',
-          value: offset,
-          oninput: ({ target }) => target instanceof HTMLInputElement && setOffset(target.value),
-        }),
-        measured.map(([seconds, times]) =>
-          h(
-            'button',
-            { key: `offset ${seconds}`, type: 'button', class: 'quiet', onclick: () => setOffset(String(seconds)) },
-            `${seconds} s (measured ${several(times, 'time')})`,
-          ),
-        ),
-        h('button', { key: 'dry', type: 'submit', disabled: isBusy }, 'Dry run'),
-        dry !== undefined &&
+      h`<p>Verifies every request with the current credentials, each by its time of arrival. A dry run changes nothing.</p>
+      <form class="tools" onSubmit=${submit}>
+        <label for="offset">Clock offset in seconds</label>
+        <input id="offset" type="number" step="1" placeholder="0" value=${offset}
+          onInput=${({ currentTarget }: Event) => write(valueOf(currentTarget))} />
+        ${measured.map(
+          ([
+            seconds,
+            times,
+          ]) => h`<button key=${seconds} type="button" class="quiet" onClick=${() => write(String(seconds))}>
+            ${seconds} s (measured ${several(times, 'time')})</button>`,
+        )}
+        <button type="submit" disabled=${isBusy}>Dry run</button>
+        ${
+          dry !== undefined &&
           dry.admitted > 0 &&
-          h(
-            'button',
-            {
-              key: 'real',
-              type: 'button',
-              class: 'main',
-              disabled: isBusy,
-              onclick: () =>
-                askFirst({
-                  title: `Admit ${several(dry?.admitted ?? 0, 'callback')}?`,
-                  text: [
-                    'Your handlers get them, in the order of each message. They leave quarantine, and this cannot be undone.',
-                  ],
-                  yes: 'Admit',
-                  isGrave: false,
-                  onYes: () => void run(false),
-                }),
-            },
-            `Admit ${count(dry.admitted)}`,
-          ),
-      ),
+          h`<button type="button" class="main" disabled=${isBusy} onClick=${() => askToAdmit(dry.admitted)}>Admit ${count(dry.admitted)}</button>`
+        }
+        <button type="button" class="grave end" disabled=${isBusy || total === 0} onClick=${() => askToClear(total)}>Clear the quarantine</button>
+      </form>`,
       outcome,
     )
   }
 
-  function classes({ counts }: QuarantineList): Tree {
-    return h(
-      'nav',
-      { class: 'choice', 'aria-label': 'Class' },
-      h(
-        'a',
-        { class: 'button', href: href(['quarantine']), 'aria-current': name === undefined ? 'true' : undefined },
-        'All',
-      ),
-      Object.entries(counts).map(([each, number]) =>
-        h(
-          'a',
-          {
-            key: each,
-            class: 'button',
-            href: href(['quarantine'], { class: each }),
-            title: CLASSES[each]?.[1],
-            'aria-current': name === each ? 'true' : undefined,
-          },
-          `${CLASSES[each]?.[0] ?? each} `,
-          h('b', {}, count(number)),
+  function nav({ classes, counts, bytes: size, dropped }: QuarantineList): Child {
+    return h`<nav class="choice" aria-label="Class">
+      ${linkButton('All', ['quarantine'], {}, name === undefined)}
+      ${classes.map(({ name: each, label, what }) =>
+        linkButton(
+          h`<span title=${what}>${label} <b>${count(counts[each] ?? 0)}</b></span>`,
+          ['quarantine'],
+          { class: each },
+          name === each,
         ),
-      ),
-    )
+      )}
+      ${quiet(bytes(size), dropped > 0 && `; ${several(dropped, 'request')} dropped for want of room`)}
+    </nav>`
   }
 
-  function list({ items, next }: QuarantineList): Child {
-    if (items.length === 0)
+  function items({ classes, items: rows, next }: QuarantineList): Child {
+    const labels = new Map(classes.map((each) => [each.name, each.label]))
+    if (rows.length === 0)
       return empty(
         name === undefined ? 'Nothing is in quarantine.' : 'Nothing of this class is in quarantine.',
         'A request without a valid proof is answered 401 and kept here for a while, so that the right key can still prove it.',
@@ -161,93 +170,43 @@ export function quarantineScreen({ session, route, show, say, askFirst }: Surrou
     return [
       table<Kept>({
         caption: 'Requests in quarantine, in order of arrival',
-        rows: items,
+        rows,
         keyOf: ({ id }) => id,
         class: 'cards kept',
         columns: [
-          { name: 'Came', class: 'when', cell: ({ arrivedAt }) => time(arrivedAt) },
-          {
-            name: 'Kind',
-            class: 'what',
-            cell: ({ kind, class: each }) => [
-              kind ?? 'any',
-              ' ',
-              badge(CLASSES[each]?.[0] ?? each, 'calm', CLASSES[each]?.[1]),
-            ],
-          },
-          { name: 'Why', class: 'wide', cell: whyOf },
+          ['Received', 'when', ({ arrivedAt }) => time(arrivedAt, true)],
+          ['Kind', 'what', ({ kind, class: each }) => [kind ?? 'any', ' ', badge(labels.get(each), 'calm')]],
+          ['Project', 'project', (row) => row.project],
+          ['Message', 'message', ({ messageId }) => messageId && idText(messageId, 'message id')],
+          ['Cause', 'wide', causeOf],
         ],
       }),
-      h(
-        'nav',
-        { class: 'pages', 'aria-label': 'Pages' },
-        next !== undefined &&
-          h('a', { class: 'button', href: href(['quarantine'], { class: name, after: next }) }, 'More »'),
-      ),
+      h`<nav class="pages" aria-label="Pages">${next !== undefined && linkButton('Newer »', ['quarantine'], { class: name, code, project, after: next })}</nav>`,
     ]
   }
-
-  return {
-    title: 'Quarantine',
-    refresh: asked.refresh,
-    staleAfterMs: () => STALE_AFTER_MS,
-    content() {
-      return [
-        heading('Quarantine'),
-        session.storeAlone === true
-          ? aloneNote()
-          : asked.answered((value) => [
-              session.may.write
-                ? form(value)
-                : h(
-                    'p',
-                    { class: 'quiet', key: 'may' },
-                    'You may look, and not verify again: the app gives you no right to write.',
-                  ),
-              classes(value),
-              h(
-                'p',
-                { class: 'quiet' },
-                `${bytes(value.bytes)} in all.`,
-                value.dropped > 0 && ` ${several(value.dropped, 'request')} had to go for want of room.`,
-              ),
-              list(value),
-            ]),
-      ]
-    },
-  }
 }
 
-function sentence({ dryRun, examined, admitted, stillUnproved }: ReverifyResult): string {
-  const done = dryRun
-    ? `${several(admitted, 'would be admitted', 'would be admitted')}, ${several(stillUnproved, 'would stay', 'would stay')}`
-    : `${several(admitted, 'was', 'were')} admitted, ${several(stillUnproved, 'stays', 'stay')}`
-  return `${several(examined, 'request')} verified again: ${done}.`
+function groups({ groups: all, counts }: QuarantineList): Child {
+  if (all.length === 0) return undefined
+  const grouped = all.reduce((sum, each) => sum + each.count, 0)
+  const more = grouped < Object.values(counts).reduce((sum, one) => sum + one, 0) ? '+' : ''
+  return h`<section class="panel attention" aria-label="By cause"><h2>By cause</h2>
+    <ul>${all.map(({ class: name, guess, code, why, project, count: number, since, last }) => {
+      return h`<li key=${`${name} ${code} ${project ?? ''}`} class=${name === 'rest' ? 'calm' : 'bad'}>
+        <div><strong>${count(number)}${more} refused since ${time(since)}: ${guess}</strong>
+          ${project !== undefined && ` Project ${project}.`}
+          <p><code>${code}</code> ${prose(why)}</p><small>last ${time(last, true)}</small></div>
+        <div class="do">${linkButton('Show', ['quarantine'], { class: name, code, project })}</div>
+      </li>`
+    })}</ul>
+  </section>`
 }
 
-function advice(): Child {
-  return ' Put the right Auth Key and signing secret in place first; where the clock was wrong, give what was measured.'
-}
-
-function whyOf({ code, why, offsetSeconds, bytes: size, payload, raw }: Kept): Child {
-  return [
-    h('code', {}, code),
-    ' ',
-    prose(why),
-    offsetSeconds !== undefined &&
-      h(
-        'strong',
-        {},
-        ` Its time is ${duration(Math.abs(offsetSeconds) * 1_000)} ${offsetSeconds > 0 ? 'behind' : 'ahead of'} this clock.`,
-      ),
-    h(
-      'details',
-      {},
-      h('summary', { 'data-item': true }, `The request, ${bytes(size)}`),
-      payload === undefined
-        ? quiet('Its body is no JSON object.')
-        : h('pre', { tabindex: 0, 'aria-label': 'Payload' }, cut(payload)),
-      raw && bodyAsItCame(raw),
-    ),
-  ]
+function causeOf({ code, offsetSeconds, bytes: size, payload }: Kept): Child {
+  const way = (offsetSeconds ?? 0) > 0 ? 'behind' : 'ahead of'
+  return h`<details><summary data-item><code>${code}</code>
+      ${offsetSeconds !== undefined && h`<strong> Its time is ${duration(Math.abs(offsetSeconds) * 1_000)} ${way} this clock.</strong>`}
+      <small> ${bytes(size)}</small></summary>
+      ${payload === undefined ? quiet('Its body is no JSON object.') : long('Payload', payload)}
+    </details>`
 }

@@ -3,11 +3,12 @@
  * settled messages, for long: as objects they take more than twice the memory, and each object is work for every collection.
  */
 import { LRUCache } from 'lru-cache'
-import { churningMap, removeMember, type ChurningMap } from '../../churning-map.ts'
-import { EXPECTED } from '../../inbox/order.ts'
-import type { Change, DueRequest, Payload } from '../../inbox/record-store.ts'
+import { churningMap, removeMember, type ChurningMap } from '../../runtime/churning-map.ts'
+import { EXPECTED } from '../../messages/order.ts'
+import type { Change, DueRequest, LocalStore, Payload } from '../../inbox/record-store.ts'
 import { decodeRecord, encodeRecord, endedAtMsIn, NEWER } from '../../inbox/runtime/codec.ts'
 import type { NewEvent } from '../../inbox/store.ts'
+import { resolve } from '../../messages/dead-letters.ts'
 import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/record.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
 import { createSends, type Sends } from './sends.ts'
@@ -42,13 +43,12 @@ export interface MemoryTables {
   lastNumber: number
   unsettled: number
   unsettledBytes: number
-  /** The latest time of an admission: a settled record is forgotten `lifeMs` after its last event ended. */
-  nowMs: number
-  readonly lifeMs: number
+  /** Something may be due that waited for the end of a lease. */
+  readonly onWork: () => void
 }
 
 /** `mostSettled`: settled events that are remembered; the longest unused record goes first. */
-export function createTables(mostSettled: number, lifeMs: number): MemoryTables {
+export function createTables(mostSettled: number, onWork: () => void): MemoryTables {
   const overflow: MemoryTables['overflow'] = new Map()
   const settled = new LRUCache<string, string>({
     maxSize: Math.min(Math.ceil(mostSettled), Number.MAX_SAFE_INTEGER),
@@ -67,22 +67,11 @@ export function createTables(mostSettled: number, lifeMs: number): MemoryTables 
     lastNumber: 0,
     unsettled: 0,
     unsettledBytes: 0,
-    nowMs: 0,
-    lifeMs,
+    onWork,
   }
 }
 
-export function readRecord(tables: MemoryTables, key: string): MessageRecord | undefined {
-  const active = tables.active.members.get(key)
-  if (active !== undefined) return active.record
-  const encoded = tables.settled.get(key)
-  if (encoded === undefined || endedAtMsIn(encoded) + tables.lifeMs >= tables.nowMs)
-    return withSend(tables, key, encoded)
-  tables.settled.delete(key)
-  return withSend(tables, key, undefined)
-}
-
-/** As `readRecord`, and does not count as a use. */
+/** As `read`, and does not count as a use. */
 export function peekRecord(tables: MemoryTables, key: string): MessageRecord | undefined {
   const active = tables.active.members.get(key)
   return active === undefined ? withSend(tables, key, tables.settled.peek(key)) : active.record
@@ -101,30 +90,79 @@ function decoded(encoded: string): MessageRecord | undefined {
   return record === NEWER ? undefined : record
 }
 
-export function writeRecord(tables: MemoryTables, change: Change): void {
-  const { key, before, after = EMPTY_RECORD } = change
-  if (before?.send !== after.send) tables.sends.set(key, after.send)
-  const active = tables.active.members.get(key)
-  const payloads = payloadsAfter(tables, active?.payloads ?? NO_PAYLOADS, change)
-  tables.unsettled += after.waiting.length - (before?.waiting.length ?? 0)
-  if (after.waiting.length > 0 || after.dead.length > 0) {
-    const now = active ?? { record: after, payloads, due: undefined }
-    now.record = after
-    now.payloads = payloads
-    schedule(tables, key, now)
-    if (active !== undefined) return
-    tables.active.members.set(key, now)
-    tables.settled.delete(key)
-    if (after.of !== undefined) addOverflow(tables, after.of, key)
-    return
+interface RecordsOptions {
+  /** Events that may be unsettled, and bytes of their bodies. */
+  readonly maxEvents: number
+  readonly maxBytes: number
+  readonly maxDeadLetters: number
+  /** A settled record is forgotten so long after its last event ended. */
+  readonly dedupeMs: number
+}
+
+export function createRecords(
+  tables: MemoryTables,
+  { maxEvents, maxBytes, maxDeadLetters, dedupeMs }: RecordsOptions,
+): Pick<LocalStore, 'read' | 'hasRoom' | 'write' | 'counts'> {
+  const { sends, settled, dead } = tables
+
+  function read(key: string, nowMs = -Infinity): MessageRecord | undefined {
+    const active = tables.active.members.get(key)
+    if (active !== undefined) return active.record
+    const encoded = settled.get(key)
+    if (encoded === undefined) return sends.byKey.size === 0 ? undefined : withSend(tables, key, undefined)
+    if (endedAtMsIn(encoded) + dedupeMs >= nowMs) return withSend(tables, key, encoded)
+    settled.delete(key)
+    return withSend(tables, key, undefined)
   }
-  if (active !== undefined) {
-    removeMember(tables.active, key)
-    removeMember(tables.leased, key)
+
+  function write(change: Change): void {
+    const { key, before, after = EMPTY_RECORD } = change
+    if (before?.send !== after.send) sends.set(key, after.send)
+    const active = tables.active.members.get(key)
+    const payloads = payloadsAfter(tables, active?.payloads ?? NO_PAYLOADS, change)
+    tables.unsettled += after.waiting.length - (before?.waiting.length ?? 0)
+    const isKnown = before !== undefined && before.settled.length > 0
+    if (after.waiting.length > 0 || after.dead.length > 0) {
+      const now = active ?? { record: after, payloads, due: undefined }
+      now.record = after
+      now.payloads = payloads
+      schedule(tables, key, now)
+      if (active === undefined) {
+        tables.active.members.set(key, now)
+        if (isKnown) settled.delete(key)
+        if (after.of !== undefined) addOverflow(tables, after.of, key)
+      }
+      if (dead.size > maxDeadLetters) discardOldest()
+      return
+    }
+    if (active !== undefined) {
+      removeMember(tables.active, key)
+      if (before?.lease !== undefined) removeMember(tables.leased, key)
+    }
+    if (change.after === undefined) removeOverflow(tables.overflow, before?.of, key)
+    if (after.settled.length > 0) {
+      const json = encodeRecord(after)
+      settled.set(key, WIDE.test(json) ? narrow(json) : json, { size: after.settled.length })
+    } else if (isKnown) settled.delete(key)
   }
-  if (change.after === undefined) removeOverflow(tables.overflow, before?.of, key)
-  if (after.settled.length > 0) tables.settled.set(key, packed(after), { size: after.settled.length })
-  else tables.settled.delete(key)
+
+  /** The oldest dead letter becomes a settled event, which ended when it died. */
+  function discardOldest(): void {
+    const [oldest] = dead
+    if (oldest === undefined) return
+    const [id, { key }] = oldest
+    const before = read(key)
+    const { diedAtMs = 0 } = before?.dead.find((letter) => letter.id === id) ?? {}
+    const { record: after, payloads = [] } = resolve(before, id, 'discard', diedAtMs)
+    if (after !== undefined) write({ key, before, after, payloads, admitted: undefined })
+  }
+
+  return {
+    read,
+    hasRoom: ({ raw }) => tables.unsettled < maxEvents && tables.unsettledBytes + raw.length <= maxBytes,
+    write,
+    counts: () => ({ unsettled: tables.unsettled, deadLetters: dead.size }),
+  }
 }
 
 const NO_PAYLOADS: readonly StoredPayload[] = []
@@ -162,9 +200,11 @@ function payloadsAfter(
 function schedule(tables: MemoryTables, key: string, active: Active): void {
   const { lease, waiting } = active.record
   const dueMs = lease === undefined ? waiting[0]?.dueMs : undefined
-  if (tables.leased.members.get(key) !== lease) {
-    removeMember(tables.leased, key)
+  const leased = tables.leased.members.get(key)
+  if (leased !== lease) {
+    if (leased !== undefined) removeMember(tables.leased, key)
     if (lease !== undefined) tables.leased.members.set(key, lease)
+    else if (waiting.length > 0) tables.onWork()
   }
   if (active.due?.dueMs === dueMs) return
   active.due = dueMs === undefined ? undefined : { dueMs, sequence: (tables.lastNumber += 1), key }
@@ -224,9 +264,7 @@ export function dueKeys(
 const WIDE = /[^\0-\xff]/
 
 /** One letter beyond Latin-1 would make every character two bytes wide; as escapes, only those few grow. */
-function packed(record: MessageRecord): string {
-  const json = encodeRecord(record)
-  if (!WIDE.test(json)) return json
+function narrow(json: string): string {
   const escaped = json.replace(/[^\0-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   // A copy: what was escaped keeps its width.
   return Buffer.from(escaped, 'latin1').toString('latin1')

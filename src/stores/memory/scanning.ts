@@ -5,6 +5,7 @@ import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequ
 import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { payloadOf, peekRecord, type Active, type MemoryTables } from './records.ts'
+import { bySend } from './sends.ts'
 
 /** A record, and its place by time: none of its events has a later one. */
 interface Candidate {
@@ -102,30 +103,18 @@ export function scanSends(
   request: ScanRequest & { readonly fromMs: number; readonly toMs: number; readonly newestFirst: boolean },
 ): Scanned<ScannedRecord> {
   const { after, limit, fromMs, toMs, newestFirst } = request
-  const places = tables.sends.between(fromMs, toMs).map(({ key, sentAtMs }) => ({ key, place: `${sentAtMs}.${key}` }))
-  const all = newestFirst ? places.reverse() : places
-  const start = after === undefined ? 0 : startAfter(all, after, newestFirst)
-  const found = all.slice(start, start + limit + 1).flatMap(({ key, place }) => {
+  const [, time, last = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
+  const sign = newestFirst ? -1 : 1
+  const following = tables.sends.between(fromMs, toMs).filter((one) => {
+    // The one of that place may be gone.
+    return time === undefined || sign * bySend(one, { sentAtMs: Number(time), key: last }) > 0
+  })
+  const ordered = newestFirst ? following.reverse() : following
+  const found = ordered.slice(0, limit + 1).flatMap(({ key, sentAtMs }) => {
     const record = peekRecord(tables, key)
-    return record === undefined ? [] : [{ key, place, record, payloads: [] }]
+    return record === undefined ? [] : [{ key, place: `${sentAtMs}.${key}`, record, payloads: [] }]
   })
   return scanned(found, limit)
-}
-
-/** The one of that place may be gone. */
-function startAfter(all: readonly { readonly place: string }[], after: string, newestFirst: boolean): number {
-  const [time, key] = placeIn(after)
-  const at = all.findIndex(({ place }) => {
-    const [otherTime, otherKey] = placeIn(place)
-    const ahead = otherTime === time ? (otherKey > key ? 1 : otherKey < key ? -1 : 0) : otherTime - time
-    return newestFirst ? ahead < 0 : ahead > 0
-  })
-  return at === -1 ? all.length : at
-}
-
-function placeIn(place: string): readonly [time: number, key: string] {
-  const at = place.indexOf('.')
-  return [Number(place.slice(0, at)), place.slice(at + 1)]
 }
 
 /** Each step goes through the keys of all that there is. */

@@ -10,6 +10,11 @@ interface Listed {
   readonly sentAtMs: number
 }
 
+/** By the time of the send, and then by key. */
+export function bySend(one: Listed, other: Listed): number {
+  return one.sentAtMs - other.sentAtMs || (one.key < other.key ? -1 : Number(one.key > other.key))
+}
+
 interface OverdueEntry extends Due {
   readonly key: string
 }
@@ -19,27 +24,25 @@ export interface Sends {
   readonly byKey: ReadonlyMap<string, SendEntry>
   set(key: string, send: SendEntry | undefined): void
   overdue(nowMs: number, limit: number): { readonly keys: readonly string[]; readonly nextMs: number | undefined }
-  /** Those sent in a period, by that time and then by key; `after` is one of them. */
+  /** Those sent in a period, in the order of `bySend`. */
   between(fromMs: number, toMs: number): readonly Listed[]
 }
 
 export function createSends(): Sends {
   const byKey = new Map<string, SendEntry>()
   /** What was removed stays until half of them are. */
-  let bySend: Listed[] = []
+  let listed: Listed[] = []
   /** An entry is void unless the send is overdue at that time. */
   const overdue: OverdueEntry[] = []
   let sequence = 0
 
-  /** How many are not after this place. */
-  function placeAfter(sentAtMs: number, key: string): number {
-    let [low, high] = [0, bySend.length]
+  /** How many are not after this one. */
+  function placeAfter(one: Listed): number {
+    let [low, high] = [0, listed.length]
     while (low < high) {
       const middle = (low + high) >>> 1
-      const other = bySend[middle]
-      const isBefore =
-        other !== undefined && (other.sentAtMs < sentAtMs || (other.sentAtMs === sentAtMs && other.key <= key))
-      if (isBefore) low = middle + 1
+      const other = listed[middle]
+      if (other !== undefined && bySend(other, one) <= 0) low = middle + 1
       else high = middle
     }
     return low
@@ -63,16 +66,17 @@ export function createSends(): Sends {
       const before = byKey.get(key)
       if (send === undefined) {
         byKey.delete(key)
-        if (bySend.length > FEW && bySend.length > 2 * byKey.size) bySend = bySend.filter(isListed)
+        if (listed.length > FEW && listed.length > 2 * byKey.size) listed = listed.filter(isListed)
         return
       }
       byKey.set(key, send)
       const { sentAtMs, overdueAtMs } = send
       if (before?.sentAtMs !== sentAtMs) {
-        const place = placeAfter(sentAtMs, key)
-        const last = bySend[place - 1]
+        const one = { key, sentAtMs }
+        const place = placeAfter(one)
+        const last = listed[place - 1]
         // One that was removed and comes again may still be listed.
-        if (last?.key !== key || last.sentAtMs !== sentAtMs) bySend.splice(place, 0, { key, sentAtMs })
+        if (last === undefined || bySend(last, one) !== 0) listed.splice(place, 0, one)
       }
       if (overdueAtMs !== undefined && before?.overdueAtMs !== overdueAtMs)
         pushDue(overdue, { dueMs: overdueAtMs, sequence: (sequence += 1), key })
@@ -88,6 +92,7 @@ export function createSends(): Sends {
       for (const each of found) pushDue(overdue, each)
       return { keys: [...new Set(found.map(({ key }) => key))], nextMs: next && Math.max(nowMs, next.dueMs) }
     },
-    between: (fromMs, toMs) => bySend.slice(placeAfter(fromMs, ''), placeAfter(toMs, '')).filter(isListed),
+    between: (fromMs, toMs) =>
+      listed.slice(placeAfter({ sentAtMs: fromMs, key: '' }), placeAfter({ sentAtMs: toMs, key: '' })).filter(isListed),
   }
 }

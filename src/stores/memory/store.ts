@@ -3,16 +3,16 @@
  * messages are evicted, and with an evicted one goes the knowledge that its events were seen before.
  */
 import { z } from 'zod'
-import { checkOptions, numberAboveZero } from '../../check-options.ts'
-import { MessagingWebhooksError } from '../../errors.ts'
-import type { LocalStore } from '../../inbox/record-store.ts'
+import { checkOptions, numberAboveZero } from '../../runtime/check-options.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import type { Indexes, LocalStore } from '../../inbox/record-store.ts'
 import { endedAtMsIn } from '../../inbox/runtime/codec.ts'
 import { createOpenStore } from '../../inbox/runtime/open-store.ts'
-import { createLocalRunner } from '../../inbox/runtime/runner.ts'
+import { createLocalRunner } from '../../inbox/runtime/commands.ts'
 import type { OpenStore, Store } from '../../inbox/store.ts'
 import type { Retention } from '../../messages/expire.ts'
 import { daysAboveZero } from '../bounds.ts'
-import { createTables, dueKeys, payloadOf, readRecord, writeRecord, type MemoryTables } from './records.ts'
+import { createRecords, createTables, dueKeys, payloadOf, type MemoryTables } from './records.ts'
 import { scanDeadLetters, scanEvents, scanRecords, scanSends } from './scanning.ts'
 
 /** The bounds of a memory store. */
@@ -51,62 +51,36 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       name: 'memory',
       durable: false,
       shared: false,
-      admitsAndClaims: true,
-      listsEvents: true,
-      forgets: true,
-      expects: true,
     },
-    open: () => openMemoryStore(bounds),
+    open: ({ onWork }) => openMemoryStore(bounds, onWork),
   }
 }
 
-function openMemoryStore(bounds: z.output<typeof boundsSchema>): OpenStore {
+function openMemoryStore(bounds: z.output<typeof boundsSchema>, onWork: () => void): OpenStore {
   const dedupeMs = bounds.dedupeDays * DAY_MS
-  const tables = createTables(bounds.maxEvents, dedupeMs)
+  const tables = createTables(bounds.maxEvents, onWork)
   const retention = { payloadMs: Infinity, deadLetterMs: Infinity, dedupeMs }
-  const store = localStore(tables, bounds, retention)
+  const store: LocalStore = { ...createRecords(tables, { ...bounds, dedupeMs }), ...indexesOf(tables, retention) }
   const verbs = createOpenStore({
     runner: createLocalRunner(store),
     indexes: store,
     retention,
-    worker: () => '',
     report() {},
   })
   return {
     ...verbs,
-    admit(events, nowMs) {
-      tables.nowMs = Math.max(tables.nowMs, nowMs)
-      return verbs.admit(events, nowMs)
-    },
-    admitAndClaim(events, request) {
-      tables.nowMs = Math.max(tables.nowMs, request.nowMs)
-      return verbs.admitAndClaim(events, request)
-    },
+    tellsOfRest: true,
     expect(messages, nowMs) {
       const added = messages.filter(({ messageKey }) => !tables.sends.byKey.has(messageKey)).length
       if (tables.sends.byKey.size + added > bounds.maxExpected)
         throw new MessagingWebhooksError('store_full', 'It expects too many messages.')
       return verbs.expect(messages, nowMs)
     },
-    settle(settlements, nowMs) {
-      const answers = verbs.settle(settlements, nowMs)
-      const excess = tables.dead.size - bounds.maxDeadLetters
-      if (excess <= 0) return answers
-      for (const oldest of [...tables.dead.keys()].slice(0, excess)) void verbs.resolve(oldest, 'discard', nowMs)
-      return answers
-    },
   }
 }
 
-function localStore(
-  tables: MemoryTables,
-  { maxEvents, maxBytes }: Pick<z.output<typeof boundsSchema>, 'maxEvents' | 'maxBytes'>,
-  { dedupeMs }: Retention,
-): LocalStore {
+function indexesOf(tables: MemoryTables, { dedupeMs }: Retention): Omit<Indexes, 'counts'> {
   return {
-    read: (key) => readRecord(tables, key),
-    hasRoom: ({ raw }) => tables.unsettled < maxEvents && tables.unsettledBytes + raw.length <= maxBytes,
-    write: (change) => writeRecord(tables, change),
     due: (request) => dueKeys(tables, request),
     overdue: ({ nowMs, limit }) => tables.sends.overdue(nowMs, limit),
     payloads: (places) => places.map(({ key, id }) => payloadOf(tables, key, id)),
@@ -118,7 +92,6 @@ function localStore(
     scanSends: (request) => scanSends(tables, request),
     scanRecords: (request) => scanRecords(tables, request),
     aged: (nowMs, limit) => agedKeys(tables, nowMs - dedupeMs, limit),
-    counts: () => ({ unsettled: tables.unsettled, deadLetters: tables.dead.size }),
     close() {},
   }
 }

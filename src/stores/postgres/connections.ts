@@ -1,11 +1,11 @@
 /** The pool: every use of it ends in time, and a connection that did not answer is not used again. */
 import type * as Pg from 'pg'
 import type { ClientBase, Pool, PoolClient } from 'pg'
-import { systemClock, withDeadline, type Clock } from '../../clock.ts'
-import { MessagingWebhooksError } from '../../errors.ts'
+import { systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Row } from './encoding.ts'
 import { createFailures, isPassing, secretsOf, type Failures } from './failures.ts'
-import { isError } from '../../is-error.ts'
+import { isError } from '../../runtime/values.ts'
 
 export interface TimeLimits {
   readonly connectTimeoutMs: number
@@ -139,10 +139,14 @@ function createConnections(options: {
   }
 }
 
-/** The rows of one result, as `pg` gives it. */
+/** The rows of one result, as `pg` gives it: objects. */
 function rowsOf(result: unknown): readonly Row[] {
-  const rows: unknown = typeof result === 'object' && result !== null && 'rows' in result ? result.rows : []
-  return Array.isArray(rows) ? rows.filter((row): row is Row => typeof row === 'object' && row !== null) : []
+  const rows: unknown = typeof result === 'object' && result !== null && 'rows' in result ? result.rows : undefined
+  return areRows(rows) ? rows : []
+}
+
+function areRows(rows: unknown): rows is readonly Row[] {
+  return Array.isArray(rows)
 }
 
 /** Where the database is: a pool that the application has, or an address. */

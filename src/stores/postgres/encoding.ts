@@ -1,8 +1,8 @@
 /**
  * Values in the text of a statement, and in the rows of an answer. Several statements travel in one round trip only without
- * parameters, so theirs are written into the text: numbers, and bytes as hexadecimal digits, which need no quoting. Texts go as
- * bytes: JSON escapes lone surrogates and NUL, and bytea has no opinion on what is text. Answers are read as the text that the
- * server sent, whatever parsers the application has set for its own queries; bytes are asked for as digits.
+ * parameters, so theirs are written into the text: numbers, and bytes. Texts go as bytes: JSON escapes lone surrogates and NUL,
+ * and bytea has no opinion on what is text. Answers are read as the text that the server sent, whatever parsers the application
+ * has set for its own queries; digests are asked for as hexadecimal digits, other bytes in the format `escape`.
  */
 export function hexOf(text: string): string {
   return Buffer.from(text).toString('hex')
@@ -15,29 +15,66 @@ export function digestValue(digest: string): string {
   return `E'\\\\x${digest}'`
 }
 
-export function bytesValue(bytes: Buffer): string {
-  return `E'\\\\x${bytes.toString('hex')}'`
+/** Half as long as digits: ASCII is the same bytes in every encoding. Without backslashes, which escape, and control characters. */
+const PLAIN = /^[ -[\]-~]*$/
+
+/** Bytes as a value; each character stands for one. */
+export function bytesValue(latin1: string): string {
+  return PLAIN.test(latin1) ? quoted(latin1) : digestValue(Buffer.from(latin1, 'latin1').toString('hex'))
 }
 
-export function textValue(text: string): string {
-  return bytesValue(Buffer.from(text))
+/** The bytes of a text, each as a character. */
+export function bytesOf(text: string): string {
+  return PLAIN.test(text) ? text : Buffer.from(text).toString('latin1')
 }
 
 export function numberValue(number: number): string {
   const whole = Math.ceil(number)
   if (!Number.isSafeInteger(whole)) throw new TypeError('A number for the database is not one.')
-  return whole < 0 ? `(${whole})` : String(whole)
+  return String(whole)
 }
 
-export function orNull<T>(value: T | undefined, written: (value: T) => string): string {
+function orNull<T>(value: T | undefined, written: (value: T) => string): string {
   return value === undefined ? 'NULL' : written(value)
 }
 
-/** Rows of values. The types of the first row are those of all. */
-export function valuesList(rows: readonly (readonly string[])[], types: readonly string[]): string {
-  const [first = [], ...rest] = rows
-  const typed = first.map((value, index) => `${value}::${types[index] ?? 'text'}`)
-  return `VALUES ${[typed, ...rest].map((row) => `(${row.join(', ')})`).join(', ')}`
+/** A column of several rows: numbers as digits, digests in hexadecimal, bytes as characters; none empty where another is undefined. */
+export interface Column {
+  readonly name: string
+  readonly type: 'integer' | 'bigint' | 'digest' | 'bytes'
+  readonly values: readonly (string | undefined)[]
+}
+
+const VALUE_OF = { integer: String, bigint: String, digest: digestValue, bytes: bytesValue }
+const SQL_TYPE = { integer: 'integer', bigint: 'bigint', digest: 'bytea', bytes: 'bytea' }
+
+/** A query for rows of values. The server reads an array for each column in half the time that a list of rows takes. */
+export function rowsQuery(columns: readonly Column[]): string {
+  if (columns[0]?.values.length === 1)
+    return `SELECT ${columns.map(({ name, type, values: [value] }) => `${orNull(value, VALUE_OF[type])}::${SQL_TYPE[type]} AS ${name}`).join(', ')}`
+  const arrays = columns.map(arrayOf)
+  return `SELECT ${arrays.map(({ value }) => value).join(', ')} FROM unnest(${arrays.map(({ array }) => array).join(', ')})
+  AS x (${columns.map(({ name }) => name).join(', ')})`
+}
+
+/** An array, and what each element of it stands for. */
+function arrayOf({ name, type, values }: Column): { readonly array: string; readonly value: string } {
+  if (type === 'integer' || type === 'bigint')
+    return { array: `'{${values.map((value) => value ?? 'NULL').join(',')}}'::${type}[]`, value: `x.${name}` }
+  const none = values.includes(undefined) ? `, ''` : ''
+  if (type === 'bytes' && values.every((value) => value === undefined || PLAIN.test(value)))
+    return {
+      array: `string_to_array(${quoted(values.join('\n'))}, E'\\n'${none})`,
+      value: `x.${name}::bytea AS ${name}`,
+    }
+  const digits =
+    type === 'digest' ? values : values.map((value) => value && Buffer.from(value, 'latin1').toString('hex'))
+  const array = `string_to_array('${digits.join(',')}', ','${none})`
+  return { array, value: `decode(x.${name}, 'hex') AS ${name}` }
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
 }
 
 export type Row = Readonly<Record<string, unknown>>
@@ -62,8 +99,15 @@ export function truth(row: Row, column: string): boolean {
   return value === 't' || value === 'f' ? value === 't' : unusable(column)
 }
 
-export function bytes(row: Row, column: string): Buffer {
-  return Buffer.from(text(row, column), 'hex')
+function bytes(row: Row, column: string): Buffer {
+  const escaped = text(row, column)
+  return Buffer.from(escaped.includes('\\') ? unescaped(escaped) : escaped, 'latin1')
+}
+
+/** Bytes that are a text. */
+export function textOf(row: Row, column: string): string {
+  const escaped = text(row, column)
+  return escaped.includes('\\') ? Buffer.from(unescaped(escaped), 'latin1').toString('utf8') : escaped
 }
 
 /** Bytes that may be missing. */
@@ -73,6 +117,13 @@ export function bytesOrNone(row: Row, column: string): Buffer | undefined {
 
 export function isNull(row: Row, column: string): boolean {
   return row[column] === null
+}
+
+/** A backslash is doubled, and a byte that is no ASCII is a backslash with three octal digits. */
+function unescaped(escaped: string): string {
+  return escaped.replace(/\\(?:\\|([0-7]{3}))/g, (_, octal?: string) =>
+    octal === undefined ? '\\' : String.fromCharCode(Number.parseInt(octal, 8)),
+  )
 }
 
 function unusable(column: string): never {

@@ -1,10 +1,10 @@
 /** What all statements share: connections, the schema, the time-outs, and whose clock counts. */
-import { monotonicMs } from '../../clock.ts'
+import { monotonicMs } from '../../runtime/clock.ts'
 import { ClockJump } from '../../inbox/record-store.ts'
 import type { StoreClock } from '../../inbox/runtime/store-time.ts'
 import type { Connections } from './connections.ts'
 import { integer, truth, type Row } from './encoding.ts'
-import { fill, inSchema, SERVER_NOW } from './sql-text.ts'
+import { fill, quoteName, SERVER_NOW } from './sql-text.ts'
 
 /** First in a transaction of several statements: each sees what was committed before it began, whatever the role's default. */
 const READ_COMMITTED = /* sql */ 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED;'
@@ -25,8 +25,8 @@ export interface Engine {
   readonly connections: Connections
   /** Undefined where the callers' clocks count. */
   readonly clock: StoreClock | undefined
-  /** Puts the schema into a statement. */
-  sql(statement: string): string
+  /** Its name, as it stands in statements. */
+  readonly schema: string
   readonly together: Together
   /** The same on a connection on which a transaction was begun before. */
   within(batch: Together): Together
@@ -43,7 +43,7 @@ export function createEngine(options: {
   /** The role commits before a transaction is on the disk, unless it is told otherwise. */
   readonly commitsEarly: boolean
 }): Engine {
-  const { connections, schema, clock, commitsEarly } = options
+  const { connections, clock, commitsEarly } = options
   const { lockTimeoutMs, queryTimeoutMs } = connections.limits
   const limits = fill(LIMITS, { lockMs: String(Math.ceil(lockTimeoutMs)), queryMs: String(Math.ceil(queryTimeoutMs)) })
   const settings = READ_COMMITTED + limits + (commitsEarly ? ON_DISK : '')
@@ -51,7 +51,7 @@ export function createEngine(options: {
   return {
     connections,
     clock,
-    sql: (statement) => inSchema(statement, schema),
+    schema: quoteName(options.schema),
     // What the settings of the transaction answer comes first.
     together: async (statements) => (await connections.batch(settings + statements)).slice(count),
     within: (batch) => async (statements) => (await batch(limits + statements)).slice(2),

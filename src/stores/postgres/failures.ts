@@ -1,7 +1,7 @@
 /** What Postgres and the network say, as errors that are safe to show and say whose fault it was. */
 import type { Pool } from 'pg'
-import { MessagingWebhooksError } from '../../errors.ts'
-import { isError } from '../../is-error.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import { isError } from '../../runtime/values.ts'
 
 /** The role may not do it. */
 export const INSUFFICIENT_PRIVILEGE = '42501'

@@ -6,8 +6,8 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
-import { withDeadline, type Clock } from '../../clock.ts'
-import { MessagingWebhooksError } from '../../errors.ts'
+import { withDeadline, type Clock } from '../../runtime/clock.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import { quoteName } from './sql-text.ts'
 import { createTelling, type Telling } from './telling.ts'
 

@@ -2,7 +2,7 @@
  * The tables, made and changed by numbered migrations: by one process at a time, or printed for somebody who may. The ledger has a
  * row for each migration, and a schema with one that this package does not know is refused.
  */
-import { MessagingWebhooksError } from '../../errors.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Connections, Session } from './connections.ts'
 import { hexOf, integer, text, truth, type Row } from './encoding.ts'
 import { hasState, INSUFFICIENT_PRIVILEGE, type Failures } from './failures.ts'

@@ -1,45 +1,49 @@
 /**
  * The tables, version by version. {schema} is the name of the schema.
  *
- * A record has a number, so that the keys of the other tables arrive in order and are appended; the digests of messages are in one
- * unique index, the only one with entries at random places. Records and `due` keep room in their pages, because most records are
- * written a second time within milliseconds.
+ * A record has a number that grows with time, so that the keys of the other tables arrive in order and are appended, and retention
+ * needs no index of its own. The digests of messages are in one unique index, the only one with entries at random places. Records
+ * keep half of their pages free: most are written a second time within milliseconds, as many as were written the first time, and a
+ * version in the same page needs no index entries and a shorter log.
  */
 const INBOX = /* sql */ `
 CREATE TABLE {schema}.records (
-  number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- The time of the first thing known of the message in ms, and six more digits.
+  number bigint PRIMARY KEY,
   key bytea NOT NULL,
   -- Changes with each write.
   version bigint NOT NULL,
-  -- All but what was sent; see codec.ts.
+  -- See codec.ts. The reports are apart, for most writes leave them as they are.
   state bytea NOT NULL,
-  -- The day of the last thing known of the message.
-  last_day integer NOT NULL,
+  reports bytea NOT NULL,
   -- The key of its message, where this is one event that had no room in the record of its message.
   of bytea,
   send bytea,
   sent_at bigint,
   overdue_at bigint CHECK (overdue_at BETWEEN -9007199254740991 AND 9007199254740991),
   CHECK (sent_at IS NOT NULL OR (send IS NULL AND overdue_at IS NULL))
-) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+) WITH (fillfactor = 55, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE UNIQUE INDEX records_by_key ON {schema}.records (key);
-CREATE INDEX records_by_day ON {schema}.records (last_day);
 CREATE INDEX records_of ON {schema}.records (of) WHERE of IS NOT NULL;
 CREATE INDEX records_sent ON {schema}.records (sent_at, number) WHERE sent_at IS NOT NULL;
 CREATE INDEX records_overdue ON {schema}.records (overdue_at) WHERE overdue_at IS NOT NULL;
 
--- Records with events that are not settled.
+-- Records with events that are not settled. While one is reserved and leased, no index entry changes.
 CREATE TABLE {schema}.due (
   record bigint PRIMARY KEY,
-  -- When an event can be leased, or the lease expires.
+  -- When its first event is due; not later than the end of its lease.
   at bigint NOT NULL CHECK (at BETWEEN -9007199254740991 AND 9007199254740991),
+  -- It is leased until then, or the process that found it due has it to itself.
+  held_until bigint NOT NULL,
   -- The worker that holds the lease.
   worker bigint,
   -- Unsettled events.
-  waiting integer NOT NULL CHECK (waiting BETWEEN 0 AND 1000)
+  waiting integer NOT NULL CHECK (waiting BETWEEN 0 AND 1000),
+  -- The first of them while none is leased: its payload is read with the record.
+  first bytea
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
-CREATE INDEX due_by_time ON {schema}.due (at) INCLUDE (worker);
+CREATE INDEX due_by_time ON {schema}.due (at);
 
 CREATE TABLE {schema}.payloads (
   record bigint NOT NULL,
@@ -63,23 +67,17 @@ CREATE TABLE {schema}.dead_letters (
 CREATE UNIQUE INDEX dead_letters_by_id ON {schema}.dead_letters (id);
 CREATE INDEX dead_letters_by_time ON {schema}.dead_letters (died_at, seq);
 
--- Processes that hold leases. The row with 0 says when any of them showed life.
+-- One row: the processes that hold leases, and when they showed life; see liveness.ts.
 CREATE TABLE {schema}.workers (
-  id bigint PRIMARY KEY,
-  name text NOT NULL,
-  since bigint NOT NULL,
-  beaten bigint NOT NULL,
-  -- When others found it dead, or it left.
-  gone_since bigint
+  id integer PRIMARY KEY CHECK (id = 1),
+  version bigint NOT NULL,
+  list bytea NOT NULL
 );
-
--- One row: the latest time that the store was told, where callers' clocks count.
-CREATE TABLE {schema}.latest_time (told bigint NOT NULL);
-INSERT INTO {schema}.latest_time VALUES (0);
+INSERT INTO {schema}.workers (id, version, list) VALUES (1, 0, '');
 `
 
 /** Numbered from 1; the ledger has a row for each that was applied. */
 export const MIGRATIONS: readonly string[] = [INBOX]
 
 /** The tables of all migrations. */
-export const TABLES = ['records', 'due', 'payloads', 'dead_letters', 'workers', 'latest_time'] as const
+export const TABLES = ['records', 'due', 'payloads', 'dead_letters', 'workers'] as const

@@ -1,8 +1,8 @@
 /** Opens the store: pool, tables, the connection that listens; and puts its parts together. */
 import type { Pool } from 'pg'
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
-import { settlementCommand } from '../../inbox/runtime/events.ts'
+import { settlementCommand } from '../../inbox/runtime/commands.ts'
 import { createOpenStore } from '../../inbox/runtime/open-store.ts'
 import { createSharedRunner } from '../../inbox/runtime/shared-runner.ts'
 import { createStoreClock, inStoreTime, settlementIn } from '../../inbox/runtime/store-time.ts'
@@ -10,8 +10,8 @@ import type { Admission, ClaimRequest, ClaimResult, OpenStore, Settlement, Store
 import { retentionOf } from '../../messages/expire.ts'
 import { createAging } from './aging.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
+import { createDue } from './due.ts'
 import { createEngine, hearTime, readsCommitsEarly, type Engine } from './engine.ts'
-import { readLatestTime, type ToldTime } from './latest-time.ts'
 import { startListening, type ListenClient } from './listen.ts'
 import { migrate } from './migrate.ts'
 import { readPrivileges } from './privileges.ts'
@@ -49,7 +49,6 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const report = host.report ?? (() => {})
   const storeClock = settings.clock === 'server' ? createStoreClock() : undefined
   let engine: Engine
-  let told: ToldTime
   try {
     await migrate(connections, schema, failures)
     const { forbidden } = await readPrivileges(connections.query, schema)
@@ -58,7 +57,6 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     if (forbidden !== undefined) report(forbidden)
     const commitsEarly = await readsCommitsEarly(connections)
     engine = createEngine({ connections, schema, clock: storeClock, commitsEarly })
-    told = await readLatestTime(engine, settings.clock, report)
     await hearTime(engine)
   } catch (error) {
     await connections.close()
@@ -82,6 +80,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const store: SharedStore = {
     ...records,
     ...createScans(engine, records.recordsIn),
+    due: createDue(engine, records, report),
     async write(changes, asOfMs) {
       const versions = await records.write(changes, asOfMs)
       if (changes.some((change, index) => versions[index] !== undefined && leavesRest(change)))
@@ -101,7 +100,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
     const noneLeft = listening.claiming()
     await workers.sure()
-    await runner.takeBackLost()
+    await runner.takeBackLost((key) => !request.exclude.has(key))
     const result = await verbs.claim(request)
     if (result.nextDueMs === undefined || result.nextDueMs > request.nowMs) noneLeft()
     return result
@@ -138,7 +137,6 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   }
 
   const admit: OpenStore['admit'] = async (events, nowMs) => {
-    await told.tell(nowMs)
     const admissions = await verbs.admit(events, nowMs)
     tellOf(admissions)
     return admissions
@@ -146,7 +144,6 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
 
   const admitAndClaim: OpenStore['admitAndClaim'] = async (events, request) => {
     if (!workers.isSure) return { admissions: await admit(events, request.nowMs), claims: [] }
-    await told.tell(request.nowMs)
     try {
       const answer = await verbs.admitAndClaim(events, request)
       tellOf(answer.admissions, answer.claims.length)
@@ -168,29 +165,19 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const { admitAndClaim: _, ...others } = verbs
   return {
     ...others,
-    latestNowMs: told.atOpening,
     isHeld: workers.isHeld,
     holders: workers.holders,
     admit,
     // With transactions, a claim begins one for each event.
     ...(transactions === undefined ? { admitAndClaim, tellsOfRest: true, settleHoldMs: SETTLE_HOLD_MS } : {}),
-    async claim(request) {
-      await told.tell(request.nowMs)
-      return (transactions?.claim ?? plainClaim)(request)
-    },
-    async settle(settlements, nowMs) {
-      await told.tell(nowMs)
-      return (transactions?.settle ?? settle)(settlements, nowMs)
-    },
+    claim: transactions?.claim ?? plainClaim,
+    settle: transactions?.settle ?? settle,
     resolve: (id, resolution, nowMs) =>
       telling(verbs.resolve(id, resolution, nowMs), (isResolved) => isResolved && resolution !== 'discard'),
     forget: (request, nowMs) =>
       telling(verbs.forget(request, nowMs), ({ unsettled }) => unsettled > 0 && !request.dryRun),
     expect: (messages, nowMs) => telling(verbs.expect(messages, nowMs), (answers) => answers.includes(true)),
-    async admitOverdue(events, nowMs) {
-      await told.tell(nowMs)
-      return telling(verbs.admitOverdue(events, nowMs), (answers) => answers.includes(true))
-    },
+    admitOverdue: (events, nowMs) => telling(verbs.admitOverdue(events, nowMs), (answers) => answers.includes(true)),
     close() {
       closing ??= (async () => {
         await transactions?.close()

@@ -1,13 +1,10 @@
 /** What the role may do in the database, as its catalogs say, and the statements that grant the rest. */
-import { MessagingWebhooksError } from '../../errors.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Connections } from './connections.ts'
 import { hexOf, isNull, text, truth, type Row } from './encoding.ts'
 import { fill, quoteName } from './sql-text.ts'
 
-/**
- * Reads no table, so it needs no privilege. :schema is the name of the schema in UTF-8, in hexadecimal.
- * `latest_time` is left out: only stores that go by callers' clocks use it.
- */
+/** Reads no table, so it needs no privilege. :schema is the name of the schema in UTF-8, in hexadecimal. */
 const FIND_PRIVILEGES = /* sql */ `
 WITH place AS (
   SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8')

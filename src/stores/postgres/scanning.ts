@@ -8,8 +8,9 @@ import type {
   SharedStore,
   Versioned,
 } from '../../inbox/record-store.ts'
-import { scanned } from '../pages.ts'
-import { digestValue, integer, numberValue, text, textValue, type Row } from './encoding.ts'
+import { scanned, scannedRows } from '../pages.ts'
+import { eventsOf } from '../stored.ts'
+import { bytesOf, bytesValue, digestValue, integer, numberValue, text, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { PAYLOAD_COLUMNS, payloadIn, RECORD_COLUMNS } from './records.ts'
 
@@ -21,34 +22,20 @@ const PIECE = 200
 const LARGEST = '9223372036854775807'
 const LEAST = '(-9223372036854775807)'
 
-export function createScans({ sql, together }: Engine, recordsIn: ReadRecords): Scans {
+export function createScans({ schema, together }: Engine, recordsIn: ReadRecords): Scans {
   async function rowsOf(statement: string): Promise<readonly Row[]> {
-    return (await together(sql(statement)))[0] ?? []
+    return (await together(statement))[0] ?? []
   }
 
   /** All of one message, with what was settled and of which only the identity is left. */
-  async function eventsOf({ key = '', after, limit, isMeant }: EventScan): Promise<Scanned<ScannedEvent>> {
+  async function eventsOfMessage(key: string, scan: EventScan): Promise<Scanned<ScannedEvent>> {
     const which = `r.key = ${digestValue(key)} OR r.of = ${digestValue(key)}`
-    const [rows = [], payloads = []] = await together(
-      sql(`
-SELECT ${RECORD_COLUMNS} FROM {schema}.records r WHERE ${which};
-SELECT ${PAYLOAD_COLUMNS} FROM {schema}.records r JOIN {schema}.payloads p ON p.record = r.number WHERE ${which};`),
-    )
-    const records = await recordsIn(rows, false)
-    const events: Omit<ScannedEvent, 'place'>[] = []
-    for (const row of rows) {
-      const record = records.get(text(row, 'key'))?.record
-      if (record === undefined) continue
-      const own = payloads.filter((one) => one['record'] === row['number']).map(payloadIn)
-      const ids = new Set(own.map(({ id }) => id))
-      const one = { key: text(row, 'key'), record }
-      for (const payload of own) events.push({ ...one, id: payload.id, atMs: payload.atMs, payload })
-      for (const { id, endedAtMs } of record.settled)
-        if (!ids.has(id)) events.push({ ...one, id, atMs: endedAtMs, payload: undefined })
-    }
-    const sorted = events.sort((a, b) => b.atMs - a.atMs || (a.id > b.id ? -1 : 1))
-    const placed = sorted.map((event, index): ScannedEvent => ({ ...event, place: String(index) }))
-    return scanned(placed.slice(after === undefined ? 0 : Number(after) + 1).filter(isMeant), limit)
+    const [rows = [], payloads = []] = await together(`
+SELECT ${RECORD_COLUMNS} FROM ${schema}.records r WHERE ${which};
+SELECT ${PAYLOAD_COLUMNS} FROM ${schema}.records r JOIN ${schema}.payloads p ON p.record = r.number WHERE ${which};`)
+    const recordOf = await recordReader(rows)
+    const records = rows.flatMap((row) => recordOf(row, text(row, 'number')) ?? [])
+    return eventsOf(withPayloads(records, payloads), scan)
   }
 
   async function walk(scan: EventScan): Promise<Scanned<ScannedEvent>> {
@@ -60,10 +47,11 @@ SELECT ${PAYLOAD_COLUMNS} FROM {schema}.records r JOIN {schema}.payloads p ON p.
     for (;;) {
       const most = isBounded ? MOST_LOOKED_AT - looked : limit + 1
       const piece = isBounded ? PIECE : limit + 1
-      const [rows = [], [end] = []] = await together(sql(piecesOf(scan, place, most, piece)))
-      const events = await readEvents(rows, eventPlace)
-      for (const event of events) {
-        if (isMeant(event)) found.push(event)
+      const [rows = [], [end] = []] = await together(piecesOf(scan, place, { most, piece, schema }))
+      const eventOf = await eventReader(rows)
+      for (const row of rows) {
+        const event = eventOf(row, eventPlace(row))
+        if (event !== undefined && isMeant(event)) found.push(event)
         if (found.length > limit) return scanned(found, limit)
       }
       const last = rows.at(-1)
@@ -79,92 +67,96 @@ SELECT ${PAYLOAD_COLUMNS} FROM {schema}.records r JOIN {schema}.payloads p ON p.
     }
   }
 
-  async function readEvents(rows: readonly Row[], placeOf: (row: Row) => string): Promise<readonly ScannedEvent[]> {
-    const records = await recordsIn(rows, false)
-    return rows.flatMap((row) => {
-      const key = text(row, 'key')
-      const record = records.get(key)?.record
-      if (record === undefined) return []
-      const { atMs, ...payload } = payloadIn(row)
-      return [{ key, id: payload.id, atMs, place: placeOf(row), record, payload }]
-    })
+  /** How to read rows as events; undefined for one of a later version. */
+  async function eventReader(rows: readonly Row[]): Promise<(row: Row, place: string) => ScannedEvent | undefined> {
+    const recordOf = await recordReader(rows)
+    return (row, place) => {
+      const found = recordOf(row, place)
+      if (found === undefined) return undefined
+      const payload = payloadIn(row)
+      return { key: found.key, id: payload.id, atMs: payload.admittedAtMs, place, record: found.record, payload }
+    }
   }
 
-  async function readRecords(rows: readonly Row[], place: (row: Row) => string): Promise<readonly ScannedRecord[]> {
+  /** The same of records, without their payloads. */
+  async function recordReader(rows: readonly Row[]): Promise<(row: Row, place: string) => ScannedRecord | undefined> {
     const records = await recordsIn(rows, false)
-    return rows.flatMap((row) => {
+    return (row, place) => {
       const key = text(row, 'key')
       const record = records.get(key)?.record
-      return record === undefined ? [] : [{ key, place: place(row), record, payloads: [] }]
-    })
+      return record && { key, place, record, payloads: [] }
+    }
   }
 
   return {
-    scanEvents: (scan) => (scan.key === undefined ? walk(scan) : eventsOf(scan)),
+    scanEvents: (scan) => (scan.key === undefined ? walk(scan) : eventsOfMessage(scan.key, scan)),
     async scanDeadLetters({ after, limit }) {
       const [diedAt = LEAST, seq = '0'] = /^(-?\d{1,19})\.(\d{1,19})$/.exec(after ?? '')?.slice(1) ?? []
       const rows = await rowsOf(`
 SELECT ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}, d.died_at || '.' || d.seq AS place
-FROM {schema}.dead_letters d JOIN {schema}.records r ON r.number = d.record
-  JOIN {schema}.payloads p ON p.record = d.record AND p.id = d.id
+FROM ${schema}.dead_letters d JOIN ${schema}.records r ON r.number = d.record
+  JOIN ${schema}.payloads p ON p.record = d.record AND p.id = d.id
 WHERE (d.died_at, d.seq) > (${diedAt}::bigint, ${seq}::bigint) ORDER BY d.died_at, d.seq LIMIT ${limit + 1};`)
-      return scanned(await readEvents(rows, (row) => text(row, 'place')), limit)
+      return scannedRows(rows, limit, (row) => text(row, 'place'), await eventReader(rows))
     },
     async scanSends({ after, limit, fromMs, toMs, newestFirst }) {
       const start = newestFirst ? [LARGEST, LARGEST] : [LEAST, LEAST]
       const [sentAt, number] = /^(-?\d{1,19})\.(\d{1,19})$/.exec(after ?? '')?.slice(1) ?? start
       const [sign, direction] = newestFirst ? ['<', 'DESC'] : ['>', 'ASC']
       const rows = await rowsOf(`
-SELECT ${RECORD_COLUMNS} FROM {schema}.records r
+SELECT ${RECORD_COLUMNS} FROM ${schema}.records r
 WHERE r.sent_at >= ${timeOf(fromMs)} AND r.sent_at < ${timeOf(toMs)}
   AND (r.sent_at, r.number) ${sign} (${sentAt}::bigint, ${number}::bigint)
 ORDER BY r.sent_at ${direction}, r.number ${direction} LIMIT ${limit + 1};`)
-      return scanned(await readRecords(rows, (row) => `${text(row, 'sent_at')}.${text(row, 'number')}`), limit)
+      const placeOf = (row: Row): string => `${text(row, 'sent_at')}.${text(row, 'number')}`
+      return scannedRows(rows, limit, placeOf, await recordReader(rows))
     },
     async scanRecords({ after, limit }) {
       const from = /^\d{1,19}$/.test(after ?? '') ? after : LEAST
-      const page = `SELECT * FROM {schema}.records WHERE number > ${from}::bigint ORDER BY number LIMIT ${limit + 1}`
-      const [rows = [], payloads = []] = await together(
-        sql(`
+      const page = `SELECT * FROM ${schema}.records WHERE number > ${from}::bigint ORDER BY number LIMIT ${limit + 1}`
+      const [rows = [], payloads = []] = await together(`
 SELECT ${RECORD_COLUMNS} FROM (${page}) r ORDER BY r.number;
-SELECT ${PAYLOAD_COLUMNS} FROM (${page}) r JOIN {schema}.payloads p ON p.record = r.number;`),
-      )
-      const found = await readRecords(rows, (row) => text(row, 'number'))
-      const withPayloads = found.map((one) => ({
-        ...one,
-        payloads: payloads.filter((row) => text(row, 'record') === one.place).map(payloadIn),
-      }))
-      return scanned(withPayloads, limit)
+SELECT ${PAYLOAD_COLUMNS} FROM (${page}) r JOIN ${schema}.payloads p ON p.record = r.number;`)
+      const { items, next } = scannedRows(rows, limit, (row) => text(row, 'number'), await recordReader(rows))
+      return { items: withPayloads(items, payloads), next }
     },
   }
+}
+
+/** Records, of which `place` is the number. */
+function withPayloads(records: readonly ScannedRecord[], payloads: readonly Row[]) {
+  return records.map((one) => ({
+    ...one,
+    payloads: payloads.filter((row) => text(row, 'record') === one.place).map(payloadIn),
+  }))
 }
 
 /** The next events before a place, of the `most` that are looked at; and the last one of those. */
 function piecesOf(
   { id, filter }: EventScan,
   [atMs, record, lastId]: readonly [string, string, string],
-  most: number,
-  piece: number,
+  { most, piece, schema }: { readonly most: number; readonly piece: number; readonly schema: string },
 ): string {
   const { fromMs = -Infinity, toMs = Infinity, states } = filter
   const newest = 'ORDER BY admitted_at DESC, record DESC, id DESC'
   const looked = `looked AS (
   SELECT *, row_number() OVER (${newest}) AS looked FROM (
-    SELECT * FROM {schema}.payloads
+    SELECT * FROM ${schema}.payloads
     WHERE admitted_at <= ${atMs}::bigint AND admitted_at >= ${timeOf(fromMs)} AND admitted_at < ${timeOf(toMs)}
       AND (admitted_at, record, id) < (${atMs}::bigint, ${record}::bigint, ${digestValue(lastId)})
     ${newest} LIMIT ${most}
   ) AS newest
 )`
   const conditions = needlesOf(filter).map(
-    (any) => `(${any.map((needle) => `position(${textValue(needle)} IN p.event) > 0`).join(' OR ') || 'false'})`,
+    (any) =>
+      `(${any.map((needle) => `position(${bytesValue(bytesOf(needle))} IN p.event) > 0`).join(' OR ') || 'false'})`,
   )
   if (id !== undefined) conditions.push(`p.id = ${digestValue(id)}`)
-  if (states !== undefined) conditions.push(`(${states.map(mayBe).join(' OR ') || 'false'})`)
+  if (states !== undefined) conditions.push(`(${states.map((state) => mayBe(state, schema)).join(' OR ') || 'false'})`)
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
   return `
 WITH ${looked}
-SELECT ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}, p.looked FROM looked p JOIN {schema}.records r ON r.number = p.record
+SELECT ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}, p.looked FROM looked p JOIN ${schema}.records r ON r.number = p.record
 ${where} ORDER BY p.looked LIMIT ${piece};
 WITH ${looked}
 SELECT admitted_at, record, encode(id, 'hex') AS id, (SELECT count(*) FROM looked) AS count
@@ -172,10 +164,10 @@ FROM looked ORDER BY looked DESC LIMIT 1;`
 }
 
 /** Leaves out what is certainly in another state. */
-function mayBe(state: string): string {
-  if (state === 'dead') return 'EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.id = p.id)'
-  if (state === 'settled') return 'NOT EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.id = p.id)'
-  return 'EXISTS (SELECT FROM {schema}.due d WHERE d.record = p.record)'
+function mayBe(state: string, schema: string): string {
+  if (state === 'dead') return `EXISTS (SELECT FROM ${schema}.dead_letters d WHERE d.id = p.id)`
+  if (state === 'settled') return `NOT EXISTS (SELECT FROM ${schema}.dead_letters d WHERE d.id = p.id)`
+  return `EXISTS (SELECT FROM ${schema}.due d WHERE d.record = p.record)`
 }
 
 function eventPlace(row: Row): string {

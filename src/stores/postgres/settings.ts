@@ -1,8 +1,8 @@
 /** Checks the settings of a Postgres store and fills the defaults in. */
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../check-options.ts'
-import { OptionsError } from '../../errors.ts'
+import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../runtime/check-options.ts'
+import { OptionsError } from '../../public/errors.ts'
 import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
 import type { Place } from './connections.ts'
 import type { Settings } from './open.ts'

@@ -3,9 +3,9 @@
 /** The server's clock, in milliseconds: one and the same in all statements of one round trip. */
 export const SERVER_NOW = '(extract(epoch FROM statement_timestamp()) * 1000)::bigint'
 
-/** Puts the schema, and the server's clock, into a statement. */
+/** Puts the schema into a statement without values. */
 export function inSchema(statement: string, schema: string): string {
-  return statement.replaceAll('{schema}', quoteName(schema)).replaceAll('{now}', SERVER_NOW)
+  return statement.replaceAll('{schema}', quoteName(schema))
 }
 
 /** Puts a value in the place of each `:name`: hexadecimal or other digits, which need no quoting. */

@@ -70,11 +70,6 @@ export function postgresStore(options: PostgresStoreOptions): Store<PostgresCont
       name: 'postgres',
       durable: true,
       shared: true,
-      listsEvents: true,
-      knowsHolders: true,
-      forgets: true,
-      expects: true,
-      ...(settings.transactional ? {} : { admitsAndClaims: true }),
     },
     open: (host) => openPostgres(settings, host),
   }

@@ -1,5 +1,5 @@
 /** Tells the other processes of what was admitted here, unless this one has taken it by then. */
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 
 export interface Telling {
   /** Tells them, soon and once however often it is called meanwhile. */

@@ -1,6 +1,6 @@
 /** The transactions in which handlers write: one an event, begun with its claim and ended with its settlement. */
 import type { ClientBase } from 'pg'
-import { MessagingWebhooksError } from '../../errors.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Claim, ClaimRequest, ClaimResult, OpenStore, SettleFailed, Settlement } from '../../inbox/store.ts'
 import type { Connections, Session } from './connections.ts'
 import { isOfTheStatement, type Failures } from './failures.ts'

@@ -1,18 +1,19 @@
 /** This process as a worker that holds leases: it shows life, and ends the leases of those that are gone. */
-import { withDeadline, type Clock } from '../../clock.ts'
-import type { Runner } from '../../inbox/runtime/runner.ts'
+import { randomBytes, randomInt } from 'node:crypto'
+import { monotonicMs, withDeadline, type Clock } from '../../runtime/clock.ts'
+import { releaseCommand, type Runner } from '../../inbox/runtime/commands.ts'
 import type { OpenStore, StoreHolder, StoreHost } from '../../inbox/store.ts'
-import { release } from '../../messages/deliver.ts'
-import { createHolding, DEAD_AFTER_MS, GAP_MS, HOLDER_NAME, type Beat, type Beaten } from '../holding.ts'
-import { integer, integerOrNone, isNull, numberValue, text, textValue, truth } from './encoding.ts'
+import { createHolding } from '../holding.ts'
+import { changeList, createBeat, leave, readLiveness, type WorkerList } from '../liveness.ts'
+import { bytesOf, bytesValue, integer, text, textOf, type Row } from './encoding.ts'
 import type { Engine } from './engine.ts'
+import { SERVER_NOW } from './sql-text.ts'
 
-/** A write of a worker that was found dead may still arrive for so long: its leases are looked for with each heartbeat. */
-const SWEPT_MS = 60_000
-/** Of what is leased or retried next, so much is looked at: not a whole backlog of retries. */
-const MOST_SWEPT = 100_000
+/** So much is looked at, of what was due first and of what is due last: not a whole backlog. */
+const MOST_SWEPT = 50_000
 /** A database that does not answer so soon keeps nobody from starting. */
 const BEGIN_MS = 1_000
+const MOST_VERSION = 2 ** 48 - 1
 
 interface Workers {
   /** Shows life from now on. */
@@ -39,39 +40,47 @@ interface WorkersOptions {
 }
 
 export function createWorkers({ engine, runner, clock, host, tell }: WorkersOptions): Workers {
-  const { sql, together } = engine
-  // Where callers' clocks count, leases end by them, which tell nothing of when that is by the server's.
-  const fromNow = engine.clock === undefined ? 'd.at > 0' : 'd.at > {now}'
+  const { schema, together, hear } = engine
+  const process = randomBytes(6).toString('base64url')
 
-  async function beat({ id, isFirst }: Beat): Promise<Beaten> {
-    const [, , , , , [row] = []] = await together(sql(heartbeat(Number(id), isFirst)))
-    if (row === undefined) throw new Error('The database did not answer a heartbeat.')
-    const hasReleased = (isFirst || truth(row, 'has_gone')) && (await releaseGone())
-    if (hasReleased) tell()
-    return {
-      isKnown: truth(row, 'is_known'),
-      isAlone: truth(row, 'is_alone'),
-      nextDeathInMs: isNull(row, 'next_death') ? undefined : integer(row, 'next_death'),
-      hasReleased,
-    }
+  const list: WorkerList = {
+    async read() {
+      const sentMs = monotonicMs()
+      const [[now] = [], [row] = []] = await together(`
+SELECT ${SERVER_NOW} AS now;
+SELECT version, encode(list, 'escape') AS list FROM ${schema}.workers;`)
+      if (now === undefined) throw new Error('The database did not tell its time.')
+      hear(now, undefined, sentMs)
+      const nowMs = integer(now, 'now')
+      if (row === undefined) return { liveness: undefined, version: undefined, nowMs }
+      return { liveness: readLiveness(textOf(row, 'list')), version: text(row, 'version'), nowMs }
+    },
+    async write(liveness, version) {
+      const next = `${randomInt(1, MOST_VERSION)}, ${bytesValue(bytesOf(JSON.stringify(liveness)))}`
+      const [rows = []] = await together(`
+INSERT INTO ${schema}.workers AS w (id, version, list) VALUES (1, ${next})
+ON CONFLICT (id) DO UPDATE SET version = excluded.version, list = excluded.list WHERE w.version = ${version ?? 'NULL'}
+RETURNING w.id;`)
+      return rows.length > 0
+    },
   }
 
-  /** Ends the leases of workers that are gone, or that nobody knows, as after a failover that lost the latest writes. */
-  async function releaseGone(): Promise<boolean> {
-    const [rows = []] = await together(
-      sql(`
-SELECT encode(r.key, 'hex') AS key, near.worker FROM (
-  SELECT d.record, d.worker FROM {schema}.due d WHERE ${fromNow} ORDER BY d.at LIMIT ${MOST_SWEPT}
-) near JOIN {schema}.records r ON r.number = near.record
-WHERE near.worker IS NOT NULL
-  AND NOT EXISTS (SELECT FROM {schema}.workers w WHERE w.id = near.worker AND w.gone_since IS NULL);`),
-    )
-    const answers = await runner.run(
-      rows.map((row) => {
-        const worker = text(row, 'worker')
-        return { key: text(row, 'key'), decide: (record) => release(record, worker) }
-      }),
-    )
+  /** Rows of what is leased, with the key and the worker. */
+  async function leased(): Promise<readonly Row[]> {
+    // Where callers' clocks count, the server's does not tell what is leased.
+    const isPast = engine.clock === undefined ? 'true' : `d.at <= ${SERVER_NOW}`
+    const some = (direction: string): string =>
+      `(SELECT d.record, d.worker FROM ${schema}.due d WHERE ${isPast} ORDER BY d.at ${direction} LIMIT ${MOST_SWEPT})`
+    const [rows = []] = await together(`
+SELECT encode(r.key, 'hex') AS key, near.worker
+FROM (${some('ASC')} UNION ${some('DESC')}) near JOIN ${schema}.records r ON r.number = near.record
+WHERE near.worker IS NOT NULL;`)
+    return rows
+  }
+
+  async function endLeases(isEnded: (worker: string) => boolean): Promise<boolean> {
+    const ended = (await leased()).filter((row) => isEnded(text(row, 'worker')))
+    const answers = await runner.run(ended.map((row) => releaseCommand(text(row, 'key'), text(row, 'worker'))))
     return answers.includes(true)
   }
 
@@ -79,7 +88,13 @@ WHERE near.worker IS NOT NULL
   const holding =
     host.claims === false
       ? undefined
-      : createHolding({ clock, beat, onLost: () => onLost?.(() => true), onWork: host.onWork })
+      : createHolding({
+          clock,
+          beat: createBeat({ list, process, isSure: () => isSure(), endLeases, announce: tell }),
+          onLost: () => onLost?.(() => true),
+          onWork: host.onWork,
+        })
+  const isSure = (): boolean => holding === undefined || holding.isHeld() === true
 
   return {
     async begin() {
@@ -91,74 +106,32 @@ WHERE near.worker IS NOT NULL
       return holding?.id ?? ''
     },
     get isSure() {
-      return holding === undefined || holding.isHeld() === true
+      return isSure()
     },
     async sure() {
       await holding?.sure()
     },
     isHeld: () => (holding === undefined ? true : holding.isHeld()),
     async holders() {
-      const [rows = []] = await together(
-        sql(`
-SELECT w.id, encode(convert_to(w.name, 'UTF8'), 'hex') AS name, w.since, {now} - w.beaten AS silent,
-  (SELECT count(*) FROM {schema}.due d WHERE ${fromNow} AND d.worker = w.id) AS held
-FROM {schema}.workers w WHERE w.id <> 0 AND w.gone_since IS NULL ORDER BY w.since, w.id;`),
-      )
-      return rows.map((row): StoreHolder => {
-        const id = text(row, 'id')
-        return {
-          id,
-          name: Buffer.from(text(row, 'name'), 'hex').toString('utf8'),
-          isSelf: id === holding?.id,
-          sinceMs: integerOrNone(row, 'since'),
-          silentMs: Math.max(0, integer(row, 'silent')),
-          held: integer(row, 'held'),
-        }
-      })
+      const [{ liveness, nowMs }, leases] = await Promise.all([list.read(), leased()])
+      const living = liveness?.workers.filter(({ goneMs }) => goneMs === undefined) ?? []
+      return living
+        .map(({ id, name, sinceMs, seenMs }): StoreHolder => {
+          const held = leases.filter((row) => text(row, 'worker') === id).length
+          return { id, name, isSelf: id === holding?.id, sinceMs, silentMs: Math.max(0, nowMs - seenMs), held }
+        })
+        .toSorted((a, b) => (a.sinceMs ?? 0) - (b.sinceMs ?? 0) || (a.id < b.id ? -1 : 1))
     },
     async leave() {
       if (holding === undefined) return
       await holding.stop()
+      const { id } = holding
       try {
-        await together(
-          sql(
-            `UPDATE {schema}.workers SET gone_since = {now} WHERE id = ${Number(holding.id)} AND gone_since IS NULL;`,
-          ),
-        )
-        if (await releaseGone()) tell()
+        await changeList(list, (known, nowMs) => ({ liveness: leave(known, id, nowMs) }))
+        if (await endLeases((worker) => worker === id)) tell()
       } catch {
         // The database is away: without a heartbeat, others take what is left in a few seconds.
       }
     },
   }
-}
-
-/**
- * Row 0 shows when any worker was alive, and since when without a gap. Who was silent for too long is gone, unless all were: then
- * the server was away, or its clock was set, and all are given that time anew. A time from far in the future is of a clock that was
- * set back since.
- */
-function heartbeat(id: number, isFirst: boolean): string {
-  const self = numberValue(id)
-  const arrived = isFirst
-    ? `INSERT INTO {schema}.workers (id, name, since, beaten)
-  VALUES (${self}, convert_from(${textValue(HOLDER_NAME)}, 'UTF8'), {now}, {now}) ON CONFLICT DO NOTHING;`
-    : 'SELECT;'
-  const others = `w.id NOT IN (0, ${self}) AND w.gone_since IS NULL`
-  const isKnown = `EXISTS (SELECT FROM {schema}.workers WHERE id = ${self} AND gone_since IS NULL)`
-  return `
-INSERT INTO {schema}.workers AS w (id, name, since, beaten) VALUES (0, '', {now}, {now})
-ON CONFLICT (id) DO UPDATE SET beaten = {now}, since = CASE
-  WHEN {now} - w.beaten BETWEEN -${GAP_MS} AND ${GAP_MS} AND w.since <= {now} + ${GAP_MS} THEN w.since ELSE {now} END;
-UPDATE {schema}.workers SET beaten = {now} WHERE id = ${self} AND gone_since IS NULL;
-${arrived}
-UPDATE {schema}.workers w SET gone_since = {now}
-WHERE ${others} AND w.beaten NOT BETWEEN {now} - ${DEAD_AFTER_MS} AND {now} + ${DEAD_AFTER_MS} AND ${isKnown}
-  AND (SELECT since FROM {schema}.workers WHERE id = 0) <= {now} - ${DEAD_AFTER_MS};
-DELETE FROM {schema}.workers WHERE gone_since NOT BETWEEN {now} - ${SWEPT_MS} AND {now} + ${SWEPT_MS};
-SELECT ${isKnown} AS is_known,
-  EXISTS (SELECT FROM {schema}.workers WHERE gone_since IS NOT NULL) AS has_gone,
-  count(*) = 0 AS is_alone,
-  greatest(min(w.beaten), (SELECT since FROM {schema}.workers WHERE id = 0)) + ${DEAD_AFTER_MS} - {now} AS next_death
-FROM {schema}.workers w WHERE ${others};`
 }

@@ -2,247 +2,291 @@
  * Writes records, each if its version is still the expected one: all of a batch in one statement, made of the parts that this batch
  * needs. A write of one record is planned as if it had been written by hand.
  */
-import { monotonicMs } from '../../clock.ts'
+import { monotonicMs } from '../../runtime/clock.ts'
 import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
-import { encodeRecord, encodeSend } from '../../inbox/runtime/codec.ts'
-import { dueMark, lastDay, overdueMark } from '../../messages/marks.ts'
+import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
+import { dueMark, overdueMark } from '../../messages/marks.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { digestValue, integer, numberValue, orNull, textValue, bytesValue, valuesList } from './encoding.ts'
+import { bytesOf, numberValue, rowsQuery, text, type Column } from './encoding.ts'
 import type { Engine, Together } from './engine.ts'
-
-/** Of a new record: a number that a record of the same key, forgotten since, had not. */
-const firstVersion = (): number => Math.floor(Math.random() * 2 ** 40)
+import { newNumber } from './numbers.ts'
+import { SERVER_NOW } from './sql-text.ts'
 
 interface Change extends VersionedChange {
   /** What could not be read of the stored record. */
   readonly repairs?: 'state' | 'send'
 }
 
-/** Rows of one statement, each with the place of its change. */
-interface Parts {
-  readonly payloads: string[][]
-  readonly dead: string[][]
-  readonly revived: string[][]
-  readonly removed: string[][]
-}
-
-export function createWriting(engine: Engine, together: Together) {
-  const { sql, isTime, hear } = engine
-
-  async function writeAll(changes: readonly Change[], statement: string, asOfMs: number | undefined) {
-    const sentMs = monotonicMs()
-    const [rows = [], [time] = []] = await together(sql(`${statement};\nSELECT {now} AS now;`))
-    hear(time, asOfMs, sentMs)
-    const versions: (number | undefined)[] = changes.map(() => undefined)
-    for (const row of rows) versions[integer(row, 'place')] = integer(row, 'version')
-    return versions
-  }
-
-  return async (changes: readonly Change[], asOfMs: number | undefined): ReturnType<SharedStore['write']> => {
-    const [first] = changes
-    if (first === undefined) return []
-    if (first.after === undefined) return writeAll(changes, removal(changes), asOfMs)
-    return writeAll(changes, writing(changes, isTime(asOfMs)), asOfMs)
-  }
-}
-
-/** Puts these records, with all that changes beside them. */
-function writing(changes: readonly Change[], isTime: string): string {
-  const written = changes.flatMap((change, place): readonly Written[] =>
-    change.after === undefined ? [] : [{ change, place, record: change.after }],
-  )
-  const columns = written.some(({ change }) => writesSend(change)) ? [...STATE, ...SEND] : STATE
-  const [only] = written
-  const steps =
-    only !== undefined && written.length === 1
-      ? stepsOfOne(only, columns, isTime)
-      : stepsOfMany(written, columns, isTime)
-  return `WITH ${[...steps, ...stepsBeside(partsOf(changes), changes)].join(',\n')}
-SELECT place, version FROM applied`
-}
-
+/** A record that is put. */
 interface Written {
   readonly change: Change
-  readonly place: number
   readonly record: MessageRecord
+  /** Names the change in the statement. */
+  readonly place: string
+  readonly due: DueRow | undefined
 }
 
-const STATE = ['state', 'last_day']
-const SEND = ['send', 'sent_at', 'overdue_at', 'of']
-const TYPES: Readonly<Record<string, string>> = {
+/** What `due` says of a record of which something waits. */
+interface DueRow {
+  readonly at: number
+  readonly heldUntil: number
+  readonly worker: string | undefined
+  readonly waiting: number
+  readonly first: string | undefined
+}
+
+/** A lease leaves `at` as it was where it can: the row keeps its place in the index, and the write is shorter. */
+export function dueRowOf(record: MessageRecord): DueRow | undefined {
+  const { waiting, lease } = record
+  const mark = dueMark(record)
+  if (mark === undefined) return undefined
+  if (lease === undefined)
+    return { at: mark, heldUntil: 0, worker: undefined, waiting: waiting.length, first: waiting[0]?.id }
+  const at = Math.min(mark, dueMark({ ...record, lease: undefined }) ?? mark)
+  const worker = lease.worker === '' ? undefined : lease.worker
+  return { at, heldUntil: mark, worker, waiting: waiting.length, first: undefined }
+}
+
+export function createWriting({ schema, isTime, hear }: Engine, together: Together) {
+  return async (changes: readonly Change[], asOfMs: number | undefined): ReturnType<SharedStore['write']> => {
+    if (changes.length === 0) return []
+    const first = firstVersion()
+    const written = changes.flatMap(writtenOf)
+    const steps = written.length === 0 ? removal(changes, schema) : writing(written, first, isTime(asOfMs), schema)
+    const sentMs = monotonicMs()
+    const [[answer] = []] = await together(`WITH ${steps.join(',\n')}
+SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now FROM applied;`)
+    hear(answer, asOfMs, sentMs)
+    const applied = new Set(answer && text(answer, 'places').split(' '))
+    return changes.map(({ expected }, index) => {
+      if (!applied.has(String(index))) return undefined
+      return expected === undefined ? first : expected + 1
+    })
+  }
+}
+
+/** Of a new record: a number that a record of the same key, forgotten since, had not. */
+const firstVersion = (): number => Math.floor(Math.random() * 2 ** 40)
+
+function writtenOf(change: Change, index: number): readonly Written[] {
+  const { after } = change
+  return after === undefined ? [] : [{ change, record: after, place: String(index), due: dueRowOf(after) }]
+}
+
+const isNew = ({ change }: Written): boolean => change.expected === undefined
+
+/** Puts these records, with all that changes beside them. */
+function writing(written: readonly Written[], first: number, isTime: string, schema: string): readonly string[] {
+  const [hasNew, hasKnown] = [written.some(isNew), !written.every(isNew)]
+  const naming = columnsOf(written, {
+    place: ({ place }) => place,
+    key: ({ change }) => change.key,
+    ...(hasKnown && { expected: ({ change }) => change.expected }),
+    ...(hasNew && { number: (each) => (isNew(each) ? newNumber(each.record) : undefined) }),
+  })
+  const columns = recordColumns(written)
+  const due = columnsOf(written, written.some(isQueued) ? DUE : {})
+  const names = columns.map(({ name }) => name)
+  const next = ['place', ...due.map(({ name }) => name)].map((name) => `u.${name}`).join(', ')
+  const made = `made AS (
+  INSERT INTO ${schema}.records (number, key, version, ${names.join(', ')})
+  SELECT u.number, u.key, ${first}, ${names.map((name) => `u.${name}`).join(', ')}
+  FROM u WHERE ${hasKnown ? 'u.expected IS NULL AND ' : ''}${isTime} ON CONFLICT DO NOTHING RETURNING number
+)`
+  const changed = `changed AS (
+  UPDATE ${schema}.records r SET version = r.version + 1, ${names.map((name) => `${name} = u.${name}`).join(', ')}
+  FROM u WHERE r.key = u.key AND r.version = u.expected AND ${isTime} RETURNING r.number, ${next}
+)`
+  const applied = [
+    ...(hasNew ? [`SELECT u.number, ${next} FROM made JOIN u ON u.number = made.number`] : []),
+    ...(hasKnown ? ['SELECT * FROM changed'] : []),
+  ]
+  return [
+    // What is one row is planned as if it had been written into each place.
+    `u AS ${written.length === 1 ? 'NOT MATERIALIZED ' : ''}(${rowsQuery([...naming, ...columns, ...due])})`,
+    ...(hasNew ? [made] : []),
+    ...(hasKnown ? [changed] : []),
+    `applied AS (${applied.join(' UNION ALL ')})`,
+    ...stepsOfDue(written, schema),
+    ...stepsBeside(written, schema),
+  ]
+}
+
+/** Columns that are no texts or bytes. */
+const TYPES: Readonly<Record<string, Column['type']>> = {
   place: 'integer',
-  key: 'bytea',
+  key: 'digest',
   expected: 'bigint',
-  state: 'bytea',
-  last_day: 'integer',
-  send: 'bytea',
+  number: 'bigint',
   sent_at: 'bigint',
   overdue_at: 'bigint',
-  of: 'bytea',
+  of: 'digest',
   at: 'bigint',
+  held_until: 'bigint',
   worker: 'bigint',
   waiting: 'integer',
+  first: 'digest',
+  id: 'digest',
+  admitted_at: 'bigint',
+  died_at: 'bigint',
 }
 
-/** Without a list of values, a plan takes half the time. */
-function stepsOfOne({ change, place, record }: Written, columns: readonly string[], isTime: string): readonly string[] {
-  const values = valuesOf(record, columns)
-  const returning = `RETURNING number, version, ${place} AS place`
-  const { expected } = change
-  const key = digestValue(change.key)
-  const applied =
-    expected === undefined
-      ? `INSERT INTO {schema}.records (key, version, ${columns.join(', ')})
-  SELECT ${key}, ${firstVersion()}, ${values.join(', ')} WHERE ${isTime} ON CONFLICT (key) DO NOTHING ${returning}`
-      : `UPDATE {schema}.records SET version = version + 1, ${columns.map((name, index) => `${name} = ${values[index] ?? 'NULL'}`).join(', ')}
-  WHERE key = ${key} AND version = ${expected} AND ${isTime} ${returning}`
-  const steps = [`applied AS (${applied})`]
-  const queue = queueOf(record)
-  if (queue !== undefined)
-    steps.push(`queued AS (
-  INSERT INTO {schema}.due (record, at, worker, waiting) SELECT number, ${queue.join(', ')} FROM applied
-  ${expected === undefined ? '' : REQUEUED}
-)`)
-  else if (expected !== undefined)
-    steps.push('ended AS (DELETE FROM {schema}.due d USING applied a WHERE d.record = a.number)')
-  return steps
+type ColumnsOf<T> = Readonly<Record<string, (one: T) => string | number | undefined>>
+
+/** What each of these columns has of each of them. */
+function columnsOf<T>(all: readonly T[], columns: ColumnsOf<T>): readonly Column[] {
+  return Object.entries(columns).map(([name, valueOf]) => {
+    const values = all.map((one) => {
+      const value = valueOf(one)
+      return typeof value === 'number' ? numberValue(value) : value
+    })
+    return { name, type: TYPES[name] ?? 'bytes', values }
+  })
 }
 
-function stepsOfMany(written: readonly Written[], columns: readonly string[], isTime: string): readonly string[] {
-  const isNew = ({ change }: Written): boolean => change.expected === undefined
-  const [hasNew, hasKnown] = [written.some(isNew), !written.every(isNew)]
-  const rows = written.map(({ change: { key, expected }, place, record }) => [
-    String(place),
-    digestValue(key),
-    orNull(expected, numberValue),
-    ...valuesOf(record, columns),
-    ...(queueOf(record) ?? ['NULL', 'NULL', 'NULL']),
-  ])
-  const names = ['place', 'key', 'expected', ...columns, 'at', 'worker', 'waiting']
-  const types = names.map((name) => TYPES[name] ?? 'text')
-  const steps = [`u (${names.join(', ')}) AS NOT MATERIALIZED (${valuesList(rows, types)})`]
-  if (hasNew)
-    steps.push(`made AS (
-  INSERT INTO {schema}.records (key, version, ${columns.join(', ')})
-  SELECT u.key, ${firstVersion()}, ${columns.map((name) => `u.${name}`).join(', ')} FROM u WHERE u.expected IS NULL AND ${isTime}
-  ON CONFLICT (key) DO NOTHING RETURNING number, key, version
-)`)
-  if (hasKnown)
-    steps.push(`changed AS (
-  UPDATE {schema}.records r SET version = r.version + 1, ${columns.map((name) => `${name} = u.${name}`).join(', ')}
-  FROM u WHERE r.key = u.key AND r.version = u.expected AND ${isTime}
-  RETURNING r.number, r.version, u.place, u.at, u.worker, u.waiting
-)`)
-  const made = 'SELECT a.number, a.version, u.place, u.at, u.worker, u.waiting FROM made a JOIN u ON u.key = a.key'
-  if (!hasNew) steps.push('applied AS NOT MATERIALIZED (SELECT * FROM changed)')
-  else steps.push(`applied AS MATERIALIZED (${made}${hasKnown ? ' UNION ALL SELECT * FROM changed' : ''})`)
-  const isQueued = ({ record }: Written): boolean => dueMark(record) !== undefined
-  if (written.some(isQueued))
-    steps.push(`queued AS (
-  INSERT INTO {schema}.due (record, at, worker, waiting) SELECT number, at, worker, waiting FROM applied WHERE at IS NOT NULL
-  ${hasKnown ? REQUEUED : ''}
-)`)
-  if (hasKnown && !written.every(isQueued))
-    steps.push('ended AS (DELETE FROM {schema}.due d USING applied a WHERE a.at IS NULL AND d.record = a.number)')
-  return steps
+/** Most writes change neither the reports nor what was sent. */
+function recordColumns(written: readonly Written[]): readonly Column[] {
+  return columnsOf(written, {
+    state: ({ record }) => bytesOf(encodeState(record)),
+    ...(written.some(changesReports) && { reports: ({ record }) => bytesOf(encodeReports(record)) }),
+    ...(written.some(changesSend) && {
+      send: ({ record: { send } }) => send && bytesOf(encodeSend(send)),
+      sent_at: ({ record: { send } }) => send && Math.floor(send.sentAtMs),
+      overdue_at: ({ record }) => overdueMark(record),
+      of: ({ record }) => record.of,
+    }),
+  })
 }
 
-const REQUEUED =
-  'ON CONFLICT (record) DO UPDATE SET at = excluded.at, worker = excluded.worker, waiting = excluded.waiting'
-
-function valuesOf(record: MessageRecord, columns: readonly string[]): readonly string[] {
-  const { send, of } = record
-  const state = [textValue(encodeRecord(record)), numberValue(lastDay(record))]
-  if (columns === STATE) return state
-  const sentAtMs = send && Math.floor(send.sentAtMs)
-  const sent = [orNull(send && encodeSend(send), textValue), orNull(sentAtMs, numberValue)]
-  return [...state, ...sent, orNull(overdueMark(record), numberValue), orNull(of, digestValue)]
+function changesReports({ change: { before, repairs }, record }: Written): boolean {
+  return before === undefined || before.latest !== record.latest || repairs === 'state'
 }
 
-/** When something of it can be leased, the worker that has it, and how many wait; undefined where none does. */
-function queueOf(record: MessageRecord): readonly string[] | undefined {
-  const at = dueMark(record)
-  if (at === undefined) return undefined
-  const { waiting, lease } = record
-  const worker = lease === undefined || lease.worker === '' ? undefined : Number(lease.worker)
-  return [numberValue(at), orNull(worker, numberValue), String(waiting.length)]
+function changesSend({ change: { before, repairs }, record }: Written): boolean {
+  return before?.send !== record.send || (record.of !== undefined && before === undefined) || repairs === 'send'
 }
 
-/** Most writes change neither what was sent nor its times. */
-function writesSend({ before, after, repairs }: Change): boolean {
-  return before?.send !== after?.send || (after?.of !== undefined && before === undefined) || repairs === 'send'
+const DUE: ColumnsOf<Written> = {
+  at: ({ due }) => due?.at,
+  held_until: ({ due }) => due?.heldUntil,
+  worker: ({ due }) => due?.worker,
+  waiting: ({ due }) => due?.waiting,
+  first: ({ due }) => due?.first,
 }
 
-function partsOf(changes: readonly Change[]): Parts {
-  const parts: Parts = { payloads: [], dead: [], revived: [], removed: [] }
-  for (const [place, { admitted, payloads, before, after }] of changes.entries()) {
-    for (const { id, record, raw } of admitted) {
-      const entry = after?.waiting.find((each) => each.id === id)
-      const admittedAtMs = Math.floor(entry?.admittedAtMs ?? record.receivedAtMs)
-      const event = [numberValue(admittedAtMs), textValue(JSON.stringify(record)), bytesValue(raw)]
-      parts.payloads.push([String(place), digestValue(id), ...event])
-    }
-    for (const change of payloads) {
-      const one = [String(place), digestValue(change.id)]
-      const letter = after?.dead.find(({ id }) => id === change.id)
-      if (change.becomes === 'dead')
-        parts.dead.push([...one, textValue(change.error), numberValue(Math.floor(letter?.diedAtMs ?? 0))])
-      else if (change.becomes === 'removed') parts.removed.push(one)
-      if (change.becomes !== 'dead' && before?.dead.some(({ id }) => id === change.id) === true) parts.revived.push(one)
-    }
-  }
-  return parts
-}
+const isQueued = ({ due }: Written): boolean => due !== undefined
 
-function stepsBeside({ payloads, dead, revived, removed }: Parts, changes: readonly Change[]): readonly string[] {
-  const one = ['integer', 'bytea']
+/** A new record has no row yet, and most others have one. A row that was lost comes back with the next event. */
+function stepsOfDue(written: readonly Written[], schema: string): readonly string[] {
+  const isRepaired = ({ change }: Written): boolean => change.repairs === 'state'
+  const hadRow = ({ change: { before } }: Written): boolean => before !== undefined && dueMark(before) !== undefined
+  const queued = written.filter(isQueued)
+  const columns = Object.keys(DUE)
+  const set = (from: string): string => columns.map((name) => `${name} = ${from}.${name}`).join(', ')
   const steps: string[] = []
-  if (payloads.length > 0)
-    steps.push(`stored AS (
-  INSERT INTO {schema}.payloads (record, id, admitted_at, event, raw) SELECT a.number, p.id, p.admitted_at, p.event, p.raw
-  FROM applied a JOIN (${valuesList(payloads, [...one, 'bigint', 'bytea', 'bytea'])}) AS p (place, id, admitted_at, event, raw)
-    ON p.place = a.place
+  if (queued.length > 0 && queued.every((one) => hadRow(one) && !isRepaired(one) && one.change.admitted.length === 0))
+    steps.push(`moved AS (
+  UPDATE ${schema}.due d SET ${set('a')} FROM applied a WHERE d.record = a.number AND a.at IS NOT NULL
 )`)
-  if (dead.length > 0)
+  else if (queued.length > 0)
+    steps.push(`queued AS (
+  INSERT INTO ${schema}.due (record, ${columns.join(', ')})
+  SELECT a.number, ${columns.map((name) => `a.${name}`).join(', ')} FROM applied a WHERE a.at IS NOT NULL
+  ${queued.every(isNew) ? '' : `ON CONFLICT (record) DO UPDATE SET ${set('excluded')}`}
+)`)
+  if (written.some((one) => !isQueued(one) && (hadRow(one) || isRepaired(one))))
+    steps.push(`ended AS (
+  DELETE FROM ${schema}.due d USING applied a WHERE d.record = a.number${queued.length === 0 ? '' : ' AND a.at IS NULL'}
+)`)
+  return steps
+}
+
+/** Payloads and dead letters. */
+function stepsBeside(written: readonly Written[], schema: string): readonly string[] {
+  const steps: string[] = []
+  const admitted = written.flatMap(({ change, record: { waiting }, place }) =>
+    change.admitted.map(({ id, record, raw }) => {
+      const admittedAtMs = waiting.find((entry) => entry.id === id)?.admittedAtMs ?? record.receivedAtMs
+      return { place, id, record, raw, admittedAtMs }
+    }),
+  )
+  if (admitted.length > 0) {
+    const rows = columnsOf(admitted, {
+      ...BESIDE,
+      admitted_at: ({ admittedAtMs }) => Math.floor(admittedAtMs),
+      event: ({ record }) => bytesOf(JSON.stringify(record)),
+      raw: ({ raw }) => raw.toString('latin1'),
+    })
+    steps.push(`stored AS (
+  INSERT INTO ${schema}.payloads (record, id, admitted_at, event, raw) SELECT a.number, p.id, p.admitted_at, p.event, p.raw
+  FROM applied a JOIN (${rowsQuery(rows)}) AS p ON p.place = a.place
+)`)
+  }
+  const changed = written.flatMap(({ change: { before, payloads }, record, place }) =>
+    payloads.map((payload) => {
+      const isIt = ({ id }: { readonly id: string }): boolean => id === payload.id
+      return {
+        place,
+        id: payload.id,
+        payload,
+        letter: record.dead.find(isIt),
+        wasDead: before?.dead.some(isIt) === true,
+      }
+    }),
+  )
+  const dead = changed.filter(({ payload }) => payload.becomes === 'dead')
+  if (dead.length > 0) {
+    const rows = columnsOf(dead, {
+      ...BESIDE,
+      error: ({ payload }) => (payload.becomes === 'dead' ? bytesOf(payload.error) : ''),
+      died_at: ({ letter }) => Math.floor(letter?.diedAtMs ?? 0),
+    })
     steps.push(
-      `died (place, id, error, died_at) AS (${valuesList(dead, [...one, 'bytea', 'bigint'])})`,
+      `died AS (${rowsQuery(rows)})`,
       `failed AS (
-  UPDATE {schema}.payloads p SET error = d.error FROM applied a JOIN died d ON d.place = a.place
+  UPDATE ${schema}.payloads p SET error = d.error FROM applied a JOIN died d ON d.place = a.place
   WHERE p.record = a.number AND p.id = d.id
 )`,
       `letters AS (
-  INSERT INTO {schema}.dead_letters (id, record, died_at)
+  INSERT INTO ${schema}.dead_letters (id, record, died_at)
   SELECT d.id, a.number, d.died_at FROM applied a JOIN died d ON d.place = a.place ON CONFLICT DO NOTHING
 )`,
     )
-  if (revived.length > 0)
-    steps.push(`revived AS (
-  DELETE FROM {schema}.dead_letters d USING applied a JOIN (${valuesList(revived, one)}) AS x (place, id) ON x.place = a.place
-  WHERE d.id = x.id AND d.record = a.number
+  }
+  for (const [name, table, gone] of [
+    ['revived', 'dead_letters', changed.filter(({ payload, wasDead }) => payload.becomes !== 'dead' && wasDead)],
+    ['removed', 'payloads', changed.filter(({ payload }) => payload.becomes === 'removed')],
+  ] as const)
+    if (gone.length > 0)
+      steps.push(`${name} AS (
+  DELETE FROM ${schema}.${table} t USING applied a JOIN (${rowsQuery(columnsOf(gone, BESIDE))}) AS x ON x.place = a.place
+  WHERE t.record = a.number AND t.id = x.id
 )`)
-  if (removed.length > 0)
-    steps.push(`removed AS (
-  DELETE FROM {schema}.payloads p USING applied a JOIN (${valuesList(removed, one)}) AS x (place, id) ON x.place = a.place
-  WHERE p.record = a.number AND p.id = x.id
-)`)
-  if (changes.some(({ repairs }) => repairs === 'state'))
-    steps.push('dropped AS (DELETE FROM {schema}.dead_letters d USING applied a WHERE d.record = a.number)')
+  if (written.some(({ change }) => change.repairs === 'state'))
+    steps.push(`dropped AS (DELETE FROM ${schema}.dead_letters d USING applied a WHERE d.record = a.number)`)
   return steps
 }
 
-/** Removes these records, with all that is beside them. */
-function removal(changes: readonly Change[]): string {
-  const rows = changes.map(({ key, expected }, place) => [
-    String(place),
-    digestValue(key),
-    orNull(expected, numberValue),
-  ])
-  const beside = ['payloads', 'due', 'dead_letters']
-    .map((table) => `,\n${table}_gone AS (DELETE FROM {schema}.${table} t USING gone WHERE t.record = gone.number)`)
-    .join('')
-  return `WITH u (place, key, expected) AS (${valuesList(rows, ['integer', 'bytea', 'bigint'])}),
-gone AS (
-  DELETE FROM {schema}.records r USING u WHERE r.key = u.key AND r.version = u.expected RETURNING r.number, u.place, r.version
-)${beside}
-SELECT place, version FROM gone`
+/** What names something beside a record. */
+const BESIDE: ColumnsOf<{ readonly place: string; readonly id: string }> = {
+  place: ({ place }) => place,
+  id: ({ id }) => id,
+}
+
+/** Removes these records, with all that is beside them. Nothing waits in a record that goes, so that it has no row in `due`. */
+function removal(changes: readonly Change[], schema: string): readonly string[] {
+  const columns = columnsOf([...changes.entries()], {
+    place: ([place]) => place,
+    key: ([, { key }]) => key,
+    expected: ([, { expected }]) => expected,
+  })
+  return [
+    `applied AS (
+  DELETE FROM ${schema}.records r USING (${rowsQuery(columns)}) AS u WHERE r.key = u.key AND r.version = u.expected
+  RETURNING r.number, u.place
+)`,
+    ...['payloads', 'dead_letters'].map(
+      (table) => `${table}_gone AS (DELETE FROM ${schema}.${table} t USING applied a WHERE t.record = a.number)`,
+    ),
+  ]
 }

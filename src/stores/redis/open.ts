@@ -1,28 +1,26 @@
-/** Opens a store on a Redis: the layout of its keys, the check of its memory policy, and what wakes it. */
-import { randomBytes } from 'node:crypto'
-import { systemClock } from '../../clock.ts'
-import { MessagingWebhooksError, OptionsError } from '../../errors.ts'
-import type { OpenStore, StoreHost } from '../../inbox/store.ts'
-import { createAdmission } from './admission.ts'
-import { createUnanswered } from './calls.ts'
-import { createClaiming } from './claiming.ts'
-import type { Adapter, Reply } from './clients/connection.ts'
-import { createDamageReports } from './damage.ts'
-import { createEmptiedWatch } from './emptied.ts'
-import type { Engine, Retention } from './engine.ts'
-import { createExpecting } from './expecting.ts'
-import { createForgetting } from './forgetting.ts'
-import { createHolderList } from './holder-list.ts'
-import { createHolders, type GiveBack } from './holders.ts'
-import { createListing } from './listing.ts'
-import { createPartitions } from './partitions.ts'
-import { createPruning } from './pruning.ts'
-import { createReading } from './reading.ts'
-import { integer, list, text } from './replies.ts'
-import { createScripted, script, type Scripted } from './scripted.ts'
-import { createSettling } from './settling.ts'
-import { wakeUp } from './wake-up.ts'
-import { isError } from '../../is-error.ts'
+/** Opens a store on a Redis: the layout of its keys, the check of its memory policy, what wakes it; and puts its parts together. */
+import { systemClock } from '../../runtime/clock.ts'
+import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
+import { createOpenStore } from '../../inbox/runtime/open-store.ts'
+import { createSharedRunner } from '../../inbox/runtime/shared-runner.ts'
+import { inStoreTime } from '../../inbox/runtime/store-time.ts'
+import { isKept, type OpenStore, type StoreHost } from '../../inbox/store.ts'
+import type { Retention } from '../../messages/expire.ts'
+import type { Adapter } from './clients/connection.ts'
+import { answered, createPartitions } from './partitions.ts'
+import { createEmptiedWatch, wakeUp } from './watching.ts'
+import { createServerTimes, type Engine, hearTime } from './engine.ts'
+import { enterLayout, evictionProblem } from './server.ts'
+import { createFinding } from './finding.ts'
+import { createRecords } from './records.ts'
+import { createScans } from './scanning.ts'
+import { createScripted } from './scripted.ts'
+import { createWorkers } from './workers.ts'
+
+/** As on Postgres: so few milliseconds more halve the round trips of many processes that have little to do each. */
+const SETTLE_HOLD_MS = 25
+/** After nobody waits for its answer any more, a command may still arrive. */
+const MARGIN_MS = 2_000
 
 export interface RedisSettings {
   readonly client: Adapter
@@ -32,14 +30,12 @@ export interface RedisSettings {
   readonly retention: Retention
   readonly commandTimeoutMs: number
   readonly pollIntervalMs: number
-  /** What scripts take for the server's time; for tests that tell the time. Default: the server's clock. */
-  readonly serverNow?: (nowMs: number) => number
+  /** Whose clock says what is due and when a lease ends; that of the callers for tests that tell the time. Default: the servers'. */
+  readonly clock?: 'server' | 'caller'
 }
 
-const VERSION = 1
-
 export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<OpenStore> {
-  const { client, subscriber, prefix, partitions: count, retention, commandTimeoutMs, serverNow } = settings
+  const { client, subscriber, prefix, partitions: count, retention, commandTimeoutMs } = settings
   const clock = systemClock()
   const redis = createScripted(client, clock, commandTimeoutMs)
   const adapters = subscriber === undefined ? [client] : [client, subscriber]
@@ -57,72 +53,99 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       // It may take longer than anybody waits; the commands wait for it in time.
       adapter.connect().catch(() => {})
     }
-    const layout = (): Promise<readonly [number, number]> => readLayout(redis, `${prefix}:layout`, count)
-    const [version, partitionsThere] = await layout()
-    if (version > VERSION)
-      throw new MessagingWebhooksError(
-        'store_newer',
-        `The keys have version ${version}; this package knows ${VERSION}.`,
-      )
-    if (partitionsThere !== count)
-      throw new OptionsError(
-        `redisStore: partitions is ${count}, but the prefix "${prefix}" was first used with ${partitionsThere}; it cannot be changed.`,
-      )
+    const layout = (): Promise<void> => enterLayout(redis, prefix, count)
+    await layout()
+    const report = host.report ?? (() => {})
     const problem = await evictionProblem(redis)
-    if (problem !== undefined) host.report?.(problem)
+    if (problem !== undefined) report(problem)
+
     const partitions = createPartitions(prefix, count, client.isCluster)
-    const instance = randomBytes(6).toString('base64url')
-    let calls = 0
-    let toldTime = ''
-    const engine: Engine = {
-      redis,
-      partitions,
-      retention,
-      timeFor: serverNow === undefined ? () => '' : (nowMs) => (toldTime = String(serverNow(nowMs))),
-      latestTime: () => toldTime,
-      damage: createDamageReports((error) => host.report?.(error)),
-      nextCall: () => `${instance}${(calls += 1).toString(36)}`,
+    const times = settings.clock === 'caller' ? undefined : createServerTimes()
+    const engine: Engine = { redis, partitions, retention, times, report }
+    const records = createRecords(engine)
+    const finding = createFinding(engine, records, (group) => workers.mayLease(group))
+    const store: SharedStore = {
+      ...finding,
+      ...createScans(engine, records, finding),
+      payloads: records.payloads,
+      read: records.read,
+      async write(changes, asOfMs) {
+        const versions = await records.write(changes, asOfMs)
+        if (changes.some((change, index) => versions[index] !== undefined && leavesRest(change)))
+          clock.soon(host.onWork)
+        return versions
+      },
+      close: closeAll,
     }
+    const runner = createSharedRunner({
+      store,
+      storeNowMs: times?.nowMs,
+      writeLastsMs: commandTimeoutMs + MARGIN_MS,
+      onLost() {
+        clock.soon(host.onWork)
+      },
+    })
     const channel = `${prefix}:work`
-    if (host.claims !== false) closers.push(await wakeUp({ ...settings, engine, clock, channel, onWork: host.onWork }))
     function announce(): void {
       // Who does not hear of it looks by itself.
       redis.ask(['PUBLISH', channel, '']).catch(() => {})
     }
-    const emptied = createEmptiedWatch({
-      engine,
-      clock,
-      report: (error) => host.report?.(error),
-      restoreLayout: layout,
-    })
+    const workers = createWorkers({ engine, records, runner, clock, host, announce })
+    closers.push(() => workers.leave())
+    const emptied = createEmptiedWatch({ engine, clock, restoreLayout: layout })
     closers.push(() => emptied.end())
-    const holders = createHolders({ engine, clock, instance, host, announce })
-    closers.push(() => holders.leave())
-    await Promise.all([emptied.begin(), host.claims === false ? undefined : holders.begin()])
-    const unanswered = createUnanswered(engine, holders)
-    const expecting = createExpecting(engine, announce)
-    const settling = createSettling(engine, () => clock.soon(host.onWork))
-    const giveBack: GiveBack = (claims, nowMs) => {
-      if (claims.length === 0) return
-      const settlements = claims.map((claim) => ({ ...claim, outcome: 'unbegun', dueMs: nowMs }) as const)
-      settling.settle(settlements, nowMs).then(host.onWork, () => {})
+    const isDue = (): Promise<boolean> => finding.isDue(times?.nowMs() ?? clock.now())
+    if (host.claims !== false) closers.push(await wakeUp({ ...settings, clock, channel, isDue, onWork: host.onWork }))
+    await answered(partitions.groups.map((group) => hearTime(engine, group)))
+    await Promise.all([emptied.begin(), workers.begin()])
+
+    const { indexes } = runner
+    const plain = createOpenStore({ runner, indexes, retention, worker: workers.nameFor, report })
+    const verbs = times === undefined ? plain : inStoreTime(plain, times)
+
+    /** Where something may be due for others. */
+    async function announcing<T>(answer: T | Promise<T>, isToAnnounce: (answered: T) => boolean): Promise<T> {
+      const answered = await answer
+      if (isToAnnounce(answered)) announce()
+      return answered
     }
+
     return {
-      ...createAdmission({ engine, unanswered, holders, expecting, giveBack, announce, onWork: host.onWork }),
-      claim: createClaiming({ engine, unanswered, holders, expecting, settle: settling.settle, giveBack }),
-      isHeld: holders.isHeld,
-      ...createHolderList(engine, holders),
-      ...settling,
-      ...createReading(engine),
-      ...createListing(engine),
-      ...createForgetting(engine),
-      expect: expecting.expect,
-      overdue: expecting.overdue,
-      awaitNoMore: expecting.awaitNoMore,
-      expectations: expecting.expectations,
-      sentTo: expecting.sentTo,
-      prune: createPruning(engine),
-      close: closeAll,
+      ...verbs,
+      tellsOfRest: true,
+      settleHoldMs: SETTLE_HOLD_MS,
+      isHeld: workers.isHeld,
+      holders: workers.holders,
+      async admit(events, nowMs) {
+        // After an outage this is how the inbox asks whether the server is back.
+        if (events.length === 0) await redis.ask(['PING'])
+        return announcing(verbs.admit(events, nowMs), (admissions) => admissions.some(isKept))
+      },
+      async admitAndClaim(events, request) {
+        try {
+          // What is leased here, or was known, is nothing to others.
+          return await announcing(
+            verbs.admitAndClaim(events, request),
+            ({ admissions, claims }) => admissions.filter(isKept).length > claims.length,
+          )
+        } catch (error) {
+          // It may have leased them all the same; the next claim takes those leases back.
+          clock.soon(host.onWork)
+          throw error
+        }
+      },
+      async claim(request) {
+        await workers.sure()
+        await runner.takeBackLost((key) => !request.exclude.has(key) && workers.nameFor(key) !== undefined)
+        return verbs.claim(request)
+      },
+      resolve: (id, resolution, nowMs) =>
+        announcing(verbs.resolve(id, resolution, nowMs), (isResolved) => isResolved && resolution !== 'discard'),
+      forget: (request, nowMs) =>
+        announcing(verbs.forget(request, nowMs), ({ unsettled }) => unsettled > 0 && !request.dryRun),
+      expect: (messages, nowMs) => announcing(verbs.expect(messages, nowMs), (answers) => answers.includes(true)),
+      admitOverdue: (events, nowMs) =>
+        announcing(verbs.admitOverdue(events, nowMs), (answers) => answers.includes(true)),
     }
   }
 
@@ -134,55 +157,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
   }
 }
 
-/** What stands there, or our own where nothing does. Rejects with `store_foreign` where it is somebody else's. */
-async function readLayout(redis: Scripted, key: string, count: number): Promise<readonly [number, number]> {
-  const reply = await redis.run(layoutScript, [key], [VERSION, count]).catch((error: unknown) => {
-    if (isError(error) && error.message.startsWith('WRONGTYPE')) return []
-    throw error
-  })
-  const [version, partitions] = list(reply)
-  if (!Buffer.isBuffer(version) || !Buffer.isBuffer(partitions))
-    throw new MessagingWebhooksError('store_foreign', `The key is ${key}.`)
-  return [integer(version), integer(partitions)]
+/** An event was settled while others of its message wait. */
+function leavesRest({ before, after }: VersionedChange): boolean {
+  return after !== undefined && after.waiting.length > 0 && before?.lease !== undefined && after.lease === undefined
 }
-
-/**
- * Enters the layout of the keys under a prefix, unless there is one. KEYS[1]: where it stands. ARGV: version, partitions.
- * Returns what stands there.
- */
-const layoutScript = script(/* lua */ `
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  redis.call('HSET', KEYS[1], 'version', ARGV[1], 'partitions', ARGV[2])
-end
-return redis.call('HMGET', KEYS[1], 'version', 'partitions')
-`)
-
-/** An error to report where events may be lost, or nobody can say; undefined where all is well. */
-async function evictionProblem(redis: Scripted): Promise<MessagingWebhooksError | undefined> {
-  const policies = (await policiesOf(redis, configured)) ?? (await policiesOf(redis, informed))
-  if (policies === undefined)
-    return new MessagingWebhooksError('store_evicts', 'It could not be asked: it allows neither CONFIG GET nor INFO.')
-  const bad = policies.find((policy) => policy !== 'noeviction')
-  return bad === undefined ? undefined : new MessagingWebhooksError('store_evicts', `Its maxmemory-policy is ${bad}.`)
-}
-
-type Ask = (redis: Scripted) => Promise<readonly (string | undefined)[]>
-
-async function policiesOf(redis: Scripted, ask: Ask): Promise<readonly string[] | undefined> {
-  try {
-    const policies = await ask(redis)
-    return policies.length > 0 && policies.every((policy) => policy !== undefined) ? policies : undefined
-  } catch {
-    // Many hosted servers forbid CONFIG, some INFO.
-    return undefined
-  }
-}
-
-const configured: Ask = async (redis) =>
-  (await redis.askAll(['CONFIG', 'GET', 'maxmemory-policy'])).map((reply: Reply) => {
-    const [, policy] = list(reply)
-    return policy === undefined ? undefined : text(policy)
-  })
-
-const informed: Ask = async (redis) =>
-  (await redis.askAll(['INFO', 'memory'])).map((reply) => /^maxmemory_policy:(\S+)/m.exec(text(reply))?.[1])

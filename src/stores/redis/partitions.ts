@@ -1,45 +1,121 @@
 /**
- * A fixed number of partitions, each with a hash tag of its own: what belongs to a message is in one of them, and so is the
- * index of what is due there, so that a script finds all it needs in one slot of a cluster. More masters than partitions
- * would leave some without work.
+ * A fixed number of partitions, each with a hash tag of its own: a record and everything stored beside it are in one of them, so a
+ * script finds all it needs in one slot of a cluster. A cluster with more masters than partitions leaves some masters idle.
  */
 import { createHash } from 'node:crypto'
 
 const TAG_DIGITS = 12
+/** Of one call: a millisecond or so of the server's time, so that others on the server do not feel it. Bodies may be large. */
+const MOST_ITEMS = 64
+const MOST_BYTES = 1_048_576
 
-export interface Partitions {
-  /** The due set of each partition, by which scripts know it. */
-  readonly dueKeys: readonly Key[]
-  dueKeyOf(messageKey: string): Key
-  /** The first one of its group, where that keeps what belongs to all of them. */
-  homeOf(dueKey: Key): Key
-  /** The same in groups that one script may be given: all at once where there are no slots. */
-  readonly groups: readonly Keys[]
+export interface Partition {
+  /** The beginning of its keys; ends with a colon. */
+  readonly base: string
+  /** Index of its group. */
+  readonly group: number
 }
 
-type Key = string
-export type Keys = readonly [Key, ...Key[]]
+/** Partitions that one script may be given: all on a single server, one in a cluster. Each group has one server's clock. */
+export type Group = readonly [Partition, ...Partition[]]
 
-/** Tags are digests: what a prefix or an id holds decides over no slot. */
+export interface Partitions {
+  readonly all: readonly Partition[]
+  readonly groups: readonly Group[]
+  /** The partition of a record. */
+  of(recordKey: string): Partition
+}
+
+/** Tags are digests, so no prefix and no id decides about a slot. */
 export function createPartitions(prefix: string, count: number, isCluster: boolean): Partitions {
-  const [first, ...others] = Array.from({ length: Math.max(1, count) }, (_, index) => dueKey(prefix, index))
-  const all: Keys = [first ?? dueKey(prefix, 0), ...others]
+  const partition = (index: number): Partition => ({ base: baseOf(prefix, index), group: isCluster ? index : 0 })
+  const [first, ...others] = Array.from({ length: Math.max(1, count) }, (_, index) => partition(index))
+  const all: Group = [first ?? partition(0), ...others]
   return {
-    dueKeys: all,
-    dueKeyOf: (messageKey) => all[scattered(messageKey) % all.length] ?? all[0],
-    homeOf: (dueKey) => (isCluster ? dueKey : all[0]),
-    groups: isCluster ? all.map((key): Keys => [key]) : [all],
+    all,
+    groups: isCluster ? all.map((one): Group => [one]) : [all],
+    of: (recordKey) => all[scattered(recordKey) % all.length] ?? all[0],
   }
 }
 
-function dueKey(prefix: string, index: number): Key {
+function baseOf(prefix: string, index: number): string {
   const digest = createHash('sha256').update(`${prefix}:${index}`).digest('hex')
-  return `${prefix}:{${digest.slice(0, TAG_DIGITS)}}:due`
+  return `${prefix}:{${digest.slice(0, TAG_DIGITS)}}:`
 }
 
-/** FNV-1a: message keys are digests already, and this is asked for every event. */
+/** FNV-1a: keys of records are digests already, and every event passes here. */
 function scattered(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return hash >>> 0
+}
+
+/** One call for many items of one group: a call costs the server more than most of what is done in it. */
+export interface Call<T> {
+  readonly partitions: readonly [Partition, ...Partition[]]
+  readonly members: readonly {
+    readonly item: T
+    /** Its index among all items. */
+    readonly index: number
+    readonly partition: Partition
+  }[]
+}
+
+interface Growing<T> extends Call<T> {
+  readonly partitions: [Partition, ...Partition[]]
+  readonly members: Call<T>['members'][number][]
+  bytes: number
+}
+
+/** `sizeOf`: how many bytes of an item are sent, besides what all have. */
+export function callsFor<T>(
+  items: readonly T[],
+  partitions: Partitions,
+  keyOf: (item: T) => string,
+  sizeOf: (item: T) => number = () => 0,
+): readonly Call<T>[] {
+  const calls: Growing<T>[] = []
+  const open = new Map<number, Growing<T>>()
+  for (const [index, item] of items.entries()) {
+    const partition = partitions.of(keyOf(item))
+    const bytes = sizeOf(item)
+    let call = open.get(partition.group)
+    if (call === undefined || call.members.length === MOST_ITEMS || call.bytes + bytes > MOST_BYTES) {
+      call = { partitions: [partition], members: [], bytes: 0 }
+      calls.push(call)
+      open.set(partition.group, call)
+    }
+    if (!call.partitions.includes(partition)) call.partitions.push(partition)
+    call.members.push({ item, index, partition })
+    call.bytes += bytes
+  }
+  return calls
+}
+
+/** The answers of all calls, in the order of the items. `run` answers for each member of a call. */
+export async function inCalls<T, R>(
+  calls: readonly Call<T>[],
+  run: (call: Call<T>) => Promise<readonly R[]>,
+): Promise<readonly R[]> {
+  const answers: R[] = []
+  await Promise.all(
+    calls.map(async (call) => {
+      const found = await run(call)
+      if (found.length !== call.members.length) throw new TypeError('Redis answered for another number of items.')
+      for (const [place, { index }] of call.members.entries()) {
+        const answer = found[place]
+        if (answer !== undefined) answers[index] = answer
+      }
+    }),
+  )
+  return answers
+}
+
+/** Of what was asked of several servers, what was answered; rejects where none did. */
+export async function answered<T>(asked: readonly Promise<T>[]): Promise<readonly T[]> {
+  const results = await Promise.allSettled(asked)
+  const values = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const failure = results.find((result) => result.status === 'rejected')
+  if (values.length === 0 && failure !== undefined) throw failure.reason
+  return values
 }

@@ -2,9 +2,9 @@
  * What a server says, unknown until it was looked at; and what a client threw, without what it must not tell: clients put the
  * command's arguments, and with them bodies, on errors.
  */
-import { MessagingWebhooksError } from '../../errors.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Reply } from './clients/connection.ts'
-import { isError } from '../../is-error.ts'
+import { isError } from '../../runtime/values.ts'
 
 export function list(reply: Reply | undefined): readonly Reply[] {
   if (!isList(reply)) throw new TypeError(`Redis answered with ${typeof reply}; expected a list.`)
@@ -25,12 +25,6 @@ export function text(reply: Reply | undefined): string {
   return typeof reply === 'string' ? reply : bytes(reply).toString('utf8')
 }
 
-/** Of a script that answers for each of many, and with a text where something is wrong with the keys of one. */
-export function orThrow(reply: Reply | undefined): number {
-  if (typeof reply === 'number') return reply
-  throw cleanError(new Error(text(reply)))
-}
-
 /** A number, or the text of one. */
 export function integer(reply: Reply | undefined): number {
   const number = typeof reply === 'number' ? reply : Number(text(reply))
@@ -38,13 +32,23 @@ export function integer(reply: Reply | undefined): number {
   return number
 }
 
-/** Of a sorted set that somebody else may have written to: `inf` is one. */
-export function scoreOf(written: string): number {
-  return Number(written.replace(/inf$/, 'Infinity'))
+/** A member of a sorted set. */
+export interface Scored {
+  readonly member: string
+  readonly score: number
 }
 
-export function isSet(reply: Reply): boolean {
-  return reply === 1
+/** Members with their scores: a list in one version of the protocol, and a list of pairs in another. */
+export function scored(reply: Reply): readonly Scored[] {
+  const flat = list(reply).flatMap((one) => (isList(one) ? one : [one]))
+  return Array.from({ length: flat.length / 2 }, (_, at) => {
+    const score = flat[2 * at + 1]
+    // Somebody else may have written `inf`.
+    return {
+      member: text(flat[2 * at]),
+      score: typeof score === 'number' ? score : Number(text(score).replace(/inf$/, 'Infinity')),
+    }
+  })
 }
 
 /** Replies that say something of the server, and nothing of the event that met them. */

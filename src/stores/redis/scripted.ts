@@ -1,7 +1,7 @@
 /** Runs scripts by their digests, in time, and sends a script where the server does not know it (any more). */
 import { createHash } from 'node:crypto'
-import { withDeadline, type Clock } from '../../clock.ts'
-import { MessagingWebhooksError } from '../../errors.ts'
+import { withDeadline, type Clock } from '../../runtime/clock.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Adapter, RedisArgument, Reply } from './clients/connection.ts'
 import { cleanError, isPassing, isUnknownScript, withoutArguments } from './replies.ts'
 
@@ -18,6 +18,8 @@ export interface Scripted {
   readonly isCluster: boolean
   /** `keys` are of one slot, unless there are no slots. Rejects with `store_slow`, `store_failed`, or what Redis refused. */
   run(script: Script, keys: readonly [string, ...string[]], args: readonly (RedisArgument | number)[]): Promise<Reply>
+  /** A command for the server that has this key. */
+  send(key: string, args: readonly RedisArgument[]): Promise<Reply>
   /** A command for any server. */
   ask(args: readonly RedisArgument[]): Promise<Reply>
   askAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
@@ -102,6 +104,7 @@ export function createScripted(
       const rest = [String(keys.length), ...keys, ...args.map((arg) => (typeof arg === 'number' ? String(arg) : arg))]
       return persist(() => evaluate(wanted, keys[0], rest))
     },
+    send: (key, args) => persist(() => adapter.send(key, args)),
     ask: (args) => persist(() => adapter.send(undefined, args)),
     askAll: (args) => persist(() => adapter.sendToAll(args)),
     end() {

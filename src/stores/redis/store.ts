@@ -4,8 +4,9 @@
  * @module messaging-webhooks/redis
  */
 import { z } from 'zod'
-import { checkOptions, numberFrom, wholeNumberFrom } from '../../check-options.ts'
+import { checkOptions, numberFrom, wholeNumberFrom } from '../../runtime/check-options.ts'
 import type { Store } from '../../inbox/store.ts'
+import { retentionOf } from '../../messages/expire.ts'
 import { daysAboveZero, LONGEST_DAYS, millisecondsAboveZero } from '../bounds.ts'
 import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
 import { openRedis } from './open.ts'
@@ -37,7 +38,6 @@ export interface RedisStoreOptions {
   readonly pollIntervalMs?: number | undefined
 }
 
-const DAY_MS = 86_400_000
 /** Of a cluster. */
 const SLOTS = 16_384
 
@@ -72,12 +72,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     ...others,
     client: adapterOf(client, 'client'),
     subscriber: subscriber === undefined ? undefined : adapterOf(subscriber, 'subscriber'),
-    retention: {
-      retentionMs: Math.round(retentionDays * DAY_MS),
-      deadLetterMs: Math.round(deadLetterDays * DAY_MS),
-      // A payload that outlived its message would be found by nobody, and so not be forgotten.
-      dedupeMs: Math.round(Math.max(dedupeDays, retentionDays) * DAY_MS),
-    },
+    retention: retentionOf({ retentionDays, deadLetterDays, dedupeDays }),
   }
   return {
     capabilities: REDIS_CAPABILITIES,
@@ -89,10 +84,4 @@ const REDIS_CAPABILITIES = {
   name: 'redis',
   durable: true,
   shared: true,
-  ownClock: true,
-  admitsAndClaims: true,
-  listsEvents: true,
-  knowsHolders: true,
-  forgets: true,
-  expects: true,
 } as const

@@ -1,39 +1,31 @@
 /** Records of which something may be past its retention, a bounded step at a time. What expires is decided elsewhere. */
 import type { Retention } from '../../messages/expire.ts'
 import type { Database } from './database.ts'
-import { integer, prepare, text } from './statements.ts'
+import { integer, text } from './statements.ts'
 
 const DAY_MS = 86_400_000
 
-const OLD_RECORDS = /* sql */ `
-SELECT lower(hex(key)) AS key FROM records WHERE forget_day < :day ORDER BY forget_day LIMIT :limit
-`
-
-const OLD_DEAD_LETTERS = /* sql */ `
-SELECT DISTINCT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE died_at < :before LIMIT :limit
-`
-
-/** Payloads follow each other in time. Those of waiting events are passed over. */
-const OLD_PAYLOADS = /* sql */ `
-SELECT seq, lower(hex(key)) AS key FROM payloads JOIN records ON number = message
-WHERE seq > :after AND admitted_at < :before ORDER BY seq LIMIT :limit
-`
-
 export function createAging({ db }: Database, { payloadMs, deadLetterMs, dedupeMs }: Retention) {
-  const oldRecords = prepare(db, OLD_RECORDS)
-  const oldDeadLetters = prepare(db, OLD_DEAD_LETTERS)
-  const oldPayloads = prepare(db, OLD_PAYLOADS)
+  const prepare = (sql: string) => db.prepare(sql)
+  const oldRecords = prepare(/* sql */ `
+SELECT lower(hex(key)) AS key FROM records WHERE forget_day < ? ORDER BY forget_day LIMIT ?`)
+  const oldDeadLetters = prepare(/* sql */ `
+SELECT DISTINCT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE died_at < ? LIMIT ?`)
+  /** Payloads follow each other in time. Those of waiting events are passed over. */
+  const oldPayloads = prepare(/* sql */ `
+SELECT seq, lower(hex(key)) AS key FROM payloads JOIN records ON number = message
+WHERE seq > ? AND admitted_at < ? ORDER BY seq LIMIT ?`)
   /** How far the walk through the payloads has come; it begins anew behind the last old one. */
   let after = 0
 
   return (nowMs: number, limit: number): readonly string[] => {
     const now = Math.floor(nowMs)
-    const payloads = oldPayloads.all({ after, before: now - payloadMs, limit })
+    const payloads = oldPayloads.all(after, now - payloadMs, limit)
     const last = payloads.at(-1)
     after = last !== undefined && payloads.length === limit ? integer(last, 'seq') : 0
     const rows = [
-      ...oldRecords.all({ day: Math.floor((now - dedupeMs) / DAY_MS), limit }),
-      ...oldDeadLetters.all({ before: now - deadLetterMs, limit }),
+      ...oldRecords.all(Math.floor((now - dedupeMs) / DAY_MS), limit),
+      ...oldDeadLetters.all(now - deadLetterMs, limit),
       ...payloads,
     ]
     return [...new Set(rows.map((row) => text(row, 'key')))]

@@ -2,11 +2,11 @@
 import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { systemClock } from '../../clock.ts'
-import { MessagingWebhooksError } from '../../errors.ts'
-import { watchFile, type FileWatch } from './file-watch.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import { watchFile } from './file-watch.ts'
 import { checkOurs, migrate, stampFile } from './migrations.ts'
-import { integer, prepare } from './statements.ts'
+import { cut, integer } from './statements.ts'
 
 export interface DatabaseOptions {
   readonly path: string
@@ -27,7 +27,7 @@ export interface Database {
    * Whether the file was removed, replaced or overwritten: what is written to it then is written into the void. As long as it is so,
    * every transaction throws `store_replaced`.
    */
-  readonly file: FileWatch
+  readonly file: ReturnType<typeof watchFile>
 }
 
 /** The `nowMs` of what is not timed by the receiver's clock. */
@@ -74,44 +74,50 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
   /** `db.isTransaction` would say so, but not on Node 22.13. */
   let inTransaction = false
 
-  /** Some failures, such as a full disk, have done it already. */
-  function rollBack(): void {
-    try {
-      db.exec('ROLLBACK')
-    } catch {
-      // Nothing was open any more.
-    }
-  }
-
-  function tellAndRun<T>(nowMs: number, work: () => T): T {
-    if (latestTime.tell(nowMs)) stampFile(db, nowMs)
-    return work()
-  }
-
-  function begin<T>(durable: boolean, nowMs: number, work: () => T): T {
+  function begin(durable: boolean): void {
     if (file.isReplaced) throw new MessagingWebhooksError('store_replaced')
     const wanted = durable ? synchronous : synchronous === 'OFF' ? 'OFF' : 'NORMAL'
     if (wanted !== level) db.exec(`PRAGMA synchronous = ${wanted}`)
     level = wanted
+    db.exec('BEGIN IMMEDIATE')
+    inTransaction = true
+  }
+
+  function rollBack(): void {
     try {
-      db.exec('BEGIN IMMEDIATE')
-      inTransaction = true
-      const result = tellAndRun(nowMs, work)
-      db.exec('COMMIT')
-      return result
-    } catch (error) {
-      if (inTransaction) rollBack()
-      throw asOurs(error)
-    } finally {
-      inTransaction = false
+      db.exec('ROLLBACK')
+    } catch {
+      // Nothing was begun, or a failure such as a full disk has done it already.
     }
+  }
+
+  function tellAndRun<T>(nowMs: number, work: () => T): T {
+    if (latestTime.tell(nowMs)) {
+      // Under load no timer may fire that looks for it.
+      if (file.checkPath()) throw new MessagingWebhooksError('store_replaced')
+      stampFile(db, nowMs)
+    }
+    return work()
   }
 
   return {
     db,
     latestNowMs: latestTime.atOpening,
-    transaction: (durable, nowMs, work) => (inTransaction ? tellAndRun(nowMs, work) : begin(durable, nowMs, work)),
     file,
+    transaction(durable, nowMs, work) {
+      if (inTransaction) return tellAndRun(nowMs, work)
+      try {
+        begin(durable)
+        const result = tellAndRun(nowMs, work)
+        db.exec('COMMIT')
+        return result
+      } catch (error) {
+        rollBack()
+        throw asOurs(error)
+      } finally {
+        inTransaction = false
+      }
+    },
   }
 }
 
@@ -176,41 +182,34 @@ export function asOurs(error: unknown): unknown {
 
 /** So that not every transaction writes a page more. */
 const TELL_EVERY_MS = 1_000
-
-/** The latest time that was told; 0 for none, or where it is damaged: a time beyond 2100 would let everything be forgotten. */
-const FIND_LATEST_TIME = /* sql */ `
-SELECT CASE WHEN told BETWEEN 0 AND 4102444800000 THEN told ELSE 0 END AS told FROM latest_time
-`
-
-/** It is so late; another process may have seen a later time. One that is damaged (see FIND_LATEST_TIME) counts for nothing. */
-const TELL_TIME = /* sql */ `
-UPDATE latest_time SET told = CASE WHEN told BETWEEN 0 AND 4102444800000 THEN max(told, :now) ELSE :now END
-`
-
-/** For a file whose only row was deleted. */
-const BEGIN_TIME = /* sql */ `
-INSERT INTO latest_time VALUES (0)
-`
-
-interface LatestTime {
-  /** What was told before this opening. */
-  readonly atOpening: number | undefined
-  /** Called in every transaction that writes; true in the first one of a second. */
-  tell(nowMs: number): boolean
-}
+/** The year 2100: a later time is damage, and would let everything be forgotten. */
+const LATEST_MS = 4_102_444_800_000
 
 /** Remembers, for the next start, how late it was: the machine's clock may be set back before it. */
-export function createLatestTime(db: DatabaseSync): LatestTime {
-  const tellTime = prepare(db, TELL_TIME)
-  const row = prepare(db, FIND_LATEST_TIME).get()
-  if (row === undefined) prepare(db, BEGIN_TIME).run()
-  let told = row === undefined ? 0 : integer(row, 'told')
+export function createLatestTime(db: DatabaseSync) {
+  const find = db.prepare(`SELECT ${cut('told')} AS told FROM latest_time`)
+  const update = db.prepare('UPDATE latest_time SET told = ?')
+  const insert = db.prepare('INSERT INTO latest_time VALUES (?)')
+  const atOpening = read()
+  let last = atOpening
+
+  function read(): number {
+    const row = find.get()
+    const told = row === undefined ? 0 : integer(row, 'told')
+    return told > LATEST_MS ? 0 : told
+  }
+
   return {
-    atOpening: told === 0 ? undefined : told,
-    tell(nowMs) {
-      if (nowMs < told + TELL_EVERY_MS) return false
-      tellTime.run({ now: nowMs })
-      told = nowMs
+    /** What was told before this opening. */
+    atOpening: atOpening === 0 ? undefined : atOpening,
+    /** Called in every transaction that writes; true in the first one of a second. */
+    tell(nowMs: number): boolean {
+      if (nowMs < last + TELL_EVERY_MS) return false
+      // Another process may have told a later time.
+      const told = Math.floor(Math.max(nowMs, read()))
+      // The row may have been deleted.
+      if (update.run(told).changes === 0) insert.run(told)
+      last = nowMs
       return true
     },
   }

@@ -2,7 +2,7 @@
  * Events as bytes: as they stand in the file, and on their way to the other thread. JSON escapes lone surrogates and NUL, and a
  * BLOB has no opinion on what is text.
  */
-import { isEventRecord, type EventRecord } from '../../inbox/record.ts'
+import { isEventRecord, type EventRecord } from '../../messages/event-record.ts'
 import type { NewEvent } from '../../inbox/store.ts'
 
 /** A digest of 32 hexadecimal digits as its 16 bytes. */
@@ -10,56 +10,27 @@ export function digestBytes(digest: string): Buffer {
   return Buffer.from(digest, 'hex')
 }
 
+export type PackedEvents = ReturnType<typeof packEvents>
+
 /**
  * A batch of events on its way to the other thread: a list of plain values each, and all bytes in one buffer. Objects would
  * be copied key by key, with their names; a small Buffer is a slice of a pool, which would be copied whole each time.
  */
-export interface PackedEvents {
-  readonly events: readonly PackedEvent[]
-  /** The record and the body of each event, one after the other. */
-  readonly bytes: ArrayBuffer
-}
-
-type PackedEvent = readonly [
-  id: string,
-  messageKey: string,
-  order: string,
-  final: boolean,
-  step: number,
-  awaits: number,
-  gapUntilMs: number,
-  recordBytes: number,
-  rawBytes: number,
-]
-
-export function packEvents(events: readonly NewEvent[]): PackedEvents {
+export function packEvents(events: readonly NewEvent[]) {
   const parts: Buffer[] = []
-  let length = 0
-  const packed = events.map((event): PackedEvent => {
+  const lists = events.map((event) => {
     const { id, messageKey, order, final, step, awaits, gapUntilMs, raw } = event
     const record = Buffer.from(JSON.stringify(event.record))
     parts.push(record, raw)
-    length += record.length + raw.length
-    return [id, messageKey, order, final, step, awaits, gapUntilMs, record.length, raw.length]
+    return [id, messageKey, order, final, step, awaits, gapUntilMs, record.length, raw.length] as const
   })
-  const bytes = new ArrayBuffer(length)
-  const into = new Uint8Array(bytes)
-  let end = 0
-  for (const part of parts) {
-    into.set(part, end)
-    end += part.length
-  }
-  return { events: packed, bytes }
+  return { lists, bytes: new Uint8Array(Buffer.concat(parts)) }
 }
 
-export function unpackEvents({ events, bytes }: PackedEvents): readonly NewEvent[] {
+export function unpackEvents({ lists, bytes }: PackedEvents): readonly NewEvent[] {
   let end = 0
-  function next(length: number): Buffer {
-    const part = Buffer.from(bytes, end, length)
-    end += length
-    return part
-  }
-  return events.map(([id, messageKey, order, final, step, awaits, gapUntilMs, recordLength, rawLength]) => {
+  const next = (length: number): Buffer => asBuffer(bytes.subarray(end, (end += length)))
+  return lists.map(([id, messageKey, order, final, step, awaits, gapUntilMs, recordLength, rawLength]) => {
     const encoded = next(recordLength)
     const record: unknown = JSON.parse(encoded.toString('utf8'))
     if (!isEventRecord(record)) throw new TypeError('This is no record of an event.')
@@ -75,11 +46,11 @@ export function recordBytes(record: EventRecord): Buffer {
   return ENCODED.get(record) ?? Buffer.from(JSON.stringify(record))
 }
 
-/** A Buffer comes out of another thread as a plain Uint8Array. */
-export function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-export function withBuffer<T extends { readonly raw: Buffer }>(kept: T): T {
-  return { ...kept, raw: asBuffer(kept.raw) }
+/** A Buffer comes out of another thread as a plain Uint8Array. */
+export function withBuffer<T extends { readonly raw: Buffer | undefined }>(one: T): T {
+  return one.raw === undefined ? one : { ...one, raw: asBuffer(one.raw) }
 }

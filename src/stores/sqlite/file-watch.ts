@@ -27,17 +27,8 @@ interface FirstPage {
   readonly bytes: Buffer | undefined
 }
 
-export interface FileWatch {
-  /** The file is not the one that was opened: for good where it was overwritten, else until it is back at its path. */
-  readonly isReplaced: boolean
-  /** Looks whether another inode has the path, or none. */
-  checkPath(): boolean
-  /** Looks at the file's size, time and first page as well; to be called now and then. True where it was overwritten since. */
-  look(): boolean
-}
-
 /** Of a file that was just opened. */
-export function watchFile(path: string): FileWatch {
+export function watchFile(path: string) {
   const identity = identityOf(path)
   /**
    * Never closed: to close any descriptor of a file ends all locks that this process has on it, those of SQLite too
@@ -49,17 +40,20 @@ export function watchFile(path: string): FileWatch {
   let isOverwritten = false
   let isElsewhere = false
 
+  /** Looks whether another inode has the path, or none. */
   function checkPath(): boolean {
     isElsewhere = identityOf(path) !== identity
     return isOverwritten || isElsewhere
   }
 
   return {
+    /** The file is not the one that was opened: for good where it was overwritten, else until it is back at its path. */
     get isReplaced() {
       return isOverwritten || isElsewhere
     },
     checkPath,
-    look() {
+    /** Looks at the file's size, time and first page as well; to be called now and then. True where it was overwritten since. */
+    look(): boolean {
       if (checkPath()) return false
       const now = readFirstPage(path, descriptor)
       if (now.size === known.size && now.modifiedNs === known.modifiedNs) return false

@@ -1,6 +1,6 @@
 /** The tables of the file, version by version, and the refusal of what is not ours. */
 import type { DatabaseSync } from 'node:sqlite'
-import { MessagingWebhooksError } from '../../errors.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
 
 /**
  * Integer keys in order of arrival, so that inserts append; the digests are only in narrow unique indexes (a table clustered by a

@@ -1,63 +1,59 @@
-/** What the two threads say to each other. */
-import type { ErrorCode } from '../../error-table.ts'
+/** What the two threads send each other. */
+import type { ErrorCode } from '../../public/error-table.ts'
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import type { ClaimRequest } from '../../inbox/store.ts'
 import type { DatabaseOptions } from './database.ts'
-import type { RetentionDays } from './engine.ts'
+import { unpackEvents, type PackedEvents } from './encoding.ts'
+import type { Engine, EngineOptions } from './engine.ts'
+import type { Worker } from './workers.ts'
 
-export interface WorkerSettings {
+export interface WorkerSettings extends Pick<EngineOptions, 'retention'> {
   readonly database: DatabaseOptions
-  readonly retention: RetentionDays
-  /** Holds a folder for each open store, by which others see whether it is alive. */
-  readonly holdersFolder: string
-  /** False where nothing will be claimed: then it holds nothing. */
-  readonly claims: boolean
+  /** Has a folder for each worker, by which others see whether it is alive. */
+  readonly workersFolder: string
+  /** Enters the file at once; undefined where nothing is leased, or not yet. */
+  readonly worker?: Worker | undefined
 }
 
-export type Verb =
-  | 'admit'
-  | 'admitAndClaim'
-  | 'claim'
-  | 'settle'
-  | 'latest'
-  | 'deadLetters'
-  | 'events'
-  | 'resolve'
-  | 'expect'
-  | 'overdue'
-  | 'admitOverdue'
-  | 'awaitNoMore'
-  | 'expectations'
-  | 'sentTo'
-  | 'prune'
-  | 'kept'
-  | 'forget'
-  | 'eraseTraces'
-  | 'counts'
-  | 'hold'
-  | 'listedHolders'
-  | 'takeBack'
-  | 'takeBackAllBut'
-  | 'close'
+export type Calls = ReturnType<typeof createCalls>
 
-/** What people ask for: it may take some milliseconds, so callbacks go first; and the end, which waits for all of it. */
-export const LOOKS: ReadonlySet<Verb> = new Set<Verb>([
-  'deadLetters',
-  'events',
-  'expectations',
-  'sentTo',
-  'kept',
-  'close',
-])
+/** What the main thread calls: the verbs of the contract, but for events, which come packed. */
+export function createCalls(engine: Engine) {
+  const { workers, ...verbs } = engine
+  return {
+    ...verbs,
+    enter: workers.enter,
+    listed: workers.listed,
+    admit: (packed: PackedEvents, nowMs: number) => engine.admit(unpackEvents(packed), nowMs),
+    admitOverdue: (packed: PackedEvents, nowMs: number) => engine.admitOverdue(unpackEvents(packed), nowMs),
+    admitAndClaim(packed: PackedEvents, request: ClaimRequest) {
+      const answered = engine.admitAndClaim(unpackEvents(packed), request)
+      if (answered instanceof Promise) throw new TypeError('A local store answers at once.')
+      const { admissions, claims } = answered
+      // The caller knows the rest.
+      return { admissions, leases: claims.map(({ id, token, late, expected }) => [id, token, late, expected] as const) }
+    },
+  }
+}
 
-/** What one transaction can hold together. */
-export const TOGETHER: ReadonlySet<Verb> = new Set<Verb>(['admit', 'admitAndClaim', 'claim', 'settle'])
+/** Calls that share a transaction with others of their kind. */
+const TOGETHER = ['admit', 'admitAndClaim', 'claim', 'settle'] as const
+/** What people ask for may take some milliseconds, so it comes when nothing else waits; closing waits for all of it. */
+const LAST = ['deadLetters', 'events', 'expectations', 'sentTo', 'kept', 'close'] as const
+/** Each of these, and of those of sends, has a transaction of its own or needs none. */
+const ALONE = ['latest', 'resolve', 'prune', 'forget', 'eraseTraces', 'counts', 'enter', 'listed'] as const
+const OF_SENDS = ['expect', 'overdue', 'admitOverdue', 'awaitNoMore'] as const
 
-/** The number of the first reply, which nobody asked for: the file is open, or is not. */
-export const OPENED = 0
-/** The number of a reply that nobody asked for: another process has written to the file, or has died. */
-export const WORK_CAME = -1
+/** Which calls there are. */
+export const VERBS = [...TOGETHER, ...LAST, ...ALONE, ...OF_SENDS] as const
+export type Verb = (typeof VERBS)[number]
 
-/** The number of a reply that nobody asked for: something is wrong, an `OurError`. */
-export const REPORT = -2
+const isOneOf = (verbs: readonly Verb[]) => {
+  const set = new Set(verbs)
+  return ({ verb }: Request): boolean => set.has(verb)
+}
+export const isTogether = isOneOf(TOGETHER)
+export const isLast = isOneOf(LAST)
 
 export interface Request {
   readonly number: number
@@ -65,12 +61,29 @@ export interface Request {
   readonly args: readonly unknown[]
 }
 
-export type Reply =
-  | { readonly number: number; readonly ok: true; readonly value: unknown }
-  | { readonly number: number; readonly ok: false; readonly error: unknown; readonly ours: OurError | undefined }
+/** The number of the answer that says whether the file is open. */
+export const OPENED = 0
 
-/** Our own errors lose their class on the way. */
-export interface OurError {
-  readonly code: ErrorCode
-  readonly detail: string | undefined
+/** `number`: the answer to that request. */
+export type Said =
+  | { readonly number: number; readonly value: unknown }
+  | { readonly number: number; readonly error: SentError }
+  /** Another process has written to the file, or has died. */
+  | 'work'
+  | { readonly report: SentError }
+
+/** An error of ours loses its class on its way to the other thread. */
+interface SentError {
+  readonly ours?: { readonly code: ErrorCode; readonly detail: string | undefined }
+  readonly cause: unknown
+}
+
+export function sendError(error: unknown): SentError {
+  if (!(error instanceof MessagingWebhooksError)) return { cause: error instanceof Error ? error : String(error) }
+  const { code, detail, cause } = error
+  return { ours: { code, detail }, cause }
+}
+
+export function receiveError({ ours, cause }: SentError): unknown {
+  return ours === undefined ? cause : new MessagingWebhooksError(ours.code, ours.detail, { cause })
 }

@@ -1,100 +1,83 @@
 /**
- * Processes that share the file. SQLite tells nobody of the others, so each looks what they write, and whether they live: a
- * folder beside the database, locked as long as its process runs, shows it.
+ * Processes that share the file. SQLite notifies none of them of the others, so each looks what they write, and whether they
+ * live: a folder beside the database, locked as long as its process runs, shows it.
  */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
-import { systemClock, type Clock } from '../../clock.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import { isKnownDead, nodeFs } from '../../disk-log/node-file-system.ts'
 import { isProcessFolder, makeProcessFolder } from '../../disk-log/process-folder.ts'
 import type { StoreHolder } from '../../inbox/store.ts'
 import { HOLDER_NAME } from '../holding.ts'
-import type { FileWatch } from './file-watch.ts'
-import type { Holders, HoldingStore, ListedHolder } from './holders.ts'
+import type { Database } from './database.ts'
+import type { ListedWorker, Workers } from './workers.ts'
 
 /** How late work that another process admitted is noticed here, at most. */
 const LOOK_EVERY_MS = 250
-/** How late the death of another process is noticed, which takes asking each of them. */
-const LOOK_FOR_DEAD_EVERY_MS = 1_000
-/** A sign of life is made in less. */
+/** The death of another process is noticed at every fourth look, because that takes asking each of them. */
+const LOOKS_FOR_DEAD = 4
+/** To make a folder and its lock takes less. */
 const UNFINISHED_MS = 60_000
 
-interface Watched {
-  readonly clock: Clock
-  readonly db: DatabaseSync
-  readonly holders: Holders
-  /** Holds a folder for each open store. */
-  readonly holdersFolder: string
+interface Shared {
+  readonly database: Database
+  readonly workers: Workers
+  /** Has a folder for each worker. */
+  readonly folder: string
   /** Something may be due that was not. */
   readonly onWork: () => void
-  readonly file: FileWatch
-  /** The file was overwritten; said once. */
+  /** The file was overwritten; called once. */
   readonly onReplaced: () => void
 }
 
-/** The counter of others' writes costs next to nothing to read, and so does the state of the file. */
-export function watchWrites({ clock, db, onWork, file, onReplaced }: Watched): void {
-  const version = db.prepare('PRAGMA data_version')
-  let known = version.get()?.['data_version']
-  function look(): void {
-    if (!db.isOpen) return
+/** Looks for what others have written and for those that are dead: at once, and then as long as the store is open. */
+export async function watchOthers(shared: Shared): Promise<void> {
+  const { db, file } = shared.database
+  // The counter of others' writes costs next to nothing to read, and so does the state of the file.
+  const readVersion = db.prepare('PRAGMA data_version')
+  let known = readVersion.get()?.['data_version']
+  for (let looks = 0; db.isOpen; looks += 1) {
     try {
-      if (file.look()) onReplaced()
-      const now = version.get()?.['data_version']
-      if (now !== known) onWork()
-      known = now
+      if (file.look()) shared.onReplaced()
+      const version = readVersion.get()?.['data_version']
+      if (version !== known) shared.onWork()
+      known = version
+      if (looks % LOOKS_FOR_DEAD === 0) await releaseDead(shared)
     } catch {
-      // The disk, perhaps. It must not end the thread; the verbs say what is wrong.
+      // The disk fails, or another process writes for long, or the store was closed: next time. The calls say what is wrong.
     }
-    clock.setTimer(look, LOOK_EVERY_MS)
-  }
-  clock.setTimer(look, LOOK_EVERY_MS)
-}
-
-/** Releases what dead processes held: at once, and then as long as the store is open. */
-export async function watchDeaths(watched: Watched): Promise<void> {
-  const { clock, db, holders, holdersFolder } = watched
-  for (let first = true; db.isOpen; first = false) {
-    try {
-      await releaseDead(watched)
-      if (first)
-        await removeStraySigns(
-          holdersFolder,
-          holders.others().map(({ name }) => name),
-        )
-    } catch {
-      // Somebody writes for long, or the store is away, or it was closed meanwhile: next time, if there is one.
-    }
-    await new Promise<void>((resolve) => void clock.setTimer(resolve, LOOK_FOR_DEAD_EVERY_MS))
+    await new Promise<void>((resolve) => void systemClock().setTimer(resolve, LOOK_EVERY_MS))
   }
 }
 
-async function releaseDead({ holders, holdersFolder, onWork }: Watched): Promise<void> {
-  for (const { holder, name } of holders.others()) {
-    if (!(await isDead(holdersFolder, name))) continue
-    if (holders.release(holder) > 0) onWork()
+/** Of a process that was killed before it was entered only the folder is left. */
+async function releaseDead({ workers, folder, onWork }: Shared): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name)
+    if (name === workers.ownName || !isProcessFolder(basename(name, '.new')) || !(await isKnownDead(path))) continue
+    // One that is being made looks dead for a moment: its lock stands there before it answers.
+    if (!isProcessFolder(name) && !(await isOld(path))) continue
+    if (workers.release(name) > 0) onWork()
     // Last: without its folder it would be no longer known to be dead.
-    await removeSign(holdersFolder, name)
+    await rm(path, { recursive: true, force: true })
   }
 }
 
-interface SignOfLife extends HoldingStore {
-  end(): Promise<void>
+async function isOld(folder: string): Promise<boolean> {
+  const made = await stat(folder).catch(() => undefined)
+  return made !== undefined && Math.abs(systemClock().now() - made.mtimeMs) > UNFINISHED_MS
 }
 
 /**
  * Undefined where no lock can be held, as on an odd file system: then others wait for our leases to run out. It is for
  * the thread in which the handlers run: it must not end before they do.
  */
-export async function showLife(folder: string): Promise<SignOfLife | undefined> {
+export async function showLife(folder: string) {
   try {
     const home = await makeProcessFolder(nodeFs, folder)
     return {
-      name: home.name,
-      process: HOLDER_NAME,
-      sinceMs: systemClock().now(),
-      async end() {
+      worker: { name: home.name, process: HOLDER_NAME, sinceMs: systemClock().now() },
+      async end(): Promise<void> {
         await home.leave()
         await rm(home.folder, { recursive: true, force: true })
       },
@@ -105,50 +88,19 @@ export async function showLife(folder: string): Promise<SignOfLife | undefined> 
 }
 
 /**
- * Whether the store of this name is dead for certain. Where there is no folder or no lock in it, it may have been removed
- * by hand, or the file may be a copy: then nobody knows, and the leases run out.
+ * Those that show life now: one that died may not have been found out yet, and of a copied file all others are elsewhere. One of
+ * which it cannot be told, as of another user's, is listed.
  */
-function isDead(folder: string, name: string): Promise<boolean> {
-  return isProcessFolder(name) ? isKnownDead(join(folder, name)) : Promise.resolve(false)
-}
-
-/** Those that show life now. Of one that died nobody may have found it out yet, and of a copied file all others are elsewhere. */
-export async function livingHolders(
+export async function livingWorkers(
   folder: string,
-  listed: readonly ListedHolder[],
+  listed: readonly ListedWorker[],
   own: string | undefined,
 ): Promise<readonly StoreHolder[]> {
   const living: StoreHolder[] = []
   for (const { name, process = '', sinceMs, held } of listed) {
     const isSelf = name === own
-    if (isSelf || (await showsLife(folder, name)))
+    if (isSelf || (isProcessFolder(name) && (await nodeFs.isHeld(join(folder, name)).catch(() => true))))
       living.push({ id: name, name: process, isSelf, sinceMs, silentMs: 0, held })
   }
   return living
-}
-
-/** Yes where it cannot be told, as of another user's. */
-async function showsLife(folder: string, name: string): Promise<boolean> {
-  return isProcessFolder(name) && (await nodeFs.isHeld(join(folder, name)).catch(() => true))
-}
-
-async function removeSign(folder: string, name: string): Promise<void> {
-  await rm(join(folder, name), { recursive: true, force: true })
-}
-
-/** Removes what processes left that were killed before they entered their name, or after it was taken out. */
-async function removeStraySigns(folder: string, known: readonly string[]): Promise<void> {
-  const names = await readdir(folder).catch(() => [])
-  for (const name of names) {
-    const isComplete = isProcessFolder(name)
-    if (known.includes(name) || !(isComplete || isProcessFolder(basename(name, '.new')))) continue
-    if ((isComplete || (await isOld(join(folder, name)))) && (await isKnownDead(join(folder, name))))
-      await removeSign(folder, name)
-  }
-}
-
-/** One that is being made looks dead for a moment: its lock stands there before it answers. */
-async function isOld(folder: string): Promise<boolean> {
-  const made = await stat(folder).catch(() => undefined)
-  return made !== undefined && Math.abs(systemClock().now() - made.mtimeMs) > UNFINISHED_MS
 }

@@ -1,45 +1,7 @@
-/** Prepared statements, and what their rows hold. */
-import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
+/** What the rows of statements hold. Parameters are bound by place: bound by name an insert of ours takes three times as long. */
+import type { SQLOutputValue } from 'node:sqlite'
 
 export type Row = Readonly<Record<string, SQLOutputValue>>
-
-type Parameters = Readonly<Record<string, SQLInputValue>>
-
-interface Statement {
-  get(parameters?: Parameters): Row | undefined
-  all(parameters?: Parameters): readonly Row[]
-  run(parameters?: Parameters): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint }
-}
-
-const NONE: Parameters = {}
-
-/**
- * Parameters are given by name and bound by place: bound by name an insert of ours takes three times as long. The names are
- * `:name`, and nothing else in the text looks like one.
- */
-export function prepare(db: DatabaseSync, sql: string): Statement {
-  const names: string[] = []
-  // No `?1`: Node 22.13 takes it for a name. A name that comes twice is bound twice.
-  const nameless = sql.replaceAll(/:(\w+)/g, (_, name: string) => {
-    names.push(name)
-    return '?'
-  })
-  const statement = db.prepare(nameless)
-
-  function valuesOf(parameters: Parameters): readonly SQLInputValue[] {
-    return names.map((name) => {
-      const value = parameters[name]
-      if (value === undefined) throw new Error(`A statement was given no ${name}.`)
-      return value
-    })
-  }
-
-  return {
-    get: (parameters = NONE) => statement.get(...valuesOf(parameters)),
-    all: (parameters = NONE) => statement.all(...valuesOf(parameters)),
-    run: (parameters = NONE) => statement.run(...valuesOf(parameters)),
-  }
-}
 
 /** Reads a column as what it is declared to be; the tables are STRICT, so nothing else can stand there. */
 export function integer(row: Row, column: string): number {
@@ -50,6 +12,12 @@ export function integer(row: Row, column: string): number {
 export function text(row: Row, column: string): string {
   const value = row[column]
   return typeof value === 'string' ? value : damaged(column)
+}
+
+/** Undefined where the column is null. */
+export function textOrNone(row: Row, column: string): string | undefined {
+  const value = row[column]
+  return typeof value === 'string' ? value : undefined
 }
 
 /** Undefined where the column is null. */

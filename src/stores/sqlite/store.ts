@@ -4,8 +4,8 @@
  * @module messaging-webhooks/sqlite
  */
 import { z } from 'zod'
-import { checkOptions, textOf } from '../../check-options.ts'
-import { OptionsError } from '../../errors.ts'
+import { checkOptions, textOf } from '../../runtime/check-options.ts'
+import { OptionsError } from '../../public/errors.ts'
 import type { Store } from '../../inbox/store.ts'
 import { daysAboveZero, millisecondsAboveZero } from '../bounds.ts'
 import { canShare } from './database.ts'
@@ -56,11 +56,6 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
       name: 'sqlite',
       durable: true,
       shared,
-      admitsAndClaims: true,
-      listsEvents: true,
-      knowsHolders: shared,
-      forgets: true,
-      expects: true,
       spoolFolder: `${path}-spool`,
     },
     open: ({ onWork, report = () => {}, claims = true }) =>
@@ -68,10 +63,9 @@ export function sqliteStore(options: string | SqliteStoreOptions): Store {
         {
           database: { path, synchronous, busyTimeoutMs },
           retention: { retentionDays, deadLetterDays, dedupeDays },
-          holdersFolder: `${path}-holders`,
-          claims,
+          workersFolder: `${path}-holders`,
         },
-        { onWork, report },
+        { onWork, report, claims },
       ),
   }
 }

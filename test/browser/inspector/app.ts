@@ -1,8 +1,5 @@
 /** An app with its inspector, as the built package has them, and the service played against it. */
-import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createEmulator } from 'messaging-webhooks/emulator'
 import type { Authorized } from 'messaging-webhooks/inspector'
@@ -22,12 +19,6 @@ const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 const PROJECT = 'My Shop'
 
 /** A file for SQLite that goes with the test. */
-export function newFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'inspected-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'inbox.db')
-}
-
 /** Serves callbacks and the inspector until the test ends. `rights` are what `authorize` says from then on. */
 export async function inspectedApp(options: Omit<SomeOptions, 'credentials' | 'projects'> = {}) {
   let pair = PAIR

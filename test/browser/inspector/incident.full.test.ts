@@ -1,17 +1,16 @@
 /**
- * The incident that the inspector is for, played by clicks alone: a wrong secret for a while, a handler that fails for one
- * recipient, a carrier that reports late. Whoever is on call finds each cause on the page, and mends what can be mended there.
+ * The incidents that the inspector is for, played by clicks alone, ten at the most: a wrong secret for a while, a handler that fails for
+ * one customer, a carrier whose reports stop, a wrong clock. Each is understood from the page, and ended where the page can end it.
  */
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { titleWith } from '../../support/skipping.ts'
 import { launchBrowser, noBrowser } from '../chromium.ts'
 import { openPage } from '../watching.ts'
-import { inspectedApp, newFile, sqliteStore } from './app.ts'
+import { inspectedApp, sqliteStore } from './app.ts'
+import { ownFile } from '../../support/own-folder.ts'
 
-const ALICE = '999300000001'
-const BOB = '999300000002'
-
+const MOST_CLICKS = 10
 const reason = noBrowser()
 
 describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the page alone'), () => {
@@ -21,155 +20,223 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'an incident, from the p
   })
   afterAll(() => browser.close())
 
-  async function view(page: Page, name: string): Promise<void> {
-    await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name }).click()
-    await page.getByRole('heading', { level: 1, name }).waitFor()
+  /** Clicks, and counts them. */
+  function clicking(page: Page) {
+    const clicks: string[] = []
+    async function click(target: Locator): Promise<void> {
+      clicks.push((await target.textContent()) ?? '')
+      await target.click()
+    }
+    const button = (name: string | RegExp) => page.getByRole('main').getByRole('button', { name })
+    const link = (name: string | RegExp) => page.getByRole('main').getByRole('link', { name })
+    /** Of the question that the page asks first. */
+    async function answer(says: RegExp, name: string): Promise<void> {
+      const dialog = page.getByRole('dialog')
+      await dialog.waitFor()
+      expect(await dialog.textContent()).toMatch(says)
+      await click(dialog.getByRole('button', { name, exact: true }))
+      await dialog.waitFor({ state: 'hidden' })
+    }
+    return { clicks, click, button, link, answer }
   }
 
-  /** Searches as a person does who was given a number or an id. */
-  async function search(page: Page, words: string): Promise<void> {
-    await page.getByRole('searchbox').fill(words)
-    await page.keyboard.press('Enter')
-    await page.locator('tbody a').first().waitFor()
-  }
+  const attention = (page: Page) => page.getByRole('region', { name: 'Needs attention' })
 
-  /** The buttons of the question that the page asks first. */
-  async function answerQuestion(page: Page, says: RegExp, name: string): Promise<void> {
-    const dialog = page.getByRole('dialog')
-    await dialog.waitFor()
-    expect(await dialog.textContent()).toMatch(says)
-    await dialog.getByRole('button', { name, exact: true }).click()
-    await dialog.waitFor({ state: 'hidden' })
-  }
-
-  test('each cause is found, and mended', async () => {
-    const app = await inspectedApp({
-      store: sqliteStore(newFile()),
-      retry: { attempts: 2, initialDelayMs: 1, maxDelayMs: 1 },
-    })
-    const handled: string[] = []
-    let isMended = false
-    app.receiver.on('message.*', function tellCustomer(event) {
-      if (event.recipient === BOB && !isMended) throw new Error('The address book has no page for this customer.')
-      handled.push(`${event.messageId} ${event.type}`)
-    })
-    app.receiver.on('late', ({ report }) => void handled.push(`${report.messageId} late`))
-
-    const now = Math.floor(Date.now() / 1_000)
+  test('a wrong secret: the overview names it, and what was refused is admitted once the secret is right', async () => {
+    const app = await inspectedApp({ store: sqliteStore(ownFile()) })
+    const handled = new Set<string>()
+    app.receiver.on('message.*', ({ messageId }) => void handled.add(messageId))
     // The service rotated its pair, and for a while the app verifies with the old one.
-    const { authKey, signingSecret } = app.emulator.rotateKeys()
-    for (const messageId of ['sms-1', 'sms-2', 'sms-3']) await app.reportSms(messageId, 'success')
+    const pair = app.emulator.rotateKeys()
+    for (let at = 0; at < 60; at += 1) await app.reportSms(`sms-${at}`, 'success')
     const { page, complaints } = await openPage(browser, app.origin)
+    const { clicks, click, button, link, answer } = clicking(page)
     await page.goto(app.url)
-
-    // "Nothing arrives any more": the overview names the refusals, and quarantine has them.
-    await page.locator('.tile', { hasText: 'Refused' }).getByText('3').waitFor()
-    await page.getByRole('region', { name: 'Refused, by code' }).getByText('signature_mismatch').waitFor()
-    await view(page, 'Quarantine')
-    await expect.poll(() => page.locator('tbody tr').count()).toBe(3)
-    expect(await page.locator('tbody tr').first().textContent()).toContain('matches none of the live secrets')
-    const dryRun = page.getByRole('button', { name: 'Dry run' })
-    await dryRun.click()
-    await page.getByRole('main').getByText('Put the right Auth Key and signing secret in place').waitFor()
-    expect(await page.getByRole('button', { name: /^Admit/ }).count()).toBe(0)
-    app.usePair({ authKey, signingSecret })
-    await dryRun.click()
-    await page.getByRole('main').getByText('3 would be admitted, 0 would stay').waitFor()
-    expect(handled).toEqual([])
-    await page.getByRole('button', { name: 'Admit 3' }).click()
-    await answerQuestion(page, /Your handlers get them.*cannot be undone/, 'Admit')
-    await page.getByRole('main').getByText('3 were admitted, 0 stay').waitFor()
-    await page.getByRole('main').getByText('Nothing is in quarantine.').waitFor()
-    await expect
-      .poll(() => handled.toSorted())
-      .toEqual(['sms-1', 'sms-2', 'sms-3'].map((id) => `${id} message.delivered`))
-
-    // "I never got the code", says Bob: his number leads to the error.
-    handled.length = 0
-    await app.reportChat('chat-a', 'sent', ALICE)
-    await app.reportChat('chat-b', 'sent', BOB)
-    await expect.poll(() => handled).toEqual(['chat-a message.sent'])
-    await search(page, BOB)
-    await page.locator('tbody tr', { hasText: 'Dead letter' }).waitFor()
-    await page.getByRole('link', { name: 'chat-b' }).click()
-    await page.getByRole('heading', { name: 'Message chat-b' }).waitFor()
-    const attempts = page.locator('.attempts > li')
-    await expect.poll(() => attempts.count()).toBe(2)
-    expect(await attempts.last().textContent()).toContain('The address book has no page for this customer.')
-    await view(page, 'Dead letters')
-    isMended = true
-    await page.getByRole('button', { name: 'Replay message.sent of chat-b' }).click()
-    await answerQuestion(page, /handlers of 1 event run again/, 'Cancel')
-    expect(handled).toHaveLength(1)
-    await page.getByRole('button', { name: 'Replay message.sent of chat-b' }).click()
-    await answerQuestion(page, /handlers of 1 event run again/, 'Replay')
-    await page.getByRole('main').getByText('Will run again: 1 event.').waitFor()
-    await page.getByRole('main').getByText('No dead letters.').waitFor()
-    await expect.poll(() => handled).toEqual(['chat-a message.sent', 'chat-b message.sent'])
-
-    // "It says delivered, and then failed?": the carrier reported late.
-    await app.reportSms('sms-9', 'success', { timestamp: now })
-    await app.receiver.drain()
-    await app.reportSms('sms-9', 'network_failure', { timestamp: now - 120 })
-    await search(page, 'sms-9')
-    await page.getByRole('link', { name: 'show its timeline' }).click()
-    const entries = page.locator('.timeline > li')
-    await expect.poll(() => entries.count()).toBe(2)
-    expect(await entries.first().textContent()).toMatch(/1st in order, 2nd to come/)
-    await page.locator('.latest', { hasText: 'message.delivered' }).waitFor()
+    await attention(page).getByText('60 refused: wrong secret?').waitFor()
+    await click(link('Show and verify again'))
+    await page.getByText('60 refused since').waitFor()
+    await page.getByText('Project My Shop.').waitFor()
+    await click(button('Dry run'))
+    await page.getByText('Put the right authKey and signing secret in place').waitFor()
+    expect(await button(/^Admit/).count()).toBe(0)
+    app.usePair(pair)
+    await click(button('Dry run'))
+    await page.getByRole('main').getByText('60 would be admitted, 0 would stay').waitFor()
+    expect(handled.size).toBe(0)
+    await click(button('Admit 60'))
+    await answer(/Admit 60 callbacks\?.*cannot be undone/, 'Admit')
+    await page.getByRole('main').getByText('60 were admitted, 0 stay').waitFor()
+    await expect.poll(() => handled.size).toBe(60)
+    await click(page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Overview' }))
+    await page.getByText('Nothing needs attention.').waitFor()
+    expect(clicks.length).toBeLessThanOrEqual(MOST_CLICKS)
     expect(complaints).toEqual([])
   })
 
-  test('many dead letters at once are forced, or discarded', async () => {
-    const app = await inspectedApp({ retry: { attempts: 1 } })
+  test('a handler that fails for one customer: the cause leads to the events, and all of them run again', async () => {
+    const app = await inspectedApp({ store: sqliteStore(ownFile()), retry: { attempts: 1 } })
     let isMended = false
-    const handled: string[] = []
-    app.receiver.on('message.*', ({ messageId }) => {
-      if (!isMended) throw new Error('not yet')
-      handled.push(messageId)
+    let handled = 0
+    app.receiver.on('message.*', function tellCustomer({ messageId }) {
+      if (messageId.endsWith('7') && !isMended) throw new TypeError(`no page for customer of ${messageId}`)
+      handled += 1
     })
-    for (const messageId of ['sms-1', 'sms-2', 'sms-3', 'sms-4']) await app.reportSms(messageId, 'success')
+    for (let at = 0; at < 200; at += 1) await app.reportSms(`sms-${at}`, 'success')
     await app.receiver.drain()
     const { page, complaints } = await openPage(browser, app.origin)
-    await page.goto(`${app.url}#/dead-letters`)
-    await expect.poll(() => page.locator('tbody tr').count()).toBe(4)
-    for (const messageId of ['sms-1', 'sms-2'])
-      await page.getByRole('checkbox', { name: `Choose message.delivered of ${messageId}` }).check()
+    const { clicks, click, button, link, answer } = clicking(page)
+    await page.goto(app.url)
+    const problem = attention(page).getByRole('listitem')
+    await problem.getByText('20 dead letters').waitFor()
+    expect(await problem.textContent()).toContain('TypeError: no page for customer')
+    await click(link('Show'))
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(20)
+    // The newest first.
+    await click(page.locator('tbody').getByRole('link', { name: 'message.delivered' }).first())
+    await page.getByText('tellCustomer', { exact: true }).waitFor()
+    await page.getByText('Fix this error; the log has the stack.').waitFor()
     isMended = true
-    await page.getByRole('button', { name: 'Force those chosen' }).click()
-    await answerQuestion(page, /handlers of 2 events run again.*may then be older/, 'Force')
-    await expect.poll(() => handled.toSorted()).toEqual(['sms-1', 'sms-2'])
-    await expect.poll(() => page.locator('tbody tr').count()).toBe(2)
-    await page.getByRole('checkbox', { name: 'All on this page' }).check()
-    await page.getByRole('button', { name: 'Discard those chosen' }).click()
-    await answerQuestion(page, /2 events are given up.*cannot be undone/, 'Discard')
-    await page.getByRole('main').getByText('No dead letters.').waitFor()
-    expect(handled).toHaveLength(2)
+    await click(button('Replay message.delivered of sms-197'))
+    await answer(/Replay message\.delivered of sms-197\?.*Replay as if on time/, 'Replay')
+    await page.getByRole('main').getByText('Will run again: 1 event.').waitFor()
+    await page.getByRole('main').getByText('Handled').waitFor()
+    await click(page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Dead letters' }))
+    await page.getByText('19 of 19 dead letters').waitFor()
+    await click(button(/^Replay all: TypeError/))
+    await answer(/Replay 19 dead letters\?/, 'Replay')
+    await page.getByRole('main').getByText('Will run again: 19 events.').waitFor()
+    await page.getByText('No dead letters.').waitFor()
+    await expect.poll(() => handled).toBe(200)
+    expect(clicks.length).toBeLessThanOrEqual(MOST_CLICKS)
     expect(complaints).toEqual([])
   })
-  test('what a wrong clock refused is admitted by the offset that was measured', async () => {
+
+  test('a carrier whose reports stop: the sends are overdue, and the list of them is saved', async () => {
+    const app = await inspectedApp({ store: sqliteStore(ownFile()) })
+    await app.reportSms('sms-before', 'success')
+    const messages = Array.from({ length: 12 }, (_, at) => ({ messageId: `sms-${at}`, to: '254711000042' }))
+    await app.receiver.expect({ channel: 'sms', messages }, { withinMs: 1, project: 'My Shop' })
+    const { page, complaints } = await openPage(browser, app.origin)
+    const { clicks, click, link } = clicking(page)
+    await page.goto(app.url)
+    await attention(page).getByText('12 sends overdue').waitFor()
+    // How long the carrier has been silent.
+    const carriers = page.getByRole('region', { name: 'By carrier' })
+    expect(await carriers.textContent()).toMatch(/carrierA.*(ago|now)/s)
+    await click(attention(page).getByRole('link', { name: 'Show' }))
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(12)
+    const saved = page.waitForEvent('download')
+    await click(link('CSV'))
+    expect((await saved).suggestedFilename()).toMatch(/^events-.*\.csv$/)
+    await click(page.getByRole('link', { name: 'sms-7', exact: true }))
+    await page.getByText('No final report came by the deadline, nor since.').waitFor()
+    // It speaks again.
+    await app.reportSms('sms-7', 'success')
+    await page.locator('.latest', { hasText: 'message.delivered' }).waitFor()
+    await page.getByText('Its final report came.').waitFor()
+    for (const { messageId } of messages) await app.reportSms(messageId, 'success')
+    await click(page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Overview' }))
+    await page.getByText('Nothing needs attention.').waitFor()
+    expect(clicks.length).toBeLessThanOrEqual(MOST_CLICKS)
+    expect(complaints).toEqual([])
+  })
+
+  test('a wrong clock: what it refused is admitted by the offset that was measured', async () => {
     let aheadMs = 400_000
     const app = await inspectedApp({ clock: () => Date.now() + aheadMs })
     for (const messageId of ['sms-1', 'sms-2']) await app.reportSms(messageId, 'success')
     const { page, complaints } = await openPage(browser, app.origin)
+    const { click, button, answer } = clicking(page)
     await page.goto(`${app.url}#/quarantine?class=provedButStale`)
     await expect.poll(() => page.locator('tbody tr').count()).toBe(2)
     expect(await page.locator('tbody tr').first().textContent()).toMatch(
       /Its time is 6 min (39|40|41) s behind this clock/,
     )
     aheadMs = 0
-    await page.getByRole('button', { name: 'Dry run' }).click()
     const main = page.getByRole('main')
+    await click(button('Dry run'))
     await main.getByText('0 would be admitted, 2 would stay').waitFor()
-    await page
-      .getByRole('button', { name: /^(399|400|401) s \(measured/ })
-      .first()
-      .click()
-    await page.getByRole('button', { name: 'Dry run' }).click()
+    await click(button(/^(399|400|401) s \(measured/).first())
+    await click(button('Dry run'))
     await main.getByText('2 would be admitted, 0 would stay').waitFor()
-    await page.getByRole('button', { name: 'Admit 2' }).click()
-    await answerQuestion(page, /Your handlers get them/, 'Admit')
+    await click(button('Admit 2'))
+    await answer(/Your handlers get them/, 'Admit')
     await main.getByText('2 were admitted, 0 stay').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('selected dead letters are replayed as if on time, or discarded; a search result is, too; the quarantine is cleared', async () => {
+    const app = await inspectedApp({ retry: { attempts: 1 } })
+    let isMended = false
+    const handled: string[] = []
+    app.receiver.on('message.*', ({ messageId, type }) => {
+      if (!isMended) throw new Error('not yet')
+      handled.push(`${messageId} ${type}`)
+    })
+    for (const messageId of ['sms-1', 'sms-2', 'sms-3', 'sms-4', 'sms-5']) await app.reportSms(messageId, 'success')
+    app.usePair({ authKey: 'another', signingSecret: 'another' })
+    await app.reportSms('sms-6', 'success')
+    app.usePair({})
+    await app.receiver.drain()
+    const { page, complaints } = await openPage(browser, app.origin)
+    const { click, button, answer } = clicking(page)
+    await page.goto(`${app.url}#/dead-letters`)
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(5)
+    for (const messageId of ['sms-1', 'sms-2'])
+      await page.getByRole('checkbox', { name: `Select message.delivered of ${messageId}` }).check()
+    isMended = true
+    await click(button('Replay those selected'))
+    await page.getByRole('checkbox', { name: 'Replay as if on time' }).check()
+    await answer(/Replay 2 dead letters\?/, 'Replay')
+    await expect.poll(() => handled.toSorted()).toEqual(['sms-1 message.delivered', 'sms-2 message.delivered'])
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(3)
+    await page.getByText('Each of them').click()
+    expect(await page.locator('.results li').count()).toBe(2)
+    await page.getByRole('checkbox', { name: 'Select message.delivered of sms-3' }).check()
+    await click(button('Discard those selected'))
+    await answer(/Discard 1 dead letter\?.*cannot be undone/, 'Cancel')
+    expect(await page.locator('tbody tr').count()).toBe(3)
+    await click(button('Discard those selected'))
+    await answer(/Discard 1 dead letter\?/, 'Discard')
+    await page.getByRole('main').getByText('Discarded: 1 event.').waitFor()
+    // Where one lands by a search, and on the page of a message.
+    await page.goto(`${app.url}#/events?outcome=dead`)
+    await click(button('Discard message.delivered of sms-4'))
+    await answer(/Discard message\.delivered of sms-4\?/, 'Discard')
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1)
+    await page.goto(`${app.url}#/message/sms-5?project=My+Shop`)
+    await click(button('Replay message.delivered of sms-5'))
+    await answer(/Replay message\.delivered of sms-5\?/, 'Replay')
+    await expect.poll(() => handled).toContain('sms-5 message.delivered')
+    await page.goto(`${app.url}#/quarantine`)
+    await click(button('Clear the quarantine'))
+    await answer(/Clear 1 request\?.*erased/, 'Clear')
+    await page.getByText('Nothing is in quarantine.').waitFor()
+    expect(app.receiver.quarantine.size).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  test('all that match are replayed, beyond what one page lists', async () => {
+    const app = await inspectedApp({ store: sqliteStore(ownFile()), retry: { attempts: 1 } })
+    let isMended = false
+    app.receiver.on('message.*', () => {
+      if (!isMended) throw new Error('not yet')
+    })
+    for (let at = 0; at < 120; at += 1) await app.reportSms(`sms-${at}`, 'success')
+    await app.receiver.drain()
+    const { page, complaints } = await openPage(browser, app.origin)
+    const { click, button, answer } = clicking(page)
+    await page.goto(`${app.url}#/dead-letters`)
+    await page.getByText('120 of 120 dead letters').waitFor()
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(50)
+    await page.getByRole('link', { name: 'Older »' }).click()
+    await page.getByRole('link', { name: '« Newest' }).click()
+    await page.getByRole('checkbox', { name: 'All on this page' }).check()
+    isMended = true
+    await click(button('Replay all that match'))
+    await answer(/Replay 120 dead letters\?/, 'Replay')
+    await page.getByRole('main').getByText('Will run again: 120 events.').waitFor()
+    await page.getByText('No dead letters.').waitFor()
     expect(complaints).toEqual([])
   })
 })

@@ -44,7 +44,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as thing
     await connection(page, 'Live')
     await app.reportSms('sms-1', 'success')
     await expect.poll(() => rows.count()).toBe(1)
-    await page.locator('tbody', { hasText: 'Settled' }).waitFor()
+    await page.locator('tbody', { hasText: 'Handled' }).waitFor()
 
     await hide(page, true)
     await expect.poll(() => streams).toEqual(['opened', 'ended'])
@@ -54,9 +54,9 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the inspector, as thing
     await expect.poll(() => rows.count()).toBe(2)
 
     await page.getByRole('button', { name: 'Live' }).click()
-    await connection(page, 'Held still')
+    await connection(page, 'Paused')
     await app.reportSms('sms-3', 'success')
-    await page.getByRole('button', { name: 'Held still' }).click()
+    await page.getByRole('button', { name: 'Paused' }).click()
     await expect.poll(() => rows.count()).toBe(3)
     expect(complaints).toEqual([])
   })

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os'
 import express from 'express'
 import { createEmulator, CONTROL_ROUTES, OUTCOMES } from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { TRIGGER_NAMES, TRIGGERS } from '../../../src/emulator/triggers.ts'
+import { TRIGGER_NAMES, TRIGGERS } from '../../../src/emulator/payloads.ts'
 import { listen } from '../../support/receiving.ts'
 import { connect } from '../../support/wire.ts'
 import {

@@ -171,19 +171,6 @@ describe('a send of which nothing is accepted', () => {
     expect(emulator.report().sends.recipients).toEqual({ accepted: 2 })
   })
 
-  test.each([
-    ['999400000012', '12'],
-    ['999400000022', '22'],
-    ['999400000023', '23'],
-  ])('%s is refused with %s by SMS', async (to, statusCode) => {
-    const { endpoint } = await emulating()
-    expect((await sendFrom(endpoint, { to })).body).toMatchObject({ recipients: [{ statusCode }] })
-    for (const channel of OTHERS)
-      expect((await sendFrom(endpoint, { to, channel, amount: 1 })).body).toMatchObject({
-        recipients: [{ statusCode: '11' }],
-      })
-  })
-
   test.each(['', '+', '123456', '1234567890123456', '+25471100000a', '00 254', '٢٥٤٧١١٠٠٠٠٠٠'])(
     '%j is no number that is supported',
     async (to) => {

@@ -9,6 +9,10 @@ export interface Balanced {
   readonly to: string
   readonly sentAtMs: number
   readonly refused: string | undefined
+  /** Sent with `type` `transactional`: the service itself sends it again after a failure for now. */
+  readonly isTransactional: boolean
+  /** Premium SMS, whose reports the receiver cannot read. */
+  readonly isUnreported: boolean
   /** The callbacks that a right receiver has taken, in the order of what they report. */
   readonly reports: readonly Reported[]
   /** Of these, those that end the message. */
@@ -70,16 +74,23 @@ export function balanceOf(sends: readonly SendRecord[], deliveries: readonly Del
     ofMessage.set(name, { ...report, takenAtMs })
   }
   const messages = new Map<string, Balanced>()
-  for (const { atMs, fault, recipients } of sends) {
+  for (const { atMs, fault, channel, recipients } of sends) {
     if (fault !== undefined && fault !== 'lateAnswer') continue
-    for (const { messageId, to, statusCode } of recipients) {
+    for (const { messageId, to, statusCode, type } of recipients) {
+      const isTransactional = type === 'transactional'
       const ofMessage = [...(reports.get(messageId)?.values() ?? [])].toSorted(byOrder)
-      const ends = ofMessage.filter(({ stage }) => stage >= FINAL)
+      const last = ofMessage.at(-1)
+      const finals = ofMessage.filter(({ stage }) => stage >= FINAL)
+      // A failure for now is an end where nobody tries again, and nothing came since.
+      const isFailed = finals.length === 0 && !isTransactional && last?.stage === FAILED_FOR_NOW
+      const ends = isFailed ? [last] : finals
       messages.set(messageId, {
         messageId,
         to,
         sentAtMs: atMs,
         refused: REFUSALS.get(statusCode),
+        isTransactional,
+        isUnreported: channel === 'premium',
         reports: ofMessage,
         ends,
       })
@@ -101,16 +112,31 @@ export function accountOf(
   const byId = new Map(messages.map((message) => [message.messageId, message]))
   const repeating = new Set(repetitions.values())
   const firsts = messages.filter(({ messageId }) => !repeating.has(messageId))
-  const sum = { sent: firsts.length + unknown, delivered: 0, read: 0, overdue: 0, waiting: 0, unknown }
+  const sum = {
+    sent: firsts.length + unknown,
+    delivered: 0,
+    read: 0,
+    contradictory: 0,
+    overdue: 0,
+    waiting: 0,
+    unreported: 0,
+    unknown,
+  }
   for (const first of firsts) {
     const chain = [first]
     for (let next = nextOf(first); next !== undefined; next = nextOf(next)) chain.push(next)
     const message = chain.find(isDelivered) ?? chain.at(-1) ?? first
-    const cause = failureOf(message)
-    if (message.refused !== undefined) refused[message.refused] = (refused[message.refused] ?? 0) + 1
-    else if (cause !== undefined) failed[cause] = (failed[cause] ?? 0) + 1
-    else if (message.ends.length === 0) sum[message.to.startsWith(PATIENT) ? 'waiting' : 'overdue'] += 1
-    else sum[message.ends.at(-1)?.word === 'read' ? 'read' : 'delivered'] += 1
+    const { refused: refusal, ends, reports } = message
+    const success = ends.findLast(isSuccess)
+    const last = reports.at(-1)
+    // What was sent or queued after its end says nothing of it.
+    const end = last !== undefined && (isSuccess(last) || last.stage >= FAILED_FOR_NOW) ? last : ends.at(-1)
+    if (refusal !== undefined) refused[refusal] = (refused[refusal] ?? 0) + 1
+    else if (message.isUnreported) sum.unreported += 1
+    else if (end === undefined || ends.length === 0) sum[message.to.startsWith(PATIENT) ? 'waiting' : 'overdue'] += 1
+    else if (success !== undefined && ends.some(isFailure)) sum.contradictory += 1
+    else if (!isSuccess(end)) failed[causeOf(end)] = (failed[causeOf(end)] ?? 0) + 1
+    else sum[end.word === 'read' ? 'read' : 'delivered'] += 1
   }
   return { ...sum, failed, refused }
 
@@ -120,18 +146,23 @@ export function accountOf(
   }
 }
 
-function isDelivered(message: Balanced): boolean {
-  return message.refused === undefined && message.ends.length > 0 && failureOf(message) === undefined
+/** Delivered or read, and nothing says otherwise. */
+function isDelivered({ refused, ends, reports }: Balanced): boolean {
+  const isFailed = ends.some(isFailure) || reports.at(-1)?.stage === FAILED_FOR_NOW
+  return refused === undefined && ends.some(isSuccess) && !isFailed
 }
 
-/** A success hides no failure, and a failure for now counts where nothing came since. */
-function failureOf({ reports, ends }: Balanced): string | undefined {
-  const last = reports.at(-1)
-  const failure =
-    ends.findLast(({ word, stage }) => stage === FINAL && !DELIVERED.has(word)) ??
-    (ends.length === 0 && last?.stage === FAILED_FOR_NOW ? last : undefined)
-  if (failure === undefined) return undefined
-  return NAMED.has(failure.word) ? failure.word : 'carrier_word'
+function isSuccess({ word }: Reported): boolean {
+  return DELIVERED.has(word) || word === 'read'
+}
+
+/** For good. */
+function isFailure(report: Reported): boolean {
+  return report.stage === FINAL && !isSuccess(report)
+}
+
+function causeOf({ word }: Reported): string {
+  return NAMED.has(word) ? word : 'carrier_word'
 }
 
 /** Contract, service.md#delivery-rules, 3: by their time; what is of one second by the message's life. */

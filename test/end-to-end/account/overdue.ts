@@ -16,7 +16,7 @@ export function remember(receiver: Pick<Receiver, 'on'>): Handed {
   const unknown: UnknownSendEvent[] = []
   receiver.on('message.*', (report) => void reports.push({ report, atMs: Date.now() }))
   receiver.on('late', ({ report }) => void reports.push({ report, atMs: Date.now() }))
-  receiver.on('message.overdue', (event) => void overdue.push(event))
+  receiver.on('send.overdue', (event) => void overdue.push(event))
   receiver.on('send.unknown', (event) => void unknown.push(event))
   return { reports, overdue, unknown }
 }
@@ -41,10 +41,10 @@ function wrongEvents(
     if (events.has(event.messageId)) wrong.push(`${event.messageId} was overdue twice`)
     events.set(event.messageId, event)
   }
-  for (const { messageId, to, refused, ends } of messages) {
+  for (const { messageId, to, refused, isUnreported, ends } of messages) {
     const event = events.get(messageId)
     events.delete(messageId)
-    const isAwaited = refused === undefined && !to.startsWith(PATIENT)
+    const isAwaited = refused === undefined && !isUnreported && !to.startsWith(PATIENT)
     if (event === undefined) {
       if (isAwaited && ends.length === 0 && !repetitions.has(messageId))
         wrong.push(`${messageId} has no end, and was not overdue`)

@@ -1,30 +1,36 @@
 /** What failed for now is sent again; which message repeats which, only whoever sends can tell. */
 import type { Receiver } from 'messaging-webhooks'
-import { resend, SendError, type Client } from 'messaging-webhooks/client'
+import { createClient, type ClientOptions } from 'messaging-webhooks/client'
 
 interface Resending {
   /** From the id of a message to that of its repetition, where that has an answer. */
   readonly repetitions: ReadonlyMap<string, string>
-  /** Repetitions without an answer. */
-  readonly failed: readonly SendError[]
+  /** Repetitions without an answer that says what became of them. */
+  readonly failed: readonly { readonly mayBeSent: boolean; readonly recipients: number }[]
 }
 
-export function resendFailures(receiver: Receiver, client: Client): Resending {
+/** The text of a repetition is the id of the message before, by which its request and its answer are told apart from others. */
+export function resendFailures(receiver: Receiver, options: ClientOptions): Resending {
   const repetitions = new Map<string, string>()
-  const failed: SendError[] = []
-  const witness: Client = {
-    ...client,
-    async send(message, options) {
+  const failed: { readonly mayBeSent: boolean; readonly recipients: number }[] = []
+  const { resend } = createClient({
+    ...options,
+    async fetch(url, init) {
+      const { message } = (await new Response(init.body ?? null).json()) as { readonly message: string }
       try {
-        const sent = await client.send(message, options)
-        for (const { messageId } of sent.messages) repetitions.set(message.message, messageId)
-        return sent
+        const response = await fetch(url, init)
+        const { recipients } = (await response.clone().json()) as {
+          readonly recipients?: readonly { readonly messageId: string }[]
+        }
+        for (const { messageId } of recipients ?? []) repetitions.set(message, messageId)
+        if (recipients === undefined) failed.push({ mayBeSent: false, recipients: 1 })
+        return response
       } catch (error) {
-        if (error instanceof SendError) failed.push(error)
+        failed.push({ mayBeSent: true, recipients: 1 })
         throw error
       }
     },
-  }
-  receiver.on('message.failed', resend(receiver, witness, { text: ({ messageId }) => messageId }))
+  })
+  receiver.on('message.failed', resend({ compose: ({ messageId }) => messageId, delayMs: 0 }))
   return { repetitions, failed }
 }

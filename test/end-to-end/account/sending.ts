@@ -1,5 +1,5 @@
 /** What an app sends, with the receiver as its witness: over every channel, in parts, planned, in batches, refused. */
-import { SendError, type Sender, type Sent } from 'messaging-webhooks/client'
+import { SendError, type Client, type Sent } from 'messaging-webhooks/client'
 import { OUTCOMES, type Channel } from 'messaging-webhooks/emulator'
 
 /** How long an end may take, but for those who have a day. Each step of a message takes up to as long, so that some make it. */
@@ -15,51 +15,51 @@ const TEXT = 'Your order is on its way.'
 const TWO_PARTS = TEXT.repeat(8)
 
 interface Recorded {
-  readonly within: number
+  readonly withinMs: number
   readonly meta: unknown
 }
 
 interface KindOfSend {
   readonly channel: Channel
-  readonly within: number
+  readonly withinMs: number
   readonly prefix: string
   readonly recipients: number
   /** Resolves with what failed. */
-  readonly send: (sends: Sender, to: readonly string[], options: Recorded) => Promise<readonly SendError[]>
+  readonly send: (sends: Client, to: readonly string[], recorded: Recorded) => Promise<readonly SendError[]>
 }
 
-const SMS = { channel: 'sms', within: WITHIN_MS, prefix: '2547', recipients: RECIPIENTS_A_SEND } as const
+const SMS = { channel: 'sms', withinMs: WITHIN_MS, prefix: '2547', recipients: RECIPIENTS_A_SEND } as const
 
 /** They take turns. */
 const KINDS: readonly KindOfSend[] = [
-  { ...SMS, send: (sends, to, options) => one(sends.send({ to, message: TEXT, campaign: 'spring' }, options)) },
+  { ...SMS, send: (sends, to, recorded) => one(sends.send({ to, message: TEXT, campaign: 'spring', ...recorded })) },
   {
     ...SMS,
     channel: 'chat-app',
-    send: (sends, to, options) => one(sends.send({ to, message: TEXT, channel: 'chat-app' }, options)),
+    send: (sends, to, recorded) => one(sends.send({ to, message: TEXT, channel: 'chat-app', ...recorded })),
   },
-  { ...SMS, send: (sends, to, options) => one(sends.send({ to, message: TEXT, scheduledFor: soon() }, options)) },
+  { ...SMS, send: (sends, to, recorded) => one(sends.send({ to, message: TEXT, scheduledFor: soon(), ...recorded })) },
   {
     ...SMS,
     channel: 'airtime',
-    send: (sends, to, options) => one(sends.airtime({ to, extra: { amount: 1 } }, options)),
+    send: (sends, to, recorded) => one(sends.airtime({ to, extra: { amount: 1 }, ...recorded })),
   },
-  { ...SMS, send: (sends, to, options) => one(sends.send({ to, message: TWO_PARTS }, { ...options, via: 'form' })) },
-  { ...SMS, send: (sends, to, options) => one(sends.otp({ to, message: '1234 is your code.' }, options)) },
-  { ...SMS, channel: 'premium', send: (sends, to, options) => one(sends.premium({ to, message: TEXT }, options)) },
-  { ...SMS, send: (sends, to, options) => one(sends.send({ to: withRefused(to), message: TEXT }, options)) },
-  { ...SMS, within: A_DAY_MS, prefix: PATIENT, send: inBatches },
+  { ...SMS, send: (sends, to, recorded) => one(sends.send({ to, message: TWO_PARTS, ...recorded }, { via: 'form' })) },
+  { ...SMS, send: (sends, to, recorded) => one(sends.otp({ to, message: '1234 is your code.', ...recorded })) },
+  { ...SMS, channel: 'premium', send: (sends, to, recorded) => one(sends.premium({ to, message: TEXT, ...recorded })) },
+  { ...SMS, send: (sends, to, recorded) => one(sends.send({ to: withRefused(to), message: TEXT, ...recorded })) },
+  { ...SMS, withinMs: A_DAY_MS, prefix: PATIENT, send: inBatches },
   // All of it is refused: with recipients, and without.
   {
     ...SMS,
     recipients: 1,
-    send: (sends, _, options) => one(sends.send({ to: '999400000022', message: TEXT }, options)),
+    send: (sends, _, recorded) => one(sends.send({ to: '999400000022', message: TEXT, ...recorded })),
   },
   {
     ...SMS,
     recipients: 1,
     channel: 'premium',
-    send: (sends, _, options) => one(sends.premium({ to: 'nobody', message: TEXT }, options)),
+    send: (sends, _, recorded) => one(sends.premium({ to: '12', message: TEXT, ...recorded })),
   },
 ]
 
@@ -73,9 +73,9 @@ async function one(sending: Promise<Sent>): Promise<readonly SendError[]> {
   }
 }
 
-async function inBatches(sends: Sender, to: readonly string[], options: Recorded): Promise<readonly SendError[]> {
-  const { failed } = await sends.sendAll({ to, message: TEXT }, { ...options, batch: 5, concurrency: 2 })
-  return failed.map(({ error }) => error)
+async function inBatches(sends: Client, to: readonly string[], recorded: Recorded): Promise<readonly SendError[]> {
+  const { outcomes } = await sends.sendAll({ to, message: TEXT, ...recorded }, { batch: 5, concurrency: 2 })
+  return [...new Set(outcomes.flatMap(({ error }) => error ?? []))]
 }
 
 function soon(): Date {
@@ -99,14 +99,14 @@ function numberFor({ channel, prefix }: KindOfSend, send: number, nth: number): 
 }
 
 /** Sends so many messages at a call, some sends at once. */
-export function createSending(sends: Sender) {
-  /** Sends without an answer that says what became of them. */
+export function createSending(sends: Client) {
+  /** Sends without an answer that says what became of them, and those of which everybody was refused. */
   const failed: SendError[] = []
   let begun = 0
 
   async function send(kind: KindOfSend, nth: number): Promise<void> {
     const to = Array.from({ length: kind.recipients }, (_, index) => numberFor(kind, nth, index))
-    failed.push(...(await kind.send(sends, to, { within: kind.within, meta: { send: nth } })))
+    failed.push(...(await kind.send(sends, to, { withinMs: kind.withinMs, meta: { send: nth } })))
   }
 
   async function play(messages: number): Promise<void> {

@@ -10,7 +10,7 @@ import { onEachEngine } from './on-each-engine.ts'
 import { send } from './service.ts'
 
 const POLL = { timeout: 60_000, interval: 100 }
-const STORE_TIMEOUT_MS = 500
+const STORE_TIMEOUT_MS = 3_000
 
 async function proxyFor({ port }: EngineServer, onFinished: Finally): Promise<TcpProxy> {
   if (port === undefined) throw new Error('This engine has no port.')

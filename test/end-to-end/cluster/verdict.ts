@@ -24,7 +24,7 @@ interface Attempt {
   isSettled: boolean
 }
 
-export interface Verdict {
+interface Verdict {
   /** Answered 204, but no handler has ended with it. */
   readonly lost: readonly string[]
   /** Handed over though nobody sent it. */

@@ -1,9 +1,7 @@
 /** The app of programs/app.ts, run as a process of its own, and what its handlers wrote down. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
 import type { Fault } from '../../support/faulty-store.ts'
 
@@ -40,12 +38,6 @@ export interface App {
 
 export const AUTH_KEY = 'auth-key-of-the-outage-tests'
 export const SECRET = 'signing-secret-of-the-outage-tests'
-
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'away-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 export async function startApp(options: Omit<AppOptions, 'authKey' | 'secret'>): Promise<App> {
   const program = new URL('./programs/app.ts', import.meta.url)

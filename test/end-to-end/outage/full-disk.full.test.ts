@@ -3,8 +3,9 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { fill, onSmallDisk } from '../../support/small-disk.ts'
-import { handedOver, startApp, temporaryFolder } from './app.ts'
+import { handedOver, startApp } from './app.ts'
 import { expectNothingLost, expectNothingTwice, ledger, sendStep, startLoad } from './load.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 const MIB = 1024 * 1024
 const POLL = { timeout: 40_000 }
@@ -16,7 +17,7 @@ onSmallDisk(
   120_000,
   async (mountDisk) => {
     const disk = mountDisk(8 * MIB)
-    const folder = temporaryFolder()
+    const folder = ownFolder()
     const log = join(folder, 'handed.log')
     const spool = join(folder, 'spool')
     const app = await startApp({ database: join(disk, 'inbox.db'), spool, log, storeTimeoutMs: STORE_TIMEOUT_MS })
@@ -46,7 +47,7 @@ onSmallDisk(
     const disk = mountDisk(64 * MIB)
     const data = join(disk, 'data')
     mkdirSync(data)
-    const log = join(temporaryFolder(), 'handed.log')
+    const log = join(ownFolder(), 'handed.log')
     const app = await startApp({ database: join(data, 'inbox.db'), log, storeTimeoutMs: STORE_TIMEOUT_MS })
     const answers = ledger()
     const load = startLoad(app.url, answers, { clients: 2 })

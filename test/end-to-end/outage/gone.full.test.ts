@@ -2,14 +2,15 @@
 import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { handedOver, startApp, temporaryFolder, type App } from './app.ts'
+import { handedOver, startApp, type App } from './app.ts'
 import { expectNothingLost, expectNothingTwice, ledger, startLoad } from './load.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 const POLL = { timeout: 40_000 }
 const STORE_TIMEOUT_MS = 1_000
 
 function setting() {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   // Apart, so that the spool is not taken away too.
   const data = join(folder, 'data')
   mkdirSync(data)

@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { handedOver, startApp, temporaryFolder } from './app.ts'
+import { handedOver, startApp } from './app.ts'
 import { expectNothingLost, expectNothingTwice, ledger, startLoad } from './load.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 const SECONDS = Number(process.env['OUTAGE_SECONDS'] ?? '3')
 const STORE_TIMEOUT_MS = 500
@@ -14,7 +15,7 @@ test(
   `while the file is locked for ${SECONDS} s, answers go on, and nothing is lost or comes twice`,
   { timeout: 60_000 + SECONDS * 5_000 },
   async () => {
-    const folder = temporaryFolder()
+    const folder = ownFolder()
     const database = join(folder, 'inbox.db')
     const log = join(folder, 'handed.log')
     const app = await startApp({ database, log, storeTimeoutMs: STORE_TIMEOUT_MS })

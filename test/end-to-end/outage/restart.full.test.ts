@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { handedOver, startApp, temporaryFolder } from './app.ts'
+import { handedOver, startApp } from './app.ts'
 import { expectNothingLost, expectNothingTwice, ledger, sendStep, startLoad } from './load.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 const MESSAGES = Array.from({ length: 30 }, (_, index) => `m${index}`)
 const POLL = { timeout: 40_000 }
@@ -12,9 +13,9 @@ test.each(['is killed', 'is closed'] as const)(
   'a process that %s while the store is away leaves all to the next, and nothing overtakes',
   { timeout: 120_000 },
   async (ending) => {
-    const folder = temporaryFolder()
+    const folder = ownFolder()
     const log = join(folder, 'handed.log')
-    const options = { database: join(folder, 'inbox.db'), log, storeTimeoutMs: 300, busyTimeoutMs: 300 }
+    const options = { database: join(folder, 'inbox.db'), log, storeTimeoutMs: 2_000, busyTimeoutMs: 300 }
     const answers = ledger()
     const first = await startApp(options)
     const other = new DatabaseSync(options.database)

@@ -1,11 +1,11 @@
 /**
- * An app that sends through a `sender`, takes the reports, sends again what failed for now, and is killed at one step: of writing
- * down that it will send, of the request, of the answer, of writing that down, of ending it, or in a handler. The last one ends by
- * itself, and says what is kept.
+ * An app that sends with its receiver as witness, takes the reports, sends again what failed for now, and is killed at one step: of
+ * writing down that it will send, of the request, of the answer, of writing that down, of ending it, of finding what is overdue, of
+ * making its event, in a handler, or of settling what it handled. The last one ends by itself, and says what is kept.
  */
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
-import { createClient, resend, sender } from '../../../src/client/index.ts'
+import { createClient } from '../../../src/client/index.ts'
 import { createReceiver, type Store } from '../../../src/index.ts'
 import type { NewExpectation, OpenStore, StoredExpectation } from '../../../src/store.ts'
 import { storeOf, type StoreSpec } from '../../support/servers/store-spec.ts'
@@ -54,8 +54,9 @@ function watched(inner: Store): Store {
     async open(host) {
       const store = await inner.open(host)
       opened = store
-      const { expect, awaitNoMore } = store
+      const { expect, awaitNoMore, overdue, admitOverdue } = store
       if (expect === undefined || awaitNoMore === undefined) throw new Error('It has them.')
+      if (overdue === undefined || admitOverdue === undefined) throw new Error('It has them, too.')
       return {
         ...store,
         async expect(written, nowMs) {
@@ -67,6 +68,24 @@ function watched(inner: Store): Store {
         async awaitNoMore(ended, nowMs) {
           await awaitNoMore(ended, nowMs)
           pass('after-end')
+        },
+        async overdue(page) {
+          const found = await overdue(page)
+          if (found.items.length > 0) pass('after-overdue')
+          return found
+        },
+        async admitOverdue(events, nowMs) {
+          const admitted = admitOverdue(events, nowMs)
+          pass('in-admission')
+          const answer = await admitted
+          if (answer.includes(true)) pass('after-admission')
+          return answer
+        },
+        async settle(settlements, nowMs, lazily) {
+          pass('before-settlement')
+          const answer = await store.settle(settlements, nowMs, lazily)
+          pass('after-settlement')
+          return answer
         },
       }
     },
@@ -83,7 +102,7 @@ receiver.on('send.unknown', ({ id, reference }) => {
   writeSync(log, `unknown ${reference} ${id}\n`)
   pass('in-unknown')
 })
-receiver.on('message.overdue', ({ id, messageId }) => {
+receiver.on('send.overdue', ({ id, messageId }) => {
   writeSync(log, `overdue ${messageId} ${id}\n`)
   pass('in-overdue')
 })
@@ -91,7 +110,9 @@ receiver.on('message.delivered', () => pass('in-report'))
 receiver.on('message.failed', (event, context) => repeat(event, context))
 const server = http.createServer(receiver.middleware('status')).listen(port, '127.0.0.1')
 
-const client = createClient({
+const { send, resend } = createClient({
+  receiver,
+  answerWithinMs: ANSWER_WITHIN_MS,
   baseUrl,
   project,
   apiKey,
@@ -105,10 +126,9 @@ const client = createClient({
     return response
   },
 })
-const { send } = sender(receiver, client)
-const repeat = resend(receiver, client, {
+const repeat = resend({
   delayMs: 100,
-  text() {
+  compose() {
     pass('in-text')
     return 'Hello again'
   },
@@ -120,10 +140,7 @@ await Promise.all(
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [reference, to] = next
       // One that was begun before, or is lost on its way.
-      await send(
-        { to, message: 'Hello' },
-        { reference, within: OVERDUE_AFTER_MS, answerWithinMs: ANSWER_WITHIN_MS },
-      ).catch(() => {})
+      await send({ to, message: 'Hello', reference, withinMs: OVERDUE_AFTER_MS }).catch(() => {})
     }
   }),
 )

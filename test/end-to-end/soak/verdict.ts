@@ -99,9 +99,7 @@ export function judge(deliveries: readonly Delivery[], handed: readonly Handed[]
   }
 }
 
-/** Two final reports are both facts: neither is before the other. */
 function isBefore(a: Place, b: Place): boolean {
-  if (a.stage === FINAL && b.stage === FINAL) return false
   return a.timestamp < b.timestamp || (a.timestamp === b.timestamp && a.stage < b.stage)
 }
 

@@ -100,7 +100,12 @@ export async function startApp(
 }
 
 /** Runs a build to its end; what it printed is in the error where it fails. */
-export async function mustBuild(command: string, args: readonly string[], cwd: string): Promise<void> {
-  const { code, stdout, stderr } = await runProgram(command, args, { cwd, env: SILENT })
+export async function mustBuild(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = {},
+): Promise<void> {
+  const { code, stdout, stderr } = await runProgram(command, args, { cwd, env: { ...SILENT, ...env } })
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`)
 }

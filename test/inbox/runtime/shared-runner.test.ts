@@ -5,6 +5,7 @@ import type { Claim, NewEvent, OpenStore } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
 import { inMap, keyValueStore, type KeyValues } from '../../../examples/store-of-your-own.ts'
 import { sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { MOST_EVENTS } from '../../../src/messages/record.ts'
 
 const WORKERS = 3
 const LEASE_MS = 60_000
@@ -112,4 +113,116 @@ test('each event runs at least once, one of a message at a time, never backwards
     }),
     { numRuns: 300 },
   )
+})
+
+const REQUEST = { limit: 2, nowMs: START_MS, leaseUntilMs: START_MS + LEASE_MS, exclude: NOBODY }
+const nameAndAttempt = ({ id, attempt }: Claim) => ({ id, attempt })
+const fail = () => Promise.reject(new MessagingWebhooksError('store_failed'))
+
+/** A database that fails where `fails` says so, and does something between two writes of the same. */
+function faulty(database: KeyValues) {
+  const faults = {
+    fails: (_: string): boolean => false,
+    writesAgainAfter: undefined as (() => Promise<void>) | undefined,
+  }
+  const kept: KeyValues = {
+    get: (key) => (faults.fails(key) ? fail() : database.get(key)),
+    keys: (prefix) => (faults.fails(prefix) ? fail() : database.keys(prefix)),
+    async writeIf(key, expected, values) {
+      if (faults.fails(`write ${key}`)) return fail()
+      const isWritten = await database.writeIf(key, expected, values)
+      const { writesAgainAfter } = faults
+      if (writesAgainAfter === undefined) return isWritten
+      faults.writesAgainAfter = undefined
+      await writesAgainAfter()
+      return database.writeIf(key, expected, values)
+    },
+  }
+  return { faults, kept }
+}
+
+async function openedFaulty() {
+  const database = inMap()
+  const { faults, kept } = faulty(database)
+  const open = await keyValueStore(kept).open({ onWork() {} })
+  const other = await keyValueStore(database).open({ onWork() {} })
+  return { database, faults, open, other }
+}
+
+test('a lease whose payload could not be read is taken back by the next claim', async () => {
+  const { faults, open } = await openedFaulty()
+  const event = sample()
+  await open.admit([event], START_MS)
+  faults.fails = (key) => key.startsWith('p/')
+  await expect(async () => open.claim(REQUEST)).rejects.toMatchObject({ code: 'store_failed' })
+  faults.fails = () => false
+  expect((await open.claim(REQUEST)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
+})
+
+test('what is leased runs, although the look for more failed', async () => {
+  const { database, faults, open } = await openedFaulty()
+  const [event, gone] = [sample({ message: 'whole' }), sample({ message: 'gone' })]
+  await open.admit([event, gone], START_MS)
+  const payload = `p/${gone.messageKey}/${gone.id}`
+  await database.writeIf(payload, await database.get(payload), new Map([[payload, undefined]]))
+  let looks = 0
+  faults.fails = (key) => key === 'd/' && (looks += 1) > 1
+  const { claims, nextDueMs } = await open.claim(REQUEST)
+  expect(claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
+  expect(nextDueMs).toBe(START_MS)
+  expect(looks).toBe(2)
+})
+
+test('leases of an admission of which another part failed are taken back by the next claim', async () => {
+  const { faults, open } = await openedFaulty()
+  const full = Array.from({ length: MOST_EVENTS }, (_, index) => sample({ message: 'full', at: index + 1 }))
+  await open.admit(full, START_MS)
+  const { claims: running } = await open.claim(REQUEST)
+  const inFlight = new Set(running.map(({ messageKey }) => messageKey))
+  const [event, beyond] = [sample({ message: 'other' }), sample({ message: 'full', at: 999 })]
+  faults.fails = (key) => key === `write r/${beyond.id}`
+  const request = { ...REQUEST, exclude: inFlight }
+  await expect(async () => open.admitAndClaim?.([event, beyond], request)).rejects.toThrow()
+  faults.fails = () => false
+  expect((await open.claim(request)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
+})
+
+test('a lease of a write that was sent twice is taken back, where another process wrote in between', async () => {
+  const { faults, open, other } = await openedFaulty()
+  const [event, later] = [sample({ at: 1 }), sample({ at: 2 })]
+  faults.writesAgainAfter = async () => {
+    await other.admit([later], START_MS)
+  }
+  await open.admitAndClaim?.([event], REQUEST)
+  expect((await open.claim(REQUEST)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
+})
+
+test('a lease that another call of this process was granted meanwhile is not taken back', async () => {
+  const { open } = await openedFaulty()
+  const event = sample()
+  const answers = await Promise.all([open.admitAndClaim?.([event], REQUEST), open.admitAndClaim?.([event], REQUEST)])
+  expect(answers.flatMap((answer) => answer?.claims ?? [])).toHaveLength(1)
+  expect((await open.claim(REQUEST)).claims).toEqual([])
+})
+
+test('of two writes of one message whose answers were lost, the lease of either is taken back', async () => {
+  const { faults, open } = await openedFaulty()
+  const [event, later] = [sample({ at: 1 }), sample({ at: 2 })]
+  faults.writesAgainAfter = fail
+  await expect(async () => open.admitAndClaim?.([event], REQUEST)).rejects.toThrow()
+  faults.fails = (key) => key.startsWith('r/')
+  // Decided without the record, which nobody has read since.
+  await expect(async () => open.admitAndClaim?.([later], { ...REQUEST, leaseUntilMs: START_MS + 1 })).rejects.toThrow()
+  faults.fails = () => false
+  expect((await open.claim(REQUEST)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
+})
+
+test('a lost lease that cannot be taken back keeps nothing else from being claimed', async () => {
+  const { faults, open } = await openedFaulty()
+  const [away, event] = [sample({ message: 'away' }), sample({ message: 'other' })]
+  faults.writesAgainAfter = fail
+  await expect(async () => open.admitAndClaim?.([away], REQUEST)).rejects.toThrow()
+  faults.fails = (key) => key === `r/${away.messageKey}`
+  await open.admit([event], START_MS)
+  expect((await open.claim(REQUEST)).claims.map(nameAndAttempt)).toEqual([{ id: event.id, attempt: 1 }])
 })

@@ -1,6 +1,6 @@
 /** What a process takes the store's clock for: within what each answer proves, however long it took. */
 import { expect, test } from 'vitest'
-import { monotonicMs } from '../../../src/clock.ts'
+import { monotonicMs } from '../../../src/runtime/clock.ts'
 import { createStoreClock } from '../../../src/inbox/runtime/store-time.ts'
 
 const HOUR_MS = 3_600_000

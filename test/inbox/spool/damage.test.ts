@@ -1,8 +1,8 @@
-import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EVENT_LOG } from '../../../src/inbox/spool/segment.ts'
-import { encodeRecord, HEADER_BYTES } from '../../../src/disk-log/record.ts'
+import { encodeRecord } from '../../../src/disk-log/record.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import {
   crashed,
@@ -41,60 +41,6 @@ const withoutFifth = events('e', 10)
   .map(nameOf)
   .filter((name) => name !== 'e5')
 
-const PLACES = { magic: 0, length: 5, checksum: 9, 'header checksum': 13, 'length of the JSON': 17, 'end mark': -1 }
-
-test.each([...Object.entries(PLACES), ['payload', 60] as const])(
-  'a flipped byte in the %s of record 5 of 10: nine come back, one report',
-  async (_, offset) => {
-    const { folder, path, starts } = await tenRecords()
-    flip(path, (starts[offset < 0 ? 5 : 4] ?? 0) + offset)
-    const { spool, errors } = await spooling({ folder })
-    expect(await emptiedNames(spool)).toEqual(withoutFifth)
-    expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
-    expect(spool.size).toBe(0)
-    expect(segmentFiles(folder)).toEqual([])
-  },
-)
-
-test('a flipped byte in the last record is damage: it was answered for', async () => {
-  const { folder, path, starts } = await tenRecords()
-  flip(path, (starts[9] ?? 0) + 40)
-  const { spool, errors } = await spooling({ folder })
-  expect(await emptiedNames(spool)).toEqual(events('e', 9).map(nameOf))
-  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
-})
-
-test('a file of nothing but damage is reported, and is no backlog', async () => {
-  const { folder, path } = await tenRecords()
-  writeFileSync(path, Buffer.alloc(3_000_000, 'garbage'))
-  const { spool, errors } = await spooling({ folder })
-  expect(spool.size).toBe(0)
-  expect(errors.map(({ code }) => code)).toEqual(['spool_damaged'])
-  expect(segmentFiles(folder)).toEqual([])
-})
-
-test('a write that a crash tore is no damage, wherever it was torn', async () => {
-  const { folder, path, starts } = await tenRecords()
-  const whole = readFileSync(path)
-  const last = starts[9] ?? 0
-  for (const cut of [
-    last + 1,
-    last + HEADER_BYTES - 1,
-    last + HEADER_BYTES,
-    last + HEADER_BYTES + 50,
-    starts[10] ?? 0,
-  ]) {
-    for (const zeros of [0, 100_000]) {
-      writeFileSync(path, whole)
-      truncateSync(path, cut - 1)
-      appendFileSync(path, Buffer.alloc(zeros))
-      const { spool, errors } = await spooling({ folder: await crashed(folder) })
-      expect(await emptiedNames(spool)).toEqual(events('e', 9).map(nameOf))
-      expect(errors).toEqual([])
-    }
-  }
-})
-
 test('nothing is appended behind a torn record', async () => {
   const { folder, path, starts } = await tenRecords()
   truncateSync(path, (starts[9] ?? 0) + 30)
@@ -113,18 +59,6 @@ test('the way back to the records is found across the borders of what is read at
   const { spool, errors } = await spooling({ folder })
   expect(await emptiedNames(spool)).toEqual(['b', 'd', 'e'])
   expect(errors.map(({ code }) => code)).toEqual(['spool_damaged', 'spool_damaged'])
-})
-
-test('a body with a record in it is not read as one, even where its own record is damaged', async () => {
-  const forged = Buffer.concat([
-    encodeRecord(EVENT_LOG, event('forged'), 0),
-    EVENT_LOG.magic,
-    encodeRecord(EVENT_LOG, event('forged'), 0x1234),
-  ])
-  const { folder, path } = await tenRecords([event('a', forged), event('b', forged), event('c')])
-  flip(path, 2)
-  const { spool } = await spooling({ folder })
-  expect(await emptiedNames(spool)).toEqual(['b', 'c'])
 })
 
 test('a batch that is read again is not reported again', async () => {

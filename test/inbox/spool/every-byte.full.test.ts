@@ -11,7 +11,8 @@ import { openSpool } from '../../../src/inbox/spool/spool.ts'
 import type { NewEvent } from '../../../src/inbox/store.ts'
 import { encodeRecord } from '../../../src/disk-log/record.ts'
 import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, type Files } from '../../support/spoilt-file.ts'
-import { emptyAll, event, filesIn, nameOf, segmentFiles, temporaryFolder } from './spooling.ts'
+import { emptyAll, event, filesIn, nameOf, segmentFiles } from './spooling.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 const OTHER_SALT = 0x5a17_0002
 
@@ -37,7 +38,7 @@ function fileName(number: number, salt = SALT): string {
 
 /** What a process finds that opens a folder where a dead one left these; the one after it must find nothing any more. */
 async function outcomeOf(files: Files): Promise<Outcome> {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   mkdirSync(join(folder, PROCESS_FOLDER))
   for (const [name, bytes] of Object.entries(files)) writeFileSync(join(folder, PROCESS_FOLDER, name), bytes)
   const errors: MessagingWebhooksError[] = []
@@ -154,7 +155,7 @@ test('files come in the order of their numbers, whatever lies between', async ()
 })
 
 test('what is only nearly named like ours is left alone, and keeps nobody from what is ours', async () => {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   const home = join(folder, PROCESS_FOLDER)
   mkdirSync(home)
   const strange = [

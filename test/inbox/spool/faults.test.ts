@@ -13,8 +13,8 @@ import {
   segmentFiles,
   spooling,
   systemError,
-  temporaryFolder,
 } from './spooling.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 function isSegment(path: string): boolean {
   return path.endsWith('.segment')
@@ -181,7 +181,7 @@ test('a file that is removed while it is written to takes no record any more', a
 })
 
 test('new files are looked for after a power failure: folders are synced when files come and go', async () => {
-  const parent = temporaryFolder()
+  const parent = ownFolder()
   const folder = join(parent, 'not', 'there', 'yet')
   const synced: string[] = []
   const fs = faultyFs((real, path) => ({
@@ -203,7 +203,7 @@ test('new files are looked for after a power failure: folders are synced when fi
 })
 
 test('a folder that cannot be used is said to be one', async () => {
-  const parent = temporaryFolder()
+  const parent = ownFolder()
   const file = join(parent, 'file')
   writeFileSync(file, '')
   await expect(spooling({ folder: join(file, 'spool') })).rejects.toThrow('cannot be used. The system says ENOTDIR')

@@ -5,14 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runProgram } from '../../support/program.ts'
-import { crashed, emptiedNames, largeEvent, segmentFiles, spooling, temporaryFolder } from './spooling.ts'
+import { crashed, emptiedNames, largeEvent, segmentFiles, spooling } from './spooling.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
 
 /** Mounts a disk of that size until the test ends. */
 function mounted(kind: Disk, bytes: number): string {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   const disk = join(folder, 'disk')
   mkdirSync(disk)
   mount(kind, bytes, folder, disk)
@@ -169,7 +170,7 @@ onDisk('ext4', 'a restart on a disk without a single free block finds the reserv
 })
 
 test('a limit on the size of files ends a file, not the spool', async () => {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   // 2,048 blocks of 512 or 1,024 bytes, as the shell counts them.
   const script = `ulimit -f 2048 && trap '' XFSZ && exec "$0" "$1" "$2"`
   const program = join(import.meta.dirname, 'programs', 'append-large.ts')

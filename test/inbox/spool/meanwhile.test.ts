@@ -3,7 +3,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openSpools } from '../../../src/inbox/spool/spool.ts'
-import { emptiedNames, event, events, faultyFs, nameOf, spooling, temporaryFolder } from './spooling.ts'
+import { emptiedNames, event, events, faultyFs, nameOf, spooling } from './spooling.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 test('a drain waits for the append that is under way, and hands it over', async () => {
   let reachDisk = (): void => {}
@@ -31,7 +32,7 @@ test('an append of nothing writes nothing', async () => {
 })
 
 test('where only the folder for what is refused cannot be used, nothing stays locked, and the next try works', async () => {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   const blocked = join(folder, 'refused')
   writeFileSync(blocked, '')
   await expect(openSpools(folder, () => {})).rejects.toMatchObject({ code: 'spool_unusable' })

@@ -4,17 +4,8 @@ import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
-import {
-  crashed,
-  emptyAll,
-  emptiedNames,
-  events,
-  filesIn,
-  nameOf,
-  segmentFiles,
-  spooling,
-  temporaryFolder,
-} from './spooling.ts'
+import { crashed, emptyAll, emptiedNames, events, filesIn, nameOf, segmentFiles, spooling } from './spooling.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'append.ts')
 
@@ -61,7 +52,7 @@ function startAppender(folder: string, prefix: string, most?: number): Appender 
 }
 
 test('kill -9 twenty times in the middle of appends: what was acknowledged is there', { timeout: 60_000 }, async () => {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   const acknowledged: string[] = []
   for (let round = 1; round <= 20; round += 1) {
     const appender = startAppender(folder, `r${round}-`)
@@ -99,7 +90,7 @@ function byRoundAndNumber(a: string, b: string): number {
 }
 
 test('two processes on one folder do not meet, and a stopped one is not taken for dead', async () => {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   const other = startAppender(folder, 'other-', 300)
   await other.printed('done')
   other.child.kill('SIGSTOP')
@@ -115,7 +106,7 @@ test('two processes on one folder do not meet, and a stopped one is not taken fo
 })
 
 test('what a dead process left goes to one of several that open at once, whole', async () => {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   const dead = startAppender(folder, 'dead-', 500)
   await dead.printed('done')
   await dead.kill()
@@ -160,7 +151,7 @@ test('what cannot be adopted is told of and stays', async () => {
 })
 
 test('what somebody put beside our files lies no deeper after any number of starts', async () => {
-  const folder = temporaryFolder()
+  const folder = ownFolder()
   const first = await spooling({ folder })
   await first.spool.append(events('e', 1))
   const [home = ''] = readdirSync(folder)
@@ -179,7 +170,7 @@ test('what somebody put beside our files lies no deeper after any number of star
 
 test('a folder whose path is too long for a socket works on Linux', async () => {
   if (process.platform !== 'linux') return
-  const folder = join(temporaryFolder(), 'long'.repeat(30), 'longer'.repeat(20))
+  const folder = join(ownFolder(), 'long'.repeat(30), 'longer'.repeat(20))
   mkdirSync(folder, { recursive: true })
   const child = startAppender(folder, 'e', 20)
   await child.printed('done')

@@ -1,8 +1,7 @@
 /** Spools in folders of their own, and what tests look at in them. */
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
@@ -11,18 +10,13 @@ import type { OpenedFile, FileSystem } from '../../../src/disk-log/file-system.t
 import { nodeFs } from '../../../src/disk-log/node-file-system.ts'
 import { openSpool, type Spool, type SpoolOptions } from '../../../src/inbox/spool/spool.ts'
 import { sample } from '../../../src/store-conformance/samples.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 /** A folder that is gone after the test. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'spool-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 /** Opens a spool, without a reserve unless the test is about it, and closes it after the test. */
 export async function spooling(options: Partial<SpoolOptions> = {}) {
   const errors: MessagingWebhooksError[] = []
-  const folder = options.folder ?? temporaryFolder()
+  const folder = options.folder ?? ownFolder()
   const spool = await openSpool({ reserveBytes: 0, report: (error) => void errors.push(error), ...options, folder })
   onTestFinished(() => spool.close())
   return { spool, errors, folder }
@@ -30,7 +24,7 @@ export async function spooling(options: Partial<SpoolOptions> = {}) {
 
 /** What a crash at this moment would leave: a copy, since a lock of this process would still be held. */
 export async function crashed(folder: string): Promise<string> {
-  const copy = temporaryFolder()
+  const copy = ownFolder()
   await cp(folder, copy, { recursive: true, filter: (path) => basename(path) !== 'lock' })
   return copy
 }

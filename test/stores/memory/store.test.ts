@@ -28,100 +28,6 @@ function event(id: string, fields: Partial<NewEvent> = {}): NewEvent {
 }
 
 const done = ({ id, messageKey, token }: Claim): Settlement => ({ id, messageKey, token, outcome: 'done' })
-const idsOf = (claims: readonly Claim[]): readonly string[] => claims.map(({ id }) => id)
-
-describe('leases', () => {
-  test('an event that nobody settled is claimed again when its lease has run out, as the next attempt', async () => {
-    const store = await openStore()
-    await store.admit([event('one')], 0)
-    expect((await store.claimAt(0)).claims).toMatchObject([{ id: 'one', attempt: 1 }])
-    expect(await store.claimAt(999)).toEqual({ claims: [], nextDueMs: 1_000 })
-    expect((await store.claimAt(1_000)).claims).toMatchObject([{ id: 'one', attempt: 2 }])
-  })
-
-  test('who lost a lease cannot settle, and changes nothing', async () => {
-    const store = await openStore()
-    await store.admit([event('one')], 0)
-    const [first] = (await store.claimAt(0)).claims
-    const [second] = (await store.claimAt(1_000)).claims
-    if (first === undefined || second === undefined) throw new Error('nothing was claimed')
-    expect(second.token).toBeGreaterThan(first.token)
-    for (const outcome of [
-      { outcome: 'done' },
-      { outcome: 'retry', dueMs: 0, error: '' },
-      { outcome: 'dead', error: '' },
-    ] as const)
-      expect(await store.settle([{ ...done(first), ...outcome }], 1_001)).toEqual([false])
-    expect(await store.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
-    expect(await store.settle([done(second)], 1_002)).toEqual([true])
-    expect(await store.settle([done(second)], 1_003)).toEqual([false])
-    expect(await store.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
-  })
-
-  test('who was late, but whose event nobody took, can settle', async () => {
-    const store = await openStore()
-    await store.admit([event('one')], 0)
-    const [claim] = (await store.claimAt(0)).claims
-    if (claim === undefined) throw new Error('nothing was claimed')
-    expect(await store.settle([done(claim)], 5_000)).toEqual([true])
-    expect((await store.claimAt(6_000)).claims).toEqual([])
-  })
-
-  test('a late settlement leaves the lease of another event of its message alone', async () => {
-    const store = await openStore()
-    await store.admit([event('later', { messageKey: 'm', order: '2' })], 0)
-    const [held] = (await store.claimAt(0)).claims
-    if (held === undefined) throw new Error('nothing was claimed')
-    await store.admit([event('earlier', { messageKey: 'm', order: '1' })], 1_000)
-    expect(idsOf((await store.claimAt(1_000)).claims)).toEqual(['earlier'])
-    expect(await store.settle([{ ...done(held), outcome: 'retry', dueMs: 1_001, error: '' }], 1_001)).toEqual([true])
-    expect((await store.claimAt(1_500)).claims).toEqual([])
-  })
-})
-
-describe('what is claimed', () => {
-  test('at most `limit`, each of another message, the longest due first', async () => {
-    const store = await openStore()
-    await store.admit(
-      [event('a'), event('b1', { messageKey: 'b', order: '1' }), event('b2', { messageKey: 'b', order: '2' })],
-      0,
-    )
-    await store.admit([event('c'), event('d')], 5)
-    expect(idsOf((await store.claimAt(10, { limit: 3 })).claims)).toEqual(['a', 'b1', 'c'])
-    expect(idsOf((await store.claimAt(10)).claims)).toEqual(['d'])
-  })
-
-  test('nothing before it is due, and it says when something will be', async () => {
-    const store = await openStore()
-    await store.admit([event('gap', { step: 2, awaits: 1, gapUntilMs: 500, order: '2' })], 0)
-    expect(await store.claimAt(0)).toEqual({ claims: [], nextDueMs: 500 })
-    expect(idsOf((await store.claimAt(500)).claims)).toEqual(['gap'])
-  })
-
-  test('nothing of an excluded message, which stays due, and whose lease wakes nobody', async () => {
-    const store = await openStore()
-    await store.admit([event('hung'), event('other')], 0)
-    const exclude = new Set(['hung'])
-    expect(idsOf((await store.claimAt(0, { exclude })).claims)).toEqual(['other'])
-    expect(idsOf((await store.claimAt(0)).claims)).toEqual(['hung'])
-    expect(await store.claimAt(1, { exclude })).toEqual({ claims: [], nextDueMs: 1_000 })
-    await store.claimAt(2_000, { exclude: new Set(['hung', 'other']) })
-    expect(idsOf((await store.claimAt(2_000)).claims).toSorted()).toEqual(['hung', 'other'])
-  })
-})
-
-test('what is overdue is found again and again until somebody decides, with the time of the next', async () => {
-  const store = await openStore()
-  const messages = Array.from({ length: 1_000 }, (_, nth) => {
-    return { messageKey: `m${nth}`, sentAtMs: 0, overdueAtMs: 1_000 + nth, expectation: { sentAtMs: 0 } }
-  })
-  await store.expect?.(messages.toReversed(), 0)
-  for (let nowMs = 1_000; nowMs < 1_200; nowMs += 1) {
-    const found = await store.overdue?.({ nowMs, limit: 10 })
-    expect(found?.items[0]?.messageKey).toBe('m0')
-    expect(found?.nextMs).toBe(nowMs < 1_010 ? nowMs + 1 : nowMs)
-  }
-})
 
 test('what was sent stands in the order of its sends, whatever was told first, and what is forgotten is not there', async () => {
   const store = await openStore()
@@ -134,7 +40,7 @@ test('what was sent stands in the order of its sends, whatever was told first, a
     )
   const gone = new Set(keys.slice(0, 2_000))
   const targets = [...gone].map((messageKey) => ({ messageKey }))
-  await store.forget?.({ targets, dryRun: false }, 0)
+  await store.forget({ targets, dryRun: false }, 0)
   const walked: string[] = []
   let after: string | undefined
   do {
@@ -232,29 +138,5 @@ describe('bounds', () => {
     const second = await store.deadLetters({ after: first.next, limit: 2 })
     expect(second.items.map(({ id }) => id)).toEqual(['e'])
     expect(second.next).toBeUndefined()
-  })
-
-  test('a replay counts as unsettled again', async () => {
-    const store = await openStore()
-    await store.admit([event('a')], 0)
-    const [claim] = (await store.claimAt(0)).claims
-    if (claim !== undefined) await store.settle([{ ...done(claim), outcome: 'dead', error: '' }], 0)
-    expect(await store.counts()).toEqual({ unsettled: 0, deadLetters: 1 })
-    expect(await store.resolve('a', 'replay', 5)).toBe(true)
-    expect(await store.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
-    expect((await store.claimAt(5)).claims).toMatchObject([{ id: 'a', attempt: 1, replay: true, late: false }])
-    expect(await store.admit([event('a')], 5)).toEqual(['duplicate'])
-  })
-})
-
-test('what it says of itself is true', () => {
-  expect(memoryStore().capabilities).toEqual({
-    name: 'memory',
-    admitsAndClaims: true,
-    durable: false,
-    shared: false,
-    listsEvents: true,
-    forgets: true,
-    expects: true,
   })
 })

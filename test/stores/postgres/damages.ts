@@ -64,9 +64,9 @@ const DAMAGES: readonly SqlDamage[] = [
   record('state', 'empty', `''`, true),
   record('state', 'another shape', bytea('[1,0,"one"]'), true),
   record('state', 'no UTF-8', `'\\xfffe00'`, true),
+  record('reports', 'not JSON', bytea('no'), true),
   record('version', 'another', 'version + 7'),
-  record('last_day', 'huge', '2147483647'),
-  record('last_day', 'negative', '-7'),
+
   record('of', 'of none', `'\\x00'`),
   record('send', 'not JSON', `convert_to('no', 'UTF8'), sent_at = 1`),
   {
@@ -81,9 +81,6 @@ const DAMAGES: readonly SqlDamage[] = [
     ...UNSETTLED,
     sql: `UPDATE {schema}.due SET worker = ${HUGE} WHERE record = :record`,
   },
-  { name: 'latest_time.told: never', leaves: 'whole', sql: `UPDATE {schema}.latest_time SET told = ${HUGE}` },
-  { name: 'latest_time.told: negative', leaves: 'whole', sql: 'UPDATE {schema}.latest_time SET told = -1' },
-  { name: 'latest_time: the row is gone', leaves: 'whole', sql: 'DELETE FROM {schema}.latest_time' },
   { name: 'workers: the rows are gone', leaves: 'whole', sql: 'DELETE FROM {schema}.workers' },
 ]
 

@@ -79,13 +79,29 @@ describePostgres('holders on Postgres', () => {
           SET state = convert_to(replace(convert_from(state, 'UTF8'), d.worker::text, '12345'), 'UTF8'), version = version + 1
           FROM "${schema}".due d WHERE d.record = r.number AND d.${another};
         UPDATE "${schema}".due SET worker = 12345 WHERE ${another}`)
-      // Whoever comes looks for such.
+      // A worker that the list lacks has as long as any other to show life; then its leases end.
       const second = await openAt(schema)
-      expect(second.seen.work).toBeGreaterThan(0)
-      expect(namesOf(await claimFor(second))).toEqual(['b'])
+      let taken: Awaited<ReturnType<typeof claim>> = []
+      await expect.poll(async () => (taken = [...(await claimFor(second))]).length, POLL).toBe(1)
+      expect(namesOf(taken)).toEqual(['b'])
       expect(await first.settle(own === undefined ? [] : [done(own)], Date.now())).toEqual([true])
     },
   )
+
+  test('a record of a later version whose worker is gone keeps nobody from showing life', PATIENT, async () => {
+    const schema = freshSchema()
+    const first = await openAt(schema)
+    await first.admit([eventOf('newer'), eventOf('b')], Date.now())
+    const nowMs = Date.now()
+    await first.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })
+    await rowsOf(`
+      UPDATE "${schema}".records r SET state = convert_to('[2,0]', 'UTF8'), version = version + 1
+        FROM "${schema}".due d WHERE d.record = r.number AND d.worker IS NOT NULL;
+      UPDATE "${schema}".due SET worker = 12345 WHERE worker IS NOT NULL`)
+    // Whoever comes looks for such leases with its first heartbeat.
+    const second = await openAt(schema)
+    expect(await claimFor(second)).toHaveLength(1)
+  })
 
   test(
     'one that was taken for dead hears that it lost what it held, cannot settle it, and goes on',
@@ -96,8 +112,12 @@ describePostgres('holders on Postgres', () => {
       await first.admit([eventOf('a')], Date.now())
       const [lost] = await claimFor(first)
       // Nobody silences a process from outside; this is what the others do with one that was silent.
-      await rowsOf(`UPDATE "${schema}".workers SET gone_since = 1 WHERE id = (
-      SELECT worker FROM "${schema}".due)`)
+      await rowsOf(`
+        UPDATE "${schema}".workers w SET version = 0, list = convert_to(jsonb_set(l.list, '{workers}', (
+          SELECT jsonb_agg(CASE WHEN d.record IS NULL THEN one ELSE one || jsonb_build_object('goneMs', l.list -> 'lastMs') END)
+          FROM jsonb_array_elements(l.list -> 'workers') one LEFT JOIN "${schema}".due d ON d.worker::text = one ->> 'id'
+        ))::text, 'UTF8')
+        FROM (SELECT convert_from(list, 'UTF8')::jsonb AS list FROM "${schema}".workers) l`)
       let taken: Awaited<ReturnType<typeof claim>> = []
       await expect.poll(async () => (taken = [...(await claimFor(second))]).length, POLL).toBe(1)
       await expect.poll(() => first.seen.lost, POLL).toBe(1)

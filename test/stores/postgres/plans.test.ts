@@ -76,9 +76,9 @@ describePostgres('plans', () => {
     let after: string | undefined
     for (let page = 0; page < 3; page += 1) {
       const before = await reads()
-      const found = await open.events?.({ after, limit: 20 })
-      expect(found?.items).toHaveLength(20)
-      after = found?.next
+      const found = await open.events({ after, limit: 20 })
+      expect(found.items).toHaveLength(20)
+      after = found.next
       expect((await reads()) - before).toBeLessThan(BACKLOG / 10)
     }
   })

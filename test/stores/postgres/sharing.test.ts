@@ -60,7 +60,7 @@ describePostgres('sharing', () => {
           async () =>
             (
               await rowsOf(
-                `SELECT FROM pg_stat_activity WHERE query LIKE '%UPDATE "${schema}".workers%' AND wait_event_type = 'Lock'`,
+                `SELECT FROM pg_stat_activity WHERE query LIKE '%INTO "${schema}".workers%' AND wait_event_type = 'Lock'`,
               )
             ).length,
           POLL,
@@ -130,7 +130,8 @@ describePostgres('sharing', () => {
     const nowMs = Date.now()
     const { nextDueMs = 0 } = await second.claim({ limit: 1, nowMs, leaseUntilMs: nowMs + 1, exclude: new Set() })
     expect(nextDueMs - nowMs).toBeGreaterThan(0)
-    expect(nextDueMs - nowMs).toBeLessThanOrEqual(40_000)
+    // The clocks of the server and of this process may differ by a little, and not by the hour.
+    expect(nextDueMs - nowMs).toBeLessThan(41_000)
   })
 
   test('the same events in opposite orders from two stores at once are all stored, once', PATIENT, async () => {

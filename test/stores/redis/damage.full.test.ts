@@ -2,7 +2,6 @@
 import { Redis } from 'ioredis'
 import { storeConformance } from 'messaging-webhooks/store-conformance'
 import { afterAll, test } from 'vitest'
-import { START_MS } from '../../../src/store-conformance/samples.ts'
 import { damageRedis, REDIS_DAMAGES } from './damages.ts'
 import { CLIENTS, clientFor, freshPrefix, describeRedis, REDIS_CAPABILITIES, toldStore, useRedis } from './own-redis.ts'
 
@@ -32,7 +31,7 @@ describeRedis('spoilt behind its back', () => {
       const { client, end } = clientFor(CLIENTS[(made += 1) % 2] ?? 'redis', server().url())
       return {
         store: toldStore(client, { prefix }),
-        damage: (name, target) => damageRedis(redis, prefix, name, target, START_MS),
+        damage: (name, target) => damageRedis(redis, prefix, name, target),
         async dispose() {
           await end()
           // A walk through all keys shall not meet those of the tests before.

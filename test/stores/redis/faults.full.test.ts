@@ -3,7 +3,15 @@ import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { inspect } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, handOverAll, LEASE_MS, namesOf, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import {
+  claim,
+  handOverAll,
+  LEASE_MS,
+  namesOf,
+  sample,
+  settlementOf,
+  START_MS,
+} from '../../../src/store-conformance/samples.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
 import { startRedis } from '../../support/servers/redis.ts'
 import { clientFor, freshPrefix, opened, describeClients, useRedis } from './own-redis.ts'
@@ -79,8 +87,8 @@ describeClients((name) => {
     const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: 3_000 })
     const event = sample()
     await open.admit([event], START_MS)
-    // The lease in milliseconds stands in the claim, and in nothing else.
-    const lost = proxy.cutAfterSending('\r\n7654321\r\n')
+    // When the lease ends stands in the claim, and in nothing else.
+    const lost = proxy.cutAfterSending(String(START_MS + 7_654_321))
     const request = { limit: 10, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
     const first = await Promise.resolve(open.claim(request)).catch(() => undefined)
     await lost
@@ -101,13 +109,40 @@ describeClients((name) => {
       onTestFinished(() => proxy.close())
       const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: 20_000 })
       const events = Array.from({ length: 70 }, (_, index) => sample({ message: `m${index}` }))
-      const lost = proxy.cutAfterSending('\r\n7654321\r\n')
+      const lost = proxy.cutAfterSending(String(START_MS + 7_654_321))
       const request = { limit: 70, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
       const { admissions, claims = [] } = (await open.admitAndClaim?.(events, request)) ?? {}
       await lost
       expect(new Set(admissions)).toEqual(new Set(['new']))
       expect(claims.map(({ id, attempt }) => ({ id, attempt }))).toEqual(events.map(({ id }) => ({ id, attempt: 1 })))
       expect((await claim(open)).claims).toEqual([])
+    },
+  )
+
+  test(
+    'a lease is not left to its end where its answer was lost and others wrote before it was sent again',
+    PATIENT,
+    async () => {
+      const proxy = await startTcpProxy(server().port)
+      onTestFinished(() => proxy.close())
+      const prefix = freshPrefix()
+      let woken = 0
+      const host = { onWork: () => (woken += 1) }
+      const settings = { prefix, commandTimeoutMs: 20_000 }
+      const open = await opened(clientFor(name, server().url({ port: proxy.port })), settings, host)
+      const other = await opened(clientFor(name, server().url()), settings)
+      const [event, later] = [sample({ at: 1 }), sample({ at: 2 })]
+      const lost = proxy.cutAfterSending(String(START_MS + 7_654_321))
+      proxy.mode = 'refuses'
+      const request = { limit: 10, nowMs: START_MS, leaseUntilMs: START_MS + 7_654_321, exclude: new Set<string>() }
+      const answer = open.admitAndClaim?.([event], request)
+      await lost
+      expect(await other.admit([later], START_MS)).toEqual(['new'])
+      proxy.mode = 'passes'
+      await answer
+      await expect.poll(() => woken, POLL).toBeGreaterThan(0)
+      const { claims } = await claim(open)
+      expect(claims.map(({ id, attempt }) => ({ id, attempt }))).toEqual([{ id: event.id, attempt: 1 }])
     },
   )
 
@@ -124,7 +159,7 @@ describeClients((name) => {
     const request = { limit: 10, nowMs: START_MS, leaseUntilMs: START_MS + LEASE_MS, exclude: new Set<string>() }
     proxy.mode = 'stalls'
     await expect(async () => open.admitAndClaim?.(events, request)).rejects.toMatchObject({ code: 'store_slow' })
-    expect(woken).toBe(1)
+    await expect.poll(() => woken, POLL).toBe(1)
     proxy.mode = 'passes'
     await expect.poll(async () => (await open.counts()).unsettled, { ...POLL, interval: 500 }).toBe(2)
     const claims = new Map<string, number>()
@@ -189,8 +224,8 @@ describeClients((name) => {
       string,
       [string?],
     ]
-    // Somebody else's value stands where the message should.
-    await admin.set(due.replace(/due$/, `m:${event.messageKey}`), 'somebody else')
+    // Somebody else's value stands where the record should.
+    await admin.set(due.replace(/due$/, `r:${event.messageKey}`), 'somebody else')
     expect(await open.admit([event], START_MS)).toEqual(['new'])
     expect(errors).toHaveLength(2)
     expect(inspect(errors[0])).toContain('WRONGPASS')
@@ -198,25 +233,39 @@ describeClients((name) => {
       const shown = inspect(error, { depth: 10, showHidden: true })
       for (const secret of [password, 'nobody may see', 'somebody else', event.id]) expect(shown).not.toContain(secret)
     }
-    expect(errors[1]).toMatchObject({ code: 'state_damaged', detail: `It is m of ${event.messageKey}.` })
+    expect(errors[1]).toMatchObject({ code: 'state_damaged', detail: `It is record of message ${event.messageKey}.` })
     // Its neighbours are as they were.
     expect(await open.admit([sample({ message: 'neighbour' })], START_MS)).toEqual(['new'])
   })
 
-  test('a message whose keys somebody broke stops no other', PATIENT, async () => {
+  test('a message whose record somebody broke is repaired, and stops no other', PATIENT, async () => {
     const prefix = freshPrefix()
     const open = await opened(clientFor(name, server().url()), { prefix, partitions: 1 })
     const admin = new Redis(server().url())
     onTestFinished(() => admin.disconnect())
-    for (const kind of ['m', 'w']) {
-      const of = sample({ message: kind, at: 1 })
-      await open.admit([of, sample({ message: kind, at: 2 })], START_MS)
-      const [, keys] = await admin.scan('0', 'MATCH', `${prefix}:*:${kind}:${of.messageKey}`, 'COUNT', 100_000)
-      expect(keys).toHaveLength(1)
-      for (const key of keys) await admin.set(key, 'broken')
+    const breaks = { text: ['SET', 'broken'], list: ['RPUSH', 'broken'], gone: [] } as const
+    for (const [message, [command, ...args]] of Object.entries(breaks)) {
+      const of = sample({ message, at: 1 })
+      await open.admit([of, sample({ message, at: 2 })], START_MS)
+      const [, [key = '', ...others]] = await admin.scan(
+        '0',
+        'MATCH',
+        `${prefix}:*:r:${of.messageKey}`,
+        'COUNT',
+        100_000,
+      )
+      expect(others).toEqual([])
+      await admin.del(key)
+      if (command !== undefined) await admin.call(command, key, ...args)
     }
     await open.admit([sample({ message: 'other' })], START_MS + 1)
-    // Of the one whose hash is gone, the second event is known by its place in `w`; of the other, all are.
-    expect(namesOf((await claim(open, { nowMs: START_MS + 1 })).claims).toSorted()).toEqual(['m-2', 'other-1', 'w-1'])
+    // Each is made anew of its payloads.
+    const { claims } = await claim(open, { nowMs: START_MS + 1 })
+    expect(namesOf(claims).toSorted()).toEqual(['gone-1', 'list-1', 'other-1', 'text-1'])
+    await open.settle(
+      claims.map((claimed) => settlementOf(claimed, { outcome: 'done' })),
+      START_MS + 1,
+    )
+    expect(await handOverAll(open, START_MS + 1)).toHaveLength(3)
   })
 })

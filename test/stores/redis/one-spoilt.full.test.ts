@@ -50,7 +50,7 @@ describeClients((name) => {
 
     const admin = new Redis(server().url())
     onTestFinished(() => admin.disconnect())
-    const [, keys] = await admin.scan('0', 'MATCH', `${prefix}:*:e:*`, 'COUNT', 1_000_000)
+    const [, keys] = await admin.scan('0', 'MATCH', `${prefix}:*:p:*`, 'COUNT', 1_000_000)
     for (const key of keys) {
       const old = await admin.getBuffer(key)
       if (old?.includes(`"${SPOILT}"`) === true) await admin.set(key, spoil(old))

@@ -5,7 +5,7 @@ import { redisStore } from 'messaging-webhooks/redis'
 import { createClient } from 'redis'
 import { expect, onTestFinished, test } from 'vitest'
 import { sample, settlementOf } from '../../../src/store-conformance/samples.ts'
-import type { OpenStore, StoreHost } from '../../../src/inbox/store.ts'
+import type { ClaimResult, OpenStore, StoreHost } from '../../../src/inbox/store.ts'
 import { post, receiving } from '../../support/receiving.ts'
 import { CLIENTS, clientFor, freshPrefix, describeRedis, useRedis, type ClientName } from './own-redis.ts'
 
@@ -48,6 +48,13 @@ describeRedis('several stores on one server', () => {
     exclude: new Set<string>(),
   })
 
+  /** Each process estimates the server's time, so what was just admitted may be due a moment later. */
+  async function claimSome(store: OpenStore, ask: () => ReturnType<typeof request>): Promise<ClaimResult> {
+    let found: ClaimResult = { claims: [], nextDueMs: undefined }
+    await expect.poll(async () => (found = await store.claim(ask())).claims.length, POLL).toBeGreaterThan(0)
+    return found
+  }
+
   test('what one takes in the other hands over, and nobody else has it meanwhile', PATIENT, async () => {
     const prefix = freshPrefix()
     const [first, second] = await Promise.all([open(prefix), open(prefix, { name: 'ioredis' })])
@@ -56,8 +63,11 @@ describeRedis('several stores on one server', () => {
     const results = await Promise.all([first, second, first, second].map(async (store) => store.claim(request(1))))
     const ids = results.flatMap(({ claims }) => claims.map(({ id }) => id))
     expect(new Set(ids)).toHaveLength(ids.length)
-    const rest = await second.claim(request(1, AN_HOUR_MS, MANY))
-    expect([...ids, ...rest.claims.map(({ id }) => id)].toSorted()).toEqual(events.map(({ id }) => id).toSorted())
+    while (ids.length < MANY) {
+      const { claims } = await claimSome(second, () => request(1, AN_HOUR_MS, MANY))
+      ids.push(...claims.map(({ id }) => id))
+    }
+    expect(ids.toSorted()).toEqual(events.map(({ id }) => id).toSorted())
   })
 
   test('clocks of processes that are hours apart decide nothing', PATIENT, async () => {
@@ -67,7 +77,7 @@ describeRedis('several stores on one server', () => {
     const fastMs = Date.now() + 5 * AN_HOUR_MS
     await fast.admit([sample()], fastMs)
     // Due at once, though by this clock it was taken in ten hours from now; and held, though by the other it has run out.
-    const { claims, nextDueMs } = await slow.claim(request(slowMs))
+    const { claims, nextDueMs } = await claimSome(slow, () => request(slowMs))
     expect(claims).toHaveLength(1)
     expect(nextDueMs).toBeLessThanOrEqual(slowMs + AN_HOUR_MS)
     const none = await fast.claim(request(fastMs))
@@ -80,8 +90,8 @@ describeRedis('several stores on one server', () => {
     const prefix = freshPrefix()
     const [first, second] = await Promise.all([open(prefix), open(prefix)])
     await first.admit([sample()], Date.now())
-    const [lost] = (await first.claim(request(Date.now(), SHORT_LEASE_MS))).claims
-    await expect.poll(async () => (await second.claim(request(Date.now()))).claims, POLL).toHaveLength(1)
+    const [lost] = (await claimSome(first, () => request(Date.now(), SHORT_LEASE_MS))).claims
+    expect((await claimSome(second, () => request(Date.now()))).claims).toHaveLength(1)
     if (lost === undefined) throw new Error('Nothing was claimed.')
     expect(await first.settle([settlementOf(lost, { outcome: 'done' })], Date.now())).toEqual([false])
     expect(await first.counts()).toEqual({ unsettled: 1, deadLetters: 0 })
@@ -107,6 +117,12 @@ describeRedis('several stores on one server', () => {
     expect(foundByTaker).toBe(0)
   })
 
+  test('many stores that open an empty prefix at once agree about the layout', PATIENT, async () => {
+    const prefix = freshPrefix()
+    const opened = await Promise.all(Array.from({ length: 12 }, () => open(prefix)))
+    expect(await opened[0]?.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
+  })
+
   test('one of two stores that disagree about the layout is refused', PATIENT, async () => {
     const prefix = freshPrefix()
     await open(prefix)
@@ -128,7 +144,7 @@ describeRedis('several stores on one server', () => {
       onTestFinished(async () => opened.close())
       expect(reports).toEqual([])
       expect(await opened.admit([sample({ at: 1 }), sample({ at: 2 })], Date.now())).toEqual(['new', 'new'])
-      const [claim, ...others] = (await opened.claim(request(Date.now()))).claims
+      const [claim, ...others] = (await claimSome(opened, () => request(Date.now()))).claims
       expect(others).toEqual([])
       if (claim === undefined) throw new Error('Nothing was claimed.')
       expect(claim.raw).toEqual(sample({ at: 1 }).raw)
@@ -140,8 +156,8 @@ describeRedis('several stores on one server', () => {
 
   test.each([
     ['a text', 'store_foreign', (redis: Redis, key: string) => redis.set(key, 'mine')],
-    ['another hash', 'store_foreign', (redis: Redis, key: string) => redis.hset(key, 'a', 'b')],
-    ['a later version', 'store_newer', (redis: Redis, key: string) => redis.hset(key, { version: 2, partitions: 16 })],
+    ['a hash', 'store_foreign', (redis: Redis, key: string) => redis.hset(key, 'a', 'b')],
+    ['a later version', 'store_newer', (redis: Redis, key: string) => redis.set(key, '2 16')],
   ])('a prefix where %s stands is refused: %s', PATIENT, async (_, code, put) => {
     const prefix = freshPrefix()
     const redis = new Redis(server().url())

@@ -20,11 +20,7 @@ describeRedis('what is expected and spoilt', () => {
     }
     await checkSpoiltExpectations(toldStore(client.client, { prefix: freshPrefix() }), {
       async text(messageKey) {
-        await direct.hset(await keyLike(`*:m:${messageKey}`), 'E', 'not JSON')
-      },
-      async far(messageKey) {
-        const message = await keyLike(`*:m:${messageKey}`)
-        await direct.zadd(message.replace(/m:[^:]*$/, 'overdue'), '+inf', messageKey)
+        await direct.set(await keyLike(`*:s:${messageKey}`), 'not JSON')
       },
     })
   })

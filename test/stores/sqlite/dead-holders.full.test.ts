@@ -1,8 +1,7 @@
 /** What a killed process had in its hands is due at once; what a living one has never is. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
@@ -10,15 +9,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { claim, namesOf, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import { LOCK_FILE } from '../../../src/disk-log/file-system.ts'
 import { holderNames, LONG_LEASE_MS, startHolder, type HolderProcess } from './holder-processes.ts'
+import { ownFile } from '../../support/own-folder.ts'
 
 const PATIENT = { timeout: 60_000 }
 const POLL = { timeout: 30_000 }
-
-function freshPath(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sqlite-holders-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'inbox.db')
-}
 
 async function open(path: string, onWork = () => {}): Promise<OpenStore> {
   const opened = await sqliteStore({ path, busyTimeoutMs: 20_000 }).open({ onWork })
@@ -52,7 +46,7 @@ async function somebodyDies(path: string): Promise<void> {
 
 /** The file with one event in it. */
 async function freshFile(): Promise<string> {
-  const path = freshPath()
+  const path = ownFile()
   const store = await open(path)
   await store.admit([sample({ at: 1 })], START_MS)
   await store.close()

@@ -9,19 +9,18 @@ import { createEngine } from '../../../src/stores/sqlite/engine.ts'
 const RETENTION = { retentionDays: 7, deadLetterDays: 30, dedupeDays: 30 }
 
 export function engineStore(path: string): Store {
-  // Whether a holder is alive the file does not say.
-  const { admitsAndClaims: _, ...capabilities } = sqliteStore(path).capabilities
   return {
-    capabilities: { ...capabilities, knowsHolders: false },
+    capabilities: sqliteStore(path).capabilities,
     async open({ report = () => {} }): Promise<OpenStore> {
       const database = await openDatabase({ path, synchronous: 'OFF', busyTimeoutMs: 5_000 })
-      const { engine } = createEngine({ database, retention: RETENTION, report })
-      engine.hold({ name: 'v1-000000000000', process: 'here:1', sinceMs: 0 })
-      const { admitAndClaim: _, ...store } = engine
+      const engine = createEngine({ database, retention: RETENTION, report })
+      engine.workers.enter({ name: 'v1-000000000000', process: 'here:1', sinceMs: 0 })
       return {
-        ...store,
+        ...engine,
+        latestNowMs: database.latestNowMs,
         admit: (events, nowMs) => engine.admit(unpackEvents(packEvents(events)), nowMs),
-        admitOverdue: (events, nowMs) => engine.admitOverdue?.(unpackEvents(packEvents(events)), nowMs) ?? [],
+        admitAndClaim: (events, request) => engine.admitAndClaim(unpackEvents(packEvents(events)), request),
+        admitOverdue: (events, nowMs) => engine.admitOverdue(unpackEvents(packEvents(events)), nowMs),
       }
     },
   }

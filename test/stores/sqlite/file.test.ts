@@ -1,8 +1,6 @@
 /** What a file can be, and what can be done to it from outside. */
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { OpenStore } from 'messaging-webhooks/store'
@@ -12,12 +10,7 @@ import { claim, sample, settlementOf, START_MS } from '../../../src/store-confor
 import { canShare } from '../../../src/stores/sqlite/database.ts'
 import { fill, onSmallDisk } from '../../support/small-disk.ts'
 import { unprivileged } from '../../support/unprivileged.ts'
-
-function freshPath(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sqlite-file-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'inbox.db')
-}
+import { ownFile } from '../../support/own-folder.ts'
 
 async function open(path: string, options: Partial<SqliteStoreOptions> = {}, onWork = () => {}): Promise<OpenStore> {
   const opened = await sqliteStore({ path, ...options }).open({ onWork })
@@ -28,7 +21,7 @@ async function open(path: string, options: Partial<SqliteStoreOptions> = {}, onW
 }
 
 test('a file that is no database is refused by name and left as it is', async () => {
-  const path = freshPath()
+  const path = ownFile()
   writeFileSync(path, 'notes of somebody else, which are longer than a header of a hundred bytes: '.repeat(4))
   const before = readFileSync(path)
   await expect(open(path)).rejects.toMatchObject({ code: 'store_foreign' })
@@ -36,7 +29,7 @@ test('a file that is no database is refused by name and left as it is', async ()
 })
 
 test('a database of somebody else is refused by name and left as it is', async () => {
-  const path = freshPath()
+  const path = ownFile()
   const theirs = new DatabaseSync(path)
   theirs.exec('CREATE TABLE customers (name TEXT)')
   theirs.close()
@@ -47,7 +40,7 @@ test('a database of somebody else is refused by name and left as it is', async (
 })
 
 test('a file of a newer version is refused by name and left as it is', async () => {
-  const path = freshPath()
+  const path = ownFile()
   const first = await open(path)
   await first.close()
   const newer = new DatabaseSync(path)
@@ -63,12 +56,12 @@ test('a file of a newer version is refused by name and left as it is', async () 
 
 test('a folder that does not exist, and a path of a folder, are errors, not hangs', async () => {
   const wrong = { code: 'store_path_invalid' }
-  await expect(open(join(freshPath(), 'no', 'such', 'inbox.db'))).rejects.toMatchObject(wrong)
-  await expect(open(dirname(freshPath()))).rejects.toMatchObject(wrong)
+  await expect(open(join(ownFile(), 'no', 'such', 'inbox.db'))).rejects.toMatchObject(wrong)
+  await expect(open(dirname(ownFile()))).rejects.toMatchObject(wrong)
 })
 
 test('a file that cannot be written is an error', async () => {
-  const path = freshPath()
+  const path = ownFile()
   await (await open(path)).close()
   chmodSync(path, 0o444)
   chmodSync(dirname(path), 0o777)
@@ -89,7 +82,7 @@ onSmallDisk('a full disk is an outage of the store, and no fault of the event', 
 })
 
 test('a file that was removed or replaced while it is open is noticed', async () => {
-  const path = freshPath()
+  const path = ownFile()
   const store = await open(path)
   expect(await store.admit([sample({ at: 1 })], START_MS)).toEqual(['new'])
   renameSync(path, `${path}.old`)
@@ -99,7 +92,7 @@ test('a file that was removed or replaced while it is open is noticed', async ()
 })
 
 test('while another connection writes, an admission waits for it and the event loop does not', async () => {
-  const path = freshPath()
+  const path = ownFile()
   const store = await open(path, { busyTimeoutMs: 5_000 })
   const other = new DatabaseSync(path)
   other.exec('BEGIN IMMEDIATE')
@@ -115,7 +108,7 @@ test('while another connection writes, an admission waits for it and the event l
 })
 
 test('a lock that is held for longer is an error, and the next admission works again', async () => {
-  const path = freshPath()
+  const path = ownFile()
   const store = await open(path, { busyTimeoutMs: 50 })
   const other = new DatabaseSync(path)
   other.exec('BEGIN IMMEDIATE')
@@ -126,7 +119,7 @@ test('a lock that is held for longer is an error, and the next admission works a
 })
 
 test('two connections share a file: one has a message at a time, and each hears of the other’s admissions', async () => {
-  const path = freshPath()
+  const path = ownFile()
   let heard = 0
   const [first, second] = [await open(path), await open(path, {}, () => (heard += 1))]
   await first.admit([sample({ at: 1 }), sample({ at: 2 })], START_MS)
@@ -136,22 +129,6 @@ test('two connections share a file: one has a message at a time, and each hears 
   if (mine === undefined) throw new Error('The first connection was given nothing.')
   await first.settle([settlementOf(mine, { outcome: 'done' })], START_MS)
   expect((await claim(second)).claims).toHaveLength(1)
-})
-
-test('processes that fill one file at once lose nothing, and it stays whole', async () => {
-  const path = freshPath()
-  const EVENTS = 300
-  const children = ['a', 'b', 'c'].map((name) =>
-    fork(new URL('./programs/filling.ts', import.meta.url), [path, name, String(EVENTS)], { stdio: 'inherit' }),
-  )
-  const codes = await Promise.all(children.map(async (child) => (await once(child, 'exit'))[0] as number))
-  expect(codes).toEqual([0, 0, 0])
-  const store = await open(path)
-  // Every process admitted its own events, and one that all of them admitted.
-  expect(await store.counts()).toEqual({ unsettled: 3 * EVENTS + 1, deadLetters: 0 })
-  const db = new DatabaseSync(path)
-  expect(db.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
-  db.close()
 })
 
 test.each([

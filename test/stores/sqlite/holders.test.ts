@@ -1,18 +1,12 @@
 /** Who has the file open: as many as could lease something, each by its name. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { hostname, tmpdir } from 'node:os'
-import { join } from 'node:path'
+
+import { hostname } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { admit, claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
-
-function freshPath(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sqlite-holders-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'inbox.db')
-}
+import { ownFile } from '../../support/own-folder.ts'
 
 async function open(path: string, claims = true): Promise<OpenStore> {
   const opened = await sqliteStore(path).open({ onWork() {}, claims })
@@ -25,7 +19,7 @@ async function open(path: string, claims = true): Promise<OpenStore> {
 const WHO = `${hostname()}:${process.pid}`
 
 test('a holder has the name of its process, the time of its opening, and what it has leased and not settled', async () => {
-  const store = await open(freshPath())
+  const store = await open(ownFile())
   const beforeMs = Date.now()
   await admit(
     store,
@@ -43,7 +37,7 @@ test('a holder has the name of its process, the time of its opening, and what it
 })
 
 test('one that claims nothing is no holder, and sees the others', async () => {
-  const path = freshPath()
+  const path = ownFile()
   const store = await open(path)
   const looking = await open(path, false)
   await admit(store, [sample()])
@@ -56,7 +50,7 @@ test('one that claims nothing is no holder, and sees the others', async () => {
 })
 
 test('of one that an earlier version entered neither name nor time is known, and of one without a folder nothing', async () => {
-  const path = freshPath()
+  const path = ownFile()
   const store = await open(path)
   const db = new DatabaseSync(path)
   db.exec(

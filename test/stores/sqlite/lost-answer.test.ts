@@ -1,12 +1,12 @@
 /** A thread that ends with an answer on its way: what it has leased for nobody comes again at once. */
-import { mkdtempSync, rmSync } from 'node:fs'
+
 import { syncBuiltinESMExports } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import workerThreads from 'node:worker_threads'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { admit, admitAndClaim, claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 const { Worker } = workerThreads
 
@@ -34,8 +34,7 @@ function loseAnswers(): () => void {
 
 test('an event that was leased for nobody is claimed at once, in its first attempt; what is in hand is not', async () => {
   const toggle = loseAnswers()
-  const folder = mkdtempSync(join(tmpdir(), 'sqlite-lost-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = ownFolder()
   const open = await sqliteStore(join(folder, 'inbox.db')).open({ onWork: () => {} })
   onTestFinished(() => open.close())
   const [inHand] = (await admitAndClaim(open, [sample({ message: 'a' })])).claims
@@ -45,7 +44,7 @@ test('an event that was leased for nobody is claimed at once, in its first attem
   await expect(admitAndClaim(open, [event])).rejects.toMatchObject({ code: 'store_failed' })
   toggle()
   expect(await admit(open, [event])).toEqual(['duplicate'])
-  const { claims } = await claim(open)
+  const { claims } = await claim(open, { exclude: new Set([inHand.messageKey]) })
   expect(claims).toMatchObject([{ id: event.id, attempt: 1 }])
   const done = [inHand, ...claims].map((claimed) => settlementOf(claimed, { outcome: 'done' }))
   expect(await open.settle(done, START_MS)).toEqual([true, true])
@@ -54,8 +53,7 @@ test('an event that was leased for nobody is claimed at once, in its first attem
 
 test('what a claim leased for nobody is claimed at once, in its first attempt; what is in hand is not', async () => {
   const toggle = loseAnswers()
-  const folder = mkdtempSync(join(tmpdir(), 'sqlite-lost-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = ownFolder()
   const open = await sqliteStore(join(folder, 'inbox.db')).open({ onWork: () => {} })
   onTestFinished(() => open.close())
   await admit(open, [sample({ message: 'a', at: 1 }), sample({ message: 'b', at: 2 }), sample({ message: 'c', at: 3 })])
@@ -76,8 +74,7 @@ test('what a claim leased for nobody is claimed at once, in its first attempt; w
 
 test('what was leased in a thread that has ended is given back when the store is closed', async () => {
   const toggle = loseAnswers()
-  const folder = mkdtempSync(join(tmpdir(), 'sqlite-lost-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = ownFolder()
   const store = sqliteStore(join(folder, 'inbox.db'))
   const open = await store.open({ onWork: () => {} })
   await admit(open, [sample()])

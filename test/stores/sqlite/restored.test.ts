@@ -3,7 +3,6 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -12,7 +11,6 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Receiver } from 'messaging-webhooks'
@@ -21,15 +19,10 @@ import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../../support/receiving.ts'
 import { mayBeWritten, unprivileged } from '../../support/unprivileged.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 const PATIENT = { timeout: 60_000 }
 const POLL = { timeout: 30_000 }
-
-function freshFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sqlite-restored-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 function withFile<T>(path: string, work: (db: DatabaseSync) => T): T {
   const db = new DatabaseSync(path)
@@ -72,7 +65,7 @@ test(
   'an older copy in the place of an open file is noticed, and what comes then is in it after a restart',
   PATIENT,
   async () => {
-    const folder = freshFolder()
+    const folder = ownFolder()
     const path = join(folder, 'inbox.db')
     const first = await receiving({ store: sqliteStore(path) })
     const seen = handedOver(first.receiver)
@@ -124,7 +117,7 @@ test.each(Object.entries(OVERWRITES))(
   'a file that is %s while it is open is noticed without any traffic, and what comes then is spooled',
   PATIENT,
   async (_, overwrite) => {
-    const folder = freshFolder()
+    const folder = ownFolder()
     const path = join(folder, 'inbox.db')
     const spool = join(folder, 'elsewhere')
     let aheadMs = 0
@@ -169,7 +162,7 @@ test.each(Object.entries(OVERWRITES))(
 )
 
 test('checkpoints, VACUUM and a backup by any tool are not taken for another file', PATIENT, async () => {
-  const path = join(freshFolder(), 'inbox.db')
+  const path = join(ownFolder(), 'inbox.db')
   const { receiver, errors, url } = await receiving({ store: sqliteStore(path) })
   const { deliver } = service(() => url)
   await receiver.start()
@@ -189,7 +182,7 @@ test('checkpoints, VACUUM and a backup by any tool are not taken for another fil
 })
 
 test('the file and those beside it are for their owner alone, whatever the umask', PATIENT, async () => {
-  const folder = freshFolder()
+  const folder = ownFolder()
   const mask = process.umask(0)
   onTestFinished(() => void process.umask(mask))
   const served = await receiving({ store: sqliteStore(join(folder, 'inbox.db')) })
@@ -208,7 +201,7 @@ test(
   'a file that may not be written costs nothing while there is a spool, and is used when it may',
   PATIENT,
   async () => {
-    const folder = freshFolder()
+    const folder = ownFolder()
     const path = join(folder, 'inbox.db')
     const store = await sqliteStore(path).open({ onWork() {} })
     await store.close()

@@ -2,9 +2,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { sample } from '../../../src/store-conformance/samples.ts'
-import { ownFile } from '../../support/each-store.ts'
 import { checkSpoiltExpectations } from '../spoilt-expectations.ts'
 import { engineStore } from './engine-store.ts'
+import { ownFile } from '../../support/own-folder.ts'
 
 test('what is expected and spoilt costs only itself', async () => {
   const path = ownFile()
@@ -15,5 +15,5 @@ test('what is expected and spoilt costs only itself', async () => {
   }
   // The file itself takes no absurd time.
   await checkSpoiltExpectations(engineStore(path), { text: (key) => spoil(`send = '0no'`, key) })
-  expect(() => spoil('overdue_at = 9223372036854775807', sample({ message: 'far' }).messageKey)).toThrow('CHECK')
+  expect(() => spoil('overdue_at = 9223372036854775807', sample({ message: 'other' }).messageKey)).toThrow('CHECK')
 })

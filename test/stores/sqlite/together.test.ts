@@ -1,15 +1,14 @@
 /** What is asked while the thread works is written in one transaction, and each still gets the answer that is its own. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { NewEvent, OpenStore } from 'messaging-webhooks/store'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { admit, claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 async function opened(): Promise<{ readonly path: string; readonly open: OpenStore }> {
-  const folder = mkdtempSync(join(tmpdir(), 'sqlite-together-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = ownFolder()
   const path = join(folder, 'inbox.db')
   const open = await sqliteStore({ path }).open({ onWork: () => {} })
   onTestFinished(() => open.close())

@@ -1,26 +1,16 @@
 /** Receivers in several processes on one file: each event in the hands of one, and of the other when that one is killed. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { post } from '../../support/receiving.ts'
 import { startSharingApp } from './sharing-app.ts'
+import { ownFile } from '../../support/own-folder.ts'
 
 const PATIENT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
-const EVENTS = 300
-const AT_ONCE = 10
-
-function freshPath(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sqlite-shared-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'inbox.db')
-}
 
 async function deliver(url: string, messageIds: readonly string[]): Promise<void> {
   const statuses = await Promise.all(
@@ -38,49 +28,9 @@ function integrity(path: string): unknown {
   }
 }
 
-test('each event is handled by exactly one of two processes, and both take their share', PATIENT, async () => {
-  const path = freshPath()
-  const [first, second] = await Promise.all([startSharingApp(path), startSharingApp(path)])
-  const messageIds = Array.from({ length: EVENTS }, (_, index) => `wait-${index}`)
-  // All of them at one of the two: the other takes its share from the file.
-  for (let from = 0; from < EVENTS; from += AT_ONCE) await deliver(first.url, messageIds.slice(from, from + AT_ONCE))
-  await expect.poll(() => Math.min(first.handled.length, second.handled.length), POLL).toBeGreaterThan(0)
-  first.goOn()
-  second.goOn()
-  await expect.poll(() => first.handled.length + second.handled.length, POLL).toBeGreaterThanOrEqual(EVENTS)
-  expect([...first.handled, ...second.handled].toSorted()).toEqual(messageIds.map((id) => `${id} 1`).toSorted())
-  await first.kill()
-  await second.kill()
-  expect(integrity(path)).toEqual([{ integrity_check: 'ok' }])
-})
-
-test('what a killed receiver had in its hands runs again in another that was there already', PATIENT, async () => {
-  const path = freshPath()
-  const first = await startSharingApp(path)
-  await deliver(first.url, ['hang-a', 'hang-b'])
-  await expect.poll(() => first.handled.toSorted(), POLL).toEqual(['hang-a 1', 'hang-b 1'])
-  const second = await startSharingApp(path)
-  await deliver(second.url, ['m'])
-  // It is at work, and leaves alone what the first has in its hands.
-  await expect.poll(() => [...first.handled, ...second.handled], POLL).toContain('m 1')
-  expect(second.handled.filter((handled) => handled.startsWith('hang'))).toEqual([])
-  await first.kill()
-  await expect.poll(() => second.handled, POLL).toEqual(expect.arrayContaining(['hang-a 2', 'hang-b 2']))
-})
-
-test('what a killed receiver had in its hands runs again in one that is started afterwards', PATIENT, async () => {
-  const path = freshPath()
-  const first = await startSharingApp(path)
-  await deliver(first.url, ['hang-a', 'hang-b'])
-  await expect.poll(() => first.handled.toSorted(), POLL).toEqual(['hang-a 1', 'hang-b 1'])
-  await first.kill()
-  const second = await startSharingApp(path)
-  await expect.poll(() => second.handled.toSorted(), POLL).toEqual(['hang-a 2', 'hang-b 2'])
-})
-
 /** `npm run test:matrix` does the same on a Node.js whose SQLite is that old. */
 test('where SQLite is too old to share, the second is refused until the first is dead', PATIENT, async () => {
-  const path = freshPath()
+  const path = ownFile()
   const first = await startSharingApp(path, { oldSqlite: true })
   expect(first.refused).toBeUndefined()
   await deliver(first.url, ['hang-a'])
@@ -102,7 +52,7 @@ test(
     const openers = Array.from({ length: 4 }, startOpener)
     await Promise.all(openers.map(({ answer }) => answer()))
     for (let round = 0; round < 40; round += 1) {
-      const path = freshPath()
+      const path = ownFile()
       const answers = openers.map(({ answer }) => answer())
       for (const { open } of openers) open(path)
       expect(await Promise.all(answers)).toEqual(openers.map(() => 'open'))

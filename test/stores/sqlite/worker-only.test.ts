@@ -1,13 +1,11 @@
 /** A process without a server that dispatches from a file: it stays until it is told to end. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { sqliteStore } from 'messaging-webhooks/sqlite'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { post, receiving } from '../../support/receiving.ts'
+import { ownFile } from '../../support/own-folder.ts'
 
 const PATIENT = { timeout: 60_000 }
 
@@ -19,14 +17,8 @@ function work(path: string, ...more: readonly string[]) {
   return { child, ended: once(child, 'exit'), printed: () => printed }
 }
 
-function freshPath(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'worker-only-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'inbox.db')
-}
-
 test('it handles what comes later, and ends at a signal', PATIENT, async () => {
-  const path = freshPath()
+  const path = ownFile()
   const worker = work(path)
   await expect.poll(worker.printed).toContain('started')
   // Longer than an idle process takes to end.
@@ -40,5 +32,5 @@ test('it handles what comes later, and ends at a signal', PATIENT, async () => {
 })
 
 test('it ends by itself once it has closed its receiver', PATIENT, async () => {
-  expect(await work(freshPath(), 'close').ended).toEqual([0, null])
+  expect(await work(ownFile(), 'close').ended).toEqual([0, null])
 })

@@ -1,5 +1,5 @@
 /** Which client it is that a user handed in. */
-import { OptionsError } from '../../../errors.ts'
+import { OptionsError } from '../../../public/errors.ts'
 import type { Adapter } from './connection.ts'
 import { ioredis, isIoredis, type IoredisClient, type IoredisCluster } from './ioredis.ts'
 import { isNodeRedis, nodeRedis, type NodeRedisClient, type NodeRedisCluster } from './node-redis.ts'

@@ -1,0 +1,35 @@
+/** The cross-channel map. Contract, service.md#cross-channel-mapping. */
+import { recordOf } from '../runtime/record-of.ts'
+import type { Meaning } from './meaning.ts'
+import { SPEAKERS, VOCABULARIES, type Speaker } from './vocabularies.ts'
+
+/** The concepts that every channel's words are mapped to. */
+const CONCEPTS = ['delivered', 'read', 'sent', 'transient failure', 'permanent failure', 'unreachable'] as const
+type Concept = (typeof CONCEPTS)[number]
+
+/** The words for a concept on each channel: `carrierA`, `carrierB`, `chatApp`; none where a list is empty. */
+export interface CrossChannelRow extends Readonly<Record<Speaker, readonly string[]>> {
+  readonly concept: Concept
+  /** What the contract says of a channel instead of a word. */
+  readonly notes?: { readonly carrierB: 'varies'; readonly chatApp: 'carried in error' }
+}
+
+/** Each concept with the words of each carrier and of the chat-app for it, read off their own tables. */
+export const CROSS_CHANNEL_MAP: readonly CrossChannelRow[] = CONCEPTS.map((concept) => ({
+  concept,
+  ...recordOf(SPEAKERS, (speaker) => wordsFor(speaker, concept)),
+  // Carrier B has words of its own for it, and the chat-app says `failed` with the reason in `statuses.error`.
+  ...(concept === 'unreachable' ? { notes: { carrierB: 'varies', chatApp: 'carried in error' } } : undefined),
+}))
+
+function wordsFor(speaker: Speaker, concept: Concept): readonly string[] {
+  return [...VOCABULARIES[speaker].words].filter(([, meaning]) => conceptOf(meaning) === concept).map(([word]) => word)
+}
+
+function conceptOf({ type, failure }: Meaning): Concept | undefined {
+  if (type === 'message.delivered') return 'delivered'
+  if (type === 'message.read') return 'read'
+  if (type === 'message.sent') return 'sent'
+  if (failure === undefined) return undefined
+  return failure.kind === 'unreachable' ? 'unreachable' : `${failure.kind} failure`
+}

@@ -1,0 +1,115 @@
+/** The numeric codes and their words. Contract, service.md#states-and-transitions. Code 20 is not assigned. */
+import { CODES, type StatusCode } from '../public/events.ts'
+import { permanent, type Meaning } from './meaning.ts'
+
+/** Over what a code comes, as the contract's table has it. */
+type CodeChannel = 'sms' | 'chat-app' | 'premium' | 'airtime'
+
+/** One row of the table of status codes: what the code means, and when the service gives it. */
+export interface StatusCodeRow extends Meaning {
+  readonly code: StatusCode
+  readonly word: string
+  readonly stage: 'sync accept' | 'sync fail' | 'sync accept and delivery report' | 'delivery report only'
+  readonly channels: readonly CodeChannel[]
+  readonly meaning: string
+}
+
+/** A row for every code; the compiler sees to that. Re-sending is recommended for `expired` alone. */
+const ROWS: Readonly<Record<StatusCode, Omit<StatusCodeRow, 'code'>>> = {
+  11: {
+    word: 'accepted',
+    stage: 'sync accept',
+    channels: ['sms', 'chat-app', 'premium', 'airtime'],
+    type: 'message.queued',
+    scheduled: false,
+    meaning: 'Received and queued for processing.',
+  },
+  12: {
+    word: 'unsupported_number',
+    stage: 'sync fail',
+    channels: ['sms'],
+    ...permanent('unsupported_number'),
+    meaning: 'The number cannot be reached over this channel.',
+  },
+  13: {
+    word: 'queued',
+    stage: 'sync accept and delivery report',
+    channels: ['chat-app'],
+    type: 'message.queued',
+    scheduled: false,
+    meaning: 'Queued at the carrier, not delivered yet.',
+  },
+  14: {
+    word: 'scheduled',
+    stage: 'sync accept',
+    channels: ['sms'],
+    type: 'message.queued',
+    scheduled: true,
+    meaning: 'Planned for a later time.',
+  },
+  15: {
+    word: 'device_ack',
+    stage: 'delivery report only',
+    channels: ['sms'],
+    type: 'message.delivered',
+    meaning: 'The recipient’s device acknowledged it.',
+  },
+  16: {
+    word: 'read',
+    stage: 'delivery report only',
+    channels: ['chat-app'],
+    type: 'message.read',
+    meaning: 'The recipient read it.',
+  },
+  17: {
+    word: 'expired',
+    stage: 'delivery report only',
+    channels: ['sms'],
+    type: 'message.failed',
+    failure: { kind: 'transient', resend: true, cause: 'expired' },
+    meaning: 'Not delivered within its validity.',
+  },
+  18: {
+    word: 'stopped_by_user',
+    stage: 'delivery report only',
+    channels: ['sms'],
+    ...permanent('stopped_by_user'),
+    meaning: 'The recipient opted out.',
+  },
+  19: {
+    word: 'stopped_by_admin',
+    stage: 'delivery report only',
+    channels: ['sms'],
+    ...permanent('stopped_by_admin'),
+    meaning: 'Blocked by the policy of a carrier or of the platform.',
+  },
+  21: {
+    word: 'delivery_failure',
+    stage: 'delivery report only',
+    channels: ['sms'],
+    ...permanent('delivery_failure'),
+    meaning: 'The carrier reported a failure.',
+  },
+  22: {
+    word: 'insufficient_balance',
+    stage: 'sync fail',
+    channels: ['sms'],
+    ...permanent('insufficient_balance'),
+    meaning: 'The project has too few credits; not sent.',
+  },
+  23: {
+    word: 'volume_limit',
+    stage: 'sync fail',
+    channels: ['sms'],
+    ...permanent('volume_limit'),
+    meaning: 'The project’s volume limit is exceeded; not sent.',
+  },
+}
+
+/** The numeric codes, one row each. Contract, service.md#states-and-transitions. */
+export const STATUS_CODES: readonly StatusCodeRow[] = CODES.map((code) => ({ code, ...ROWS[code] }))
+
+export const ROW_BY_CODE: ReadonlyMap<number | undefined, StatusCodeRow> = new Map(
+  STATUS_CODES.map((row) => [row.code, row]),
+)
+export const ROW_BY_WORD: ReadonlyMap<string, StatusCodeRow> = new Map(STATUS_CODES.map((row) => [row.word, row]))

@@ -1,0 +1,61 @@
+/** Addresses: where a command listens until a signal ends it, and where it may send callbacks. */
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { webUrl } from '../emulator/http.ts'
+import { CliError } from './exit-codes.ts'
+import { codeOf } from './secrets.ts'
+
+/** Listens; says where. Throws a `CliError` where the port cannot be had. */
+export async function listen(
+  server: Server,
+  { port, host }: { readonly port: number; readonly host: string },
+): Promise<{ readonly url: string }> {
+  try {
+    server.listen(port, host)
+    await once(server, 'listening')
+  } catch (error) {
+    throw portError(port, codeOf(error))
+  }
+  const address = server.address()
+  const bound = typeof address === 'object' && address !== null ? address.port : port
+  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}` }
+}
+
+export function portError(port: number, code: string): CliError {
+  const hint =
+    code === 'EADDRINUSE' ? 'Another process has it; --port 0 picks a free one.' : 'Look at --host and --port.'
+  return new CliError('failed', `Port ${port} cannot be listened on (${code}).`, hint)
+}
+
+/** Resolves at Ctrl+C or SIGTERM. */
+export async function untilSignal(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+}
+
+/** Checks a URL that is posted to. Throws a `CliError` for one that is no http or https URL, or not of this machine. */
+export function checkTarget(url: string, allowRemote: boolean, called = '--to'): void {
+  const target = webUrl(url)
+  if (target === undefined)
+    throw new CliError(
+      'usage',
+      `${called} is no http or https URL.`,
+      'Expected such as http://localhost:3000/webhooks/status',
+    )
+  if (!allowRemote && !isLoopback(target.hostname))
+    throw new CliError(
+      'usage',
+      `${target.hostname} is not this machine, and each callback carries the Auth Key.`,
+      'Add --allow-remote if it is a server of yours.',
+    )
+}
+
+function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127(\.\d+){3}$/.test(hostname)
+  )
+}

@@ -1,0 +1,218 @@
+/** The control API: one row a route, from which requests are answered and the reference's table is made. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { z } from 'zod'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import { CALLBACK_KINDS } from '../public/events.ts'
+import { accessOf } from './control-access.ts'
+import { readBody, reply } from './http.ts'
+import { OUTCOMES, type Outcome } from './outcomes.ts'
+import { TRIGGER_NAMES, TRIGGERS } from './payloads.ts'
+import type { Emulator, EmulatorApp } from './surface.ts'
+
+/** What a route may use. */
+export type Controlled = Omit<Emulator, 'app' | 'controlApp' | 'listen' | 'close' | 'onActivity'>
+
+interface RouteInput {
+  /** The project that the path names, if it does. */
+  readonly project: string | undefined
+  readonly query: URLSearchParams
+  /** The JSON body; `{}` where there is none. */
+  readonly body: unknown
+}
+
+/** One route of the control API. */
+export interface ControlRoute {
+  readonly method: 'GET' | 'POST' | 'PATCH'
+  /** `:project` stands for a display name, percent-encoded. */
+  readonly path: string
+  readonly what: string
+  /** Answers a request to it. */
+  readonly run: (emulator: Controlled, input: RouteInput) => unknown
+}
+
+const fields = z.record(z.string(), z.unknown())
+const triggerBody = z.strictObject({
+  event: z.enum(TRIGGER_NAMES),
+  project: z.string().optional(),
+  fields: fields.default({}),
+})
+const callbackBody = z.strictObject({
+  kind: z.enum(CALLBACK_KINDS),
+  project: z.string().optional(),
+  payload: fields,
+})
+const key = z.string().min(1)
+const pairBody = z.strictObject({ authKey: key.optional(), signingSecret: key.optional() })
+const apiKeyBody = z.strictObject({ apiKey: key.optional() })
+const idleBody = z.strictObject({ deadlineMs: z.number().min(0).max(600_000).optional() })
+
+const PAGE = 100
+
+/** Every route. */
+export const CONTROL_ROUTES: readonly ControlRoute[] = [
+  route('GET', '/control', 'These routes.', () =>
+    CONTROL_ROUTES.map(({ method, path, what }) => ({ method, path, what })),
+  ),
+  route('GET', '/control/report', 'What was sent, answered and refused.', (it) => it.report()),
+  route(
+    'GET',
+    '/control/sends',
+    'The answered sends, a page at a time: `?after=` and `?limit=` (100).',
+    (it, { query }) => pageOf(it.sends(), query),
+  ),
+  route('GET', '/control/deliveries', 'The callbacks that were made, likewise.', (it, { query }) =>
+    pageOf(it.deliveries(), query),
+  ),
+  route('GET', '/control/otp-log', 'The `transactional` sends, likewise.', (it, { query }) =>
+    pageOf(it.otpLog(), query),
+  ),
+  route('GET', '/control/channels', 'What the channels are called.', (it) => it.channels()),
+  route('GET', '/control/outcomes', 'The documented numbers.', (it) =>
+    OUTCOMES.map((outcome) => shown(outcome, it.channels())),
+  ),
+  route('GET', '/control/triggers', 'What can be triggered.', () =>
+    TRIGGER_NAMES.map((event) => ({ event, kind: TRIGGERS[event].kind, what: TRIGGERS[event].what })),
+  ),
+  route('GET', '/control/projects', 'The projects, without keys.', (it) => it.projects()),
+  route('GET', '/control/projects/:project/keys', 'The live keys of a project.', (it, { project }) =>
+    it.keys({ project }),
+  ),
+  route(
+    'PATCH',
+    '/control/projects/:project',
+    'Changes its `balance`, `volumeLimit`, `senderId`, `enforceHttps`, `callbackUrls` and so on.',
+    (it, { body, project }) => it.configure(fields.parse(body), { project }),
+  ),
+  route(
+    'POST',
+    '/control/projects/:project/rotate-keys',
+    'A new Auth Key and signing secret, at once; or those that you name.',
+    (it, { body, project }) => it.rotateKeys(pairBody.parse(body), { project }),
+  ),
+  route(
+    'POST',
+    '/control/projects/:project/regenerate-api-key',
+    'A new API key; the old one is dead at once.',
+    (it, { body, project }) => it.regenerateApiKey(apiKeyBody.parse(body).apiKey, { project }),
+  ),
+  route(
+    'POST',
+    '/control/trigger',
+    'Makes a callback that no send leads to: `{ event, project, fields }`.',
+    (it, { body }) => {
+      const { event, project, fields: own } = triggerBody.parse(body)
+      return it.trigger(event, own, { project })
+    },
+  ),
+  route('POST', '/control/callback', 'Makes a callback of your own: `{ kind, project, payload }`.', (it, { body }) => {
+    const { kind, project, payload } = callbackBody.parse(body)
+    return it.callback(kind, payload, { project })
+  }),
+  route(
+    'POST',
+    '/control/idle',
+    'Answers `{ idle }` when all callbacks were made, or when `deadlineMs` (10,000) has passed.',
+    async (it, { body }) => ({ idle: await it.idle(idleBody.parse(body)) }),
+  ),
+]
+
+function route(method: ControlRoute['method'], path: string, what: string, run: ControlRoute['run']): ControlRoute {
+  return { method, path, what, run }
+}
+
+/** A part of a list from a place on, and the place of the next part. */
+function pageOf<T>(list: readonly T[], query: URLSearchParams): { items: readonly T[]; next: number | null } {
+  const page = z
+    .strictObject({ after: z.coerce.number().int().min(0), limit: z.coerce.number().int().min(1).max(10_000) })
+    .parse({ after: query.get('after') ?? 0, limit: query.get('limit') ?? PAGE })
+  const end = page.after + page.limit
+  return { items: list.slice(page.after, end), next: end < list.length ? end : null }
+}
+
+/** With the channels by their names here. Infinity is no JSON. */
+function shown(outcome: Outcome, names: ReturnType<Controlled['channels']>): object {
+  const { transientFailures } = outcome
+  const channels = outcome.channels.flatMap((channel) => names[channel])
+  return { ...outcome, channels, ...(transientFailures === Infinity ? { transientFailures: 'always' } : undefined) }
+}
+
+/** A refusal of the control API itself. */
+class Refused extends Error {
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+export function createControlApp(emulator: Controlled, token: string | undefined): EmulatorApp {
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const access = accessOf(request, token)
+    if (!access.allowed) throw new Refused(access.status, 'control_refused', access.why)
+    const url = URL.parse(request.url ?? '/', 'http://localhost')
+    if (url === null) throw new Refused(400, 'invalid_request', 'The request target is not a URL.')
+    const path = url.pathname.replace(/\/+$/, '')
+    const candidates = CONTROL_ROUTES.flatMap((one) => {
+      const match = new RegExp(`^${one.path.replace(':project', '([^/]*)')}$`).exec(path)
+      return match === null ? [] : [{ ...one, project: decode(match[1]) }]
+    })
+    const found = candidates.find(({ method }) => method === request.method)
+    if (found === undefined) {
+      if (candidates.length === 0) throw new Refused(404, 'route_unknown', 'GET /control lists the routes.')
+      const allow = candidates.map(({ method }) => method).join(', ')
+      response.setHeader('allow', allow)
+      throw new Refused(405, 'method_not_allowed', `This route takes ${allow}.`)
+    }
+    const body = found.method === 'GET' ? {} : await bodyOf(request)
+    const result = await found.run(emulator, { project: found.project, query: url.searchParams, body })
+    reply(response, 200, result as object) // Every route gives an object or a list.
+  }
+
+  return (request, response, next) => {
+    if (next !== undefined && !/^\/control(?:[/?]|$)/.test(request.url ?? '')) {
+      next()
+      return
+    }
+    answer(request, response).catch((error: unknown) => {
+      const { status, code, message } = asRefusal(error)
+      reply(response, status, { error: { code, message } }, status === 401 ? { 'www-authenticate': 'Bearer' } : {})
+    })
+  }
+}
+
+/** The project that the path names, if it does. */
+function decode(part: string | undefined): string | undefined {
+  try {
+    return part === undefined || part === '' ? undefined : decodeURIComponent(part)
+  } catch {
+    throw new Refused(400, 'invalid_request', 'The path is not percent-encoded as it should be.')
+  }
+}
+
+/** A page may post a form without asking first, so a body that is not declared as JSON is refused whatever it says. */
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const read = await readBody(request)
+  if ('parsed' in read) return read.parsed ?? {}
+  if (read.text.trim() === '') return {}
+  if (!/^\s*application\/json\b/i.test(request.headers['content-type'] ?? ''))
+    throw new Refused(415, 'invalid_request', 'The body must be JSON, with the content-type application/json.')
+  try {
+    return JSON.parse(read.text)
+  } catch {
+    throw new Refused(400, 'invalid_request', 'The body is not JSON.')
+  }
+}
+
+function asRefusal(error: unknown): { readonly status: number; readonly code: string; readonly message: string } {
+  if (error instanceof Refused) return error
+  if (error instanceof z.ZodError) {
+    const message = error.issues.map((issue) => `${issue.path.join('.') || 'The body'}: ${issue.message}.`).join(' ')
+    return { status: 400, code: 'invalid_request', message }
+  }
+  if (error instanceof MessagingWebhooksError)
+    return { status: error.code === 'emulator_project_unknown' ? 404 : 400, code: error.code, message: error.message }
+  return { status: 500, code: 'internal', message: 'The emulator met an error of its own.' }
+}

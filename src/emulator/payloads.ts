@@ -1,0 +1,191 @@
+/**
+ * What callbacks say, without the authKey. Contract, service.md#events. The payloads of triggers, which are callbacks that no send
+ * leads to (customers write, pay and subscribe), are ours; see not-shown.ts.
+ */
+import type { CallbackKind } from '../public/events.ts'
+import { ROW_BY_WORD } from '../carriers/status-codes.ts'
+import { CONVERSATION, REASONS, reportType, type Channel } from './not-shown.ts'
+import type { Message, NetworkProfile, Outcome } from './outcomes.ts'
+import type { ProjectState } from './projects.ts'
+import { drawUuid, type Seed } from './random.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What a payload is made of. */
+interface About {
+  readonly project: Pick<ProjectState, 'name' | 'phoneNumber' | 'shortcode'>
+  /** What a channel is called. */
+  readonly nameOf: (channel: Channel) => string
+  /** Of this callback alone. */
+  readonly id: string
+  /** Unix seconds. */
+  readonly timestamp: number
+}
+
+interface TriggerRow {
+  /** Where it is posted to. */
+  readonly kind: CallbackKind
+  /** In a sentence. */
+  readonly what: string
+  readonly payload: (about: About) => Fields
+}
+
+const CUSTOMER = '999100000000'
+const KEYWORD = 'NEWS'
+const CURRENCY = 'KES'
+
+function received(channel: 'sms' | 'chat-app', what: string): TriggerRow {
+  return {
+    kind: 'received',
+    what,
+    payload: ({ project, nameOf, id, timestamp }) => ({
+      project: project.name,
+      id,
+      channel: nameOf(channel),
+      from: CUSTOMER,
+      to: channel === 'sms' ? project.shortcode : project.phoneNumber,
+      text: 'Hello',
+      timestamp,
+    }),
+  }
+}
+
+/** Contract, service.md#events: a mobile-money push, C2B or paybill transaction completes or fails. */
+function payment(type: 'push' | 'c2b' | 'paybill', status: 'completed' | 'failed', what: string): TriggerRow {
+  return {
+    kind: 'payment',
+    what,
+    payload: ({ project, id, timestamp }) => ({
+      project: project.name,
+      id,
+      type,
+      amount: 100,
+      currency: CURRENCY,
+      phone: CUSTOMER,
+      reference: 'INV-1',
+      status,
+      timestamp,
+    }),
+  }
+}
+
+function premium(event: string, what: string, more: (about: About) => Fields = () => ({})): TriggerRow {
+  return {
+    kind: 'subscription',
+    what,
+    payload: (about) => ({
+      project: about.project.name,
+      event,
+      phone: CUSTOMER,
+      shortcode: about.project.shortcode,
+      keyword: KEYWORD,
+      timestamp: about.timestamp,
+      ...more(about),
+    }),
+  }
+}
+
+/** Every trigger by its name, which begins with the event type that a receiver makes of it. Contract, service.md#events. */
+export const TRIGGERS = {
+  received: received('sms', 'The same as `received.sms`.'),
+  'received.sms': received('sms', 'A customer writes to the shortcode.'),
+  'received.chat-app': received('chat-app', 'A customer writes to the chat-app number.'),
+  payment: payment('c2b', 'completed', 'The same as `payment.c2b.completed`.'),
+  'payment.push.completed': payment('push', 'completed', 'A mobile-money push completes.'),
+  'payment.push.failed': payment('push', 'failed', 'A mobile-money push fails.'),
+  'payment.c2b.completed': payment('c2b', 'completed', 'A C2B transaction completes.'),
+  'payment.c2b.failed': payment('c2b', 'failed', 'A C2B transaction fails.'),
+  'payment.paybill.completed': payment('paybill', 'completed', 'A paybill transaction completes.'),
+  'payment.paybill.failed': payment('paybill', 'failed', 'A paybill transaction fails.'),
+  'subscription.activate': premium('activate', 'A customer subscribes by texting the keyword.'),
+  'subscription.deactivate': premium('deactivate', 'A customer unsubscribes.'),
+  'subscription.consent': premium('consent', 'The carrier confirms the customer’s consent.'),
+  'subscription.delivery': premium('delivery', 'A premium message was delivered.', ({ id }) => ({
+    messageId: id,
+    status: 'success',
+  })),
+  'subscription.billing': premium('billed', 'A customer is billed.', () => ({ amount: 10, currency: CURRENCY })),
+  'subscription.other': premium('renewal_reminder', 'A premium event of a word that nobody documents.'),
+} as const satisfies Readonly<Record<string, TriggerRow>>
+
+/** What `emulator.trigger` takes. */
+export type TriggerName = keyof typeof TRIGGERS
+
+/** The names, for lists and checks. `Object.keys` of a constant gives its keys and no others. */
+export const TRIGGER_NAMES = Object.keys(TRIGGERS) as readonly TriggerName[]
+
+/** The payload of a trigger, with fields replaced and added. */
+export function triggerPayload(name: TriggerName, about: About, fields: Fields): Fields {
+  return { ...TRIGGERS[name].payload(about), ...fields }
+}
+
+interface PayloadParts {
+  readonly seed: Seed
+  readonly network: NetworkProfile
+  readonly message: Message
+  readonly outcome: Outcome
+  readonly project: ProjectState
+  /** The status that is reported. */
+  readonly word: string
+  /** Unix seconds of the change of state. */
+  readonly timestamp: number
+}
+
+/** A report: the Message Status callback, or a premium delivery report. */
+export function statusPayload(parts: PayloadParts): Fields {
+  const { channel } = parts.message
+  if (channel === 'chat-app') return chatAppDelivery(parts)
+  return channel === 'premium' || channel === 'premium-subscription' ? premiumDelivery(parts) : smsDelivery(parts)
+}
+
+/** Contract, service.md#sms-delivery-callback. */
+function smsDelivery({ network, message, outcome, project, word, timestamp }: PayloadParts): Fields {
+  const row = ROW_BY_WORD.get(word)
+  return {
+    project: project.name,
+    messageId: message.id,
+    channel: message.channelName,
+    status: word,
+    ...(row === undefined ? undefined : { statusCode: String(row.code) }),
+    ...(outcome.carrier === 'carrierB' && word !== 'delivered'
+      ? { description: outcome.reason ?? REASONS.carrierB.description, status_code: REASONS.carrierB.statusCode }
+      : undefined),
+    network: network.names[outcome.carrier ?? 'carrierA'],
+    type: reportType(message.type),
+    timestamp,
+  }
+}
+
+/** Contract, service.md#chat-app-delivery-callback: it carries no timestamp. */
+function chatAppDelivery({ seed, message, outcome, project, word, timestamp }: PayloadParts): Fields {
+  const conversation = {
+    conversation_id: drawUuid(seed, 'conversation', project.name, message.to),
+    expiration_timestamp: String(timestamp + CONVERSATION.lifeSeconds),
+    category: CONVERSATION.category,
+  }
+  return {
+    project: project.name,
+    channel: message.channelName,
+    phone_number: project.phoneNumber,
+    statuses: {
+      recipient: message.to,
+      message_id: message.id,
+      status: word,
+      type: 'status',
+      ...(word === 'failed' ? { error: outcome.reason ?? REASONS.chatApp } : conversation),
+    },
+  }
+}
+
+/** Contract, service.md#premium-sms-callbacks, `delivery`; its fields are not shown. */
+function premiumDelivery({ message, project, word, timestamp }: PayloadParts): Fields {
+  return {
+    project: project.name,
+    event: 'delivery',
+    phone: message.to,
+    shortcode: project.shortcode,
+    messageId: message.id,
+    status: word,
+    timestamp,
+  }
+}

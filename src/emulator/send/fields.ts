@@ -1,0 +1,141 @@
+/** A send as its request says it: fields and credentials from wherever its form has them, then the fields checked. */
+import { isListed, type NamedChannel } from '../channels.ts'
+import { isRecord } from '../../runtime/values.ts'
+import { bearerOf, readBody, type MaybeParsed } from '../http.ts'
+import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from '../not-shown.ts'
+
+/** Fields by name; a repeated one is a list. */
+export type Fields = Readonly<Record<string, unknown>>
+
+interface SendRequest {
+  /** Or why there are none; `aborted` where the client went away in the middle of the body. */
+  readonly fields: Fields | 'unreadable' | 'too large' | 'aborted'
+  /** The API key, from the header or the fields; undefined where there is none at all. */
+  readonly apiKey: string | undefined
+}
+
+/**
+ * Contract, service.md#authentication: GET has everything in the query, POST in the body, JSON or a form; the Bearer header works
+ * for both.
+ */
+export async function readRequest(request: MaybeParsed): Promise<SendRequest> {
+  const fields = request.method === 'GET' ? fieldsOf(queryOf(request)) : await bodyFields(request)
+  const apiKey = typeof fields === 'string' ? undefined : fieldOf(fields, 'apiKey')
+  const own = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined
+  return { fields, apiKey: bearerOf(request) ?? own }
+}
+
+/** A field of the request's own, and none that every object inherits. */
+export function fieldOf(fields: Fields, name: string): unknown {
+  return Object.hasOwn(fields, name) ? fields[name] : undefined
+}
+
+function queryOf({ url = '/' }: MaybeParsed): URLSearchParams {
+  return URL.parse(url, 'http://localhost')?.searchParams ?? new URLSearchParams()
+}
+
+async function bodyFields(request: MaybeParsed): Promise<SendRequest['fields']> {
+  try {
+    const read = await readBody(request)
+    if ('parsed' in read) return isRecord(read.parsed) ? read.parsed : 'unreadable'
+    if (/^\s*application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? ''))
+      return fieldsOf(new URLSearchParams(read.text))
+    const value: unknown = JSON.parse(read.text)
+    return isRecord(value) ? value : 'unreadable'
+  } catch (error) {
+    if (error instanceof SyntaxError) return 'unreadable'
+    return isRecord(error) && error['type'] === 'entity.too.large' ? 'too large' : 'aborted'
+  }
+}
+
+function fieldsOf(parameters: URLSearchParams): Fields {
+  const names = [...new Set(parameters.keys())]
+  return Object.fromEntries(
+    names.map((name) => {
+      const values = parameters.getAll(name)
+      return [name, values.length === 1 ? values[0] : values]
+    }),
+  )
+}
+
+/** What is to be sent. */
+export interface Send {
+  readonly channel: Channel
+  /** As it was named. */
+  readonly channelName: string
+  readonly from: string | undefined
+  readonly to: readonly string[]
+  readonly message: string
+  /** Of airtime; 0 elsewhere. */
+  readonly amount: number
+  readonly type: string
+  readonly scheduledForMs: number | undefined
+}
+
+/** What is wrong, by field. */
+type FieldErrors = Readonly<Record<string, readonly string[]>>
+
+/** Which fields are required is not shown in the contract; see not-shown.ts. */
+export function readSend({ channel, name }: NamedChannel, fields: Fields): Send | { readonly errors: FieldErrors } {
+  const errors = new Map<string, string[]>()
+  const complain = (field: string, text: string): void => void errors.set(field, [...(errors.get(field) ?? []), text])
+
+  function text(field: string): string | undefined {
+    const value = fieldOf(fields, field)
+    if (value === undefined || value === '') return undefined
+    if (typeof value === 'string') return value
+    complain(field, `The ${field} field must be a string.`)
+    return undefined
+  }
+
+  function number(field: string): number | undefined {
+    const value = fieldOf(fields, field)
+    if (value === undefined || value === '') return undefined
+    const read = typeof value === 'string' ? Number(value) : value
+    if (typeof read === 'number' && Number.isFinite(read) && read >= 0) return read
+    complain(field, `The ${field} field must be a number of at least 0.`)
+    return undefined
+  }
+
+  const to = recipients(fieldOf(fields, 'to'))
+  if (to === undefined) complain('to', 'The to field must be a string or a list of strings.')
+  else if (to.length === 0) complain('to', 'The to field is required.')
+  else if (to.length > MAX_RECIPIENTS) complain('to', `The to field may have at most ${MAX_RECIPIENTS} recipients.`)
+  const message = text('message')
+  const amount = number('amount')
+  const seconds = number('scheduledFor')
+  if (seconds !== undefined && !isListed(14, channel))
+    complain('scheduledFor', 'The scheduledFor field is for SMS alone.')
+  if (channel === 'airtime' && amount === undefined && !errors.has('amount'))
+    complain('amount', 'The amount field is required.')
+  if (channel !== 'airtime' && message === undefined && !errors.has('message'))
+    complain('message', 'The message field is required.')
+  if (message !== undefined && message.length > MAX_MESSAGE_CHARACTERS)
+    complain('message', `The message field may have at most ${MAX_MESSAGE_CHARACTERS} characters.`)
+  const from = text('from')
+  const type = text('type') ?? DEFAULT_TYPE
+  // The campaign is a free label: it is checked, and leads to nothing that one could see.
+  text('campaign')
+  if (errors.size > 0) return { errors: Object.fromEntries(errors) }
+  return {
+    channel,
+    channelName: name,
+    from,
+    to: to ?? [],
+    message: message ?? '',
+    amount: channel === 'airtime' ? (amount ?? 0) : 0,
+    type,
+    scheduledForMs: seconds === undefined ? undefined : seconds * 1_000,
+  }
+}
+
+/** Undefined where it is neither a string nor a list of strings. */
+function recipients(value: unknown): readonly string[] | undefined {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value ?? '']
+  const texts = list.filter((item) => typeof item === 'string')
+  if (texts.length !== list.length) return undefined
+  return texts
+    .flatMap((text) => text.split(','))
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+}

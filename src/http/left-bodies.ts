@@ -1,0 +1,49 @@
+/** Bodies that are not read from their stream: what a parser before us left, and what had arrived when the client went. */
+import type { IncomingMessage } from 'node:http'
+import type { Captured } from '../public/callback.ts'
+import type { Bodies } from './reading.ts'
+
+/** Where frameworks leave what they made of a body. */
+export interface PreParsed {
+  readonly body?: unknown
+  readonly rawBody?: unknown
+}
+
+/** Whatever a parser before us left, if its bytes are those that were announced. */
+export function leftBefore(request: PreParsed, announced: number | undefined, bodies: Bodies): Captured {
+  for (const candidate of [request.rawBody, request.body]) {
+    const bytes = typeof candidate === 'string' ? Buffer.from(candidate) : candidate
+    if (!(bytes instanceof Uint8Array)) continue
+    if (bytes.length > bodies.maxBodyBytes) return bodies.tooLarge(`${bytes.length} bytes had been read`)
+    // Text was decoded, and perhaps not to the same bytes; a Buffer is only ever inflated, and the proof will tell.
+    if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
+    return { kind: 'exact', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), decoded: true }
+  }
+  const { body } = request
+  if (typeof body === 'string') return { kind: 'parsed', value: parseOrUndefined(body) }
+  return body === undefined || body === null
+    ? { kind: 'failed', reason: 'body_already_read' }
+    : { kind: 'parsed', value: body }
+}
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The body of a request whose client has gone, where all of it had arrived; its end is still in the stream. */
+export function unreadRest(
+  request: IncomingMessage,
+  announced: number | undefined,
+  pieces: Buffer[],
+  { maxBodyBytes }: Bodies,
+): Captured | undefined {
+  if (!request.complete) return undefined
+  for (let piece: unknown = request.read(); piece instanceof Buffer; piece = request.read()) pieces.push(piece)
+  const bytes = Buffer.concat(pieces)
+  const isWhole = (announced === undefined || announced === bytes.length) && bytes.length <= maxBodyBytes
+  return isWhole ? { kind: 'exact', bytes, decoded: false } : undefined
+}

@@ -1,0 +1,239 @@
+/**
+ * Decisions about records as commands: a store reads a record, the command decides, and the store writes the next one. Here are those
+ * of an event that is admitted or settled, and how a local store runs them.
+ */
+import { MessagingWebhooksError } from '../../public/errors.ts'
+import { resolve } from '../../messages/dead-letters.ts'
+import { admitAndLease, admitOverflow, release, settle, type Admitted, type Leased } from '../../messages/events.ts'
+import type { Retention } from '../../messages/expire.ts'
+import type { Decision, Lease, MessageRecord } from '../../messages/record.ts'
+import type { EventPlace, Indexes, LocalStore } from '../record-store.ts'
+import type {
+  Admission,
+  AdmittedAndClaimed,
+  Awaitable,
+  Claim,
+  ClaimRequest,
+  NewEvent,
+  OpenStore,
+  Settlement,
+} from '../store.ts'
+import { expectedOf, latestOf } from './answers.ts'
+import { NEWER } from './codec.ts'
+
+/** A decision about one record. */
+export interface Command<A> {
+  readonly key: string
+  readonly decide: (record: MessageRecord | undefined) => Decision<A>
+  /** The event that it admits, where it changes the record; when; and its answer where the store has no room for that. */
+  readonly admits?: { readonly event: NewEvent; readonly nowMs: number; readonly full: A }
+  /** Its answer where a later version of this package has written the record; without one, the call rejects with `store_newer`. */
+  readonly ifNewer?: { readonly answer: A }
+}
+
+/** A lease of an event, of the record with this key. */
+export interface GrantedLease extends EventPlace {
+  readonly lease: Lease
+}
+
+export interface Runner {
+  /**
+   * The answers, in the order of the commands. Commands of one key are applied in their order. Where it rejects with `store_newer`, a
+   * shared store has applied the commands of all other records; the caller of a local one undoes what was applied.
+   */
+  run<A>(commands: readonly Command<A>[]): Awaitable<readonly A[]>
+  /** Removes those of these records of which `isGone` still says that nothing has to be kept. */
+  remove(keys: readonly string[], isGone: (record: MessageRecord) => boolean): Awaitable<void>
+  /** No handler will see these leases, because what followed them failed. A local store takes back what it did. */
+  abandon?(leases: readonly GrantedLease[]): void
+}
+
+const NO_PAYLOADS: readonly never[] = []
+
+/** Answers at once. */
+export function createLocalRunner(store: LocalStore): Runner {
+  return {
+    run: (commands) =>
+      commands.map(({ key, decide, admits, ifNewer }) => {
+        const before = store.read(key, admits?.nowMs)
+        if (before === NEWER) {
+          if (ifNewer === undefined) throw newerRecord(key)
+          return ifNewer.answer
+        }
+        const { answer, record, payloads = NO_PAYLOADS } = decide(before)
+        if (record === undefined) return answer
+        const isAdmitted = admits !== undefined && record.waiting.length > (before?.waiting.length ?? 0)
+        if (isAdmitted && !store.hasRoom(admits.event)) return admits.full
+        store.write({ key, before, after: record, payloads, admitted: isAdmitted ? admits.event : undefined })
+        return answer
+      }),
+    remove(keys, isGone) {
+      for (const key of keys) {
+        const before = store.read(key)
+        if (before !== undefined && before !== NEWER && isGone(before))
+          store.write({ key, before, after: undefined, payloads: [], admitted: undefined })
+      }
+    },
+  }
+}
+
+/** The record is of a later version of this package, and is left alone. */
+export function newerRecord(key: string): MessagingWebhooksError {
+  return new MessagingWebhooksError('store_newer', `It is the record of message ${key}.`)
+}
+
+/** Goes on with an answer now or later: a local store answers at once, and its hot path has no promise in it. */
+export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}
+
+/** Where the answer comes later and is a failure, `then` is run before that is passed on. */
+export function ifFails<T>(value: Awaitable<T>, then: () => void): Awaitable<T> {
+  if (!(value instanceof Promise)) return value
+  return value.catch((error: unknown) => {
+    then()
+    throw error
+  })
+}
+
+type Verbs = Pick<OpenStore, 'admit' | 'settle' | 'resolve' | 'latest'> & Required<Pick<OpenStore, 'admitAndClaim'>>
+
+interface EventsOptions {
+  readonly runner: Runner
+  readonly indexes: Indexes
+  readonly retention: Retention
+  readonly worker?: ((recordKey: string) => string | undefined) | undefined
+}
+
+/** What an admission with a lease answers. */
+interface AdmittedAndLeased {
+  readonly admitted: Admitted | Refused
+  readonly leased: Leased | undefined
+}
+
+const NO_KEYS: ReadonlySet<string> = new Set()
+
+/** Not kept: see `Admission`. */
+type Refused = 'full' | typeof NEWER
+
+const FULL: AdmittedAndLeased = { admitted: 'full', leased: undefined }
+const IF_NEWER = { answer: { admitted: NEWER, leased: undefined } } as const
+
+const ADMISSION_OF: Readonly<Record<Admitted | Refused, Admission>> = {
+  new: 'new',
+  late: 'late',
+  duplicate: 'duplicate',
+  full: 'full',
+  newer: NEWER,
+  overflow: 'new',
+  'late overflow': 'late',
+}
+
+export function createEventVerbs({ runner, indexes, retention, worker }: EventsOptions): Verbs {
+  const { dedupeMs } = retention
+
+  function overflow(event: NewEvent, late: boolean, nowMs: number): Command<Admitted | Refused> {
+    const of = event.messageKey
+    return {
+      key: event.id,
+      decide: (record) => admitOverflow(record, { of, late }, event, nowMs, retention),
+      admits: { event, nowMs, full: 'full' },
+      ifNewer: { answer: NEWER },
+    }
+  }
+
+  function admitAndClaim(
+    events: readonly NewEvent[],
+    { limit, nowMs, leaseUntilMs, exclude }: ClaimRequest,
+  ): Awaitable<AdmittedAndClaimed> {
+    // Of several events of a message, a later one may belong first.
+    const repeated = events.length > 1 ? repeatedKeys(events) : NO_KEYS
+    let left = limit
+    const commands = events.map((event): Command<AdmittedAndLeased> => {
+      const { messageKey: key } = event
+      const isLeasable = left > 0 && !exclude.has(key) && !repeated.has(key)
+      if (isLeasable) left -= 1
+      return {
+        key,
+        decide(record) {
+          const name = isLeasable ? (worker === undefined ? '' : worker(key)) : undefined
+          const request = name === undefined ? undefined : { nowMs, untilMs: leaseUntilMs, worker: name }
+          return admitAndLease(record, event, nowMs, { dedupeMs, request })
+        },
+        admits: { event, nowMs, full: FULL },
+        ifNewer: IF_NEWER,
+      }
+    })
+    return andThen(runner.run(commands), (answers) => {
+      const admissions = answers.map(({ admitted }) => ADMISSION_OF[admitted])
+      const claims: Claim[] = []
+      const granted: GrantedLease[] = []
+      const overflowing: { readonly index: number; readonly command: Command<Admitted | Refused> }[] = []
+      for (const [index, event] of events.entries()) {
+        const { admitted, leased } = answers[index] ?? FULL
+        if (leased !== undefined) {
+          claims.push(claimOf(event.messageKey, leased, event))
+          granted.push({ key: event.messageKey, id: event.id, lease: leased.lease })
+        }
+        if (admitted === 'overflow' || admitted === 'late overflow')
+          overflowing.push({ index, command: overflow(event, admitted === 'late overflow', nowMs) })
+      }
+      if (overflowing.length === 0) return { admissions, claims }
+      const later = ifFails(runner.run(overflowing.map(({ command }) => command)), () => runner.abandon?.(granted))
+      return andThen(later, (others) => {
+        for (const [nth, { index }] of overflowing.entries()) admissions[index] = ADMISSION_OF[others[nth] ?? 'full']
+        return { admissions, claims }
+      })
+    })
+  }
+
+  return {
+    admit: (events, nowMs) =>
+      andThen(
+        admitAndClaim(events, { limit: 0, nowMs, leaseUntilMs: nowMs, exclude: NO_KEYS }),
+        ({ admissions }) => admissions,
+      ),
+    admitAndClaim,
+    settle: (settlements, nowMs) => runner.run(settlements.map((settlement) => settlementCommand(settlement, nowMs))),
+    resolve: (id, resolution, nowMs) =>
+      andThen(indexes.keyOfDeadLetter(id), (key) => {
+        if (key === undefined) return false
+        const command: Command<boolean> = { key, decide: (record) => resolve(record, id, resolution, nowMs) }
+        return andThen(runner.run([command]), ([isResolved]) => isResolved === true)
+      }),
+    latest: (messageKey) => andThen(runner.run([reading(messageKey)]), ([record]) => record && latestOf(record)),
+  }
+}
+
+export function settlementCommand(settlement: Settlement, nowMs: number): Command<boolean> {
+  const decide: Command<boolean>['decide'] = (record) => settle(record, settlement, nowMs)
+  // Its lease does not hold, as far as this version can tell.
+  return { key: settlement.messageKey, decide, ifNewer: { answer: false } }
+}
+
+/** Ends the lease of a worker that is gone; that of a record of a later version ends by its time. */
+export function releaseCommand(key: string, worker: string): Command<boolean> {
+  return { key, decide: (record) => release(record, worker), ifNewer: { answer: false } }
+}
+
+/** Changes nothing, and answers the record. */
+export function reading(key: string): Command<MessageRecord | undefined> {
+  return { key, decide: (record) => ({ answer: record }) }
+}
+
+function repeatedKeys(events: readonly NewEvent[]): ReadonlySet<string> {
+  const seen = new Set<string>()
+  const repeated = new Set<string>()
+  for (const { messageKey } of events) (seen.has(messageKey) ? repeated : seen).add(messageKey)
+  return repeated
+}
+
+export function claimOf(
+  messageKey: string,
+  { entry, send }: Leased,
+  { record, raw }: Pick<NewEvent, 'record' | 'raw'>,
+): Claim {
+  const { id, token, attempts, late, replay } = entry
+  const claim = { id, messageKey, token, attempt: attempts, late, replay, record, raw }
+  return send === undefined ? claim : { ...claim, expected: expectedOf(send) }
+}

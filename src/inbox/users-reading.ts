@@ -1,0 +1,74 @@
+/**
+ * What the user's own functions say of a callback. One that throws, or returns what it must not, is reported, and ours counts.
+ */
+import { MessagingWebhooksError } from '../public/errors.ts'
+import type { DedupeKeyInput, NewEventOptions, ProvenCallback } from './new-event.ts'
+import type { ReportPayload } from '../carriers/report.ts'
+import { usersReport, type ReadUsersReport } from '../carriers/users-report.ts'
+import { letReject } from '../runtime/values.ts'
+import { isTracestate, traceContextOf, type TraceContext } from '../public/trace-context.ts'
+
+interface UsersFunctions {
+  /** Types say that it returns a text; those who write JavaScript have none. */
+  readonly dedupeKey: ((callback: DedupeKeyInput) => unknown) | undefined
+  readonly readReport: ReadUsersReport | undefined
+  readonly traceContext: (() => unknown) | undefined
+  readonly report: (error: MessagingWebhooksError) => void
+}
+
+interface GuardedFunctions extends Pick<NewEventOptions, 'dedupeKey' | 'readReport'> {
+  readonly traceContext: (() => TraceContext | undefined) | undefined
+}
+
+/** No function throws; each is undefined where the user has given none. */
+export function guardReading(given: UsersFunctions): GuardedFunctions {
+  const { dedupeKey, readReport, traceContext, report } = given
+
+  function chooseKey(choose: (callback: DedupeKeyInput) => unknown, callback: DedupeKeyInput): string | undefined {
+    try {
+      // A copy: what is stored is not theirs to change.
+      const chosen = choose({ ...callback, raw: Buffer.from(callback.raw) })
+      if (chosen === undefined || (typeof chosen === 'string' && chosen !== '')) return chosen
+      letReject(chosen)
+      report(new MessagingWebhooksError('dedupe_key_failed'))
+    } catch (error) {
+      report(new MessagingWebhooksError('dedupe_key_failed', undefined, { cause: error }))
+    }
+    return undefined
+  }
+
+  function readTheirs(read: ReadUsersReport, { masked, kind, arrivedAtMs }: ProvenCallback): ReportPayload | undefined {
+    try {
+      return usersReport(read, { masked, kind, nowMs: arrivedAtMs })
+    } catch (error) {
+      report(new MessagingWebhooksError('read_report_failed', undefined, { cause: error }))
+      return undefined
+    }
+  }
+
+  function askTrace(ask: () => unknown): TraceContext | undefined {
+    try {
+      const told = ask()
+      if (told === undefined) return undefined
+      if (typeof told !== 'object' || told === null) {
+        report(new MessagingWebhooksError('trace_context_failed'))
+        return undefined
+      }
+      letReject(told)
+      const { traceparent, tracestate }: { readonly traceparent?: unknown; readonly tracestate?: unknown } = told
+      const read = traceContextOf({ traceparent, tracestate })
+      const isWhole = read !== undefined && (tracestate === undefined || isTracestate(tracestate))
+      if (!isWhole) report(new MessagingWebhooksError('trace_context_failed'))
+      return read
+    } catch (error) {
+      report(new MessagingWebhooksError('trace_context_failed', undefined, { cause: error }))
+      return undefined
+    }
+  }
+
+  return {
+    dedupeKey: dedupeKey && ((callback) => chooseKey(dedupeKey, callback)),
+    readReport: readReport && ((callback) => readTheirs(readReport, callback)),
+    traceContext: traceContext && (() => askTrace(traceContext)),
+  }
+}

@@ -1,0 +1,260 @@
+/**
+ * What becomes of an event: its admission, its lease, and the outcome of an attempt. Callbacks come twice and out of order
+ * (contract, service.md#delivery-rules), and one event of a message runs at a time.
+ */
+import { isLate, mergeLatest, TIME_AND_RANK } from './order.ts'
+import type { EventRecord } from './event-record.ts'
+import {
+  EMPTY_RECORD,
+  hasEvent,
+  MOST_EVENTS,
+  type Decision,
+  type Entry,
+  type Lease,
+  type MessageRecord,
+  type SendEntry,
+  type SettledEntry,
+} from './record.ts'
+
+/** What admission needs to know of an event. */
+export interface AdmittedEvent {
+  readonly id: string
+  readonly order: string
+  readonly final: boolean
+  readonly step: number
+  readonly awaits: number
+  readonly gapUntilMs: number
+  readonly record: EventRecord
+}
+
+/**
+ * `overflow`: the record is full, so the event needs a record of its own; `late overflow` if a later one was dispatched.
+ */
+export type Admitted = 'new' | 'late' | 'duplicate' | 'overflow' | 'late overflow'
+
+interface AdmissionLimits {
+  /** How long the identity of a settled event is kept. */
+  readonly dedupeMs: number
+  /** How many events the record may have. Default `MOST_EVENTS`. */
+  readonly mostEvents?: number
+}
+
+export function admit(
+  record: MessageRecord | undefined,
+  event: AdmittedEvent,
+  nowMs: number,
+  { dedupeMs, mostEvents = MOST_EVENTS }: AdmissionLimits,
+): Decision<Admitted> {
+  const { id, order, step, awaits, gapUntilMs } = event
+  if (record !== undefined && hasEvent(record, id)) return { answer: 'duplicate' }
+  // A message that is never at rest forgets its oldest events here. Once it was full it stays so: what is in a record of its own may come
+  // again, and is found there only while there is no room here.
+  const isFull = record !== undefined && eventsIn(record) >= mostEvents
+  const known =
+    record === undefined || isFull ? (record ?? EMPTY_RECORD) : withoutOldIdentities(record, nowMs - dedupeMs)
+  const late = isLate(order, known.dispatchedUpTo)
+  const latest = order === '' ? known.latest : mergeLatest(known.latest, event)
+  if (isFull) {
+    const answer = late ? 'late overflow' : 'overflow'
+    return latest === known.latest ? { answer } : { answer, record: { ...known, latest } }
+  }
+  const isWaiting = !late && awaits !== 0 && (known.steps & awaits) === 0
+  const entry: Entry = {
+    id,
+    order,
+    awaits,
+    dueMs: isWaiting ? gapUntilMs : nowMs,
+    attempts: 0,
+    token: 0,
+    late,
+    replay: false,
+    admittedAtMs: nowMs,
+  }
+  const waiting = inserted(step === 0 ? known.waiting : withoutWaitFor(known.waiting, step, nowMs), entry)
+  return { answer: late ? 'late' : 'new', record: { ...known, steps: known.steps | step, latest, waiting } }
+}
+
+/** Admits an event that found no room in the record `of` its message, into one of its own. It has no order there. */
+export function admitOverflow(
+  record: MessageRecord | undefined,
+  { of, late }: { readonly of: string; readonly late: boolean },
+  event: AdmittedEvent,
+  nowMs: number,
+  limits: AdmissionLimits,
+): Decision<Admitted> {
+  const decided = admit(record, { ...event, order: '', step: 0, awaits: 0 }, nowMs, limits)
+  if (decided.record === undefined) return decided
+  const waiting = decided.record.waiting.map((entry) => (entry.id === event.id ? { ...entry, late } : entry))
+  return { answer: late ? 'late' : 'new', record: { ...decided.record, of, waiting } }
+}
+
+function eventsIn({ waiting, dead, settled }: MessageRecord): number {
+  return waiting.length + dead.length + settled.length
+}
+
+function withoutOldIdentities(record: MessageRecord, beforeMs: number): MessageRecord {
+  const isOld = ({ endedAtMs }: SettledEntry): boolean => endedAtMs < beforeMs
+  return record.settled.some(isOld) ? { ...record, settled: record.settled.filter((one) => !isOld(one)) } : record
+}
+
+/** Events that wait for this step are due; one that was tried keeps its retry time. */
+export function withoutWaitFor(waiting: readonly Entry[], step: number, nowMs: number): readonly Entry[] {
+  const isOver = ({ awaits, attempts, dueMs }: Entry): boolean => awaits === step && attempts === 0 && dueMs > nowMs
+  return waiting.some(isOver) ? waiting.map((entry) => (isOver(entry) ? { ...entry, dueMs: nowMs } : entry)) : waiting
+}
+
+export interface LeaseRequest {
+  readonly nowMs: number
+  readonly untilMs: number
+  readonly worker: string
+}
+
+/** Leases the first event of the message if it is due and no lease lasts. */
+export function lease(record: MessageRecord | undefined, request: LeaseRequest): Decision<Entry | undefined> {
+  const { nowMs, untilMs, worker } = request
+  const [first] = record?.waiting ?? []
+  if (record === undefined || first === undefined) return { answer: undefined }
+  if (record.lease !== undefined && record.lease.untilMs > nowMs) return { answer: undefined }
+  // An expired lease ends even if nothing is due now.
+  if (first.dueMs > nowMs)
+    return record.lease === undefined
+      ? { answer: undefined }
+      : { answer: undefined, record: { ...record, lease: undefined } }
+  const token = record.tokens + 1
+  const entry: Entry = { ...first, attempts: first.attempts + 1, token }
+  return {
+    answer: entry,
+    record: {
+      ...record,
+      tokens: token,
+      lease: { token, untilMs, worker, dispatchedBefore: record.dispatchedUpTo.slice(0, TIME_AND_RANK) },
+      dispatchedUpTo: first.order > record.dispatchedUpTo ? first.order : record.dispatchedUpTo,
+      waiting: record.waiting.length === 1 ? [entry] : record.waiting.with(0, entry),
+    },
+  }
+}
+
+/** An event that was leased, with what was sent. */
+export interface Leased {
+  readonly entry: Entry
+  readonly lease: Lease
+  readonly send: SendEntry | undefined
+}
+
+/**
+ * Admits an event, and leases it at once if it is the first of its message, and the message is under no lease. Without a
+ * `request` it leases nothing.
+ */
+export function admitAndLease(
+  record: MessageRecord | undefined,
+  event: AdmittedEvent,
+  nowMs: number,
+  limits: AdmissionLimits & { readonly request: LeaseRequest | undefined },
+): Decision<{ readonly admitted: Admitted; readonly leased: Leased | undefined }> {
+  const { request } = limits
+  const decided = admit(record, event, nowMs, limits)
+  const { answer: admitted, record: next } = decided
+  if (request === undefined || next?.waiting[0]?.id !== event.id || next.lease !== undefined)
+    return { ...decided, answer: { admitted, leased: undefined } }
+  const { answer: entry, record: after = next } = lease(next, request)
+  const leased = entry && after.lease && { entry, lease: after.lease, send: next.send }
+  return { ...decided, answer: { admitted, leased }, record: after }
+}
+
+/** The outcome of an attempt. */
+type Outcome =
+  | { readonly outcome: 'done' }
+  | { readonly outcome: 'retry'; readonly dueMs: number }
+  /** No handler began, so the attempt does not count. */
+  | { readonly outcome: 'unbegun'; readonly dueMs: number }
+  | { readonly outcome: 'dead'; readonly error: string }
+
+/**
+ * Settles an attempt. Answers false, and changes nothing, if its token is not that of the event's last attempt. An expired lease
+ * does no harm as long as the event was not leased again.
+ */
+export function settle(
+  record: MessageRecord | undefined,
+  settlement: { readonly id: string; readonly token: number } & Outcome,
+  nowMs: number,
+): Decision<boolean> {
+  const { id, token } = settlement
+  const entry = record?.waiting.find((one) => one.id === id)
+  if (record === undefined || entry === undefined || token === 0 || entry.token !== token) return { answer: false }
+  // Another event of the message may be leased by now: that lease stays.
+  const others = record.lease?.token === token ? undefined : record.lease
+  const rest = record.waiting.filter((one) => one !== entry)
+  switch (settlement.outcome) {
+    case 'retry':
+      return {
+        answer: true,
+        record: {
+          ...record,
+          lease: others,
+          waiting: replaced(record, entry, { ...entry, dueMs: settlement.dueMs }),
+        },
+      }
+    case 'unbegun': {
+      const { dueMs } = settlement
+      const returned = { ...entry, dueMs, attempts: entry.attempts - 1, token: 0, awaits: 0 }
+      return { answer: true, record: { ...record, lease: others, waiting: replaced(record, entry, returned) } }
+    }
+    case 'dead': {
+      const dead = [...record.dead, { ...entry, diedAtMs: nowMs }]
+      const { error } = settlement
+      return {
+        answer: true,
+        record: { ...record, lease: others, waiting: rest, dead },
+        payloads: [{ id, becomes: 'dead', error }],
+      }
+    }
+    case 'done': {
+      const settled = [...record.settled, settledEntry(entry, nowMs)]
+      return {
+        answer: true,
+        record: { ...record, lease: others, waiting: rest, settled },
+        payloads: [{ id, becomes: 'settled' }],
+      }
+    }
+  }
+}
+
+/** Ends the lease of a worker that is gone: its event is due again, and its token settles nothing. */
+export function release(record: MessageRecord | undefined, worker: string): Decision<boolean> {
+  if (record?.lease?.worker !== worker) return { answer: false }
+  const { token } = record.lease
+  const waiting = record.waiting.map((entry) => (entry.token === token ? { ...entry, token: 0 } : entry))
+  return { answer: true, record: { ...record, lease: undefined, waiting } }
+}
+
+/**
+ * Takes a lease back whose answer was lost, so that no handler saw it: the attempt does not count, and what was admitted since
+ * is late only if it is older than what was dispatched before.
+ */
+export function takeBack(record: MessageRecord | undefined, isLost: (entry: Entry) => boolean): Decision<boolean> {
+  const { lease } = record ?? {}
+  const lost = record?.waiting.find((entry) => entry.token === lease?.token && isLost(entry))
+  if (record === undefined || lease === undefined || lost === undefined) return { answer: false }
+  const { dispatchedBefore: dispatchedUpTo } = lease
+  const waiting = record.waiting.map((entry) => {
+    if (entry === lost) return { ...lost, token: 0, attempts: lost.attempts - 1 }
+    const isJudgedAnew = entry.late && entry.attempts === 0 && !entry.replay
+    return isJudgedAnew ? { ...entry, late: isLate(entry.order, dispatchedUpTo) } : entry
+  })
+  return { answer: true, record: { ...record, lease: undefined, dispatchedUpTo, waiting } }
+}
+
+function replaced({ waiting }: MessageRecord, entry: Entry, by: Entry): readonly Entry[] {
+  return waiting.length === 1 ? [by] : waiting.map((one) => (one === entry ? by : one))
+}
+
+/** Inserts an entry at its place by order. */
+export function inserted(waiting: readonly Entry[], entry: Entry): readonly Entry[] {
+  if (waiting.length === 0) return [entry]
+  const at = waiting.findIndex(({ order }) => order > entry.order)
+  return waiting.toSpliced(at === -1 ? waiting.length : at, 0, entry)
+}
+
+export function settledEntry({ id, attempts, late }: Entry, nowMs: number): SettledEntry {
+  return { id, endedAtMs: Math.floor(nowMs), attempts, late }
+}

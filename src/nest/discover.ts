@@ -1,0 +1,139 @@
+/** Finds the methods that are handlers, in all modules of an app, and the instance that each is called on. */
+import {
+  ContextIdFactory,
+  ModuleRef,
+  type ContextId,
+  type DiscoveryService,
+  type MetadataScanner,
+  type Reflector,
+} from '@nestjs/core'
+import type { Context, Handler, WebhookEvent } from '../index.ts'
+import { marksOf, type HandlerMark } from './decorators.ts'
+
+/** A provider or a controller, as Nest keeps it. */
+type Wrapper = ReturnType<DiscoveryService['getProviders']>[number]
+
+/** What Nest is asked with. */
+export interface Discovery {
+  readonly discovery: DiscoveryService
+  readonly scanner: MetadataScanner
+  readonly reflector: Reflector
+}
+
+/** A method that is a handler. */
+export interface FoundHandler extends HandlerMark {
+  /** The class and the method. */
+  readonly where: string
+  readonly call: Handler<WebhookEvent>
+}
+
+/** Of each class that several modules provide, only the first is taken: its handlers would run twice. */
+export function findHandlers(
+  { discovery, scanner, reflector }: Discovery,
+  providedTwice: (className: string, modules: readonly [string, string]) => void,
+): readonly FoundHandler[] {
+  const found: FoundHandler[] = []
+  const classes = new Map<unknown, Wrapper>()
+  for (const wrapper of [...discovery.getProviders(), ...discovery.getControllers()]) {
+    const prototype = prototypeOf(wrapper)
+    if (prototype === undefined) continue
+    const handlers = scanner
+      .getAllMethodNames(prototype)
+      .flatMap((name) => handlersOf(wrapper, prototype, name, reflector))
+    if (handlers.length === 0) continue
+    const before = wrapper.token === wrapper.metatype ? classes.get(wrapper.token) : undefined
+    if (before === undefined) found.push(...handlers)
+    else providedTwice(nameOf(prototype), [moduleOf(before), moduleOf(wrapper)])
+    if (before === undefined) classes.set(wrapper.token, wrapper)
+  }
+  return found
+}
+
+/** Where its methods are. What a factory makes for each request anew is not there yet, and cannot be looked at. */
+function prototypeOf(wrapper: Wrapper): object | undefined {
+  // Another name of a provider that is found by itself.
+  if (wrapper.isAlias) return undefined
+  if (isShared(wrapper)) {
+    const instance: unknown = wrapper.instance
+    return typeof instance === 'object' && instance !== null ? prototypeOfObject(instance) : undefined
+  }
+  if (wrapper.isFactory) return undefined
+  const prototype: unknown = wrapper.metatype?.prototype
+  return typeof prototype === 'object' && prototype !== null ? prototype : undefined
+}
+
+function prototypeOfObject(instance: object): object | undefined {
+  const prototype: unknown = Object.getPrototypeOf(instance)
+  return typeof prototype === 'object' && prototype !== null && prototype !== Object.prototype ? prototype : undefined
+}
+
+/** One instance for all; else one is made for each event. */
+function isShared(wrapper: Wrapper): boolean {
+  return wrapper.isDependencyTreeStatic() && !wrapper.isTransient
+}
+
+function handlersOf(wrapper: Wrapper, prototype: object, name: string, reflector: Reflector): readonly FoundHandler[] {
+  const method: unknown = Reflect.get(prototype, name)
+  if (!isMethod(method)) return []
+  const where = `${nameOf(prototype)}.${name}`
+  return marksOf(reflector, method).map((mark) => ({ ...mark, where, call: callOf(wrapper, name) }))
+}
+
+function callOf(wrapper: Wrapper, name: string): Handler<WebhookEvent> {
+  if (isShared(wrapper)) return (event, context) => callMethod(wrapper.instance, name, event, context)
+  return async (event, context) => callMethod(await instanceFor(wrapper, event), name, event, context)
+}
+
+/** Looked up as it is called, so that whoever replaces a method for a test sees its calls. */
+function callMethod(instance: unknown, name: string, event: WebhookEvent, context: Context): unknown {
+  const method: unknown = typeof instance === 'object' && instance !== null ? Reflect.get(instance, name) : undefined
+  if (!isMethod(method)) throw new TypeError(`${name} is no method of what was resolved.`)
+  const result = method.call(instance, event, context)
+  return isSubscribable(result) ? endOf(result) : result
+}
+
+/** Handlers of one attempt at an event share what is request-scoped, as those of one request do. */
+const contextIds = new WeakMap<WebhookEvent, ContextId>()
+
+/** Resolved where it is provided. What it injects as `REQUEST` is the event. */
+async function instanceFor(wrapper: Wrapper, event: WebhookEvent): Promise<unknown> {
+  const moduleRef: unknown = wrapper.host?.getProviderByKey<ModuleRef>(ModuleRef).instance
+  if (!(moduleRef instanceof ModuleRef)) throw new TypeError(`${String(wrapper.name)} is in no module.`)
+  let contextId = contextIds.get(event)
+  if (contextId === undefined) {
+    contextId = ContextIdFactory.create()
+    moduleRef.registerRequestByContextId(event, contextId)
+    contextIds.set(event, contextId)
+  }
+  const resolved: unknown = await moduleRef.resolve(wrapper.token, contextId, { strict: true })
+  return resolved
+}
+
+type Method = (this: unknown, event: WebhookEvent, context: Context) => unknown
+
+function isMethod(value: unknown): value is Method {
+  return typeof value === 'function'
+}
+
+/** An Observable, as Nest's own handlers may return one: nothing happens before somebody subscribes. */
+interface Subscribable {
+  subscribe(observer: { readonly error: (error: unknown) => void; readonly complete: () => void }): unknown
+}
+
+function isSubscribable(value: unknown): value is Subscribable {
+  return typeof value === 'object' && value !== null && 'subscribe' in value && typeof value.subscribe === 'function'
+}
+
+function endOf(observable: Subscribable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    observable.subscribe({ error: reject, complete: resolve })
+  })
+}
+
+function nameOf(prototype: object): string {
+  return prototype.constructor.name
+}
+
+function moduleOf({ host }: Wrapper): string {
+  return host?.name ?? 'a module'
+}

@@ -1,0 +1,113 @@
+/** The receiver's life in the app's: mounted as the app is made, started once all modules are, closed after the server. */
+import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common'
+import type { HttpAdapterHost } from '@nestjs/core'
+import { systemClock, withDeadline } from '../runtime/clock.ts'
+import { MessagingWebhooksError, OptionsError, type Receiver, type Schemas } from '../index.ts'
+import { getReceiverToken, isReceiverToken } from './decorators.ts'
+import { findHandlers, type Discovery, type FoundHandler } from './discover.ts'
+import { mount } from './mount.ts'
+import type { ReadOptions } from './options.ts'
+
+/** So long the app waits for a store that is away before its server listens. */
+const START_WITHIN_MS = 5_000
+
+interface Parts extends Discovery {
+  readonly name: string | undefined
+  readonly options: ReadOptions
+  readonly receiver: Receiver<Schemas>
+  readonly host: HttpAdapterHost
+}
+
+/** What Nest calls. */
+export type Lifecycle = OnModuleInit & OnApplicationBootstrap & OnApplicationShutdown
+
+/** Mounts at once, or as soon as there is an adapter: `Test.createTestingModule` makes the modules before it. */
+export function createLifecycle(parts: Parts): Lifecycle {
+  const { name, options, receiver, host, discovery } = parts
+  const logger = new Logger('WebhooksModule')
+  /** What rxjs would throw where nobody can catch it. */
+  let failure: { readonly error: unknown } | undefined
+
+  /** Nest's own type says that there always is one. */
+  function hasAdapter(): boolean {
+    const adapter: unknown = host.httpAdapter
+    return adapter !== undefined && adapter !== null
+  }
+
+  function mountAll(): void {
+    for (const { kind, path, proof } of options.mounts) {
+      mount(host.httpAdapter, path, receiver.middleware(kind, { proof }))
+      logger.log(`Mapped {${path}, POST}: callbacks of the kind ${kind}`)
+    }
+  }
+
+  function receiverTokens(): readonly string[] {
+    return discovery
+      .getProviders()
+      .map(({ token }) => token)
+      .filter(isReceiverToken)
+  }
+
+  /** Two would mount, start and hand over the same. */
+  function checkIsOnly(): void {
+    const token = getReceiverToken(name)
+    if (receiverTokens().filter((other) => other === token).length < 2) return
+    throw new OptionsError(
+      name === undefined
+        ? 'WebhooksModule.forRoot was imported twice without a name. Import it once, or give each receiver a `name`.'
+        : `WebhooksModule.forRoot was imported twice with the name ${name}. Give each receiver a name of its own.`,
+    )
+  }
+
+  function attach({ where, pattern, call }: FoundHandler): void {
+    try {
+      receiver.on(pattern, call)
+    } catch (error) {
+      if (!(error instanceof MessagingWebhooksError)) throw error
+      throw new MessagingWebhooksError(error.code, `@OnWebhook of ${where}: ${error.detail ?? ''}`, { cause: error })
+    }
+  }
+
+  /** A handler that waits for nobody's events would be silent for ever. */
+  function checkReceivers(handlers: readonly FoundHandler[]): void {
+    const tokens = receiverTokens()
+    for (const { where, receiver: other } of handlers)
+      if (!tokens.includes(getReceiverToken(other)))
+        throw new OptionsError(
+          other === undefined
+            ? `@OnWebhook of ${where} names no receiver, and every receiver of this app has a name: add { receiver }.`
+            : `@OnWebhook of ${where}: no receiver has the name ${other}.`,
+        )
+  }
+
+  checkIsOnly()
+  if (hasAdapter()) mountAll()
+  else
+    host.init$.subscribe(() => {
+      try {
+        // Without a server it only hands over.
+        if (hasAdapter()) mountAll()
+      } catch (error) {
+        failure = { error }
+      }
+    })
+
+  return {
+    onModuleInit() {
+      if (failure !== undefined) throw failure.error
+    },
+    async onApplicationBootstrap() {
+      const handlers = findHandlers(parts, (className, modules) => {
+        logger.warn(
+          `${className} is a provider of ${modules.join(' and of ')}, and so there are several of it. Its handlers run once, ` +
+            'on the first. Provide it in one module, and export it from there.',
+        )
+      })
+      checkReceivers(handlers)
+      for (const handler of handlers) if (handler.receiver === name) attach(handler)
+      // The server listens afterwards, and it must, also while the store is away: what waiting does not cure is known by then.
+      await withDeadline(systemClock(), START_WITHIN_MS, receiver.start(), () => {})
+    },
+    onApplicationShutdown: () => receiver.close({ deadlineMs: options.closeDeadlineMs }),
+  }
+}

@@ -1,0 +1,149 @@
+/** The receiver's side: answers probes that are proved. An unproved probe is answered as a forgery is, by the same code. */
+import type { KeyObject } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { ReadBody } from '../../verify/body.ts'
+import type { Pairs } from '../../verify/credentials.ts'
+import type { NotProved } from '../../verify/explain.ts'
+import type { LivePair } from '../../verify/pair.ts'
+import type { ArrivedCallback } from '../../public/callback.ts'
+import type { RefusalCode } from '../../public/error-table.ts'
+import type { CallbackKind, Proof } from '../../public/events.ts'
+import {
+  ANSWER_HEADER,
+  arrivalOf,
+  markingKeys,
+  readMark,
+  seal,
+  type AppFacts,
+  type Arrival,
+  type Mark,
+} from './protocol.ts'
+
+/** Why a probe was refused in this process. */
+export interface RefusedProbe {
+  readonly code: RefusalCode
+  readonly offsetSeconds: number | undefined
+  readonly arrival: Arrival
+}
+
+/** Observes the probes that this process sends itself. */
+export interface ProbeWatch {
+  expect(messageId: string): void
+  /** Undefined if it was not refused here: another process may have answered. */
+  refused(messageId: string): RefusedProbe | undefined
+  end(): void
+}
+
+/** Which pair marked a probe, and with which of its keys. */
+export interface MarkedProbe {
+  readonly probeId: string
+  readonly mark: Mark
+  readonly pair: LivePair
+  readonly key: KeyObject
+  /** The key is the pair's first: the sender holds the whole pair. */
+  readonly isWhole: boolean
+}
+
+interface ProvedProbe {
+  readonly callback: ArrivedCallback
+  readonly body: ReadBody
+  readonly proof: Exclude<Proof, 'none'>
+  readonly marked: MarkedProbe
+}
+
+type AnswerHeaders = Readonly<Record<string, string>>
+
+export interface Probes {
+  /** Undefined if no live pair has marked it: then it is a callback, whatever its message id looks like. */
+  markOf(probeId: string, pairs: Pairs, arrivedAtMs: number): MarkedProbe | undefined
+  /** The headers of the 204. Undefined if the mark is too old or was used before: then it is refused as a forgery is. */
+  answer(probe: ProvedProbe): Promise<AnswerHeaders | undefined>
+  /**
+   * Remembers why a probe of this process was refused. False if the refusal needs no line of the log: a doctor with another
+   * pair sends dozens of probes, and the first shows the reason.
+   */
+  notProved(callback: ArrivedCallback, body: ReadBody, why: NotProved): boolean
+  watch(): ProbeWatch
+}
+
+interface AnsweringOptions {
+  /** Callbacks are proved by the pairs of the project that they name. */
+  readonly byProject: boolean
+  readonly toleranceSeconds: number
+  readonly maxBodyBytes: number
+  readonly about: (kind: CallbackKind | undefined) => Promise<AppFacts>
+}
+
+/** A day before and after the mark's time: the clocks may be hours apart. The signature's own tolerance still applies. */
+const MARK_MS = 86_400_000
+/** Only holders of the pair make marks, so no one else can evict one. */
+const MARKS_KEPT = 4_096
+/** At most one unproved probe is reported in this time. */
+const REPORT_MS = 60_000
+
+export function createProbes({ byProject, toleranceSeconds, maxBodyBytes, about }: AnsweringOptions): Probes {
+  const used = new LRUCache<string, true>({ max: MARKS_KEPT })
+  /** Probes of this process's own doctors; the mark of any other is read after its proof only. */
+  const expected = new Map<string, RefusedProbe | undefined>()
+  let reportedAtMs = -Infinity
+
+  return {
+    markOf(probeId, pairs, arrivedAtMs) {
+      if (typeof pairs === 'string') return undefined
+      const live = pairs.filter(({ notAfterMs }) => arrivedAtMs <= notAfterMs)
+      for (const nth of [0, 1]) {
+        for (const pair of live) {
+          const key = markingKeys(pair)[nth]
+          const mark = key && readMark(probeId, key)
+          if (key !== undefined && mark !== undefined) return { probeId, mark, pair, key, isWhole: nth === 0 }
+        }
+      }
+      return undefined
+    },
+    async answer({ callback, body, proof, marked: { probeId, mark, pair, key, isWhole } }) {
+      const { arrivedAtMs, kind, policy } = callback
+      // Anyone who has read a callback may have this answer any number of times, so it does not use up the nonce.
+      if (!isWhole) return { [ANSWER_HEADER]: seal({ onlyAuthKey: true }, key, probeId) }
+      if (Math.abs(arrivedAtMs - mark.sentAtMs) > MARK_MS || used.has(mark.nonce)) return undefined
+      used.set(mark.nonce, true)
+      const facts = {
+        arrival: arrivalOf(callback, body),
+        arrivedAtMs,
+        kind,
+        lacksProject: byProject && body.project === undefined,
+        policy,
+        proof,
+        pair: {
+          hasAuthKey: pair.authKey !== undefined,
+          hasSecret: pair.secretKey !== undefined,
+          endsAtMs: pair.notAfterMs === Infinity ? undefined : pair.notAfterMs,
+        },
+        toleranceSeconds,
+        maxBodyBytes,
+        app: await about(kind),
+      }
+      return { [ANSWER_HEADER]: seal(facts, key, probeId) }
+    },
+    notProved(callback, body, { code, offsetSeconds }) {
+      const { probeId } = body
+      if (probeId === undefined) return true
+      if (expected.has(probeId)) expected.set(probeId, { code, offsetSeconds, arrival: arrivalOf(callback, body) })
+      if (Math.abs(callback.arrivedAtMs - reportedAtMs) < REPORT_MS) return false
+      reportedAtMs = callback.arrivedAtMs
+      return true
+    },
+    watch() {
+      const own: string[] = []
+      return {
+        expect(messageId) {
+          own.push(messageId)
+          expected.set(messageId, undefined)
+        },
+        refused: (messageId) => expected.get(messageId),
+        end() {
+          for (const messageId of own) expected.delete(messageId)
+        },
+      }
+    },
+  }
+}

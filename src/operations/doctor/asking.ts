@@ -1,0 +1,187 @@
+/** Sends a probe and reads its answer: a receiver's report, a receiver's refusal, or something else. */
+import { z } from 'zod'
+import type { Clock } from '../../runtime/clock.ts'
+import { finding, type Finding } from './findings.ts'
+import {
+  createSender,
+  makeProbe,
+  type Answered,
+  type Probe,
+  type ProbeForm,
+  type ProbePair,
+  type Unanswered,
+} from './probe.ts'
+import { ANSWER_HEADER, markingKeys, unseal, type Facts } from './protocol.ts'
+
+/** Where probes go, and how. */
+export interface Target {
+  readonly url: URL
+  readonly project: string | undefined
+  readonly pair: ProbePair
+  readonly timeoutMs: number
+  readonly clock: Clock
+  /** Of the receiver in this process, if there is one: it remembers why it refused what was announced to it. */
+  readonly own: { readonly watch: { expect(messageId: string): void } } | undefined
+}
+
+export interface Asked {
+  readonly probe: Probe
+  readonly outcome: Answered | Unanswered
+  readonly reply: Reply
+}
+
+export type Reply =
+  | ({ readonly kind: 'report' } & Heard)
+  /** Of a receiver that knows the Auth Key and has another signing secret. */
+  | { readonly kind: 'onlyAuthKey' }
+  /** A receiver's 401: the pair, the time or the bytes are wrong. */
+  | { readonly kind: 'notAuthentic' }
+  /** Another refusal of a receiver. */
+  | { readonly kind: 'refused'; readonly finding: Finding }
+  /** No answer, or not a receiver's. */
+  | { readonly kind: 'other'; readonly finding: Finding }
+
+/** A report, and the probe that it is about. */
+export interface Heard {
+  readonly probe: Probe
+  readonly facts: Facts
+  readonly tookMs: number
+}
+
+export interface Exchange {
+  ask(form?: ProbeForm): Promise<Asked>
+  close(): void
+}
+
+export async function createExchange(target: Target, { keepAlive = false } = {}): Promise<Exchange> {
+  const { url, clock, pair, project, own } = target
+  const sender = await createSender(url, target, keepAlive)
+  return {
+    async ask(form = {}) {
+      const probe = makeProbe(pair, project, form, clock.now())
+      own?.watch.expect(probe.messageId)
+      const outcome = await sender.send(probe)
+      return { probe, outcome, reply: readReply(url, probe, outcome) }
+    },
+    close: () => sender.close(),
+  }
+}
+
+function readReply(url: URL, probe: Probe, outcome: Answered | Unanswered): Reply {
+  if (outcome.kind === 'unanswered') return { kind: 'other', finding: explainSilence(url, outcome.code) }
+  const sealed = outcome.headers[ANSWER_HEADER]
+  for (const key of markingKeys(probe.pair)) {
+    const report = typeof sealed === 'string' ? unseal(sealed, key, probe.messageId) : undefined
+    if (report !== undefined)
+      return 'onlyAuthKey' in report
+        ? { kind: 'onlyAuthKey' }
+        : { kind: 'report', probe, facts: report, tookMs: outcome.tookMs }
+  }
+  const code = refusalCodeIn(outcome.text)
+  if (code === 'not_authentic') return { kind: 'notAuthentic' }
+  const refused = code === undefined ? undefined : explainRefusal(code, probe)
+  if (refused !== undefined) return { kind: 'refused', finding: refused }
+  return { kind: 'other', finding: explainOther(url, probe, outcome) }
+}
+
+/** The form of a receiver's refusals. */
+const refusalSchema = z.strictObject({ error: z.strictObject({ code: z.string(), message: z.string() }) })
+
+function refusalCodeIn(text: string): string | undefined {
+  try {
+    return refusalSchema.safeParse(JSON.parse(text)).data?.error.code
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined if a receiver has no such code. */
+function explainRefusal(code: string, { body }: Probe): Finding | undefined {
+  switch (code) {
+    case 'content_encoding':
+      return finding('body_compressed')
+    case 'method_not_allowed':
+      return finding('method_refused', 'What was sent as a POST arrived as something else.')
+    case 'body_too_large':
+      return finding('body_limit', `A probe of ${body.length} bytes is too large already.`)
+    case 'body_too_slow':
+    case 'body_incomplete':
+      return finding('body_lost', `(${code})`)
+    case 'unavailable':
+      return finding('unavailable')
+    default:
+      return undefined
+  }
+}
+
+const CERTIFICATE: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'It is self-signed.',
+  SELF_SIGNED_CERT_IN_CHAIN: 'Its authority is nobody’s: a self-signed one.',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'The intermediate certificates are missing.',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'Its authority is not known, or intermediate certificates are missing.',
+  UNABLE_TO_GET_ISSUER_CERT: 'Intermediate certificates are missing.',
+  CERT_HAS_EXPIRED: 'It has expired.',
+  CERT_NOT_YET_VALID: 'It is not valid yet: compare the clocks.',
+  CERT_REVOKED: 'It was revoked.',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'It is for another name than that in the URL.',
+}
+
+function explainSilence(url: URL, code: string): Finding {
+  const certificate = CERTIFICATE[code]
+  if (certificate !== undefined) return finding('tls_untrusted', `${certificate} (${code})`)
+  if (code === 'ECONNREFUSED') return finding('nothing_listens', `(${code})`)
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return finding('host_unknown', `(${code})`)
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return finding('tls_failed', `(${code})`)
+  if (code === 'timeout') return finding('no_answer', 'None came in time.')
+  const hint = url.protocol === 'http:' ? ' Does the port speak TLS? Then the URL begins with https.' : ''
+  return finding('no_answer', `The connection failed (${code}).${hint}`)
+}
+
+function explainOther(url: URL, probe: Probe, { status, headers, text }: Answered): Finding {
+  if (status >= 300 && status < 400 && headers.location !== undefined)
+    return explainRedirect(url, status, headers.location)
+  const what = `It answered ${status}${saidOf(probe, text)}.`
+  if (status === 405) return finding('method_refused', what)
+  if (status === 413) return finding('body_limit', `A small probe was answered ${status} already.`)
+  if (status === 404 || status === 410) return finding('path_unknown', what)
+  if (status === 401 || status === 403 || status === 407) return finding('access_denied', what)
+  if (status >= 502 && status <= 504) return finding('proxy_failed', what)
+  if (status >= 500) return finding('server_failed', what)
+  return finding(
+    'other_handler',
+    status >= 200 && status < 300
+      ? `${what} Or something on the way takes headers such as \`${ANSWER_HEADER}\` off answers.`
+      : what,
+  )
+}
+
+/** Where it leads, without what may be secret in it. */
+function explainRedirect(url: URL, status: number, location: string): Finding {
+  const target = URL.parse(location, url.href)
+  if (target === null) return finding('redirect', `It answered ${status}.`)
+  const what = `It answered ${status} and points to ${shownUrl(target)}.`
+  const isOnlyHttps = url.protocol === 'http:' && target.protocol === 'https:' && target.hostname === url.hostname
+  return finding(isOnlyHttps ? 'enforce_https' : 'redirect', what)
+}
+
+/** Without user, password, query and fragment. */
+export function shownUrl({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`.slice(0, 200)
+}
+
+const MOST_SAID = 100
+/** Tags and control characters, and what changes the direction of a line. */
+const MARKUP = /<[^>]*>|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+/** Its first words; nothing of an answer that quotes what was sent. */
+function saidOf({ pair, messageId, signature }: Probe, text: string): string {
+  const secrets = [pair.authKey?.toString(), pair.secretKey?.export().toString('utf8'), messageId, signature]
+  const quotes = secrets.some(
+    (secret) => secret !== undefined && (text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1))),
+  )
+  if (quotes) return ', with words that quote the probe and are not shown'
+  const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]
+  const said = (title ?? text).replaceAll(MARKUP, ' ').replaceAll(/\s+/g, ' ').trim()
+  if (said === '') return ', without a word'
+  return `: “${said.length > MOST_SAID ? `${said.slice(0, MOST_SAID)}…` : said}”`
+}

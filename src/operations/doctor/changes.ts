@@ -1,0 +1,157 @@
+/** Known ways in which proxies, parsers, editors and logs change a body or the signature header; tried until one explains it. */
+
+interface BodyChange {
+  /** For the doctor, as in “It was …”: the probe arrived as what `apply` makes of it. */
+  readonly what?: string
+  /** For `verify`: the signature covers what `apply` makes of the body at hand. */
+  readonly cause?: string
+  /** Undefined where it does not apply to this body. */
+  readonly apply: (body: Buffer) => Buffer | undefined
+}
+
+const NEWLINE = Buffer.from('\n')
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** Parses the JSON and serialises it again. */
+function rewritten(write: (value: unknown) => string | undefined): BodyChange['apply'] {
+  return (body) => {
+    try {
+      const text = write(JSON.parse(body.toString()))
+      return text === undefined ? undefined : Buffer.from(text)
+    } catch {
+      return undefined
+    }
+  }
+}
+
+/** As Python's `json.dumps` writes: on one line, with a space after each comma and colon. */
+function spaced(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spaced).join(', ')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const fields = Object.entries(value).map(([name, field]) => `${JSON.stringify(name)}: ${spaced(field)}`)
+  return `{${fields.join(', ')}}`
+}
+
+function sorted(value: unknown): unknown {
+  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value).toSorted()) : value
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[\u0080-\uffff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+function withoutAuthKey(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, 'authKey')) return undefined
+  return JSON.stringify({ ...value, authKey: undefined })
+}
+
+/** The first that explains a body wins: serialising JSON again undoes a newline, too, so it stands behind. */
+const BODY_CHANGES: readonly BodyChange[] = [
+  {
+    cause:
+      'a trailing newline was added to the body: `echo`, an editor or a log did it. Send the bytes as they came, with `printf` or curl’s --data-binary.',
+    apply: (body) => (body.at(-1) === 0x0a ? body.subarray(0, body.at(-2) === 0x0d ? -2 : -1) : undefined),
+  },
+  {
+    what: 'a newline was added at its end',
+    cause: 'the body lost its trailing newline: something trimmed it, as curl’s --data does.',
+    apply: (body) => Buffer.concat([body, NEWLINE]),
+  },
+  {
+    what: 'a carriage return and newline were added at its end',
+    apply: (body) => Buffer.concat([body, Buffer.from('\r\n')]),
+  },
+  {
+    cause: 'line ends were changed from LF to CRLF: an editor or a copy in text mode did it.',
+    apply: (body) =>
+      body.includes('\r\n') ? Buffer.from(body.toString('latin1').replaceAll('\r\n', '\n'), 'latin1') : undefined,
+  },
+  {
+    cause: 'a byte order mark was added in front of the body.',
+    apply: (body) => (body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? body.subarray(3) : undefined),
+  },
+  {
+    what: 'its JSON was read and written anew',
+    cause:
+      'the body was parsed and re-serialised: check the signature over the raw body, before any parser (mount the receiver before express.json()).',
+    apply: rewritten((value) => JSON.stringify(value)),
+  },
+  {
+    what: 'its JSON was read and written anew, with a newline',
+    apply: rewritten((value) => `${JSON.stringify(value)}\n`),
+  },
+  {
+    what: 'its JSON was read and written anew, with its fields sorted',
+    apply: rewritten((value) => JSON.stringify(sorted(value))),
+  },
+  {
+    what: 'its JSON was read and written anew, with blanks',
+    cause:
+      'the body was re-serialised with spaces after commas and colons, as Python’s json.dumps writes it: check the signature over the raw body.',
+    apply: rewritten(spaced),
+  },
+  {
+    what: 'its JSON was read and written anew, indented by two',
+    cause:
+      'the body was re-serialised over several lines: check the signature over the raw body, not over what a log or a formatter shows.',
+    apply: rewritten((value) => JSON.stringify(value, undefined, 2)),
+  },
+  {
+    what: 'its JSON was read and written anew, indented by four',
+    apply: rewritten((value) => JSON.stringify(value, undefined, 4)),
+  },
+  {
+    what: 'its JSON was read and written anew, with blanks and in ASCII',
+    apply: rewritten((value) => escaped(spaced(value))),
+  },
+  {
+    what: 'its JSON was read and written anew, in ASCII',
+    apply: rewritten((value) => escaped(JSON.stringify(value))),
+  },
+  {
+    what: 'its JSON was read and written anew, with slashes escaped',
+    apply: rewritten((value) => escaped(JSON.stringify(value)).replaceAll('/', '\\/')),
+  },
+  { what: 'it was taken for Latin-1 and written as UTF-8', apply: (body) => Buffer.from(body.toString('latin1')) },
+  { what: 'a byte order mark was put before it', apply: (body) => Buffer.concat([BYTE_ORDER_MARK, body]) },
+  {
+    cause:
+      'the authKey was taken out of the body: the signature is over the body as it came, the authKey included. It was signed without one.',
+    apply: rewritten(withoutAuthKey),
+  },
+]
+
+interface Change {
+  readonly words: string
+  readonly apply: BodyChange['apply']
+}
+
+/** What may arrive of a probe. Its mark can be read in each: a signature over any other body would make it an event. */
+export const PROBE_CHANGES = changesWith('what')
+
+/** What may have been signed where another body is at hand. */
+export const SIGNED_CHANGES = changesWith('cause')
+
+function changesWith(column: 'what' | 'cause'): readonly Change[] {
+  return BODY_CHANGES.flatMap(({ [column]: words, apply }) => (words === undefined ? [] : [{ words, apply }]))
+}
+
+interface HeaderChange {
+  readonly what: string
+  /** The values that arrive instead of this one. */
+  readonly apply: (value: string) => readonly string[]
+}
+
+export const HEADER_CHANGES: readonly HeaderChange[] = [
+  { what: 'it was sent twice', apply: (value) => [value, value] },
+  { what: 'it was repeated within one line', apply: (value) => [`${value}, ${value}`] },
+  {
+    what: 'it was folded as a list: a blank stands behind its comma',
+    apply: (value) => [value.replace(',', ', ')],
+  },
+  { what: 'it was split at its comma into two headers', apply: (value) => value.split(',') },
+  { what: 'its letters became capitals', apply: (value) => [value.toUpperCase()] },
+  { what: 'it was put in quotation marks', apply: (value) => [`"${value}"`] },
+  { what: 'its comma and equals signs were percent-encoded', apply: (value) => [encodeURIComponent(value)] },
+  { what: 'it was cut at its comma', apply: (value) => [value.split(',')[0] ?? ''] },
+]

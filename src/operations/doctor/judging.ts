@@ -1,0 +1,124 @@
+/** Findings from a receiver's report: each function judges one part of it, and names what is right as well as what is wrong. */
+import type { CallbackKind } from '../../public/events.ts'
+import type { Heard } from './asking.ts'
+import { HEADER_CHANGES, PROBE_CHANGES } from './changes.ts'
+import { finding, type Finding } from './findings.ts'
+import type { Probe } from './probe.ts'
+import { digestOf, headerDigestOf, type AppFacts, type Arrival, type Facts } from './protocol.ts'
+
+/** Node's own default, and the idle time of many a client. */
+const SHORT_KEEP_ALIVE_MS = 5_000
+
+/** Compares what arrived with what was sent. */
+export function judgeArrival({ body, signature }: Probe, arrival: Arrival): readonly Finding[] {
+  if (arrival.isParsed) return [finding('parsed_before')]
+  const found: Finding[] = []
+  if (arrival.digest !== digestOf(body)) found.push(finding('bytes_changed', describeBody(body, arrival)))
+  if (signature !== undefined) {
+    if (arrival.headers === 0) found.push(finding('header_missing'))
+    else if (arrival.headerDigest !== headerDigestOf([signature]))
+      found.push(finding('header_changed', describeHeader(signature, arrival)))
+  }
+  return found.length > 0 ? found : [finding('proof_intact')]
+}
+
+function describeBody(body: Buffer, { digest, bytes }: Arrival): string {
+  const change = PROBE_CHANGES.find(({ apply }) => digestOf(apply(body) ?? body) === digest)
+  const lengths = `${body.length} bytes were sent, and ${bytes} arrived.`
+  return change === undefined ? `How is not known: ${lengths}` : `By what arrived, ${change.words}: ${lengths}`
+}
+
+function describeHeader(signature: string, { headers, headerDigest }: Arrival): string {
+  const change = HEADER_CHANGES.find(({ apply }) => headerDigestOf(apply(signature)) === headerDigest)
+  if (change !== undefined) return `By what arrived, ${change.what}.`
+  return headers > 1 ? `It arrived ${headers} times.` : 'How is not known.'
+}
+
+export function judgeKind(asked: CallbackKind | undefined, { kind }: Facts): readonly Finding[] {
+  // Without a kind, a mount reads delivery reports by their shape.
+  if (asked === undefined || asked === kind || (asked === 'status' && kind === undefined)) return []
+  const mounted = kind === undefined ? 'without a kind, which reads delivery reports alone' : `for \`${kind}\``
+  return [finding('kind_differs', `It is mounted ${mounted}; \`${asked}\` was asked for.`)]
+}
+
+export function judgeProject({ lacksProject }: Facts): readonly Finding[] {
+  return lacksProject ? [finding('project_missing')] : []
+}
+
+/** Both halves that were sent must have held, unless the app has one only. */
+export function judgePair({ probe, facts: { proof, pair, arrival } }: Heard, isIntact: boolean): readonly Finding[] {
+  const found: Finding[] = []
+  if (pair.endsAtMs !== undefined)
+    found.push(finding('pair_ends', `The app takes it until ${new Date(pair.endsAtMs).toISOString()}.`))
+  if (probe.pair.authKey !== undefined && pair.hasAuthKey && proof === 'signature')
+    found.push(finding('pair_half', 'The signing secret is; the Auth Key is not.'))
+  if (probe.pair.secretKey !== undefined && !pair.hasSecret)
+    found.push(finding('pair_half', 'The app has the Auth Key alone, and checks no signature.'))
+  const isSigned = probe.signature !== undefined && !arrival.isParsed
+  if (isSigned && pair.hasSecret && proof === 'authKey' && isIntact)
+    found.push(finding('pair_half', 'The Auth Key is; the signing secret is not.'))
+  return found
+}
+
+/** The receiver has another signing secret. */
+export function judgeOnlyAuthKey(): Finding {
+  return finding(
+    'pair_half',
+    'The Auth Key is; the signing secret is not. The app accepts callbacks by their Auth Key alone.',
+  )
+}
+
+export function judgeClock({ facts, probe: { sentAtMs }, tookMs }: Heard): readonly Finding[] {
+  const { arrivedAtMs, toleranceSeconds } = facts
+  // Differences within the time that the probe took cannot be measured.
+  const offMs = arrivedAtMs < sentAtMs ? arrivedAtMs - sentAtMs : Math.max(0, arrivedAtMs - sentAtMs - tookMs)
+  const offSeconds = Math.round(offMs / 1_000)
+  const what = `${describeOffset(offSeconds)}; a signature may be ${toleranceSeconds} s off.`
+  if (Math.abs(offSeconds) > toleranceSeconds) return [finding('clock_off', what)]
+  if (Math.abs(offSeconds) > Math.max(2, toleranceSeconds / 10)) return [finding('clock_drifts', what)]
+  return [finding('clock_right')]
+}
+
+/** “The app’s clock is 400 s ahead of this machine’s”. */
+export function describeOffset(seconds: number): string {
+  const direction = seconds < 0 ? 'behind' : 'ahead of'
+  return `The app’s clock is ${Math.abs(seconds)} s ${direction} this machine’s`
+}
+
+export function judgeApp(app: AppFacts): readonly Finding[] {
+  return [...judgeStore(app), ...judgeHandlers(app)]
+}
+
+function judgeStore({ store, isProduction, lacksSpool }: AppFacts): readonly Finding[] {
+  const found: Finding[] = []
+  if (store.code === 'store_unmigrated') found.push(finding('store_unmigrated', `It is the ${store.name} store.`))
+  else if (store.code !== undefined) found.push(finding('store_away', `It is the ${store.name} store (${store.code}).`))
+  else found.push(finding('store_answers'))
+  if (!store.isDurable && isProduction) found.push(finding('memory_store'))
+  if (lacksSpool) found.push(finding('no_spool', `It is the ${store.name} store.`))
+  return found
+}
+
+function judgeHandlers({ isAnyHandled, unhandled, networks }: AppFacts): readonly Finding[] {
+  const found: Finding[] = []
+  if (!isAnyHandled) found.push(finding('no_handler', `These may come: ${unhandled.join(', ')}.`))
+  else if (unhandled.length > 0) found.push(finding('types_unhandled', `They are: ${unhandled.join(', ')}.`))
+  else found.push(finding('handlers_listen'))
+  if (networks.length > 0) {
+    const names = networks.map((name) => JSON.stringify(name)).join(', ')
+    found.push(finding('networks_missing', `They are: ${names}.`))
+  }
+  return found
+}
+
+/** 0 is never. */
+export function judgeKeepAlive(keepAliveMs: number | undefined, proxyIdleMs: number | undefined): Finding {
+  if (keepAliveMs === undefined) return finding('keep_alive_unknown')
+  const least = proxyIdleMs ?? SHORT_KEEP_ALIVE_MS
+  if (keepAliveMs === 0 || keepAliveMs > least) return finding('keep_alive_long')
+  const other =
+    proxyIdleMs === undefined
+      ? 'many clients and proxies keep theirs as long'
+      : `the proxy keeps its own for ${least} ms`
+  return finding('keep_alive_short', `\`server.keepAliveTimeout\` is ${keepAliveMs} ms, and ${other}.`)
+}

@@ -1,0 +1,86 @@
+/** What one probe does not show: how long answers take, how large a body may be, and how long a connection may stay idle. */
+import { pause } from '../../runtime/clock.ts'
+import { createExchange, type Asked, type Exchange, type Target } from './asking.ts'
+import { finding, type Finding } from './findings.ts'
+import { judgeKeepAlive } from './judging.ts'
+import type { ProbeForm } from './probe.ts'
+
+const PROBES = 5
+/** The service asks for a prompt answer. */
+const PROMPT_MS = 1_000
+
+/** The median of five answers: a single one may be slow, for example while the store opens. */
+export async function measureTime({ ask }: Exchange, form: ProbeForm): Promise<readonly Finding[]> {
+  const tookMs: number[] = []
+  for (let time = 0; time < PROBES; time += 1) {
+    const { reply } = await ask(form)
+    if (reply.kind === 'report') tookMs.push(reply.tookMs)
+  }
+  if (tookMs.length < PROBES)
+    return [finding('uneven', `Of ${PROBES} probes like one that was answered, ${PROBES - tookMs.length} were not.`)]
+  const medianMs = tookMs.toSorted((a, b) => a - b)[Math.floor(PROBES / 2)] ?? 0
+  return medianMs > PROMPT_MS
+    ? [finding('slow', `Half of them took ${Math.round(medianMs)} ms or more.`)]
+    : [finding('quick')]
+}
+
+/** The largest probe: a receiver with a higher limit was given it on purpose, and sending takes time. */
+const LARGEST_BYTES = 1024 * 1024
+const SMALLEST_BYTES = 1_024
+/** Stays this far below the limit, because small changes of a body are another fault. */
+const SLACK_SHARE = 1 / 64
+
+/** Sends one body of the size that the receiver accepts, and halves it until one gets through. */
+export async function measureBodyLimit(
+  { ask }: Exchange,
+  form: ProbeForm,
+  maxBodyBytes: number,
+): Promise<readonly Finding[]> {
+  const largest = Math.floor(Math.min(maxBodyBytes, LARGEST_BYTES) * (1 - SLACK_SHARE))
+  let refused: string | undefined
+  for (let length = largest; length >= SMALLEST_BYTES; length = Math.floor(length / 2)) {
+    const { reply, outcome } = await ask({ ...form, length })
+    if (reply.kind === 'report')
+      return refused === undefined
+        ? [finding('body_fits', `One of ${largest} bytes did.`)]
+        : [finding('body_limit', `${refused}; one of ${length} got through. \`maxBodyBytes\` is ${maxBodyBytes}.`)]
+    const how = outcome.kind === 'answered' ? `was answered ${outcome.status}` : `had no answer (${outcome.code})`
+    refused = `A body of ${length} bytes ${how}`
+  }
+  return refused === undefined ? [] : [finding('body_limit', `${refused}; \`maxBodyBytes\` is ${maxBodyBytes}.`)]
+}
+
+/**
+ * How long connections may stay idle, by what the app says, or else by its answer. If it is known how long a proxy leaves them
+ * idle, sends two probes on one connection with a pause of that length between them.
+ */
+export async function measureIdle(
+  target: Target & { readonly keepAliveMs: number | undefined },
+  form: ProbeForm,
+  saidMs: number | undefined,
+): Promise<readonly Finding[]> {
+  const { clock, keepAliveMs } = target
+  if (keepAliveMs === undefined && saidMs !== undefined) return [judgeKeepAlive(saidMs, undefined)]
+  const { ask, close } = await createExchange(target, { keepAlive: true })
+  try {
+    const knownMs = saidMs ?? timeoutIn((await ask(form)).outcome)
+    if (keepAliveMs === undefined) return [judgeKeepAlive(knownMs, undefined)]
+    await ask(form)
+    await pause(clock, keepAliveMs)
+    const { outcome } = await ask(form)
+    if (outcome.kind === 'unanswered' && outcome.reused)
+      return [finding('keep_alive_short', `A probe after a pause of ${keepAliveMs} ms was lost (${outcome.code}).`)]
+    return outcome.reused
+      ? [judgeKeepAlive(knownMs ?? 0, keepAliveMs)]
+      : [finding('keep_alive_short', `The connection was closed in a pause of ${keepAliveMs} ms.`)]
+  } finally {
+    close()
+  }
+}
+
+/** As in `Keep-Alive: timeout=5`. */
+function timeoutIn(outcome: Asked['outcome']): number | undefined {
+  const said = outcome.kind === 'answered' ? outcome.headers['keep-alive'] : undefined
+  const [, seconds] = typeof said === 'string' ? (/timeout=(\d{1,6})/.exec(said) ?? []) : []
+  return seconds === undefined ? undefined : Number(seconds) * 1_000
+}

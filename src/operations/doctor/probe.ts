@@ -1,0 +1,159 @@
+/** One probe: a body as the service might send it, signed as the service signs, and the POST that carries it. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { LivePair } from '../../verify/pair.ts'
+import { elapsedMs, type Clock } from '../../runtime/clock.ts'
+import { signCallback } from '../../testing/sign.ts'
+import { makeMark, markingKeys } from './protocol.ts'
+
+export type ProbePair = Pick<LivePair, 'authKey' | 'secretKey'>
+
+/** How a probe differs from the usual one. */
+export interface ProbeForm {
+  readonly pair?: ProbePair
+  /** No signature header. */
+  readonly unsigned?: true
+  /** The signature covers what a known change makes of the body: it holds if that change happens on the way. */
+  readonly signedOver?: (sent: Buffer) => Buffer | undefined
+  /** JSON by default; parsers ignore types that they do not know. */
+  readonly contentType?: string
+  /** Distance of the signature's time from now. */
+  readonly offsetSeconds?: number
+  /** Truncated JSON without a signature, so that nothing of it can be proved. */
+  readonly broken?: true
+  /** Length of the body, in bytes. */
+  readonly length?: number
+}
+
+export interface Probe {
+  readonly form: ProbeForm
+  readonly messageId: string
+  readonly sentAtMs: number
+  readonly pair: ProbePair
+  readonly body: Buffer
+  readonly signature: string | undefined
+}
+
+export function makeProbe(usual: ProbePair, project: string | undefined, form: ProbeForm, sentAtMs: number): Probe {
+  const pair = form.pair ?? usual
+  const { authKey, secretKey } = pair
+  const messageId = makeMark(markingKeys(pair), sentAtMs)
+  const timestamp = Math.floor(sentAtMs / 1_000) + (form.offsetSeconds ?? 0)
+  const fields: readonly (readonly [name: string, json: string])[] = [
+    ...(project === undefined ? [] : ([['project', JSON.stringify(project)]] as const)),
+    ['messageId', JSON.stringify(messageId)],
+    ['status', '"probe"'],
+    // A serialiser drops what JSON does not need: the escapes, the zero, the spaces.
+    ['note', String.raw`"A probe of messaging-webhooks\/doctor, caf\u00e9 and café"`],
+    ['number', '1.0'],
+    ...(authKey === undefined ? [] : ([['authKey', JSON.stringify(authKey.toString())]] as const)),
+  ]
+  const whole = padded(fields, form.length ?? 0)
+  const body = form.broken === true ? whole.subarray(0, -1) : whole
+  const isSigned = secretKey !== undefined && form.unsigned !== true && form.broken !== true
+  const signature = isSigned
+    ? signCallback(form.signedOver?.(body) ?? body, secretKey.export().toString('utf8'), { timestamp })
+    : undefined
+  return { form, messageId, sentAtMs, pair, body, signature }
+}
+
+function padded(fields: readonly (readonly [name: string, json: string])[], length: number): Buffer {
+  const write = (padding: string): Buffer =>
+    Buffer.from(
+      `{${[...fields, ['padding', `"${padding}"`]].map(([name, json]) => `"${name}" : ${json}`).join(' , ')}}`,
+    )
+  return write('.'.repeat(Math.max(0, length - write('').length)))
+}
+
+export interface Answered {
+  readonly kind: 'answered'
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** The beginning of its body. */
+  readonly text: string
+  readonly tookMs: number
+  /** On a connection that had been used before. */
+  readonly reused: boolean
+}
+
+export interface Unanswered {
+  readonly kind: 'unanswered'
+  /** Node's code, such as `ECONNREFUSED`; `timeout` if no answer came in time. */
+  readonly code: string
+  readonly reused: boolean
+}
+
+interface Sender {
+  send(probe: Probe): Promise<Answered | Unanswered>
+  close(): void
+}
+
+interface SenderOptions {
+  readonly clock: Clock
+  readonly timeoutMs: number
+}
+
+/** Reads no more of an answer. */
+const READ_BYTES = 4_096
+
+/** Posts to the one URL and follows nothing. With `keepAlive`, requests share one connection; otherwise each has its own. */
+export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions, keepAlive: boolean): Promise<Sender> {
+  // A bundle in one file would load both with the receiver.
+  const { request, Agent } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
+  // An agent of its own: that of the process may be set up to go through a proxy.
+  const agent = new Agent({ keepAlive, maxSockets: 1 })
+  const elapsed = elapsedMs()
+
+  return {
+    send({ form, body, signature }) {
+      const sinceMs = elapsed()
+      return new Promise((resolve) => {
+        const headers = {
+          'content-type': form.contentType ?? 'application/json',
+          accept: 'application/json',
+          'content-length': body.length,
+          ...(signature === undefined ? {} : { 'X-Service-Signature': signature }),
+        }
+        const sent = request(url, { method: 'POST', agent, headers })
+        /** A promise settles once: later calls change nothing. */
+        function end(outcome: Answered | Unanswered): void {
+          cancel()
+          resolve(outcome)
+        }
+        const fail = (code: string): void => end({ kind: 'unanswered', code, reused: sent.reusedSocket })
+        const cancel = clock.setTimer(
+          () => {
+            fail('timeout')
+            sent.destroy()
+          },
+          timeoutMs,
+          true,
+        )
+        sent.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? 'unknown'))
+        sent.on('response', (response) => {
+          const tookMs = elapsed() - sinceMs
+          const { statusCode: status = 0, headers: answered } = response
+          readStart(response, (text) => {
+            end({ kind: 'answered', status, headers: answered, text, tookMs, reused: sent.reusedSocket })
+            if (!response.readableEnded) sent.destroy()
+          })
+        })
+        sent.end(body)
+      })
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+/** An answer that breaks off counts as one. */
+function readStart(response: IncomingMessage, done: (text: string) => void): void {
+  const pieces: Buffer[] = []
+  let length = 0
+  const finish = (): void => done(Buffer.concat(pieces).subarray(0, READ_BYTES).toString())
+  response.on('data', (piece: Buffer) => {
+    pieces.push(piece)
+    length += piece.length
+    if (length >= READ_BYTES) finish()
+  })
+  response.on('end', finish)
+  response.on('error', finish)
+}

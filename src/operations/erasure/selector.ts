@@ -1,0 +1,188 @@
+/** Whom or what to forget, as users say it, and what of that stands in a payload. */
+import { z } from 'zod'
+import { payloadIn } from '../../carriers/payload.ts'
+import { isRecord, textOf as textOfBody } from '../../runtime/values.ts'
+import { checkOptions, describe, functionLike, textOf } from '../../runtime/check-options.ts'
+import { OptionsError } from '../../public/errors.ts'
+import { NAMELESS } from '../../messages/expected.ts'
+import type { KeptEvent } from '../../inbox/store.ts'
+import { comparable } from '../../runtime/recipient-forms.ts'
+
+/** What one way of saying it has, and nothing of the others. */
+type Only<T> = T & Readonly<Partial<Record<Exclude<SelectorName, keyof T>, undefined>>>
+type SelectorName = 'messageId' | 'recipient' | 'before' | 'where' | 'project'
+
+/** Whom or what `forget` is to forget: one of these. */
+export type ForgetSelector =
+  /** One message: its reports, by the id that the service gave it. Found at once, without reading payloads. */
+  | Only<{ readonly messageId: string; readonly project?: string | undefined }>
+  /**
+   * A person, by number or name: every message and every other event of which the payload has it as a value, whatever the
+   * name of the field. Numbers are compared by their digits, without a leading `+` or `00` and what is put between them.
+   * Every payload is read.
+   */
+  | Only<{ readonly recipient: string; readonly project?: string | undefined }>
+  /** All that came before then (a `Date`, or milliseconds since 1970), settled or not. Every record is read. */
+  | Only<{ readonly before: Date | number }>
+  /** Every message and every other event of which this says so for a payload. Every payload is read. */
+  | Only<{
+      /** Gets a payload without its authKey. */
+      readonly where: (payload: Readonly<Record<string, unknown>>) => boolean
+      readonly project?: string | undefined
+    }>
+
+/** How `forget` does it. */
+export interface ForgetOptions {
+  /** Counts what would be removed, and removes nothing. Default false. */
+  readonly dryRun?: boolean | undefined
+  /**
+   * Has the store overwrite at once what is left in free places of its files. With SQLite that rewrites the whole file, and
+   * nothing else is written meanwhile. Default true.
+   */
+  readonly compact?: boolean | undefined
+}
+
+/** What is known of an event or a request when it is asked whether it is meant. */
+export interface Candidate extends Pick<KeptEvent, 'record' | 'raw'> {
+  /** When it came, where its record does not say. */
+  readonly atMs?: number | undefined
+}
+
+/** A selector that was checked. */
+export type Wanted =
+  | { readonly by: 'message'; readonly messageId: string; readonly project: string | undefined }
+  /** Where one event of a message is meant, all of it is; with `time` each for itself. */
+  | { readonly by: 'payload' | 'time'; readonly isMeant: (candidate: Candidate) => boolean }
+
+const selectorSchema = z.strictObject({
+  messageId: textOf('the id of a message').optional(),
+  recipient: textOf('a number or a name').optional(),
+  before: z
+    .custom<Date | number>((value) => Number.isFinite(timeOf(value)), 'expected a Date, or milliseconds since 1970')
+    .optional(),
+  where: functionLike.optional(),
+  project: textOf('the display name of a project').optional(),
+})
+
+const optionsSchema = z.strictObject({ dryRun: z.boolean().default(false), compact: z.boolean().default(true) })
+
+const SELECTORS = ['messageId', 'recipient', 'before', 'where'] as const
+
+export function checkForgetOptions(options: ForgetOptions | undefined): z.output<typeof optionsSchema> {
+  return checkOptions(optionsSchema, options, 'forget')
+}
+
+/** Throws an `OptionsError` for what is no selector, for none, and for several at once. */
+export function checkSelector(given: ForgetSelector): Wanted {
+  const { project, ...selectors } = checkOptions(selectorSchema, given, 'forget')
+  const named = SELECTORS.filter((name) => selectors[name] !== undefined)
+  if (named.length !== 1)
+    throw new OptionsError(
+      `forget: expected exactly one of ${SELECTORS.join(', ')}; got ${named.length === 0 ? 'none' : named.join(' and ')}.`,
+    )
+  const { messageId, recipient, before, where } = selectors
+  if (messageId !== undefined) return { by: 'message', messageId, project }
+  if (before !== undefined) {
+    if (project !== undefined) throw new OptionsError('forget: project goes with messageId, recipient or where alone.')
+    const beforeMs = timeOf(before)
+    return { by: 'time', isMeant: ({ record, atMs }) => (record?.receivedAtMs ?? atMs ?? Infinity) < beforeMs }
+  }
+  const says = recipient === undefined ? sayingSo(where) : namingOne(recipient)
+  return {
+    by: 'payload',
+    isMeant(candidate) {
+      const { record, raw } = candidate
+      const payload = raw === undefined ? undefined : payloadIn(raw)
+      if (project !== undefined && (record?.project ?? projectIn(payload)) !== project) return false
+      return says(payload, record?.report?.recipient, () => (raw === undefined ? '' : textOfBody(raw)))
+    },
+  }
+}
+
+/** `text`: the body, where it is no JSON object. */
+type Says = (payload: unknown, recipient: string | undefined, text: () => string) => boolean
+
+function sayingSo(where: z.output<typeof functionLike> | undefined): Says {
+  // The type of the selector says what it takes.
+  const choose = where as ((payload: Readonly<Record<string, unknown>>) => unknown) | undefined
+  return (payload) => {
+    const answer = isRecord(payload) ? choose?.(payload) : false
+    if (typeof answer === 'boolean') return answer
+    throw new OptionsError(`forget: where returned ${describe(answer)}; expected true or false.`)
+  }
+}
+
+function namingOne(recipient: string): Says {
+  const wanted = comparable(recipient)
+  if (!/[\p{L}\p{N}]/u.test(wanted)) throw new OptionsError('forget: recipient has neither a digit nor a letter.')
+  return (payload, known, text) => {
+    if (known !== undefined && comparable(known) === wanted) return true
+    return isRecord(payload) ? hasValue(personal(payload), wanted) : isWordOf(text(), wanted)
+  }
+}
+
+/** Of a body that is no JSON object nobody knows the fields: there it may stand anywhere, but not within a longer number or word. */
+function isWordOf(text: string, wanted: string): boolean {
+  const lower = text.normalize('NFC').toLowerCase()
+  const around = /^\d+$/.test(wanted) ? /\d/ : /[\p{L}\p{N}]/u
+  for (let at = lower.indexOf(wanted); at !== -1; at = lower.indexOf(wanted, at + 1))
+    if (!around.test(lower.charAt(at - 1)) && !around.test(lower.charAt(at + wanted.length))) return true
+  return false
+}
+
+/**
+ * Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback: these fields name no person, and a number or a time
+ * in one of them may have the digits of one.
+ */
+const NO_PERSON: ReadonlySet<string> = new Set<string>([
+  'project',
+  'messageId',
+  'message_id',
+  'channel',
+  'network',
+  'status',
+  'statusCode',
+  'status_code',
+  'type',
+  'category',
+  'timestamp',
+  'expiration_timestamp',
+  'conversation_id',
+  ...NAMELESS,
+])
+
+/** Contract, service.md#chat-app-delivery-callback: beside `statuses` stands the project's own number. */
+function personal(payload: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (!Object.hasOwn(payload, 'statuses')) return payload
+  const { phone_number: _, ...rest } = payload
+  return rest
+}
+
+/** Between two digits there stands less than this many times as much. */
+const LONGEST_FORM = 3
+
+/** Whether a text or a number in it is the one. No recursion: a body that was taken as it came may be of any depth. */
+function hasValue(payload: unknown, wanted: string): boolean {
+  const isNumber = /^\d+$/.test(wanted)
+  const left: unknown[] = [payload]
+  while (left.length > 0) {
+    const value = left.pop()
+    if (typeof value === 'string' || typeof value === 'number') {
+      const text = String(value)
+      // Most values are too short or too long for a number, and need not be looked at.
+      const isLikely = text.length >= wanted.length && text.length <= LONGEST_FORM * wanted.length
+      if ((isLikely || !isNumber) && comparable(text) === wanted) return true
+    } else if (Array.isArray(value)) for (const item of value) left.push(item)
+    else if (isRecord(value))
+      for (const [name, item] of Object.entries(value)) if (!NO_PERSON.has(name)) left.push(item)
+  }
+  return false
+}
+
+function projectIn(payload: unknown): unknown {
+  return isRecord(payload) ? payload['project'] : undefined
+}
+
+function timeOf(value: unknown): number {
+  return typeof value === 'number' ? value : value instanceof Date ? value.getTime() : Number.NaN
+}

@@ -1,0 +1,88 @@
+/** Measures what takes time: attempts, settlements and calls of the store. Made when somebody first asks for metrics. */
+import { monotonicMs } from '../runtime/clock.ts'
+import type { Meter, MeasuredVerb } from '../dispatch/work.ts'
+import type { EventType } from '../public/events.ts'
+import type { Awaitable, OpenStore } from '../inbox/store.ts'
+import { createHistogram, type Histogram, type Sample } from './exposition.ts'
+
+const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+const SETTLED_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 21_600]
+const STORE_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5]
+
+const SETTLED_OUTCOMES = ['done', 'dead'] as const
+const VERBS = ['admit', 'admitAndClaim', 'claim', 'settle'] as const satisfies readonly MeasuredVerb[]
+
+type MeasuredStore = ReturnType<Meter['measured']>
+
+interface ReadableMeter extends Meter {
+  attempts(): readonly Sample[]
+  settledTimes(): readonly Sample[]
+  storeCalls(): readonly Sample[]
+  storeFailures(): readonly Sample[]
+}
+
+export function createMeter(): ReadableMeter {
+  const attempts = new Map<EventType, Map<string, Histogram>>()
+  const settled = { done: createHistogram(SETTLED_SECONDS), dead: createHistogram(SETTLED_SECONDS) }
+  const stores = new WeakMap<OpenStore<object>, MeasuredStore>()
+  const calls = new Map(VERBS.map((verb) => [verb, { took: createHistogram(STORE_SECONDS), failures: 0 }]))
+
+  function called(verb: MeasuredVerb, beganMs: number, hasFailed: boolean): void {
+    const call = calls.get(verb)
+    if (call === undefined) return
+    call.took.observe((monotonicMs() - beganMs) / 1_000)
+    if (hasFailed) call.failures += 1
+  }
+
+  function timed<T>(verb: MeasuredVerb, call: () => Awaitable<T>): Awaitable<T> {
+    const beganMs = monotonicMs()
+    try {
+      const answer = call()
+      if (answer instanceof Promise)
+        answer.then(
+          () => called(verb, beganMs, false),
+          () => called(verb, beganMs, true),
+        )
+      else called(verb, beganMs, false)
+      return answer
+    } catch (error) {
+      called(verb, beganMs, true)
+      throw error
+    }
+  }
+
+  return {
+    attempted(type, outcome, tookMs) {
+      const ofType = attempts.get(type) ?? new Map<string, Histogram>()
+      attempts.set(type, ofType)
+      const histogram = ofType.get(outcome) ?? createHistogram(ATTEMPT_SECONDS)
+      ofType.set(outcome, histogram)
+      histogram.observe(Math.max(0, tookMs) / 1_000)
+    },
+    settled(outcome, sinceArrivalMs) {
+      settled[outcome].observe(Math.max(0, sinceArrivalMs) / 1_000)
+    },
+    measured(store) {
+      const known = stores.get(store)
+      if (known !== undefined) return known
+      const admitAndClaim = store.admitAndClaim?.bind(store)
+      const made: MeasuredStore = {
+        admit: (events, nowMs) => timed('admit', () => store.admit(events, nowMs)),
+        ...(admitAndClaim && {
+          admitAndClaim: (events, request) => timed('admitAndClaim', () => admitAndClaim(events, request)),
+        }),
+        claim: (request) => timed('claim', () => store.claim(request)),
+        settle: (settlements, nowMs, lazily) => timed('settle', () => store.settle(settlements, nowMs, lazily)),
+      }
+      stores.set(store, made)
+      return made
+    },
+    attempts: () =>
+      [...attempts].flatMap(([type, outcomes]) =>
+        Array.from(outcomes, ([outcome, value]) => ({ labels: { type, outcome }, value })),
+      ),
+    settledTimes: () => SETTLED_OUTCOMES.map((outcome) => ({ labels: { outcome }, value: settled[outcome] })),
+    storeCalls: () => Array.from(calls, ([verb, { took }]) => ({ labels: { verb }, value: took })),
+    storeFailures: () => Array.from(calls, ([verb, { failures }]) => ({ labels: { verb }, value: failures })),
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * The requests that share one budget of bytes, and which of them leaves when it is exceeded: nothing displaces a smaller
+ * request, and no network, and no project name, takes much from the others. No operation looks at all of them.
+ */
+import type { KeptRequest } from './request.ts'
+
+/** A request in a budget. */
+export interface Placed {
+  /** Undefined once it has left; lists skip it then. */
+  request: KeptRequest | undefined
+  readonly bytes: number
+  /** 0 for the smallest; each next one holds up to twice as many bytes. What no key can prove is larger than anything else. */
+  readonly size: number
+  readonly network: string | undefined
+  readonly project: string | undefined
+}
+
+interface Budget {
+  readonly bytes: number
+  readonly isExceeded: boolean
+  /** Adds it, with room or without. */
+  add(request: KeptRequest): Placed
+  remove(placed: Placed): KeptRequest | undefined
+  /**
+   * Which one leaves next, of all and `newcomer`: the newest, unless `newcomer` is that and an older one has had its time.
+   * Without `nowMs` none has.
+   */
+  nextToLeave(newcomer: Placed, nowMs?: number): Placed
+}
+
+/** Properties that forgeries share with each other and not with the service: where they come from, and what they name. */
+const TRAITS = ['network', 'project'] as const
+type Trait = (typeof TRAITS)[number]
+
+interface Pile {
+  readonly bytes: number
+  add(placed: Placed): void
+  /** Call it before `request` is cleared. */
+  remove(placed: Placed): void
+  /** Where there are requests of this size. */
+  listOf(size: number): List | undefined
+  largestSize(): number
+  /** The list of the small size that holds most. */
+  heaviestSmallList(): List | undefined
+  /** The heaviest value of a trait, and of that one the heaviest value of the next, where they exceed the bound; else itself. */
+  heaviestPart(): Pile
+  each(visit: (placed: Placed) => void): void
+}
+
+/** One size, in order of arrival here. Requests that have left stay in it until they are half of it. */
+interface List {
+  placed: Placed[]
+  live: number
+  bytes: number
+  /** All between the middle and this index have left. */
+  turned: number
+}
+
+/** Up to 512 bytes, to 1, 2 and 4 KiB: every callback that the service documents has one of these. */
+const SMALL_SIZES = 4
+const SMALLEST_BITS = 9
+/** More than there are sizes. */
+const UNPROVABLE_SIZE = 32
+/** The part of a budget that one network, or one project name, keeps while others need it. */
+const BOUND = 1 / 4
+/** How long the newer half of a list stays at least before it gives way to newcomers. */
+const TURN_MS = 600_000
+/** What a request takes beside its bytes and texts: about 900 bytes, measured. */
+const BYTES_A_REQUEST = 1_024
+const FEW = 32
+
+export function createBudget(maxBytes: number): Budget {
+  const pile = createPile(maxBytes * BOUND, TRAITS)
+  return {
+    get bytes() {
+      return pile.bytes
+    },
+    get isExceeded() {
+      return pile.bytes > maxBytes
+    },
+    add(request) {
+      const placed = placedFor(request)
+      pile.add(placed)
+      return placed
+    },
+    remove(placed) {
+      const { request } = placed
+      if (request !== undefined) pile.remove(placed)
+      placed.request = undefined
+      return request
+    },
+    nextToLeave(newcomer, nowMs = -Infinity) {
+      const largest = pile.largestSize()
+      const part = pile.heaviestPart()
+      const list = largest < SMALL_SIZES ? part.heaviestSmallList() : (part.listOf(largest) ?? pile.listOf(largest))
+      const newest = list && newestOf(list)
+      if (list === undefined || newest === undefined) return newcomer
+      return newest === newcomer ? (turningOf(list, nowMs) ?? newcomer) : newest
+    },
+  }
+}
+
+function placedFor(request: KeptRequest): Placed {
+  const { callback, project } = request
+  const { captured, signatures, contentEncoding, remoteAddress: network } = callback
+  const texts = signatures.reduce((sum, value) => sum + value.length, contentEncoding?.length ?? 0)
+  const sent = captured.bytes.length + texts
+  const bytes = sent + (project?.length ?? 0) + (network?.length ?? 0) + BYTES_A_REQUEST
+  const size = Math.max(0, 32 - Math.clz32(Math.max(1, sent) - 1) - SMALLEST_BITS)
+  return { request, bytes, size: request.class === 'rest' ? UNPROVABLE_SIZE + size : size, network, project }
+}
+
+/** `boundBytes` is what one network, or one project name, keeps while others need the room. */
+function createPile(boundBytes: number, traits: readonly Trait[]): Pile {
+  const lists: (List | undefined)[] = []
+  let bytes = 0
+  const pile: Pile = {
+    get bytes() {
+      return bytes
+    },
+    add(placed) {
+      const list = (lists[placed.size] ??= { placed: [], live: 0, bytes: 0, turned: 0 })
+      list.placed.push(placed)
+      list.live += 1
+      list.bytes += placed.bytes
+      bytes += placed.bytes
+      for (const part of parts) part.add(placed, pile)
+    },
+    remove(placed) {
+      const list = lists[placed.size]
+      if (list === undefined) return
+      list.live -= 1
+      list.bytes -= placed.bytes
+      bytes -= placed.bytes
+      if (list.placed.at(-1) === placed) list.placed.pop()
+      if (list.placed.length > 2 * list.live + FEW) {
+        list.placed = list.placed.filter((each) => each !== placed && each.request !== undefined)
+        list.turned = 0
+      }
+      for (const part of parts) part.remove(placed)
+    },
+    listOf: (size) => ((lists[size]?.live ?? 0) > 0 ? lists[size] : undefined),
+    largestSize: () => lists.findLastIndex((list) => list !== undefined && list.live > 0),
+    heaviestSmallList() {
+      let heaviest: List | undefined
+      for (const list of lists.slice(0, SMALL_SIZES))
+        if (list !== undefined && list.live > 0 && list.bytes >= (heaviest?.bytes ?? 0)) heaviest = list
+      return heaviest
+    },
+    heaviestPart() {
+      for (const part of parts) {
+        const heaviest = part.heaviest()
+        if (heaviest !== undefined) return heaviest.heaviestPart()
+      }
+      return pile
+    },
+    each(visit) {
+      for (const list of lists) for (const placed of list?.placed ?? []) if (placed.request !== undefined) visit(placed)
+    },
+  }
+  const parts = traits.map((trait, nth) => createParts(trait, traits.slice(nth + 1), boundBytes))
+  return pile
+}
+
+/** What each value of a trait holds. Only the few that hold more than their bound have a pile of their own. */
+function createParts(trait: Trait, otherTraits: readonly Trait[], boundBytes: number) {
+  const bytesOf = new Map<string | undefined, number>()
+  const heavy = new Map<string | undefined, Pile>()
+
+  return {
+    add(placed: Placed, whole: Pile): void {
+      const value = placed[trait]
+      const bytes = (bytesOf.get(value) ?? 0) + placed.bytes
+      bytesOf.set(value, bytes)
+      const known = heavy.get(value)
+      if (known !== undefined) known.add(placed)
+      if (known !== undefined || bytes <= boundBytes) return
+      const pile = createPile(boundBytes, otherTraits)
+      whole.each((each) => {
+        if (each[trait] === value) pile.add(each)
+      })
+      heavy.set(value, pile)
+    },
+    remove(placed: Placed): void {
+      const value = placed[trait]
+      const bytes = (bytesOf.get(value) ?? 0) - placed.bytes
+      if (bytes > 0) bytesOf.set(value, bytes)
+      else bytesOf.delete(value)
+      // Far below the bound, so that a pile is not made again each time that one leaves and another comes.
+      if (bytes < boundBytes / 2) heavy.delete(value)
+      else heavy.get(value)?.remove(placed)
+    },
+    heaviest(): Pile | undefined {
+      let heaviest: Pile | undefined
+      for (const pile of heavy.values())
+        if (pile.bytes > boundBytes && pile.bytes > (heaviest?.bytes ?? 0)) heaviest = pile
+      return heaviest
+    },
+  }
+}
+
+function newestOf(list: List): Placed | undefined {
+  while (list.placed.length > 0 && list.placed.at(-1)?.request === undefined) list.placed.pop()
+  list.turned = Math.min(list.turned, list.placed.length)
+  return list.placed.at(-1)
+}
+
+/** The first of the newer half, once it has had its time: otherwise one flood would keep all others out for good. */
+function turningOf(list: List, nowMs: number): Placed | undefined {
+  list.turned = Math.max(list.turned, list.placed.length >> 1)
+  while (list.turned < list.placed.length && list.placed[list.turned]?.request === undefined) list.turned += 1
+  const turning = list.placed[list.turned]
+  const arrivedAtMs = turning?.request?.callback.arrivedAtMs ?? Infinity
+  return nowMs - arrivedAtMs >= TURN_MS ? turning : undefined
+}

@@ -1,0 +1,203 @@
+/** Checks what the receiver's methods are given, before they do anything: a misspelt `proof` would weaken a URL in silence. */
+import { constants } from 'node:os'
+import type { Server } from 'node:net'
+import { z } from 'zod'
+import { PROOF_POLICIES } from '../public/callback.ts'
+import {
+  checkOptions,
+  describe,
+  functionLike,
+  hasMethods,
+  numberFrom,
+  pageLimit,
+  textOf,
+  unknownName,
+} from '../runtime/check-options.ts'
+import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
+import type { DeadLetters } from '../dispatch/dead-letters.ts'
+import type { Events } from '../dispatch/listed-events.ts'
+import { OptionsError } from '../public/errors.ts'
+import { CALLBACK_KINDS, CARRIERS, EVENT_TYPES, type Schemas } from '../public/events.ts'
+import { checkKind, checkMount } from '../http/mount-options.ts'
+import type { CallbackRequest } from '../http/request.ts'
+import { EVENT_STATES } from '../inbox/store.ts'
+import { isRecord } from '../runtime/values.ts'
+import type { Receiver } from './surface.ts'
+
+const milliseconds = numberFrom(0, LONGEST_TIMER_MS, 'milliseconds').optional()
+const flag = z.boolean().optional()
+
+const messageStateOptions = z.strictObject({ project: textOf('the display name of a project').optional() })
+const replayOptions = z.strictObject({ force: flag })
+const pageOptions = z.strictObject({
+  after: textOf('the `next` of a page').optional(),
+  limit: pageLimit.optional(),
+})
+const date = z.custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
+const accountOptions = z.strictObject({ from: date, to: date })
+const listEventsOptions = z.strictObject({
+  after: textOf('the `next` of a page').optional(),
+  limit: pageLimit.optional(),
+  types: z.array(z.enum(EVENT_TYPES)).nonempty('expected a list of types that is not empty').optional(),
+  project: textOf('the display name of a project').optional(),
+  channel: textOf('the name of a channel').optional(),
+  carrier: z.enum(CARRIERS).optional(),
+  states: z.array(z.enum(EVENT_STATES)).nonempty('expected a list of states that is not empty').optional(),
+  from: z.date().optional(),
+  to: z.date().optional(),
+  about: textOf('a message id or a recipient').optional(),
+})
+const doctorOptions = z.strictObject({
+  url: z.custom<string | URL>(isWebUrl, 'expected an http or https URL, such as http://localhost:3000/webhooks/status'),
+  kind: z.enum(CALLBACK_KINDS).optional(),
+  project: textOf('the display name of a project').optional(),
+  timeoutMs: milliseconds,
+  keepAliveMs: milliseconds,
+})
+const closeOnSignalOptions = z.strictObject({
+  deadlineMs: milliseconds,
+  listenMs: milliseconds,
+  idleMs: milliseconds,
+  afterwards: functionLike.optional(),
+})
+
+/**
+ * The receiver, whose methods throw an `OptionsError`, or reject with one, for what they cannot work with. Those of its lifecycle
+ * check what they are given themselves.
+ */
+export function checkedCalls<S extends Schemas, X extends object>(receiver: Receiver<S, X>): Receiver<S, X> {
+  return {
+    ...receiver,
+    middleware(kind, options) {
+      checkNoRequest(kind)
+      checkMount('middleware', kind, options)
+      return receiver.middleware(kind, options)
+    },
+    async receive(request) {
+      checkRequest(request)
+      return receiver.receive(request)
+    },
+    async messageState(messageId, options) {
+      checkOptions(messageStateOptions, options, 'messageState')
+      return receiver.messageState(messageId, options)
+    },
+    async account(period) {
+      checkOptions(accountOptions, period, 'account')
+      return receiver.account(period)
+    },
+    events: checkedEvents(receiver.events),
+    deadLetters: checkedDeadLetters(receiver.deadLetters),
+    async doctor(options) {
+      checkOptions(doctorOptions, options, 'doctor')
+      return receiver.doctor(options)
+    },
+    closeOnSignal(signals, servers, options) {
+      checkSignals([signals].flat())
+      checkServers([servers ?? []].flat())
+      checkOptions(closeOnSignalOptions, options, 'closeOnSignal')
+      return receiver.closeOnSignal(signals, servers, options)
+    },
+  }
+}
+
+function checkedEvents<S extends Schemas>(events: Events<S>): Events<S> {
+  return {
+    ...events,
+    async list(options) {
+      checkOptions(listEventsOptions, options, 'events.list')
+      return events.list(options)
+    },
+    async ofMessage(messageId, options) {
+      checkOptions(messageStateOptions, options, 'events.ofMessage')
+      return events.ofMessage(messageId, options)
+    },
+  }
+}
+
+function checkedDeadLetters<S extends Schemas>(deadLetters: DeadLetters<S>): DeadLetters<S> {
+  return {
+    ...deadLetters,
+    async list(page) {
+      checkOptions(pageOptions, page, 'deadLetters.list')
+      return deadLetters.list(page)
+    },
+    async replay(id, options) {
+      checkOptions(replayOptions, options, 'deadLetters.replay')
+      return deadLetters.replay(id, options)
+    },
+  }
+}
+
+function isWebUrl(url: unknown): boolean {
+  const protocol = typeof url === 'string' || url instanceof URL ? URL.parse(String(url))?.protocol : undefined
+  return protocol === 'http:' || protocol === 'https:'
+}
+
+/** Frameworks hand what is mounted a request, which has a method to write an answer to. */
+function checkNoRequest(kind: unknown): void {
+  if (typeof kind === 'object' && kind !== null && 'method' in kind && 'headers' in kind)
+    throw new OptionsError(
+      'receiver.middleware itself was mounted and got a request; mount what it returns, with parentheses and the kind of ' +
+        "callback: app.use(path, receiver.middleware('status')).",
+    )
+}
+
+const REQUEST_KEYS = ['kind', 'proof', 'method', 'headers', 'body', 'remoteAddress', 'waitUntil']
+
+/** By hand, for it runs for every request. A misspelt `proof` would weaken a URL in silence here, too. */
+function checkRequest(request: unknown): asserts request is CallbackRequest {
+  if (!isRecord(request)) throw new OptionsError(`receive: the request is ${describe(request)}; ${EXPECTED_REQUEST}`)
+  for (const key of Object.keys(request))
+    if (!REQUEST_KEYS.includes(key))
+      throw new OptionsError(`receive: there is no such part of a request. ${unknownName(key, REQUEST_KEYS)}`)
+  const { kind, proof, method, headers, body, waitUntil } = request
+  checkKind('receive', kind)
+  if (proof !== undefined && !PROOF_POLICIES.some((known) => known === proof))
+    throw new OptionsError(`receive: there is no such policy of proofs. ${unknownName(proof, PROOF_POLICIES)}`)
+  if (typeof method !== 'string')
+    throw new OptionsError(`receive: method is ${describe(method)}; expected that of the request, such as 'POST'.`)
+  if (typeof headers !== 'object' || headers === null)
+    throw new OptionsError(`receive: headers is ${describe(headers)}; expected a record, or pairs such as Headers.`)
+  if (waitUntil !== undefined && typeof waitUntil !== 'function')
+    throw new OptionsError(`receive: waitUntil is ${describe(waitUntil)}; expected a function that takes a promise.`)
+  if (!isBody(body)) throw new OptionsError(`receive: body is ${describe(body)}; ${EXPECTED_BODY}`)
+}
+
+const EXPECTED_REQUEST = 'expected an object such as { kind, method, headers, body }.'
+/** Text and objects are what parsers make: the bytes that were signed cannot be had from them. */
+const EXPECTED_BODY =
+  'expected its bytes (a Uint8Array, or a stream of them), or { parsed } where a parser left no bytes.'
+
+function isBody(body: unknown): boolean {
+  if (body === undefined || body === null || body instanceof Uint8Array) return true
+  return isRecord(body) && (Symbol.asyncIterator in body || 'parsed' in body)
+}
+
+/** Signals that other systems have: one that never comes here is no mistake. */
+const SIGNALS_ELSEWHERE = ['SIGBREAK', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2']
+/** No process hears of these. */
+const UNHEARD = ['SIGKILL', 'SIGSTOP']
+
+function checkSignals(signals: readonly unknown[]): void {
+  if (signals.length === 0)
+    throw new OptionsError(
+      "closeOnSignal: no signal is named, so that nothing would close; expected one, such as 'SIGTERM'.",
+    )
+  const known = [...new Set([...Object.keys(constants.signals), ...SIGNALS_ELSEWHERE])]
+  for (const signal of signals) {
+    if (typeof signal !== 'string' || !known.includes(signal))
+      throw new OptionsError(`closeOnSignal: there is no such signal. ${unknownName(signal, known)}`)
+    if (UNHEARD.includes(signal))
+      throw new OptionsError(
+        `closeOnSignal: ${signal} ends a process that never hears of it; expected one such as 'SIGTERM'.`,
+      )
+  }
+}
+
+function checkServers(servers: readonly (Server | undefined)[]): void {
+  for (const server of servers)
+    if (!hasMethods(server, ['listen', 'close', 'once']))
+      throw new OptionsError(
+        `closeOnSignal: a server is ${describe(server)}; expected what app.listen() or http.createServer() returned.`,
+      )
+}

@@ -1,0 +1,142 @@
+/** Composes what keeps events and hands them over: the store with its inbox, the handlers with their dispatcher, and the sweep. */
+import type { SteadyClock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { OptionsError, type MessagingWebhooksError } from '../public/errors.ts'
+import { traceContextOf } from '../public/trace-context.ts'
+import type { Absence } from '../inbox/absence.ts'
+import { createInbox, type Inbox } from '../inbox/inbox.ts'
+import { openSpools } from '../inbox/spool/spool.ts'
+import type { Store, StoreCapabilities } from '../inbox/store.ts'
+import { handedOverChannel } from '../dispatch/attempt.ts'
+import { createDispatcher, type Dispatcher } from '../dispatch/dispatcher.ts'
+import { createHandlerRegistry, type HandlerRegistry } from '../dispatch/handlers.ts'
+import type { ReviveOptions } from '../dispatch/revive.ts'
+import { createUnhandled } from '../dispatch/unhandled.ts'
+import { createOrphanWatch } from '../sends/orphans.ts'
+import { createSweep } from '../sends/sweep.ts'
+import type { ResolvedOptions } from './resolve-options.ts'
+import { warnOfNoSpool } from './warnings.ts'
+
+interface DeliveryOptions {
+  readonly resolved: ResolvedOptions
+  readonly store: Store<object>
+  readonly clock: SteadyClock
+  readonly logger: Logger
+  readonly absence: Absence
+  readonly report: (error: MessagingWebhooksError) => void
+  readonly secrets: () => readonly string[]
+  /** What `createReceiver` returns, as followers of a channel see it. */
+  readonly self: () => object
+  /** Something may be due, perhaps before anybody has started the receiver. */
+  readonly onWork: () => void
+}
+
+export interface Delivery {
+  readonly capabilities: StoreCapabilities
+  readonly handlers: HandlerRegistry
+  readonly dispatcher: Dispatcher
+  readonly inbox: Inbox<object>
+  readonly reviving: ReviveOptions
+  readonly unhandled: { readonly count: number }
+  readonly sends: Pick<ReturnType<typeof createOrphanWatch>, 'orphans' | 'begun'>
+  /** The longest that an event may wait for another word about its message. */
+  readonly longestWaitMs: number
+  /** Durable, and nothing stands behind it while it is away. */
+  readonly lacksSpool: boolean
+  readonly hasSpool: boolean
+  /** Opens the store and begins to dispatch. */
+  open(): Promise<void>
+  /** Something was expected: its reports may be due, and something is overdue then. */
+  expected(overdueAtMs: number): void
+  /** No event is made of what is overdue any more. */
+  stopSweep(): void
+}
+
+export function createDelivery(options: DeliveryOptions): Delivery {
+  const { resolved, store, clock, logger, absence, report, secrets, self } = options
+  const { handlerTimeoutMs, storeTimeoutMs, retry, concurrency } = resolved
+  const { capabilities } = store
+  if (!resolved.dispatch && !capabilities.shared)
+    throw new OptionsError(
+      `dispatch: false needs a store that another receiver can share; the ${capabilities.name} store is not one.`,
+    )
+  const spoolFolder = resolved.spool === false ? undefined : (resolved.spool ?? capabilities.spoolFolder)
+  const lacksSpool = resolved.spool !== false && capabilities.durable && spoolFolder === undefined
+  let isSpoolMissed = false
+  const { orphans, begun } = createOrphanWatch(resolved.orphanHoldMs)
+  const reviving: ReviveOptions = {
+    clock,
+    schemas: resolved.schemas,
+    subscriptionType: resolved.subscriptionType,
+    late: resolved.ordering.late,
+    schemaTimeoutMs: handlerTimeoutMs,
+  }
+  const handlers = createHandlerRegistry(handlerTimeoutMs)
+  const unhandled = createUnhandled(logger)
+  const dispatcher = createDispatcher({
+    clock,
+    handlers,
+    retry,
+    concurrency,
+    handlerTimeoutMs,
+    storeTimeoutMs,
+    reviving,
+    report,
+    absence,
+    handedOver: (event, succeeded) => handedOverChannel.publish({ receiver: self(), event, succeeded }),
+    attemptMessage(event, { attempt, replay, record }) {
+      const trace = traceContextOf(record)
+      return { receiver: self(), event, attempt, replay, ...(trace && { trace }) }
+    },
+    unhandled: unhandled.see,
+    secrets,
+    shared: capabilities.shared,
+  })
+  const sweep = createSweep({
+    clock,
+    looksForOthers: capabilities.shared || capabilities.durable,
+    onWork: () => dispatcher.wake(),
+  })
+  const inbox: Inbox<object> = createInbox(store, {
+    clock,
+    storeTimeoutMs,
+    gapTimeoutMs: Math.max(resolved.ordering.gapTimeoutMs, orphans.holdMs),
+    report,
+    claims: resolved.dispatch,
+    onWork() {
+      options.onWork()
+      dispatcher.wake()
+    },
+    onLost: dispatcher.lose,
+    admitBatch: dispatcher.admit,
+    absence,
+    openSpools: spoolFolder === undefined ? undefined : () => openSpools(spoolFolder, report),
+  })
+
+  return {
+    capabilities,
+    handlers,
+    dispatcher,
+    inbox,
+    reviving,
+    unhandled,
+    sends: { orphans, begun },
+    longestWaitMs: Math.max(resolved.ordering.gapTimeoutMs, resolved.orphanHoldMs ?? 0),
+    lacksSpool,
+    hasSpool: spoolFolder !== undefined,
+    async open() {
+      if (lacksSpool && !isSpoolMissed) warnOfNoSpool(logger, capabilities)
+      isSpoolMissed = true
+      // A receiver that only takes needs its store all the same.
+      const opened = await inbox.open()
+      if (!resolved.dispatch) return
+      dispatcher.start(opened)
+      sweep.begin(opened)
+    },
+    expected(overdueAtMs) {
+      dispatcher.wake()
+      sweep.at(overdueAtMs)
+    },
+    stopSweep: () => sweep.stop(),
+  }
+}

@@ -1,0 +1,147 @@
+/** Composes the way in: servers and bodies, the stages up to the answer, the quarantine, and the doctor's probes. */
+import type { Clock, SteadyClock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { createCounter } from '../operations/counts.ts'
+import { createProbes } from '../operations/doctor/answering.ts'
+import { createAboutApp, createOwnDoctor, createUnnamedNetworks } from '../operations/doctor/own-receiver.ts'
+import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
+import { pairsFor } from '../verify/authenticate.ts'
+import type { CredentialsSource } from '../verify/credentials.ts'
+import { createInflight } from '../http/inflight.ts'
+import { createNodeIntake } from '../http/node.ts'
+import { createBodies } from '../http/reading.ts'
+import { receiveRequest } from '../http/request.ts'
+import { createServers, type Servers } from '../http/servers.ts'
+import type { NewEvent } from '../inbox/store.ts'
+import { guardReading } from '../inbox/users-reading.ts'
+import { createQuarantine, quarantineFolder, type GuardedQuarantine } from '../quarantine/quarantine.ts'
+import type { Delivery } from './delivery.ts'
+import { createReceive } from './receive.ts'
+import type { ResolvedOptions } from './resolve-options.ts'
+import type { Receiver } from './surface.ts'
+
+interface IntakeOptions {
+  readonly resolved: ResolvedOptions
+  /** The wall clock, by which callbacks and their signatures are judged. */
+  readonly clock: Clock
+  readonly steady: SteadyClock
+  readonly logger: Logger
+  readonly report: (error: MessagingWebhooksError) => void
+  readonly credentials: CredentialsSource
+  readonly delivery: Delivery
+  /** What `createReceiver` returns, as followers of a channel see it. */
+  readonly self: () => object
+  /** Called for every request, before it is read. */
+  readonly startUnasked: () => void
+}
+
+export interface Intake extends Pick<Receiver, 'middleware' | 'receive' | 'doctor'> {
+  readonly servers: Servers
+  /** The receiver closes: from now on servers wait until no request comes any more. */
+  watchServers(): void
+  readonly quarantine: GuardedQuarantine
+  readonly counter: ReturnType<typeof createCounter>
+  /** True while a callback is on its way from its last byte to its answer. */
+  isReceiving(): boolean
+  clockOffsetSeconds(): number | undefined
+}
+
+export function createIntake(options: IntakeOptions): Intake {
+  const { resolved, clock, steady, logger, report, credentials, delivery, self, startUnasked } = options
+  const { proof, toleranceSeconds, networks, maxBodyBytes, bodyTimeoutMs, storeTimeoutMs } = resolved
+  const { dedupeKey, readReport, traceContext } = resolved
+  const { capabilities, dispatcher, handlers, inbox, lacksSpool, reviving } = delivery
+  const servers = createServers({ clock: steady, logger })
+  const inflight = createInflight({ maxBytes: resolved.maxInflightBytes, maxBodyBytes, clock })
+  const bodies = createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock })
+  const unnamedNetworks = createUnnamedNetworks(networks)
+  const counter = createCounter({ reviving, self, odd: unnamedNetworks.see })
+  let underWay = 0
+
+  /** `close()` waits for what is counted. */
+  function counted<T>(work: Promise<T>): Promise<T> {
+    underWay += 1
+    return work.finally(() => {
+      underWay -= 1
+    })
+  }
+
+  const quarantine: GuardedQuarantine = createQuarantine<NewEvent>({
+    clock,
+    report,
+    secrets: credentials.secrets,
+    limits: resolved.quarantine,
+    folder: quarantineFolder({
+      folder: resolved.quarantine?.folder,
+      spool: resolved.spool,
+      besideStore: capabilities.spoolFolder,
+    }),
+    logger,
+    pairsFor: (project) => pairsFor(credentials, project),
+    prove: (callback, again) => proveAgain(callback, again),
+    async admit(event) {
+      const admission = await inbox.admit(event)
+      if (admission === 'full' || admission === 'newer') throw new MessagingWebhooksError(`store_${admission}`)
+      counter.taken(event, admission)
+    },
+  })
+  const about = createAboutApp({
+    clock: steady,
+    storeTimeoutMs,
+    capabilities,
+    lacksSpool,
+    dispatch: resolved.dispatch,
+    isHandled: (type) => (handlers.byType.get(type)?.length ?? 0) > 0,
+    networks: unnamedNetworks.list,
+    keepAliveMs: () => servers.keepAliveMs,
+    askStore: async () => (await inbox.open()).counts(),
+  })
+  const probes = createProbes({ byProject: credentials.byProject, toleranceSeconds, maxBodyBytes, about })
+  const { traceContext: traceOfRequest, ...reading } = guardReading({ dedupeKey, readReport, traceContext, report })
+  const { receive, proveAgain, clockOffsetSeconds } = createReceive({
+    credentials,
+    inbox,
+    quarantine: quarantine.intake,
+    toleranceSeconds,
+    networks,
+    gapTimeoutMs: resolved.ordering.gapTimeoutMs,
+    orphans: delivery.sends.orphans,
+    report,
+    ...reading,
+    probes,
+    taken: counter.taken,
+    refused: counter.refused,
+    watchAttempt: (id) => dispatcher.watchAttempt(id, resolved.handlerTimeoutMs),
+    answersWhenHandled: resolved.answer === 'handled',
+    underWay: counted,
+  })
+
+  /** What every way in has in common. */
+  const intake = {
+    policy: proof,
+    bodies,
+    failed: (error: unknown) => report(asOurs(error, 'internal')),
+    receive,
+    traceContext: traceOfRequest,
+  }
+
+  const node = createNodeIntake({ ...intake, clock: steady, servers, begun: startUnasked })
+
+  return {
+    servers,
+    watchServers: () => servers.watch(node.quietMs),
+    quarantine,
+    counter,
+    isReceiving: () => underWay > 0,
+    clockOffsetSeconds,
+    middleware(kind, mount = {}) {
+      counter.mounted(kind)
+      return node.middleware(kind, mount.proof ?? proof)
+    },
+    receive(request) {
+      startUnasked()
+      return counted(receiveRequest(request, intake))
+    },
+    doctor: createOwnDoctor({ credentials, probes, about }),
+  }
+}

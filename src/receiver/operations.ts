@@ -1,0 +1,126 @@
+/** Composes what looks on and looks back: health, metrics and counts, what is kept, what was sent, and its erasure. */
+import type { SteadyClock } from '../runtime/clock.ts'
+import { createDeadLetters } from '../dispatch/dead-letters.ts'
+import { createEvents } from '../dispatch/listed-events.ts'
+import { revive } from '../dispatch/revive.ts'
+import type { Absence } from '../inbox/absence.ts'
+import { messageState } from '../inbox/latest.ts'
+import { createForget } from '../operations/erasure/forget.ts'
+import { createHealth } from '../operations/health.ts'
+import { healthMiddleware } from '../operations/health-middleware.ts'
+import { createMetrics } from '../operations/metrics.ts'
+import type { ErrorCode } from '../public/error-table.ts'
+import { createAccounts } from '../sends/account.ts'
+import { createExpect } from '../sends/expect.ts'
+import { createIntend } from '../sends/intend.ts'
+import type { Delivery } from './delivery.ts'
+import type { Intake } from './intake.ts'
+import type { Lifecycle } from './lifecycle.ts'
+import type { ProjectKeys } from './projects.ts'
+import type { ResolvedOptions } from './resolve-options.ts'
+import type { Receiver } from './surface.ts'
+
+interface OperationsOptions {
+  readonly resolved: ResolvedOptions
+  readonly clock: SteadyClock
+  readonly absence: Absence
+  readonly keys: ProjectKeys
+  readonly delivery: Delivery
+  readonly intake: Intake
+  readonly lifecycle: Lifecycle
+}
+
+type Looking = 'events' | 'deadLetters' | 'messageState' | 'stats' | 'health' | 'healthMiddleware' | 'metrics'
+type Sending = 'expect' | 'intend' | 'intendEach' | 'outstanding' | 'account' | 'forget'
+
+interface Operations {
+  readonly calls: Pick<Receiver, Looking | Sending>
+  /** Some errors tell of how the receiver is. */
+  reported(code: ErrorCode): void
+}
+
+export function createOperations(options: OperationsOptions): Operations {
+  const { resolved, clock, absence, keys, delivery, intake, lifecycle } = options
+  const { storeTimeoutMs } = resolved
+  const { dispatcher, inbox, reviving, unhandled } = delivery
+  const { counter, quarantine } = intake
+  const { keyOf } = keys
+  const reading = {
+    open: inbox.open,
+    revive: (kept: Parameters<typeof revive>[0]) => revive(kept, reviving),
+  }
+  const sending = {
+    ...keys,
+    now: () => clock.now(),
+    open() {
+      lifecycle.startUnasked()
+      return inbox.open()
+    },
+    expected: delivery.expected,
+    wake: () => dispatcher.wake(),
+    begun: delivery.sends.begun,
+  }
+  const watch = createHealth({
+    clock,
+    storeTimeoutMs,
+    dispatch: resolved.dispatch,
+    progress: dispatcher.progress,
+    keeping: inbox.keeping,
+    unsettled: inbox.unsettled,
+    isAway: () => absence.isAway,
+    state: () => lifecycle.state,
+  })
+  const isClosed = (): boolean => lifecycle.state === 'closed'
+
+  const calls: Operations['calls'] = {
+    async messageState(messageId, { project } = {}) {
+      const key = keyOf(messageId, project)
+      const opened = await inbox.open()
+      const stored = await opened.latest(key)
+      return stored && messageState(stored)
+    },
+    events: createEvents({ ...reading, reviving, keyOf }),
+    deadLetters: createDeadLetters({
+      ...reading,
+      now: () => clock.now(),
+      wake: () => dispatcher.wakeAfterReplay(),
+    }),
+    expect: createExpect(sending),
+    ...createIntend({ ...sending, readsReports: resolved.readReport !== undefined }),
+    ...createAccounts(inbox.open),
+    forget: createForget({ clock, keyOf, inbox, quarantine, dispatcher }),
+    async stats() {
+      const stored = isClosed() ? undefined : await inbox.known()
+      const { spooled } = inbox
+      return {
+        ...counter.all(),
+        unhandled: unhandled.count,
+        running: dispatcher.running,
+        store: isClosed() ? 'closed' : stored === undefined ? 'away' : 'up',
+        spooled,
+        unsettled: stored === undefined ? undefined : stored.unsettled + spooled,
+        deadLetters: stored?.deadLetters,
+        holders: stored?.holders,
+      }
+    },
+    health: watch.health,
+    healthMiddleware: () => healthMiddleware(watch),
+    metrics: createMetrics({
+      counts: counter.details,
+      unhandled,
+      dispatcher,
+      inbox,
+      quarantined: () => quarantine.quarantine.counts(),
+      clockOffsetSeconds: intake.clockOffsetSeconds,
+      isClosed,
+    }),
+  }
+
+  return {
+    calls,
+    reported(code) {
+      if (code === 'store_full') watch.sawFull()
+      if (code === 'store_emptied' || code === 'store_replaced') watch.sawLost(code)
+    },
+  }
+}

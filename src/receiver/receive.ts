@@ -1,0 +1,255 @@
+/** The stages in sequence for one callback: bytes and headers in, an answer out. Knows no framework. */
+import { pairsFor, prove, type PairsFor, type Proved } from '../verify/authenticate.ts'
+import { maskSecrets, readParsedBody, readSentBody, type ReadBody } from '../verify/body.ts'
+import { createClockWatch } from '../verify/clock-watch.ts'
+import type { CredentialsSource } from '../verify/credentials.ts'
+import { isNameRefused, type NotProved } from '../verify/explain.ts'
+import type { QuarantineIntake } from '../quarantine/quarantine.ts'
+import type { ExactCallback } from '../quarantine/request.ts'
+import type { MarkedProbe, Probes } from '../operations/doctor/answering.ts'
+import { asRefusal, MessagingWebhooksError, RefusedError } from '../public/errors.ts'
+import type { RefusalCode } from '../public/error-table.ts'
+import type { ArrivedCallback } from '../public/callback.ts'
+import type { CallbackKind } from '../public/events.ts'
+import { REPLIES, type Answer, type AnswerName } from '../http/replies.ts'
+import type { Inbox } from '../inbox/inbox.ts'
+import { newEvent, type NewEventOptions } from '../inbox/new-event.ts'
+import type { Admission, Awaitable, NewEvent } from '../inbox/store.ts'
+import type { TraceContext } from '../public/trace-context.ts'
+
+interface Receive {
+  /** How far this clock was ahead of the last signature whose digest was right; undefined before the first. */
+  clockOffsetSeconds(): number | undefined
+  /** Answers at once where nothing has to be waited for. */
+  receive(callback: ArrivedCallback): Awaitable<Answer>
+  /** The same stages as far as the event, for a callback that quarantine kept. Rejects where a look-up fails. */
+  proveAgain(
+    callback: ExactCallback,
+    again: { readonly pairsFor: PairsFor; readonly clockOffsetSeconds: number },
+  ): Promise<NotProved | { readonly proved: true; readonly event: NewEvent }>
+}
+
+/** The first attempt at an event, for whose end the answer waits. */
+interface WatchedAttempt {
+  readonly over: Promise<void>
+  /** The event was not admitted: nobody waits. */
+  forget(): void
+}
+
+interface ReceiveOptions extends NewEventOptions {
+  readonly credentials: CredentialsSource
+  readonly toleranceSeconds: number
+  readonly inbox: Pick<Inbox<object>, 'admit'>
+  readonly quarantine: QuarantineIntake
+  /** Something went wrong that the user must hear of. */
+  readonly report: (error: MessagingWebhooksError) => void
+  /** What the doctor sends is answered, and is no callback. */
+  readonly probes: Pick<Probes, 'markOf' | 'answer' | 'notProved'>
+  /** Counts what was refused. */
+  readonly refused: (kind: CallbackKind | undefined, code: RefusalCode) => void
+  /** Counts what was admitted. */
+  readonly taken: (event: NewEvent, admission: Admission) => void
+  /** Watches for the first attempt at an event. */
+  readonly watchAttempt: (id: string) => WatchedAttempt
+  /** The answer waits for it. */
+  readonly answersWhenHandled: boolean
+  /** `close()` waits for this answer. */
+  readonly underWay: <T>(answer: Promise<T>) => Promise<T>
+}
+
+export function createReceive(options: ReceiveOptions): Receive {
+  const { credentials, inbox, quarantine, report, toleranceSeconds, answersWhenHandled, underWay } = options
+  const clockWatch = createClockWatch(report)
+  /** The last signature whose digest was right, and when it came. */
+  const signed = { seconds: NaN, arrivedAtMs: NaN }
+
+  function refuse(
+    kind: CallbackKind | undefined,
+    name: AnswerName,
+    refused: Pick<NotProved, 'code' | 'detail'>,
+    cause?: unknown,
+    isReported = true,
+  ): Answer {
+    const answer = REPLIES[name]
+    options.refused(kind, refused.code)
+    if (isReported)
+      report(new RefusedError(refused.code, answer.status, refused.detail, cause === undefined ? undefined : { cause }))
+    return answer
+  }
+
+  /** The stages without a promise between them, for with a store in memory none has to wait for another. */
+  function receive(callback: ArrivedCallback): Awaitable<Answer> {
+    const { kind, captured, contentEncoding } = callback
+    try {
+      if (captured.kind === 'failed') {
+        const { reason, detail } = captured
+        return refuse(kind, reason === 'body_already_read' ? 'not_authentic' : reason, { code: reason, detail })
+      }
+      const body =
+        captured.kind === 'parsed' ? readParsedBody(captured.value) : readSentBody({ captured, contentEncoding })
+      if (body === undefined)
+        return refuse(kind, 'not_authentic', { code: 'body_already_parsed', detail: fixOf(captured) })
+      const proof = authenticate(callback, body)
+      const answer =
+        proof instanceof Promise
+          ? proof.then((settled) => admitOrRefuse(callback, body, settled))
+          : admitOrRefuse(callback, body, proof)
+      return answer instanceof Promise ? underWay(answer.catch((error: unknown) => failed(kind, error))) : answer
+    } catch (error) {
+      return failed(kind, error)
+    }
+  }
+
+  function authenticate(callback: ArrivedCallback, body: ReadBody): Awaitable<Proved | NotProved> {
+    /** Whatever holds its proof up, it is not lost, for nobody sends it again. */
+    function keepUnchecked(error: unknown): never {
+      quarantine.keep(callback, body, { proved: false, code: asRefusal(error).code, unchecked: true })
+      throw error
+    }
+    try {
+      const pairs = pairsFor(credentials, body.project)
+      if (!(pairs instanceof Promise)) return prove(callback, body, pairs, toleranceSeconds)
+      return pairs.then((found) => prove(callback, body, found, toleranceSeconds)).catch(keepUnchecked)
+    } catch (error) {
+      return keepUnchecked(error)
+    }
+  }
+
+  function admitOrRefuse(callback: ArrivedCallback, body: ReadBody, proof: Proved | NotProved): Awaitable<Answer> {
+    if (credentials.areLookedUp && (proof.proved || !isNameRefused(proof)))
+      quarantine.lookedUp(body.project, proof.proved)
+    if (!proof.proved) {
+      quarantine.keep(callback, body, proof)
+      const isReported = options.probes.notProved(callback, body, proof)
+      // A doctor guesses times until one holds, so a probe's says nothing about this clock.
+      if (proof.offsetSeconds !== undefined && body.probeId === undefined) {
+        clockWatch.doubt(proof.offsetSeconds, callback.arrivedAtMs)
+        signed.seconds = Math.floor(callback.arrivedAtMs / 1_000) - proof.offsetSeconds
+        signed.arrivedAtMs = callback.arrivedAtMs
+      }
+      if (body.problem === 'content_encoding')
+        return refuse(callback.kind, 'content_encoding', { ...proof, code: 'content_encoding' }, undefined, isReported)
+      const refused = proof.code === 'body_already_parsed' ? { ...proof, detail: fixOf(callback.captured) } : proof
+      return refuse(callback.kind, 'not_authentic', refused, undefined, isReported)
+    }
+    const marked =
+      body.probeId === undefined ? undefined : options.probes.markOf(body.probeId, proof.pairs, callback.arrivedAtMs)
+    if (marked !== undefined) {
+      // Real callbacks with such a header come as events that nobody can read: the doctor must say so.
+      if (body.problem === 'content_encoding')
+        return refuse(callback.kind, 'content_encoding', { code: 'content_encoding' })
+      return answerProbe(callback, body, proof, marked)
+    }
+    if (proof.signedAt !== undefined) {
+      signed.seconds = proof.signedAt
+      signed.arrivedAtMs = callback.arrivedAtMs
+      if (clockWatch.isInDoubt) clockWatch.trust()
+    }
+    if (callback.captured.kind === 'parsed')
+      report(new MessagingWebhooksError('body_already_parsed', fixOf(callback.captured)))
+    if (proof.ignored !== undefined) report(new MessagingWebhooksError('signature_ignored', proof.ignored))
+    const event = eventOf(callback, body, proof, callback.trace)
+    const { waitUntil } = callback
+    const attempt = answersWhenHandled || waitUntil !== undefined ? options.watchAttempt(event.id) : undefined
+    function failed(error: unknown): never {
+      attempt?.forget()
+      throw error
+    }
+    try {
+      const admission = inbox.admit(event)
+      if (!(admission instanceof Promise)) return answerAdmitted(event, admission, attempt, waitUntil)
+      return admission.then((settled) => answerAdmitted(event, settled, attempt, waitUntil), failed)
+    } catch (error) {
+      return failed(error)
+    }
+  }
+
+  async function answerProbe(
+    callback: ArrivedCallback,
+    body: ReadBody,
+    { proof }: Proved,
+    marked: MarkedProbe,
+  ): Promise<Answer> {
+    const headers = await options.probes.answer({ callback, body, proof, marked })
+    if (headers === undefined) return refuse(callback.kind, 'not_authentic', { code: 'probe_refused' })
+    return { ...REPLIES.taken, headers }
+  }
+
+  function eventOf(
+    { kind, arrivedAtMs }: ArrivedCallback,
+    body: ReadBody,
+    proof: Proved,
+    trace?: TraceContext,
+  ): NewEvent {
+    const masked = maskSecrets(body, proof.secrets)
+    return newEvent(
+      {
+        kind,
+        body: masked.body,
+        masked: masked.bytes,
+        payload: masked.payload,
+        proof: proof.proof,
+        scope: credentials.byProject ? proof.project : undefined,
+        // A project that quotes a key is masked as any other field.
+        project: proof.project === body.project ? masked.body.project : proof.project,
+        signedAt: proof.signedAt,
+        arrivedAtMs,
+        trace,
+      },
+      options,
+    )
+  }
+
+  function answerAdmitted(
+    event: NewEvent,
+    admission: Admission,
+    attempt: WatchedAttempt | undefined,
+    waitUntil: ArrivedCallback['waitUntil'],
+  ): Awaitable<Answer> {
+    if (admission === 'full' || admission === 'duplicate') attempt?.forget()
+    if (admission === 'full') return refuse(event.record.kind, 'unavailable', { code: 'store_full' })
+    if (admission === 'newer') throw new MessagingWebhooksError('store_newer')
+    options.taken(event, admission)
+    if (admission === 'duplicate' || attempt === undefined) return REPLIES.taken
+    tellOf(attempt.over, waitUntil)
+    return answersWhenHandled ? attempt.over.then(() => REPLIES.taken) : REPLIES.taken
+  }
+
+  /** The event is taken, whatever comes of this. */
+  function tellOf(over: Promise<void>, waitUntil: ArrivedCallback['waitUntil']): void {
+    try {
+      waitUntil?.(over)
+    } catch (error) {
+      report(new MessagingWebhooksError('internal', '`waitUntil` threw.', { cause: error }))
+    }
+  }
+
+  function failed(kind: CallbackKind | undefined, error: unknown): Answer {
+    const { code, cause, detail } = asRefusal(error)
+    return refuse(kind, 'unavailable', { code, detail }, cause)
+  }
+
+  return {
+    clockOffsetSeconds() {
+      const offset = signed.arrivedAtMs / 1_000 - signed.seconds
+      return Number.isNaN(offset) ? undefined : offset
+    },
+    receive,
+    async proveAgain(callback, { pairsFor: pairsNow, clockOffsetSeconds }) {
+      const body = readSentBody(callback)
+      const judged = { ...callback, arrivedAtMs: callback.arrivedAtMs - clockOffsetSeconds * 1_000 }
+      const proof = prove(judged, body, await pairsNow(body.project), toleranceSeconds)
+      if (!proof.proved) return proof
+      // A probe is never an event, even if the clock or the pair that it was refused for has been corrected since.
+      const { probeId } = body
+      if (probeId !== undefined && options.probes.markOf(probeId, proof.pairs, judged.arrivedAtMs) !== undefined)
+        return { proved: false, code: 'probe_refused' }
+      return { proved: true, event: eventOf(callback, body, proof) }
+    },
+  }
+}
+
+/** How to mend in this framework that a parser ran before us, where it says so. */
+function fixOf(captured: ArrivedCallback['captured']): string | undefined {
+  return captured.kind === 'parsed' ? captured.detail : undefined
+}

@@ -1,0 +1,171 @@
+/** Wires intake, delivery and operations together; nothing else. The object that it makes is described in surface.ts. */
+import { createAbsence } from '../inbox/absence.ts'
+import { credentialsSource } from '../verify/credentials.ts'
+import { guardClock, steadyClock, systemClock } from '../runtime/clock.ts'
+import { consoleLogger, flushLogger, guardLogger, silentLogger } from '../runtime/logger.ts'
+import { createReporter } from '../runtime/reporter.ts'
+import type { AnyHandler } from '../dispatch/handlers.ts'
+import { storedType } from '../dispatch/listed-events.ts'
+import { expectationOf } from '../sends/expectation-of.ts'
+import type { Store } from '../inbox/store.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import type { Schemas } from '../public/events.ts'
+import { memoryStore } from '../stores/memory/store.ts'
+import { checkedCalls } from './checked-calls.ts'
+import { closeOnSignal } from './close-on-signal.ts'
+import { createDelivery } from './delivery.ts'
+import { showInside } from './inside.ts'
+import { createIntake } from './intake.ts'
+import { createLifecycle } from './lifecycle.ts'
+import { createOperations } from './operations.ts'
+import type { Options } from './options.ts'
+import { createProjectKeys } from './projects.ts'
+import { resolveOptions } from './resolve-options.ts'
+import { createShutDown } from './shut-down.ts'
+import type { Receiver } from './surface.ts'
+import { warnOfOptions } from './warnings.ts'
+
+/**
+ * Creates a receiver. Nothing is opened and no timer runs before `start()` or the first request.
+ * Throws an `OptionsError` for an option that cannot work.
+ */
+export function createReceiver<const S extends Schemas = {}, X extends object = {}>(
+  options: Options<S> & { readonly store?: Store<X> | undefined },
+): Receiver<S, X> {
+  const resolved = resolveOptions(options)
+  const { storeTimeoutMs } = resolved
+  const given = typeof resolved.clock === 'object' ? resolved.clock : systemClock(resolved.clock)
+  const clock = resolved.clock === undefined ? given : guardClock(given, clockFailed)
+  const steady = steadyClock(clock)
+  const givenLogger = resolved.logger === false ? silentLogger : (resolved.logger ?? consoleLogger(clock))
+  const logger = resolved.logger === false ? silentLogger : guardLogger(givenLogger)
+  /** Of the credentials; a clock may fail before there are any. */
+  let secrets: () => readonly string[] = () => []
+  const reporter = createReporter(logger, () => secrets())
+  const credentials = credentialsSource({ ...resolved, clock: steady })
+  secrets = credentials.secrets
+  const absence = createAbsence({ clock: steady, logger, report })
+  const store: Store<object> = options.store ?? memoryStore()
+  const self = (): object => receiver
+
+  const delivery = createDelivery({
+    resolved,
+    store,
+    clock: steady,
+    logger,
+    absence,
+    report,
+    secrets: credentials.secrets,
+    self,
+    onWork: () => lifecycle.startUnasked(),
+  })
+  const { dispatcher, handlers, inbox, reviving } = delivery
+  const lifecycle = createLifecycle({
+    clock: steady,
+    absence,
+    storeTimeoutMs,
+    hasSpool: delivery.hasSpool,
+    staysOpen: resolved.dispatch && store.capabilities.durable,
+    open() {
+      void intake.quarantine.open()
+      return delivery.open()
+    },
+    dispatcher,
+    inbox,
+    shutDown(deadlineMs) {
+      delivery.stopSweep()
+      return shutDown(deadlineMs)
+    },
+    async closed() {
+      await intake.quarantine.close()
+      flushLogger(givenLogger)
+    },
+  })
+  const intake = createIntake({
+    resolved,
+    clock,
+    steady,
+    logger,
+    report,
+    credentials,
+    delivery,
+    self,
+    startUnasked: lifecycle.startUnasked,
+  })
+  const { counter, servers } = intake
+  const keys = createProjectKeys(credentials, Object.keys(resolved.projects ?? {}))
+  const operations = createOperations({ resolved, clock: steady, absence, keys, delivery, intake, lifecycle })
+  const shutDown = createShutDown({
+    clock: steady,
+    logger,
+    report,
+    servers,
+    watchServers: intake.watchServers,
+    quarantine: intake.quarantine,
+    dispatcher,
+    inbox,
+    isDurable: store.capabilities.durable,
+    isReceiving: intake.isReceiving,
+  })
+  warnOfOptions(logger, { secrets: credentials.secrets(), hasStore: options.store !== undefined })
+
+  function report(error: MessagingWebhooksError, fields?: object): void {
+    operations.reported(error.code)
+    reporter.report(error, fields)
+  }
+
+  function clockFailed(cause?: unknown): void {
+    reporter.report(new MessagingWebhooksError('clock_failed', undefined, cause === undefined ? undefined : { cause }))
+  }
+
+  const receiver: Receiver<S, X> = checkedCalls({
+    // The registry hands each handler only events of its own types, with the context of this store.
+    on: (pattern, handler) => handlers.add(pattern, handler as AnyHandler),
+    onAny: (handler) => handlers.add(undefined, handler as AnyHandler),
+    onError: reporter.add,
+    middleware: intake.middleware,
+    receive: intake.receive,
+    doctor: intake.doctor,
+    quarantine: intake.quarantine.quarantine,
+    ...operations.calls,
+    start: lifecycle.start,
+    drain: lifecycle.drain,
+    async close(times) {
+      await lifecycle.close(times)
+    },
+    closeOnSignal: (signals, given = [], times = {}) =>
+      closeOnSignal([signals].flat(), [given].flat(), times, {
+        clock,
+        stopServers(stopped, stopTimes) {
+          lifecycle.tellOfClosing()
+          servers.stop(stopped, stopTimes)
+        },
+        close: lifecycle.close,
+      }),
+  })
+  showInside(receiver, {
+    clock,
+    logger,
+    capabilities: store.capabilities,
+    projects: keys.all,
+    gapTimeoutMs: delivery.longestWaitMs,
+    counts: counter.details,
+    spool: () => (inbox.spoolBytes === undefined ? undefined : { events: inbox.spooled, bytes: inbox.spoolBytes }),
+    secrets: credentials.secrets,
+    events: async (page) => (await inbox.open()).events(page),
+    typeOf: (stored) => storedType(stored, reviving),
+    deadLetters: async (page) => (await inbox.open()).deadLetters(page),
+    latest: async (key) => (await inbox.open()).latest(key),
+    expected: async (messageKey) => expectationOf(await inbox.open(), messageKey),
+    sentTo: async (page) => (await inbox.open()).sentTo?.(page),
+    watch(given) {
+      counter.watch(given)
+      dispatcher.lookOn(given)
+      return () => {
+        if (counter.unwatch(given)) dispatcher.lookOn(undefined)
+      }
+    },
+    onClosing: lifecycle.onClosing,
+  })
+  return receiver
+}

@@ -1,0 +1,33 @@
+/** Checks the options together and fills the defaults in. */
+import { z } from 'zod'
+import { checkOptions } from '../runtime/check-options.ts'
+import { OptionsError } from '../public/errors.ts'
+import type { Carrier, Schemas } from '../public/events.ts'
+import { receiverOptions, type Options } from './options.ts'
+
+const optionsSchema = z.strictObject(receiverOptions)
+
+/** The options with every default filled in. */
+export type ResolvedOptions = Omit<z.output<typeof optionsSchema>, 'networks' | 'quarantine'> & {
+  readonly networks: ReadonlyMap<string, Carrier>
+  /** Undefined where nothing is kept. */
+  readonly quarantine: z.output<typeof optionsSchema>['quarantine'] | undefined
+}
+
+/** Throws an `OptionsError` that names what is wrong, and no secret. */
+export function resolveOptions<S extends Schemas>(options: Options<S>): ResolvedOptions {
+  const checked = checkOptions(optionsSchema, options)
+  if (checked.credentials === undefined && checked.projects === undefined)
+    throw new OptionsError(
+      'createReceiver: neither credentials nor projects is given. Pass one, such as { credentials: { authKey, signingSecret } }.',
+    )
+  if (checked.credentials !== undefined && checked.projects !== undefined)
+    throw new OptionsError('createReceiver: both credentials and projects are given. Pass only one of them.')
+  if (!checked.dispatch && checked.answer === 'handled')
+    throw new OptionsError('answer: "handled" waits for handlers, and with dispatch: false none run here.')
+  return {
+    ...checked,
+    networks: new Map(Object.entries(checked.networks ?? {})),
+    quarantine: options.quarantine === false ? undefined : checked.quarantine,
+  }
+}

@@ -1,0 +1,102 @@
+/** What somebody threw, as a text that is safe to keep and to log: people throw anything, and errors quote what they met. */
+import { inspect } from 'node:util'
+import { isOurs } from '../public/errors.ts'
+import { isError } from './values.ts'
+
+const LONGEST_TEXT = 8 * 1024
+/** How a text ends that was cut. */
+const CUT_END = '… (cut)'
+const LONGEST_LINE = 500
+/** An error names its cause, which names its own: so deep they are followed. */
+const MOST_CAUSES = 3
+/** Of several errors in one, so many are told. */
+const MOST_OF_MANY = 3
+
+/** An address with a password in it, and a password as a parameter. Bounded, for a text may be long and made to be slow. */
+const PASSWORDS: readonly RegExp[] = [
+  /(:\/\/[^\s:@/]{0,256}:)[^\s"'/?#]{1,256}(?=@)/g,
+  /(\b(?:password|authKey|signingSecret)=)[^\s&"';]{1,256}/gi,
+]
+
+/** A shorter secret, or one of fewer characters, stands in paths and words by chance: masked, it would leave no text readable. */
+const SHORTEST_MASKED = 8
+const LEAST_VARIETY = 5
+
+/** Whether a secret is too short or too plain to be masked where a text quotes it. */
+export function isWeakSecret(secret: string): boolean {
+  return secret.length < SHORTEST_MASKED || new Set(secret).size < LEAST_VARIETY
+}
+
+/** With the stack and the causes. Never throws; at most 8 KiB, or `longest` characters; without the `secrets`. */
+export function failureText(thrown: unknown, secrets: readonly string[], longest = LONGEST_TEXT): string {
+  return cut(masked(describe(thrown, 'stack'), secrets), longest)
+}
+
+/** The same in one line, without the stack; at most 500 characters. */
+export function failureLine(thrown: unknown, secrets: readonly string[]): string {
+  const text = masked(describe(thrown, 'line'), secrets)
+  // So much is enough for the line, however long the text is.
+  return cut(text.slice(0, LONGEST_TEXT).replace(/\s+/g, ' ').trim(), LONGEST_LINE)
+}
+
+/** Before it is cut, for half a secret is not found; and the longest first, for one may begin as another. */
+function masked(given: string, secrets: readonly string[]): string {
+  let text = given
+  const masked = secrets.filter((secret) => !isWeakSecret(secret)).sort((a, b) => b.length - a.length)
+  for (const secret of masked) text = text.replaceAll(secret, '[redacted]')
+  for (const password of PASSWORDS) text = text.replace(password, '$1[redacted]')
+  return text
+}
+
+function cut(text: string, longest: number): string {
+  return text.length > longest ? text.slice(0, longest) + CUT_END : text
+}
+
+function describe(thrown: unknown, how: 'stack' | 'line', depth = 0): string {
+  try {
+    if (!isError(thrown)) return describeOther(thrown)
+    const causes = depth < MOST_CAUSES ? causesOf(thrown) : []
+    if (how === 'line' && isOurs(thrown)) {
+      // It only wraps what happened.
+      const [cause] = causes
+      return cause === undefined ? `${thrown.message} (${thrown.code})` : describe(cause, how, depth + 1)
+    }
+    const text = describeError(thrown, how)
+    return [text, ...causes.map((cause) => `Caused by: ${describe(cause, how, depth + 1)}`)].join('\n')
+  } catch {
+    return 'What was thrown cannot be described.'
+  }
+}
+
+/** Its name and its text may have been changed since the stack was made, which begins with them. */
+function describeError(error: Error, how: 'stack' | 'line'): string {
+  const { stack, message } = error
+  if (typeof message !== 'string') return typeof stack === 'string' ? stack : describeOther(error)
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const coded = code === '' || message.includes(code) ? message : `${message} (${code})`
+  const head = coded === '' ? nameOf(error) : `${nameOf(error)}: ${coded}`
+  if (how === 'line' || typeof stack !== 'string') return head
+  const calls = stack.indexOf('\n    at ')
+  if (calls !== -1) return head + stack.slice(calls)
+  return stack.includes(message) ? stack : `${head}\n${stack}`
+}
+
+/** Many a class of errors leaves its name as it was. */
+function nameOf(error: Error): string {
+  const { name } = error
+  if (typeof name === 'string' && name !== 'Error') return name
+  const { name: className } = error.constructor
+  return typeof className === 'string' && className !== '' ? className : 'Error'
+}
+
+function causesOf(error: Error): readonly unknown[] {
+  const cause = error.cause === undefined ? [] : [error.cause]
+  return error instanceof AggregateError && Array.isArray(error.errors)
+    ? [...cause, ...(error.errors as unknown[]).slice(0, MOST_OF_MANY)]
+    : cause
+}
+
+function describeOther(thrown: unknown): string {
+  if (typeof thrown === 'string') return thrown
+  return inspect(thrown, { depth: 1, maxStringLength: LONGEST_TEXT, maxArrayLength: 10, breakLength: Infinity })
+}

@@ -1,0 +1,120 @@
+/** What became of what was sent: the messages without an end, and the balance of a period. */
+import { z } from 'zod'
+import { checkOptions, pageLimit, textOf } from '../runtime/check-options.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import type { SentDetails } from '../public/events.ts'
+import { isBegun, sentDetails } from '../messages/expected.ts'
+import { isOpen } from '../inbox/latest.ts'
+import type { OpenStore, Page, StoredExpectation } from '../inbox/store.ts'
+import { createBalance, type Account } from './balance.ts'
+import { expectationOf } from './expectation-of.ts'
+
+/** A message that was sent, and of which no end was reported. */
+export interface OutstandingMessage extends SentDetails {
+  readonly project: string | undefined
+  /** The type of its last report; undefined where none came. */
+  readonly lastReport: string | undefined
+  /** `send.overdue` was made of it. */
+  readonly wasOverdue: boolean
+}
+
+/** What `outstanding` takes. */
+export interface OutstandingPage {
+  /** Those that were sent before. Default: all. */
+  readonly before?: Date | undefined
+  /** The `next` of a page, for the one that follows. */
+  readonly after?: string | undefined
+  /** Messages a page at most: one that is not the last may have fewer. Default 100. */
+  readonly limit?: number | undefined
+}
+
+/** Which period `account` is about: by the time of the send, `from` is in it and `to` is not. */
+export interface AccountPeriod {
+  readonly from: Date
+  readonly to: Date
+}
+
+const A_PAGE = 100
+/** Looked at in one step. */
+const A_STEP = 500
+const LATEST_MS = Number.MAX_SAFE_INTEGER
+
+const date = z.custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
+const outstandingOptions = z.strictObject({
+  before: date.optional(),
+  after: textOf('the `next` of a page').optional(),
+  limit: pageLimit.optional(),
+})
+
+/** A page of them when it is awaited, and all of them, page by page, when it is iterated. */
+export type Outstanding = Promise<Page<OutstandingMessage>> & AsyncIterable<OutstandingMessage>
+
+export function createAccounts(open: () => Promise<OpenStore<object>>) {
+  async function pageOf(asked: OutstandingPage): Promise<Page<OutstandingMessage>> {
+    checkOptions(outstandingOptions, asked, 'outstanding')
+    const { before, after, limit = A_PAGE } = asked
+    const toMs = before?.getTime() ?? LATEST_MS
+    let place = after
+    for (;;) {
+      const page = await step(await open(), { after: place, limit, fromMs: 0, toMs })
+      const { next } = page
+      const items = page.items.filter(isOutstanding).map(outstandingOf)
+      if (next === undefined) return { items }
+      if (items.length > 0) return { items, next }
+      place = next
+    }
+  }
+
+  return {
+    outstanding(asked: OutstandingPage = {}): Outstanding {
+      const first = pageOf(asked)
+      async function* all(): AsyncGenerator<OutstandingMessage, void, undefined> {
+        let page = await first
+        yield* page.items
+        while (page.next !== undefined) {
+          page = await pageOf({ ...asked, after: page.next })
+          yield* page.items
+        }
+      }
+      return Object.assign(first, { [Symbol.asyncIterator]: all })
+    },
+    async account({ from, to }: AccountPeriod): Promise<Account> {
+      const balance = createBalance(async (messageKey) => expectationOf(await open(), messageKey))
+      let after: string | undefined
+      do {
+        const page = await step(await open(), { after, limit: A_STEP, fromMs: from.getTime(), toMs: to.getTime() })
+        for (const found of page.items) {
+          if (balance.isBehind(found)) await balance.catchUp()
+          balance.see(found)
+        }
+        after = page.next
+      } while (after !== undefined)
+      await balance.catchUp()
+      return balance.drawn()
+    },
+  }
+}
+
+async function step(
+  store: OpenStore<object>,
+  page: Parameters<NonNullable<OpenStore<object>['expectations']>>[0],
+): Promise<Page<StoredExpectation>> {
+  if (store.expectations === undefined) throw new MessagingWebhooksError('expect_unsupported')
+  return store.expectations(page)
+}
+
+/** Of a message that was sent again, its repetition is. */
+function isOutstanding(found: StoredExpectation): boolean {
+  const { refused, repeated, unreported } = found.expectation
+  if (unreported === true) return false
+  return refused === undefined && repeated === undefined && !isBegun(found.expectation) && isOpen(found)
+}
+
+function outstandingOf({ expectation, latest, wasOverdue }: StoredExpectation): OutstandingMessage {
+  return {
+    ...sentDetails(expectation),
+    project: expectation.project,
+    lastReport: latest?.record.report?.type,
+    wasOverdue,
+  }
+}

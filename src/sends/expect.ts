@@ -1,0 +1,77 @@
+/** `receiver.expect`: what was sent is written down, so that its reports say which it was, and that none came is noticed. */
+import { z } from 'zod'
+import { checkOptions } from '../runtime/check-options.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import type { NewExpectation, OpenStore } from '../inbox/store.ts'
+import type { ExpectCounts, SentMessages } from '../public/intention.ts'
+import { endBegun, findBegun } from './begun.ts'
+import { checkMeta, checkSent, expectationsOf, HOW_KEPT } from './expectations.ts'
+
+/** How `expect` does it. */
+export interface ExpectOptions {
+  /** Your own small JSON, such as the id of an order: at most 4,096 bytes. */
+  readonly meta?: unknown
+  /**
+   * How long the end of a message may take before it is overdue, from its send, or from the time that it is scheduled for.
+   * Milliseconds. Default: 24 hours, and 72 hours with a chat-app.
+   */
+  readonly withinMs?: number | undefined
+  /** After that it is of no use to send it again: for `resend`. */
+  readonly notAfter?: Date | undefined
+  /** The project's display name; needed where there are several. */
+  readonly project?: string | undefined
+}
+
+/** Messages that are written at once. */
+export const A_BATCH = 500
+
+const optionsSchema = z.strictObject(HOW_KEPT)
+
+/** What writing down needs of the receiver. */
+export interface ExpectPlaces {
+  readonly now: () => number
+  readonly keyOf: (messageId: string, project: string | undefined) => string
+  /** The project that is meant: where there is one with a name, it need not be given. */
+  readonly named: (project: string | undefined) => string | undefined
+  /** Of a send that was begun; of one in a list, that is to `number`. */
+  readonly sendKeyOf: (reference: string, project: string | undefined, number?: string) => string
+  readonly open: () => Promise<OpenStore<object>>
+  /** Something may be due, and something will be overdue then. */
+  readonly expected: (overdueAtMs: number) => void
+}
+
+export function createExpect(places: ExpectPlaces) {
+  return async (sent: SentMessages, options?: ExpectOptions): Promise<ExpectCounts> => {
+    const { meta, withinMs, notAfter, project: given } = checkOptions(optionsSchema, options, 'expect')
+    const project = places.named(given)
+    const checked = checkSent(sent, 'expect')
+    const how = { meta: checkMeta(meta), withinMs, notAfterMs: notAfter?.getTime(), project }
+    const alone = expectationsOf(checked, how, places)
+    const { reference } = checked
+    const store = await places.open()
+    if (reference === undefined) return writeDown(store, alone, places)
+    const messageKey = places.sendKeyOf(reference, project)
+    const begun = await findBegun(store, messageKey)
+    if (begun === undefined) return writeDown(store, alone, places)
+    const counts = await writeDown(store, expectationsOf(checked, { ...how, begun }, places), places)
+    await endBegun(store, [{ messageKey, expectation: begun }], places.now())
+    return counts
+  }
+}
+
+/** Writes expectations, many at once. */
+export async function writeDown(
+  store: OpenStore<object>,
+  expectations: readonly NewExpectation[],
+  { now, expected: tell }: Pick<ExpectPlaces, 'now' | 'expected'>,
+): Promise<ExpectCounts> {
+  if (store.expect === undefined) throw new MessagingWebhooksError('expect_unsupported')
+  let expected = 0
+  for (let from = 0; from < expectations.length; from += A_BATCH) {
+    const some = expectations.slice(from, from + A_BATCH)
+    const isNew = await store.expect(some, now())
+    expected += isNew.filter(Boolean).length
+    tell(Math.min(...some.map(({ overdueAtMs = Infinity }) => overdueAtMs)))
+  }
+  return { expected, known: expectations.length - expected }
+}

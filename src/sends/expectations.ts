@@ -1,0 +1,182 @@
+/** From what was sent to what is kept of each message, and the checks. */
+import { z } from 'zod'
+import { checkOptions, numberFrom, textOf } from '../runtime/check-options.ts'
+import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
+import { defined } from '../runtime/defined.ts'
+import { OptionsError } from '../public/errors.ts'
+import type { FailureCause } from '../public/events.ts'
+import { listedAt, type Expectation } from '../messages/expected.ts'
+import type { NewExpectation } from '../inbox/store.ts'
+import type { SentMessages } from '../public/intention.ts'
+
+const HOUR_MS = 3_600_000
+/** The contract does not say how long a channel tries; carriers mostly give up after a day, and a phone with a chat-app is off for longer. */
+const USUAL_WITHIN_MS = 24 * HOUR_MS
+const CHAT_APP_WITHIN_MS = 72 * HOUR_MS
+/** Contract, service.md#what-the-service-does: these channels, as a client calls them; any other is a chat-app's. */
+const NAMED_CHANNELS: ReadonlySet<string> = new Set(['sms', 'premium', 'premium-subscription', 'airtime'])
+
+const MOST_META_BYTES = 4_096
+/** A time that is further away is a mistake. */
+const LONGEST_AHEAD_MS = 366 * 24 * HOUR_MS
+
+/** Contract, service.md#states-and-transitions: nothing is sent. */
+const REFUSALS: ReadonlyMap<number | undefined, FailureCause> = new Map([
+  [12, 'unsupported_number'],
+  [22, 'insufficient_balance'],
+  [23, 'volume_limit'],
+])
+
+const text = z.custom<string>((value) => typeof value === 'string', 'expected a text').optional()
+const date = z
+  .custom<Date>((value) => value instanceof Date && !Number.isNaN(value.getTime()), 'expected a Date')
+  .optional()
+
+/** What is said of a send, whether it was made or not. */
+export const ABOUT_SEND = { type: text, channel: text, campaign: text, scheduledFor: date }
+
+/** How it is kept. */
+export const HOW_KEPT = {
+  meta: z.unknown().optional(),
+  withinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').optional(),
+  notAfter: date,
+  project: textOf('the display name of a project').optional(),
+}
+
+/** Loose: a client's answer has more. */
+const sentSchema = z.looseObject({
+  ...ABOUT_SEND,
+  reference: text,
+  sentAt: date,
+  messages: z.array(z.looseObject({ messageId: textOf('the id that the service gave'), to: text })),
+  recipients: z
+    .array(z.looseObject({ code: z.number().optional(), to: text, messageId: text, parts: z.number().optional() }))
+    .optional(),
+})
+
+/** Throws an `OptionsError` for what is no answer. */
+export function checkSent(given: SentMessages, where: string): z.output<typeof sentSchema> {
+  return checkOptions(sentSchema, given, where)
+}
+
+/** What holds for all messages of a send. */
+interface SendAsKept {
+  /** As JSON gives it back. */
+  readonly meta: unknown
+  readonly withinMs: number | undefined
+  readonly notAfterMs: number | undefined
+  readonly project: string | undefined
+  /** What was kept of it before it was made. */
+  readonly begun?: Expectation | undefined
+}
+
+interface Keys {
+  readonly now: () => number
+  readonly keyOf: (messageId: string, project: string | undefined) => string
+}
+
+/** Each message once: the parts of a long one share its id, and no report says of which part it is. */
+export function expectationsOf(
+  sent: z.output<typeof sentSchema>,
+  { withinMs, project, begun, ...kept }: SendAsKept,
+  { now, keyOf }: Keys,
+): readonly NewExpectation[] {
+  const sentAtMs = sent.sentAt?.getTime() ?? begun?.sentAtMs ?? now()
+  const listedAtMs = begun === undefined ? sentAtMs : listedAt(begun)
+  const { type = begun?.type, channel = begun?.channel, campaign = begun?.campaign } = sent
+  const scheduledForMs = sent.scheduledFor?.getTime() ?? begun?.scheduledForMs
+  const { meta = begun?.meta, notAfterMs = begun?.notAfterMs } = kept
+  const { reference, sendKey, resendOf, attempt, chainKey, unreported } = begun ?? {}
+  const { project: named } = begun ?? { project }
+  const overdueAtMs = overdueAt({ sentAtMs, scheduledForMs, channel, withinMs, nowMs: now() })
+  const about: Expectation = defined({
+    sentAtMs,
+    listedAtMs: listedAtMs === sentAtMs ? undefined : listedAtMs,
+    project: named,
+    reference,
+    sendKey,
+    resendOf,
+    attempt,
+    chainKey,
+    type,
+    channel,
+    campaign,
+    scheduledForMs,
+    meta,
+    notAfterMs,
+    unreported,
+  })
+  const partsOf = new Map<string | undefined, number>()
+  for (const { messageId, parts = 1 } of sent.recipients ?? [])
+    if (parts > 1 && Number.isSafeInteger(parts)) partsOf.set(messageId, parts)
+  const byKey = new Map<string, Expectation>()
+  for (const { messageId, to = begun?.to } of sent.messages) {
+    const messageKey = keyOf(messageId, project)
+    const parts = partsOf.get(messageId)
+    const expectation = {
+      ...about,
+      messageId,
+      ...defined({ to, parts, overdueAtMs: unreported ? undefined : overdueAtMs }),
+    }
+    if (!byKey.has(messageKey)) byKey.set(messageKey, expectation)
+  }
+  const unnamed = new Map<string, number>()
+  for (const { code, to = begun?.to, messageId } of sent.recipients ?? []) {
+    const refused = REFUSALS.get(code)
+    if (refused === undefined) continue
+    // One without an id is told from others by its send, whom it was for, and how many of these came before it.
+    const place = `refused ${reference ?? sentAtMs} ${to ?? ''}`
+    const before = unnamed.get(place) ?? 0
+    if (messageId === undefined) unnamed.set(place, before + 1)
+    const messageKey = keyOf(messageId ?? (before === 0 ? place : `${place} ${before}`), project)
+    const expectation = { ...about, ...defined({ messageId, to }), refused }
+    if (!byKey.has(messageKey)) byKey.set(messageKey, expectation)
+  }
+  // Whoever finds fewer knows that not all of the answer was written down.
+  const ofAnswer = begun === undefined ? undefined : { answered: byKey.size }
+  return Array.from(byKey, ([messageKey, expectation]) => {
+    return {
+      messageKey,
+      sentAtMs: listedAtMs,
+      overdueAtMs: expectation.overdueAtMs,
+      expectation: { ...expectation, ...ofAnswer },
+    }
+  })
+}
+
+/** Throws an `OptionsError` for a time that nobody means. */
+export function overdueAt(send: {
+  readonly sentAtMs: number
+  readonly scheduledForMs: number | undefined
+  readonly channel: string | undefined
+  readonly withinMs: number | undefined
+  readonly nowMs: number
+}): number {
+  const { sentAtMs, scheduledForMs = sentAtMs, channel, withinMs = usualWithinMs(channel), nowMs } = send
+  const overdueAtMs = Math.floor(Math.max(sentAtMs, scheduledForMs) + withinMs)
+  if (overdueAtMs > nowMs + LONGEST_AHEAD_MS)
+    throw new OptionsError('expect: the message would be overdue in more than a year; are these times milliseconds?')
+  return overdueAtMs
+}
+
+function usualWithinMs(channel = 'sms'): number {
+  return NAMED_CHANNELS.has(channel) ? USUAL_WITHIN_MS : CHAT_APP_WITHIN_MS
+}
+
+/** As JSON gives it back. Throws an `OptionsError` for what is no JSON, or too large. */
+export function checkMeta(meta: unknown): unknown {
+  if (meta === undefined) return undefined
+  let json: string | undefined
+  try {
+    json = JSON.stringify(meta)
+  } catch {
+    // It has a circle, or a getter that throws.
+  }
+  if (json === undefined) throw new OptionsError('expect: meta cannot be written as JSON; expected plain values.')
+  const bytes = Buffer.byteLength(json)
+  if (bytes > MOST_META_BYTES)
+    throw new OptionsError(
+      `expect: meta has ${bytes} bytes as JSON; expected at most ${MOST_META_BYTES}, such as the id of an order.`,
+    )
+  return JSON.parse(json)
+}

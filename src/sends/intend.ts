@@ -1,0 +1,287 @@
+/** `receiver.intend`: a send is written down before it is made, so that what came of it is known, or that nobody knows. */
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { checkOptions, numberFrom, textOf, wholeNumberFrom } from '../runtime/check-options.ts'
+import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
+import { defined } from '../runtime/defined.ts'
+import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
+import { listedAt, type Expectation } from '../messages/expected.ts'
+import type { NewExpectation, OpenStore } from '../inbox/store.ts'
+import type {
+  EachIntention,
+  ExpectCounts,
+  IntendEachOptions,
+  IntendOptions,
+  Intention,
+  SentMessages,
+} from '../public/intention.ts'
+import { endBegun } from './begun.ts'
+import { expectationOf } from './expectation-of.ts'
+import { comparable } from '../runtime/recipient-forms.ts'
+import { A_BATCH, writeDown, type ExpectPlaces } from './expect.ts'
+import { ABOUT_SEND, checkMeta, checkSent, expectationsOf, HOW_KEPT, overdueAt } from './expectations.ts'
+import { unknownSendEvent } from './made-events.ts'
+
+const ANSWER_WITHIN_MS = 120_000
+const LONGEST_REFERENCE = 256
+const MOST_RECIPIENTS = 1_000_000
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+const optionsSchema = z.strictObject({
+  ...ABOUT_SEND,
+  ...HOW_KEPT,
+  reference: z
+    .custom<string>(
+      (value) => isText(value) && value.length <= LONGEST_REFERENCE,
+      `expected a text of 1 to ${LONGEST_REFERENCE} characters`,
+    )
+    .optional(),
+  to: z
+    .union(
+      [textOf('a number'), z.array(textOf('a number')).nonempty('expected a list of at least one number')],
+      'expected a number as a text, or a list of at least one',
+    )
+    .optional(),
+  recipients: wholeNumberFrom(1, MOST_RECIPIENTS).optional(),
+  premium: z.boolean().optional(),
+  resendOf: textOf('the id of a message').optional(),
+  answerWithinMs: numberFrom(1, LONGEST_TIMER_MS, 'milliseconds').default(ANSWER_WITHIN_MS),
+})
+
+/** What `intendEach` takes beside its numbers. */
+const eachSchema = optionsSchema.omit({ to: true, recipients: true, resendOf: true })
+
+interface IntendPlaces extends ExpectPlaces {
+  /** The option `readReport` is given. */
+  readonly readsReports: boolean
+  /** An event was admitted. */
+  readonly wake: () => void
+  /** A send has to have an answer by then; what it returns says that it has one. */
+  readonly begun: (answerByMs: number) => () => void
+}
+
+type Verbs = Required<Pick<OpenStore<object>, 'expect' | 'admitOverdue' | 'awaitNoMore' | 'forget'>>
+
+function canRecord(store: OpenStore<object>): store is OpenStore<object> & Verbs {
+  const { expect, admitOverdue, awaitNoMore, forget } = store
+  return [expect, admitOverdue, awaitNoMore, forget].every((verb) => verb !== undefined)
+}
+
+interface PendingSend {
+  readonly messageKey: string
+  /** What is kept of it before it is made. */
+  readonly expectation: Expectation
+}
+
+type Answer = ReturnType<typeof checkSent>
+
+/** Who is told what came of sends, and what the answer says of each of them. */
+interface Pending {
+  readonly sends: readonly PendingSend[]
+  readonly partsOf: (answer: Answer) => readonly (readonly [PendingSend, Answer])[]
+  readonly meta: unknown
+  readonly withinMs?: number | undefined
+  readonly project: string | undefined
+  readonly answerByMs: number
+}
+
+export function createIntend(places: IntendPlaces): {
+  readonly intend: (send?: IntendOptions) => Promise<Intention>
+  readonly intendEach: (to: readonly string[], send?: IntendEachOptions) => Promise<EachIntention>
+} {
+  const { now, keyOf, sendKeyOf, expected, wake } = places
+
+  async function open(): Promise<OpenStore<object> & Verbs> {
+    const store = await places.open()
+    if (canRecord(store)) return store
+    throw new MessagingWebhooksError('expect_unsupported', 'For `intend` it needs `awaitNoMore` and `forget` as well.')
+  }
+
+  function checked(given: IntendOptions | undefined, call: string) {
+    const options = checkOptions(optionsSchema, given, call)
+    const meta = checkMeta(options.meta)
+    const project = places.named(options.project)
+    const sentAtMs = Math.floor(now())
+    // Said now, and not when the message is on its way.
+    const { channel, withinMs, scheduledFor } = options
+    overdueAt({ sentAtMs, scheduledForMs: scheduledFor?.getTime(), channel, withinMs, nowMs: sentAtMs })
+    const unreported = options.premium === true && !places.readsReports ? (true as const) : undefined
+    return { ...options, meta, project, sentAtMs, unreported, answerByMs: sentAtMs + options.answerWithinMs }
+  }
+
+  /** Says for each whether it is new. */
+  async function begin(store: Verbs, sends: readonly PendingSend[], overdueAtMs: number): Promise<readonly boolean[]> {
+    const isNew: boolean[] = []
+    for (let from = 0; from < sends.length; from += A_BATCH) {
+      const some = sends.slice(from, from + A_BATCH).map(({ messageKey, expectation }) => {
+        return {
+          messageKey,
+          sentAtMs: listedAt(expectation),
+          overdueAtMs,
+          expectation: { ...expectation, overdueAtMs },
+        }
+      })
+      isNew.push(...(await store.expect(some, now())))
+    }
+    return isNew
+  }
+
+  function verbs({ sends, partsOf, meta, withinMs, project, answerByMs }: Pending): Omit<Intention, 'reference'> {
+    const answered = sends.length === 0 ? () => {} : places.begun(answerByMs)
+    expected(answerByMs)
+
+    async function release(some: readonly PendingSend[]): Promise<void> {
+      // What was written down under it alone: an event that was made of it stays.
+      const targets = some.map(({ messageKey }) => ({ messageKey, ids: [messageKey] }))
+      await (await open()).forget({ targets, dryRun: false }, now())
+    }
+
+    async function say(unknown: readonly PendingSend[]): Promise<void> {
+      const nowMs = now()
+      const events = unknown.map((each) => unknownSendEvent(each, nowMs))
+      const admitted = await (await open()).admitOverdue(events, nowMs)
+      if (admitted.includes(true)) wake()
+    }
+
+    async function sent(answer: SentMessages): Promise<ExpectCounts> {
+      const entries: NewExpectation[] = []
+      const ended: PendingSend[] = []
+      const released: PendingSend[] = []
+      const unknown: PendingSend[] = []
+      for (const [send, part] of partsOf(checkSent(answer, 'sent'))) {
+        const how = { meta, withinMs, notAfterMs: undefined, project, begun: send.expectation }
+        const found = expectationsOf(part, how, places)
+        entries.push(...found)
+        if (found.length === 0) (part.recipients?.length === 0 ? released : unknown).push(send)
+        // Of a send that was refused as a whole nothing was sent, so its reference may be used again.
+        else (found.some(({ expectation }) => expectation.refused === undefined) ? ended : released).push(send)
+      }
+      const store = await open()
+      const counts = await writeDown(store, entries, places)
+      answered()
+      if (ended.length > 0) await endBegun(store, ended, now())
+      if (released.length > 0) await release(released)
+      if (unknown.length > 0) await say(unknown)
+      return counts
+    }
+
+    return {
+      sent,
+      async notSent() {
+        await release(sends)
+        answered()
+      },
+      async unknown() {
+        await say(sends)
+        answered()
+      },
+    }
+  }
+
+  return {
+    async intend(given) {
+      const options = checked(given, 'intend')
+      const { resendOf, project } = options
+      const { reference = resendOf === undefined ? randomUUID() : `resend of ${resendOf}` } = options
+      const alone = begunOf({ ...options, reference })
+      const store = await open()
+      const expectation =
+        resendOf === undefined
+          ? alone
+          : await repetitionOf(store, alone, { resendOf, previousKey: keyOf(resendOf, project) })
+      const send = { messageKey: sendKeyOf(reference, project), expectation }
+      const [isNew] = await begin(store, [send], options.answerByMs)
+      if (isNew !== true) throw new MessagingWebhooksError('send_repeated')
+      return { reference, ...verbs({ ...options, sends: [send], partsOf: (answer) => [[send, answer]] }) }
+    },
+    async intendEach(to, given) {
+      const options = checked({ ...checkOptions(eachSchema, given, 'intendEach'), to }, 'intendEach')
+      const { reference = randomUUID(), project } = options
+      // One number may be written in two ways.
+      const numbers = new Map(to.map((number) => [comparable(number), number]))
+      const each = Array.from(numbers, ([digits, number]): PendingSend & { readonly number: string } => {
+        const messageKey = sendKeyOf(reference, project, digits)
+        const begun = begunOf({ ...options, to: number, reference })
+        return { number, messageKey, expectation: { ...begun, sendKey: messageKey } }
+      })
+      const isNew = await begin(await open(), each, options.answerByMs)
+      const sends = each.filter((_, index) => isNew[index] === true)
+      return {
+        reference,
+        to: sends.map(({ number }) => number),
+        ...verbs({ ...options, sends, partsOf: (answer) => partsByNumber(sends, answer) }),
+      }
+    },
+  }
+}
+
+/** What an answer says of each number. Of one that it does not name nobody knows, unless it says that it names nobody. */
+function partsByNumber<S extends PendingSend & { readonly number: string }>(
+  sends: readonly S[],
+  answer: Answer,
+): readonly (readonly [S, Answer])[] {
+  const only = sends.length === 1 ? sends[0]?.number : undefined
+  // Of a send to one number the answer need not say to whom it is.
+  const placeOf = ({ to = '' }: { readonly to?: string | undefined }): string =>
+    comparable(to === '' ? (only ?? '') : to)
+  const messages = Map.groupBy(answer.messages, placeOf)
+  const recipients = Map.groupBy(answer.recipients ?? [], placeOf)
+  const namesNobody = answer.recipients?.length === 0
+  return sends.map((send) => {
+    const digits = comparable(send.number)
+    const found = { messages: messages.get(digits) ?? [], recipients: recipients.get(digits) }
+    return [send, { ...answer, ...found, ...(namesNobody && { recipients: [] }) }]
+  })
+}
+
+/** What is kept of a send before it is made. */
+function begunOf(
+  send: z.output<typeof optionsSchema> & {
+    readonly reference: string
+    readonly sentAtMs: number
+    readonly unreported: true | undefined
+  },
+): Expectation {
+  const { reference, to, type, channel, campaign, scheduledFor, meta, notAfter, project, sentAtMs } = send
+  const [only, ...others] = [to ?? []].flat()
+  const recipients = only === undefined ? (send.recipients ?? 1) : 1 + others.length
+  return defined({
+    sentAtMs,
+    reference,
+    recipients,
+    project,
+    to: recipients === 1 ? only : undefined,
+    type,
+    channel,
+    campaign,
+    scheduledForMs: scheduledFor?.getTime(),
+    meta,
+    notAfterMs: notAfter?.getTime(),
+    unreported: send.unreported,
+  })
+}
+
+/** It stands where the first message of its chain does, so that one look at the list sees all of the chain. */
+async function repetitionOf(
+  store: OpenStore<object>,
+  begun: Expectation,
+  { resendOf, previousKey }: { readonly resendOf: string; readonly previousKey: string },
+): Promise<Expectation> {
+  const previous = (await expectationOf(store, previousKey))?.expectation
+  if (previous === undefined)
+    throw new OptionsError(
+      'intend: nothing is kept of the message that resendOf names; expected one that was expected.',
+    )
+  const { project, chainKey = previousKey, attempt = 1 } = previous
+  const { project: _, ...others } = begun
+  return {
+    ...others,
+    ...defined({ project }),
+    listedAtMs: listedAt(previous),
+    resendOf,
+    previousKey,
+    chainKey,
+    attempt: attempt + 1,
+  }
+}

@@ -1,0 +1,49 @@
+/** The events that no callback brings: a message is overdue, or nothing is known of a send. */
+import { encodeExpectation, type Expectation } from '../messages/expected.ts'
+import { overdueIdentity, unknownSendIdentity } from '../messages/order.ts'
+import type { NewEvent } from '../inbox/store.ts'
+
+interface Expected {
+  readonly messageKey: string
+  readonly expectation: Expectation
+}
+
+export function overdueEvent({ messageKey, expectation }: Expected, nowMs: number): NewEvent {
+  const { overdueAtMs = nowMs } = expectation
+  // The clock of a shared store may be some milliseconds ahead of ours.
+  const foundMs = Math.max(nowMs, overdueAtMs)
+  const id = overdueIdentity(messageKey)
+  return made({ messageKey, expectation }, { id, atMs: overdueAtMs, nowMs: foundMs }, 'overdue')
+}
+
+export function unknownSendEvent({ messageKey, expectation }: Expected, nowMs: number): NewEvent {
+  const id = unknownSendIdentity(messageKey, expectation.sentAtMs)
+  return made({ messageKey, expectation }, { id, atMs: nowMs, nowMs }, 'unknownSend')
+}
+
+/** It has no order, so it is late to nothing, and says nothing of the latest state. */
+function made(
+  { messageKey, expectation }: Expected,
+  { id, atMs, nowMs }: { readonly id: string; readonly atMs: number; readonly nowMs: number },
+  what: 'overdue' | 'unknownSend',
+): NewEvent {
+  return {
+    id,
+    messageKey,
+    order: '',
+    final: false,
+    step: 0,
+    awaits: 0,
+    gapUntilMs: nowMs,
+    record: {
+      project: expectation.project,
+      kind: 'status',
+      timestamp: Math.floor(atMs / 1_000),
+      timestampSource: 'clock',
+      receivedAtMs: nowMs,
+      proof: 'none',
+      [what]: true,
+    },
+    raw: encodeExpectation(expectation),
+  }
+}

@@ -1,0 +1,108 @@
+/** Erasure on demand: nothing is left that may name a person, and a repetition is a duplicate all the same. */
+import assert from 'node:assert/strict'
+import type { ForgetRequest, ForgetTarget, ForgottenCounts, KeptEvent, OpenStore } from '../inbox/store.ts'
+import { admit, allOf, digestOf, handOverAll, loneSample, sample, samplesOf, START_MS } from './samples.ts'
+import { claimNames, claimOne, die, settleAll } from './steps.ts'
+import type { ConformanceCase } from './suite.ts'
+
+const NOTHING = { events: 0, unsettled: 0, deadLetters: 0, states: 0 }
+
+export async function erase(
+  open: OpenStore<object>,
+  targets: readonly ForgetTarget[],
+  request: Partial<ForgetRequest> = {},
+): Promise<ForgottenCounts> {
+  return open.forget({ targets, dryRun: false, ...request }, START_MS)
+}
+
+/** What may name a person. */
+export async function keptOf(open: OpenStore<object>, limit = 100): Promise<readonly KeptEvent[]> {
+  return allOf(async (after) => open.kept({ after, limit }))
+}
+
+const mine = (at: number, final = false) => sample({ message: 'mine', at, final })
+const MESSAGE: ForgetTarget = { messageKey: mine(1).messageKey }
+
+export const ERASING: readonly ConformanceCase[] = [
+  {
+    name: 'the walk through what is kept finds payloads, and the reports of latest states, whatever the size of a step',
+    async run({ open }) {
+      const reports = [mine(1, true), mine(2, true), mine(3)]
+      await admit(open, reports)
+      await handOverAll(open)
+      const dead = [sample({ message: 'dead' }), loneSample('dead payment', Buffer.from([0, 255]))]
+      await die(open, dead)
+      const waiting = samplesOf(30)
+      await admit(open, waiting)
+      for (const limit of [1, 7, 100]) {
+        const kept = await keptOf(open, limit)
+        for (const { id, messageKey, record, raw } of [...waiting, ...dead]) {
+          const found = kept.find((each) => each.id === id && each.raw !== undefined)
+          assert.deepEqual(found && [found.messageKey, found.record], [messageKey, record])
+          assert.deepEqual(found?.raw && Buffer.from(found.raw), raw)
+        }
+        for (const { id, record } of reports)
+          assert.ok(kept.some((each) => each.id === id && each.record?.report?.status === record.report?.status))
+      }
+    },
+  },
+  {
+    name: 'erases what waits, what was settled, dead letters and the latest state of a message, and of no other',
+    async run({ open }) {
+      const [dead, settled, waiting] = [mine(1), mine(2, true), mine(4)]
+      await die(open, [dead])
+      await admit(open, [settled, sample({ message: 'other', final: true }), loneSample('payment')])
+      await handOverAll(open)
+      await admit(open, [waiting, sample({ message: 'other', at: 2 })])
+      const counts = await erase(open, [MESSAGE], { dryRun: true })
+      assert.deepEqual(await open.counts(), { unsettled: 2, deadLetters: 1 })
+      assert.deepEqual(await erase(open, [MESSAGE]), counts)
+      // A store need not keep the payload of what is settled.
+      assert.ok(counts.events === 2 || counts.events === 3, `${counts.events} events`)
+      assert.deepEqual({ ...counts, events: 0 }, { events: 0, unsettled: 1, deadLetters: 1, states: 1 })
+      assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
+      assert.ok((await keptOf(open)).every(({ messageKey }) => messageKey !== MESSAGE.messageKey))
+      assert.equal(await open.resolve(dead.id, 'replay', START_MS), false)
+      assert.deepEqual(await handOverAll(open), ['other-2'])
+      assert.equal((await open.latest(sample({ message: 'other' }).messageKey))?.finals.length, 1)
+      assert.deepEqual(await erase(open, [MESSAGE]), NOTHING)
+      // New reports are ordered as before.
+      const again = [dead, settled, waiting, sample({ message: 'mine', at: 1, name: 'late' }), mine(3)]
+      assert.deepEqual(await admit(open, again), ['duplicate', 'duplicate', 'duplicate', 'late', 'new'])
+    },
+  },
+  {
+    name: 'erases single events of a message, and leaves the others, the state that they make, and the lease of another',
+    async run({ open }) {
+      const reports = [1, 2, 3, 4, 5].map((at) => mine(at, at < 3))
+      const [first, second, third, fourth, fifth] = reports
+      assert.ok(first && second && third && fourth && fifth)
+      const only = (...ids: readonly string[]): readonly ForgetTarget[] => [{ ...MESSAGE, ids }]
+      await admit(open, [first, second, third])
+      await handOverAll(open)
+      assert.equal((await erase(open, only(first.id, third.id))).states, 1)
+      const latest = await open.latest(MESSAGE.messageKey)
+      assert.deepEqual([latest?.record, latest?.finals], [second.record, [second.record]])
+      assert.deepEqual(new Set((await keptOf(open)).map(({ id }) => id)), new Set([second.id]))
+      await admit(open, [fourth, fifth])
+      const held = await claimOne(open)
+      assert.equal((await erase(open, only(fifth.id))).unsettled, 1)
+      assert.deepEqual(await claimNames(open), [])
+      assert.deepEqual(await settleAll(open, [held]), [true])
+      assert.deepEqual(new Set(await admit(open, reports)), new Set(['duplicate']))
+    },
+  },
+  {
+    name: 'erases what did not fit into the record of its message, and nothing of what it does not know',
+    async run({ open }) {
+      const reports = Array.from({ length: 300 }, (_, index) => mine(1 + index))
+      await admit(open, reports)
+      const unknown = digestOf('nothing')
+      const none = [{ messageKey: unknown }, { messageKey: unknown, ids: [unknown] }, { ...MESSAGE, ids: [] }]
+      for (const targets of [[], none]) assert.deepEqual(await erase(open, targets), NOTHING)
+      assert.deepEqual(await erase(open, [MESSAGE]), { events: 300, unsettled: 300, deadLetters: 0, states: 1 })
+      assert.deepEqual(await keptOf(open), [])
+      assert.deepEqual(new Set(await admit(open, reports)), new Set(['duplicate']))
+    },
+  },
+]

@@ -1,0 +1,241 @@
+/** Sends: handed out with the reports of their message, and found where no report comes. */
+import assert from 'node:assert/strict'
+import type { Expectation } from '../messages/expected.ts'
+import type { NewEvent, NewExpectation, OpenStore, StoredExpectation } from '../inbox/store.ts'
+import { erase, keptOf } from './erasing.ts'
+import { admit, admitAndClaim, allOf, claim, DAY_MS, digestOf, handOverAll, sample, START_MS } from './samples.ts'
+import { claimNames, claimOne, DEAD, deadLettersOf, settleAll } from './steps.ts'
+import type { ConformanceCase } from './suite.ts'
+
+/** The step of a report that waits for its send, as order.ts has it. */
+const EXPECTED = 8
+/** When the samples are overdue. */
+const LATER_MS = START_MS + 120_000
+
+function sent(message: string, said: Partial<Expectation> = {}): NewExpectation {
+  const times = { sentAtMs: START_MS, overdueAtMs: START_MS + 60_000 }
+  const expectation = { messageId: message, to: '+254700000001', channel: 'sms', meta: {}, ...times, ...said }
+  const { sentAtMs, overdueAtMs } = expectation
+  return { messageKey: sample({ message }).messageKey, sentAtMs, overdueAtMs, expectation }
+}
+
+/** A report that ends nothing. */
+function openReport(message: string): NewEvent {
+  const event = sample({ message })
+  return { ...event, order: `${event.order.slice(0, 12)}1${event.order.slice(13)}` }
+}
+
+function overdueEvent(message: string): NewEvent {
+  const { report: _, ...record } = sample({ message }).record
+  return {
+    ...sample({ message }),
+    id: digestOf(`overdue ${message}`),
+    order: '',
+    record: { ...record, proof: 'none', timestampSource: 'clock', overdue: true },
+    raw: Buffer.from(JSON.stringify(sent(message).expectation)),
+  }
+}
+
+async function expect(open: OpenStore<object>, messages: readonly NewExpectation[]) {
+  assert.ok(open.expect, 'the store says that it has expect')
+  return open.expect(messages, START_MS)
+}
+
+async function overdueAt(open: OpenStore<object>, nowMs: number, limit = 100) {
+  assert.ok(open.overdue, 'the store says that it has overdue')
+  const { items, nextMs } = await open.overdue({ nowMs, limit })
+  return { messages: items.map(({ expectation }) => expectation.messageId), nextMs }
+}
+
+async function admitOverdue(open: OpenStore<object>, messages: readonly string[]) {
+  assert.ok(open.admitOverdue, 'the store says that it has admitOverdue')
+  return open.admitOverdue(messages.map(overdueEvent), LATER_MS)
+}
+
+async function allSent(open: OpenStore<object>, range: { limit?: number; fromMs?: number; toMs?: number } = {}) {
+  return allOf<StoredExpectation>(async (after) => {
+    assert.ok(open.expectations, 'the store says that it has expectations')
+    return open.expectations({ after, limit: 2, fromMs: 0, toMs: START_MS + DAY_MS, ...range })
+  })
+}
+
+const idsOf = (all: readonly StoredExpectation[]) => all.map(({ expectation }) => expectation.messageId)
+
+const CASES: readonly ConformanceCase[] = [
+  {
+    name: 'are handed out with every report of their message: claimed, leased at admission, replayed, latest, dead',
+    async run({ open }) {
+      const send = sent('m', { meta: { order: '\u0000é\ud800' } })
+      const expected = { expectation: send.expectation, wasOverdue: false }
+      await admit(open, [{ ...openReport('early'), awaits: EXPECTED, gapUntilMs: LATER_MS }])
+      assert.deepEqual(await claimNames(open), [])
+      assert.deepEqual(await expect(open, [send, sent('early')]), [true, true])
+      const early = await claimOne(open)
+      assert.equal(early.expected?.expectation.messageId, 'early', 'it waited for its send')
+      assert.deepEqual(await expect(open, [sent('m', { meta: 'other' })]), [false])
+      assert.equal(await open.latest(send.messageKey), undefined)
+      const reports = [openReport('m'), openReport('other')]
+      const isAtOnce = open.admitAndClaim !== undefined
+      const admitted = isAtOnce ? (await admitAndClaim(open, reports)).claims : []
+      if (!isAtOnce) await admit(open, reports)
+      const claims = [...admitted, ...(await claim(open)).claims]
+      assert.equal(claims.length, 2)
+      const mine = claims.filter(({ messageKey }) => messageKey === send.messageKey)
+      for (const one of claims) assert.deepEqual(one.expected, mine.includes(one) ? expected : undefined)
+      await settleAll(open, mine, DEAD)
+      assert.deepEqual((await deadLettersOf(open))[0]?.expected, expected)
+      await open.resolve(mine[0]?.id ?? '', 'replay', START_MS)
+      assert.deepEqual((await claimOne(open)).expected, expected)
+      assert.deepEqual((await open.latest(send.messageKey))?.expected, expected)
+    },
+  },
+  {
+    name: 'what is overdue is found, the earliest first, and when the next will be; finding it changes nothing',
+    async run({ open }) {
+      const messages = ['c', 'a', 'b'].map((name, at) =>
+        sent(name, { overdueAtMs: START_MS + 1_000 * (at === 0 ? 3 : at) }),
+      )
+      await expect(open, messages)
+      assert.deepEqual(await overdueAt(open, START_MS), { messages: [], nextMs: START_MS + 1_000 })
+      for (let times = 0; times < 2; times += 1)
+        assert.deepEqual(await overdueAt(open, START_MS + 1_000), { messages: ['a'], nextMs: START_MS + 2_000 })
+      const { messages: two, nextMs } = await overdueAt(open, LATER_MS, 2)
+      assert.deepEqual(two.toSorted(), ['a', 'b'])
+      assert.ok(nextMs !== undefined && nextMs <= LATER_MS, 'there is more')
+      assert.deepEqual((await overdueAt(open, LATER_MS)).messages.toSorted(), ['a', 'b', 'c'])
+    },
+  },
+  {
+    name: 'a message without an end becomes overdue once, whoever asks, also after a restart, and its reports know of it',
+    async run({ open: opened, openAnother, reopen, capabilities }) {
+      await admit(opened, [openReport('known')])
+      await handOverAll(opened)
+      const names = ['m', 'known', 'ended', 'given up', 'awaited']
+      await expect(
+        opened,
+        names.map((name) => sent(name)),
+      )
+      await admit(opened, [sample({ message: 'ended', final: true })])
+      await handOverAll(opened)
+      const end = { messageKey: sent('given up').messageKey, expectation: { sentAtMs: START_MS, reference: '\u0000é' } }
+      await opened.awaitNoMore?.([end], START_MS)
+      assert.deepEqual(await opened.counts(), { unsettled: 0, deadLetters: 0 })
+      const asked = ['m', 'known', 'ended', 'given up', 'stranger']
+      const askers = capabilities.shared ? [opened, await openAnother()] : [opened]
+      const decided = await Promise.all(askers.map(async (asker) => admitOverdue(asker, asked)))
+      const times = asked.map((_, index) => decided.filter((admitted) => admitted[index] === true).length)
+      assert.deepEqual(times, [1, 1, 0, 0, 0])
+      const open = capabilities.durable ? await reopen() : opened
+      assert.deepEqual(await admitOverdue(open, asked), [false, false, false, false, false])
+      assert.deepEqual(await overdueAt(open, LATER_MS), { messages: ['awaited'], nextMs: undefined })
+      const all = new Map((await allSent(open)).map((each) => [each.messageKey, each]))
+      const kept = names.map((name) => all.get(sent(name).messageKey))
+      assert.deepEqual([all.size, kept.map((each) => each?.wasOverdue)], [5, [true, true, false, false, false]])
+      assert.deepEqual(kept[3]?.expectation, end.expectation)
+      assert.equal(kept[1]?.latest?.record.report?.status, 'known-1')
+
+      const { claims } = await claim(open, { nowMs: LATER_MS })
+      assert.deepEqual(
+        claims.map(({ raw }) => raw.toString()).toSorted(),
+        ['m', 'known'].map((name) => overdueEvent(name).raw.toString()).toSorted(),
+      )
+      await settleAll(open, claims, undefined, LATER_MS)
+      await admit(open, [sample()], LATER_MS)
+      const report = await claimOne(open, { nowMs: LATER_MS })
+      assert.deepEqual([report.late, report.expected?.wasOverdue], [false, true])
+      assert.deepEqual(await admit(open, [overdueEvent('m')], LATER_MS), ['duplicate'])
+    },
+  },
+  {
+    name: 'are listed by the time of the send, each once, with the latest state; those of a period, or of a message, alone',
+    async run({ open }) {
+      const messages = Array.from({ length: 9 }, (_, at) => sent(`m${at}`, { sentAtMs: START_MS + Math.floor(at / 2) }))
+      await expect(open, messages.toReversed())
+      await admit(open, [sample({ message: 'm4', final: true })])
+      for (const limit of [1, 2, 100]) {
+        const all = await allSent(open, { limit })
+        assert.deepEqual(
+          all.map(({ expectation }) => expectation.sentAtMs),
+          messages.map(({ sentAtMs }) => sentAtMs),
+        )
+        assert.equal(new Set(idsOf(all)).size, 9)
+        const some = await allSent(open, { limit, fromMs: START_MS + 1, toMs: START_MS + 3 })
+        assert.deepEqual(idsOf(some).toSorted(), ['m2', 'm3', 'm4', 'm5'])
+        assert.deepEqual(idsOf(some.filter(({ latest }) => latest?.finals.length === 1)), ['m4'])
+      }
+      const { messageKey } = sent('m4')
+      const page = await open.expectations?.({ after: undefined, limit: 1, fromMs: 0, toMs: 0, messageKey })
+      assert.deepEqual(page && idsOf(page.items), ['m4'])
+    },
+  },
+  {
+    name: 'what was sent to somebody is found, newest first and each once, though a look is bounded',
+    async run({ open }) {
+      if (open.sentTo === undefined) return
+      const to = ['25470é\u0000', '+25470é\u0000']
+      const meant = [5_998, 5_995, 3_000, 2]
+      const all = Array.from({ length: 6_000 }, (_, at) =>
+        sent(`m${at}`, {
+          sentAtMs: START_MS + Math.floor(at / 3),
+          to: (meant.includes(at) ? to[at % 2] : undefined) ?? `254711${at}`,
+          // One has the number in another field.
+          meta: at === 5_999 ? { to: to[0] } : undefined,
+        }),
+      )
+      for (let from = 0; from < all.length; from += 500) await expect(open, all.slice(from, from + 500))
+      async function found(limit: number, range: { fromMs?: number; toMs?: number } = {}) {
+        const items = await allOf<StoredExpectation>(async (after) => {
+          const page = await open.sentTo?.({ to, after, limit, ...range })
+          assert.ok(page && page.items.length <= limit)
+          return page
+        })
+        return idsOf(items)
+      }
+      for (const limit of [1, 3, 100])
+        assert.deepEqual(
+          await found(limit),
+          meant.map((at) => `m${at}`),
+        )
+      assert.deepEqual(await found(1, { fromMs: START_MS + 1_000, toMs: START_MS + 1_998 }), ['m3000'])
+      assert.deepEqual(await found(1, { fromMs: START_MS + 1_001, toMs: START_MS + 1_998 }), [])
+    },
+  },
+  {
+    name: 'are erased with their message, or alone where its own key is named, and the walk finds them',
+    async run({ open }) {
+      await expect(open, [sent('m'), sent('alone'), sent('other')])
+      await admitOverdue(open, ['alone'])
+      const [{ messageKey, expectation }, { messageKey: alone }] = [sent('m'), sent('alone')]
+      const found = (await keptOf(open, 1)).find((each) => each.messageKey === messageKey && each.id === messageKey)
+      assert.deepEqual(found?.raw && JSON.parse(Buffer.from(found.raw).toString()), expectation)
+      for (const [target, dryRun, states] of [
+        [{ messageKey, ids: [sample().id] }, false, 0],
+        [{ messageKey }, true, 1],
+        [{ messageKey }, false, 1],
+        [{ messageKey: alone, ids: [alone] }, false, 1],
+      ] as const)
+        assert.equal((await erase(open, [target], { dryRun })).states, states)
+      assert.deepEqual(idsOf(await allSent(open)), ['other'])
+      assert.deepEqual(await admitOverdue(open, ['m']), [false])
+      assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
+      // They are new then.
+      assert.deepEqual(await expect(open, [sent('alone', { meta: 'again' })]), [true])
+      assert.deepEqual((await overdueAt(open, LATER_MS)).messages.toSorted(), ['alone', 'other'])
+    },
+  },
+  {
+    name: 'one that is awaited is kept however old it is; one that was decided goes with the identities',
+    async run({ open }) {
+      const ninetyMs = 90 * DAY_MS
+      await expect(open, [sent('old'), sent('far', { overdueAtMs: START_MS + 2 * ninetyMs })])
+      await admitOverdue(open, ['old'])
+      await settleAll(open, [await claimOne(open, { nowMs: LATER_MS })], undefined, LATER_MS)
+      for (let days = 1; days <= 4; days += 1)
+        for (let steps = 0; steps < 5; steps += 1) await open.prune(LATER_MS + (days * ninetyMs) / 4)
+      assert.deepEqual(idsOf(await allSent(open)), ['far'])
+      assert.deepEqual((await overdueAt(open, START_MS + 2 * ninetyMs)).messages, ['far'])
+    },
+  },
+]
+
+export const SENDS = CASES.map((one): ConformanceCase => ({ ...one, needs: 'sends' }))

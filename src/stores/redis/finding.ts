@@ -1,0 +1,213 @@
+/** What the indexes find: what is due, overdue, dead, of one message, or past its retention. */
+import { monotonicMs } from '../../runtime/clock.ts'
+import type { DueRequest, Indexes, SharedStore, Versioned } from '../../inbox/record-store.ts'
+import { NEWER } from '../../inbox/runtime/codec.ts'
+import { dueMark } from '../../messages/marks.ts'
+import { answered, callsFor, type Group, inCalls, type Partition } from './partitions.ts'
+import { decodeDead, versionText } from './encoding.ts'
+import { ask, keysOf, membersOf, runIf, type Conditional, type Engine } from './engine.ts'
+import { idsIn, type Records, type Stored } from './records.ts'
+import { bytes, integer, list, text } from './replies.ts'
+import { reserve } from './scripts.ts'
+import { eventIn, payloadKey, recordKey } from './writing.ts'
+
+/** Who finds something due has it for so long alone. */
+const RESERVED_MS = 5_000
+/** In one call: a few milliseconds of the server's time, and what a script can hand to a command. */
+const MOST_RESERVED = 500
+/** How often to look whether a lease has expired; the polls of idle processes look each time. */
+const LEASES_EVERY_MS = 500
+/** Keys of one step of `aged` from each index of each partition. */
+const AGED_A_PARTITION = 100
+
+interface Reserved {
+  readonly stored: readonly Stored[]
+  readonly nextMs: number | undefined
+}
+
+export interface Finding
+  extends Pick<SharedStore, 'due'>, Omit<Indexes, 'due' | 'payloads' | Scans | 'close' | 'compact'> {
+  /** Whether something is due. */
+  isDue(nowMs: number): Promise<boolean>
+}
+type Scans = 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'
+
+/** `mayLease`: whether this process can lease records of the group now. */
+export function createFinding(engine: Engine, records: Records, mayLease: (group: number) => boolean): Finding {
+  const { redis, partitions, retention, times } = engine
+  const { groups, all } = partitions
+  let leasesSeenMs = -Infinity
+  /** Where the walk through what was sent goes on, by partition. */
+  const sentAfter = new Map<Partition, number>()
+
+  async function reserveIn(
+    group: Group,
+    { nowMs, limit, exclude }: DueRequest,
+    withLeases: boolean,
+  ): Promise<Reserved> {
+    const sentMs = monotonicMs()
+    const own =
+      groups.length === 1 ? [...exclude] : [...exclude].filter((key) => partitions.of(key).group === group[0].group)
+    const most = Math.min(limit, MOST_RESERVED)
+    const request = [Math.floor(nowMs), Math.ceil(nowMs + RESERVED_MS), most, withLeases ? 1 : 0, ...own]
+    const [now, next, ...flat] = list(await redis.run(reserve, keysOf(group), request))
+    times?.heard(group[0].group, integer(now), sentMs)
+    const stored = Array.from({ length: flat.length / 3 }, (_, at): Stored => {
+      const [record, send] = [bytes(flat[3 * at + 1]), bytes(flat[3 * at + 2])]
+      return {
+        key: text(flat[3 * at]),
+        record: record.length === 0 ? undefined : record,
+        send: send.length === 0 ? undefined : send,
+      }
+    })
+    return { stored, nextMs: text(next) === '' ? undefined : integer(next) }
+  }
+
+  /** Groups with something due get an equal part of the limit; where they are more than that, those that waited longest. */
+  async function reserveAll(request: DueRequest, withLeases: boolean): Promise<Reserved> {
+    const usable = groups.filter(([{ group }]) => mayLease(group))
+    const [only, ...others] = usable
+    if (only === undefined) return { stored: [], nextMs: undefined }
+    if (others.length === 0) return reserveIn(only, request, withLeases)
+    const heads = await answered(
+      usable.map(async (group) => ({ group, ...(await reserveIn(group, { ...request, limit: 0 }, withLeases)) })),
+    )
+    const waiting = heads
+      .filter(({ nextMs = Infinity }) => nextMs <= request.nowMs)
+      .sort((a, b) => (a.nextMs ?? 0) - (b.nextMs ?? 0))
+      .slice(0, request.limit)
+    const limit = Math.floor(request.limit / waiting.length)
+    const found = await answered(waiting.map(({ group }) => reserveIn(group, { ...request, limit }, withLeases)))
+    const next = [...heads.filter((head) => !waiting.includes(head)), ...found].flatMap(({ nextMs }) => nextMs ?? [])
+    return { stored: found.flatMap(({ stored }) => stored), nextMs: next.length === 0 ? undefined : Math.min(...next) }
+  }
+
+  /** A record of which nothing waits is in no queue; else it would be found for ever, and counted. */
+  async function removeAstray(found: ReadonlyMap<string, Versioned>): Promise<void> {
+    for (const [key, { version, record }] of found) {
+      if (dueMark(record) !== undefined) continue
+      const commands = [
+        ['ZREM', 'due', key],
+        ['ZREM', 'leased', key],
+      ] as const
+      const expected = versionText(version)
+      await runIf(engine, [{ partition: partitions.of(key), key: recordKey(key), expected, commands }], { fits: true })
+    }
+  }
+
+  /** The first members of a sorted set in every partition, by score. */
+  async function firstOf(set: string, most: string, limit: number) {
+    const found = await answered(
+      all.map(async (partition) => {
+        const members = await membersOf(engine, partition, { set, most, limit })
+        return members.map((one) => ({ ...one, partition }))
+      }),
+    )
+    return found.flat().sort((a, b) => a.score - b.score)
+  }
+
+  async function keysOfLetters(letters: readonly { readonly partition: Partition; readonly member: string }[]) {
+    const found = await Promise.all(
+      letters.map(async ({ partition, member }) => ask(engine, partition, ['HGET', 'deadof', member])),
+    )
+    return found.flatMap((reply) => (Buffer.isBuffer(reply) ? [decodeDead(reply).key] : []))
+  }
+
+  /** A step through what was sent long ago; some of it has to be kept, so the next step goes on behind it. */
+  async function oldSends(partition: Partition, mostMs: number): Promise<readonly string[]> {
+    const from = sentAfter.get(partition) ?? -Infinity
+    const least = Number.isFinite(from) ? `(${from}` : '-inf'
+    const range = { set: 'sent', least, most: String(mostMs), limit: AGED_A_PARTITION }
+    const found = await membersOf(engine, partition, range)
+    const [first, last] = [found[0]?.score, found.at(-1)?.score]
+    if (last === undefined || found.length < AGED_A_PARTITION) sentAfter.delete(partition)
+    // Those of the last time may be more than were read.
+    else sentAfter.set(partition, last === first ? last : last - 1)
+    return found.map(({ member }) => member)
+  }
+
+  /** Keys of some records of single events; of those that are gone, the index forgets them. */
+  async function someOverflow(partition: Partition): Promise<readonly string[]> {
+    const some = list(await ask(engine, partition, ['ZRANDMEMBER', 'overflow', String(AGED_A_PARTITION)])).map(text)
+    if (some.length === 0) return []
+    const removals = some.map((member): Conditional => {
+      return { partition, key: recordKey(eventIn(member)), expected: '', commands: [['ZREM', 'overflow', member]] }
+    })
+    const { found } = await runIf(engine, removals, { fits: true })
+    return some.filter((_, at) => found[at] !== '').map(eventIn)
+  }
+
+  return {
+    async due(request) {
+      const nowMs = monotonicMs()
+      const withLeases = times === undefined || nowMs - leasesSeenMs >= LEASES_EVERY_MS
+      if (withLeases) leasesSeenMs = nowMs
+      const { stored, nextMs } = await reserveAll(request, withLeases)
+      const found: ReadonlyMap<string, Versioned> =
+        stored.length === 0 ? new Map() : await records.dueRecordsIn(stored, request.nowMs)
+      await removeAstray(found)
+      return { keys: stored.flatMap(({ key }) => (found.has(key) ? [key] : [])), nextDueMs: nextMs, found }
+    },
+    async isDue(nowMs) {
+      const request = { nowMs, limit: 0, exclude: new Set<string>() }
+      const heads = await answered(groups.map((group) => reserveIn(group, request, true)))
+      return heads.some(({ nextMs = Infinity }) => nextMs <= nowMs)
+    },
+    async overdue({ nowMs, limit }) {
+      const found = await firstOf('overdue', '+inf', limit + 1)
+      const keys = found.filter(({ score }) => score <= nowMs).slice(0, limit)
+      return { keys: keys.map(({ member }) => member), nextMs: found[keys.length]?.score }
+    },
+    async payloadsOf(keys) {
+      const places = [...(await records.read(keys))].flatMap(([key, found]) =>
+        found === NEWER ? [] : idsIn(found.record).map((id) => ({ key, id })),
+      )
+      const calls = callsFor(places, partitions, ({ key }) => key)
+      const kept = await inCalls(calls, ({ members }) =>
+        Promise.all(
+          members.map(async ({ item, partition }) => {
+            return integer(await ask(engine, partition, ['EXISTS', payloadKey(item.key, item.id)])) > 0
+          }),
+        ),
+      )
+      const ids = new Map<string, string[]>(keys.map((key) => [key, []]))
+      for (const [at, { key, id }] of places.entries()) if (kept[at] === true) ids.get(key)?.push(id)
+      return keys.map((key) => ids.get(key) ?? [])
+    },
+    async overflowOf(key) {
+      const found = await Promise.all(
+        all.map((partition) => ask(engine, partition, ['ZRANGEBYLEX', 'overflow', `[${key}:`, `(${key};`])),
+      )
+      return found.flatMap((members) => list(members).map((member) => eventIn(text(member))))
+    },
+    async keyOfDeadLetter(id) {
+      // An id does not say of which message it is, nor so in which partition.
+      const [key] = await keysOfLetters(all.map((partition) => ({ partition, member: id })))
+      return key
+    },
+    async aged(nowMs, limit) {
+      const letters = await firstOf('dead', `(${nowMs - retention.deadLetterMs}`, limit)
+      const sent = await Promise.all(all.map((partition) => oldSends(partition, nowMs - retention.dedupeMs)))
+      const overflow = await Promise.all(all.map(someOverflow))
+      const keys = [...(await keysOfLetters(letters)), ...sent.flat(), ...overflow.flat()]
+      return [...new Set(keys)].slice(0, limit)
+    },
+    async counts() {
+      const sizes = await Promise.all(
+        all.map((partition) =>
+          Promise.all(
+            (['due', 'leased', 'dead'] as const)
+              .map((set) => ask(engine, partition, ['ZCARD', set]))
+              .concat(ask(engine, partition, ['SCARD', 'more'])),
+          ),
+        ),
+      )
+      let [unsettled, deadLetters] = [0, 0]
+      for (const [due, leased, dead, more] of sizes) {
+        unsettled += integer(due) + integer(leased) + integer(more)
+        deadLetters += integer(dead)
+      }
+      return { unsettled, deadLetters }
+    },
+  }
+}

@@ -1,0 +1,111 @@
+/** What is on a server before the store is used: the layout of its keys, its memory policy, whether it is one of a cluster. */
+import { systemClock } from '../../runtime/clock.ts'
+import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
+import { isError } from '../../runtime/values.ts'
+import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
+import { list, text } from './replies.ts'
+import { createScripted, type Scripted } from './scripted.ts'
+
+/** Of the keys under a prefix. */
+const LAYOUT_VERSION = 1
+/** For tools, which are told no more than an address. */
+const TOOL_TIMEOUT_MS = 4_000
+
+/** The number of partitions cannot be changed later. */
+interface Layout {
+  readonly version: number
+  readonly partitions: number
+}
+
+const layoutKey = (prefix: string): string => `${prefix}:layout`
+
+/** Enters the layout where there is none. Rejects where there is another one, or something else. */
+export async function enterLayout(redis: Scripted, prefix: string, partitions: number): Promise<void> {
+  const key = layoutKey(prefix)
+  // One value, so that of two processes at once one enters it and the other reads all of it.
+  await redis.send(key, ['SET', key, `${LAYOUT_VERSION} ${partitions}`, 'NX'])
+  const found = await layoutAt(redis, key)
+  if (found === undefined) throw new MessagingWebhooksError('store_foreign', `The key is ${key}.`)
+  if (found.version > LAYOUT_VERSION)
+    throw new MessagingWebhooksError(
+      'store_newer',
+      `The keys have version ${found.version}; this package knows ${LAYOUT_VERSION}.`,
+    )
+  if (found.partitions !== partitions)
+    throw new OptionsError(
+      `redisStore: partitions is ${partitions}, but the prefix "${prefix}" was first used with ${found.partitions}; it cannot be changed.`,
+    )
+}
+
+/** Undefined where there is none, or something else. */
+async function layoutAt(redis: Scripted, key: string): Promise<Layout | undefined> {
+  try {
+    const found = await redis.send(key, ['GET', key])
+    const [, version, partitions] = /^(\d{1,9}) (\d{1,9})$/.exec(Buffer.isBuffer(found) ? found.toString() : '') ?? []
+    if (version === undefined || partitions === undefined) return undefined
+    return { version: Number(version), partitions: Number(partitions) }
+  } catch (error) {
+    if (isError(error) && error.message.startsWith('WRONGTYPE')) return undefined
+    throw error
+  }
+}
+
+/** An error to report where the server may evict events, or does not say; undefined where it never evicts. */
+export async function evictionProblem(redis: Scripted): Promise<MessagingWebhooksError | undefined> {
+  // Many hosted servers forbid CONFIG, some INFO.
+  const policies = (await configured(redis).catch(() => undefined)) ?? (await informed(redis).catch(() => undefined))
+  if (policies === undefined)
+    return new MessagingWebhooksError('store_evicts', 'It could not be asked: it allows neither CONFIG GET nor INFO.')
+  const bad = policies.find((policy) => policy !== 'noeviction')
+  return bad === undefined ? undefined : new MessagingWebhooksError('store_evicts', `Its maxmemory-policy is ${bad}.`)
+}
+
+async function configured(redis: Scripted): Promise<readonly string[] | undefined> {
+  const replies = await redis.askAll(['CONFIG', 'GET', 'maxmemory-policy'])
+  return ofEach(
+    replies.map((reply) => list(reply)[1]).map((policy) => (policy === undefined ? undefined : text(policy))),
+  )
+}
+
+async function informed(redis: Scripted): Promise<readonly string[] | undefined> {
+  const replies = await redis.askAll(['INFO', 'memory'])
+  return ofEach(replies.map((reply) => /^maxmemory_policy:(\S+)/m.exec(text(reply))?.[1]))
+}
+
+/** Undefined where one of the servers did not say. */
+function ofEach(policies: readonly (string | undefined)[]): readonly string[] | undefined {
+  const known = policies.flatMap((policy) => policy ?? [])
+  return known.length > 0 && known.length === policies.length ? known : undefined
+}
+
+/** Whether the server is one of a cluster, so that it needs a client that knows the others. Rejects at once where it is refused. */
+export function isOfCluster(client: RedisClient): Promise<boolean> {
+  return connected(
+    client,
+    async (redis) => text(await redis.ask(['INFO', 'cluster'])).includes('cluster_enabled:1'),
+    'gives up',
+  )
+}
+
+/** How many partitions the store of this prefix was made with; undefined where there is none. */
+export function findPartitions(client: RedisClient, prefix: string): Promise<number | undefined> {
+  return connected(client, async (redis) => (await layoutAt(redis, layoutKey(prefix)))?.partitions)
+}
+
+/** Connects a client that is not connected yet, and closes it again. */
+async function connected<T>(
+  client: RedisClient,
+  work: (redis: Scripted) => Promise<T>,
+  whenRefused: 'waits' | 'gives up' = 'waits',
+): Promise<T> {
+  const adapter = adapterOf(client, 'client')
+  adapter.ignoreErrors()
+  const isIdle = adapter.isIdle()
+  // The command waits for it, in time.
+  if (isIdle) adapter.connect().catch(() => {})
+  try {
+    return await work(createScripted(adapter, systemClock(), TOOL_TIMEOUT_MS, whenRefused))
+  } finally {
+    if (isIdle) await adapter.disconnect()
+  }
+}

@@ -1,0 +1,152 @@
+/** What a change of a record is in commands of Redis. They run one after the other, where the record has the expected version. */
+import type { VersionedChange } from '../../inbox/record-store.ts'
+import { encodeRecord } from '../../inbox/runtime/codec.ts'
+import { isAtRest, type Retention } from '../../messages/expire.ts'
+import { dueMark, overdueMark } from '../../messages/marks.ts'
+import type { MessageRecord } from '../../messages/record.ts'
+import type { RedisArgument } from './clients/connection.ts'
+import { encodeDead, encodePayload, encodeStoredSend, versionText } from './encoding.ts'
+
+/** Its name, its key after the beginning that all keys of a partition have, and its arguments. */
+export type Command = readonly [name: string, key: string, ...rest: RedisArgument[]]
+
+export const recordKey = (key: string): string => `r:${key}`
+export const sendKey = (key: string): string => `s:${key}`
+export const payloadKey = (key: string, id: string): string => `p:${key}:${id}`
+/** Names an event in a set of its partition. */
+export const memberOf = (key: string, id: string): string => `${key}:${id}`
+
+/** The first key in the name of an event. */
+export const messageIn = (member: string): string => member.slice(0, member.indexOf(':'))
+/** The rest of it. */
+export const eventIn = (member: string): string => member.slice(member.indexOf(':') + 1)
+
+export function commandsOf(change: VersionedChange, version: number, retention: Retention): readonly Command[] {
+  const { key, before, after, admitted } = change
+  if (after === undefined) return removalOf(change)
+  const beside: Command[] = []
+  for (const event of admitted) {
+    const entry = after.waiting.find(({ id }) => id === event.id)
+    const payload = encodePayload(event, entry?.admittedAtMs ?? event.record.receivedAtMs)
+    beside.push(['SET', payloadKey(key, event.id), payload])
+  }
+  beside.push(...queueCommands(key, before, after), ...sendCommands(key, before, after))
+  beside.push(...payloadCommands(change, after, retention))
+  if (after.of !== undefined && before === undefined) beside.push(['ZADD', 'overflow', '0', memberOf(after.of, key)])
+  // A command that is refused ends the script: what finds an event is written before its record, and removed after it.
+  const isRemoval = ([name]: Command): boolean => REMOVALS.has(name)
+  return [
+    ...beside.filter((command) => !isRemoval(command)),
+    ['SET', recordKey(key), versionText(version) + encodeRecord(after), ...lifeOf(after, retention)],
+    ...beside.filter(isRemoval),
+  ]
+}
+
+const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'SREM', 'HDEL', 'UNLINK', 'PEXPIRE'])
+
+/** A record that some index has is not left to expire: `aged` finds it. */
+function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string[] {
+  const expires = isAtRest(record) && record.send === undefined && record.of === undefined
+  return expires ? ['PX', String(Math.ceil(dedupeMs))] : []
+}
+
+function queueCommands(key: string, before: MessageRecord | undefined, after: MessageRecord): readonly Command[] {
+  const commands: Command[] = []
+  const [was, is] = [queueOf(before), queueOf(after)]
+  if (was !== undefined && was.name !== is?.name) commands.push(['ZREM', was.name, key])
+  if (is !== undefined && (is.name !== was?.name || is.at !== was.at))
+    commands.push(['ZADD', is.name, String(is.at), key])
+  const [behind, behindNow] = [behindFirst(before), behindFirst(after)]
+  const added = behindNow.filter((id) => !behind.includes(id))
+  const removed = behind.filter((id) => !behindNow.includes(id))
+  if (added.length > 0) commands.push(['SADD', 'more', ...added.map((id) => memberOf(key, id))])
+  if (removed.length > 0) commands.push(['SREM', 'more', ...removed.map((id) => memberOf(key, id))])
+  return commands
+}
+
+function queueOf(record: MessageRecord | undefined) {
+  const at = record && dueMark(record)
+  if (record === undefined || at === undefined) return undefined
+  return { name: record.lease === undefined ? 'due' : 'leased', at } as const
+}
+
+const NONE: readonly never[] = []
+
+function behindFirst(record: MessageRecord | undefined): readonly string[] {
+  return record === undefined || record.waiting.length < 2 ? NONE : record.waiting.slice(1).map(({ id }) => id)
+}
+
+function sendCommands(key: string, before: MessageRecord | undefined, { send }: MessageRecord): readonly Command[] {
+  if (before?.send === send) return NONE
+  if (send === undefined) return sendRemoval(key)
+  const overdueAtMs = overdueMark({ send })
+  return [
+    ['SET', sendKey(key), encodeStoredSend(send)],
+    ['ZADD', 'sent', String(Math.floor(send.sentAtMs)), key],
+    overdueAtMs === undefined ? ['ZREM', 'overdue', key] : ['ZADD', 'overdue', String(overdueAtMs), key],
+  ]
+}
+
+export function sendRemoval(key: string): readonly Command[] {
+  return [
+    ['UNLINK', sendKey(key)],
+    ['ZREM', 'sent', key],
+    ['ZREM', 'overdue', key],
+  ]
+}
+
+function payloadCommands(
+  { key, before, payloads }: VersionedChange,
+  after: MessageRecord,
+  { payloadMs }: Retention,
+): readonly Command[] {
+  const revived = before?.dead.filter(({ id }) => !after.dead.some((entry) => entry.id === id)) ?? NONE
+  return [
+    ...revived.flatMap(({ id }) => letterRemoval(id)),
+    ...payloads.flatMap((change): readonly Command[] => {
+      const { id } = change
+      switch (change.becomes) {
+        case 'dead': {
+          const diedAtMs = after.dead.find((entry) => entry.id === id)?.diedAtMs ?? 0
+          return [
+            ['ZADD', 'dead', String(Math.floor(diedAtMs)), id],
+            ['HSET', 'deadof', id, encodeDead(key, change.error)],
+          ]
+        }
+        case 'settled':
+          return payloadMs === 0
+            ? [['UNLINK', payloadKey(key, id)]]
+            : [['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
+        case 'removed':
+          return [['UNLINK', payloadKey(key, id)]]
+        case 'pending':
+          return NONE
+      }
+    }),
+  ]
+}
+
+export function letterRemoval(id: string): readonly Command[] {
+  return [
+    ['ZREM', 'dead', id],
+    ['HDEL', 'deadof', id],
+  ]
+}
+
+/** The record goes, with all that is beside it. */
+function removalOf({ key, before }: VersionedChange): readonly Command[] {
+  if (before === undefined) return NONE
+  const { waiting, dead, settled, of } = before
+  const commands: Command[] = [
+    ['ZREM', 'due', key],
+    ['ZREM', 'leased', key],
+    ...sendRemoval(key),
+    ...[...waiting, ...dead, ...settled].map(({ id }): Command => ['UNLINK', payloadKey(key, id)]),
+    ...dead.flatMap(({ id }) => letterRemoval(id)),
+  ]
+  const behind = behindFirst(before)
+  if (behind.length > 0) commands.push(['SREM', 'more', ...behind.map((id) => memberOf(key, id))])
+  if (of !== undefined) commands.push(['ZREM', 'overflow', memberOf(of, key)])
+  commands.push(['UNLINK', recordKey(key)])
+  return commands
+}

@@ -1,0 +1,93 @@
+/** What tables hold, as far as it can be read: another program or a failing disk may have changed any of it. */
+import { damagedRecord, readRecord } from '../messages/event-record.ts'
+import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord } from '../inbox/record-store.ts'
+import { decodeRecord, decodeSend, NEWER } from '../inbox/runtime/codec.ts'
+import type { MessageRecord } from '../messages/record.ts'
+import { restore } from '../messages/restore.ts'
+import { scanned } from './pages.ts'
+
+/** The columns of a record. */
+interface RecordColumns {
+  readonly state: string
+  readonly send: string | undefined
+  readonly sentAtMs: number
+  readonly overdueAtMs: number | undefined
+}
+
+interface StoredRecord {
+  readonly record: MessageRecord
+  /** What could not be read: a state is made anew of its payloads, a send is gone. The caller repairs and reports it. */
+  readonly corrupt: readonly ('state' | 'send')[]
+}
+
+const NOTHING_CORRUPT: readonly never[] = []
+
+export function storedRecord(columns: RecordColumns, left: () => LeftColumns): StoredRecord | typeof NEWER {
+  const state = decodeRecord(columns.state)
+  if (state === NEWER) return NEWER
+  if (state !== undefined && columns.send === undefined) return { record: state, corrupt: NOTHING_CORRUPT }
+  const send = columns.send === undefined ? undefined : decodeSend(columns.send, columns)
+  const record = { ...(state ?? restored(left())), send }
+  const isSendCorrupt = columns.send !== undefined && send === undefined
+  return {
+    record,
+    corrupt: [...(state === undefined ? ['state' as const] : []), ...(isSendCorrupt ? ['send' as const] : [])],
+  }
+}
+
+/** What is left of a record besides its state. */
+interface LeftColumns {
+  readonly payloads: readonly PayloadColumns[]
+  readonly of: string | undefined
+}
+
+function restored({ payloads, of }: LeftColumns): MessageRecord {
+  const left = payloads.map(({ id, admittedAtMs, record }) => ({ id, admittedAtMs, record: readRecord(record) }))
+  return restore(left, of)
+}
+
+/** The columns of a payload; undefined where nothing is left. */
+interface PayloadColumns {
+  readonly id: string
+  readonly admittedAtMs: number
+  readonly record: Buffer | undefined
+  readonly raw: Buffer | undefined
+  readonly error: string | undefined
+}
+
+export interface StoredPayload extends Payload {
+  readonly admittedAtMs: number
+}
+
+const NO_BYTES = Buffer.alloc(0)
+
+export function storedPayload(columns: PayloadColumns): StoredPayload {
+  const { id, admittedAtMs, raw, error } = columns
+  const record = readRecord(columns.record)
+  if (record !== undefined && raw !== undefined) return { id, admittedAtMs, record, raw, error }
+  const corrupt = record === undefined ? 'payloads.record' : 'payloads.raw'
+  const damaged = damagedRecord(columns.record, admittedAtMs)
+  return { id, admittedAtMs, record: damaged, raw: raw ?? NO_BYTES, error, corrupt }
+}
+
+interface RecordWithPayloads extends Pick<ScannedRecord, 'key' | 'record'> {
+  readonly payloads: readonly StoredPayload[]
+}
+
+/** A page of the events of these records, the newest first; of some that are settled only the identity is left. */
+export function eventsOf(
+  records: readonly RecordWithPayloads[],
+  { after, limit, isMeant }: EventScan,
+): Scanned<ScannedEvent> {
+  const events = records.flatMap(({ key, record, payloads }) => {
+    const ids = new Set(payloads.map(({ id }) => id))
+    const settled = record.settled.filter(({ id }) => !ids.has(id))
+    return [
+      ...payloads.map((payload) => ({ key, id: payload.id, atMs: payload.admittedAtMs, record, payload })),
+      ...settled.map(({ id, endedAtMs }) => ({ key, id, atMs: endedAtMs, record, payload: undefined })),
+    ]
+  })
+  const sorted = events.sort((a, b) => b.atMs - a.atMs || (a.id > b.id ? -1 : 1))
+  const placed = sorted.map((event, index): ScannedEvent => ({ ...event, place: String(index) }))
+  return scanned(placed.slice(after === undefined ? 0 : Number(after) + 1).filter(isMeant), limit)
+}

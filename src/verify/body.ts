@@ -1,0 +1,218 @@
+/**
+ * Reads a body as far as its proof needs it, and cuts the secret out of what goes on. After this stage nothing carries an
+ * authKey: not the payload, not the raw bytes, not an error.
+ */
+import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import type { Problem } from '../public/events.ts'
+import { isRecord, textOf } from '../runtime/values.ts'
+import { scanJson, type Span } from './json-scan.ts'
+
+const DEEPEST = 64
+const MOST_VALUES = 10_000
+/** A shorter key would be found by chance, and masking it by value would spoil the body. */
+const SHORTEST_SECRET_BYTES = 8
+const ASTERISK = 0x2a
+const BACKSLASH = 0x5c
+const QUOTE = 0x22
+const DIGIT_ONE = 0x31
+
+export const PROBE_PREFIX = 'messaging-webhooks-doctor.'
+/** The message id of a doctor's probe: a time, a nonce, and an HMAC under each half of the pair. The service makes no such id. */
+export const PROBE_ID =
+  /^messaging-webhooks-doctor\.(?<time>[0-9a-z]{1,11})\.(?<nonce>[0-9a-f]{32})\.(?<tags>[0-9a-f]{64}(?:\.[0-9a-f]{64})?)$/
+
+export interface ReadBody {
+  readonly bytes: Buffer
+  /** The parsed object with its authKey still in it, or why there is none. */
+  readonly fields: Readonly<Record<string, unknown>> | undefined
+  readonly problem: Problem | undefined
+  /** The project that it names. */
+  readonly project: string | undefined
+  /** Where authKeys stand in the bytes. */
+  readonly authKeys: readonly Span[]
+  readonly duplicateKey: boolean
+  /** The message id, if it has the whole form of a probe's. Anyone can write one: only its HMACs make the callback a probe. */
+  readonly probeId: string | undefined
+}
+
+interface SentBody {
+  readonly captured: { readonly bytes: Buffer; readonly decoded: boolean }
+  readonly contentEncoding: string | undefined
+}
+
+/** A body as it was sent. One with a content encoding is never inflated, so nothing in it is read. */
+export function readSentBody({ captured, contentEncoding }: SentBody): ReadBody {
+  const isPlain = contentEncoding === undefined || contentEncoding === '' || contentEncoding === 'identity'
+  // A parser before us may have unpacked it.
+  if (isPlain || captured.decoded) return readBody(captured.bytes)
+  const body = unreadable(captured.bytes, 'content_encoding')
+  // A proxy may only have added the header. The probe is still a probe then, and the doctor reports the header.
+  return captured.bytes.includes(PROBE_PREFIX) ? { ...body, probeId: readBody(captured.bytes).probeId } : body
+}
+
+function unreadable(bytes: Buffer, problem: Problem, authKeys: readonly Span[] = []): ReadBody {
+  return { bytes, fields: undefined, problem, project: undefined, authKeys, duplicateKey: false, probeId: undefined }
+}
+
+/** Parses the bytes as JSON in UTF-8; one byte order mark is passed over. Never throws and never quotes the body. */
+function readBody(bytes: Buffer): ReadBody {
+  if (bytes.length === 0) return unreadable(bytes, 'empty_body')
+  const { depth, values, authKeys, duplicateKey } = scanJson(bytes)
+  if (depth > DEEPEST) return unreadable(bytes, 'too_deep', authKeys)
+  if (values > MOST_VALUES) return unreadable(bytes, 'too_many_values', authKeys)
+  let value: unknown
+  try {
+    // What is no UTF-8 takes longer to decode than all the rest, so it must be worth it. JSON's own characters are ASCII:
+    // whether it is JSON at all, any encoding shows that has ASCII in it.
+    if (!isUtf8(bytes)) JSON.parse(textOf(bytes, 'latin1'))
+    value = JSON.parse(textOf(bytes))
+  } catch {
+    return unreadable(bytes, 'not_json', authKeys)
+  }
+  if (!isRecord(value)) return unreadable(bytes, isJsonText(value) ? 'double_encoded' : 'not_an_object', authKeys)
+  const { project: named, messageId } = value
+  const project = typeof named === 'string' && named !== '' ? named : undefined
+  const probeId = typeof messageId === 'string' && PROBE_ID.test(messageId) ? messageId : undefined
+  return { bytes, fields: value, problem: undefined, project, authKeys, duplicateKey, probeId }
+}
+
+/** The same for a body that a parser before us has already turned into an object: its bytes are made anew. */
+export function readParsedBody(value: unknown): ReadBody | undefined {
+  if (!isRecord(value)) return undefined
+  try {
+    return readBody(Buffer.from(JSON.stringify(value)))
+  } catch {
+    // Too deep to write out again; the signature could not have been checked either.
+    return undefined
+  }
+}
+
+interface MaskedBody {
+  /** A copy of the bytes with every authKey overwritten at equal length, so that offsets stay true. */
+  readonly bytes: Buffer
+  /** What may be read of it: the fields as they were parsed, or as they are behind a mask that stands elsewhere. */
+  readonly body: ReadBody
+  /** What `payloadIn` would make of these bytes, where it is there already. */
+  readonly payload: Record<string, unknown> | undefined
+}
+
+/** Keys are found by name; the live `secrets`, as text or in UTF-8, also by value, wherever they stand. */
+export function maskSecrets(body: ReadBody, secrets: readonly (string | Buffer)[]): MaskedBody {
+  const bytes = Buffer.from(body.bytes)
+  for (const span of body.authKeys) maskValue(bytes, span)
+  let found = false
+  for (const secret of secrets) {
+    if (maskByValue(bytes, typeof secret === 'string' ? Buffer.from(secret) : secret)) found = true
+    // A body that is no JSON may be in another encoding, which no name was found in.
+    if (body.fields === undefined) for (const wide of inWiderEncodings(secret.toString())) maskByValue(bytes, wide)
+  }
+  if (bytes.includes(BACKSLASH) && maskEscaped(bytes, secrets)) found = true
+  if (found) {
+    // Quoted in another field, it must not come back through that one; digests are still made over what was sent.
+    const { fields, problem, project } = readBody(bytes)
+    return { bytes, body: { ...body, fields, problem: body.problem ?? problem, project }, payload: undefined }
+  }
+  const { fields, authKeys } = body
+  // Another authKey than that of the object itself is masked in the bytes, and still stands in the fields.
+  if (fields === undefined || authKeys.length !== (Object.hasOwn(fields, 'authKey') ? 1 : 0))
+    return { bytes, body, payload: undefined }
+  const { authKey: _, ...payload } = fields
+  return { bytes, body, payload }
+}
+
+/** SHA-256 of the body without its authKeys, so that a rotation does not make a second event of the same callback. */
+export function digestWithoutAuthKeys(body: ReadBody): Buffer {
+  const hash = createHash('sha256')
+  let from = 0
+  for (const { start, end } of body.authKeys) {
+    hash.update(body.bytes.subarray(from, start))
+    from = end
+  }
+  return hash.update(body.bytes.subarray(from)).digest()
+}
+
+function isJsonText(value: unknown): boolean {
+  if (typeof value !== 'string') return false
+  try {
+    return isRecord(JSON.parse(value))
+  } catch {
+    return false
+  }
+}
+
+/** Overwrites what can be secret in a value and keeps it valid JSON: what strings hold, and digits. */
+function maskValue(bytes: Buffer, { start, end }: Span): void {
+  let inString = false
+  for (let index = start; index < end; index += 1) {
+    const byte = bytes[index]
+    if (byte === undefined) return
+    if (inString) {
+      const escaped = byte === BACKSLASH
+      if (byte === 0x22) {
+        inString = false
+        continue
+      }
+      bytes[index] = ASTERISK
+      if (escaped && index + 1 < end) {
+        index += 1
+        bytes[index] = ASTERISK
+      }
+    } else if (byte === 0x22) {
+      inString = true
+    } else if (byte >= 0x30 && byte <= 0x39) {
+      bytes[index] = DIGIT_ONE
+    }
+  }
+}
+
+/** A text in UTF-16 and UTF-32, either end first. */
+function inWiderEncodings(text: string): readonly Buffer[] {
+  const utf16 = Buffer.from(text, 'utf16le')
+  const utf32 = Buffer.from(Uint32Array.from(text, (character) => character.codePointAt(0) ?? 0).buffer)
+  return [utf16, Buffer.from(utf16).swap16(), utf32, Buffer.from(utf32).swap32()]
+}
+
+/** Masks texts of JSON that quote a secret with an escape, as `\/` for a slash. Whether there was any. */
+function maskEscaped(bytes: Buffer, secrets: readonly (string | Buffer)[]): boolean {
+  const texts = secrets.map((secret) => secret.toString()).filter((text) => text.length >= SHORTEST_SECRET_BYTES)
+  let found = false
+  for (let start = bytes.indexOf(QUOTE); start !== -1;) {
+    let end = start + 1
+    let hasEscape = false
+    while (end < bytes.length && bytes[end] !== QUOTE) {
+      if (bytes[end] === BACKSLASH) {
+        hasEscape = true
+        end += 1
+      }
+      end += 1
+    }
+    if (hasEscape) {
+      const read = unescaped(bytes.toString('utf8', start, end + 1))
+      if (texts.some((text) => read.includes(text))) {
+        maskValue(bytes, { start, end: end + 1 })
+        found = true
+      }
+    }
+    start = bytes.indexOf(QUOTE, end + 1)
+  }
+  return found
+}
+
+function unescaped(quoted: string): string {
+  try {
+    return String(JSON.parse(quoted))
+  } catch {
+    return ''
+  }
+}
+
+/** Whether it was found. */
+function maskByValue(bytes: Buffer, secret: Buffer): boolean {
+  if (secret.length < SHORTEST_SECRET_BYTES || !bytes.includes(secret)) return false
+  // A key of digits alone may stand where JSON has a number, and the body must stay readable.
+  const filler = secret.every((byte) => byte >= 0x30 && byte <= 0x39) ? DIGIT_ONE : ASTERISK
+  for (let at = bytes.indexOf(secret); at !== -1; at = bytes.indexOf(secret, at + secret.length))
+    bytes.fill(filler, at, at + secret.length)
+  return true
+}

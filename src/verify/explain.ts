@@ -1,0 +1,64 @@
+/** Why a proof failed, for the log and the person who reads it. The client hears none of this. */
+import type { RefusalCode } from '../public/error-table.ts'
+import type { ProofPolicy } from '../public/callback.ts'
+
+export interface NotProved {
+  readonly proved: false
+  readonly code: RefusalCode
+  readonly detail?: string | undefined
+  /** How far the header's time is behind our clock, where the digest is right and only that is not. */
+  readonly offsetSeconds?: number | undefined
+  /** One of the proofs holds, and the policy needs another: the sender has a key of a live pair. */
+  readonly isHalfProved?: boolean
+}
+
+interface FailedProof {
+  /** The parsed header, or why it has no signature; undefined without a header. */
+  readonly header: object | RefusalCode | undefined
+  readonly isExact: boolean
+  readonly policy: ProofPolicy
+  /** The body's `authKey`, as parsed. */
+  readonly candidate: unknown
+  readonly anySigned: boolean
+  readonly anyKeyed: boolean
+  /** How far the header's time is behind our clock, where that is too far. */
+  readonly offsetSeconds: number | undefined
+}
+
+/** The receiver refuses such a name before it looks for credentials, so no key ever proves the request. */
+export function isNameRefused({ code }: Pick<NotProved, 'code'>): boolean {
+  return code === 'project_name_too_long' || code === 'project_name_malformed'
+}
+
+/** The likeliest single cause, as a code with what was measured. */
+export function explainRefusal(failed: FailedProof): NotProved {
+  return { ...likeliestCause(failed), isHalfProved: failed.anySigned || failed.anyKeyed }
+}
+
+function likeliestCause(failed: FailedProof): NotProved {
+  const { header, policy, anySigned, anyKeyed, offsetSeconds } = failed
+  if (offsetSeconds !== undefined) {
+    const direction = offsetSeconds > 0 ? 'behind' : 'ahead of'
+    const digest = anySigned ? 'the digest is right' : 'the digest was not proved'
+    return {
+      proved: false,
+      code: 'signature_stale',
+      detail: `The header's time is ${Math.abs(offsetSeconds)} s ${direction} this clock, and ${digest}.`,
+      offsetSeconds: anySigned ? offsetSeconds : undefined,
+    }
+  }
+  if (policy === 'authKey' || (policy === 'both' && anySigned)) return explainAuthKey(failed)
+  if (!failed.isExact && header !== undefined) return { proved: false, code: 'body_already_parsed' }
+  if (header === undefined) {
+    if (anyKeyed) return { proved: false, code: 'signature_required' }
+    if (policy === 'either' && failed.candidate !== undefined) return explainAuthKey(failed)
+    return { proved: false, code: 'signature_missing' }
+  }
+  return { proved: false, code: typeof header === 'string' ? header : 'signature_mismatch' }
+}
+
+function explainAuthKey({ candidate }: FailedProof): NotProved {
+  if (candidate === undefined) return { proved: false, code: 'auth_key_missing' }
+  if (typeof candidate !== 'string' || candidate === '') return { proved: false, code: 'auth_key_malformed' }
+  return { proved: false, code: 'auth_key_mismatch' }
+}

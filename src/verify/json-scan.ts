@@ -1,0 +1,133 @@
+/**
+ * One pass over the bytes of a JSON text, before anything parses it: how deep and how large it is, where an authKey
+ * stands, and whether a name is repeated. It does not validate: `JSON.parse` does, on what this lets through.
+ */
+
+/** Where a value stands in the bytes: from `start`, up to but not including `end`. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+interface JsonScan {
+  readonly depth: number
+  readonly values: number
+  /** Every outermost value whose name is `authKey`, at any depth, in any spelling (`"\u0061uthKey"` too). */
+  readonly authKeys: readonly Span[]
+  /** A top-level name that decides something appears twice; the last one wins, as in `JSON.parse`. */
+  readonly duplicateKey: boolean
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const COMMA = 0x2c
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_LIST = 0x5b
+const CLOSE_LIST = 0x5d
+const BLANKS: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])
+
+const AUTH_KEY = 'authKey'
+/** Names that we look for: the key's, and those whose repetition changes what a callback means. */
+const NAMES = [AUTH_KEY, 'messageId', 'status', 'statuses', 'project', 'timestamp'] as const
+type Name = (typeof NAMES)[number]
+const SHORTEST_NAME = Math.min(...NAMES.map((name) => name.length))
+/** Most other names begin with another letter, or have an escape. */
+const FIRST_BYTES: ReadonlySet<number | undefined> = new Set(NAMES.map((name) => name.charCodeAt(0)))
+const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length))
+/** The longest of them with every character escaped; a longer one need not be decoded. */
+const LONGEST_NAME_BYTES = LONGEST_NAME * 6
+
+export function scanJson(bytes: Uint8Array): JsonScan {
+  const { length } = bytes
+  const authKeys: Span[] = []
+  /** A bit for each of `NAMES`. */
+  let seen = 0
+  let duplicateKey = false
+  let depth = 0
+  let deepest = 0
+  let values = 0
+  /** The last string, without its quotes: before a colon, it is a name. */
+  let from = 0
+  let to = 0
+  let hasEscapes = false
+  /** Where the value of an authKey began that has not ended yet, and at which depth; -1 for none. */
+  let keyStart = -1
+  let keyDepth = 0
+  for (let index = 0; index < length; index += 1) {
+    /** Where a value ends that goes no deeper than this byte; -1 where none does. */
+    let end = -1
+    switch (bytes[index]) {
+      case QUOTE:
+        from = index + 1
+        hasEscapes = false
+        for (index = from; index < length && bytes[index] !== QUOTE; index += 1) {
+          if (bytes[index] !== BACKSLASH) continue
+          hasEscapes = true
+          index += 1
+        }
+        to = index
+        end = index + 1
+        break
+      case COLON: {
+        const isLikely = to - from >= SHORTEST_NAME && (hasEscapes || FIRST_BYTES.has(bytes[from]))
+        const name = isLikely ? nameIn(bytes, from, to, hasEscapes) : undefined
+        // A string names one value, however many colons a stranger writes behind it.
+        to = from
+        if (name === undefined) break
+        if (name !== AUTH_KEY) {
+          const bit = depth === 1 ? 1 << NAMES.indexOf(name) : 0
+          if ((seen & bit) !== 0) duplicateKey = true
+          seen |= bit
+        } else if (keyStart === -1) {
+          keyStart = index + 1
+          while (BLANKS.has(bytes[keyStart])) keyStart += 1
+          keyDepth = depth
+        }
+        break
+      }
+      case OPEN_OBJECT:
+      case OPEN_LIST:
+        depth += 1
+        values += 1
+        if (depth > deepest) deepest = depth
+        break
+      case CLOSE_OBJECT:
+      case CLOSE_LIST:
+        depth -= 1
+        end = depth < keyDepth ? index : index + 1
+        break
+      case COMMA:
+        values += 1
+        end = index
+    }
+    if (end === -1 || keyStart === -1 || depth > keyDepth) continue
+    authKeys.push({ start: keyStart, end: Math.min(end, length) })
+    keyStart = -1
+  }
+  if (keyStart !== -1) authKeys.push({ start: keyStart, end: length })
+  return { depth: deepest, values, authKeys, duplicateKey }
+}
+
+/** Which of the names that we look for a string is, from its first byte up to its closing quote. */
+function nameIn(bytes: Uint8Array, from: number, to: number, hasEscapes: boolean): Name | undefined {
+  if (hasEscapes) return escapedName(bytes, from, to)
+  for (const name of NAMES) {
+    if (name.length !== to - from) continue
+    let same = 0
+    while (same < name.length && bytes[from + same] === name.charCodeAt(same)) same += 1
+    if (same === name.length) return name
+  }
+  return undefined
+}
+
+function escapedName(bytes: Uint8Array, from: number, to: number): Name | undefined {
+  if (to - from > LONGEST_NAME_BYTES) return undefined
+  try {
+    const decoded: unknown = JSON.parse(`"${Buffer.from(bytes.subarray(from, to)).toString('latin1')}"`)
+    return NAMES.find((name) => name === decoded)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,117 @@
+/** `doctor`: says what is wrong, ends as it should, and shows no secret. */
+import { once } from 'node:events'
+import http from 'node:http'
+import https from 'node:https'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { makeCertificate } from '../support/certificate.ts'
+import { listen, receiving } from '../support/receiving.ts'
+import { titleWith } from '../support/skipping.ts'
+import { AUTH_KEY, KEYS, PATIENCE, runCli, SIGNING_SECRET, startCli } from './cli.ts'
+import { ownFolder } from '../support/own-folder.ts'
+
+/** An app in which all is well. */
+async function healthy(options: Parameters<typeof receiving>[0] = {}): Promise<string> {
+  const { receiver, server, url } = await receiving(options, { kind: 'status' })
+  receiver.onAny(() => {})
+  server.keepAliveTimeout = 75_000
+  return url
+}
+
+describe('as a process', { timeout: 120_000 }, () => {
+  test('all is well', async () => {
+    const url = await healthy()
+    const { code, stdout, stderr } = await runCli(['doctor', url, '--kind', 'status'], KEYS)
+    expect({ code, stderr }).toEqual({ code: EXIT_CODES.ok.code, stderr: '' })
+    expect(stdout).toBe(
+      [
+        url,
+        '✓ The receiver answered, and knows this pair. (receiver_answers)',
+        '✓ Body and signature header arrive as they were sent. (proof_intact)',
+        '✓ The app’s clock agrees with this machine’s. (clock_right)',
+        '✓ Answers come within a second. (quick)',
+        '✓ Large bodies get through. One of 258048 bytes did. (body_fits)',
+        '✓ Idle connections are kept long enough. (keep_alive_long)',
+        '✓ The store answers. (store_answers)',
+        '✓ Handlers listen to all that comes to this URL. (handlers_listen)',
+        'All is well.',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test('something is wrong, with how to mend it', async () => {
+    const url = await healthy({ clock: () => Date.now() - 400_000 })
+    const { code, stdout, stderr } = await runCli(['doctor', url], KEYS)
+    expect({ code, stderr }).toEqual({ code: EXIT_CODES.unwell.code, stderr: '' })
+    expect(stdout).toMatch(/^✗ The app’s clock .* The app’s clock is 400 s behind this machine’s;.* \(clock_off\)$/m)
+    expect(stdout).toMatch(/^ {2}→ Set the wrong one right/m)
+    expect(stdout).toMatch(/^1 to be mended, 0 to look at\.$/m)
+  })
+
+  test('as JSON, with the old pair from files; a user and a password in the URL are not shown', async () => {
+    const url = await healthy()
+    const folder = ownFolder()
+    writeFileSync(join(folder, 'secret'), `${SIGNING_SECRET}\n`)
+    writeFileSync(join(folder, 'key'), `${AUTH_KEY}\n`)
+    const files = ['--old-secret-file', join(folder, 'secret'), '--old-key-file', join(folder, 'key')]
+    const pair = { SIGNING_SECRET: 'signing-secret-of-the-new-pair', AUTH_KEY: 'auth-key-of-the-new-pair' }
+    const withUser = url.replace('http://', 'http://somebody:password-of-the-url@')
+    const { code, stdout, stderr } = await runCli(['doctor', withUser, ...files, '--json'], pair)
+    expect({ code, stderr }).toEqual({ code: EXIT_CODES.unwell.code, stderr: '' })
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, url, findings: expect.anything() as unknown })
+    expect(stdout).toContain('"code":"pair_old"')
+    for (const secret of [SIGNING_SECRET, AUTH_KEY, ...Object.values(pair), 'password-of-the-url'])
+      expect(stdout).not.toContain(secret)
+  })
+
+  test.each([
+    [['http://localhost:1/'], {}, 'No pair was given'],
+    [['ftp://localhost/'], KEYS, 'The URL is no http or https URL'],
+    [['https://app.example/status'], KEYS, 'app.example is not this machine'],
+    [['http://localhost:1/', '--kind', 'nothing'], KEYS, 'status, received, payment, subscription'],
+    [['http://localhost:1/', '--signing-secret', 'a-secret-argument'], KEYS, 'Others can see an argument'],
+    [[], KEYS, 'url'],
+  ])('a mistake: %o', async (args, env, said) => {
+    const { code, stdout, stderr } = await runCli(['doctor', ...args], env)
+    expect({ code, stdout }).toEqual({ code: EXIT_CODES.usage.code, stdout: '' })
+    expect(stderr).toContain(said)
+    expect(stderr).not.toContain('a-secret-argument')
+  })
+
+  const certificate = makeCertificate()
+  test.skipIf(certificate === undefined)(
+    titleWith(certificate === undefined ? 'there is no openssl' : undefined, 'all is well over TLS'),
+    async () => {
+      const { receiver } = await receiving()
+      receiver.onAny(() => {})
+      const server = https.createServer({ ...certificate, keepAliveTimeout: 75_000 }, receiver.middleware('status'))
+      onTestFinished(() => void server.close())
+      const url = (await listen(server)).replace('http:', 'https:')
+      const trusted = join(ownFolder(), 'authority.pem')
+      writeFileSync(trusted, certificate?.cert ?? '')
+      const { code, stdout } = await runCli(['doctor', url], { ...KEYS, NODE_EXTRA_CA_CERTS: trusted })
+      expect(stdout).toContain('All is well.')
+      expect(code).toBe(EXIT_CODES.ok.code)
+      expect((await runCli(['doctor', url], KEYS)).stdout).toContain('(tls_untrusted)')
+    },
+  )
+
+  test('Ctrl+C ends it at once, though nobody answers', async () => {
+    const server = http.createServer(() => {})
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const url = await listen(server)
+    let asked = 0
+    server.on('request', () => (asked += 1))
+    const { child } = startCli(['doctor', url, '--timeout', '600000'], KEYS)
+    await expect.poll(() => asked, PATIENCE).toBe(1)
+    const exited = once(child, 'exit')
+    child.kill('SIGINT')
+    expect(await exited).toEqual([null, 'SIGINT'])
+  })
+})

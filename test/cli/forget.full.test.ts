@@ -1,0 +1,112 @@
+/** `forget` as a process, on the file of receivers that have closed, and what they left beside it. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { createReceiver } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { callback, deliver } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
+import { faultyStore } from '../support/faulty-store.ts'
+import { AUTH_KEY, jsonLines, runCli, SIGNING_SECRET } from './cli.ts'
+import { ownFolder } from '../support/own-folder.ts'
+
+const PERSON = '254700123456'
+const OTHER = '254711999888'
+const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
+
+function found(folder: string, digits: string): number {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+    .reduce((sum, path) => sum + readFileSync(path).toString('latin1').split(digits).length - 1, 0)
+}
+
+/** A file with two events of each person, one of them a dead letter; one more of each in the spool, and in quarantine. */
+async function receiverHasClosed() {
+  const folder = ownFolder()
+  const path = join(folder, 'inbox.db')
+  const store = faultyStore(sqliteStore(path))
+  const receiver = createReceiver({ credentials, store, retry: { attempts: 1 }, logger: false, storeTimeoutMs: 60_000 })
+  receiver.on('message.failed', ({ messageId }) => {
+    throw new Error(`no luck with ${messageId}`)
+  })
+  const send = (of: string, status: string, recipient: string, keys: object = credentials) =>
+    deliver(
+      receiver.middleware('status'),
+      callback.chatApp({ statuses: { message_id: `${of}-${status}`, recipient, status } }),
+      { ...credentials, ...keys },
+    )
+  for (const [of, recipient] of Object.entries({ mine: PERSON, other: OTHER })) {
+    for (const status of ['sent', 'failed']) expect((await send(of, status, recipient)).status).toBe(204)
+    expect((await send(of, 'read', recipient, { signingSecret: 'wrong', authKey: 'wrong' })).status).toBe(401)
+  }
+  expect(await receiver.drain()).toBe(true)
+  store.fault = 'throws'
+  for (const [of, recipient] of Object.entries({ mine: PERSON, other: OTHER }))
+    expect((await send(of, 'delivered', recipient)).status).toBe(204)
+  await receiver.close()
+  return { folder, path }
+}
+
+describe('forget', { timeout: 180_000 }, () => {
+  test('counts, then removes a person from the store, the spool and the quarantine of those that have closed', async () => {
+    const { folder, path } = await receiverHasClosed()
+    const args = ['forget', '--store', path, '--recipient', `+${PERSON}`]
+    const before = found(folder, PERSON)
+    expect(before).toBeGreaterThan(0)
+    const counts = { events: 2, unsettled: 0, deadLetters: 1, messageStates: 2, spooled: 1, quarantined: 1 }
+
+    const dry = await runCli([...args, '--dry-run', '--json'])
+    expect(dry).toMatchObject({ code: 0, stderr: '' })
+    expect(jsonLines(dry.stdout)).toMatchObject([{ ...counts, dryRun: true }])
+    expect(found(folder, PERSON)).toBeGreaterThan(0)
+
+    const { code, stdout, stderr } = await runCli(args)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^This was removed:$/m)
+    expect(stdout).toMatch(/^ +2 {2}events, of which 0 were not settled and 1 dead letters$/m)
+    expect(stdout).toMatch(/^ +1 {2}events in the spool$/m)
+    expect(stdout).toMatch(/^ +1 {2}requests in quarantine$/m)
+    expect(stderr).toMatch(/^\d+ records of the store were read\. It took \d+ ms\.$/m)
+    expect(stdout + stderr).not.toContain(PERSON)
+    expect(found(folder, PERSON)).toBe(0)
+    expect(found(folder, OTHER)).toBeGreaterThan(0)
+
+    const again = await runCli([...args, '--json'])
+    expect(jsonLines(again.stdout)).toMatchObject([
+      { events: 0, deadLetters: 0, messageStates: 0, spooled: 0, quarantined: 0, dryRun: false },
+    ])
+  })
+
+  test('takes a message id and a time, and leaves what the next receiver takes over', async () => {
+    const { path } = await receiverHasClosed()
+    const [byId] = jsonLines(
+      (await runCli(['forget', '--store', path, '--message-id', 'mine-failed', '--json'])).stdout,
+    )
+    expect(byId).toMatchObject({ events: 1, deadLetters: 1, messageStates: 1, spooled: 0, examined: 0 })
+    const [early] = jsonLines((await runCli(['forget', '--store', path, '--before', '2001-01-31', '--json'])).stdout)
+    expect(early).toMatchObject({ events: 0, spooled: 0, quarantined: 0 })
+
+    const receiver = createReceiver({ credentials, store: sqliteStore(path), logger: false })
+    const seen: string[] = []
+    receiver.on('message.*', ({ messageId }) => void seen.push(messageId))
+    await receiver.start()
+    await expect.poll(() => seen.toSorted()).toEqual(['mine-delivered', 'other-delivered'])
+    expect((await receiver.quarantine.list()).items).toHaveLength(2)
+    const running = await runCli(['forget', '--store', path, '--recipient', PERSON, '--dry-run'])
+    expect(running.stdout).toMatch(/^This would be removed:$/m)
+    expect(running.stderr).toMatch(/1 running process has a spool or a quarantine there/)
+    await receiver.close()
+  })
+
+  test.each([
+    [[], 'Expected exactly one of --message-id, --recipient and --before.'],
+    [['--recipient', 'a', '--message-id', 'b'], 'Expected exactly one of'],
+    [['--before', 'yesterday'], 'Expected a day, or a time with its zone.'],
+    [['--before', '2026-01-01', '--project', 'p'], '--project goes with --message-id or --recipient alone.'],
+  ])('refuses %j', async (args, message) => {
+    const { code, stderr } = await runCli(['forget', '--store', 'none.db', ...args])
+    expect(code).toBe(EXIT_CODES.usage.code)
+    expect(stderr).toContain(message)
+  })
+})

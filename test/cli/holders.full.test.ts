@@ -1,0 +1,71 @@
+/** `holders` as a process, beside a receiver that has the store open. */
+import { hostname } from 'node:os'
+import { createReceiver, type Store } from 'messaging-webhooks'
+import { postgresStore } from 'messaging-webhooks/postgres'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { callback, deliver } from 'messaging-webhooks/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { describePostgres, freshSchema, POSTGRES_URL } from '../stores/postgres/schema.ts'
+import { AUTH_KEY, jsonLines, PATIENCE, runCli } from './cli.ts'
+import { ownFile } from '../support/own-folder.ts'
+
+const PATIENT = { timeout: 60_000 }
+
+/** A receiver that has one event in its hands, and another process that looks on. */
+async function checkListing(store: Store, options: readonly string[], id: string): Promise<void> {
+  const receiver = createReceiver({ credentials: { authKey: AUTH_KEY }, store, spool: false, logger: false })
+  let letGo = (): void => {}
+  const held = new Promise<void>((resolve) => (letGo = resolve))
+  let isRunning = false
+  receiver.on('message.delivered', () => {
+    isRunning = true
+    return held
+  })
+  onTestFinished(async () => {
+    letGo()
+    await receiver.close()
+  })
+  const status = receiver.middleware('status')
+  expect((await deliver(status, callback.smsDelivery(), { authKey: AUTH_KEY })).status).toBe(204)
+  await expect.poll(() => isRunning, PATIENCE).toBe(true)
+
+  const command = ['holders', ...options]
+  const { code, stdout, stderr } = await runCli(command)
+  const who = `${hostname()}:${process.pid}`
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toMatch(
+    new RegExp(`^${id} {2}${who} {2}since \\S+Z {2}showed life \\d+\\.\\d s ago {2}holds 1 event\n$`),
+  )
+  const [line, ...none] = jsonLines((await runCli([...command, '--json'])).stdout)
+  expect(none).toEqual([])
+  expect(line).toMatchObject({ name: who, held: 1 })
+
+  const { holders } = await receiver.stats()
+  expect(holders).toMatchObject([{ name: who, isSelf: true, held: 1 }])
+  expect(holders?.[0]?.since).toBeInstanceOf(Date)
+}
+
+describe('holders of an SQLite file', () => {
+  test('lists who has the store open, since when, and what each holds', PATIENT, async () => {
+    const path = ownFile()
+    await checkListing(sqliteStore(path), ['--store', path], 'v1-[0-9a-f]{12}')
+  })
+
+  test('says where nobody has', PATIENT, async () => {
+    const path = ownFile()
+    await (await sqliteStore(path).open({ onWork() {} })).close()
+    expect(await runCli(['holders', '--store', path])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'No process has this store open.\n',
+    })
+  })
+})
+
+describePostgres('holders of a Postgres schema', () => {
+  test('lists who has the store open, since when, and what each holds', PATIENT, async () => {
+    const schema = freshSchema()
+    const store = postgresStore({ connectionString: POSTGRES_URL, schema })
+    await checkListing(store, ['--store', POSTGRES_URL, '--schema', schema], '\\d+')
+  })
+})

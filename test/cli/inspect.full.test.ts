@@ -1,0 +1,116 @@
+/** `inspect` as a process: who gets in, what it shows of a store that another process left, and what it may change. */
+import { join } from 'node:path'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { createReceiver } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { callback, deliver } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { AUTH_KEY, KEYS, PATIENCE, runCli, SIGNING_SECRET, startCli } from './cli.ts'
+import { ownFolder } from '../support/own-folder.ts'
+
+/** A file with one dead letter. */
+async function fileWithDeadLetter(): Promise<string> {
+  const path = join(ownFolder(), 'inbox.db')
+  const credentials = { signingSecret: SIGNING_SECRET, authKey: AUTH_KEY }
+  const receiver = createReceiver({ credentials, store: sqliteStore(path), retry: { attempts: 1 }, logger: false })
+  receiver.on('message.failed', () => {
+    throw new Error('no luck')
+  })
+  const body = callback.smsDelivery({ messageId: 'm-1', status: 'network_failure' })
+  await deliver(receiver.middleware('status'), body, credentials)
+  await receiver.drain()
+  await receiver.close()
+  return path
+}
+
+/** Starts it; resolves to the address that it prints. */
+async function inspect(args: readonly string[]) {
+  const running = startCli(['inspect', ...args], KEYS)
+  const address = /http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]+/
+  await expect.poll(() => address.exec(running.printed.stdout)?.[0], PATIENCE).toBeDefined()
+  const url = new URL(address.exec(running.printed.stdout)?.[0] ?? '')
+  return { ...running, url }
+}
+
+/** Goes through the door as a browser does. */
+async function enter(url: URL): Promise<string> {
+  const response = await fetch(url, { redirect: 'manual' })
+  expect([response.status, response.headers.get('location')]).toEqual([302, './'])
+  const cookie = response.headers.get('set-cookie') ?? ''
+  expect(cookie).toContain('; HttpOnly; SameSite=Strict')
+  return cookie.split(';', 1)[0] ?? ''
+}
+
+function statusUnder(host: string, { port }: URL, cookie: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request({ host: '127.0.0.1', port, path: '/api/session', headers: { host, cookie } }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+describe('inspect', { timeout: 180_000 }, () => {
+  test('lets in whoever opens its address first, shows the store, and changes what it may', async () => {
+    const path = await fileWithDeadLetter()
+    const { url, child, ended, printed } = await inspect(['--store', path, '--write'])
+    const api = (name: string) => new URL(`/api/${name}`, url)
+    expect((await fetch(api('session'))).status).toBe(403)
+    expect((await fetch(new URL('/?token=guessed', url))).status).toBe(403)
+    const cookie = await enter(url)
+    expect((await fetch(url)).status).toBe(403)
+    expect(await (await fetch(api('session'), { headers: { cookie } })).json()).toMatchObject({
+      may: { write: true, reveal: false },
+      storeAlone: true,
+      store: { name: 'sqlite' },
+    })
+    const { items } = (await (await fetch(api('events'), { headers: { cookie } })).json()) as {
+      readonly items: readonly { readonly id: string; readonly outcome: string }[]
+    }
+    expect(items).toMatchObject([{ messageId: 'm-1', outcome: 'dead' }])
+    const replayed = await fetch(api('dead-letters/replay'), {
+      method: 'POST',
+      headers: { cookie, 'content-type': 'application/json', origin: url.origin },
+      body: JSON.stringify({ ids: items.map(({ id }) => id) }),
+    })
+    expect(await replayed.json()).toMatchObject({ missing: [] })
+    // It hands nothing over itself.
+    const again = await fetch(api('events?outcome=waiting'), { headers: { cookie } })
+    expect(await again.json()).toMatchObject({ items: [{ messageId: 'm-1', outcome: 'waiting' }] })
+    // A page elsewhere whose name leads here.
+    expect(await statusUnder('elsewhere.example', url, cookie)).toBe(421)
+    expect(await statusUnder(`localhost:${url.port}`, url, cookie)).toBe(200)
+    expect(printed.stderr).toContain('masked')
+    child.kill('SIGINT')
+    expect(await ended).toMatchObject({ code: 0 })
+  })
+
+  test('needs a store that is there', async () => {
+    expect(await runCli(['inspect'])).toMatchObject({ code: 2 })
+    expect(await runCli(['inspect', '--store', join(ownFolder(), 'none.db')])).toMatchObject({ code: 1 })
+  })
+})
+
+/** Bytes as they are, for no client of HTTP sends such a target; resolves to the answer. */
+function askRaw({ hostname, port, host }: URL, target: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect({ port: Number(port), host: hostname })
+    socket.setEncoding('latin1').on('data', (piece: string) => (text += piece))
+    socket.on('end', () => resolve(text)).on('error', reject)
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+  })
+}
+
+test('a request target that is no URL is answered 400, and ends nothing', { timeout: 180_000 }, async () => {
+  const { url, child, ended } = await inspect(['--store', await fileWithDeadLetter()])
+  for (const target of ['//', 'http://', '/\\', '//[', 'http://[/'])
+    expect(await askRaw(url, target), target).toMatch(/^HTTP\/1\.1 400 /)
+  const cookie = await enter(url)
+  expect((await fetch(new URL('/api/session', url), { headers: { cookie } })).status).toBe(200)
+  child.kill('SIGINT')
+  expect((await ended).code).toBe(0)
+})

@@ -1,0 +1,139 @@
+/** Help, mistakes, and how the command line ends, whatever the command. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { ENVIRONMENT } from '../../src/cli/environment.ts'
+import { KEYS, runCli, startCli } from './cli.ts'
+
+const NAMES = Object.keys(COMMANDS)
+
+const helps = new Map<string, Awaited<ReturnType<typeof runCli>>>()
+
+/** What a command prints by `--help`; each is asked once. */
+async function helpOf(...command: readonly string[]): Promise<Awaited<ReturnType<typeof runCli>>> {
+  const name = command.join(' ')
+  const help = helps.get(name) ?? (await runCli([...command, '--help']))
+  helps.set(name, help)
+  return help
+}
+
+describe('help', { timeout: 120_000 }, () => {
+  test('of the whole names every command', async () => {
+    const { code, stdout, stderr } = await runCli(['--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const [name, { what }] of Object.entries(COMMANDS)) expect(stdout).toMatch(new RegExp(`${name} +${what}`))
+  })
+
+  test.each(NAMES)('of %s, in both ways', async (name) => {
+    const { code, stdout, stderr } = await helpOf(name)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain(`Usage: messaging-webhooks ${name} `)
+    expect((await runCli(['help', name])).stdout).toBe(stdout)
+  })
+
+  test('an option has one name in all commands: of a secret there is a file, and no other flag', async () => {
+    const meanings = new Map<string, Set<string>>()
+    for (const name of NAMES) {
+      const { stdout } = await helpOf(name)
+      expect(stdout).not.toMatch(/--(signing-secret|auth-key|secret|control-token) /)
+      for (const [, flag = '', what = ''] of stdout.matchAll(/^ {2}(--[a-z-]+-file <path>) +(.+)$/gm))
+        meanings.set(what, (meanings.get(what) ?? new Set()).add(flag))
+    }
+    expect([...meanings.values()].map((flags) => [...flags])).toEqual([
+      ['--control-token-file <path>'],
+      ['--signing-secret-file <path>'],
+      ['--auth-key-file <path>'],
+      ['--old-secret-file <path>'],
+      ['--old-key-file <path>'],
+    ])
+  })
+
+  test('STORE_URL is read by every command that takes a store, and the reference names them', async () => {
+    const withStore: string[] = []
+    for (const name of NAMES) {
+      const { stdout } = await helpOf(name)
+      const [, subcommand] = /^ {2}(list|show) /m.exec(stdout) ?? []
+      const args = subcommand === undefined ? [name] : [name, 'list']
+      const help = subcommand === undefined ? stdout : (await helpOf(...args)).stdout
+      if (!help.includes('--store <url>')) continue
+      withStore.push(name)
+      expect(help).toContain('STORE_URL')
+      const more = name === 'forget' ? ['--message-id', 'm-1'] : []
+      const { code, stderr } = await runCli([...args, ...more], { STORE_URL: 'sqlite:/no/such/inbox.db' })
+      expect(code).not.toBe(0)
+      expect(stderr).toMatch(/There is no such SQLite file\.|Only a Postgres store has migrations/)
+    }
+    const named = [...ENVIRONMENT.STORE_URL.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
+    expect(named.toSorted()).toEqual(withStore.toSorted())
+  })
+
+  test('of a command’s own command', async () => {
+    const { code, stdout } = await runCli(['dead-letters', 'replay', '--help'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('--force')
+  })
+
+  test('is shown where no command is given, as a mistake', async () => {
+    const { code, stdout, stderr } = await runCli([])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('Usage: messaging-webhooks')
+  })
+
+  test('the version is the package’s', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+    expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+  })
+})
+
+describe('a mistake is one line and a hint, and ends with 2', { timeout: 120_000 }, () => {
+  test.each([
+    [
+      'a flag',
+      ['trigger', '--cuont', '3'],
+      "error: unknown option '--cuont'",
+      'Did you mean --count? See messaging-webhooks trigger --help',
+    ],
+    ['a command', ['tigger'], "error: unknown command 'tigger'", 'Did you mean trigger? See messaging-webhooks --help'],
+    [
+      'a number',
+      ['trigger', 'payment', '--count', '0'],
+      "error: option '--count <number>' argument '0' is invalid. Expected a whole number from 1 to 1000000.",
+      'See messaging-webhooks trigger --help',
+    ],
+    [
+      'a choice',
+      ['listen', '--proof', 'none'],
+      "error: option '--proof <policy>' argument 'none' is invalid. Allowed choices are either, signature, authKey, both.",
+      'See messaging-webhooks listen --help',
+    ],
+    [
+      'a flag that is missing',
+      ['verify'],
+      "error: required option '--header <value>' not specified",
+      'See messaging-webhooks verify --help',
+    ],
+    [
+      'an argument that is missing',
+      ['dead-letters', 'show'],
+      "error: missing required argument 'id'",
+      'See messaging-webhooks dead-letters --help',
+    ],
+    [
+      'an argument too many',
+      ['listen', 'here'],
+      "error: too many arguments for 'listen'. Expected 0 arguments but got 1.",
+      'See messaging-webhooks listen --help',
+    ],
+  ])('%s', async (_, args, message, hint) => {
+    const { code, stdout, stderr } = await runCli(args, KEYS)
+    expect(stderr).toBe(`${message}\n${hint}\n`)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  })
+})
+
+test('whoever reads may stop: a closed pipe is the end, and no error', { timeout: 120_000 }, async () => {
+  const running = startCli(['trigger', '--list'])
+  running.child.stdout?.destroy()
+  const { code, stderr } = await running.ended
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+})

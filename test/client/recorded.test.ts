@@ -1,0 +1,307 @@
+/** Sends that a receiver is told of before they are made, through real HTTP on both sides. */
+import { inspect } from 'node:util'
+import { memoryStore, type WebhookEvent } from 'messaging-webhooks'
+import { createClient, SendError, type Client } from 'messaging-webhooks/client'
+import type { EmulatorOptions, ProjectOptions } from 'messaging-webhooks/emulator'
+import { describe, expect, test } from 'vitest'
+import { API_KEY, AT_ONCE, AUTH_KEY, emulating, PATIENCE, SIGNING_SECRET } from '../emulator/emulating.ts'
+import { faultyStore } from '../support/faulty-store.ts'
+import { freePort } from '../support/free-port.ts'
+import { receiving } from '../support/receiving.ts'
+import { ACCEPTED, answering, clientOf, DELIVERED, failing, UNSUPPORTED } from './answering.ts'
+
+const everything = { from: new Date(0), to: new Date(8e15) }
+const HELLO = { to: DELIVERED, message: 'Hello' }
+
+/** A service, a receiver of its callbacks on a store that can be taken away, and what joins them. */
+async function sending(shop: Partial<ProjectOptions> = {}, options: Omit<EmulatorOptions, 'projects'> = {}) {
+  const store = faultyStore(memoryStore())
+  const { receiver, url } = await receiving({
+    store,
+    credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
+    orphanHoldMs: 2_000,
+  })
+  const events: WebhookEvent[] = []
+  receiver.onAny((event) => void events.push(event))
+  await receiver.start()
+  const { emulator, endpoint, idle } = await emulating({ callbackUrls: { status: url }, ...shop }, options)
+  return { store, receiver, events, emulator, endpoint, idle, ...clientOf(endpoint, { receiver }) }
+}
+
+const reference = 'order 7'
+
+test('each call is written down, and its reports say which send it was', async () => {
+  const { send, otp, premium, premiumSubscription, airtime, events, receiver, idle } = await sending()
+  const how = (call: keyof Client) => ({ ...HELLO, reference: call, meta: { call }, withinMs: 3_600_000 })
+  const answers = [
+    await send({ ...how('send'), campaign: 'spring' }),
+    await otp({ ...how('otp'), message: '4711' }),
+    await premium(how('premium')),
+    await premiumSubscription(how('premiumSubscription')),
+    await airtime({ ...how('airtime'), extra: { amount: 50 } }),
+  ]
+  await idle()
+  await expect.poll(() => events.filter(({ type }) => type === 'message.delivered'), PATIENCE).toHaveLength(3)
+  const reported = events.flatMap((event) => (event.type === 'message.delivered' ? (event.sent ?? []) : []))
+  for (const { reference: of, messages, channel, type } of answers) {
+    const [{ messageId } = { messageId: '' }] = messages
+    // Premium messages are reported to another URL, in a form that is not shown.
+    if (of === 'premium' || of === 'premiumSubscription') continue
+    const details = { messageId, to: DELIVERED, channel, type, reference: of, meta: { call: of } }
+    expect(reported.find((each) => each.messageId === messageId)).toMatchObject(details)
+  }
+  expect(reported.map((sent) => sent.reference).toSorted()).toEqual(['airtime', 'otp', 'send'])
+  expect(reported.find((sent) => sent.reference === 'otp')?.type).toBe('transactional')
+  const account = { sent: 5, delivered: 3, unreported: 2, waiting: 0, unknown: 0 }
+  expect(await receiver.account(everything)).toMatchObject(account)
+  expect((await receiver.outstanding()).items).toEqual([])
+})
+
+test('a premium send is awaited where the receiver reads its reports', async () => {
+  const { receiver } = await receiving({ readReport: () => undefined })
+  const { url } = await answering(() => ({ body: ACCEPTED }))
+  await clientOf(url, { receiver }).premium(HELLO)
+  expect(await receiver.account(everything)).toMatchObject({ sent: 1, waiting: 1, unreported: 0 })
+})
+
+test('one object for many sends: each goes out as it was given, and to nobody twice', async () => {
+  const { receiver } = await receiving()
+  const { url, received } = await answering(() => ({ body: ACCEPTED }))
+  const { send, sendAll } = clientOf(url, { receiver })
+  const message = { to: '', message: 'Hello' }
+  const numbers = ['254711000001', '254711000002', '254711000003']
+  const sends = numbers.map((to) => send(Object.assign(message, { to, message: `For ${to}` })))
+  const list = sendAll(Object.assign(message, { to: ['254711000004'], message: 'For all' }))
+  Object.assign(message, { to: '254711000005', message: 'For nobody' })
+  await Promise.all([...sends, list])
+  const made = received.map(({ body }) => JSON.parse(body) as { readonly to: string; readonly message: string })
+  const right = numbers.map((to) => `${to}: For ${to}`)
+  expect(made.map((each) => `${each.to}: ${each.message}`).toSorted()).toEqual([...right, '254711000004: For all'])
+})
+
+test('a `fetch` that throws at once leaves no send open', async () => {
+  const { receiver } = await receiving()
+  const fetch = () => {
+    throw new Error('Mine.')
+  }
+  const error = await failing(clientOf('http://service.invalid/', { receiver, fetch }).send({ ...HELLO, reference }))
+  expect(error).toMatchObject({ code: 'unknown_outcome', mayBeSent: true })
+  expect(await receiver.account(everything)).toMatchObject({ sent: 1, unknown: 1, waiting: 0 })
+})
+
+test('what was refused at once is counted, and what was accepted beside it expected', async () => {
+  const { send, receiver } = await sending()
+  const sent = await send({ to: [DELIVERED, UNSUPPORTED], message: 'Hello' })
+  expect(sent.kind).toBe('partial')
+  expect(sent.reference).toMatch(/^[0-9a-f-]{36}$/)
+  expect(await receiver.account(everything)).toMatchObject({ sent: 2, refused: { unsupported_number: 1 } })
+})
+
+test('a reference is sent once, however often it is asked for', async () => {
+  const { send, emulator } = await sending()
+  const tries = await Promise.allSettled(Array.from({ length: 20 }, () => send({ ...HELLO, reference })))
+  expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  const reasons = tries.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
+  for (const reason of reasons) expect(reason).toMatchObject({ code: 'send_repeated' })
+  expect(emulator.sends()).toHaveLength(1)
+})
+
+describe('a send that fails', () => {
+  test('and surely was not made may be made again under its reference', async () => {
+    const { receiver, endpoint, emulator, events } = await sending()
+    const nowhere = clientOf(`http://127.0.0.1:${await freePort()}/`, { receiver })
+    expect(await failing(nowhere.send({ ...HELLO, reference }))).toMatchObject({ code: 'not_sent', mayBeSent: false })
+    const stranger = clientOf(endpoint, { receiver, apiKey: 'of-somebody-else' })
+    expect(await failing(stranger.send({ ...HELLO, reference }))).toMatchObject({ code: 'unknown_project' })
+    const stopped = clientOf(endpoint, { receiver }).send({ ...HELLO, reference }, { signal: AbortSignal.abort() })
+    expect(await failing(stopped)).toMatchObject({ code: 'aborted', mayBeSent: false })
+    expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
+    await clientOf(endpoint, { receiver }).send({ ...HELLO, reference })
+    // What was refused stands in the journal, too.
+    expect(emulator.sends().filter(({ recipients }) => recipients.length > 0)).toHaveLength(1)
+    expect(events.filter(({ type }) => type === 'send.unknown')).toEqual([])
+  })
+
+  test('and may have been made is unknown at once', async () => {
+    const { send, receiver, events, emulator } = await sending({}, { sendFaults: { noAnswer: 1 } })
+    const error = await failing(send({ ...HELLO, channel: 'sms', reference, meta: { order: 7 } }))
+    expect(error).toMatchObject({ code: 'unknown_outcome', mayBeSent: true })
+    await expect.poll(() => events.filter(({ type }) => type === 'send.unknown'), PATIENCE).toHaveLength(1)
+    expect(events.find(({ type }) => type === 'send.unknown')).toMatchObject({
+      reference,
+      sent: { to: DELIVERED, channel: 'sms', recipients: 1, meta: { order: 7 } },
+    })
+    await expect(send({ ...HELLO, reference })).rejects.toMatchObject({ code: 'send_repeated' })
+    expect(emulator.sends()).toHaveLength(1)
+    expect(await receiver.account(everything)).toMatchObject({ sent: 1, unknown: 1 })
+  })
+
+  test('for what cannot be sent leaves nothing behind', async () => {
+    const { send, endpoint, receiver } = await sending()
+    const wrong = { ...HELLO, reference, text: 'Hello' }
+    await expect(send(wrong)).rejects.toThrow(/text is no option/)
+    const misspelt = { ...HELLO, reference, witinMs: 1 }
+    await expect(send(misspelt)).rejects.toThrow(/did you mean withinMs/)
+    const form = clientOf(endpoint, { receiver, via: 'form' })
+    await expect(form.send({ ...HELLO, reference, extra: { list: {} } })).rejects.toThrow(/list is no text/)
+    expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
+    await send({ ...HELLO, reference })
+  })
+})
+
+describe('where the store is away', () => {
+  test('before the request, nothing is sent', async () => {
+    const { send, store, emulator } = await sending()
+    store.fault = 'throws'
+    await expect(send({ ...HELLO, reference })).rejects.toThrow('The store is away.')
+    store.fault = 'none'
+    expect(emulator.sends()).toEqual([])
+    await send({ ...HELLO, reference })
+    expect(emulator.sends()).toHaveLength(1)
+  })
+
+  /** Takes the store away as the answer comes. */
+  async function awayAfter(recordWithinMs?: number) {
+    // Its reports come when the store is back.
+    const found = await sending({}, { network: { ...AT_ONCE, delayMs: [1_500, 1_500] } })
+    const client = clientOf(found.endpoint, {
+      receiver: found.receiver,
+      ...(recordWithinMs !== undefined && { recordWithinMs }),
+      async fetch(url, init) {
+        const response = await fetch(url, init)
+        found.store.fault = 'throws'
+        return response
+      },
+    })
+    return { ...found, ...client }
+  }
+
+  test('after the answer for a while, it is told when it is back', async () => {
+    const { send, store, receiver, emulator } = await awayAfter()
+    setTimeout(() => (store.fault = 'none'), 500)
+    const { messages } = await send({ ...HELLO, reference })
+    expect(messages).toHaveLength(1)
+    expect(emulator.sends()).toHaveLength(1)
+    expect(await receiver.account(everything)).toMatchObject({ sent: 1, unknown: 0 })
+  })
+
+  test('after the answer for too long, the answer is not lost', async () => {
+    const { send, store, receiver, emulator, events, idle } = await awayAfter(300)
+    const error = await failing(send({ ...HELLO, reference, meta: 'mine' }))
+    expect(error).toMatchObject({ code: 'unrecorded', mayBeSent: true, recipients: 1 })
+    expect(error.sentAt).toBeInstanceOf(Date)
+    const { answer } = error
+    expect(answer).toMatchObject({ kind: 'accepted', reference, messages: [{ to: DELIVERED }] })
+    // Nobody's number is in a log.
+    expect(inspect(error)).not.toContain(DELIVERED)
+    expect(JSON.stringify(error)).not.toContain(DELIVERED)
+    store.fault = 'none'
+    if (answer === undefined) throw new Error('The answer is there.')
+    expect(await receiver.expect(answer)).toEqual({ expected: 1, known: 0 })
+    await idle()
+    await expect.poll(() => events.filter(({ type }) => type === 'message.delivered'), PATIENCE).toHaveLength(1)
+    expect(await receiver.account(everything)).toMatchObject({ sent: 1, delivered: 1, unknown: 0, waiting: 0 })
+    expect(events.find(({ type }) => type === 'message.delivered')).toMatchObject({ sent: { meta: 'mine', reference } })
+    expect(emulator.sends()).toHaveLength(1)
+  })
+})
+
+describe('a list', () => {
+  const numbers = (count: number): string[] => Array.from({ length: count }, (_, nth) => String(254_711_000_000 + nth))
+  const to = numbers(100)
+
+  test('of which answers were lost is unknown number by number, and no other is', async () => {
+    const { sendAll, receiver, events, emulator } = await sending(
+      {},
+      { sendFaults: { noAnswer: 0.3, lostRequest: 0.2 } },
+    )
+    const list = { to, message: 'Sale!', meta: 'spring', reference: 'a' }
+    const all = await sendAll(list, { batch: 5, concurrency: 4 })
+    const again = await sendAll(list, { batch: 5, concurrency: 4 })
+    expect(again.totals.repeated).toBe(100)
+    expect(all.totals.unknown).toBeGreaterThan(10)
+    const unknown = () => events.filter((event) => event.type === 'send.unknown')
+    await expect.poll(unknown, PATIENCE).toHaveLength(all.totals.unknown)
+    expect(
+      unknown()
+        .map(({ sent }) => sent.to)
+        .toSorted(),
+    ).toEqual(all.outcomes.filter(({ outcome }) => outcome === 'unknown').map((each) => each.to))
+    expect(unknown()[0]).toMatchObject({ reference: 'a', sent: { recipients: 1, meta: 'spring' } })
+    expect(await receiver.account(everything)).toMatchObject({ sent: 100, unknown: all.totals.unknown })
+    const made = emulator.sends().flatMap(({ recipients }) => recipients.map((each) => each.to))
+    expect(new Set(made).size).toBe(made.length)
+  })
+
+  test('of which the balance came to its end goes on when there is more', async () => {
+    const { sendAll, receiver, emulator } = await sending({ balance: 25 })
+    const list = { to, message: 'Sale!', reference: 'spring' }
+    const first = await sendAll(list, { batch: 10, concurrency: 1 })
+    expect(first.totals).toMatchObject({ accepted: 25, refused: 15, unsent: 60 })
+    emulator.configure({ balance: 1_000 })
+    const second = await sendAll(list, { batch: 10 })
+    expect(second.totals).toMatchObject({ accepted: 75, repeated: 25 })
+    const account = await receiver.account(everything)
+    expect(account.refused).toEqual({ insufficient_balance: 15 })
+    expect(account.sent).toBe(115)
+  })
+
+  test('stops where the store is away, and what was sent by then is told apart', async () => {
+    const { store, receiver, endpoint, emulator } = await sending()
+    let requests = 0
+    const { sendAll } = clientOf(endpoint, {
+      receiver,
+      recordWithinMs: 200,
+      async fetch(url, init) {
+        const response = await fetch(url, init)
+        if ((requests += 1) === 3) store.fault = 'throws'
+        return response
+      },
+    })
+    const all = await sendAll({ to, message: 'Sale!' }, { batch: 10, concurrency: 1 })
+    expect(all.stoppedBy).toMatchObject({ code: 'unrecorded' })
+    expect(all.outcomes.filter(({ error }) => error?.code === 'unrecorded').map((each) => each.to)).toEqual(
+      to.slice(20, 30),
+    )
+    expect(all.totals).toMatchObject({ accepted: 30, unknown: 0, failed: 0, unsent: 70 })
+    const none = await sendAll({ to, message: 'Sale!' }, { batch: 10, concurrency: 1 })
+    expect(none).toMatchObject({ stoppedBy: { code: 'not_sent' }, totals: { failed: 10, unsent: 90 } })
+    expect(emulator.sends()).toHaveLength(3)
+  })
+
+  test('takes no other option', async () => {
+    const { sendAll } = await sending()
+    expect(() => sendAll({ to, message: 'x' }, { batch: 0 })).toThrow(/batch is 0/)
+    const misspelt = { to, message: 'x', referense: 'a' }
+    expect(() => sendAll(misspelt)).toThrow(/did you mean reference/)
+    expect(() => sendAll({ to, message: 'x', withinMs: -1 })).toThrow(/withinMs is -1/)
+    const large = await sendAll({ to, message: 'x', meta: 'x'.repeat(5_000) })
+    expect(large.stoppedBy?.message).toContain('meta has 5002 bytes')
+  })
+})
+
+test('several projects, each with its client', async () => {
+  const pair = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+  const { receiver } = await receiving({ projects: { 'My Shop': pair, Other: { authKey: 'b', signingSecret: 't' } } })
+  const { endpoint } = await emulating()
+  await clientOf(endpoint, { receiver }).send({ ...HELLO, reference })
+  await expect(clientOf(endpoint, { receiver }).send({ ...HELLO, reference })).rejects.toMatchObject({
+    code: 'send_repeated',
+  })
+  await receiver.intend({ reference, project: 'Other' })
+  expect((await receiver.outstanding()).items.map(({ project }) => project)).toEqual(['My Shop'])
+})
+
+test('refuses what cannot work', async () => {
+  const { receiver } = await receiving()
+  const options = { baseUrl: 'http://127.0.0.1:1/', project: 'My Shop', apiKey: API_KEY }
+  const client = createClient(options)
+  expect(() => createClient({ ...options, receiver: client as never })).toThrow(
+    'receiver is an object; expected a receiver, that is what createReceiver returned',
+  )
+  expect(() => createClient({ ...options, receiver, recordWithinMs: 0 })).toThrow(/recordWithinMs is 0/)
+  const named = { ...HELLO, reference }
+  await expect(client.send(named)).rejects.toThrow('send: reference needs the option receiver of createClient')
+  expect(() => client.sendAll({ ...HELLO, withinMs: 1 })).toThrow('sendAll: withinMs needs the option receiver')
+  expect(new SendError('aborted', { mayBeSent: false, attempts: 0, recipients: 1 }).answer).toBeUndefined()
+})

@@ -1,0 +1,348 @@
+/** How a receiver starts and closes with its app, where its options come from, and how several live in one app. */
+import http from 'node:http'
+import { join } from 'node:path'
+import { Inject, type DynamicModule, type Type } from '@nestjs/common'
+import {
+  DiscoveryModule,
+  DiscoveryService,
+  HttpAdapterHost,
+  MetadataScanner,
+  NestFactory,
+  Reflector,
+} from '@nestjs/core'
+import { ExpressAdapter } from '@nestjs/platform-express'
+import { createReceiver, type Receiver, type WebhookEvent } from 'messaging-webhooks'
+import { getReceiverToken, WebhooksModule } from 'messaging-webhooks/nest'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createLifecycle } from '../../src/nest/lifecycle.ts'
+import { readOptions } from '../../src/nest/options.ts'
+import { AUTH_KEY, listen as listenOn } from '../support/receiving.ts'
+import { keyedText, postUnsigned, reportText } from '../support/wire.ts'
+import { createApp, listen, listening, mark, moduleWith, OPTIONS, PLATFORMS } from './apps.ts'
+import { ownFolder } from '../support/own-folder.ts'
+
+/** What handlers use, as an app has it: open while the app runs. */
+class Database {
+  isOpen = false
+  onModuleInit(): void {
+    this.isOpen = true
+  }
+  onApplicationShutdown(): void {
+    this.isOpen = false
+  }
+}
+
+/** Handlers that wait until they are let go on, and write down whether the database was there. */
+function waitingHandlers() {
+  const seen: string[] = []
+  let begun = (): void => {}
+  const isBegun = new Promise<void>((resolve) => (begun = resolve))
+  let goOn = (): void => {}
+  const mayGoOn = new Promise<void>((resolve) => (goOn = resolve))
+  class Handlers {
+    private readonly database: Database
+    constructor(database: Database) {
+      this.database = database
+    }
+    async on(event: WebhookEvent): Promise<void> {
+      begun()
+      await mayGoOn
+      seen.push(`${'messageId' in event ? event.messageId : '?'}: database ${this.database.isOpen ? 'open' : 'closed'}`)
+    }
+  }
+  Inject(Database)(Handlers, undefined, 0)
+  mark(Handlers, 'on', 'message.*')
+  return { Handlers, seen, isBegun, goOn }
+}
+
+function rootWith(webhooks: DynamicModule, handlers: Type): Type {
+  const database = moduleWith({ providers: [Database], exports: [Database] }, 'DatabaseModule')
+  const feature = moduleWith({ imports: [database], providers: [handlers] }, 'FeatureModule')
+  return moduleWith({ imports: [database, feature, webhooks] })
+}
+
+for (const [name, platform] of Object.entries(PLATFORMS))
+  describe(`NestJS on ${name}`, () => {
+    test('app.close() waits for what runs, hands over what waits in memory, and only then is the database closed', async () => {
+      const { Handlers, seen, isBegun, goOn } = waitingHandlers()
+      const webhooks = WebhooksModule.forRoot({ ...OPTIONS, concurrency: 1, closeDeadlineMs: 60_000 })
+      const app = await createApp(platform(), rootWith(webhooks, Handlers))
+      const url = await listen(app)
+      for (const messageId of ['m-1', 'm-2', 'm-3'])
+        expect(await postUnsigned(`${url}webhooks/status`, keyedText({ messageId }))).toBe(204)
+      await isBegun
+      const closed = app.close()
+      // Nest has closed the server by now, or is about to; the handler still runs.
+      await new Promise((resolve) => app.getHttpServer().once('close', resolve))
+      expect(seen).toEqual([])
+      goOn()
+      await closed
+      expect(seen.sort()).toEqual(['m-1: database open', 'm-2: database open', 'm-3: database open'])
+      const receiver = app.get<Receiver>(getReceiverToken())
+      expect(await receiver.stats()).toMatchObject({ store: 'closed' })
+    })
+
+    test('what a durable store has is handed over after the next start, once the database is there', async () => {
+      const folder = ownFolder()
+      const options = { ...OPTIONS, quarantine: false, dispatch: true } as const
+      const create = (handlers: Type) =>
+        createApp(
+          platform(),
+          rootWith(WebhooksModule.forRoot({ ...options, store: sqliteStore(join(folder, 'inbox.db')) }), handlers),
+        )
+      class Failing {
+        on(): void {
+          throw new Error('not today')
+        }
+      }
+      mark(Failing, 'on', 'message.*')
+      const first = await create(Failing)
+      const failed = new Promise<void>((resolve) => first.get<Receiver>(getReceiverToken()).onError(() => resolve()))
+      const url = await listen(first)
+      expect(await postUnsigned(`${url}webhooks/status`, keyedText({ messageId: 'kept' }))).toBe(204)
+      await failed
+      await first.close()
+      const { Handlers, seen, goOn } = waitingHandlers()
+      goOn()
+      const second = await create(Handlers)
+      await listening(second)
+      await expect.poll(() => seen).toEqual(['kept: database open'])
+    })
+
+    test('a handler that does not end is given up at the deadline, and hears of it', async () => {
+      let begun = (): void => {}
+      const isBegun = new Promise<void>((resolve) => (begun = resolve))
+      const aborted: boolean[] = []
+      class Endless {
+        on(_event: WebhookEvent, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+          begun()
+          return new Promise((resolve) => {
+            signal.addEventListener('abort', () => {
+              aborted.push(true)
+              resolve()
+            })
+          })
+        }
+      }
+      mark(Endless, 'on', 'message.*')
+      const webhooks = WebhooksModule.forRoot({ ...OPTIONS, closeDeadlineMs: 20 })
+      const app = await createApp(platform(), rootWith(webhooks, Endless))
+      const url = await listen(app)
+      await postUnsigned(`${url}webhooks/status`, keyedText())
+      await isBegun
+      await app.close()
+      expect(aborted).toEqual([true])
+    })
+  })
+
+test('forRootAsync takes its options from what it injects', async () => {
+  class Configuration {
+    readonly credentials = { authKey: AUTH_KEY }
+    readonly path = '/from/configuration'
+  }
+  const configuration = moduleWith({ providers: [Configuration], exports: [Configuration] })
+  const webhooks = WebhooksModule.forRootAsync({
+    imports: [configuration],
+    inject: [Configuration],
+    useFactory: async ({ credentials, path }: Configuration) => {
+      await Promise.resolve()
+      return { credentials, status: path, logger: false as const }
+    },
+  })
+  for (const platform of Object.values(PLATFORMS)) {
+    const app = await createApp(platform(), moduleWith({ imports: [webhooks] }))
+    expect(await postUnsigned(`${await listening(app)}from/configuration`, keyedText())).toBe(204)
+  }
+})
+
+test('several receivers have a name each, and handlers say whose they are', async () => {
+  const calls: string[] = []
+  class Handlers {
+    ofTheShop({ project }: WebhookEvent): void {
+      calls.push(`shop: ${project}`)
+    }
+    ofTheBank({ project }: WebhookEvent): void {
+      calls.push(`bank: ${project}`)
+    }
+  }
+  mark(Handlers, 'ofTheShop', 'message.*')
+  mark(Handlers, 'ofTheBank', 'message.*', { receiver: 'bank' })
+  const bank = {
+    name: 'bank',
+    credentials: { authKey: 'key-of-the-bank' },
+    status: '/bank/status',
+    logger: false,
+  } as const
+  const module = moduleWith({
+    imports: [WebhooksModule.forRoot(OPTIONS), WebhooksModule.forRoot(bank)],
+    providers: [Handlers],
+  })
+  const app = await createApp(PLATFORMS.Fastify(), module)
+  const url = await listening(app)
+  expect(await postUnsigned(`${url}webhooks/status`, keyedText({ project: 'My Shop' }))).toBe(204)
+  const ofTheBank = reportText({ project: 'My Bank', authKey: 'key-of-the-bank' })
+  expect(await postUnsigned(`${url}bank/status`, ofTheBank)).toBe(204)
+  expect(await postUnsigned(`${url}webhooks/status`, ofTheBank)).toBe(401)
+  await expect.poll(() => [...calls].sort()).toEqual(['bank: My Bank', 'shop: My Shop'])
+  expect(app.get(getReceiverToken('bank'))).not.toBe(app.get(getReceiverToken()))
+})
+
+describe('the app is not made', () => {
+  class ForNobody {
+    on(): void {}
+  }
+  mark(ForNobody, 'on', 'message.*', { receiver: 'bakn' })
+  class ForTheUnnamed {
+    on(): void {}
+  }
+  mark(ForTheUnnamed, 'on', 'message.*')
+  const named = { ...OPTIONS, name: 'bank' }
+
+  async function make(imports: readonly DynamicModule[], providers: readonly Type[] = []): Promise<unknown> {
+    const app = await createApp(PLATFORMS.Express(), moduleWith({ imports: [...imports], providers: [...providers] }))
+    return app.init()
+  }
+
+  test.each([
+    [
+      'twice without a name',
+      () => make([WebhooksModule.forRoot(OPTIONS), WebhooksModule.forRoot({ ...OPTIONS, status: '/b' })]),
+      'imported twice without a name',
+    ],
+    [
+      'twice with a name',
+      () => make([WebhooksModule.forRoot(named), WebhooksModule.forRoot(named)]),
+      'imported twice with the name bank',
+    ],
+    [
+      'with two receivers on a path',
+      () => make([WebhooksModule.forRoot(OPTIONS), WebhooksModule.forRoot(named)]),
+      'two receivers have the path /webhooks/status',
+    ],
+    [
+      'with a handler for a receiver that is not there',
+      () => make([WebhooksModule.forRoot(OPTIONS)], [ForNobody]),
+      '@OnWebhook of ForNobody.on: no receiver has the name bakn',
+    ],
+    [
+      'with a handler for the receiver without a name',
+      () => make([WebhooksModule.forRoot(named)], [ForTheUnnamed]),
+      '@OnWebhook of ForTheUnnamed.on names no receiver',
+    ],
+    [
+      'with an option of the receiver that is wrong',
+      () => make([WebhooksModule.forRootAsync({ useFactory: () => ({ ...OPTIONS, maxBodyBytes: 0 }) })]),
+      'maxBodyBytes is 0',
+    ],
+  ])('%s', async (_, making, says) => {
+    await expect(making()).rejects.toMatchObject({
+      code: 'options_invalid',
+      message: expect.stringContaining(says) as string,
+    })
+  })
+
+  test('where the store cannot be opened', async () => {
+    const folder = ownFolder()
+    const store = sqliteStore(folder)
+    await expect(make([WebhooksModule.forRoot({ ...OPTIONS, store })])).rejects.toThrow()
+  })
+})
+
+test.each([
+  [{ status: 'webhooks' }, 'status.path is a text; expected a path'],
+  [{ status: '/a/:id' }, 'without parameters or wildcards'],
+  [{ payment: { path: '/pay', prof: 'both' } }, 'payment.prof is no option (did you mean payment.proof?)'],
+  [{ received: '/Webhooks/Status/' }, 'two kinds of callback have the path /Webhooks/Status/'],
+  [{ closeDeadlineMs: -1 }, 'closeDeadlineMs is -1'],
+  [{ name: '' }, 'name is an empty text'],
+])('forRoot(%o) is refused where it is written', (options, says) => {
+  const given: Parameters<typeof WebhooksModule.forRoot>[0] = { ...OPTIONS, ...(options as object) }
+  expect(() => WebhooksModule.forRoot(given)).toThrow(says)
+})
+
+test('a platform that is neither Express nor Fastify is refused', async () => {
+  class OtherAdapter extends ExpressAdapter {
+    override getType(): string {
+      return 'other'
+    }
+  }
+  const module = moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)] })
+  const made = createApp(new OtherAdapter(), module)
+  await expect(made).rejects.toThrow('the app runs on other')
+})
+
+test('without a server it only hands over', async () => {
+  const folder = ownFolder()
+  const file = join(folder, 'inbox.db')
+  const credentials = { authKey: AUTH_KEY }
+  const taking = createReceiver({ credentials, store: sqliteStore(file), dispatch: false, logger: false })
+  const server = http.createServer(taking.middleware('status'))
+  const url = await listenOn(server)
+  expect(await postUnsigned(url, keyedText({ messageId: 'm-1' }))).toBe(204)
+  server.closeAllConnections()
+  server.close()
+  await taking.close()
+  const { Handlers, seen, goOn } = waitingHandlers()
+  goOn()
+  const webhooks = WebhooksModule.forRoot({ ...OPTIONS, store: sqliteStore(file) })
+  const worker = await NestFactory.createApplicationContext(rootWith(webhooks, Handlers), {
+    logger: false,
+    abortOnError: false,
+  })
+  await expect.poll(() => seen).toEqual(['m-1: database open'])
+  await worker.close()
+})
+
+/** `Test.createTestingModule` makes the modules first, and then the adapter. */
+test('it is mounted as soon as there is an adapter', async () => {
+  const context = await NestFactory.createApplicationContext(moduleWith({ imports: [DiscoveryModule] }), {
+    logger: false,
+  })
+  onTestFinished(() => context.close())
+  for (const platform of Object.values(PLATFORMS)) {
+    const host = new HttpAdapterHost()
+    const options = readOptions(OPTIONS)
+    const receiver = createReceiver(options.receiver)
+    onTestFinished(() => receiver.close({ deadlineMs: 0 }))
+    const parts = {
+      discovery: context.get(DiscoveryService),
+      scanner: new MetadataScanner(),
+      reflector: context.get(Reflector),
+    }
+    const lifecycle = createLifecycle({ ...parts, name: undefined, options, receiver, host })
+    const adapter = platform()
+    host.httpAdapter = adapter
+    lifecycle.onModuleInit()
+    adapter.initHttpServer({})
+    if ('init' in adapter) await adapter.init()
+    const server = adapter.getHttpServer() as http.Server
+    onTestFinished(() => void server.close())
+    await new Promise<void>((resolve) => adapter.listen(0, '127.0.0.1', () => resolve()))
+    const address = server.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    expect(await postUnsigned(`http://127.0.0.1:${port}/webhooks/status`, keyedText())).toBe(204)
+  }
+})
+
+test('it warns through the logger of the app, ten lines a minute, and says what it mapped', async () => {
+  const lines: string[] = []
+  const logger = {
+    log: (line: string) => void lines.push(`log ${line}`),
+    warn: (line: string) => void lines.push(`warn ${line}`),
+    error() {},
+  }
+  const { logger: _, ...options } = OPTIONS
+  const webhooks = WebhooksModule.forRoot({ ...options, payment: '/webhooks/payment' })
+  const app = await createApp(PLATFORMS.Express(), moduleWith({ imports: [webhooks] }), { logger })
+  const url = await listening(app)
+  for (let nth = 0; nth < 12; nth += 1) expect(await postUnsigned(`${url}webhooks/status`, reportText())).toBe(401)
+  const mapped = lines.filter((line) => line.includes('Mapped {'))
+  expect(mapped).toEqual([
+    'log Mapped {/webhooks/status, POST}: callbacks of the kind status',
+    'log Mapped {/webhooks/payment, POST}: callbacks of the kind payment',
+  ])
+  const warned = lines.filter((line) => line.includes('signature_missing'))
+  expect(warned).toHaveLength(10)
+  expect(warned[0]).toMatch(/^warn messaging-webhooks refused with 401, signature_missing: /)
+})

@@ -1,0 +1,154 @@
+/** Where the module's URLs are, whatever the app does with its other requests. */
+import { Body, Controller, Module, Post, RequestMethod, VersioningType, type MiddlewareConsumer } from '@nestjs/common'
+import { json, urlencoded } from 'express'
+import type { Receiver } from 'messaging-webhooks'
+import { getReceiverToken, WebhooksModule } from 'messaging-webhooks/nest'
+import { describe, expect, test } from 'vitest'
+import { keyedText, postSigned, postUnsigned, reportText, request } from '../support/wire.ts'
+import { watched } from '../http/adapters/watched.ts'
+import { createApp, listening, moduleWith, OPTIONS, PLATFORMS, type App } from './apps.ts'
+
+/** A body that a parser would write out in other words. */
+const BODY = `{ "messageId" : "m-\u{1F980}", "status":"success" }\r\n`
+
+/** A controller beside the receiver, which wants its JSON. */
+class Orders {
+  create(order: unknown): unknown {
+    return { order }
+  }
+}
+Controller('orders')(Orders)
+Post()(Orders.prototype, 'create', described(Orders.prototype, 'create'))
+Body()(Orders.prototype, 'create', 0)
+
+function described(prototype: object, method: string): PropertyDescriptor {
+  const descriptor = Object.getOwnPropertyDescriptor(prototype, method)
+  if (descriptor === undefined) throw new Error(`There is no method ${method}.`)
+  return descriptor
+}
+
+function toldBy(app: App): ReturnType<typeof watched> {
+  return watched(app.get<Receiver>(getReceiverToken()))
+}
+
+for (const [name, platform] of Object.entries(PLATFORMS))
+  describe(`NestJS on ${name}`, () => {
+    const withOrders = (options = OPTIONS): ReturnType<typeof moduleWith> =>
+      moduleWith({ imports: [WebhooksModule.forRoot(options)], controllers: [Orders] })
+
+    /** The receiver gets the bytes as they were sent; the controller gets its JSON. */
+    async function expectBoth(app: App, ordersPath = 'orders'): Promise<void> {
+      const told = toldBy(app)
+      const url = await listening(app)
+      expect(await postSigned(`${url}webhooks/status`, BODY)).toBe(204)
+      await expect.poll(() => told().handed.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
+      const order = await request(`${url}${ordersPath}`, { body: '{"item":"tea"}' })
+      expect({ status: order.status, text: order.text }).toEqual({ status: 201, text: '{"order":{"item":"tea"}}' })
+    }
+
+    test('it comes before the parsers that Nest adds, and other controllers keep their JSON', async () => {
+      await expectBoth(await createApp(platform(), withOrders()))
+    })
+
+    test('rawBody: true changes nothing', async () => {
+      await expectBoth(await createApp(platform(), withOrders(), { rawBody: true }))
+    })
+
+    test('neither a global prefix nor versioning moves a URL that is registered with the service', async () => {
+      const app = await createApp(platform(), withOrders())
+      app.setGlobalPrefix('api', { exclude: [{ path: 'health', method: RequestMethod.GET }] })
+      app.enableVersioning({ type: VersioningType.URI, defaultVersion: '2' })
+      await expectBoth(app, 'api/v2/orders')
+    })
+
+    test('what main.ts adds comes later, middleware of modules too', async () => {
+      const seen: string[] = []
+      class WithMiddleware {
+        configure(consumer: MiddlewareConsumer): void {
+          consumer
+            .apply((incoming: { readonly originalUrl: string }, _response: unknown, next: () => void) => {
+              seen.push(incoming.originalUrl)
+              next()
+            })
+            .forRoutes('{*path}')
+        }
+      }
+      Module({ imports: [WebhooksModule.forRoot(OPTIONS)], controllers: [Orders] })(WithMiddleware)
+      const app = await createApp(platform(), WithMiddleware)
+      app.enableCors()
+      app.use((incoming: { readonly url: string }, _response: unknown, next: () => void) => {
+        seen.push(incoming.url)
+        next()
+      })
+      await expectBoth(app)
+      expect(seen).toEqual(['/orders', '/orders'])
+    })
+
+    test('a slash at the end, the case of letters and a query make no difference; another path does', async () => {
+      const app = await createApp(platform(), withOrders({ ...OPTIONS, received: { path: '/Webhooks/In/' } }))
+      const url = await listening(app)
+      for (const path of ['webhooks/status/', 'Webhooks/STATUS', 'webhooks/status?a=/b', 'webhooks/in'])
+        expect({ path, status: await postUnsigned(`${url}${path}`, keyedText()) }).toEqual({ path, status: 204 })
+      for (const path of ['webhooks', 'webhooks/status/more', 'webhooks/status-2', 'api/webhooks/status'])
+        expect({ path, status: await postUnsigned(`${url}${path}`, keyedText()) }).toEqual({ path, status: 404 })
+    })
+
+    test('each kind has its path, and the proofs that it needs', async () => {
+      const app = await createApp(
+        platform(),
+        withOrders({
+          ...OPTIONS,
+          received: '/in',
+          payment: { path: '/pay', proof: 'signature' },
+          subscription: { path: '/premium' },
+        }),
+      )
+      const kinds: string[] = []
+      app.get<Receiver>(getReceiverToken()).onAny(({ type }) => void kinds.push(type))
+      const url = await listening(app)
+      for (const path of ['in', 'pay', 'premium'])
+        expect(await postSigned(`${url}${path}`, `{"text":"${path}"}`)).toBe(204)
+      await expect.poll(() => [...kinds].sort()).toEqual(['payment', 'received', 'subscription.other'])
+      expect(await postUnsigned(`${url}pay`, keyedText())).toBe(401)
+      expect(await postUnsigned(`${url}in`, keyedText({ text: 'Hello?' }))).toBe(204)
+    })
+
+    test('without a path nothing is mounted', async () => {
+      const app = await createApp(platform(), withOrders({ ...OPTIONS, status: undefined }))
+      expect(await postUnsigned(`${await listening(app)}webhooks/status`, keyedText())).toBe(404)
+    })
+  })
+
+test('on Express, body parsers that main.ts adds come later', async () => {
+  const module = moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)], controllers: [Orders] })
+  const app = await createApp(PLATFORMS.Express(), module)
+  app.use(json(), urlencoded({ extended: true }))
+  const url = await listening(app)
+  expect(await postSigned(`${url}webhooks/status`, BODY)).toBe(204)
+})
+
+test('on Fastify, body parsers of main.ts see no callback; middie need not be there', async () => {
+  const { FastifyAdapter } = await import('@nestjs/platform-fastify')
+  const adapter = new FastifyAdapter({ skipMiddie: true })
+  const module = moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)] })
+  const app = await createApp(adapter, module)
+  adapter.getInstance().addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+  const told = toldBy(app)
+  expect(await postSigned(`${await listening(app)}webhooks/status`, BODY)).toBe(204)
+  await expect.poll(() => told().handed.map(({ raw }) => raw)).toEqual([Buffer.from(BODY).toString('hex')])
+})
+
+test('on Fastify, a body parser of Express that main.ts adds comes later', async () => {
+  const app = await createApp(PLATFORMS.Fastify(), moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)] }))
+  app.use(json())
+  expect(await postSigned(`${await listening(app)}webhooks/status`, BODY)).toBe(204)
+})
+
+test('on Fastify, inject() reaches it, too', async () => {
+  const adapter = PLATFORMS.Fastify()
+  const app = await createApp(adapter, moduleWith({ imports: [WebhooksModule.forRoot(OPTIONS)] }))
+  await listening(app)
+  const injected = { method: 'POST', url: '/webhooks/status', payload: keyedText() } as const
+  expect((await adapter.inject(injected)).statusCode).toBe(204)
+  expect((await adapter.inject({ ...injected, payload: reportText() })).statusCode).toBe(401)
+})

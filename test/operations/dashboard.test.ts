@@ -1,0 +1,69 @@
+/** The dashboard and the alerts ask for metrics, labels and values that exist. */
+import { expect, test } from 'vitest'
+import { readProjectFile } from '../../docs/markdown.ts'
+import { ERRORS } from '../../src/public/error-table.ts'
+import { METRICS } from '../../src/operations/metric-table.ts'
+
+const DASHBOARD = 'examples/grafana-dashboard.json'
+const PAGE = 'docs/guides/observing.md'
+
+/** What may stand in a query: a histogram has three names of its own. */
+const LABELS_OF: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries(METRICS).flatMap(([name, [type, labels]]): [string, readonly string[]][] =>
+    type === 'histogram'
+      ? ['bucket', 'sum', 'count'].map((part) => [`${name}_${part}`, [...labels, 'le']])
+      : [[name, labels]],
+  ),
+)
+/** Prometheus gives these to every target. */
+const OF_TARGETS = ['job', 'instance']
+
+/** Every expression: of the dashboard all that its JSON holds, of the page the `expr` of its alerts. */
+function queriesOf(): readonly string[] {
+  const dashboard = [
+    ...readProjectFile(DASHBOARD).matchAll(/"(?:expr|query)": ("(?:[^"\\]|\\.)*messaging_webhooks(?:[^"\\]|\\.)*")/g),
+  ]
+  const alerts = [...readProjectFile(PAGE).matchAll(/^ +expr: (.+)$/gm)]
+  expect(alerts).toHaveLength(5)
+  return [...dashboard.map(([, json = '']) => String(JSON.parse(json))), ...alerts.map(([, text = '']) => text)]
+}
+
+test('every metric of a query exists, and has the labels that are asked for', () => {
+  const asked = new Set<string>()
+  for (const query of queriesOf()) {
+    const names = query.match(/messaging_webhooks_\w+/g) ?? []
+    expect(names.length, query).toBeGreaterThan(0)
+    const known = names.flatMap((name) => LABELS_OF.get(name) ?? expect.fail(`${query}: there is no ${name}`))
+    for (const [, labels = ''] of query.matchAll(/ by \(([^)]*)\)/g))
+      for (const label of labels.split(', ')) expect([...known, ...OF_TARGETS], query).toContain(label)
+    for (const [, label] of query.matchAll(/[{,](\w+)[=!]/g)) expect([...known, ...OF_TARGETS], query).toContain(label)
+    for (const name of names) asked.add(name.replace(/_(bucket|sum|count)$/, ''))
+  }
+  // The dashboard shows each.
+  expect([...asked].toSorted()).toEqual(Object.keys(METRICS).toSorted())
+})
+
+test('every code and outcome that an alert names exists', () => {
+  const outcomes = ['new', 'duplicate', 'late', 'refused', 'succeeded', 'failed', 'timed_out', 'none']
+  for (const query of queriesOf())
+    for (const [, label, values = ''] of query.matchAll(/(code|outcome|carrier)[=!]~?"([^"]*)"/g))
+      for (const value of values.split('|'))
+        expect(label === 'code' ? Object.keys(ERRORS) : outcomes, query).toContain(value)
+})
+
+test('the dashboard can be imported: each panel has its place, a unit and a number of its own', () => {
+  const { panels, title } = JSON.parse(readProjectFile(DASHBOARD)) as {
+    readonly title: string
+    readonly panels: readonly {
+      readonly id: number
+      readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
+    }[]
+  }
+  expect(title).toBe('messaging-webhooks')
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, at) => `${x + (at % w)} ${y + Math.floor(at / w)}`),
+  )
+  expect(new Set(cells).size, 'panels overlap').toBe(cells.length)
+  expect(Math.max(...panels.map(({ gridPos: { x, w } }) => x + w))).toBe(24)
+})

@@ -1,0 +1,96 @@
+/** An app with a receiver behind whatever a test puts in front, and a doctor that comes from outside. */
+import http, { type RequestListener } from 'node:http'
+import {
+  createReceiver,
+  type CredentialPair,
+  type Diagnosis,
+  type DoctorOptions,
+  type FindingCode,
+} from 'messaging-webhooks'
+import { onTestFinished } from 'vitest'
+import { AUTH_KEY, listen, SIGNING_SECRET } from '../../support/receiving.ts'
+
+export const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
+
+/** As the command line does it: by a receiver that knows nothing of the app but its URL and its pair. */
+export async function askDoctor(
+  url: string,
+  pair: CredentialPair | readonly CredentialPair[] = PAIR,
+  options: Omit<DoctorOptions, 'url'> = {},
+): Promise<Diagnosis> {
+  const outside = createReceiver({ credentials: pair, logger: false })
+  outside.onAny(() => {})
+  onTestFinished(() => outside.close())
+  return outside.doctor({ url, ...options })
+}
+
+/** The codes of what is not well. */
+export function faultsOf({ findings }: Diagnosis): readonly FindingCode[] {
+  return findings.filter(({ level }) => level === 'problem' || level === 'warning').map(({ code }) => code)
+}
+
+/** What it says of one of them. */
+export function textOf({ findings }: Diagnosis, code: FindingCode): string {
+  return findings.find((found) => found.code === code)?.what ?? ''
+}
+
+/** A server until the test ends, whose connections are kept as long as a proxy would like. */
+export async function serving(listener: RequestListener): Promise<string> {
+  const server = http.createServer({ keepAliveTimeout: 75_000 }, listener)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return listen(server)
+}
+
+/** What a proxy makes of a request. */
+interface Passed {
+  body: Buffer
+  /** Names and values in turn, as `rawHeaders` has them. */
+  headers: string[]
+}
+
+/** A proxy in front of `url` that changes requests, and may refuse long ones. */
+export function proxying(url: string, change: (passed: Passed) => void, mostBytes = Infinity): Promise<string> {
+  return serving((request, response) => {
+    if (Number(request.headers['content-length']) > mostBytes) {
+      response.writeHead(413, { connection: 'close' }).end('too large')
+      return
+    }
+    void (async () => {
+      const pieces: Buffer[] = []
+      for await (const piece of request) pieces.push(piece as Buffer)
+      const passed: Passed = { body: Buffer.concat(pieces), headers: [...request.rawHeaders] }
+      change(passed)
+      const { body } = passed
+      const headers = withoutHeader(withoutHeader(passed.headers, 'connection'), 'content-length')
+      const onwards = http.request(url, {
+        method: 'POST',
+        headers: [...headers, 'Content-Length', String(body.length), 'Connection', 'close'],
+      })
+      onwards.on('response', (answer) => {
+        response.writeHead(answer.statusCode ?? 0, answer.headers)
+        answer.pipe(response)
+      })
+      onwards.on('error', () => response.destroy())
+      onwards.end(body)
+    })()
+  })
+}
+
+/** Raw headers without one of them. */
+export function withoutHeader(headers: readonly string[], name: string): string[] {
+  return headers.filter((_, index) => headers[index - (index % 2)]?.toLowerCase() !== name)
+}
+
+/** Raw headers in which the values of one are made anew. */
+export function withHeader(
+  headers: readonly string[],
+  name: string,
+  change: (value: string) => readonly string[],
+): string[] {
+  const at = headers.findIndex((each, index) => index % 2 === 0 && each.toLowerCase() === name)
+  const value = headers[at + 1] ?? ''
+  return [...withoutHeader(headers, name), ...change(value).flatMap((each) => [name, each])]
+}

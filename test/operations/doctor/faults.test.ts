@@ -1,0 +1,348 @@
+/** What is wrong at the URL, with the pair, the clock and the app: each is planted, and named. */
+import { once } from 'node:events'
+import https from 'node:https'
+import net, { type AddressInfo } from 'node:net'
+import express, { type ErrorRequestHandler } from 'express'
+import { memoryStore, type Store } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { makeCertificate } from '../../support/certificate.ts'
+import { freePort } from '../../support/free-port.ts'
+import { listen, post, receiving } from '../../support/receiving.ts'
+import { titleWith } from '../../support/skipping.ts'
+import { askDoctor, faultsOf, PAIR, serving, textOf } from './asking.ts'
+
+const NEW = { authKey: 'auth-key-of-the-new-pair', signingSecret: 'signing-secret-of-the-new-pair' }
+
+async function app(options: Parameters<typeof receiving>[0] = {}) {
+  const { receiver, server, errors } = await receiving(options)
+  receiver.onAny(() => {})
+  server.keepAliveTimeout = 75_000
+  return { receiver, server, errors, url: await serving(receiver.middleware('status')) }
+}
+
+describe('at the URL', () => {
+  test('nothing listens', async () => {
+    expect(faultsOf(await askDoctor(`http://127.0.0.1:${await freePort()}/`))).toEqual(['nothing_listens'])
+  })
+
+  test('the name has no address', async () => {
+    const faults = faultsOf(await askDoctor('http://no-such-host.invalid/status'))
+    expect(faults).toEqual(['host_unknown', 'https_missing'])
+  })
+
+  test('somebody listens and never answers', async () => {
+    const url = await serving(() => {})
+    expect(faultsOf(await askDoctor(url, PAIR, { timeoutMs: 50 }))).toEqual(['no_answer'])
+  })
+
+  test('somebody listens and hangs up', async () => {
+    const url = await serving((request) => request.socket.destroy())
+    expect(faultsOf(await askDoctor(url))).toEqual(['no_answer'])
+  })
+
+  test('a redirect to https is “Enforce HTTPS”, another is a redirect, and neither is followed', async () => {
+    const asked: string[] = []
+    const elsewhere = await serving((request, response) => {
+      asked.push(request.url ?? '')
+      response.end()
+    })
+    const secure = await serving((_, response) => {
+      response.writeHead(308, { location: 'https://127.0.0.1/status?token=secret-of-the-query' }).end()
+    })
+    const slash = await serving(
+      (_, response) => void response.writeHead(301, { location: `${elsewhere}status/` }).end(),
+    )
+    const toHttps = await askDoctor(secure)
+    expect(faultsOf(toHttps)).toEqual(['enforce_https'])
+    expect(textOf(toHttps, 'enforce_https')).toContain('308 and points to https://127.0.0.1/status.')
+    expect(JSON.stringify(toHttps)).not.toContain('secret-of-the-query')
+    expect(faultsOf(await askDoctor(slash))).toEqual(['redirect'])
+    expect(asked).toEqual([])
+  })
+
+  test.each([
+    [204, '', 'other_handler'],
+    [200, 'OK', 'other_handler'],
+    [401, 'wrong signature', 'access_denied'],
+    [403, 'forbidden', 'access_denied'],
+    [422, 'what is this?', 'other_handler'],
+    [404, 'no such page', 'path_unknown'],
+    [500, 'oops', 'server_failed'],
+    [502, 'Bad Gateway', 'proxy_failed'],
+    [503, 'Service Unavailable', 'proxy_failed'],
+    [504, 'Gateway Timeout', 'proxy_failed'],
+  ] as const)('no receiver, but something that answers %i %s: %s', async (status, text, code) => {
+    const url = await serving((_, response) => void response.writeHead(status).end(text))
+    const diagnosis = await askDoctor(url)
+    expect(faultsOf(diagnosis)).toEqual([code])
+    expect(textOf(diagnosis, code)).toContain(`It answered ${status}`)
+    expect(textOf(diagnosis, code)).toContain(text)
+  })
+
+  test('middleware before the receiver that throws', async () => {
+    const { receiver } = await app()
+    const broken = express()
+      .use(() => {
+        throw new Error('the session store is away')
+      })
+      .use('/status', receiver.middleware('status'))
+      .use(((_error, _request, response, _next) => void response.status(500).send('broken')) as ErrorRequestHandler)
+    expect(faultsOf(await askDoctor(`${await serving(broken)}status`))).toEqual(['server_failed'])
+  })
+
+  test('a path that is not mounted, and one for GET alone', async () => {
+    const url = await serving(express().get('/status', (_, response) => void response.send('hello')))
+    const diagnosis = await askDoctor(`${url}status`)
+    expect(faultsOf(diagnosis)).toEqual(['path_unknown'])
+    expect(textOf(diagnosis, 'path_unknown')).toContain('It answered 404')
+    const strict = await serving((_, response) => void response.writeHead(405, { allow: 'GET' }).end())
+    expect(faultsOf(await askDoctor(strict))).toEqual(['method_refused'])
+  })
+
+  test('an echo of what was sent is not shown', async () => {
+    const url = await serving(
+      express().use(express.text({ type: () => true }), (request, response) => {
+        response.status(422).send(`got ${String(request.body)}`)
+      }),
+    )
+    const shown = JSON.stringify(await askDoctor(url))
+    expect(shown).toContain('quote the probe and are not shown')
+    for (const secret of Object.values(PAIR)) expect(shown).not.toContain(secret)
+  })
+
+  test('TLS that no stranger trusts, and TLS that there is not', async () => {
+    const plain = net.createServer((socket) => {
+      socket.on('error', () => {})
+      socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+    })
+    plain.listen(0, '127.0.0.1')
+    await once(plain, 'listening')
+    onTestFinished(() => void plain.close())
+    const { port } = plain.address() as AddressInfo
+    expect(faultsOf(await askDoctor(`https://127.0.0.1:${port}/`))).toEqual(['tls_failed'])
+  })
+
+  const certificate = makeCertificate()
+  test.skipIf(certificate === undefined)(
+    titleWith(certificate === undefined ? 'there is no openssl' : undefined, 'a self-signed certificate'),
+    async () => {
+      const { receiver } = await app()
+      const server = https.createServer({ ...certificate }, receiver.middleware('status'))
+      onTestFinished(() => void server.close())
+      const url = (await listen(server)).replace('http:', 'https:')
+      const diagnosis = await askDoctor(url)
+      expect(faultsOf(diagnosis)).toEqual(['tls_untrusted'])
+      expect(textOf(diagnosis, 'tls_untrusted')).toContain('It is self-signed. (DEPTH_ZERO_SELF_SIGNED_CERT)')
+      const inPlain = await askDoctor(url.replace('https:', 'http:'))
+      expect(faultsOf(inPlain)).toEqual(['no_answer'])
+      expect(textOf(inPlain, 'no_answer')).toContain('Does the port speak TLS?')
+    },
+  )
+
+  test('another kind', async () => {
+    const { url } = await app()
+    const diagnosis = await askDoctor(url, PAIR, { kind: 'received' })
+    expect(faultsOf(diagnosis)).toEqual(['kind_differs'])
+    expect(textOf(diagnosis, 'kind_differs')).toContain('for `status`; `received` was asked for')
+  })
+
+  test('idle connections that are closed too soon', async () => {
+    const { receiver, server, url } = await receiving({}, { kind: 'status' })
+    receiver.onAny(() => {})
+    server.keepAliveTimeout = 5_000
+    expect(textOf(await askDoctor(url), 'keep_alive_short')).toContain('`server.keepAliveTimeout` is 5000 ms')
+    expect(faultsOf(await askDoctor(url, PAIR, { keepAliveMs: 20 }))).toEqual([])
+    server.keepAliveTimeout = 1
+    server.keepAliveTimeoutBuffer = 1
+    expect(faultsOf(await askDoctor(url, PAIR, { keepAliveMs: 1_500 }))).toEqual(['keep_alive_short'])
+  })
+
+  test('where the app cannot say how long it keeps connections, its answer may', async () => {
+    const { receiver } = await app()
+    const handed = (headers: Record<string, string>) =>
+      serving((request, response) => {
+        void receiver
+          .receive({ kind: 'status', method: 'POST', headers: request.headersDistinct, body: request })
+          .then((answer) => response.writeHead(answer.status, { ...answer.headers, ...headers }).end(answer.body))
+      })
+    const codesOf = async (url: string) => (await askDoctor(url)).findings.map(({ code }) => code)
+    expect(await codesOf(await handed({}))).toContain('keep_alive_long')
+    expect(await codesOf(await handed({ 'keep-alive': 'timeout=5' }))).toContain('keep_alive_short')
+    expect(await codesOf(await handed({ connection: 'close' }))).toContain('keep_alive_unknown')
+    expect((await askDoctor(await handed({ connection: 'close' }))).ok).toBe(true)
+  })
+
+  test('processes that do not answer alike', async () => {
+    const one = await app()
+    const other = await app({ credentials: NEW })
+    let turn = 0
+    const [first, second] = [one.receiver.middleware('status'), other.receiver.middleware('status')]
+    const url = await serving((request, response) => ((turn += 1) % 2 === 1 ? first : second)(request, response))
+    expect(faultsOf(await askDoctor(url))).toContain('uneven')
+  })
+
+  test('credentials that cannot be looked up', async () => {
+    const { url } = await app({ credentials: () => Promise.reject(new Error('away')), quarantine: false })
+    expect(faultsOf(await askDoctor(url))).toEqual(['unavailable'])
+  })
+})
+
+describe('with the pair and the clock', () => {
+  test('a wrong pair', async () => {
+    const { url } = await app()
+    expect(faultsOf(await askDoctor(url, NEW))).toEqual(['pair_wrong'])
+  })
+
+  test('the app has the old pair alone', async () => {
+    const { url } = await app({ credentials: PAIR })
+    const both = [NEW, { ...PAIR, notAfter: Date.now() + 3_600_000 }]
+    expect(faultsOf(await askDoctor(url, both))).toContain('pair_old')
+  })
+
+  test('the pair is on its way out', async () => {
+    const notAfter = new Date(Date.now() + 3_600_000)
+    const { url } = await app({ credentials: [NEW, { ...PAIR, notAfter }] })
+    const diagnosis = await askDoctor(url)
+    expect(faultsOf(diagnosis)).toEqual(['pair_ends'])
+    expect(textOf(diagnosis, 'pair_ends')).toContain(notAfter.toISOString())
+    expect(faultsOf(await askDoctor(url, NEW))).toEqual([])
+  })
+
+  test('an Auth Key that is still right beside a secret that is not any more', async () => {
+    const { authKey, signingSecret } = PAIR
+    const live = { authKey, signingSecret: NEW.signingSecret }
+    const { url } = await app({ credentials: [live, { authKey, signingSecret, notAfter: Date.now() - 1_000 }] })
+    expect(faultsOf(await askDoctor(url))).toEqual(['pair_half'])
+  })
+
+  test('a signing secret that is wrong beside the right Auth Key, by which callbacks are accepted', async () => {
+    const { receiver, url, errors } = await app({ credentials: { ...PAIR, signingSecret: NEW.signingSecret } })
+    const events: string[] = []
+    receiver.onAny(({ type }) => void events.push(type))
+    expect((await post(url, callback.smsDelivery())).status).toBe(204)
+    await receiver.drain()
+    const before = [events.length, errors.length, receiver.quarantine.size]
+    const diagnosis = await askDoctor(url)
+    expect(faultsOf(diagnosis)).toEqual(['pair_half'])
+    expect(textOf(diagnosis, 'pair_half')).toContain('The Auth Key is; the signing secret is not.')
+    await receiver.drain()
+    expect([events.length, errors.length, receiver.quarantine.size]).toEqual(before)
+  })
+
+  test('a wrong pair costs the app one line of its log a minute, and no room among the callbacks in quarantine', async () => {
+    const lines: string[] = []
+    const say = (fields: object): void => void lines.push('code' in fields ? String(fields.code) : '')
+    const logger = { debug: say, info: say, warn: say, error: say }
+    const { receiver, url } = await app({ logger })
+    expect(faultsOf(await askDoctor(url, NEW))).toEqual(['pair_wrong'])
+    // The second is a body that breaks off, which shows no message id.
+    expect(lines).toEqual(['signature_mismatch', 'signature_missing'])
+    expect(await receiver.stats()).toMatchObject({ taken: 0 })
+    expect(receiver.quarantine.counts()).toMatchObject({ provedButStale: 0, unverified: 0, looksLikeOurs: 0 })
+    lines.length = 0
+    const forged = callback.smsDelivery({ authKey: NEW.authKey })
+    expect((await fetch(url, { method: 'POST', body: JSON.stringify(forged) })).status).toBe(401)
+    expect(lines).toEqual(['auth_key_mismatch'])
+    expect(receiver.quarantine.counts()).toMatchObject({ looksLikeOurs: 1 })
+    receiver.quarantine.clear()
+    expect(faultsOf(await askDoctor(url, NEW))).toEqual(['pair_wrong'])
+    lines.length = 0
+    await receiver.close()
+    expect(lines).not.toContain('quarantine_lost')
+  })
+
+  test('a clock that is off is told by callbacks alone: the times of probes are the doctor’s guesses', async () => {
+    const { receiver, url } = await app({ clock: () => Date.now() + 400_000 })
+    await askDoctor(url, { signingSecret: PAIR.signingSecret })
+    expect(receiver.quarantine.counts()).toMatchObject({ provedButStale: 0 })
+    expect(await receiver.metrics()).not.toMatch(/^messaging_webhooks_clock_offset_seconds /m)
+  })
+
+  test('one half of the pair', async () => {
+    const { url } = await app()
+    const diagnosis = await askDoctor(url, { ...PAIR, authKey: NEW.authKey })
+    expect(faultsOf(diagnosis)).toEqual(['pair_half'])
+    expect(textOf(diagnosis, 'pair_half')).toContain('the Auth Key is not')
+    const keyAlone = await app({ credentials: { authKey: PAIR.authKey } })
+    expect(textOf(await askDoctor(keyAlone.url), 'pair_half')).toContain('checks no signature')
+  })
+
+  test.each([400, -400, 7 * 3_600])('a clock that is %i s off, with any half of the pair', async (seconds) => {
+    const { receiver, url } = await app({ clock: () => Date.now() + seconds * 1_000 })
+    const said = `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'}`
+    for (const pair of [PAIR, { signingSecret: PAIR.signingSecret }]) {
+      const diagnosis = await askDoctor(url, pair)
+      expect(faultsOf(diagnosis)).toEqual(['clock_off'])
+      expect(textOf(diagnosis, 'clock_off')).toContain(said)
+    }
+    expect(textOf(await receiver.doctor({ url }), 'clock_off')).toContain(said)
+  })
+
+  test('a clock that is drifting', async () => {
+    const { url } = await app({ clock: () => Date.now() - 60_000 })
+    expect(faultsOf(await askDoctor(url))).toEqual(['clock_drifts'])
+  })
+})
+
+describe('in the app', () => {
+  /** As one that is somewhere else than on this machine. */
+  function lasting(store: Store): Store {
+    return { ...store, capabilities: { ...store.capabilities, name: 'distant', durable: true } }
+  }
+
+  test('events wait in memory, in production', async () => {
+    vi.stubEnv('NODE_ENV', 'production')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { url } = await app()
+    expect(faultsOf(await askDoctor(url))).toEqual(['memory_store'])
+  })
+
+  test('no folder for what comes while the store is away', async () => {
+    const { url } = await app({ store: lasting(memoryStore()) })
+    expect(faultsOf(await askDoctor(url))).toEqual(['no_spool'])
+    const meant = await app({ store: lasting(memoryStore()), spool: false })
+    expect(faultsOf(await askDoctor(meant.url))).toEqual([])
+  })
+
+  test('a store that cannot be opened', async () => {
+    const store = { ...memoryStore(), open: () => Promise.reject(new Error('away')) }
+    const { receiver, url } = await app({ store })
+    const diagnosis = await askDoctor(url)
+    expect(faultsOf(diagnosis)).toEqual(['store_away'])
+    expect(faultsOf(await receiver.doctor({ url: `http://127.0.0.1:${await freePort()}/` }))).toEqual([
+      'nothing_listens',
+      'store_away',
+    ])
+  })
+
+  test('no handler, and types without one', async () => {
+    const { receiver } = await receiving()
+    const url = await serving(receiver.middleware('status'))
+    expect(faultsOf(await askDoctor(url))).toEqual(['no_handler'])
+    receiver.on(['message.delivered', 'message.failed'], () => {})
+    const diagnosis = await askDoctor(url)
+    expect(faultsOf(diagnosis)).toEqual(['types_unhandled'])
+    expect(textOf(diagnosis, 'types_unhandled')).toContain('They are: message.queued, message.sent, message.read.')
+    receiver.on('message.*', () => {})
+    expect(faultsOf(await askDoctor(url))).toEqual([])
+  })
+
+  test('handlers that run in another process are none of this one’s', async () => {
+    const store = memoryStore()
+    const shared = { ...store, capabilities: { ...store.capabilities, shared: true } }
+    const { receiver } = await receiving({ dispatch: false, store: shared })
+    expect(faultsOf(await askDoctor(await serving(receiver.middleware('status'))))).toEqual([])
+  })
+
+  test('networks that came with words of no table', async () => {
+    const { receiver, url } = await app({ networks: { known: 'carrierB' } })
+    for (const network of ['known', 'airwave', 'airwave'])
+      await post(url, callback.smsDelivery({ network, status: 'lost_in_transit' }))
+    await post(url, callback.smsDelivery({ network: 'fine', status: 'success' }))
+    await receiver.drain()
+    const diagnosis = await askDoctor(url)
+    expect(faultsOf(diagnosis)).toEqual(['networks_missing'])
+    expect(textOf(diagnosis, 'networks_missing')).toContain('They are: "airwave".')
+  })
+})

@@ -1,0 +1,106 @@
+/** An app in which all is well: the doctor says so, and leaves no trace. */
+import express from 'express'
+import { memoryStore } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { post, receiving } from '../../support/receiving.ts'
+import { askDoctor, faultsOf, PAIR, serving } from './asking.ts'
+
+test('all is well, from outside and in the app’s own process', async () => {
+  const { receiver } = await receiving()
+  receiver.onAny(() => {})
+  const url = await serving(express().post('/status', receiver.middleware('status')))
+  const options = { url: `${url}status`, kind: 'status' } as const
+  for (const diagnosis of [await receiver.doctor(options), await askDoctor(options.url, PAIR, { kind: 'status' })]) {
+    expect(faultsOf(diagnosis)).toEqual([])
+    expect(diagnosis).toMatchObject({ ok: true, url: options.url, kind: 'status' })
+    expect(diagnosis.findings.map(({ code }) => code)).toEqual([
+      'receiver_answers',
+      'proof_intact',
+      'clock_right',
+      'quick',
+      'body_fits',
+      'keep_alive_long',
+      'store_answers',
+      'handlers_listen',
+    ])
+    // Plain data.
+    expect(JSON.parse(JSON.stringify(diagnosis))).toEqual(diagnosis)
+  }
+})
+
+test.each(['either', 'signature', 'authKey', 'both'] as const)('all is well where the policy is %s', async (proof) => {
+  const { receiver } = await receiving({ proof })
+  receiver.onAny(() => {})
+  const url = await serving(receiver.middleware('payment'))
+  expect(faultsOf(await askDoctor(url, PAIR, { kind: 'payment' }))).toEqual([])
+})
+
+test.each([{ authKey: PAIR.authKey }, { signingSecret: PAIR.signingSecret }])(
+  'all is well with one half of a pair, where the app has no more: %o',
+  async (pair) => {
+    const { receiver } = await receiving({ credentials: pair })
+    receiver.onAny(() => {})
+    const url = await serving(receiver.middleware('status'))
+    expect(faultsOf(await askDoctor(url, pair))).toEqual([])
+  },
+)
+
+test('projects: the name says whose pair it is, and whose it is not', async () => {
+  const other = { authKey: 'auth-key-of-another', signingSecret: 'signing-secret-of-another' }
+  const { receiver } = await receiving({ projects: { 'My Shop': PAIR, Another: other } })
+  receiver.onAny(() => {})
+  const url = await serving(receiver.middleware('status'))
+  for (const project of ['My Shop', 'Another'])
+    expect(faultsOf(await receiver.doctor({ url, project, kind: 'status' }))).toEqual([])
+  expect(faultsOf(await askDoctor(url, other, { project: 'My Shop' }))).toEqual(['pair_wrong'])
+})
+
+test.each([
+  ['one', { 'My Shop': PAIR }],
+  ['several', { 'My Shop': PAIR, Another: { authKey: 'auth-key-of-another' } }],
+])('projects, %s of them: a probe that names none does not show that callbacks are accepted', async (_, projects) => {
+  const { receiver } = await receiving({ projects })
+  receiver.onAny(() => {})
+  const url = await serving(receiver.middleware('status'))
+  expect((await post(url, callback.smsDelivery({ project: 'My shop' }))).status).toBe(401)
+  const diagnosis = await askDoctor(url)
+  expect(faultsOf(diagnosis)).toEqual(['project_missing'])
+  expect(diagnosis.ok).toBe(false)
+  expect(faultsOf(await askDoctor(url, PAIR, { project: 'My Shop' }))).toEqual([])
+  expect(faultsOf(await askDoctor(url, PAIR, { project: 'My shop' }))).not.toEqual([])
+})
+
+test('no handler runs, nothing is stored, counted, reported or put in quarantine', async () => {
+  const store = memoryStore()
+  const { receiver, errors } = await receiving({ store })
+  const handled: string[] = []
+  receiver.onAny((event) => void handled.push(event.type))
+  const url = await serving(receiver.middleware('status'))
+  await receiver.start()
+  await post(url, callback.smsDelivery({ messageId: 'm-1' }))
+  await receiver.drain()
+  const before = await receiver.stats()
+
+  await receiver.doctor({ url, kind: 'status', keepAliveMs: 1 })
+  await receiver.drain()
+  expect(await receiver.stats()).toEqual(before)
+  expect(handled).toHaveLength(1)
+  expect(errors).toEqual([])
+  expect((await receiver.quarantine.list()).items).toEqual([])
+  expect((await receiver.deadLetters.list()).items).toEqual([])
+})
+
+test('it takes seven probes to say so, one of them large', async () => {
+  const { receiver } = await receiving()
+  receiver.onAny(() => {})
+  const middleware = receiver.middleware('status')
+  const lengths: number[] = []
+  const url = await serving((request, response) => {
+    lengths.push(Number(request.headers['content-length']))
+    middleware(request, response)
+  })
+  await askDoctor(url)
+  expect(lengths).toHaveLength(7)
+  expect(lengths.filter((length) => length > 1_024)).toEqual([258_048])
+})

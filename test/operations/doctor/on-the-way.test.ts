@@ -1,0 +1,168 @@
+/** What stands in front of the receiver and does harm: each is planted, and named. */
+import { gzipSync } from 'node:zlib'
+import express from 'express'
+import { expect, test } from 'vitest'
+import { receiving, SIGNING_SECRET } from '../../support/receiving.ts'
+import { askDoctor, faultsOf, PAIR, proxying, serving, textOf, withHeader, withoutHeader } from './asking.ts'
+
+const HEADER = 'x-service-signature'
+/** The Auth Key's half proves what the signature's no longer does, so that the receiver itself can say what came. */
+const BOTH = PAIR
+/** Without it the answer is 401 whatever is wrong. */
+const SECRET_ALONE = { signingSecret: SIGNING_SECRET }
+
+async function app(proof: 'either' | 'signature' = 'either') {
+  const { receiver } = await receiving({ proof })
+  receiver.onAny(() => {})
+  return { receiver, url: await serving(receiver.middleware('status')) }
+}
+
+const CHANGES: readonly (readonly [string, (body: Buffer) => Buffer, string])[] = [
+  ['adds a newline', (body) => Buffer.concat([body, Buffer.from('\n')]), 'a newline was added at its end'],
+  [
+    'writes the JSON anew',
+    (body) => Buffer.from(JSON.stringify(JSON.parse(body.toString()))),
+    'read and written anew:',
+  ],
+  [
+    'writes the JSON anew and indents it',
+    (body) => Buffer.from(JSON.stringify(JSON.parse(body.toString()), null, 2)),
+    'read and written anew, indented by two',
+  ],
+  ['takes it for Latin-1', (body) => Buffer.from(body.toString('latin1')), 'taken for Latin-1'],
+]
+
+test.each(CHANGES)('a proxy that %s, where the Auth Key proves the probe', async (_, change, named) => {
+  const { url } = await app()
+  const front = await proxying(url, (passed) => (passed.body = change(passed.body)))
+  const diagnosis = await askDoctor(front, BOTH)
+  expect(faultsOf(diagnosis)).toEqual(['bytes_changed'])
+  expect(textOf(diagnosis, 'bytes_changed')).toContain(named)
+})
+
+test.each(CHANGES)('a proxy that %s, where nothing proves the probe', async (_, change, named) => {
+  const { url } = await app('signature')
+  const front = await proxying(url, (passed) => (passed.body = change(passed.body)))
+  const diagnosis = await askDoctor(front, SECRET_ALONE)
+  expect(faultsOf(diagnosis)).toEqual(['bytes_changed'])
+  expect(textOf(diagnosis, 'bytes_changed')).toContain(named.replace(':', ''))
+})
+
+test('a change of the body that nobody has thought of is told by its lengths', async () => {
+  const { url } = await app()
+  const front = await proxying(url, (passed) => {
+    passed.body = Buffer.from(passed.body.toString().replace('"status" : "probe"', '"status" : "PROBE!"'))
+  })
+  expect(textOf(await askDoctor(front), 'bytes_changed')).toMatch(
+    /How is not known: \d+ bytes were sent, and \d+ arrived/,
+  )
+})
+
+test.each([
+  ['strips the header', () => [], 'header_missing', 'taken off'],
+  ['sends it twice', (value: string) => [value, value], 'header_changed', 'it was sent twice'],
+  ['repeats it in a line', (value: string) => [`${value}, ${value}`], 'header_changed', 'repeated within one line'],
+  ['makes capitals of it', (value: string) => [value.toUpperCase()], 'header_changed', 'its letters became capitals'],
+  ['quotes it', (value: string) => [`"${value}"`], 'header_changed', 'quotation marks'],
+  ['cuts it', (value: string) => [value.slice(0, 40)], 'header_changed', 'How is not known'],
+] as const)('a proxy that %s', async (_, change, code, named) => {
+  const { receiver, url } = await app()
+  const front = await proxying(url, (passed) => (passed.headers = withHeader(passed.headers, HEADER, change)))
+  for (const diagnosis of [await askDoctor(front), await receiver.doctor({ url: front })]) {
+    expect(faultsOf(diagnosis)).toEqual([code])
+    expect(textOf(diagnosis, code)).toContain(named)
+  }
+})
+
+test('a header that is folded as a list proves all the same, and is told', async () => {
+  const { url } = await app('signature')
+  const front = await proxying(url, (passed) => {
+    passed.headers = withHeader(passed.headers, HEADER, (value) => [value.replace(',', ', ')])
+  })
+  const diagnosis = await askDoctor(front, SECRET_ALONE)
+  expect(faultsOf(diagnosis)).toEqual(['header_changed'])
+  expect(textOf(diagnosis, 'header_changed')).toContain('folded as a list')
+})
+
+test('where nothing is proved, the receiver’s own process knows why', async () => {
+  const { receiver, url } = await app('signature')
+  const stripped = await proxying(url, (passed) => (passed.headers = withoutHeader(passed.headers, HEADER)))
+  expect(faultsOf(await receiver.doctor({ url: stripped }))).toContain('header_missing')
+  const twice = await proxying(url, (passed) => {
+    passed.headers = withHeader(passed.headers, HEADER, (value) => [value, value])
+  })
+  expect(textOf(await receiver.doctor({ url: twice }), 'header_changed')).toContain('it was sent twice')
+  // From outside no more is known than that nothing holds.
+  expect(faultsOf(await askDoctor(stripped, SECRET_ALONE))).toEqual(['pair_wrong'])
+})
+
+test('express.json() before the receiver', async () => {
+  const { receiver } = await receiving()
+  receiver.onAny(() => {})
+  const url = await serving(express().use(express.json({ limit: '1mb' }), receiver.middleware('status')))
+  expect(faultsOf(await askDoctor(url, BOTH))).toEqual(['parsed_before'])
+  expect(faultsOf(await askDoctor(url, SECRET_ALONE))).toEqual(['parsed_before'])
+  expect(faultsOf(await receiver.doctor({ url }))).toEqual(['parsed_before'])
+})
+
+test('a parser for every type before a receiver that asks for a signature', async () => {
+  const { receiver } = await receiving({ proof: 'signature' })
+  receiver.onAny(() => {})
+  const url = await serving(express().use(express.json({ type: () => true }), receiver.middleware('status')))
+  expect(faultsOf(await askDoctor(url, SECRET_ALONE))).toEqual(['parsed_before'])
+})
+
+test('a limit on bodies in front of the receiver, with the sizes on both sides of it', async () => {
+  const { url } = await app()
+  const front = await proxying(url, () => {}, 100_000)
+  const diagnosis = await askDoctor(front)
+  expect(faultsOf(diagnosis)).toEqual(['body_limit'])
+  expect(textOf(diagnosis, 'body_limit')).toContain('A body of 129024 bytes was answered 413; one of 64512 got through')
+})
+
+test('a limit that refuses the smallest probe, in front and in the receiver itself', async () => {
+  const { url } = await app()
+  const front = await proxying(url, () => {}, 100)
+  expect(faultsOf(await askDoctor(front))).toEqual(['body_limit'])
+  const { receiver } = await receiving({ maxBodyBytes: 100 })
+  expect(faultsOf(await askDoctor(await serving(receiver.middleware('status'))))).toEqual(['body_limit'])
+})
+
+test('a proxy that compresses', async () => {
+  const { url } = await app()
+  const front = await proxying(url, (passed) => {
+    passed.body = gzipSync(passed.body)
+    passed.headers.push('Content-Encoding', 'gzip')
+  })
+  expect(faultsOf(await askDoctor(front))).toEqual(['body_compressed'])
+})
+
+test('a proxy that only says that it compresses: the probe is no event, and the header is named', async () => {
+  const { receiver, url } = await app()
+  const handled: string[] = []
+  receiver.onAny(({ type }) => void handled.push(type))
+  const front = await proxying(url, (passed) => void passed.headers.push('Content-Encoding', 'gzip'))
+  expect(faultsOf(await askDoctor(front))).toEqual(['body_compressed'])
+  await receiver.drain()
+  expect(handled).toEqual([])
+})
+
+test('a proxy that cuts bodies', async () => {
+  const { receiver } = await app()
+  const middleware = receiver.middleware('status')
+  const url = await serving((request, response) => {
+    request.headers['content-length'] = '100000'
+    middleware(request, response)
+  })
+  expect(faultsOf(await askDoctor(url))).toEqual(['body_lost'])
+})
+
+test('middleware that makes another method of a POST', async () => {
+  const { receiver } = await app()
+  const middleware = receiver.middleware('status')
+  const url = await serving((request, response) => {
+    request.method = 'PUT'
+    middleware(request, response)
+  })
+  expect(faultsOf(await askDoctor(url))).toEqual(['method_refused'])
+})

@@ -1,0 +1,186 @@
+/** What a person left is nowhere any more: the store's file and its log, the spool, the quarantine, what is in memory. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { WebhookEvent } from 'messaging-webhooks'
+import { sqliteStore } from 'messaging-webhooks/sqlite'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, test } from 'vitest'
+import { faultyStore } from '../../support/faulty-store.ts'
+import { post, receiving, type SomeOptions } from '../../support/receiving.ts'
+import { ownFolder } from '../../support/own-folder.ts'
+
+const PERSON = '254700123456'
+const OTHER = '254711999888'
+
+/** How often these digits stand in any file below the folder. */
+function found(folder: string, digits: string): number {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+    .reduce((sum, path) => sum + readFileSync(path).toString('latin1').split(digits).length - 1, 0)
+}
+
+function chat(messageId: string, recipient: string, fields: object = {}): object {
+  return callback.chatApp({ statuses: { message_id: messageId, recipient, ...fields } })
+}
+
+async function service(options: SomeOptions) {
+  const running = await receiving(options, { kind: 'status' })
+  const seen: WebhookEvent[] = []
+  running.receiver.onAny((event) => void seen.push(event))
+  await running.receiver.start()
+  return { ...running, seen }
+}
+
+test('nothing of a person is left in an SQLite file or its log, and all of the others', async () => {
+  const folder = ownFolder()
+  const path = join(folder, 'inbox.db')
+  const { receiver, url } = await service({ store: sqliteStore(path), retry: { attempts: 1 } })
+  receiver.on('message.failed', ({ recipient }) => {
+    throw new Error(`no such number: ${recipient}`)
+  })
+  for (let at = 0; at < 120; at += 1) {
+    const recipient = at % 4 === 0 ? PERSON : OTHER
+    // Of some there are several reports, so that rows grow and move.
+    await post(url, chat(`m${at}`, recipient, { status: 'sent', pad: 'x'.repeat((at * 37) % 900) }))
+    if (at % 3 === 0) await post(url, chat(`m${at}`, recipient, { status: at % 2 === 0 ? 'failed' : 'delivered' }))
+  }
+  await receiver.drain()
+  expect(found(folder, PERSON)).toBeGreaterThan(0)
+  const { deadLetters } = await receiver.stats()
+  expect(deadLetters).toBeGreaterThan(0)
+
+  const expected = await receiver.forget({ recipient: `+${PERSON}` }, { dryRun: true })
+  const { tookMs: _, dryRun, ...forgotten } = await receiver.forget({ recipient: '+254 700 123-456' })
+  expect(dryRun).toBe(false)
+  expect(expected).toMatchObject({ ...forgotten, examined: expected.examined, dryRun: true })
+  expect(forgotten).toMatchObject({ events: 40, messageStates: 30, unsettled: 0, spooled: 0, quarantined: 0 })
+  expect(forgotten.deadLetters).toBe(10)
+
+  expect(found(folder, PERSON)).toBe(0)
+  expect(found(folder, OTHER)).toBeGreaterThan(0)
+  expect(await receiver.messageState('m0')).toBeUndefined()
+  expect(await receiver.messageState('m1')).toMatchObject({ recipient: OTHER })
+})
+
+test('a repetition of what was forgotten is a duplicate, and a new report is taken', async () => {
+  const { receiver, url, seen } = await service({ store: sqliteStore(join(ownFolder(), 'inbox.db')) })
+  const first = chat('m', PERSON, { status: 'sent' })
+  await post(url, first)
+  await receiver.drain()
+  expect(await receiver.forget({ messageId: 'm' })).toMatchObject({ events: 1, messageStates: 1, examined: 0 })
+  await post(url, first)
+  await post(url, chat('m', PERSON, { status: 'delivered' }))
+  await receiver.drain()
+  expect(seen.map(({ type }) => type)).toEqual(['message.sent', 'message.delivered'])
+  expect((await receiver.messageState('m'))?.type).toBe('message.delivered')
+})
+
+test('what a handler has it keeps to its end, its settlement is no error, and what waits behind it is not begun', async () => {
+  const store = sqliteStore(join(ownFolder(), 'inbox.db'))
+  const { receiver, url, seen, errors } = await service({ store, concurrency: 1 })
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  receiver.on('message.sent', () => held)
+  await post(url, chat('running', PERSON, { status: 'sent' }))
+  await expect.poll(() => seen.length).toBe(1)
+  await post(url, chat('waiting', PERSON, { status: 'sent' }))
+  await post(url, chat('running', PERSON, { status: 'delivered' }))
+  await post(url, chat('other', OTHER, { status: 'sent' }))
+  expect(await receiver.forget({ recipient: PERSON })).toMatchObject({ events: 3, unsettled: 3 })
+  release()
+  expect(await receiver.drain()).toBe(true)
+  expect(seen.map((event) => 'messageId' in event && event.messageId)).toEqual(['running', 'other'])
+  expect(errors).toEqual([])
+  expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
+})
+
+test('another process hears that what its handler has was taken from it, and nothing of its outcome is kept', async () => {
+  const path = join(ownFolder(), 'inbox.db')
+  const running = await service({ store: sqliteStore(path), retry: { attempts: 1 } })
+  const { receiver } = await service({ store: sqliteStore(path) })
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  running.receiver.on('message.failed', async (event) => {
+    await held
+    throw new Error(`no such number: ${event.recipient}`)
+  })
+  await post(running.url, chat('m', PERSON, { status: 'failed' }))
+  await expect.poll(() => running.seen.length).toBe(1)
+  expect(await receiver.forget({ messageId: 'm' })).toMatchObject({ events: 1, unsettled: 1 })
+  release()
+  await expect.poll(() => running.errors.map(({ code }) => code)).toContain('lease_lost')
+  expect(await receiver.drain()).toBe(true)
+  expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
+  expect(running.seen).toHaveLength(1)
+})
+
+test('forgets what is in the spool, whatever the store does; its identities come into the store', async () => {
+  const folder = ownFolder()
+  const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
+  const spool = join(folder, 'spool')
+  const { receiver, url, seen } = await service({ store, spool, storeTimeoutMs: 60_000 })
+  store.fault = 'throws'
+  const mine = chat('mine', PERSON, { status: 'sent' })
+  for (const at of Array(5).keys()) await post(url, chat(`other${at}`, OTHER, { status: 'sent' }))
+  expect((await post(url, mine)).status).toBe(204)
+  await post(url, chat('after', OTHER, { status: 'sent' }))
+  expect(found(spool, PERSON)).toBeGreaterThan(0)
+
+  await expect(receiver.forget({ recipient: PERSON })).rejects.toThrow()
+  expect(found(spool, PERSON)).toBe(0)
+  expect(found(spool, OTHER)).toBeGreaterThan(0)
+  store.fault = 'none'
+  await expect.poll(async () => (await receiver.stats()).spooled).toBe(0)
+  await receiver.drain()
+  expect(seen.map((event) => 'messageId' in event && event.messageId).sort()).toEqual(
+    ['after', ...Array.from(Array(5).keys(), (at) => `other${at}`)].sort(),
+  )
+  await post(url, mine)
+  await receiver.drain()
+  expect(seen).toHaveLength(6)
+  expect(found(folder, PERSON)).toBe(0)
+})
+
+test('counts what is in the spool, and forgets it once', async () => {
+  const folder = ownFolder()
+  const store = faultyStore(sqliteStore(join(folder, 'inbox.db')))
+  store.refuses = ({ raw }) => raw.includes(PERSON)
+  const { receiver, url, seen } = await service({ store, spool: join(folder, 'spool') })
+  await post(url, chat('mine', PERSON))
+  await post(url, chat('other', OTHER))
+  await expect.poll(() => seen.length).toBe(1)
+  // What the store refuses is set aside in a spool of its own.
+  await expect.poll(async () => (await receiver.stats()).spooled).toBe(0)
+  expect(found(folder, PERSON)).toBeGreaterThan(0)
+  const counted = { spooled: 1, events: 0, quarantined: 0 }
+  expect(await receiver.forget({ recipient: PERSON }, { dryRun: true })).toMatchObject({ ...counted, dryRun: true })
+  expect(await receiver.forget({ recipient: PERSON })).toMatchObject(counted)
+  expect(await receiver.forget({ recipient: PERSON })).toMatchObject({ ...counted, spooled: 0 })
+  expect(found(folder, PERSON)).toBe(0)
+})
+
+test.each([
+  ['its recipient', { recipient: PERSON }],
+  ['its message id', { messageId: 'mine' }],
+])('forgets what is in quarantine, in memory and on the disk, by %s', async (_, selector) => {
+  const folder = ownFolder()
+  const path = join(folder, 'inbox.db')
+  const { receiver, url } = await service({ store: sqliteStore(path) })
+  const wrong = (body: object): Promise<number> =>
+    fetch(url, { method: 'POST', body: JSON.stringify({ ...body, authKey: 'of nobody' }) }).then(({ status }) => status)
+  expect(await wrong(chat('mine', PERSON))).toBe(401)
+  expect(await wrong(chat('other', OTHER))).toBe(401)
+  await expect.poll(() => found(folder, PERSON)).toBeGreaterThan(0)
+  await expect.poll(() => found(folder, OTHER)).toBeGreaterThan(0)
+  expect(await receiver.forget(selector, { dryRun: true })).toMatchObject({ quarantined: 1 })
+  expect(receiver.quarantine.size).toBe(2)
+  expect(await receiver.forget(selector)).toMatchObject({ quarantined: 1, events: 0 })
+  expect(receiver.quarantine.size).toBe(1)
+  expect(found(folder, PERSON)).toBe(0)
+  expect(found(folder, OTHER)).toBeGreaterThan(0)
+})

@@ -1,0 +1,147 @@
+/** Whom a selector means, what it refuses, and what it says; on the stores that need no server. */
+import { memoryStore, type ForgetSelector, type WebhookEvent } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { onEachStore } from '../../support/each-store.ts'
+import { fakeClock } from '../../support/fake-clock.ts'
+import { post, receiving, type SomeOptions } from '../../support/receiving.ts'
+import { A, B } from '../../support/pairs.ts'
+
+const PERSON = '254700123456'
+
+/** A receiver that gives up at once, so that every payload is kept as a dead letter. */
+async function keeping(options: SomeOptions = {}) {
+  const running = await receiving({ retry: { attempts: 1 }, ...options })
+  const seen: WebhookEvent[] = []
+  running.receiver.onAny((event) => {
+    seen.push(event)
+    throw new Error('no')
+  })
+  await running.receiver.start()
+  return { ...running, seen }
+}
+
+const chat = (messageId: string, recipient: string, fields: object = {}): object =>
+  callback.chatApp({ statuses: { message_id: messageId, recipient, status: 'sent' }, ...fields })
+
+describe.each(onEachStore)('with the store %s', (_, makeStore) => {
+  test.each([
+    ['as it is', PERSON],
+    ['with a plus', `+${PERSON}`],
+    ['with zeros and spaces', `00254 700 123 456`],
+    ['with what people put between', `+254 (700) 123-456`],
+  ])('finds a number %s, as any value of a payload', async (__, recipient) => {
+    const { receiver, url } = await keeping({ store: makeStore() })
+    const mine = [
+      chat('a', PERSON),
+      chat('b', `+${PERSON}`),
+      { project: 'p', kind: 'payment', payer: { msisdn: Number(PERSON) } },
+      { project: 'p', items: [{ from: ` ${PERSON} ` }] },
+    ]
+    const others = [
+      chat('c', '254711999888', { phone_number: PERSON }),
+      callback.smsDelivery({ messageId: PERSON }),
+      { project: 'p', text: `call ${PERSON}`, timestamp: Number(PERSON) },
+      { project: 'p', payer: { msisdn: `${PERSON}7` } },
+    ]
+    for (const body of [...mine, ...others]) expect((await post(url, body)).status).toBe(204)
+    await receiver.drain()
+    expect((await receiver.stats()).deadLetters).toBe(8)
+    expect(await receiver.forget({ recipient }, { dryRun: true })).toMatchObject({ events: 4, deadLetters: 4 })
+    const { tookMs, ...forgotten } = await receiver.forget({ recipient })
+    expect(tookMs).toBeGreaterThanOrEqual(0)
+    expect(forgotten).toMatchObject({ events: 4, deadLetters: 4, messageStates: 2, dryRun: false })
+    expect(forgotten.examined).toBeGreaterThanOrEqual(8)
+    expect((await receiver.stats()).deadLetters).toBe(4)
+  })
+
+  test('forgets all of a message of which one report is of that person', async () => {
+    const { receiver, url } = await keeping({ store: makeStore() })
+    await post(url, chat('m', PERSON))
+    await post(url, { ...callback.smsDelivery({ messageId: 'm' }) })
+    await receiver.drain()
+    expect(await receiver.forget({ recipient: PERSON })).toMatchObject({ events: 2, messageStates: 1 })
+    expect(await receiver.messageState('m')).toBeUndefined()
+  })
+
+  test('forgets by what a function says of a payload', async () => {
+    const { receiver, url } = await keeping({ store: makeStore() })
+    await post(url, { project: 'p', account: 'Ms Example' })
+    await post(url, { project: 'p', account: 'Mr Other' })
+    await receiver.drain()
+    const where = (payload: Readonly<Record<string, unknown>>): boolean => payload['account'] === 'Ms Example'
+    expect(await receiver.forget({ where })).toMatchObject({ events: 1, deadLetters: 1 })
+    expect((await receiver.deadLetters.list()).items.map(({ event }) => event.payload)).toEqual([
+      { project: 'p', account: 'Mr Other' },
+    ])
+  })
+
+  test('forgets what came before a time, and of a message only that', async () => {
+    const clock = fakeClock()
+    const { receiver, url } = await keeping({ store: makeStore(), clock })
+    await post(url, chat('m', PERSON), { timestamp: clock.now() / 1_000 })
+    await clock.advance(60_000)
+    const before = new Date(clock.now())
+    await post(url, callback.chatApp({ statuses: { message_id: 'm', recipient: PERSON, status: 'failed' } }), {
+      timestamp: clock.now() / 1_000,
+    })
+    await expect.poll(async () => (await receiver.stats()).deadLetters).toBe(2)
+    const expected = await receiver.forget({ before }, { dryRun: true })
+    expect(expected).toMatchObject({ events: 1, deadLetters: 1 })
+    expect(await receiver.forget({ before: before.getTime() })).toMatchObject({ events: 1, deadLetters: 1 })
+    expect((await receiver.deadLetters.list()).items.map(({ event }) => event.type)).toEqual(['message.failed'])
+    expect((await receiver.messageState('m'))?.type).toBe('message.failed')
+    expect(await receiver.forget({ before })).toMatchObject({ events: 0, deadLetters: 0 })
+  })
+
+  test('looks into a body that is no JSON object, too', async () => {
+    const { receiver, url } = await keeping({ store: makeStore() })
+    const bodies = [`msisdn=%2B${PERSON}&x=1`, `id=1${PERSON}`, `["${PERSON}"]`]
+    for (const body of bodies) await post(url, body)
+    await receiver.drain()
+    expect((await receiver.stats()).deadLetters).toBe(3)
+    expect(await receiver.forget({ recipient: PERSON })).toMatchObject({ events: 2 })
+  })
+})
+
+test('keeps to a project, and asks for one where a message id alone says too little', async () => {
+  const { receiver } = await keeping({ projects: { a: A, b: B }, store: memoryStore() })
+  for (const [project, { authKey }] of Object.entries({ a: A, b: B })) {
+    const body = Buffer.from(JSON.stringify({ ...chat('m', PERSON), project, authKey }))
+    expect((await receiver.receive({ method: 'POST', headers: {}, body })).status).toBe(204)
+  }
+  await receiver.drain()
+  await expect(receiver.forget({ messageId: 'm' })).rejects.toMatchObject({ code: 'project_required' })
+  expect(await receiver.forget({ messageId: 'm', project: 'a' })).toMatchObject({ events: 1 })
+  expect(await receiver.forget({ recipient: PERSON, project: 'a' })).toMatchObject({ events: 0 })
+  expect(await receiver.forget({ recipient: PERSON, project: 'b' })).toMatchObject({ events: 1 })
+})
+
+test.each<[unknown, RegExp]>([
+  [{}, /exactly one of messageId, recipient, before, where; got none/],
+  [undefined, /got none/],
+  [{ messageId: 'm', recipient: 'r' }, /got messageId and recipient/],
+  [{ recipiant: 'r' }, /did you mean recipient/],
+  [{ recipient: '' }, /recipient is an empty text/],
+  [{ recipient: '+' }, /neither a digit nor a letter/],
+  [{ before: '2026-01-01' }, /before is a text; expected a Date/],
+  [{ before: new Date('nonsense') }, /expected a Date/],
+  [{ before: 1, project: 'p' }, /project goes with/],
+  [{ where: true }, /where is true; expected a function/],
+])('refuses %o', async (selector, message) => {
+  const { receiver } = await keeping()
+  // What a caller without types may give.
+  const forgetting = receiver.forget(selector as ForgetSelector)
+  await expect(forgetting).rejects.toThrow(message)
+  await expect(forgetting).rejects.toMatchObject({ code: 'options_invalid' })
+})
+
+test('refuses options that there are not, and a function that does not say', async () => {
+  const { receiver, url } = await keeping()
+  await post(url, chat('m', PERSON))
+  await receiver.drain()
+  await expect(receiver.forget({ recipient: 'r' }, { dryrun: true } as object)).rejects.toThrow(/did you mean dryRun/)
+  const where = (() => undefined) as unknown as () => boolean
+  await expect(receiver.forget({ where })).rejects.toThrow(/where returned undefined; expected true or false/)
+  expect((await receiver.stats()).deadLetters).toBe(1)
+})

@@ -1,0 +1,125 @@
+/** The same on the stores that are servers: no table and no key has the digits any more. */
+import pg from 'pg'
+import { createClient } from 'redis'
+import type { Store } from 'messaging-webhooks'
+import { postgresStore } from 'messaging-webhooks/postgres'
+import { redisStore } from 'messaging-webhooks/redis'
+import { callback } from 'messaging-webhooks/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { post, receiving } from '../../support/receiving.ts'
+import { describePostgres, dropSchema, newSchema, POSTGRES_URL } from '../../stores/postgres/schema.ts'
+import { clientFor, describeRedis, freshPrefix, useRedis } from '../../stores/redis/own-redis.ts'
+
+const PERSON = '254700123456'
+const OTHER = '254711999888'
+
+/** Reports of each state for both, some dead letters; then one is forgotten, and nothing of it is found. */
+async function forgetsOne(store: Store<object>, found: (digits: string) => Promise<number>): Promise<void> {
+  const { receiver, url } = await receiving({ store, retry: { attempts: 1 } }, { kind: 'status' })
+  receiver.on('message.failed', ({ recipient }) => {
+    throw new Error(`no such number: ${recipient}`)
+  })
+  await receiver.start()
+  const sent = Array.from({ length: 40 }, (_, at) => {
+    const recipient = at % 4 === 0 ? PERSON : OTHER
+    const status = at % 3 === 0 ? 'failed' : 'sent'
+    return callback.chatApp({ statuses: { message_id: `m${at}`, recipient, status } })
+  })
+  for (const body of sent) expect((await post(url, body)).status).toBe(204)
+  expect(await receiver.drain()).toBe(true)
+  expect(await found(PERSON)).toBeGreaterThan(0)
+  const counts = { events: 10, deadLetters: 4, messageStates: 10, unsettled: 0 }
+  expect(await receiver.forget({ recipient: PERSON }, { dryRun: true })).toMatchObject(counts)
+  expect(await receiver.forget({ recipient: PERSON })).toMatchObject(counts)
+  expect(await found(PERSON)).toBe(0)
+  expect(await found(OTHER)).toBeGreaterThan(0)
+  for (const body of sent) await post(url, body)
+  expect(await receiver.drain()).toBe(true)
+  expect(await found(PERSON)).toBe(0)
+  expect(await receiver.messageState('m0')).toBeUndefined()
+}
+
+describePostgres('Postgres', () => {
+  test('has nothing of a person any more in any column of its tables', async () => {
+    const schema = newSchema()
+    onTestFinished(() => dropSchema(schema))
+    const client = new pg.Client({ connectionString: POSTGRES_URL })
+    await client.connect()
+    onTestFinished(() => client.end())
+    await forgetsOne(postgresStore({ connectionString: POSTGRES_URL, schema }), async (digits) => {
+      const columns = await client.query<{ at: string; name: string; type: string }>(
+        'SELECT table_name AS at, column_name AS name, data_type AS type FROM information_schema.columns WHERE table_schema = $1',
+        [schema],
+      )
+      let count = 0
+      for (const { at, name, type } of columns.rows) {
+        const text = type === 'bytea' ? `encode("${name}", 'escape')` : `"${name}"::text`
+        const { rowCount } = await client.query(`SELECT FROM "${schema}"."${at}" WHERE ${text} LIKE $1`, [
+          `%${digits}%`,
+        ])
+        count += rowCount ?? 0
+      }
+      return count
+    })
+  })
+})
+
+describePostgres('Postgres, where handlers have a transaction', () => {
+  test('undoes what the handler of a forgotten event wrote through it', async () => {
+    const schema = newSchema()
+    onTestFinished(() => dropSchema(schema))
+    const store = postgresStore({ connectionString: POSTGRES_URL, schema, transactional: true })
+    const { receiver, url, errors } = await receiving({ store }, { kind: 'status' })
+    let begun = false
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    receiver.on('message.*', async (_, context) => {
+      // `receiving` does not tell the type of the store's context.
+      const { transaction } = context as unknown as { readonly transaction: pg.ClientBase }
+      await transaction.query(`CREATE TABLE "${schema}".written ()`)
+      begun = true
+      await held
+    })
+    await receiver.start()
+    await post(url, callback.chatApp({ statuses: { message_id: 'm', recipient: PERSON, status: 'sent' } }))
+    await expect.poll(() => begun).toBe(true)
+    expect(await receiver.forget({ recipient: PERSON })).toMatchObject({ events: 1, unsettled: 1 })
+    release()
+    expect(await receiver.drain()).toBe(true)
+    expect(errors).toEqual([])
+    const client = new pg.Client({ connectionString: POSTGRES_URL })
+    await client.connect()
+    onTestFinished(() => client.end())
+    const { rows } = await client.query('SELECT to_regclass($1) AS written', [`"${schema}".written`])
+    expect(rows).toEqual([{ written: null }])
+  })
+})
+
+describeRedis('Redis', () => {
+  const server = useRedis({ appendfsync: 'no' })
+  test('has nothing of a person any more in any key', async () => {
+    const prefix = freshPrefix()
+    const { client, end } = clientFor('redis', server().url())
+    onTestFinished(end)
+    const looking = createClient({ url: server().url() })
+    await looking.connect()
+    onTestFinished(() => looking.close())
+    await forgetsOne(redisStore({ client, prefix }), async (digits) => {
+      let count = 0
+      for await (const keys of looking.scanIterator({ MATCH: `${prefix}*` }))
+        for (const key of keys) {
+          const type = await looking.type(key)
+          const values =
+            type === 'hash'
+              ? Object.entries(await looking.hGetAll(key)).flat()
+              : type === 'zset'
+                ? await looking.zRange(key, 0, -1)
+                : [(await looking.get(key)) ?? '']
+          count += [key, ...values].filter((value) => value.includes(digits)).length
+        }
+      return count
+    })
+  })
+})

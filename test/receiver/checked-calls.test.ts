@@ -1,0 +1,242 @@
+/** What the receiver's methods are given is checked like its options: nothing that is misspelt is accepted in silence. */
+import { createServer } from 'node:http'
+import connect from 'connect'
+import express, { type ErrorRequestHandler } from 'express'
+import express4 from 'express4'
+import { createReceiver, OptionsError, type Receiver } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import supertest from 'supertest'
+import { describe, expect, test } from 'vitest'
+import { receiving } from '../support/receiving.ts'
+
+const SECRET = 'SECRET-VALUE-THAT-NO-TEXT-MAY-SHOW'
+
+function silent(): Receiver {
+  return createReceiver({ credentials: { authKey: 'key-of-the-tests' }, logger: false })
+}
+
+/** As JavaScript calls it, past the compiler. */
+async function refusalOf(call: (...input: never[]) => unknown, ...input: readonly unknown[]): Promise<string> {
+  let thrown: unknown
+  try {
+    await Reflect.apply(call, undefined, input)
+  } catch (error) {
+    thrown = error
+  }
+  expect(thrown).toBeInstanceOf(OptionsError)
+  return thrown instanceof OptionsError ? thrown.message : ''
+}
+
+type Calls = readonly (readonly [
+  what: string,
+  of: (receiver: Receiver) => (...input: never[]) => unknown,
+  input: readonly unknown[],
+  says: string,
+])[]
+
+const REFUSED: Calls = [
+  [
+    'a misspelt security option',
+    (it) => it.middleware,
+    ['payment', { prof: 'signature' }],
+    'middleware: prof is no option (did you mean proof?)',
+  ],
+  [
+    'a policy that does not exist',
+    (it) => it.middleware,
+    ['payment', { proof: SECRET }],
+    'middleware: proof is a text; expected one of either, signature, authKey, both',
+  ],
+  ['options of a mount that are none', (it) => it.middleware, ['payment', 'signature'], 'such as { proof }'],
+  ['no options at all', (it) => it.middleware, ['payment', null], 'middleware: The options object is null'],
+  ['a kind in the plural', (it) => it.middleware, ['statuses'], 'Got "statuses". Did you mean "status"?'],
+  ['a kind of nothing', (it) => it.middleware, [''], 'There are: status, received, payment, subscription'],
+  ['a kind that is no text', (it) => it.middleware, [{ proof: SECRET }], 'Got an object'],
+  [
+    'a misspelt project',
+    (it) => it.messageState,
+    ['m-1', { projct: 'x' }],
+    'messageState: projct is no option (did you mean project?)',
+  ],
+  ['a project alone', (it) => it.messageState, ['m-1', SECRET], 'messageState: The options object is a text; expected'],
+  [
+    'a page of nothing',
+    (it) => it.deadLetters.list,
+    [{ limit: 0 }],
+    'deadLetters.list: limit is 0; expected a whole number from 1',
+  ],
+  ['a misspelt limit', (it) => it.deadLetters.list, [{ limits: 5 }], 'did you mean limit?'],
+  [
+    'a misspelt force',
+    (it) => it.deadLetters.replay,
+    ['id', { forced: true }],
+    'replay: forced is no option (did you mean force?)',
+  ],
+  [
+    'a force that is no yes',
+    (it) => it.deadLetters.replay,
+    ['id', { force: 'no' }],
+    'force is a text; expected true or false',
+  ],
+  [
+    'a deadline without its unit',
+    (it) => it.drain,
+    [{ deadline: 5 }],
+    'drain: deadline is no option (did you mean deadlineMs?)',
+  ],
+  [
+    'a deadline that is no number',
+    (it) => it.drain,
+    [{ deadlineMs: Number.NaN }],
+    'drain: deadlineMs is NaN; expected a number of milliseconds from 0',
+  ],
+  [
+    'a deadline without its unit, on the way out',
+    (it) => it.close,
+    [{ deadline: 5 }],
+    'close: deadline is no option (did you mean deadlineMs?)',
+  ],
+  [
+    'a deadline of a variable that was not set',
+    (it) => it.close,
+    [{ deadlineMs: Number.NaN }],
+    'close: deadlineMs is NaN',
+  ],
+  ['a signal, as a listener gets it', (it) => it.close, ['SIGTERM', 15], 'close: The options object is a text'],
+  ['a misspelt signal', (it) => it.closeOnSignal, ['SIGTREM'], 'Got "SIGTREM". Did you mean "SIGTERM"?'],
+  ['one misspelt signal of two', (it) => it.closeOnSignal, [['SIGINT', 'SIGTREM']], 'Did you mean "SIGTERM"?'],
+  ['no signal', (it) => it.closeOnSignal, [[]], 'closeOnSignal: no signal is named'],
+  ['a signal that nobody hears', (it) => it.closeOnSignal, ['SIGKILL'], 'closeOnSignal: SIGKILL ends a process'],
+  ['a signal by its number', (it) => it.closeOnSignal, [15], 'Got 15.'],
+  [
+    'an app for a server',
+    (it) => it.closeOnSignal,
+    ['SIGTERM', { handle() {} }],
+    'closeOnSignal: a server is an object; expected what app.listen()',
+  ],
+  [
+    'times that are misspelt',
+    (it) => it.closeOnSignal,
+    ['SIGTERM', [], { idle: 5 }],
+    'closeOnSignal: idle is no option (did you mean idleMs?)',
+  ],
+  [
+    'times that are none',
+    (it) => it.closeOnSignal,
+    ['SIGTERM', [], { listenMs: -1 }],
+    'closeOnSignal: listenMs is -1; expected a number of milliseconds',
+  ],
+  [
+    'what comes afterwards, called already',
+    (it) => it.closeOnSignal,
+    ['SIGTERM', [], { afterwards: Promise.resolve() }],
+    'afterwards is an object; expected a function',
+  ],
+  [
+    'a misspelt offset',
+    (it) => it.quarantine.reverify,
+    [{ clockOffsetSecond: 5 }],
+    'quarantine.reverify: clockOffsetSecond is no option (did you mean clockOffsetSeconds?)',
+  ],
+  [
+    'a signal that aborts nothing',
+    (it) => it.quarantine.reverify,
+    [{ signal: {} }],
+    'quarantine.reverify: signal is an object; expected an AbortSignal',
+  ],
+  [
+    'a misspelt reveal',
+    (it) => it.quarantine.list,
+    [{ revael: true }],
+    'quarantine.list: revael is no option (did you mean reveal?)',
+  ],
+  [
+    'a page that comes after none',
+    (it) => it.quarantine.list,
+    [{ after: 'the-first' }],
+    'quarantine.list: after is a text; expected the `next` of a page',
+  ],
+]
+
+test.each(REFUSED)('%s is refused by name, and no value is shown', async (_what, of, input, says) => {
+  const receiver = silent()
+  const text = await refusalOf(of(receiver), ...input)
+  expect(text).toContain(says)
+  expect(text).not.toContain(SECRET)
+  await receiver.close()
+})
+
+test('what is refused changes nothing: the receiver goes on, and closes when it is asked rightly', async () => {
+  const { receiver, url } = await receiving()
+  await refusalOf(receiver.close, { deadline: 5 })
+  const { authKey, body } = { authKey: 'auth-key-of-the-tests', body: callback.smsDelivery() }
+  const post = () => fetch(url, { method: 'POST', body: JSON.stringify({ ...body, authKey }) })
+  expect((await post()).status).toBe(204)
+  await receiver.close({ deadlineMs: 100 })
+  expect((await post()).status).toBe(503)
+})
+
+test('what is left undefined is left out', async () => {
+  const receiver = silent()
+  expect(receiver.middleware('payment', { proof: undefined })).toBeTypeOf('function')
+  expect(receiver.middleware(undefined, undefined)).toBeTypeOf('function')
+  expect(await receiver.messageState('m-1', { project: undefined })).toBeUndefined()
+  receiver.closeOnSignal('SIGUSR2', undefined, { idleMs: undefined, afterwards: undefined })()
+  expect(await receiver.drain()).toBe(true)
+  await receiver.close(undefined)
+})
+
+test('signals of other systems are no mistake', () => {
+  const takeOff = silent().closeOnSignal(['SIGTERM', 'SIGBREAK'])
+  expect(process.listenerCount('SIGTERM')).toBeGreaterThan(0)
+  takeOff()
+})
+
+describe('receiver.middleware that is mounted without parentheses says so', () => {
+  const said =
+    "mount what it returns, with parentheses and the kind of callback: app.use(path, receiver.middleware('status'))"
+  const answer: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
+    response.statusCode = 500
+    response.end(error instanceof OptionsError ? error.message : 'another error')
+  }
+
+  test.each([
+    [
+      'Express 5',
+      () =>
+        express()
+          .use('/status', silent().middleware as never)
+          .use(answer),
+    ],
+    [
+      'Express 4',
+      () =>
+        express4()
+          .use('/status', silent().middleware as never)
+          .use(answer),
+    ],
+    [
+      'Connect',
+      () =>
+        connect()
+          .use('/status', silent().middleware as never)
+          .use(answer as never),
+    ],
+  ])('in %s', async (_what, app) => {
+    const { status, text } = await supertest(app()).post('/status').send(callback.smsDelivery())
+    expect(text).toContain(said)
+    expect(status).toBe(500)
+  })
+
+  test('in node:http, by throwing', async () => {
+    const { middleware } = silent()
+    const server = createServer((...input) => {
+      try {
+        void Reflect.apply(middleware, undefined, input)
+      } catch (error) {
+        input[1].end(error instanceof OptionsError ? error.message : 'another error')
+      }
+    })
+    expect((await supertest(server).post('/')).text).toContain(said)
+  })
+})

@@ -1,0 +1,179 @@
+import { createReceiver, memoryStore, OptionsError, type Options } from 'messaging-webhooks'
+import { describe, expect, test } from 'vitest'
+import { OPTIONS } from '../../docs/options.ts'
+import { receiverOptions } from '../../src/receiver/options.ts'
+import { resolveOptions } from '../../src/receiver/resolve-options.ts'
+
+const credentials = { authKey: 'key-of-the-tests', signingSecret: 'secret-of-the-tests' }
+
+/** The text of the error that these options give; they are wrong, so the compiler must not see them. */
+function refusalOf(options: object): string {
+  let thrown: unknown
+  try {
+    void Reflect.apply(createReceiver, undefined, [options])
+  } catch (error) {
+    thrown = error
+  }
+  expect(thrown).toBeInstanceOf(OptionsError)
+  return thrown instanceof OptionsError ? thrown.message : ''
+}
+
+const SECRET = 'SECRET-VALUE-THAT-NO-TEXT-MAY-SHOW'
+
+test.each([[], [undefined]])('without options it says what to pass', (...args) => {
+  const make = (): unknown => Reflect.apply(createReceiver, undefined, args)
+  expect(make).toThrow(OptionsError)
+  expect(make).toThrow('neither credentials nor projects is given')
+})
+
+/** What is given, and what the error says was expected there. */
+const REFUSED: readonly (readonly [what: string, options: object, says: readonly string[]])[] = [
+  ['no credentials', {}, ['neither credentials nor projects is given', '{ credentials: { authKey, signingSecret } }']],
+  ['both forms', { credentials, projects: { a: credentials } }, ['both credentials and projects are given']],
+  ['a text', { credentials: SECRET }, ['credentials', 'pair', 'function']],
+  ['a number', { credentials: 7 }, ['credentials', 'pair', 'function']],
+  ['an empty list', { credentials: [] }, ['credentials is an empty list']],
+  ['too many pairs', { credentials: Array(17).fill(credentials) }, ['17 pairs', 'at most 16']],
+  ['an empty pair', { credentials: {} }, ['neither authKey nor signingSecret']],
+  ['null in a list', { credentials: [null] }, ['credentials is no pair']],
+  [
+    'an empty authKey',
+    { credentials: { authKey: '', signingSecret: SECRET } },
+    ['authKey is empty', 'non-empty string'],
+  ],
+  ['an unset secret', { credentials: { authKey: SECRET, signingSecret: undefined } }, ['signingSecret is undefined']],
+  ['a null secret', { credentials: { authKey: SECRET, signingSecret: null } }, ['signingSecret is null']],
+  ['a number for a key', { credentials: { authKey: 7 } }, ['authKey is of type number', 'non-empty string']],
+  ['no date', { credentials: { authKey: SECRET, notAfter: new Date(SECRET) } }, ['notAfter that is no date']],
+  ['no project', { projects: {} }, ['`projects` names no project']],
+  ['a list of projects', { projects: [credentials] }, ['projects', 'object']],
+  ['a project without pairs', { projects: { 'My Shop': [] } }, ['projects["My Shop"] is an empty list']],
+  ['a project with an empty key', { projects: { 'My Shop': { authKey: '' } } }, ['projects["My Shop"]', 'authKey']],
+  ['an unknown carrier', { credentials, networks: { x: SECRET } }, ['networks.x', 'carrierA', 'carrierB']],
+  ['networks as a text', { credentials, networks: SECRET }, ['networks', 'expected']],
+  ['a store that cannot be opened', { credentials, store: {} }, ['store', 'memoryStore()']],
+  ['an unknown policy', { credentials, proof: SECRET }, ['proof', 'either', 'signature', 'authKey', 'both']],
+  [
+    'a text for a number',
+    { credentials, toleranceSeconds: SECRET },
+    ['toleranceSeconds is a text', 'expected a number of seconds from 0 to 86,400'],
+  ],
+  [
+    'a negative number',
+    { credentials, bodyTimeoutMs: -1 },
+    ['bodyTimeoutMs is -1', 'expected a number of milliseconds from 1 to 2,147,483,647'],
+  ],
+  [
+    'a number that is none',
+    { credentials, storeTimeoutMs: NaN },
+    ['storeTimeoutMs is NaN', 'expected a number of milliseconds'],
+  ],
+  [
+    'a timer beyond what Node can',
+    { credentials, handlerTimeoutMs: 2 ** 31 },
+    ['handlerTimeoutMs is 2147483648', 'to 2,147,483,647'],
+  ],
+  [
+    'half a handler',
+    { credentials, concurrency: 1.5 },
+    ['concurrency is 1.5', 'expected a whole number from 1 to 100,000'],
+  ],
+  [
+    'no attempt',
+    { credentials, retry: { attempts: 0 } },
+    ['retry.attempts is 0', 'expected a whole number from 1 to 1,000'],
+  ],
+  ['an unknown order', { credentials, ordering: { late: SECRET } }, ['ordering.late', 'separate', 'inline']],
+  ['an unknown answer', { credentials, answer: SECRET }, ['answer', 'stored', 'handled']],
+  ['dedupeKey as a text', { credentials, dedupeKey: SECRET }, ['dedupeKey', 'expected a function']],
+  [
+    'subscriptionType as a text',
+    { credentials, subscriptionType: SECRET },
+    ['subscriptionType', 'expected a function'],
+  ],
+  ['no schema', { credentials, schemas: { payment: { parse() {} } } }, ['schemas.payment', 'Standard Schema']],
+  ['a schema of no kind', { credentials, schemas: { status: {} } }, ['schemas.status is no option']],
+  ['a clock that has no timers', { credentials, clock: { now: Date.now } }, ['clock', 'function']],
+  [
+    'a logger that lacks levels',
+    { credentials, logger: { warn() {} } },
+    ['logger', 'debug, info, warn and error', 'false'],
+  ],
+  ['logger: true', { credentials, logger: true }, ['logger', 'false']],
+  ['a misspelt option', { credentials, maxBodyByte: 1 }, ['maxBodyByte is no option', 'did you mean maxBodyBytes?']],
+  ['an option in the wrong place', { credentials, attempts: 3 }, ['did you mean retry.attempts?']],
+  [
+    'a nested misspelling',
+    { credentials, retry: { attempt: 3 } },
+    ['retry.attempt is no option', 'did you mean retry.attempts?'],
+  ],
+  ['a letter left out', { credentials, concurency: 4 }, ['concurency is no option (did you mean concurrency?)']],
+  ['letters that are swapped', { credentails: credentials }, ['credentails is no option (did you mean credentials?)']],
+  ['a letter of the wrong case', { credentials, maxbodybytes: 1 }, ['did you mean maxBodyBytes?']],
+  [
+    'a unit left out of a nested one',
+    { credentials, ordering: { gapTimeout: 5 } },
+    ['ordering.gapTimeout is no option (did you mean ordering.gapTimeoutMs?)'],
+  ],
+  [
+    'a nested one that nothing is like',
+    { credentials, quarantine: { colour: 1 } },
+    ['there are maxBytes, maxAgeHours, folder'],
+  ],
+  ['an unheard-of option', { credentials, colour: SECRET }, ['colour is no option.']],
+  ['no object', [], ['is a list', 'expected an object']],
+]
+
+test.each(REFUSED)('%s: the error says what was expected, and shows no value', (_what, options, says) => {
+  const text = refusalOf(options)
+  for (const words of says) expect(text).toContain(words)
+  expect(text).not.toContain(SECRET)
+})
+
+describe('a number outside its range is refused with the range', () => {
+  const ranges = OPTIONS.flatMap(({ name, range }) => (range === undefined ? [] : [[name, ...range] as const]))
+
+  test.each(ranges)('%s', (name, least, most) => {
+    const [group = '', key] = name.split('.')
+    const given = (value: number): object => ({ credentials, [group]: key === undefined ? value : { [key]: value } })
+    const range = `from ${least.toLocaleString('en')} to ${most.toLocaleString('en')}.`
+    for (const wrong of [least - 1, most * 2, NaN, Infinity])
+      expect(refusalOf(given(wrong))).toMatch(new RegExp(`${name} is ${wrong}; expected a .* ${range}`))
+    for (const right of [least, most]) expect(() => resolveOptions(given(right) as Options)).not.toThrow()
+  })
+})
+
+test('of many names that do not exist, and of a long one, not all is shown', () => {
+  const variables = Object.fromEntries(Array.from({ length: 40 }, (_, nth) => [`VARIABLE_${nth}`, SECRET]))
+  const text = refusalOf({ credentials, ...variables })
+  expect(text).toContain('VARIABLE_8 is no option. And 31 more.')
+  expect(text).not.toContain('VARIABLE_9')
+  expect(refusalOf({ credentials, [`${'x'.repeat(80)}${SECRET}`]: 1 })).not.toContain(SECRET)
+})
+
+test('nothing that is undefined is an option', () => {
+  const nothing = Object.fromEntries(Object.keys(receiverOptions).map((name) => [name, undefined]))
+  expect(() => createReceiver({ ...nothing, credentials })).not.toThrow()
+})
+
+test.each(['maxEvents', 'maxBytes', 'maxDeadLetters', 'dedupeDays'])('memoryStore refuses a %s of nothing', (name) => {
+  for (const value of [0, -1, NaN]) expect(() => memoryStore({ [name]: value })).toThrow(OptionsError)
+})
+
+test('without a store in production one line says what the memory store promises', () => {
+  const lines: unknown[] = []
+  const log = (...line: unknown[]): void => void lines.push(line)
+  const logger = { debug: log, info: log, warn: log, error: log }
+  const before = process.env['NODE_ENV']
+  try {
+    process.env['NODE_ENV'] = 'production'
+    createReceiver({ credentials, logger })
+    expect(lines).toEqual([[{ code: 'memory_store' }, expect.stringContaining('in memory')]])
+    createReceiver({ credentials, logger, store: memoryStore() })
+    process.env['NODE_ENV'] = 'development'
+    createReceiver({ credentials, logger })
+    expect(lines).toHaveLength(1)
+  } finally {
+    process.env['NODE_ENV'] = before
+  }
+})

@@ -1,0 +1,14 @@
+/** The clock that is not taken back with the machine's. */
+import { expect, test } from 'vitest'
+import { steadyClock } from '../../src/runtime/clock.ts'
+
+test('a time that somebody saw long ago takes it back no more than the wall does', () => {
+  let wallMs = 10_000_000
+  const clock = steadyClock({ now: () => wallMs, setTimer: () => () => {}, soon() {} })
+  expect(clock.now()).toBe(10_000_000)
+  wallMs -= 3_600_000
+  clock.reach(5)
+  expect(clock.now()).toBe(10_000_000)
+  wallMs += 1_000
+  expect(clock.now()).toBe(10_001_000)
+})

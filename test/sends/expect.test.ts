@@ -1,0 +1,329 @@
+/** What `receiver.expect` was told comes with the reports, and what is not reported is noticed. */
+import { memoryStore, type OverdueEvent, type ReportEvent, type WebhookEvent } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { onEachStore } from '../support/each-store.ts'
+import { post } from '../support/receiving.ts'
+import { expecting } from './expecting.ts'
+
+const HOUR_MS = 3_600_000
+
+const at = (clock: { now(): number }, ms = 0): Date => new Date(clock.now() + ms)
+
+function overdueIn(events: readonly WebhookEvent[]): readonly OverdueEvent[] {
+  return events.filter((event) => event.type === 'send.overdue')
+}
+
+describe.each(onEachStore)('%s', (_, makeStore) => {
+  test('every report says what was sent: as it comes, late, as a dead letter, and in the state of its message', async () => {
+    const { receiver, url, clock, events, pass } = await expecting({ store: makeStore(), retry: { attempts: 1 } })
+    const takeOff = receiver.on('message.delivered', () => {
+      throw new Error('not today')
+    })
+    const sentAt = at(clock)
+    const sent = {
+      sentAt,
+      type: 'transactional',
+      channel: 'sms',
+      campaign: 'spring',
+      messages: [{ messageId: 'm', to: '+254711' }],
+    }
+    expect(await receiver.expect(sent, { meta: { order: 7 } })).toEqual({ expected: 1, known: 0 })
+    expect(await receiver.expect(sent, { meta: { order: 8 } })).toEqual({ expected: 0, known: 1 })
+    const timestamp = Math.floor(clock.now() / 1_000)
+    await post(url, callback.smsDelivery({ messageId: 'm', status: 'success', timestamp }))
+    await post(url, callback.smsDelivery({ messageId: 'stranger', status: 'success', timestamp }))
+    await pass(0, () => events.length === 2)
+    takeOff()
+    await post(
+      url,
+      callback.smsDelivery({ messageId: 'm', status: 'queued', statusCode: '13', timestamp: timestamp - 5 }),
+    )
+    await pass(0, () => events.length === 3)
+    const details = {
+      messageId: 'm',
+      to: '+254711',
+      type: 'transactional',
+      channel: 'sms',
+      campaign: 'spring',
+      meta: { order: 7 },
+      sentAt,
+      overdueAt: new Date(sentAt.getTime() + 24 * HOUR_MS),
+    }
+    const byId = new Map(events.map((event) => ['messageId' in event ? `${event.type} ${event.messageId}` : '', event]))
+    expect(byId.get('message.delivered m')).toMatchObject({ sent: details })
+    expect(byId.get('message.delivered stranger')).not.toHaveProperty('sent')
+    expect((byId.get('late m') as { readonly report: ReportEvent } | undefined)?.report).toMatchObject({
+      sent: details,
+    })
+    const letters = (await receiver.deadLetters.list()).items
+    expect(letters.find(({ event }) => 'messageId' in event && event.messageId === 'm')?.event).toMatchObject({
+      sent: details,
+    })
+    expect(await receiver.messageState('m')).toMatchObject({ type: 'message.delivered', sent: details })
+    for (const { id } of letters) await receiver.deadLetters.replay(id)
+    await pass(0, () => events.filter(({ type }) => type === 'message.delivered').length >= 3)
+    const again = events.filter((event) => event.type === 'message.delivered' && event.messageId === 'm')
+    expect(again).toHaveLength(2)
+    expect(again.every((event) => 'sent' in event)).toBe(true)
+  })
+
+  test('what has no end in time is told once, and what is reported later says so', async () => {
+    const { receiver, url, clock, events, pass } = await expecting({ store: makeStore() })
+    const reports: string[] = []
+    receiver.on('message.*', ({ type }) => void reports.push(type))
+    const messages = ['silent', 'sent', 'delivered', 'later'].map((messageId) => ({ messageId, to: '254711' }))
+    await receiver.expect({ sentAt: at(clock), channel: 'sms', messages }, { withinMs: HOUR_MS, meta: 'mine' })
+    await post(url, callback.smsDelivery({ messageId: 'sent', status: 'queued', statusCode: '13' }))
+    await post(url, callback.smsDelivery({ messageId: 'delivered', status: 'success' }))
+    await pass(HOUR_MS - 10)
+    expect(overdueIn(events)).toEqual([])
+    await pass(20, () => overdueIn(events).length === 3)
+    expect(
+      overdueIn(events)
+        .map(({ messageId }) => messageId)
+        .toSorted(),
+    ).toEqual(['later', 'sent', 'silent'])
+    const [overdue] = overdueIn(events).filter(({ messageId }) => messageId === 'silent')
+    expect(overdue).toMatchObject({
+      proof: 'none',
+      timestampSource: 'clock',
+      channel: 'sms',
+      sent: { to: '254711', meta: 'mine' },
+    })
+    expect(overdue?.occurredAt?.getTime()).toBe(Math.floor((overdue?.sent.overdueAt.getTime() ?? 0) / 1_000) * 1_000)
+    await post(url, callback.smsDelivery({ messageId: 'later', status: 'success' }), {
+      timestamp: Math.floor(clock.now() / 1_000),
+    })
+    await pass(48 * HOUR_MS, () => reports.length === 3)
+    expect(overdueIn(events)).toHaveLength(3)
+    expect(events.at(-1)).toMatchObject({ type: 'message.delivered', messageId: 'later', wasOverdue: true })
+    expect(reports).not.toContain('send.overdue')
+    expect(await receiver.drain()).toBe(true)
+  })
+
+  test('what is overdue is retried, a dead letter, and replayed as any other event', async () => {
+    const store = makeStore()
+    const { receiver, clock, pass } = await expecting({ store, retry: { attempts: 2, initialDelayMs: 1 } })
+    let isBroken = true
+    const attempts: number[] = []
+    receiver.on('send.overdue', (_event, { attempt }) => {
+      attempts.push(attempt)
+      if (isBroken) throw new Error('no')
+    })
+    await receiver.expect({ sentAt: at(clock), messages: [{ messageId: 'm' }] }, { withinMs: 1_000 })
+    await pass(1_000, () => attempts.length === 2)
+    await expect.poll(async () => (await receiver.deadLetters.list()).items.length).toBe(1)
+    const [letter] = (await receiver.deadLetters.list()).items
+    expect(letter?.event).toMatchObject({ type: 'send.overdue', messageId: 'm' })
+    // Whatever the store has an index of.
+    const listed = await receiver.events.list({ types: ['send.overdue'] })
+    expect(listed.items).toMatchObject([{ type: 'send.overdue', state: 'dead' }])
+    expect((await receiver.events.list({ types: ['send.unknown', 'message.failed'] })).items).toEqual([])
+    isBroken = false
+    await receiver.deadLetters.replay(letter?.id ?? '')
+    await pass(0, () => attempts.length === 3)
+  })
+
+  test('lists what has no end, and draws the balance of a period', async () => {
+    const { receiver, url, clock, events, pass } = await expecting({ store: makeStore() })
+    const sentAt = at(clock)
+    const messages = ['a', 'b', 'c', 'd', 'e', 'f', 'h'].map((messageId) => ({ messageId }))
+    const recipients = [
+      { code: 11, to: '1', messageId: 'a' },
+      // The same number twice in one send.
+      { code: 12, to: '2' },
+      { code: 12, to: '2' },
+      { code: 22, to: '3', messageId: 'refused' },
+    ]
+    await receiver.expect({ sentAt, messages, recipients }, { withinMs: HOUR_MS })
+    await receiver.expect({ sentAt: at(clock, 60_000), messages: [{ messageId: 'next' }] })
+    // What the service itself sends again has no end with a failure for now.
+    await receiver.expect({ sentAt, type: 'transactional', messages: [{ messageId: 'g' }] }, { withinMs: HOUR_MS })
+    await post(url, callback.smsDelivery({ messageId: 'g', status: 'network_failure' }))
+    await post(url, callback.smsDelivery({ messageId: 'h', status: 'success' }))
+    await post(url, callback.smsDelivery({ messageId: 'h', status: 'delivery_impossible' }))
+    await post(url, callback.smsDelivery({ messageId: 'a', status: 'success' }))
+    await post(url, callback.smsDelivery({ messageId: 'b', status: 'delivery_impossible' }))
+    await post(url, callback.smsDelivery({ messageId: 'c', status: 'network_failure' }))
+    await post(url, callback.chatApp({ statuses: { message_id: 'd', status: 'read' } }))
+    await pass(2_000, () => events.length === 7)
+    const period = { from: sentAt, to: new Date(sentAt.getTime() + 60_000) }
+    const failed = { delivery_impossible: 1, network_failure: 1 }
+    const ended = { sent: 11, delivered: 1, read: 1, contradictory: 1, failed }
+    const refused = { unsupported_number: 2, insufficient_balance: 1 }
+    expect(await receiver.account(period)).toEqual({
+      ...ended,
+      refused,
+      overdue: 0,
+      waiting: 3,
+      unreported: 0,
+      unknown: 0,
+    })
+    await pass(HOUR_MS, () => overdueIn(events).length === 3)
+    expect(await receiver.account(period)).toEqual({
+      ...ended,
+      refused,
+      overdue: 3,
+      waiting: 0,
+      unreported: 0,
+      unknown: 0,
+    })
+    const open: string[] = []
+    for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
+      const page = await receiver.outstanding({ limit: 2, after, before: period.to })
+      open.push(
+        ...page.items.map(
+          ({ messageId, lastReport = 'none', wasOverdue }) => `${messageId} ${lastReport} ${wasOverdue}`,
+        ),
+      )
+      after = page.next
+    }
+    const iterated: string[] = []
+    for await (const { messageId } of receiver.outstanding({ limit: 2, before: period.to })) iterated.push(messageId)
+    expect(iterated.toSorted()).toEqual(['e', 'f', 'g'])
+    expect(open.toSorted()).toEqual(['e none true', 'f none true', 'g message.failed true'])
+    expect((await receiver.outstanding()).items.map(({ messageId }) => messageId)).toContain('next')
+  })
+
+  test('a report that overtakes the word of its send waits for it, and goes on alone after a while', async () => {
+    const { receiver, url, clock, events, pass } = await expecting({
+      store: makeStore(),
+      orphanHoldMs: 5_000,
+      // It is for chat-apps, whose chain has gaps.
+      ordering: { gapTimeoutMs: HOUR_MS },
+    })
+    await post(url, callback.smsDelivery({ messageId: 'm', status: 'success' }))
+    await post(url, callback.smsDelivery({ messageId: 'stranger', status: 'success' }))
+    await pass(1_000)
+    expect(events).toEqual([])
+    await receiver.expect({ sentAt: at(clock), messages: [{ messageId: 'm' }] }, { meta: 'mine' })
+    await pass(0, () => events.length === 1)
+    expect(events[0]).toMatchObject({ messageId: 'm', sent: { meta: 'mine' } })
+    await pass(3_000)
+    expect(events).toHaveLength(1)
+    await pass(1_100, () => events.length === 2)
+    expect(events[1]).not.toHaveProperty('sent')
+  })
+
+  test('forgets what was sent to a person, and nothing is overdue of it', async () => {
+    const { receiver, clock, events, pass } = await expecting({ store: makeStore() })
+    const messages = [
+      { messageId: 'a', to: '+254 711 000 001' },
+      { messageId: 'b', to: '+254 711 000 002' },
+    ]
+    await receiver.expect({ sentAt: at(clock), messages }, { withinMs: HOUR_MS })
+    expect(await receiver.forget({ recipient: '254711000001' })).toMatchObject({ messageStates: 1 })
+    await pass(HOUR_MS, () => overdueIn(events).length === 1)
+    await pass(HOUR_MS)
+    expect(overdueIn(events).map(({ messageId }) => messageId)).toEqual(['b'])
+    // What was made of it goes with the message.
+    expect(await receiver.forget({ recipient: '254711000002' })).toMatchObject({ messageStates: 1 })
+    expect((await receiver.outstanding()).items).toEqual([])
+  })
+})
+
+test('what is scheduled is awaited from then on, and a chat-app has more time', async () => {
+  const { receiver, clock, events, pass } = await expecting()
+  const scheduledFor = at(clock, 100 * HOUR_MS)
+  await receiver.expect({ sentAt: at(clock), scheduledFor, messages: [{ messageId: 'planned' }] })
+  await receiver.expect({ channel: 'chatty', messages: [{ messageId: 'chat' }] })
+  await pass(71 * HOUR_MS)
+  expect(overdueIn(events)).toEqual([])
+  await pass(2 * HOUR_MS, () => overdueIn(events).length === 1)
+  await pass(52 * HOUR_MS, () => overdueIn(events).length === 2)
+  expect(overdueIn(events).map(({ messageId, sent }) => [messageId, sent.scheduledFor])).toEqual([
+    ['chat', undefined],
+    ['planned', scheduledFor],
+  ])
+})
+
+test('every channel that the contract names has the same time', async () => {
+  const { receiver } = await expecting()
+  const channels = [undefined, 'sms', 'premium', 'premium-subscription', 'airtime', 'chatty']
+  for (const channel of channels)
+    await receiver.expect({
+      ...(channel !== undefined && { channel }),
+      messages: [{ messageId: channel ?? 'none' }],
+    })
+  const { items } = await receiver.outstanding()
+  const hours = items.map(({ messageId, sentAt, overdueAt }) => [messageId, (+overdueAt - +sentAt) / HOUR_MS] as const)
+  expect(Object.fromEntries(hours)).toEqual({
+    none: 24,
+    sms: 24,
+    premium: 24,
+    'premium-subscription': 24,
+    airtime: 24,
+    chatty: 72,
+  })
+})
+
+test('refuses what it cannot keep', async () => {
+  const { receiver } = await expecting()
+  const messages = [{ messageId: 'm' }]
+  await expect(receiver.expect({ messages }, { meta: 'x'.repeat(4_095) })).rejects.toThrow(/4097 bytes/)
+  await expect(receiver.expect({ messages }, { meta: 1n })).rejects.toThrow(/cannot be written as JSON/)
+  await expect(receiver.expect({ messages }, { withinMs: 0 })).rejects.toThrow(/withinMs is 0/)
+  await expect(receiver.expect({ messages: [{ messageId: '' }] })).rejects.toThrow(/messageId/)
+  const scheduledFor = new Date(Date.now() * 1_000)
+  await expect(receiver.expect({ messages, scheduledFor })).rejects.toThrow(/more than a year/)
+  await expect(receiver.account({ from: new Date(NaN), to: new Date() })).rejects.toThrow(/from is/)
+  await expect(receiver.outstanding({ limit: 0 })).rejects.toThrow(/limit is 0/)
+})
+
+test('where there is one project with a name, what is overdue names it as reports do', async () => {
+  const { receiver, events, pass } = await expecting({ projects: { One: { authKey: 'a', signingSecret: 's' } } })
+  await receiver.expect({ messages: [{ messageId: 'm' }] }, { withinMs: 1_000 })
+  await receiver.intend({ answerWithinMs: 1_000 })
+  await pass(1_000, () => events.length === 2)
+  expect(events.map(({ type, project }) => `${type} of ${project}`).toSorted()).toEqual([
+    'send.overdue of One',
+    'send.unknown of One',
+  ])
+  expect((await receiver.outstanding()).items).toMatchObject([{ messageId: 'm', project: 'One' }])
+})
+
+test('what is overdue while a store in memory is full is told once there is room', async () => {
+  const { receiver, url, events, pass } = await expecting({ store: memoryStore({ maxEvents: 2 }) })
+  let letGo = (): void => {}
+  const held = new Promise<void>((resolve) => (letGo = resolve))
+  receiver.on('message.queued', () => held)
+  const messages = ['a', 'b', 'c', 'd'].map((messageId) => ({ messageId }))
+  await receiver.expect({ messages }, { withinMs: 1_000 })
+  for (const messageId of ['held', 'too'])
+    await post(url, callback.smsDelivery({ messageId, status: 'queued', statusCode: '13' }))
+  await pass(10_000)
+  expect(overdueIn(events)).toEqual([])
+  letGo()
+  for (let looks = 0; overdueIn(events).length < messages.length && looks < 10; looks += 1) await pass(5_000)
+  expect(
+    overdueIn(events)
+      .map(({ messageId }) => messageId)
+      .toSorted(),
+  ).toEqual(['a', 'b', 'c', 'd'])
+})
+
+test('tells apart what projects send, and names a store that cannot', async () => {
+  const pair = { authKey: 'a', signingSecret: 's' }
+  const several = await expecting({ projects: { One: pair, Two: { authKey: 'b', signingSecret: 't' } } })
+  const sent = { messages: [{ messageId: 'm' }] }
+  await expect(several.receiver.expect(sent)).rejects.toMatchObject({ code: 'project_required' })
+  expect(await several.receiver.expect(sent, { project: 'One' })).toEqual({ expected: 1, known: 0 })
+  expect(await several.receiver.expect(sent, { project: 'Two' })).toEqual({ expected: 1, known: 0 })
+  const { capabilities, open } = memoryStore()
+  function withoutList<T extends Pick<OpenStore, 'expectations'>>({ expectations: _, ...others }: T) {
+    return others
+  }
+  const own = await expecting({
+    store: {
+      capabilities,
+      async open(host) {
+        const { expect: _, ...some } = await open(host)
+        return withoutList(some)
+      },
+    },
+  })
+  for (const call of [own.receiver.expect(sent), own.receiver.outstanding()])
+    await expect(call).rejects.toMatchObject({ code: 'expect_unsupported' })
+})

@@ -1,0 +1,114 @@
+/** The sends of a list: one for each number, so that no number is sent to twice under one reference. */
+import type { UnknownSendEvent, WebhookEvent } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { onEachStore } from '../support/each-store.ts'
+import { post } from '../support/receiving.ts'
+import { expecting } from './expecting.ts'
+
+const everything = { from: new Date(0), to: new Date(8e15) }
+const A = '254711000001'
+const B = '254711000002'
+const C = '254711000003'
+
+function unknownIn(events: readonly WebhookEvent[]): readonly UnknownSendEvent[] {
+  return events.filter((event) => event.type === 'send.unknown')
+}
+
+describe.each(onEachStore)('%s', (_, makeStore) => {
+  test('a number is sent to once under a reference, however it is written and whatever the list', async () => {
+    const { receiver } = await expecting({ store: makeStore() })
+    const first = await receiver.intendEach([A, B], { reference: 'spring' })
+    expect(first).toMatchObject({ reference: 'spring', to: [A, B] })
+    const second = await receiver.intendEach([C, `+${B}`, A, C], { reference: 'spring' })
+    expect(second.to).toEqual([C])
+    expect((await receiver.intendEach([A], { reference: 'summer' })).to).toEqual([A])
+    expect((await receiver.intendEach([A])).to).toEqual([A])
+    // One send to one number under that reference is another one.
+    expect((await receiver.intend({ to: A, reference: 'spring' })).reference).toBe('spring')
+    expect(await receiver.account(everything)).toMatchObject({ sent: 6, waiting: 6 })
+  })
+
+  test('many calls at once begin each number once', async () => {
+    const { receiver } = await expecting({ store: makeStore() })
+    const numbers = Array.from({ length: 700 }, (__, nth) => String(254_711_000_000 + nth))
+    const lists = Array.from({ length: 4 }, (__, nth) => numbers.slice(nth * 50))
+    const begun = await Promise.all(lists.map(async (to) => receiver.intendEach(to, { reference: 'spring' })))
+    expect(begun.flatMap(({ to }) => to).toSorted()).toEqual(numbers)
+  })
+
+  test('an answer is read number by number: accepted, refused, and not named', async () => {
+    const { receiver, url, events, pass } = await expecting({ store: makeStore() })
+    const how = { reference: 'spring', meta: { list: 7 }, channel: 'sms', withinMs: 3_600_000 }
+    const { sent } = await receiver.intendEach([A, B, C], how)
+    const answer = {
+      messages: [{ messageId: 'a', to: `+${A}` }],
+      recipients: [
+        { code: 11, messageId: 'a', to: `+${A}`, parts: 2 },
+        { code: 22, to: B },
+      ],
+    }
+    expect(await sent(answer)).toEqual({ expected: 2, known: 0 })
+    expect(await sent(answer)).toEqual({ expected: 0, known: 2 })
+    await pass(0, () => events.length === 1)
+    expect(unknownIn(events)).toMatchObject([
+      { reference: 'spring', sent: { to: C, recipients: 1, meta: { list: 7 } } },
+    ])
+    await post(url, callback.smsDelivery({ messageId: 'a', status: 'success' }))
+    await pass(0, () => events.length === 2)
+    expect(events.at(-1)).toMatchObject({ messageId: 'a', sent: { reference: 'spring', meta: { list: 7 }, parts: 2 } })
+    const account = { sent: 3, delivered: 1, unknown: 1, waiting: 0, refused: { insufficient_balance: 1 } }
+    expect(await receiver.account(everything)).toMatchObject(account)
+    // What was refused was not sent.
+    expect((await receiver.intendEach([A, B, C], how)).to).toEqual([B])
+  })
+
+  test('what surely was not sent may be sent, and of what may have been sent each number is told', async () => {
+    const { receiver, events, pass } = await expecting({ store: makeStore() })
+    const first = await receiver.intendEach([A, B], { reference: 'spring' })
+    await first.notSent()
+    expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
+    const second = await receiver.intendEach([A, B], { reference: 'spring' })
+    expect(second.to).toEqual([A, B])
+    await second.unknown()
+    await second.unknown()
+    await pass(0, () => events.length === 2)
+    expect(unknownIn(events).map(({ sent }) => sent.to)).toEqual([A, B])
+    expect((await receiver.intendEach([A, B], { reference: 'spring' })).to).toEqual([])
+  })
+
+  test('an answer that names nobody is as if nothing was sent', async () => {
+    const { receiver } = await expecting({ store: makeStore() })
+    const { sent } = await receiver.intendEach([A, B], { reference: 'spring' })
+    await sent({ messages: [], recipients: [] })
+    expect((await receiver.intendEach([A, B], { reference: 'spring' })).to).toEqual([A, B])
+  })
+
+  test('without any word each number is unknown when the answer is overdue', async () => {
+    const { receiver, events, pass } = await expecting({ store: makeStore() })
+    await receiver.intendEach([A, B], { reference: 'spring', answerWithinMs: 1_000 })
+    await pass(1_000, () => events.length === 2)
+    expect(
+      unknownIn(events)
+        .map(({ sent }) => sent.to)
+        .toSorted(),
+    ).toEqual([A, B])
+    expect(await receiver.account(everything)).toMatchObject({ sent: 2, unknown: 2 })
+  })
+})
+
+test('what is kept of a send that has ended names nobody', async () => {
+  const { receiver, events } = await expecting()
+  const { sent } = await receiver.intendEach([A], { reference: 'spring', meta: { name: 'Ann' } })
+  await sent({ messages: [{ messageId: 'a' }], recipients: [{ code: 11, messageId: 'a' }] })
+  expect(await receiver.forget({ recipient: A })).toMatchObject({ messageStates: 1 })
+  expect((await receiver.intendEach([A], { reference: 'spring' })).to).toEqual([])
+  expect(events).toEqual([])
+})
+
+test('refuses what cannot work', async () => {
+  const { receiver } = await expecting()
+  await expect(receiver.intendEach([])).rejects.toThrow(/intendEach: to is .*; expected/)
+  const alone = { to: A } as never
+  await expect(receiver.intendEach([A], alone)).rejects.toThrow(/intendEach: to is no option/)
+})

@@ -1,0 +1,376 @@
+/** A send is written down before it is made: what came of it is known, or that nobody knows. */
+import type { Store, UnknownSendEvent, WebhookEvent } from 'messaging-webhooks'
+import type { OpenStore } from 'messaging-webhooks/store'
+import { memoryStore } from 'messaging-webhooks'
+import { callback } from 'messaging-webhooks/testing'
+import { describe, expect, test } from 'vitest'
+import { onEachStore } from '../support/each-store.ts'
+import { post } from '../support/receiving.ts'
+import { expecting } from './expecting.ts'
+
+const HOUR_MS = 3_600_000
+
+function unknownIn(events: readonly WebhookEvent[]): readonly UnknownSendEvent[] {
+  return events.filter((event) => event.type === 'send.unknown')
+}
+
+/** A store of which a verb fails, from the call on that is named, so often. */
+function failing(inner: Store, verb: 'expect' | 'awaitNoMore', from: number, times = Infinity): Store {
+  let calls = 0
+  return {
+    ...inner,
+    async open(host): Promise<OpenStore> {
+      return new Proxy(await inner.open(host), {
+        get(target, name) {
+          const call: unknown = Reflect.get(target, name)
+          if (name !== verb || typeof call !== 'function') return call
+          return (...args: unknown[]): unknown => {
+            calls += 1
+            if (calls >= from && calls < from + times) throw new Error('The store is away.')
+            return Reflect.apply(call, target, args)
+          }
+        },
+      })
+    },
+  }
+}
+
+const everything = { from: new Date(0), to: new Date(8e15) }
+
+describe.each(onEachStore)('%s', (_, makeStore) => {
+  test('a report that overtakes the answer of a send waits for it, and no other report at any other time', async () => {
+    const { receiver, url, events, pass } = await expecting({ store: makeStore() })
+    const report = async (messageId: string) => post(url, callback.smsDelivery({ messageId, status: 'success' }))
+    const seen = () => events.map((event) => ('messageId' in event ? event.messageId : event.type))
+    await report('before')
+    await pass(0, () => events.length === 1)
+    const { sent } = await receiver.intend({ to: '254711000001', meta: 'mine' })
+    await report('a')
+    await report('stranger')
+    await pass(1_000)
+    expect(seen()).toEqual(['before'])
+    await sent({ messages: [{ messageId: 'a' }] })
+    await pass(0, () => events.length === 2)
+    expect(events[1]).toMatchObject({ messageId: 'a', sent: { meta: 'mine' } })
+    await report('after')
+    await pass(0, () => events.length === 3)
+    await pass(3_000)
+    expect(seen()).toEqual(['before', 'a', 'after'])
+    await pass(1_100, () => events.length === 4)
+    expect(seen()).toEqual(['before', 'a', 'after', 'stranger'])
+  })
+
+  test('reports wait no longer than the answer may take, for none, or as was said', async () => {
+    const forgotten = await expecting({ store: makeStore() })
+    await forgotten.receiver.intend({ answerWithinMs: 2_000 })
+    await forgotten.pass(2_000, () => forgotten.events.length === 1)
+    await post(forgotten.url, callback.smsDelivery({ messageId: 'a', status: 'success' }))
+    await forgotten.pass(0, () => forgotten.events.length === 2)
+
+    const ended = await expecting({ store: makeStore() })
+    const { notSent } = await ended.receiver.intend()
+    const { unknown } = await ended.receiver.intend()
+    await notSent()
+    await unknown()
+    await post(ended.url, callback.smsDelivery({ messageId: 'a', status: 'success' }))
+    await ended.pass(0, () => ended.events.length === 2)
+
+    const none = await expecting({ store: makeStore(), orphanHoldMs: 0 })
+    await none.receiver.intend()
+    await post(none.url, callback.smsDelivery({ messageId: 'a', status: 'success' }))
+    await none.pass(0, () => none.events.length === 1)
+  })
+
+  test('what is answered is expected under the reference of its send, and nothing is unknown of it', async () => {
+    const { receiver, url, clock, events, pass } = await expecting({ store: makeStore() })
+    const { reference, sent } = await receiver.intend({
+      reference: 'order 7',
+      to: ['254711000001', '254711000002', '254711000003'],
+      type: 'transactional',
+      channel: 'sms',
+      campaign: 'spring',
+      meta: { order: 7 },
+      withinMs: HOUR_MS,
+    })
+    expect(reference).toBe('order 7')
+    expect(await receiver.account(everything)).toMatchObject({ sent: 3, waiting: 3, unknown: 0 })
+    expect((await receiver.outstanding()).items).toEqual([])
+    await clock.advance(700)
+    const sentAt = new Date(clock.now())
+    const answer = {
+      sentAt,
+      messages: [{ messageId: 'a', to: '254711000001' }, { messageId: 'b' }],
+      recipients: [
+        { code: 11, messageId: 'a', parts: 3 },
+        { code: 11, messageId: 'b', parts: 1 },
+        { code: 12, to: '254711000003' },
+      ],
+    }
+    expect(await sent(answer)).toEqual({ expected: 3, known: 0 })
+    expect(await sent(answer)).toEqual({ expected: 0, known: 3 })
+    await post(url, callback.smsDelivery({ messageId: 'a', status: 'success' }))
+    await pass(0, () => events.length === 1)
+    const details = {
+      messageId: 'a',
+      reference: 'order 7',
+      to: '254711000001',
+      type: 'transactional',
+      channel: 'sms',
+      campaign: 'spring',
+      meta: { order: 7 },
+      sentAt,
+      overdueAt: new Date(sentAt.getTime() + HOUR_MS),
+      parts: 3,
+    }
+    expect(events[0]).toMatchObject({ type: 'message.delivered', sent: details })
+    const { items } = await receiver.outstanding()
+    expect(items).toMatchObject([{ messageId: 'b', reference: 'order 7' }])
+    expect(items[0]).not.toHaveProperty('parts')
+    const account = { sent: 3, delivered: 1, waiting: 1, unknown: 0, refused: { unsupported_number: 1 } }
+    expect(await receiver.account(everything)).toMatchObject(account)
+    await pass(300_000)
+    expect(unknownIn(events)).toEqual([])
+    await pass(HOUR_MS, () => events.some(({ type }) => type === 'send.overdue'))
+    await expect(receiver.intend({ reference: 'order 7' })).rejects.toMatchObject({ code: 'send_repeated' })
+    expect(await receiver.account(everything)).toMatchObject({ ...account, waiting: 0, overdue: 1 })
+  })
+
+  test('a send without an answer is told once, and its late answer counts', async () => {
+    const { receiver, clock, events, pass } = await expecting({ store: makeStore() })
+    const ofAll: string[] = []
+    receiver.on('message.*', ({ type }) => void ofAll.push(type))
+    const sentAt = new Date(clock.now())
+    const scheduledFor = new Date(clock.now() + HOUR_MS)
+    const intention = await receiver.intend({ to: '254711000001', channel: 'sms', meta: 'mine', scheduledFor })
+    await receiver.intend({ reference: 'another', recipients: 5, answerWithinMs: 400_000 })
+    await pass(119_000)
+    expect(events).toEqual([])
+    await pass(1_500, () => events.length === 1)
+    const [unknown] = unknownIn(events)
+    const { reference } = intention
+    expect(unknown).toMatchObject({ reference, channel: 'sms', proof: 'none', timestampSource: 'clock' })
+    expect(unknown?.sent).toEqual({
+      reference,
+      recipients: 1,
+      to: '254711000001',
+      channel: 'sms',
+      meta: 'mine',
+      sentAt,
+      scheduledFor,
+    })
+    expect(unknown?.payload).toMatchObject({ reference, recipients: 1 })
+    await pass(200_000)
+    expect(events).toHaveLength(1)
+    expect(await receiver.account(everything)).toMatchObject({ sent: 6, waiting: 5, unknown: 1 })
+    await intention.sent({ messages: [{ messageId: 'late' }] })
+    await pass(200_000, () => events.length === 2)
+    expect(unknownIn(events)[1]).toMatchObject({ reference: 'another', sent: { recipients: 5 } })
+    expect(await receiver.account(everything)).toMatchObject({ sent: 6, waiting: 1, unknown: 5 })
+    expect(ofAll).toEqual([])
+  })
+
+  test('what is known to be unknown is told at once, is a dead letter, and replayed', async () => {
+    const { receiver, events, pass } = await expecting({ store: makeStore(), retry: { attempts: 1 } })
+    const takeOff = receiver.on('send.unknown', () => {
+      throw new Error('not today')
+    })
+    const { unknown } = await receiver.intend({ reference: 'order 8', meta: { order: 8 } })
+    await unknown()
+    await unknown()
+    await pass(0, () => events.length === 1)
+    await expect.poll(async () => (await receiver.deadLetters.list()).items.length).toBe(1)
+    takeOff()
+    const listed = await receiver.events.list({ types: ['send.unknown'] })
+    expect(listed.items).toMatchObject([{ type: 'send.unknown', event: { reference: 'order 8' } }])
+    expect((await receiver.events.list({ types: ['send.overdue', 'unrecognized'] })).items).toEqual([])
+    const [letter] = (await receiver.deadLetters.list()).items
+    expect(letter?.event).toMatchObject({ type: 'send.unknown', reference: 'order 8', sent: { meta: { order: 8 } } })
+    await receiver.deadLetters.replay(letter?.id ?? '')
+    await pass(0, () => events.length === 2)
+    await pass(600_000)
+    expect(events).toHaveLength(2)
+    await expect(receiver.intend({ reference: 'order 8' })).rejects.toMatchObject({ code: 'send_repeated' })
+  })
+
+  test('what was not sent is forgotten, and its reference is used again', async () => {
+    const { receiver, events, pass } = await expecting({ store: makeStore() })
+    const first = await receiver.intend({ reference: 'order 9' })
+    await first.unknown()
+    await pass(10, () => events.length === 1)
+    await first.notSent()
+    expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
+    const second = await receiver.intend({ reference: 'order 9' })
+    await second.notSent()
+    await pass(200_000)
+    await receiver.intend({ reference: 'order 9' })
+    await pass(121_000, () => events.length === 2)
+    // Each is an event of its own.
+    expect(new Set(unknownIn(events).map(({ id }) => id)).size).toBe(2)
+  })
+
+  test('an answer that names nobody is none, and one without an id says nothing', async () => {
+    const { receiver, events, pass } = await expecting({ store: makeStore() })
+    const empty = await receiver.intend({ reference: 'empty' })
+    expect(await empty.sent({ messages: [], recipients: [] })).toEqual({ expected: 0, known: 0 })
+    await (await receiver.intend({ reference: 'empty' })).notSent()
+    const nameless = await receiver.intend({ reference: 'nameless' })
+    await nameless.sent({ messages: [], recipients: [{ code: 11, to: '254711000001' }] })
+    await pass(0, () => events.length === 1)
+    expect(unknownIn(events)).toMatchObject([{ reference: 'nameless' }])
+  })
+
+  test('where an answer was written down and its end was not, somebody does that later', async () => {
+    const store = failing(makeStore(), 'awaitNoMore', 1, 1)
+    const { receiver, events, pass } = await expecting({ store })
+    const { sent } = await receiver.intend({ recipients: 2, withinMs: HOUR_MS })
+    const answer = { messages: [{ messageId: 'a' }, { messageId: 'b' }] }
+    await expect(sent(answer)).rejects.toThrow('away')
+    expect(await receiver.account(everything)).toMatchObject({ sent: 2, waiting: 2, unknown: 0 })
+    await pass(200_000)
+    await pass(HOUR_MS, () => events.length === 2)
+    expect(events.map(({ type }) => type)).toEqual(['send.overdue', 'send.overdue'])
+    expect(await receiver.account(everything)).toMatchObject({ sent: 2, overdue: 2, unknown: 0 })
+  })
+
+  test('a message and its repetition are one at each moment, also where somebody ends the send later', async () => {
+    const store = failing(makeStore(), 'awaitNoMore', 1, 1)
+    const { receiver, url, clock, events, pass } = await expecting({ store })
+    await receiver.expect({ messages: [{ messageId: 'm' }] }, { withinMs: HOUR_MS })
+    await post(url, callback.smsDelivery({ messageId: 'm', status: 'network_failure' }))
+    await pass(10, () => events.length === 1)
+    const { sent, reference } = await receiver.intend({ resendOf: 'm', withinMs: 2 * HOUR_MS })
+    expect(reference).toBe('resend of m')
+    const failed = { network_failure: 1 }
+    expect(await receiver.account(everything)).toMatchObject({ sent: 1, failed, waiting: 0 })
+    await expect(sent({ messages: [{ messageId: 'n' }] })).rejects.toThrow('away')
+    expect(await receiver.account(everything)).toMatchObject({ sent: 1, failed, waiting: 0 })
+    await pass(200_000)
+    const open = {
+      sent: 1,
+      delivered: 0,
+      read: 0,
+      failed: {},
+      refused: {},
+      overdue: 0,
+      waiting: 1,
+      unreported: 0,
+      unknown: 0,
+      contradictory: 0,
+    }
+    await expect.poll(() => clock.advance(1_000).then(() => receiver.account(everything))).toEqual(open)
+    expect((await receiver.outstanding()).items).toMatchObject([{ messageId: 'n', resendOf: 'm', attempt: 2 }])
+    expect(await receiver.forget({ messageId: 'm' })).toMatchObject({ messageStates: 1 })
+    expect(await receiver.account(everything)).toMatchObject({ sent: 1, waiting: 1 })
+    await pass(3 * HOUR_MS, () => events.some(({ type }) => type === 'send.overdue'))
+    expect(events.filter(({ type }) => type === 'send.overdue')).toMatchObject([{ messageId: 'n' }])
+    await expect(receiver.intend({ resendOf: 'm' })).rejects.toMatchObject({ code: 'options_invalid' })
+  })
+
+  test('of an answer that was written down in part, the rest is unknown', async () => {
+    // The send itself is the first call, then 500 messages at once.
+    const { receiver, events, pass } = await expecting({ store: failing(makeStore(), 'expect', 3) })
+    const { sent } = await receiver.intend({ recipients: 700 })
+    const messages = Array.from({ length: 700 }, (_none, nth) => ({ messageId: `m${nth}` }))
+    await expect(sent({ messages })).rejects.toThrow('away')
+    await pass(121_000, () => events.length === 1)
+    expect(unknownIn(events)).toMatchObject([{ sent: { recipients: 700 } }])
+    expect(await receiver.account(everything)).toMatchObject({ sent: 700, waiting: 500, unknown: 200 })
+  })
+
+  test('an answer that was kept elsewhere is written down later, by its reference', async () => {
+    const { receiver, clock, events, pass } = await expecting({ store: makeStore() })
+    const { reference } = await receiver.intend({ meta: 'mine', to: '254711000001' })
+    await clock.advance(1_000)
+    const answer = { reference, sentAt: new Date(clock.now()), messages: [{ messageId: 'm' }] }
+    expect(await receiver.expect(answer, { withinMs: HOUR_MS })).toEqual({ expected: 1, known: 0 })
+    expect(await receiver.account(everything)).toMatchObject({ sent: 1, waiting: 1 })
+    await pass(300_000)
+    await pass(HOUR_MS, () => events.length === 1)
+    expect(events).toMatchObject([{ type: 'send.overdue', sent: { messageId: 'm', meta: 'mine', reference } }])
+    // Of one that nobody began there is nothing to end.
+    const alone = { reference: 'of no send', messages: [{ messageId: 'n' }] }
+    expect(await receiver.expect(alone)).toEqual({ expected: 1, known: 0 })
+  })
+
+  test('a person is forgotten before the answer and after it', async () => {
+    const { receiver, events, pass } = await expecting({ store: makeStore() })
+    await receiver.intend({ to: '+254 711 000 001' })
+    const { sent } = await receiver.intend({ to: '+254 711 000 002', meta: { of: '254711000002' } })
+    await sent({ messages: [{ messageId: 'm', to: '254711000002' }] })
+    expect(await receiver.forget({ recipient: '254711000001' })).toMatchObject({ messageStates: 1 })
+    // With the answer the send itself keeps nothing of the person.
+    expect(await receiver.forget({ recipient: '254711000002' })).toMatchObject({ messageStates: 1 })
+    await pass(72 * HOUR_MS)
+    expect(events).toEqual([])
+    expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
+  })
+
+  test('the account holds over the borders of its pages, where thousands were sent in one millisecond', async () => {
+    const { receiver, events, pass } = await expecting({ store: makeStore() })
+    const begun = await Promise.all(
+      Array.from({ length: 40 }, (_none, nth) => receiver.intend({ reference: `of ${nth}`, recipients: 30 })),
+    )
+    for (const [nth, { sent, unknown }] of begun.entries()) {
+      const messages = Array.from({ length: 30 }, (_id, place) => ({ messageId: `${nth}.${place}` }))
+      if (nth % 4 === 0) await unknown()
+      else if (nth % 4 !== 1) await sent({ messages })
+    }
+    expect(await receiver.account(everything)).toMatchObject({ sent: 1_200, waiting: 900, unknown: 300 })
+    await pass(121_000, () => events.length === 20)
+    expect(await receiver.account(everything)).toMatchObject({ sent: 1_200, waiting: 600, unknown: 600 })
+  })
+})
+
+test('one process tells what another one began and did not end', async () => {
+  const { sqliteStore } = await import('messaging-webhooks/sqlite')
+  const { ownFile } = await import('../support/own-folder.ts')
+  const file = ownFile()
+  const first = await expecting({ store: sqliteStore(file) })
+  await first.receiver.intend({ reference: 'order 1' })
+  await first.receiver.close()
+  const second = await expecting({ store: sqliteStore(file), clock: first.clock })
+  await second.pass(121_000, () => second.events.length === 1)
+  await second.pass(600_000)
+  expect(second.events).toMatchObject([{ type: 'send.unknown', reference: 'order 1' }])
+})
+
+test('where the store is away, nothing is begun', async () => {
+  const { receiver } = await expecting({ store: failing(memoryStore(), 'expect', 1, 1) })
+  await expect(receiver.intend({ reference: 'order 1' })).rejects.toThrow('away')
+  expect((await receiver.intend({ reference: 'order 1' })).reference).toBe('order 1')
+})
+
+test('refuses what it cannot keep', async () => {
+  const { receiver } = await expecting()
+  await expect(receiver.intend({ reference: '' })).rejects.toThrow(/reference is an empty text/)
+  await expect(receiver.intend({ reference: 'x'.repeat(257) })).rejects.toThrow(/1 to 256 characters/)
+  await expect(receiver.intend({ to: [] })).rejects.toThrow(/to is/)
+  await expect(receiver.intend({ recipients: 0 })).rejects.toThrow(/recipients is 0/)
+  await expect(receiver.intend({ meta: 1n })).rejects.toThrow(/cannot be written as JSON/)
+  await expect(receiver.intend({ answerWithinMs: 0 })).rejects.toThrow(/answerWithinMs is 0/)
+  const scheduledFor = new Date(Date.now() * 1_000)
+  await expect(receiver.intend({ scheduledFor })).rejects.toThrow(/more than a year/)
+  expect(await receiver.account(everything)).toMatchObject({ sent: 0 })
+})
+
+test('a reference is one of its project, and a store that cannot is named', async () => {
+  const pair = { authKey: 'a', signingSecret: 's' }
+  const { receiver } = await expecting({ projects: { One: pair, Two: { authKey: 'b', signingSecret: 't' } } })
+  await expect(receiver.intend({ reference: 'r' })).rejects.toMatchObject({ code: 'project_required' })
+  const one = await receiver.intend({ reference: 'r', project: 'One', recipients: 2 })
+  await receiver.intend({ reference: 'r', project: 'Two', recipients: 3 })
+  await one.sent({ messages: [{ messageId: 'm' }, { messageId: 'n' }] })
+  expect(await receiver.account(everything)).toMatchObject({ sent: 5, waiting: 5 })
+  expect((await receiver.outstanding()).items).toMatchObject([{ project: 'One' }, { project: 'One' }])
+  const { capabilities, open } = memoryStore()
+  const own = await expecting({
+    store: {
+      capabilities,
+      async open(host) {
+        const { awaitNoMore: _, ...verbs } = await open(host)
+        return verbs
+      },
+    },
+  })
+  await expect(own.receiver.intend()).rejects.toMatchObject({ code: 'expect_unsupported' })
+})
