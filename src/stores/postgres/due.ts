@@ -1,7 +1,7 @@
 /** Finds records of which something is due, reserves them for this process, and reads them with the payload that is likely to run. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Payload, SharedStore, Versioned } from '../../inbox/record-store.ts'
+import type { Payload, SharedStore, Versioned, VersionedChange } from '../../inbox/record-store.ts'
 import { isNewerRecord } from '../../inbox/runtime/codec.ts'
 import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { integer, integerOrNone, isNull, numberValue, text, textOf, type Row } from './encoding.ts'
@@ -25,23 +25,34 @@ export function createDue(
   /** Left alone until a process of its version leases it. */
   async function putOff(rows: readonly Row[], reserved: string, nowMs: number): Promise<void> {
     const until = numberValue(nowMs + NEWER_MS)
-    await together(`UPDATE ${schema}.due SET held_until = ${until} WHERE ${isStill(rows, reserved)};`)
+    await together(`UPDATE ${schema}.due d SET held_until = ${until} WHERE ${isStill(rows, reserved)};`)
     for (const row of rows) report(newerRecord(text(row, 'key')))
   }
 
-  /** Rows of `due` that say otherwise than their record, which decides: they are written anew, or go. */
-  async function putRight(
-    rows: readonly Row[],
-    reserved: string,
-    found: ReadonlyMap<string, Versioned>,
-  ): Promise<void> {
-    const changes = rows.flatMap((row) => {
-      const { version, record } = (isNull(row, 'key') ? undefined : found.get(text(row, 'key'))) ?? {}
-      if (record === undefined || dueRowOf(record) === undefined) return []
-      return [{ key: text(row, 'key'), expected: version, before: record, after: record, payloads: [], admitted: [] }]
-    })
+  /**
+   * Rows of `due` that said otherwise than their record. A row was locked as it is, and its record read as it was when the statement
+   * began: another process may have written both in between. So they are read again, together, and the record decides.
+   */
+  async function putRight(rows: readonly Row[], reserved: string): Promise<void> {
+    const [again = []] = await together(`
+SELECT d.at AS due_at, d.record AS due_record, ${RECORD_COLUMNS}
+FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE ${isStill(rows, reserved)};`)
+    const found = await recordsIn(
+      again.filter((row) => !isNull(row, 'number')),
+      true,
+    )
+    const changes: VersionedChange[] = []
+    const gone: Row[] = []
+    for (const row of again) {
+      const key = isNull(row, 'number') ? undefined : text(row, 'key')
+      const { version, record } = (key === undefined ? undefined : found.get(key)) ?? {}
+      if (key !== undefined && record !== undefined && dueRowOf(record) !== undefined)
+        changes.push({ key, expected: version, before: record, after: record, payloads: [], admitted: [] })
+      // One of a later version is left to that.
+      else if (key === undefined || record !== undefined) gone.push(row)
+    }
     await write(changes, undefined)
-    await together(`DELETE FROM ${schema}.due WHERE ${isStill(rows, reserved)};`)
+    if (gone.length > 0) await together(`DELETE FROM ${schema}.due d WHERE ${isStill(gone, reserved)};`)
   }
 
   return async ({ limit, nowMs, exclude }) => {
@@ -90,15 +101,15 @@ FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${li
       else astray.push(row)
     }
     if (newer.length > 0) await putOff(newer, reserved, nowMs)
-    if (astray.length > 0) await putRight(astray, reserved, read)
+    if (astray.length > 0) await putRight(astray, reserved)
     const next = times && integerOrNone(times, 'next')
-    // What was locked, or put off meanwhile, is looked for again.
-    const nextDueMs = rows.length >= limit ? nowMs : next
+    // What was locked, put off or put right meanwhile is looked for again.
+    const nextDueMs = rows.length >= limit || astray.length > 0 ? nowMs : next
     return { keys: [...found.keys()], nextDueMs, found, payloads }
   }
 }
 
-/** Rows of `due`, if they are as they were reserved. */
+/** Rows of `due`, if they are as they were reserved: a process that has written their record since has set another time. */
 function isStill(rows: readonly Row[], reserved: string): string {
-  return `held_until = ${reserved} AND record IN (${rows.map((row) => text(row, 'due_record')).join(', ')})`
+  return `d.held_until = ${reserved} AND d.record IN (${rows.map((row) => text(row, 'due_record')).join(', ')})`
 }

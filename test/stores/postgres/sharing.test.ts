@@ -170,6 +170,42 @@ describePostgres('sharing', () => {
     },
   )
 
+  test('what another process writes while something due is being looked for stays due', PATIENT, async () => {
+    const { schema, first } = await stores(1)
+    const url = new URL(POSTGRES_URL)
+    url.searchParams.set('application_name', 'held up')
+    const slow = await postgresStore({ connectionString: url.href, schema }).open({ onWork() {}, claims: false })
+    onTestFinished(() => slow.close())
+    await first.admit([eventOf('m', 2)], Date.now())
+    // The slow one has seen the row, and cannot lock it yet.
+    const gate = Math.floor(Math.random() * 2 ** 31)
+    await rowsOf(`
+      CREATE FUNCTION "${schema}".is_let_through() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+        IF current_setting('application_name') = 'held up' THEN PERFORM pg_advisory_xact_lock_shared(${gate}); END IF;
+        RETURN true;
+      END $$;
+      ALTER TABLE "${schema}".due RENAME TO due_rows;
+      CREATE VIEW "${schema}".due AS SELECT * FROM "${schema}".due_rows WHERE "${schema}".is_let_through()`)
+    const isWaiting = async (locktype: string): Promise<void> => {
+      const waiting = `SELECT FROM pg_locks l JOIN pg_stat_activity USING (pid)
+        WHERE NOT granted AND l.locktype = '${locktype}' AND query LIKE '%${schema}%'`
+      await expect.poll(() => rowsOf(waiting), POLL).toHaveLength(1)
+    }
+    await onServer(async (client) => {
+      await client.query(`SELECT pg_advisory_lock(${gate}); BEGIN; SELECT FROM "${schema}".records FOR UPDATE`)
+      const admitted = first.admit([eventOf('m', 1)], Date.now())
+      await isWaiting('transactionid')
+      const looking = claim(slow)
+      await isWaiting('advisory')
+      await client.query('COMMIT')
+      expect(await admitted).toEqual(['new'])
+      await client.query(`SELECT pg_advisory_unlock(${gate})`)
+      const found = await looking
+      expect(await first.counts()).toMatchObject({ unsettled: 2 })
+      await expect.poll(async () => (found.length > 0 ? found : claim(first)), POLL).toHaveLength(1)
+    })
+  })
+
   test('a store wakes another when it has admitted something, and not itself', PATIENT, async () => {
     const schema = freshSchema()
     const store = postgresStore({ connectionString: POSTGRES_URL, schema, pollIntervalMs: 3_600_000 })
