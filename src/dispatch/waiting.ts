@@ -28,14 +28,10 @@ export function createWaiting(clock: Clock): Waiting {
   const forChange = new Set<() => void>()
   const forAttempt = new Map<string, Set<() => void>>()
 
-  function look(): void {
-    waiting.isAnyone = forChange.size > 0 || forAttempt.size > 0
-  }
-
   function changed(): void {
     for (const resolve of forChange) resolve()
     forChange.clear()
-    look()
+    waiting.isAnyone = forAttempt.size > 0
   }
 
   const waiting = {
@@ -47,7 +43,7 @@ export function createWaiting(clock: Clock): Waiting {
           cancel()
           resolve()
         })
-        look()
+        waiting.isAnyone = true
       }),
     changed,
     watchAttempt(id: string, timeoutMs: number): WatchedAttempt {
@@ -59,11 +55,11 @@ export function createWaiting(clock: Clock): Waiting {
         tell = resolve
         waiters.add(tell)
       })
-      look()
+      waiting.isAnyone = true
       function forget(): void {
         waiters.delete(tell)
         if (waiters.size === 0 && forAttempt.get(id) === waiters) forAttempt.delete(id)
-        look()
+        waiting.isAnyone = forChange.size > 0 || forAttempt.size > 0
         tell()
       }
       // Another process may make it, and then nobody tells us.

@@ -35,7 +35,17 @@ export function joinRecord(state: string, reports: string): string {
 /** The reports that make the latest state, the newest first: an engine then logs less of a write that adds one. */
 export function encodeReports({ latest }: MessageRecord, reports = distinctReports(latest)): string {
   const finals = latest?.finals.length ?? 0
-  return JSON.stringify(reports.map((report, place) => encodeReport(report, place < finals ? 1 : 0)).reverse())
+  const encoded = reports.map(({ order, record }, place): Values => {
+    const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = record
+    const isFinal = place < finals ? 1 : 0
+    const values: unknown[] = [project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem]
+    // At the end, so that they take no room where there is no trace.
+    if (record.traceparent !== undefined) values.push(record.traceparent, record.tracestate)
+    return report === undefined
+      ? [order, isFinal, values]
+      : [order, isFinal, values, REPORT_FIELDS.map((field) => report[field])]
+  })
+  return JSON.stringify(encoded.reverse())
 }
 
 /** All but the reports; it names them by their places, the oldest first. */
@@ -200,18 +210,6 @@ function decodeSettled(values: Values, orders: readonly string[]): readonly Sett
     })
   }
   return settled
-}
-
-function encodeReport({ order, record }: FinalReport, final: 0 | 1): Values {
-  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = record
-  const values: unknown[] = [project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem]
-  // At the end, so that they take no room where there is no trace.
-  if (record.traceparent !== undefined) values.push(record.traceparent, record.tracestate)
-  if (report === undefined) return [order, final, values]
-  const { type, shape, messageId, channel, network, carrier, recipient, status, statusCode, scheduled, failure } =
-    report
-  const said = [type, shape, messageId, channel, network, carrier, recipient, status, statusCode, scheduled, failure]
-  return [order, final, values, said]
 }
 
 const RECORD_FIELDS: readonly (keyof EventRecord)[] = [
