@@ -392,8 +392,8 @@ async function live(engine: Engine, options: WorldOptions): Promise<Outcome> {
         if (!(await timeline.step())) break
         ideal.now()
         for (const { process } of places)
-          // What a slow store answers too late comes on top.
-          if ((process?.running ?? 0) > (isSlow ? 16 : 4) * plan.concurrency)
+          // As many as dispatch takes for each slot; what a slow store answers too late comes on top.
+          if ((process?.running ?? 0) > (isSlow ? 32 : 16) * plan.concurrency)
             ledger.breaks('memory is bounded', 'more is in hand than there is room for')
       }
       if (timeline.nowMs > untilMs || timeline.steps > MOST_STEPS) ledger.breaks('all comes to rest', what)

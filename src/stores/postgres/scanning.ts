@@ -92,10 +92,12 @@ SELECT ${PAYLOAD_COLUMNS} FROM ${schema}.records r JOIN ${schema}.payloads p ON 
     scanEvents: (scan) => (scan.key === undefined ? walk(scan) : eventsOfMessage(scan.key, scan)),
     async scanDeadLetters({ after, limit }) {
       const [diedAt = LEAST, seq = '0'] = /^(-?\d{1,19})\.(\d{1,19})$/.exec(after ?? '')?.slice(1) ?? []
+      // One whose payload is gone is listed all the same, so that it can be discarded.
       const rows = await rowsOf(`
-SELECT ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}, d.died_at || '.' || d.seq AS place
+SELECT ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}, encode(d.id, 'hex') AS id, coalesce(p.admitted_at, d.died_at) AS admitted_at,
+  d.died_at || '.' || d.seq AS place
 FROM ${schema}.dead_letters d JOIN ${schema}.records r ON r.number = d.record
-  JOIN ${schema}.payloads p ON p.record = d.record AND p.id = d.id
+  LEFT JOIN ${schema}.payloads p ON p.record = d.record AND p.id = d.id
 WHERE (d.died_at, d.seq) > (${diedAt}::bigint, ${seq}::bigint) ORDER BY d.died_at, d.seq LIMIT ${limit + 1};`)
       return scannedRows(rows, limit, (row) => text(row, 'place'), await eventReader(rows))
     },

@@ -32,10 +32,12 @@ export function createScans({ db }: Database, recordIn: (row: Row) => MessageRec
 SELECT count(*) AS count, coalesce(min(seq), 0) AS seq, coalesce(${cut('admitted_at')}, 0) AS admitted_at
 FROM (SELECT seq, admitted_at FROM payloads WHERE seq < ? ORDER BY seq DESC LIMIT ?)`)
   const oldestFrom = prepare(`SELECT seq, ${ADMITTED_AT} FROM payloads WHERE seq >= ? ORDER BY seq LIMIT 1`)
+  /** One whose payload is gone is listed all the same, so that it can be discarded. */
   const deadLetters = prepare(/* sql */ `
-SELECT ${RECORD_COLUMNS}, died_at || '.' || dead_letters.seq AS place, lower(hex(payloads.id)) AS id, ${ADMITTED_AT}, record, raw, error
+SELECT ${RECORD_COLUMNS}, died_at || '.' || dead_letters.seq AS place, lower(hex(dead_letters.id)) AS id,
+  ${cut('coalesce(admitted_at, died_at)')} AS admitted_at, record, raw, error
 FROM dead_letters JOIN records ON number = dead_letters.message
-  JOIN payloads ON payloads.message = number AND payloads.id = dead_letters.id
+  LEFT JOIN payloads ON payloads.message = number AND payloads.id = dead_letters.id
 WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LIMIT ? + 1`)
   const sends = prepare(sendsWhere('>', 'ASC'))
   const newestSends = prepare(sendsWhere('<', 'DESC'))
