@@ -1,13 +1,14 @@
 /** Opens the store: pool, tables, the connection that listens; and puts its parts together. */
 import type { Pool } from 'pg'
 import { systemClock } from '../../runtime/clock.ts'
-import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
+import type { SharedStore } from '../../inbox/record-store.ts'
 import { settlementCommand } from '../../inbox/runtime/commands.ts'
 import { createOpenStore } from '../../inbox/runtime/open-store.ts'
 import { createSharedRunner } from '../../inbox/runtime/shared-runner.ts'
 import { createStoreClock, inStoreTime, settlementIn } from '../../inbox/runtime/store-time.ts'
-import type { Admission, ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../../inbox/store.ts'
+import type { ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/expire.ts'
+import { announcing, announcingRest, SETTLE_HOLD_MS } from '../announcing.ts'
 import { createAging } from './aging.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
 import { createDue } from './due.ts'
@@ -22,8 +23,6 @@ import { createWorkers } from './workers.ts'
 
 /** Tells whoever listens on the channel $1: $2 says who tells. */
 const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
-/** With so few milliseconds more a settlement, sixteen processes at 60 events a second each settle half as often. */
-const SETTLE_HOLD_MS = 25
 /** After its client is gone, a statement may be at work for as long as it is allowed to, and then some. */
 const MARGIN_MS = 2_000
 
@@ -81,12 +80,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     ...records,
     ...createScans(engine, records.recordsIn),
     due: createDue(engine, records, report),
-    async write(changes, asOfMs) {
-      const versions = await records.write(changes, asOfMs)
-      if (changes.some((change, index) => versions[index] !== undefined && leavesRest(change)))
-        systemClock().soon(host.onWork)
-      return versions
-    },
+    write: announcingRest(records.write, host.onWork),
     aged: createAging(engine, retention),
     async close() {},
   }
@@ -94,7 +88,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   const runner = createSharedRunner({ store, storeNowMs, writeLastsMs: settings.limits.queryTimeoutMs + MARGIN_MS })
   const workers = createWorkers({ engine, runner, clock: systemClock(), host, tell: () => listening.tell() })
   await workers.begin()
-  const plain = createOpenStore({ runner, indexes: runner.indexes, retention, worker: () => workers.name, report })
+  const plain = createOpenStore({ runner, indexes: runner.indexes, retention, worker: workers.name, report })
   const verbs = storeClock === undefined ? plain : inStoreTime(plain, storeClock)
 
   async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {
@@ -129,55 +123,21 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   let closing: Promise<void> | undefined
 
   /** After the commit and outside of it: a transaction that notifies makes all others wait to commit. */
-  function tellOf(admissions: readonly Admission[], claimed = 0): void {
-    // What is leased here, or was known, is nothing to others.
-    if (admissions.filter((admission) => admission !== 'duplicate').length <= claimed) return
-    if (host.claims === false) listening.tell()
-    else listening.tellOfWhatIsLeft()
-  }
-
-  const admit: OpenStore['admit'] = async (events, nowMs) => {
-    const admissions = await verbs.admit(events, nowMs)
-    tellOf(admissions)
-    return admissions
-  }
-
-  const admitAndClaim: OpenStore['admitAndClaim'] = async (events, request) => {
-    if (!workers.isSure) return { admissions: await admit(events, request.nowMs), claims: [] }
-    try {
-      const answer = await verbs.admitAndClaim(events, request)
-      tellOf(answer.admissions, answer.claims.length)
-      return answer
-    } catch (error) {
-      // It may have leased them all the same; the next claim takes those leases back.
-      systemClock().soon(host.onWork)
-      throw error
-    }
-  }
-
-  /** Where something may be due for others. */
-  async function telling<T>(answer: T | Promise<T>, isToTell: (answered: T) => boolean): Promise<T> {
-    const answered = await answer
-    if (isToTell(answered)) listening.tell()
-    return answered
-  }
-
+  const { admitAndClaim, ...announced } = announcing(verbs, {
+    announce: () => listening.tell(),
+    announceAdmitted: () => (host.claims === false ? listening.tell() : listening.tellOfWhatIsLeft()),
+    onWork: host.onWork,
+  })
   const { admitAndClaim: _, ...others } = verbs
   return {
     ...others,
     isHeld: workers.isHeld,
     holders: workers.holders,
-    admit,
+    ...announced,
     // With transactions, a claim begins one for each event.
     ...(transactions === undefined ? { admitAndClaim, tellsOfRest: true, settleHoldMs: SETTLE_HOLD_MS } : {}),
     claim: transactions?.claim ?? plainClaim,
     settle: transactions?.settle ?? settle,
-    resolve: (id, resolution, nowMs) =>
-      telling(verbs.resolve(id, resolution, nowMs), (isResolved) => isResolved && resolution !== 'discard'),
-    forget: (request, nowMs) =>
-      telling(verbs.forget(request, nowMs), ({ unsettled }) => unsettled > 0 && !request.dryRun),
-    expect: (messages, nowMs) => telling(verbs.expect(messages, nowMs), (answers) => answers.includes(true)),
-    admitOverdue: (events, nowMs) => telling(verbs.admitOverdue(events, nowMs), (answers) => answers.includes(true)),
     close() {
       closing ??= (async () => {
         await transactions?.close()
@@ -189,9 +149,4 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     },
     ...(transactions === undefined ? {} : { contextFor: transactions.contextFor }),
   }
-}
-
-/** An event was settled while others of its message wait. */
-function leavesRest({ before, after }: VersionedChange): boolean {
-  return after !== undefined && after.waiting.length > 0 && before?.lease !== undefined && after.lease === undefined
 }

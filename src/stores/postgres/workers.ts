@@ -18,10 +18,8 @@ const MOST_VERSION = 2 ** 48 - 1
 interface Workers {
   /** Shows life from now on. */
   begin(): Promise<void>
-  /** The name to lease under; empty where nobody claims here. */
-  readonly name: string
-  /** Whether this process may lease without asking first. */
-  readonly isSure: boolean
+  /** The name to lease under; undefined where others may have taken this process for dead. */
+  name(): string | undefined
   /** Resolves once it may lease; rejects where the database does not answer. */
   sure(): Promise<void>
   readonly isHeld: NonNullable<OpenStore['isHeld']>
@@ -102,12 +100,7 @@ WHERE near.worker IS NOT NULL;`)
       // What it cannot say yet it says with the next heartbeat.
       await withDeadline(clock, BEGIN_MS, Promise.allSettled([holding.sure()]), () => undefined)
     },
-    get name() {
-      return holding?.id ?? ''
-    },
-    get isSure() {
-      return isSure()
-    },
+    name: () => (isSure() ? (holding?.id ?? '') : undefined),
     async sure() {
       await holding?.sure()
     },

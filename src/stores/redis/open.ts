@@ -1,11 +1,12 @@
 /** Opens a store on a Redis: the layout of its keys, the check of its memory policy, what wakes it; and puts its parts together. */
 import { systemClock } from '../../runtime/clock.ts'
-import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
+import type { SharedStore } from '../../inbox/record-store.ts'
 import { createOpenStore } from '../../inbox/runtime/open-store.ts'
 import { createSharedRunner } from '../../inbox/runtime/shared-runner.ts'
 import { inStoreTime } from '../../inbox/runtime/store-time.ts'
-import { isKept, type OpenStore, type StoreHost } from '../../inbox/store.ts'
+import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import type { Retention } from '../../messages/expire.ts'
+import { announcing, announcingRest, SETTLE_HOLD_MS } from '../announcing.ts'
 import type { Adapter } from './clients/connection.ts'
 import { answered, createPartitions } from './partitions.ts'
 import { createEmptiedWatch, wakeUp } from './watching.ts'
@@ -17,8 +18,6 @@ import { createScans } from './scanning.ts'
 import { createScripted } from './scripted.ts'
 import { createWorkers } from './workers.ts'
 
-/** As on Postgres: so few milliseconds more halve the round trips of many processes that have little to do each. */
-const SETTLE_HOLD_MS = 25
 /** After nobody waits for its answer any more, a command may still arrive. */
 const MARGIN_MS = 2_000
 
@@ -69,12 +68,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       ...createScans(engine, records, finding),
       payloads: records.payloads,
       read: records.read,
-      async write(changes, asOfMs) {
-        const versions = await records.write(changes, asOfMs)
-        if (changes.some((change, index) => versions[index] !== undefined && leavesRest(change)))
-          clock.soon(host.onWork)
-        return versions
-      },
+      write: announcingRest(records.write, host.onWork),
       close: closeAll,
     }
     const runner = createSharedRunner({
@@ -103,49 +97,24 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const plain = createOpenStore({ runner, indexes, retention, worker: workers.nameFor, report })
     const verbs = times === undefined ? plain : inStoreTime(plain, times)
 
-    /** Where something may be due for others. */
-    async function announcing<T>(answer: T | Promise<T>, isToAnnounce: (answered: T) => boolean): Promise<T> {
-      const answered = await answer
-      if (isToAnnounce(answered)) announce()
-      return answered
-    }
-
+    const announced = announcing(verbs, { announce, announceAdmitted: announce, onWork: host.onWork })
     return {
       ...verbs,
       tellsOfRest: true,
       settleHoldMs: SETTLE_HOLD_MS,
       isHeld: workers.isHeld,
       holders: workers.holders,
+      ...announced,
       async admit(events, nowMs) {
         // After an outage this is how the inbox asks whether the server is back.
         if (events.length === 0) await redis.ask(['PING'])
-        return announcing(verbs.admit(events, nowMs), (admissions) => admissions.some(isKept))
-      },
-      async admitAndClaim(events, request) {
-        try {
-          // What is leased here, or was known, is nothing to others.
-          return await announcing(
-            verbs.admitAndClaim(events, request),
-            ({ admissions, claims }) => admissions.filter(isKept).length > claims.length,
-          )
-        } catch (error) {
-          // It may have leased them all the same; the next claim takes those leases back.
-          clock.soon(host.onWork)
-          throw error
-        }
+        return announced.admit(events, nowMs)
       },
       async claim(request) {
         await workers.sure()
         await runner.takeBackLost((key) => !request.exclude.has(key) && workers.nameFor(key) !== undefined)
         return verbs.claim(request)
       },
-      resolve: (id, resolution, nowMs) =>
-        announcing(verbs.resolve(id, resolution, nowMs), (isResolved) => isResolved && resolution !== 'discard'),
-      forget: (request, nowMs) =>
-        announcing(verbs.forget(request, nowMs), ({ unsettled }) => unsettled > 0 && !request.dryRun),
-      expect: (messages, nowMs) => announcing(verbs.expect(messages, nowMs), (answers) => answers.includes(true)),
-      admitOverdue: (events, nowMs) =>
-        announcing(verbs.admitOverdue(events, nowMs), (answers) => answers.includes(true)),
     }
   }
 
@@ -155,9 +124,4 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     await closeAll()
     throw error
   }
-}
-
-/** An event was settled while others of its message wait. */
-function leavesRest({ before, after }: VersionedChange): boolean {
-  return after !== undefined && after.waiting.length > 0 && before?.lease !== undefined && after.lease === undefined
 }

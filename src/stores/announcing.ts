@@ -1,0 +1,64 @@
+/** What the stores on servers add to their verbs: other processes are told where something may be due for them. */
+import { systemClock } from '../runtime/clock.ts'
+import type { SharedStore, VersionedChange } from '../inbox/record-store.ts'
+import type { Verbs } from '../inbox/runtime/open-store.ts'
+import { isKept, type Awaitable, type StoreHost } from '../inbox/store.ts'
+
+/** A few milliseconds more a settlement halve the round trips of many processes that have little to do each. */
+export const SETTLE_HOLD_MS = 25
+
+interface Announcing {
+  /** Something may be due for others. */
+  readonly announce: () => void
+  /** The same of what was admitted here, and not leased. */
+  readonly announceAdmitted: () => void
+  readonly onWork: StoreHost['onWork']
+}
+
+type Announced = Pick<Verbs, 'admit' | 'admitAndClaim' | 'resolve' | 'forget' | 'expect' | 'admitOverdue'>
+
+export function announcing(verbs: Verbs, { announce, announceAdmitted, onWork }: Announcing): Announced {
+  async function after<T>(answer: Awaitable<T>, isDue: (answered: T) => boolean, tell = announce): Promise<T> {
+    const answered = await answer
+    if (isDue(answered)) tell()
+    return answered
+  }
+
+  return {
+    admit: (events, nowMs) =>
+      after(verbs.admit(events, nowMs), (admissions) => admissions.some(isKept), announceAdmitted),
+    async admitAndClaim(events, request) {
+      try {
+        return await after(
+          verbs.admitAndClaim(events, request),
+          // What is leased here, or was known, is nothing to others.
+          ({ admissions, claims }) => admissions.filter(isKept).length > claims.length,
+          announceAdmitted,
+        )
+      } catch (error) {
+        // It may have leased them all the same; the next claim takes those leases back.
+        systemClock().soon(onWork)
+        throw error
+      }
+    },
+    resolve: (id, resolution, nowMs) =>
+      after(verbs.resolve(id, resolution, nowMs), (isResolved) => isResolved && resolution !== 'discard'),
+    forget: (request, nowMs) =>
+      after(verbs.forget(request, nowMs), ({ unsettled }) => unsettled > 0 && !request.dryRun),
+    expect: (messages, nowMs) => after(verbs.expect(messages, nowMs), (answers) => answers.includes(true)),
+    admitOverdue: (events, nowMs) => after(verbs.admitOverdue(events, nowMs), (answers) => answers.includes(true)),
+  }
+}
+
+/** Where an event was settled while others of its message wait, something is due here. */
+export function announcingRest(write: SharedStore['write'], onWork: StoreHost['onWork']): SharedStore['write'] {
+  return async (changes, asOfMs) => {
+    const versions = await write(changes, asOfMs)
+    if (changes.some((change, index) => versions[index] !== undefined && leavesRest(change))) systemClock().soon(onWork)
+    return versions
+  }
+}
+
+function leavesRest({ before, after }: VersionedChange): boolean {
+  return after !== undefined && after.waiting.length > 0 && before?.lease !== undefined && after.lease === undefined
+}
