@@ -89,27 +89,25 @@ function isCaughtUp({ loop: { foundNothing, gapUntilMs }, clock }: Parts, store:
   return store.admitAndClaim !== undefined && foundNothing && (gapUntilMs === -Infinity || clock.now() >= gapUntilMs)
 }
 
-function conclude(parts: Parts, work: Work, settlement: Settlement | undefined): void {
-  const { slots, waiting, settlements, phase, clock } = parts
+/** Tells the store, and is done with the event when it has answered. `made`: undefined where the lease was lost meanwhile. */
+function conclude(parts: Parts, work: Work, made: Settlement | undefined): void {
+  const { slots, waiting, settlements, phase, clock, loop } = parts
   const { extras, from } = work
   work.isRunning = false
-  if (settlement !== undefined) {
-    slots.learnPace(clock.now() - work.begunAtMs)
-    // No answer waits for it to be settled, no other event, and nobody who drains or closes.
-    const isAwaited = work.hasSuccessor || waiting.isAnyone || settlements.isHurried || phase.isStopped
-    settle(parts, work, settlement, extras === undefined && !isAwaited && isCaughtUp(parts, from.store))
-  } else if (extras !== undefined || from.store.isHeld !== undefined) {
-    // The store takes back what it gave; and where nobody has taken the event meanwhile, it need not wait for its lease to end.
-    settle(parts, work, againOf(parts, work), false)
-  } else finish(parts, work, false)
-}
-
-/** Tells the store, and is done with the event when it has answered. */
-function settle(parts: Parts, work: Work, settlement: Settlement, lazily: boolean): void {
-  const { from, extras } = work
+  // The store takes back what it gave; and where nobody has taken the event meanwhile, it need not wait for its lease to end.
+  const isGivenBack = made === undefined && (extras !== undefined || from.store.isHeld !== undefined)
+  const settlement = isGivenBack ? againOf(parts, work) : made
+  if (settlement === undefined) {
+    finish(parts, work, false)
+    return
+  }
+  if (!isGivenBack) slots.learnPace(clock.now() - work.begunAtMs)
+  // No answer waits for it to be settled, no other event, and nobody who drains or closes.
+  const isAwaited = work.hasSuccessor || waiting.isAnyone || settlements.isHurried || phase.isStopped
+  const isLazy = !isGivenBack && extras === undefined && !isAwaited && isCaughtUp(parts, from.store)
   const { found } = parts.absence
   try {
-    const answer = lazily ? from.settleLazily(settlement) : from.settle(settlement)
+    const answer = isLazy ? from.settleLazily(settlement) : from.settle(settlement)
     if (typeof answer === 'boolean') {
       settled(parts, work, settlement, answer, found)
       return
@@ -123,8 +121,8 @@ function settle(parts: Parts, work: Work, settlement: Settlement, lazily: boolea
     void settleLater(parts, work, settlement, error)
   }
   // Meanwhile others run; but what the store gave to the handlers, a connection of a pool perhaps, is in use until they are settled.
-  if (extras === undefined && work.hasSlot) parts.slots.leave(work)
-  parts.loop.wakeIfFull()
+  if (extras === undefined && work.hasSlot) slots.leave(work)
+  loop.wakeIfFull()
 }
 
 /** Anew, as one whose handler failed. */

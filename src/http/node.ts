@@ -70,17 +70,6 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
   /** Since servers are watched: when a request was last answered. */
   let lastMs = -Infinity
 
-  function answerAnyway(response: ServerResponse, error: unknown): void {
-    failed(error)
-    writeUnavailable(response)
-    answered()
-  }
-
-  function answered(): void {
-    underWay -= 1
-    if (servers.areWatched) lastMs = clock.now()
-  }
-
   /**
    * Answers that need no promise are written together, at the end of the turn of the event loop: whoever waits for them is woken
    * once, and not between two requests.
@@ -105,10 +94,17 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
         // Before the body's end the connection is of no more use: Node would read the rest for ever.
         write(response, answer, isStopping || !request.readableEnded)
       }
-      answered()
     } catch (error) {
-      answerAnyway(response, error)
+      failed(error)
+      writeUnavailable(response)
     }
+    underWay -= 1
+    if (servers.areWatched) lastMs = clock.now()
+  }
+
+  function answerAnyway(to: Answerable, error: unknown): void {
+    failed(error)
+    finish(to, REPLIES.unavailable)
   }
 
   function receiveAndAnswer(
@@ -142,11 +138,11 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
         if (given instanceof Promise)
           given.then(
             (answer) => finish(to, answer),
-            (error: unknown) => answerAnyway(response, error),
+            (error: unknown) => answerAnyway(to, error),
           )
         else ready.push({ to, answer: given })
       } catch (error) {
-        answerAnyway(response, error)
+        answerAnyway(to, error)
       }
     })
   }
@@ -184,14 +180,10 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
         const of: unknown = 'server' in socket ? socket.server : undefined
         const server = servers.open.get(of) ?? servers.see(of)
         begun()
-        if (request.method === 'POST') {
-          receiveAndAnswer({ request, response, server }, kind, policy)
-          return
-        }
-        write(response, REPLIES.method_not_allowed, true)
-        answered()
+        if (request.method === 'POST') receiveAndAnswer({ request, response, server }, kind, policy)
+        else finish({ request, response, server, isTooLarge: false }, REPLIES.method_not_allowed)
       } catch (error) {
-        answerAnyway(response, error)
+        answerAnyway({ request, response, server: undefined, isTooLarge: false }, error)
       }
     },
     quietMs: () => (underWay > 0 ? 0 : clock.now() - lastMs),
