@@ -30,30 +30,30 @@ import type { Sent } from './sent.ts'
  * cannot be sent. With the option `receiver`, each send is written down before its request, and it rejects as `receiver.intend` does,
  * too: then nothing was sent; and with a `SendError` (`unrecorded`) where the answer could not be written down.
  */
-export interface Client {
+export interface Client<M = unknown> {
   /** Sends a text to one number or several, in one request. Contract, service.md#send-a-message. */
-  send(message: Message, options?: SendOptions): Promise<Sent>
+  send(message: Message<M>, options?: SendOptions): Promise<Sent>
   /**
    * Sends a one-time password: the same, with `type` `transactional`, which the service routes with priority. It makes, keeps and checks no
    * code. Contract, service.md#what-the-service-does.
    */
-  otp(message: OtpMessage, options?: SendOptions): Promise<Sent>
+  otp(message: OtpMessage<M>, options?: SendOptions): Promise<Sent>
   /**
    * Sends premium SMS on demand, over the channel that the option `channels` names. How its reports name their message is not shown: no
    * end of it is awaited, unless the receiver has the option `readReport`, which reads them.
    */
-  premium(message: PremiumMessage, options?: SendOptions): Promise<Sent>
+  premium(message: PremiumMessage<M>, options?: SendOptions): Promise<Sent>
   /** Sends premium SMS to subscribers, likewise. */
-  premiumSubscription(message: PremiumMessage, options?: SendOptions): Promise<Sent>
+  premiumSubscription(message: PremiumMessage<M>, options?: SendOptions): Promise<Sent>
   /** Sends airtime, likewise; its answer has another wrapper. */
-  airtime(airtime: Airtime, options?: SendOptions): Promise<Sent>
+  airtime(airtime: Airtime<M>, options?: SendOptions): Promise<Sent>
   /**
    * Sends one text to many numbers, to `batch` (100) of them in a request, `concurrency` (4) requests at once. Await it, or iterate it: it
    * says of each number what became of it, and never rejects for what a request meets. No number is sent to twice; with `receiver`, not by
    * another list with the same `reference` either. It stops where no later request could do better, or when `signal` is aborted:
    * requests that are under way are waited for. Throws an `OptionsError`, and nothing else.
    */
-  sendAll(message: Message, options?: SendAllOptions): SendingAll
+  sendAll(message: Message<M>, options?: SendAllOptions): SendingAll
   /**
    * Makes a handler for `message.failed`; it needs the option `receiver`. It sends again what the contract recommends to
    * (`failure.resend`), where the receiver knows the send (`event.sent`): never a transactional send, which the service has tried again
@@ -62,14 +62,15 @@ export interface Client {
    * `event.sent.resendOf` of its reports is the id before. The handler rejects where surely nothing was sent, so that the event is tried
    * again. Throws an `OptionsError` for an option that cannot work. Contract, service.md#cross-channel-mapping.
    */
-  resend(options: ResendOptions): ResendHandler
+  resend(options: ResendOptions<M>): ResendHandler<M>
 }
 
 /**
  * Makes a client of the send endpoint. It opens nothing until the first send. Only what did not reach the service is sent again by itself:
- * the contract has no key by which the service would know a repetition. Throws an `OptionsError` for an option that cannot work.
+ * the contract has no key by which the service would know a repetition. `M` is the type of `meta`: that of the receiver's
+ * `schemas.meta`. Throws an `OptionsError` for an option that cannot work.
  */
-export function createClient(options: ClientOptions): Client {
+export function createClient<M = unknown>(options: ClientOptions<M>): Client<M> {
   const { retry, logger, clock, channels, receiver, ...settings } = resolveClientOptions(options)
   const recording =
     receiver &&

@@ -7,7 +7,7 @@ import { OptionsError } from '../public/errors.ts'
 import type { RecordOptions } from '../public/intention.ts'
 import type { SendType } from './sent.ts'
 
-interface MessageFields {
+interface MessageFields<M> {
   /**
    * One number or several, in international form: digits, with or without a plus. How the service takes several in one request is not
    * shown; a list of
@@ -29,14 +29,14 @@ interface MessageFields {
    */
   readonly reference?: string | undefined
   /** Your own small JSON, such as the id of an order, at most 4,096 bytes: `event.sent.meta` of its reports. */
-  readonly meta?: unknown
+  readonly meta?: M | undefined
   /** How long the end of each message may take before it is overdue. Milliseconds. Default: 24 hours, and 72 hours with a chat-app. */
   readonly withinMs?: number | undefined
   /** After that it is of no use to send it again: for `resend`. */
   readonly notAfter?: Date | undefined
 }
 
-interface SchedulableFields extends MessageFields {
+interface SchedulableFields<M> extends MessageFields<M> {
   /** The kind of send, as in `transactional`. Default: none, and the service decides. */
   readonly type?: SendType | undefined
   /** When it is to be delivered. How that is written is not shown: see the option `schedule`. */
@@ -44,7 +44,7 @@ interface SchedulableFields extends MessageFields {
 }
 
 /** What `client.send` takes. */
-export interface Message extends SchedulableFields {
+export interface Message<M = unknown> extends SchedulableFields<M> {
   /** The text. */
   readonly message: string
   /** The channel's name: `sms`, or the chat-app's. Default `sms`. */
@@ -52,19 +52,19 @@ export interface Message extends SchedulableFields {
 }
 
 /** What `client.otp` takes: the text with the code in it, which the app composes, keeps and checks. */
-export interface OtpMessage extends MessageFields {
+export interface OtpMessage<M = unknown> extends MessageFields<M> {
   readonly message: string
   /** Default `sms`. */
   readonly channel?: string | undefined
 }
 
 /** What `client.premium` and `client.premiumSubscription` take. */
-export interface PremiumMessage extends SchedulableFields {
+export interface PremiumMessage<M = unknown> extends SchedulableFields<M> {
   readonly message: string
 }
 
 /** What `client.airtime` takes. Which field has the amount is not shown: it stands in `extra`. */
-export interface Airtime extends SchedulableFields {
+export interface Airtime<M = unknown> extends SchedulableFields<M> {
   readonly message?: string | undefined
 }
 

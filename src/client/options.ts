@@ -112,13 +112,15 @@ export interface ClientRetryOptions extends Given<typeof clientRetry> {}
 /** What the service calls its channels; the contract gives `sms` alone. */
 export interface ClientChannels extends Given<typeof clientChannels> {}
 
-interface Groups {
+/** The types that no schema can give: those of groups, with their comments, and that of the receiver, which types `meta`. */
+interface ExplicitTypes<M> {
   readonly retry: ClientRetryOptions | undefined
   readonly channels: ClientChannels | undefined
+  readonly receiver: SendRecorder<M> | undefined
 }
 
-/** What `createClient` takes. */
-export interface ClientOptions extends Given<typeof clientOptions, Groups> {}
+/** What `createClient` takes; `M` is the type of `meta`. */
+export interface ClientOptions<M = unknown> extends Given<typeof clientOptions, ExplicitTypes<M>> {}
 
 type ResolvedOptions = Omit<z.output<typeof optionsSchema>, 'fetch' | 'logger' | 'clock'> & {
   readonly fetch: FetchFunction
@@ -127,7 +129,7 @@ type ResolvedOptions = Omit<z.output<typeof optionsSchema>, 'fetch' | 'logger' |
 }
 
 /** Throws an `OptionsError` that names what is wrong and shows no value. */
-export function resolveClientOptions(options: ClientOptions): ResolvedOptions {
+export function resolveClientOptions<M>(options: ClientOptions<M>): ResolvedOptions {
   const checked = checkOptions(optionsSchema, options, 'createClient')
   const clock = clockOf(checked.clock)
   return {

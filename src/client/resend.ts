@@ -12,18 +12,18 @@ import type { SendOptions } from './send-options.ts'
 import type { Sent } from './sent.ts'
 
 /** What is sent again: its text, and what shall be otherwise than it was. */
-export type ResentMessage = Partial<Omit<Message, 'message' | 'reference'>> & Pick<Message, 'message'>
+export type ResentMessage<M = unknown> = Partial<Omit<Message<M>, 'message' | 'reference'>> & Pick<Message, 'message'>
 
 /** What `client.resend` takes. */
-export interface ResendOptions {
+export interface ResendOptions<M = unknown> {
   /**
    * Returns the text, which nobody has kept but you; or a message, of which all but the text is by default as it was: `to`, `channel`,
    * `campaign`, `type`, `meta`, `withinMs` and `notAfter` of `event.sent`. Undefined: it is not sent again; nor is airtime for a text alone,
    * for its `extra` is needed. It is asked when the message is about to be sent.
    */
   readonly compose: (
-    event: FailedEvent,
-  ) => string | ResentMessage | undefined | Promise<string | ResentMessage | undefined>
+    event: FailedEvent<M>,
+  ) => string | ResentMessage<M> | undefined | Promise<string | ResentMessage<M> | undefined>
   /** Sends of one message in all, the first included. From 1 to 10. Default: 2. */
   readonly attempts?: number | undefined
   /**
@@ -34,7 +34,10 @@ export interface ResendOptions {
 }
 
 /** A handler of `message.failed`. */
-export type ResendHandler = (event: FailedEvent, context: { readonly signal: AbortSignal }) => Promise<void>
+export type ResendHandler<M = unknown> = (
+  event: FailedEvent<M>,
+  context: { readonly signal: AbortSignal },
+) => Promise<void>
 
 const MOST_ATTEMPTS = 10
 
@@ -57,7 +60,7 @@ export function createResend({
   clock,
   airtime,
   send,
-}: ResendParts): (options: ResendOptions) => ResendHandler {
+}: ResendParts): <M>(options: ResendOptions<M>) => ResendHandler<M> {
   return (options) => {
     const { attempts, delayMs } = checkOptions(optionsSchema, options, 'resend')
     if (recording === undefined) throw new OptionsError('resend: it needs the option receiver of createClient.')

@@ -37,12 +37,12 @@ export type ReportState = StateFields &
   )
 
 /** The newest state of a message. Contract, service.md#cross-channel-mapping: keep the latest `statusCode` per `messageId`. */
-export type MessageState = ReportState & {
+export type MessageState<M = unknown> = ReportState & {
   readonly project: string | undefined
   /** Every final report, in order: the parts of a long SMS share one id, and a success hides no failure. */
   readonly reports: readonly ReportState[]
   /** What `receiver.expect` was told of it; absent where it was told nothing. */
-  readonly sent?: SentDetails
+  readonly sent?: SentDetails<M>
   /** `send.overdue` was made of it. */
   readonly wasOverdue?: true
 }

@@ -184,7 +184,7 @@ export interface CommonFields {
 }
 
 /** What the reports of both shapes have beside the common fields. */
-interface FieldsOfBothShapes extends CommonFields {
+interface FieldsOfBothShapes<M> extends CommonFields {
   /** The id that the send response gave. */
   readonly messageId: string
   /** The channel as the callback names it: `sms`, the chat-app's name, ...; absent where it names none. */
@@ -197,20 +197,20 @@ interface FieldsOfBothShapes extends CommonFields {
   readonly status?: string
   readonly statusCode?: StatusCode
   /** What `receiver.expect` was told of the message; absent where it was told nothing. */
-  readonly sent?: SentDetails
+  readonly sent?: SentDetails<M>
   /** `send.overdue` was made of the message before this report. */
   readonly wasOverdue?: true
 }
 
 /** What the app said of a send. */
-interface SendFields {
+interface SendFields<M> {
   /** The recipient; of a send that was begun, where it is to one. */
   readonly to?: string
   readonly type?: string
   readonly channel?: string
   readonly campaign?: string
-  /** Your own, as JSON gives it back. */
-  readonly meta?: unknown
+  /** Your own, as JSON gives it back; typed by `schemas.meta`. */
+  readonly meta?: M
   /** Of a send that was begun: just before its request. */
   readonly sentAt: Date
   readonly scheduledFor?: Date
@@ -223,7 +223,7 @@ interface SendFields {
 }
 
 /** What is known of a message from its send on, as `receiver.expect` was told it. Contract, service.md#send-request-fields. */
-export interface SentDetails extends SendFields {
+export interface SentDetails<M = unknown> extends SendFields<M> {
   readonly messageId: string
   /** That of the send, where it was begun with `receiver.intend` or a `sender`. */
   readonly reference?: string
@@ -234,7 +234,7 @@ export interface SentDetails extends SendFields {
 }
 
 /** What is known of a send that was begun, as `receiver.intend` was told it. Contract, service.md#send-request-fields. */
-export interface BegunSend extends SendFields {
+export interface BegunSend<M = unknown> extends SendFields<M> {
   /** Yours, or one that was made for it. */
   readonly reference: string
   /** How many numbers it was to. */
@@ -242,44 +242,44 @@ export interface BegunSend extends SendFields {
 }
 
 /** A report with its fields at the top of the body. Contract, service.md#sms-delivery-callback. */
-export interface SmsReportFields extends FieldsOfBothShapes {
+export interface SmsReportFields<M = unknown> extends FieldsOfBothShapes<M> {
   readonly shape: 'sms'
   /** The parsed body without its authKey, as sent; an empty object where the kept bytes were damaged. */
   readonly payload: SmsReportPayload
 }
 
 /** A report in the one object `statuses`. Contract, service.md#chat-app-delivery-callback. */
-export interface ChatAppReportFields extends FieldsOfBothShapes {
+export interface ChatAppReportFields<M = unknown> extends FieldsOfBothShapes<M> {
   readonly shape: 'chat-app'
   /** The parsed body without its authKey, as sent; an empty object where the kept bytes were damaged. */
   readonly payload: ChatAppReportPayload
 }
 
 /** What every report has beside the common fields; `shape` tells the type of `payload`. */
-export type ReportFields = SmsReportFields | ChatAppReportFields
+export type ReportFields<M = unknown> = SmsReportFields<M> | ChatAppReportFields<M>
 
 /** The service or the carrier has taken the message, and has not sent it yet. */
-export type QueuedEvent = ReportFields & {
+export type QueuedEvent<M = unknown> = ReportFields<M> & {
   readonly type: 'message.queued'
   /** True for code 14: delivery is planned for later. */
   readonly scheduled: boolean
 }
 /** The chat-app has taken the message over. */
-export type SentEvent = ReportFields & { readonly type: 'message.sent' }
+export type SentEvent<M = unknown> = ReportFields<M> & { readonly type: 'message.sent' }
 /** The message reached the device. */
-export type DeliveredEvent = ReportFields & { readonly type: 'message.delivered' }
+export type DeliveredEvent<M = unknown> = ReportFields<M> & { readonly type: 'message.delivered' }
 /** The recipient opened the message, and lets senders know. */
-export type ReadEvent = ReportFields & { readonly type: 'message.read' }
+export type ReadEvent<M = unknown> = ReportFields<M> & { readonly type: 'message.read' }
 /** The message did not arrive; `failure` says why, and whether to send it again. */
-export type FailedEvent = ReportFields & { readonly type: 'message.failed'; readonly failure: Failure }
+export type FailedEvent<M = unknown> = ReportFields<M> & { readonly type: 'message.failed'; readonly failure: Failure }
 /** A report about one outbound message. */
-export type ReportEvent = QueuedEvent | SentEvent | DeliveredEvent | ReadEvent | FailedEvent
+export type ReportEvent<M = unknown> = QueuedEvent<M> | SentEvent<M> | DeliveredEvent<M> | ReadEvent<M> | FailedEvent<M>
 
 /**
  * No end of a message was reported by the time that `receiver.expect` was given: neither delivered, nor read, nor failed for
  * good. No callback brings it: the receiver makes it, once for each message.
  */
-export interface OverdueEvent extends CommonFields {
+export interface OverdueEvent<M = unknown> extends CommonFields {
   readonly type: 'send.overdue'
   /** The id that the send response gave. */
   readonly messageId: string
@@ -288,14 +288,14 @@ export interface OverdueEvent extends CommonFields {
   readonly proof: 'none'
   /** What the receiver keeps of the send. */
   readonly payload: Readonly<Record<string, unknown>>
-  readonly sent: SentDetails
+  readonly sent: SentDetails<M>
 }
 
 /**
  * A send was begun, and nothing is known of its answer: the process ended in between, no answer came, or it could not be written
  * down. It may have been sent. No callback brings it: the receiver makes it, once for each send.
  */
-export interface UnknownSendEvent extends CommonFields {
+export interface UnknownSendEvent<M = unknown> extends CommonFields {
   readonly type: 'send.unknown'
   /** That of the send. */
   readonly reference: string
@@ -304,14 +304,14 @@ export interface UnknownSendEvent extends CommonFields {
   readonly proof: 'none'
   /** What the receiver keeps of the send. */
   readonly payload: Readonly<Record<string, unknown>>
-  readonly sent: BegunSend
+  readonly sent: BegunSend<M>
 }
 
 /**
  * A report older than one of its message that was already handed over, with `ordering.late: 'separate'`: its timestamp is
  * smaller, or equal and its place in the life of a message is earlier. For chat-app reports only that place counts.
  */
-export interface LateEvent extends CommonFields {
+export interface LateEvent<M = unknown> extends CommonFields {
   readonly type: 'late'
   /** The id that the send response gave, and the channel as the callback names it: those of the report. */
   readonly messageId: string
@@ -319,7 +319,7 @@ export interface LateEvent extends CommonFields {
   /** That of the report; `report.shape` tells its fields. */
   readonly payload: SmsReportPayload | ChatAppReportPayload
   /** The report as it would have come in time. */
-  readonly report: ReportEvent
+  readonly report: ReportEvent<M>
 }
 
 export interface DataEvent<T extends EventType, D> extends CommonFields {
@@ -342,13 +342,23 @@ export interface UnrecognizedEvent extends CommonFields {
   readonly problem: Problem
 }
 
-/** Your schemas for the payloads that the contract does not show: zod, valibot, arktype, any Standard Schema. */
+/** Your schemas for the payloads that the contract does not show, and for your own `meta`: zod, valibot, arktype, any Standard Schema. */
 export interface Schemas extends Readonly<Partial<Record<SubscriptionType, StandardSchemaV1 | undefined>>> {
   readonly received?: StandardSchemaV1 | undefined
   readonly payment?: StandardSchemaV1 | undefined
   /** For each premium callback that has none of its own: `subscription.billing` and so on. */
   readonly subscription?: StandardSchemaV1 | undefined
+  /**
+   * For the `meta` of what you send: it is checked before the send is recorded, and kept as it was given, so what the schema makes of it
+   * does not count.
+   */
+  readonly meta?: StandardSchemaV1 | undefined
 }
+
+/** The type of `meta`: what `schemas.meta` takes, else unknown. */
+export type MetaOf<S extends Schemas> = S['meta'] extends StandardSchemaV1
+  ? StandardSchemaV1.InferInput<S['meta']>
+  : unknown
 
 type DataOf<S extends Schemas, K extends keyof Schemas, Else extends keyof Schemas = K> = S[K] extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<S[K]>
@@ -364,14 +374,14 @@ type SubscriptionEvents<S extends Schemas> = {
 
 /** Each event type with its event, the payloads typed by your schemas. */
 export interface EventMap<S extends Schemas = {}> extends SubscriptionEvents<S> {
-  'message.queued': QueuedEvent
-  'message.sent': SentEvent
-  'message.delivered': DeliveredEvent
-  'message.read': ReadEvent
-  'message.failed': FailedEvent
-  'send.overdue': OverdueEvent
-  'send.unknown': UnknownSendEvent
-  late: LateEvent
+  'message.queued': QueuedEvent<MetaOf<S>>
+  'message.sent': SentEvent<MetaOf<S>>
+  'message.delivered': DeliveredEvent<MetaOf<S>>
+  'message.read': ReadEvent<MetaOf<S>>
+  'message.failed': FailedEvent<MetaOf<S>>
+  'send.overdue': OverdueEvent<MetaOf<S>>
+  'send.unknown': UnknownSendEvent<MetaOf<S>>
+  late: LateEvent<MetaOf<S>>
   received: DataEvent<'received', DataOf<S, 'received'>>
   payment: DataEvent<'payment', DataOf<S, 'payment'>>
   unrecognized: UnrecognizedEvent

@@ -40,14 +40,14 @@ export interface ExpectCounts {
 }
 
 /** How a send is written down. */
-export interface RecordOptions {
+export interface RecordOptions<M = unknown> {
   /**
    * Your own name for the send, at most 256 characters, such as the id of an order: a second send with it is refused. It is one of its
    * project. Default: a random UUID.
    */
   readonly reference?: string | undefined
   /** Your own small JSON, such as the id of an order: at most 4,096 bytes. */
-  readonly meta?: unknown
+  readonly meta?: M | undefined
   /** How long the end of each message may take before it is overdue, as for `expect`. Milliseconds. */
   readonly withinMs?: number | undefined
   /** After that it is of no use to send it again: for `resend`. */
@@ -62,7 +62,7 @@ export interface RecordOptions {
 }
 
 /** What `intend` takes: the send that is about to be made. Contract, service.md#send-request-fields. */
-export interface IntendOptions extends RecordOptions {
+export interface IntendOptions<M = unknown> extends RecordOptions<M> {
   /** The number, or the numbers. One is kept; of several only how many they are. */
   readonly to?: string | readonly string[] | undefined
   /** How many numbers it is to, where `to` is not given. Default: 1. */
@@ -86,7 +86,7 @@ export interface IntendOptions extends RecordOptions {
 }
 
 /** What `intendEach` takes beside its numbers: what the sends to all of them have in common. */
-export interface IntendEachOptions extends Omit<IntendOptions, 'to' | 'recipients' | 'resendOf'> {}
+export interface IntendEachOptions<M = unknown> extends Omit<IntendOptions<M>, 'to' | 'recipients' | 'resendOf'> {}
 
 /** A send that was written down and is to be made now. One of the three is to be called when it is known what came of it. */
 export interface Intention {
@@ -113,11 +113,11 @@ export interface EachIntention extends Intention {
 }
 
 /** As much of a receiver as a client uses. */
-export interface SendRecorder {
+export interface SendRecorder<M = unknown> {
   /** `receiver.intend`. */
-  intend(send?: IntendOptions): Promise<Intention>
+  intend(send?: IntendOptions<M>): Promise<Intention>
   /** `receiver.intendEach`. */
-  intendEach(to: readonly string[], send?: IntendEachOptions): Promise<EachIntention>
+  intendEach(to: readonly string[], send?: IntendEachOptions<M>): Promise<EachIntention>
   /** `receiver.messageState`. */
   messageState(
     messageId: string,

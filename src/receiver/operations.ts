@@ -59,6 +59,7 @@ export function createOperations(options: OperationsOptions): Operations {
     expected: delivery.expected,
     wake: () => dispatcher.wake(),
     begun: delivery.sends.begun,
+    metaSchema: resolved.schemas.meta,
   }
   const watch = createHealth({
     clock,

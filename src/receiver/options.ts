@@ -175,13 +175,14 @@ export const receiverOptions = {
   ).optional(),
   /**
    * Any Standard Schema (zod, valibot, arktype); types and checks `event.data`. One for a type of premium callback goes
-   * before that for all. Default: none.
+   * before that for all. `meta` types and checks the `meta` of what is sent. Default: none.
    */
   schemas: z
     .strictObject({
       received: standardSchema,
       payment: standardSchema,
       subscription: standardSchema,
+      meta: standardSchema,
       ...recordOf(SUBSCRIPTION_TYPES, () => standardSchema),
     } satisfies Record<keyof Schemas, z.ZodType>)
     .prefault({}),

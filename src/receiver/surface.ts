@@ -9,7 +9,7 @@ import type { Diagnosis } from '../operations/doctor/findings.ts'
 import type { DoctorOptions } from '../operations/doctor/own-receiver.ts'
 import type { Context } from '../dispatch/handlers.ts'
 import type { Events } from '../dispatch/listed-events.ts'
-import type { CallbackKind, EventMap, Pattern, Schemas, TypesOf, WebhookEvent } from '../public/events.ts'
+import type { CallbackKind, EventMap, MetaOf, Pattern, Schemas, TypesOf, WebhookEvent } from '../public/events.ts'
 import type { Middleware } from '../http/node.ts'
 import type { CallbackAnswer, CallbackRequest } from '../http/request.ts'
 import type { AccountPeriod, Outstanding, OutstandingPage } from '../sends/account.ts'
@@ -93,7 +93,7 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   messageState(
     messageId: string,
     options?: { readonly project?: string | undefined },
-  ): Promise<MessageState | undefined>
+  ): Promise<MessageState<MetaOf<S>> | undefined>
   /** What came and is kept: listed by filters, shown, and by message in its order. */
   readonly events: Events<S>
   /** The events whose handlers failed in every attempt: listed, shown, replayed, discarded. */
@@ -103,11 +103,11 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   /**
    * Writes down what was sent, so that its reports have `event.sent`, and `send.overdue` is made of each message whose end is
    * not reported within `withinMs`. It is durable where the store is, and may be called again: a message that is known stays as it
-   * is. Rejects with an `OptionsError` for what cannot be, or a `meta` beyond 4,096 bytes; with a `MessagingWebhooksError`:
+   * is. Rejects with an `OptionsError` for what cannot be, or a `meta` beyond 4,096 bytes or that `schemas.meta` refuses; with a `MessagingWebhooksError`:
    * `project_required` where there are several, `expect_unsupported` for a store of your own that cannot, or what the store fails
    * with, and then a second call does the rest. Contract, service.md#delivery-rules: no callback is sent again.
    */
-  expect(sent: SentMessages, options?: ExpectOptions): Promise<ExpectCounts>
+  expect(sent: SentMessages, options?: ExpectOptions<MetaOf<S>>): Promise<ExpectCounts>
   /**
    * Writes down that a send is about to be made, so that whatever happens next it is known which messages came of it, or that nobody
    * knows: then `send.unknown` is made of it, once, when `answerWithinMs` has passed or at the next start. To be called before
@@ -115,18 +115,18 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
    * sent where it rejects: with `send_repeated` for a reference that is known, until that is pruned (`dedupeDays`), or as `expect`
    * does. Contract, service.md#send-a-message: no request has a key by which the service would know a repetition.
    */
-  intend(send?: IntendOptions): Promise<Intention>
+  intend(send?: IntendOptions<MetaOf<S>>): Promise<Intention>
   /**
    * The same for a list: writes down a send for each number, under (project, `reference`, number), in one round trip to the store. A number
    * that was sent to under this reference before is left out of `to`, in whatever list and batch it was. Rejects as `intend` does, but
    * with no `send_repeated`.
    */
-  intendEach(to: readonly string[], send?: IntendEachOptions): Promise<EachIntention>
+  intendEach(to: readonly string[], send?: IntendEachOptions<MetaOf<S>>): Promise<EachIntention>
   /**
    * The expected messages of which no end was reported, by the time of their send: a page when it is awaited, all of them when it is
    * iterated. It walks through what was sent before; an end is delivered, read, or failed. Rejects as `expect` does.
    */
-  outstanding(page?: OutstandingPage): Outstanding
+  outstanding(page?: OutstandingPage): Outstanding<MetaOf<S>>
   /** The balance of what was sent in a period, as far as `expect` was told of it. It reads all of it. Rejects as `expect` does. */
   account(period: AccountPeriod): Promise<Account>
   /**

@@ -10,7 +10,7 @@ import { createBalance, type Account } from './balance.ts'
 import { expectationOf } from './expectation-of.ts'
 
 /** A message that was sent, and of which no end was reported. */
-export interface OutstandingMessage extends SentDetails {
+export interface OutstandingMessage<M = unknown> extends SentDetails<M> {
   readonly project: string | undefined
   /** The type of its last report; undefined where none came. */
   readonly lastReport: string | undefined
@@ -47,7 +47,7 @@ const outstandingOptions = z.strictObject({
 })
 
 /** A page of them when it is awaited, and all of them, page by page, when it is iterated. */
-export type Outstanding = Promise<Page<OutstandingMessage>> & AsyncIterable<OutstandingMessage>
+export type Outstanding<M = unknown> = Promise<Page<OutstandingMessage<M>>> & AsyncIterable<OutstandingMessage<M>>
 
 export function createAccounts(open: () => Promise<OpenStore<object>>) {
   async function pageOf(asked: OutstandingPage): Promise<Page<OutstandingMessage>> {

@@ -1,4 +1,5 @@
 /** `receiver.expect`: what was sent is written down, so that its reports say which it was, and that none came is noticed. */
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { z } from 'zod'
 import { checkOptions } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
@@ -8,9 +9,9 @@ import { endBegun, findBegun } from './begun.ts'
 import { checkMeta, checkSent, expectationsOf, HOW_KEPT } from './expectations.ts'
 
 /** How `expect` does it. */
-export interface ExpectOptions {
+export interface ExpectOptions<M = unknown> {
   /** Your own small JSON, such as the id of an order: at most 4,096 bytes. */
-  readonly meta?: unknown
+  readonly meta?: M | undefined
   /**
    * How long the end of a message may take before it is overdue, from its send, or from the time that it is scheduled for.
    * Milliseconds. Default: 24 hours, and 72 hours with a chat-app.
@@ -36,6 +37,8 @@ export interface ExpectPlaces {
   /** Of a send that was begun; of one in a list, that is to `number`. */
   readonly sendKeyOf: (reference: string, project: string | undefined, number?: string) => string
   readonly open: () => Promise<OpenStore<object>>
+  /** The user's, of `meta`. */
+  readonly metaSchema: StandardSchemaV1 | undefined
   /** Something may be due, and something will be overdue then. */
   readonly expected: (overdueAtMs: number) => void
 }
@@ -45,7 +48,8 @@ export function createExpect(places: ExpectPlaces) {
     const { meta, withinMs, notAfter, project: given } = checkOptions(optionsSchema, options, 'expect')
     const project = places.named(given)
     const checked = checkSent(sent, 'expect')
-    const how = { meta: checkMeta(meta), withinMs, notAfterMs: notAfter?.getTime(), project }
+    const kept = await checkMeta(meta, { call: 'expect', schema: places.metaSchema })
+    const how = { meta: kept, withinMs, notAfterMs: notAfter?.getTime(), project }
     const alone = expectationsOf(checked, how, places)
     const { reference } = checked
     const store = await places.open()

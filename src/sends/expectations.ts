@@ -1,4 +1,5 @@
 /** From what was sent to what is kept of each message, and the checks. */
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { z } from 'zod'
 import { checkOptions, numberFrom, textOf } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
@@ -163,8 +164,11 @@ function usualWithinMs(channel = 'sms'): number {
   return NAMED_CHANNELS.has(channel) ? USUAL_WITHIN_MS : CHAT_APP_WITHIN_MS
 }
 
-/** As JSON gives it back. Throws an `OptionsError` for what is no JSON, or too large. */
-export function checkMeta(meta: unknown): unknown {
+/** As JSON gives it back. Rejects with an `OptionsError` for what is no JSON, too large, or refused by the user's schema. */
+export async function checkMeta(
+  meta: unknown,
+  { call, schema }: { readonly call: string; readonly schema: StandardSchemaV1 | undefined },
+): Promise<unknown> {
   if (meta === undefined) return undefined
   let json: string | undefined
   try {
@@ -172,11 +176,15 @@ export function checkMeta(meta: unknown): unknown {
   } catch {
     // It has a circle, or a getter that throws.
   }
-  if (json === undefined) throw new OptionsError('expect: meta cannot be written as JSON; expected plain values.')
+  if (json === undefined) throw new OptionsError(`${call}: meta cannot be written as JSON; expected plain values.`)
   const bytes = Buffer.byteLength(json)
   if (bytes > MOST_META_BYTES)
     throw new OptionsError(
-      `expect: meta has ${bytes} bytes as JSON; expected at most ${MOST_META_BYTES}, such as the id of an order.`,
+      `${call}: meta has ${bytes} bytes as JSON; expected at most ${MOST_META_BYTES}, such as the id of an order.`,
     )
+  // What the issues say is left out: their texts quote the value.
+  const { issues } = (await schema?.['~standard'].validate(meta)) ?? {}
+  if (issues !== undefined)
+    throw new OptionsError(`${call}: meta is refused by \`schemas.meta\`; expected what that schema takes.`)
   return JSON.parse(json)
 }

@@ -98,15 +98,15 @@ export function createIntend(places: IntendPlaces): {
     throw new MessagingWebhooksError('expect_unsupported', 'For `intend` it needs `awaitNoMore` and `forget` as well.')
   }
 
-  function checked(given: IntendOptions | undefined, call: string) {
+  async function checked(given: IntendOptions | undefined, call: string) {
     const options = checkOptions(optionsSchema, given, call)
-    const meta = checkMeta(options.meta)
     const project = places.named(options.project)
     const sentAtMs = Math.floor(now())
     // Said now, and not when the message is on its way.
     const { channel, withinMs, scheduledFor } = options
     overdueAt({ sentAtMs, scheduledForMs: scheduledFor?.getTime(), channel, withinMs, nowMs: sentAtMs })
     const unreported = options.premium === true && !places.readsReports ? (true as const) : undefined
+    const meta = await checkMeta(options.meta, { call, schema: places.metaSchema })
     return { ...options, meta, project, sentAtMs, unreported, answerByMs: sentAtMs + options.answerWithinMs }
   }
 
@@ -181,7 +181,7 @@ export function createIntend(places: IntendPlaces): {
 
   return {
     async intend(given) {
-      const options = checked(given, 'intend')
+      const options = await checked(given, 'intend')
       const { resendOf, project } = options
       const { reference = resendOf === undefined ? randomUUID() : `resend of ${resendOf}` } = options
       const alone = begunOf({ ...options, reference })
@@ -196,7 +196,7 @@ export function createIntend(places: IntendPlaces): {
       return { reference, ...verbs({ ...options, sends: [send], partsOf: (answer) => [[send, answer]] }) }
     },
     async intendEach(to, given) {
-      const options = checked({ ...checkOptions(eachSchema, given, 'intendEach'), to }, 'intendEach')
+      const options = await checked({ ...checkOptions(eachSchema, given, 'intendEach'), to }, 'intendEach')
       const { reference = randomUUID(), project } = options
       // One number may be written in two ways.
       const numbers = new Map(to.map((number) => [comparable(number), number]))

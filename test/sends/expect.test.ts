@@ -1,8 +1,10 @@
 /** What `receiver.expect` was told comes with the reports, and what is not reported is noticed. */
-import { memoryStore, type OverdueEvent, type ReportEvent, type WebhookEvent } from 'messaging-webhooks'
+import { inspect } from 'node:util'
+import { memoryStore, OptionsError, type OverdueEvent, type ReportEvent, type WebhookEvent } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { onEachStore } from '../support/each-store.ts'
 import { post } from '../support/receiving.ts'
 import { expecting } from './expecting.ts'
@@ -326,4 +328,22 @@ test('tells apart what projects send, and names a store that cannot', async () =
   })
   for (const call of [own.receiver.expect(sent), own.receiver.outstanding()])
     await expect(call).rejects.toMatchObject({ code: 'expect_unsupported' })
+})
+
+test('what `schemas.meta` refuses is not recorded, and the error quotes none of it', async () => {
+  const { receiver } = await expecting({ schemas: { meta: z.object({ order: z.number().max(9) }) } })
+  const messages = [{ messageId: 'm' }]
+  const refused = { order: 254711000001 }
+  for (const attempt of [
+    receiver.expect({ messages }, { meta: refused }),
+    receiver.intend({ meta: refused }),
+    receiver.intendEach(['254711000001'], { meta: refused }),
+  ]) {
+    const error: unknown = await attempt.catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(OptionsError)
+    expect(inspect(error)).toMatch(/meta is refused by `schemas.meta`/)
+    expect(inspect(error)).not.toMatch(/254711000001/)
+  }
+  expect((await receiver.outstanding()).items).toEqual([])
+  expect(await receiver.expect({ messages }, { meta: { order: 7 } })).toEqual({ expected: 1, known: 0 })
 })

@@ -1,5 +1,5 @@
 /** The types of the client: what may be sent, and how an answer and an error are told apart. */
-import { MessagingWebhooksError, type ErrorCode, type StatusCode } from 'messaging-webhooks'
+import { createReceiver, MessagingWebhooksError, type ErrorCode, type StatusCode } from 'messaging-webhooks'
 import {
   createClient,
   SendError,
@@ -12,6 +12,7 @@ import {
   type SentMessage,
 } from 'messaging-webhooks/client'
 import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
 
 const client = createClient({ baseUrl: 'https://service.invalid/', project: 'My Shop', apiKey: async () => 'key' })
 
@@ -83,4 +84,27 @@ test('what cannot be sent does not compile', () => {
     client.send({ to: ['999100000000'], message: 'Hello', extra: { anything: [1] } }, { via: 'form' }),
   ]
   expectTypeOf(calls).toBeFunction()
+})
+
+test('a schema types meta, from the send to every event of it', () => {
+  const receiver = createReceiver({
+    credentials: { authKey: 'key' },
+    schemas: { meta: z.object({ order: z.number() }) },
+  })
+  interface Meta {
+    order: number
+  }
+  const typed = createClient({ baseUrl: 'https://service.invalid/', project: 'My Shop', apiKey: 'key', receiver })
+  expectTypeOf(typed.send).parameter(0).toHaveProperty('meta').toEqualTypeOf<Meta | undefined>()
+  expectTypeOf(client.send).parameter(0).toHaveProperty('meta').toEqualTypeOf<unknown>()
+  expectTypeOf(receiver.expect).parameter(1).exclude(undefined).toHaveProperty('meta').toEqualTypeOf<Meta | undefined>()
+  expectTypeOf(receiver.intend).parameter(0).exclude(undefined).toHaveProperty('meta').toEqualTypeOf<Meta | undefined>()
+  receiver.on('message.failed', ({ sent }) => expectTypeOf(sent?.meta).toEqualTypeOf<Meta | undefined>())
+  receiver.on('send.unknown', ({ sent }) => expectTypeOf(sent.meta).toEqualTypeOf<Meta | undefined>())
+  receiver.on('late', ({ report }) => expectTypeOf(report.sent?.meta).toEqualTypeOf<Meta | undefined>())
+  expectTypeOf(receiver.messageState).returns.resolves.extract<object>().toHaveProperty('sent')
+  typed.resend({ compose: ({ sent }) => `Order ${sent?.meta?.order} once more` })
+  createReceiver({ credentials: { authKey: 'key' } }).on('message.read', ({ sent }) =>
+    expectTypeOf(sent?.meta).toEqualTypeOf<unknown>(),
+  )
 })
