@@ -10,7 +10,7 @@ import type { Inside } from '../receiver/inside.ts'
 import { shownError, shownRecipient } from './masking.ts'
 import type { Rights } from './options.ts'
 import { isoOf, rowOf } from './rows.ts'
-import { limitIn, textIn, timeIn, wordsIn } from './server.ts'
+import { limitIn, textIn, timeIn, wordsIn } from './queries.ts'
 import type { DeadLetterIds, DeadLetterList, DeadLetterResult } from './shapes.ts'
 
 const MOST_AT_ONCE = 500

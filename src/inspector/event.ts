@@ -8,7 +8,7 @@ import type { Looking } from './overview.ts'
 import { META, MOST_SHOWN_BYTES, shownBody } from './masking.ts'
 import type { Rights } from './options.ts'
 import { attemptsOf, failureIn, rowOf } from './rows.ts'
-import { download, Refused, type Answer } from './server.ts'
+import { download, Refused } from './server.ts'
 import type { EventDetail } from './shapes.ts'
 
 /** GET api/events/:id?of&project. `of`: the id of its message. */
@@ -45,7 +45,7 @@ export async function downloadEvent(
   of: MessageName | undefined,
   { reveal }: Rights,
   finding: Finding,
-): Promise<Answer> {
+): Promise<Response> {
   if (!reveal)
     throw new Refused(403, 'reveal_required', 'Bodies are shown and downloaded with the right `reveal` alone.')
   const { raw } = await find(id, of, finding)

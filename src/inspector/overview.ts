@@ -8,7 +8,7 @@ import type { Inside } from '../receiver/inside.ts'
 import type { Rights } from './options.ts'
 import type { Kept } from './quarantine.ts'
 import { isoOf } from './rows.ts'
-import { wordIn } from './server.ts'
+import { wordIn } from './queries.ts'
 import type { Attention, Overview } from './shapes.ts'
 import { createHistory, createWatcher, RANGES, type History, type Watcher } from './watch.ts'
 
