@@ -2,7 +2,7 @@
 import type { VNode } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { EventList, EventRow, SentRow } from '../shapes.ts'
-import { go, href, now, queryOf, useAsked, valueOf, type Query } from './data.ts'
+import { go, href, now, pick, queryOf, useAsked, valueOf, type Query } from './data.ts'
 import {
   age,
   answered,
@@ -16,10 +16,10 @@ import {
   hrefOfMessage,
   inZone,
   lateBadge,
-  linkButton,
   messageLink,
   outcomeBadge,
   OUTCOMES,
+  pages,
   quiet,
   sentBadge,
   several,
@@ -35,11 +35,11 @@ import {
 } from './parts.ts'
 
 const STALE_MS = 2_000
-const NAMES = ['type', 'project', 'channel', 'carrier', 'outcome', 'from', 'to', 'q'] as const
+const PATH = ['events']
 
 export function EventsView(view: View): VNode | VNode[] {
   const { query: given } = view.route
-  const query: Query = Object.fromEntries(NAMES.flatMap((name) => (given[name] ? [[name, given[name]]] : [])))
+  const query = pick(given, ['type', 'project', 'channel', 'carrier', 'outcome', 'from', 'to', 'q'])
   const path = `api/events${queryOf({ ...query, after: given['after'] })}`
   const asked = useAsked<EventList>(path, () => (given['after'] === undefined ? STALE_MS : undefined))
   const { message } = asked.value ?? {}
@@ -48,12 +48,11 @@ export function EventsView(view: View): VNode | VNode[] {
     if (message !== undefined && message.messageId === query['q'])
       location.replace(hrefOfMessage(message.messageId, message.project))
   }, [message?.messageId])
-  return h`${heading('Events')}${filters(view, ['events'], query)}${answered(asked, (list) => found(list, view, query))}`
+  return h`${heading('Events')}${filters(view, PATH, query)}${answered(asked, (list) => found(list, view, query))}`
 }
 
 function found(list: EventList, view: View, query: Query): Child {
   const { items, next, lookedBackTo, sent, sentBefore } = list
-  const isFirstPage = view.route.query['after'] === undefined
   return [
     sent && [
       h`<h2>Sent to this recipient</h2>`,
@@ -70,11 +69,13 @@ function found(list: EventList, view: View, query: Query): Child {
     sent && items.length > 0 && h`<h2>Reports that name this recipient</h2>`,
     items.length > 0 ? eventTable(items, view) : sent === undefined && nothing(next !== undefined, query),
     lookedBackTo !== undefined && h`<p class="quiet">Searched back to ${time(lookedBackTo, true)}.</p>`,
-    h`<nav class="pages" aria-label="Pages">
-      ${!isFirstPage && linkButton('« Newest', ['events'], query)}
-      ${next !== undefined && linkButton(lookedBackTo === undefined ? 'Older »' : 'Search further back »', ['events'], { ...query, after: next })}
-      ${items.length > 0 && [quiet(several(items.length, 'event')), exportLinks(query)]}
-    </nav>`,
+    pages(
+      PATH,
+      query,
+      { after: view.route.query['after'], next },
+      ['Newest', lookedBackTo === undefined ? 'Older' : 'Search further back'],
+      items.length > 0 && [quiet(several(items.length, 'event')), exportLinks(query)],
+    ),
   ]
 }
 
@@ -115,7 +116,7 @@ function eventTable(items: readonly EventRow[], view: View): Child {
       ['Received', 'when', ({ receivedAt, admittedAt, endedAt }) => time(receivedAt ?? admittedAt ?? endedAt, true)],
       ['Event', 'what', (row) => [eventLink(row, typeName(row.type)), lateBadge(row), ' ', quiet(statusOf(row))]],
       isNamed && ['Project', 'project', ({ project }) => project],
-      ['Message', 'message', (row) => messageLink(row) ?? code(row.about)],
+      ['Message', 'message', messageLink],
       ['Recipient', 'recipient', ({ recipient }) => code(recipient)],
       ['Via', 'via', via],
       ['Latency', 'number', latency],
@@ -139,13 +140,13 @@ function outcomeOf({ outcome, attempts = 0, dueAt, error }: EventRow): Child {
     ${head !== '' && h`<small class="error" title=${head}> ${head}</small>`}`
 }
 
-const PRESETS = [['15 min', 900], ['1 h', 3_600], ['24 h', 86_400], ['7 days', 604_800]] as const // prettier-ignore
+const PRESETS = [['900', '15 min'], ['3600', '1 h'], ['86400', '24 h'], ['604800', '7 days']] as const // prettier-ignore
 
 /** A phone has no room for them until they are asked for. */
 const isWide = matchMedia('(min-width: 44rem)').matches
 
-/** Each change goes into the address at once. `more`: filters of one view alone. */
-export function filters({ session }: View, path: readonly string[], query: Query, more?: Child): Child {
+/** Each change goes into the address at once. */
+export function filters({ session }: View, path: readonly string[], query: Query): Child {
   const set = (changed: Query): void => go(path, { ...query, ...changed })
   const choose = (
     name: string,
@@ -155,14 +156,7 @@ export function filters({ session }: View, path: readonly string[], query: Query
     const chosen = query[name] ?? ''
     const isKnown = chosen === '' || choices.some(([value]) => value === chosen)
     const all = isKnown ? choices : [...choices, [chosen, chosen] as const]
-    return field(
-      name,
-      label,
-      h`<select id=${`filter-${name}`} value=${chosen} onChange=${({ currentTarget }: Event) => set({ [name]: valueOf(currentTarget) })}>
-        <option value="" selected=${chosen === ''}>any</option>
-        ${all.map(([value, text]) => h`<option value=${value} selected=${value === chosen}>${text}</option>`)}
-      </select>`,
-    )
+    return select(name, label, 'any', all, chosen, (value) => set({ [name]: value }))
   }
   const at = (name: 'from' | 'to', label: string): Child =>
     field(
@@ -171,7 +165,7 @@ export function filters({ session }: View, path: readonly string[], query: Query
       h`<input id=${`filter-${name}`} type="datetime-local" step="1" value=${toField(query[name])}
         onChange=${({ currentTarget }: Event) => set({ [name]: fromField(valueOf(currentTarget)) })} />`,
     )
-  const isList = path[0] === 'events'
+  const isList = path === PATH
   const names = (words: readonly string[]): readonly (readonly [string, string])[] => words.map((word) => [word, word])
   const active = Object.keys(query).filter((name) => name !== 'q').length
   return h`<details class="filters" open=${isWide}>
@@ -186,7 +180,6 @@ export function filters({ session }: View, path: readonly string[], query: Query
           Object.entries(OUTCOMES).map(([name, [label]]) => [name, label]),
         )
       }
-      ${more}
       ${session.projects.length > 1 || query['project'] ? choose('project', 'Project', names(session.projects)) : undefined}
       ${
         isList &&
@@ -198,14 +191,8 @@ export function filters({ session }: View, path: readonly string[], query: Query
         )
       }
       ${isList && choose('carrier', 'Carrier', names(session.carriers))}
-      ${field(
-        'last',
-        'The last',
-        h`<select id="filter-last" value="" onChange=${({ currentTarget }: Event) =>
-          set({ from: new Date(now() - Number(valueOf(currentTarget)) * 1_000).toISOString(), to: undefined })}>
-          <option value="">choose</option>
-          ${PRESETS.map(([label, seconds]) => h`<option value=${seconds}>${label}</option>`)}
-        </select>`,
+      ${select('last', 'The last', 'choose', PRESETS, '', (seconds) =>
+        set({ from: new Date(now() - Number(seconds) * 1_000).toISOString(), to: undefined }),
       )}
       ${at('from', 'From')}${at('to', 'To')}
       ${Object.keys(query).length > 0 && h`<a class="button" href=${href(path)}>Clear</a>`}
@@ -215,6 +202,24 @@ export function filters({ session }: View, path: readonly string[], query: Query
 
 function field(name: string, label: string, control: Child): Child {
   return h`<div class="field" key=${name}><label for=${`filter-${name}`}>${label}</label>${control}</div>`
+}
+
+function select(
+  name: string,
+  label: string,
+  none: string,
+  choices: readonly (readonly [value: string, label: string])[],
+  chosen: string,
+  onChoice: (value: string) => void,
+): Child {
+  return field(
+    name,
+    label,
+    h`<select id=${`filter-${name}`} value=${chosen} onChange=${({ currentTarget }: Event) => onChoice(valueOf(currentTarget))}>
+      <option value="" selected=${chosen === ''}>${none}</option>
+      ${choices.map(([value, text]) => h`<option value=${value} selected=${value === chosen}>${text}</option>`)}
+    </select>`,
+  )
 }
 
 /** As such a field has it: in the zone that is shown, without naming it. */

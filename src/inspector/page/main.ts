@@ -1,7 +1,7 @@
 /** The inspector's page: the view that the address names, and what stands around it: navigation, search, connection, dialogs. */
 import { createElement, render, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Change, DeadLetterResult, Overview, Session } from '../shapes.ts'
+import type { DeadLetterResult, Session } from '../shapes.ts'
 import {
   after,
   ask,
@@ -13,12 +13,12 @@ import {
   readRoute,
   useListener,
   type Connection,
+  type News,
   type NoAnswer,
 } from './data.ts'
 import { DeadLettersView } from './dead-letters.ts'
-import { EventView } from './event.ts'
 import { EventsView } from './events.ts'
-import { MessageView } from './message.ts'
+import { EventView, MessageView } from './message.ts'
 import { OverviewView } from './overview.ts'
 import {
   code,
@@ -116,23 +116,18 @@ function Inspector({ session, onSession, onSignedOut }: InspectorProps): VNode |
   const live = useRef<ReturnType<typeof listen>>(undefined)
   const isPaused = connection === 'paused'
 
-  function hear({ deadLetters = 0, quarantined }: Pick<Change, 'deadLetters' | 'quarantined'>): void {
+  function hear({ deadLetters = 0, quarantined }: News): void {
     if (deadLetters > counts.deadLetters && connection === 'live') say(several(deadLetters, 'dead letter'))
     setCounts({ deadLetters, quarantined })
   }
 
-  function hearOverview({ deadLetters, quarantine }: Overview): void {
-    hear({ deadLetters, quarantined: Object.values(quarantine).reduce((all, one) => all + one, 0) })
-  }
-
-  const heard = useRef({ hearOverview, onSession, onSignedOut })
-  heard.current = { hearOverview, onSession, onSignedOut }
+  const latest = useRef(onSession)
+  latest.current = onSession
   useListener({ onChange: hear, onGap() {}, onSignedOut })
   useEffect(() => {
     const listening = listen({
       onConnection: setConnection,
-      onSession: (now) => heard.current.onSession(now),
-      onOverview: (overview) => heard.current.hearOverview(overview),
+      onSession: (now) => latest.current(now),
     })
     live.current = listening
     let cancel = (): void => {}

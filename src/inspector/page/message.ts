@@ -1,11 +1,13 @@
-/** All that was reported of one message: in which order, why in that order, and what the handlers did with it. */
+/** One message and one event of it: in which order reports came and why, how each was proved, and what the handlers did with it. */
 import type { VNode } from 'preact'
-import type { AttemptRow, Change, MessageDetail, SentDetail, TimelineEntry } from '../shapes.ts'
-import { queryOf, useAsked } from './data.ts'
+import type { AttemptRow, EventDetail, MessageDetail, SentDetail, TimelineEntry } from '../shapes.ts'
+import { queryOf, useAsked, type News } from './data.ts'
 import {
   answered,
   badge,
+  bytes,
   code,
+  copyButton,
   decisionsOf,
   duration,
   empty,
@@ -15,12 +17,14 @@ import {
   failureLine,
   h,
   heading,
-  long,
   hrefOfMessage,
   idText,
   lateBadge,
   linkButton,
+  long,
+  messageLink,
   outcomeBadge,
+  panel,
   prose,
   quiet,
   recipientOf,
@@ -40,7 +44,7 @@ const STALE_MS = 1_000
 export function MessageView(view: View): VNode | VNode[] {
   const { id = '', query } = view.route
   const { project, order } = query
-  const isStale = ({ messages, many }: Change): number | undefined =>
+  const isStale = ({ messages, many }: News): number | undefined =>
     many || messages.includes(id) ? STALE_MS : undefined
   const asked = useAsked<MessageDetail>(`api/messages/${encodeURIComponent(id)}${queryOf({ project })}`, isStale)
   return h`${heading(['Message ', idText(id, 'message id')])}${answered(asked, (message) => [
@@ -186,4 +190,73 @@ function ordinal(number: number): string {
   const tens = number % 100
   const suffix = tens >= 11 && tens <= 13 ? 'th' : (['th', 'st', 'nd', 'rd'][number % 10] ?? 'th')
   return `${number}${suffix}`
+}
+
+export function EventView(view: View): VNode | VNode[] {
+  const { id = '', query } = view.route
+  const path = `api/events/${encodeURIComponent(id)}`
+  const named = queryOf({ of: query['of'], project: query['project'] })
+  const isStale = ({ events, many }: News): number | undefined => (many || events.includes(id) ? STALE_MS : undefined)
+  const asked = useAsked<EventDetail>(path + named, isStale)
+  return h`${heading('Event')}${answered(asked, (detail) => whole(detail, `${path}/raw${named}`, view))}`
+}
+
+function whole(detail: EventDetail, rawPath: string, view: View): Child {
+  const { event, problem, failure, oddities, payload, raw, curl } = detail
+  const { reveal } = view.session.may
+  return [
+    h`<section class="panel" aria-label="Event">
+      <p class="latest">${typeName(event.type)}${quiet(statusOf(event))}${lateBadge(event)}${outcomeBadge(event.outcome)}
+        <span class="do">${decisionsOf(view, event)}</span></p>
+      ${failure && failureLine(failure)}
+      ${event.outcome === 'dead' && h`<p>Fix this error; the log has the stack. Then replay the event.</p>`}
+      ${problem !== undefined && h`<p class="note warn">It could not be read: ${problem}</p>`}
+      ${facts([
+        ['Message', event.messageId && messageLink(event)],
+        ['Identified by', code(event.about)],
+        ['Recipient', recipientOf(event.recipient, view)],
+        ['Project', event.project],
+        ['Via', via(event)],
+        ['Network', event.carrier === undefined ? undefined : event.network],
+        ['Kind of callback', event.kind],
+        ['Occurred', time(event.occurredAt)],
+        ['Received', time(event.receivedAt, true)],
+        ['Admitted', time(event.admittedAt)],
+        [event.outcome === 'running' ? 'Leased until' : 'Due', time(event.dueAt, true)],
+        ['Completed', time(event.endedAt)],
+        ['Oddities', oddities.length > 0 && oddities.join(', ')],
+        ['Id', idText(event.id, 'event id')],
+      ])}
+    </section>`,
+    detail.attempts.length > 0 && panel('Attempts', attemptList(detail.attempts)),
+    panel('Proof', steps(detail.proofSteps)),
+    h`<section class="panel" aria-label="Payload">
+      <div class="between"><h2>Payload</h2>${curl !== undefined && h`<span>Request as curl ${copyButton(curl, 'the request as curl')}</span>`}</div>
+      ${payload === undefined ? quiet('No payload is kept, or it is no JSON.') : long('Payload', payload)}
+    </section>`,
+    raw && panel('Raw body', rawBody(raw, reveal ? rawPath : undefined)),
+  ]
+}
+
+const MARKS = {
+  held: ['✓', 'good', 'held'],
+  absent: ['–', 'calm', 'absent'],
+  unknown: ['?', 'calm', 'not known'],
+} as const
+
+function steps(rows: EventDetail['proofSteps']): Child {
+  if (rows.length === 0) return quiet('Nothing is kept of how it was proved.')
+  return h`<ol class="steps">${rows.map(({ what, outcome, detail }) => {
+    const [mark, tone, label] = MARKS[outcome]
+    return h`<li><span class=${`mark ${tone}`} aria-hidden="true">${mark}</span>
+      <span><strong>${what}</strong><span class="unseen">: ${label}</span> ${quiet(prose(detail))}</span></li>`
+  })}</ol>`
+}
+
+function rawBody({ text, isCut, bytes: size }: NonNullable<EventDetail['raw']>, download: string | undefined): Child {
+  return [
+    h`<p class="quiet">${bytes(size)}${isCut && ', cut here'}. ${text === undefined ? 'Masked for you.' : 'The authKey is masked.'}</p>`,
+    text !== undefined && long('Raw body', text),
+    download !== undefined && h`<p><a class="button" href=${download} download>Download it</a></p>`,
+  ]
 }

@@ -1,7 +1,7 @@
 /** How the receiver is: first what needs somebody, then what came, what waits, what went wrong. */
 import type { VNode } from 'preact'
 import type { Attention, Bucket, Overview } from '../shapes.ts'
-import { href, idsOf, queryOf, useAsked } from './data.ts'
+import { href, idsOf, queryOf, total, useAsked } from './data.ts'
 import {
   aloneNote,
   answered,
@@ -17,6 +17,7 @@ import {
   heading,
   linkButton,
   panel,
+  problems,
   prose,
   several,
   table,
@@ -37,7 +38,6 @@ export function OverviewView(view: View): VNode | VNode[] {
 function whole(overview: Overview, view: View): Child {
   const { storeAlone, store } = view.session
   const { counts, backlog, deadLetters, quarantine, since, attention, lastByCarrier } = overview
-  const quarantined = Object.values(quarantine).reduce((all, one) => all + one, 0)
   const waiting = backlog.oldestDueSeconds ?? 0
   return [
     needsAttention(attention, view),
@@ -49,20 +49,18 @@ function whole(overview: Overview, view: View): Child {
       ${tile('Refused', counts.refused, ['quarantine'])}
       ${tile('Waiting', backlog.unsettled, ['events'], { outcome: 'waiting' }, waiting >= 1 ? `the oldest for ${duration(waiting * 1_000)}` : '')}
       ${tile('Dead letters', deadLetters, ['dead-letters'])}
-      ${tile('In quarantine', quarantined, ['quarantine'])}
+      ${tile('In quarantine', total(quarantine), ['quarantine'])}
     </ul>`,
     h`<p class="quiet">Accepted, duplicates, late and refused: by this process since ${time(since)}. Other figures are current totals.</p>`,
     !storeAlone && plotPanel(overview),
     h`<div class="columns">
       ${tally('By type', overview.byType, (name) => href(['events'], { type: name }))}
-      ${tally('By channel', overview.byChannel, (name) => href(['events'], { channel: name }))}
       ${tally(
         'By carrier',
         overview.byCarrier,
         (name) => href(['events'], { carrier: name }),
         (name) => time(lastByCarrier[name], true),
       )}
-      ${tally('Refused, by code', overview.refusedBy)}
       ${panel('Store', storeFacts(overview, store.durable))}
     </div>`,
     overview.holders.length > 0 && panel('Workers', workers(overview)),
@@ -73,18 +71,16 @@ function whole(overview: Overview, view: View): Child {
 function needsAttention(all: readonly Attention[], view: View): Child {
   if (all.length === 0)
     return h`<p class="note good" key="attention"><strong>Nothing needs attention.</strong> Live, ready and working.</p>`
-  return h`<section class="panel attention" key="attention" aria-label="Needs attention">
-    <h2>Needs attention</h2>
-    <ul>${all.map(
-      (
-        each,
-      ) => h`<li class=${each.what === 'overdue' || each.what === 'backlog' ? 'warn' : 'bad'} key=${each.what + each.text}>
-        <div><strong>${each.title}</strong>${each.since !== undefined && h` since ${time(each.since, true)}`}
-          <p class="line" title=${each.text}>${prose(each.text)}</p></div>
-        <div class="do">${remedy(each, view)}</div>
-      </li>`,
-    )}</ul>
-  </section>`
+  return problems(
+    'Needs attention',
+    all.map((each) => ({
+      key: each.what + each.text,
+      tone: each.what === 'overdue' || each.what === 'backlog' ? 'warn' : 'bad',
+      text: h`<strong>${each.title}</strong>${each.since !== undefined && h` since ${time(each.since, true)}`}
+        <p class="line" title=${each.text}>${prose(each.text)}</p>`,
+      remedy: remedy(each, view),
+    })),
+  )
 }
 
 /** What ends the problem, or leads to what does. */
@@ -106,7 +102,7 @@ function tile(name: string, number: number | undefined, path?: readonly string[]
 function tally(
   title: string,
   counts: Readonly<Record<string, number>>,
-  linkOf?: (name: string) => string,
+  linkOf: (name: string) => string,
   moreOf?: (name: string) => Child,
 ): Child {
   const rows = Object.entries(counts).sort(([, a], [, b]) => b - a)
@@ -120,7 +116,7 @@ function tally(
       rows,
       keyOf: ([name]) => name,
       columns: [
-        ['Name', '', ([name]) => (linkOf === undefined ? name : h`<a href=${linkOf(name)}>${name}</a>`)],
+        ['Name', '', ([name]) => h`<a href=${linkOf(name)}>${name}</a>`],
         moreOf !== undefined && ['Last report', 'when', ([name]) => moreOf(name)],
         ['Count', 'number', ([, number]) => count(number)],
         [

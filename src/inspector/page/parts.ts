@@ -248,8 +248,10 @@ export function hrefOfMessage(messageId: string, project: string | undefined): s
   return href(['message', messageId], { project })
 }
 
-export function messageLink({ messageId, project }: Pick<EventRow, 'messageId' | 'project'>): Child {
-  return messageId && idText(messageId, 'message id', hrefOfMessage(messageId, project))
+/** Of an event without a message: what it is known by. */
+export function messageLink({ messageId, project, about }: Pick<EventRow, 'messageId' | 'project' | 'about'>): Child {
+  if (messageId === undefined) return code(about)
+  return idText(messageId, 'message id', hrefOfMessage(messageId, project))
 }
 
 /** With its message, by which every store finds it at once. */
@@ -316,6 +318,39 @@ export function panel(title: string, ...content: readonly Child[]): Child {
   return h`<section key=${title} class="panel" aria-label=${title}><h2>${title}</h2>${content}</section>`
 }
 
+/** Problems, each with what it is and what ends it. */
+export function problems(
+  title: string,
+  rows: readonly { readonly key: string; readonly tone: string; readonly text: Child; readonly remedy: Child }[],
+  above?: Child,
+  below?: Child,
+): Child {
+  if (rows.length === 0) return undefined
+  return h`<section key=${title} class="panel attention" aria-label=${title}>
+    <div class="between"><h2>${title}</h2>${above}</div>
+    <ul>${rows.map(
+      ({ key, tone, text, remedy }) =>
+        h`<li key=${key} class=${tone}><div>${text}</div><div class="do">${remedy}</div></li>`,
+    )}</ul>
+    ${below}
+  </section>`
+}
+
+/** Under a list: to its newest page, to the next one, and how many there are. */
+export function pages(
+  path: readonly string[],
+  query: Query,
+  { after, next }: { readonly after: string | undefined; readonly next: string | undefined },
+  [first, further]: readonly [first: string, further: string],
+  ...more: readonly Child[]
+): Child {
+  return h`<nav class="pages" aria-label="Pages">
+    ${after !== undefined && linkButton(`« ${first}`, path, query)}
+    ${next !== undefined && linkButton(`${further} »`, path, { ...query, after: next })}
+    ${more}
+  </nav>`
+}
+
 /** Says what is not there, and what to do. */
 export function empty(title: string, ...todo: readonly Child[]): Child {
   return h`<div class="empty"><p class="lead">${title}</p>${todo.map((line) => h`<p>${line}</p>`)}</div>`
@@ -354,6 +389,10 @@ export function linkButton(text: Child, path: readonly string[], query: Query = 
 export function aloneNote(): Child {
   return h`<p class="note">You look into the store alone. Counts over time, handlers and the quarantine are known to the
     receiver’s process only: mount the inspector in your app to see them.</p>`
+}
+
+export function readOnlyNote({ session }: View): Child {
+  return !session.may.write && h`<p class="quiet">Read-only: you lack the right to write.</p>`
 }
 
 /** The buttons of a dead letter, for readers who may change it. */
