@@ -78,46 +78,37 @@ function shownBytes(raw: Buffer, { reveal }: Rights): EventDetail['raw'] {
 }
 
 type Step = EventDetail['proofSteps'][number]
+type StepAs = readonly [outcome: Step['outcome'], detail: string]
 
-const TIMES = {
+const TIMES: Readonly<Record<EventRecord['timestampSource'], StepAs>> = {
   payload: ['held', 'The body has a time of its own, which orders the event.'],
   signature: ['absent', 'The body has none; the time of the signature stands in for it.'],
   arrival: ['absent', 'Nothing says when it happened; only its arrival is known.'],
   clock: ['held', 'The time at which its message was overdue, or its send given up, by the receiver’s clock.'],
-} as const
+}
+
+const SIGNED: StepAs = [
+  'held',
+  'The HMAC of the exact bytes matches a live signing secret, and its time was within the tolerance.',
+]
+const KEYED: StepAs = ['held', 'The authKey of the body is a live one. It is masked in the store.']
+const ONLY_SIGNED: StepAs = ['unknown', 'Absent or invalid; the signature was proof enough.']
+const ONLY_KEYED: StepAs = [
+  'unknown',
+  'Absent or invalid (then the log has `signature_ignored`); the authKey was proof enough.',
+]
 
 function proofSteps({ proof, project, timestampSource }: EventRecord): readonly Step[] {
-  const [timeOutcome, timeDetail] = TIMES[timestampSource]
-  const named = project === undefined ? 'absent' : 'held'
-  const ofProject =
+  const ofProject: StepAs =
     project === undefined
-      ? 'Neither the body nor the credentials name one.'
-      : `The proof belongs to the project ${JSON.stringify(project)}.`
-  const last: readonly Step[] = [
-    { what: 'Project', outcome: named, detail: ofProject },
-    { what: 'Time', outcome: timeOutcome, detail: timeDetail },
-  ]
-  if (proof === 'none')
-    return [{ what: 'Callback', outcome: 'absent', detail: 'None: the receiver made this event.' }, ...last]
-  return [
-    proof === 'authKey'
-      ? {
-          what: 'Signature',
-          outcome: 'unknown',
-          detail: 'Absent or invalid (then the log has `signature_ignored`); the authKey was proof enough.',
-        }
-      : {
-          what: 'Signature',
-          outcome: 'held',
-          detail: 'The HMAC of the exact bytes matches a live signing secret, and its time was within the tolerance.',
-        },
-    proof === 'signature'
-      ? { what: 'authKey', outcome: 'unknown', detail: 'Absent or invalid; the signature was proof enough.' }
-      : {
-          what: 'authKey',
-          outcome: 'held',
-          detail: 'The authKey of the body is a live one. It is masked in the store.',
-        },
-    ...last,
-  ]
+      ? ['absent', 'Neither the body nor the credentials name one.']
+      : ['held', `The proof belongs to the project ${JSON.stringify(project)}.`]
+  const steps: Readonly<Record<string, StepAs>> = {
+    ...(proof === 'none'
+      ? { Callback: ['absent', 'None: the receiver made this event.'] }
+      : { Signature: proof === 'authKey' ? ONLY_KEYED : SIGNED, authKey: proof === 'signature' ? ONLY_SIGNED : KEYED }),
+    Project: ofProject,
+    Time: TIMES[timestampSource],
+  }
+  return Object.entries(steps).map(([what, [outcome, detail]]) => ({ what, outcome, detail }))
 }

@@ -6,7 +6,7 @@
 type Counts = Readonly<Record<string, number>>
 
 /** What may not be known. */
-type Known<Names extends string, T = string> = { readonly [Name in Names]?: T | undefined }
+type Known<Names extends string, T = string> = Readonly<Partial<Record<Names, T | undefined>>>
 
 /** What `authorize` allows; `read` goes without saying. */
 export interface Session {

@@ -3,33 +3,8 @@ import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ClearResult, QuarantineList, ReverifyResult } from '../shapes.ts'
 import { asNoAnswer, pick, post, queryOf, total, useAsked, valueOf, type Query } from './data.ts'
-import {
-  aloneNote,
-  answered,
-  badge,
-  bytes,
-  count,
-  duration,
-  empty,
-  h,
-  heading,
-  idText,
-  linkButton,
-  long,
-  pages,
-  panel,
-  problemBox,
-  problems,
-  prose,
-  quiet,
-  readOnlyNote,
-  several,
-  table,
-  time,
-  type Child,
-  type Question,
-  type View,
-} from './parts.ts'
+import { h, type Child, type Question, type View } from './ui.ts'
+import * as ui from './ui.ts'
 
 type Kept = QuarantineList['items'][number]
 
@@ -44,20 +19,20 @@ export function QuarantineView(view: View): VNode | VNode[] {
   const [dry, setDry] = useState<ReverifyResult>()
   const [outcome, setOutcome] = useState<Child>()
   const [isBusy, setBusy] = useState(false)
-  if (view.session.storeAlone) return h`${heading('Quarantine')}${aloneNote()}`
-  return h`${heading('Quarantine')}${answered(asked, (list) => [
+  if (view.session.storeAlone) return h`${ui.heading('Quarantine')}${ui.aloneNote()}`
+  return h`${ui.heading('Quarantine')}${ui.answered(asked, (list) => [
     groups(list),
-    readOnlyNote(view) || form(list),
+    view.session.may.write ? form(list) : ui.readOnlyNote(view),
     classes(list, query),
     items(list, query),
-    pages(PATH, query, { after, next: list.next }, ['Oldest', 'Newer']),
+    ui.pages(PATH, query, { after, next: list.next }, ['Oldest', 'Newer']),
   ])}`
 
   function run(change: () => Promise<Child>): void {
     setBusy(true)
     setOutcome(undefined)
     change()
-      .then(setOutcome, (error: unknown) => setOutcome(problemBox(asNoAnswer(error))))
+      .then(setOutcome, (error: unknown) => setOutcome(ui.problemBox(asNoAnswer(error))))
       .finally(() => {
         setBusy(false)
         asked.refresh()
@@ -75,11 +50,11 @@ export function QuarantineView(view: View): VNode | VNode[] {
     setDry(dryRun ? result : undefined)
     const { examined, admitted, stillUnproved } = result
     const counts = dryRun
-      ? `${count(admitted)} would be admitted, ${count(stillUnproved)} would stay`
-      : `${several(admitted, 'was', 'were')} admitted, ${several(stillUnproved, 'stays', 'stay')}`
+      ? `${ui.count(admitted)} would be admitted, ${ui.count(stillUnproved)} would stay`
+      : `${ui.several(admitted, 'was', 'were')} admitted, ${ui.several(stillUnproved, 'stays', 'stay')}`
     return done(
       admitted > 0,
-      `${several(examined, 'request')} verified again: ${counts}.`,
+      `${ui.several(examined, 'request')} verified again: ${counts}.`,
       dryRun &&
         admitted === 0 &&
         'Put the right authKey and signing secret in place first; after a wrong clock, enter the measured offset.',
@@ -88,7 +63,7 @@ export function QuarantineView(view: View): VNode | VNode[] {
 
   async function clear(): Promise<Child> {
     const { cleared } = await post<ClearResult>('api/quarantine/clear', {})
-    return done(true, `${several(cleared, 'request')} cleared.`)
+    return done(true, `${ui.several(cleared, 'request')} cleared.`)
   }
 
   function question(yes: string, what: string, text: string, onYes: Question['onYes']): () => void {
@@ -112,17 +87,17 @@ export function QuarantineView(view: View): VNode | VNode[] {
     }
     const admit = question(
       'Admit',
-      several(admissible, 'callback'),
+      ui.several(admissible, 'callback'),
       'Your handlers get them, in the order of each message. They leave quarantine, and this cannot be undone.',
       () => run(() => verify(false)),
     )
     const clearAll = question(
       'Clear',
-      several(total(counts), 'request'),
+      ui.several(total(counts), 'request'),
       'All of the quarantine is erased, real callbacks included. This cannot be undone.',
       () => run(clear),
     )
-    return panel(
+    return ui.panel(
       'Verify again',
       h`<p>Verifies every request with the current credentials, each by its time of arrival. A dry run changes nothing.</p>
       <form class="tools" onSubmit=${submit}>
@@ -132,10 +107,10 @@ export function QuarantineView(view: View): VNode | VNode[] {
         ${measured.map(
           ([seconds, times]) =>
             h`<button key=${seconds} type="button" class="quiet" onClick=${() => write(String(seconds))}>
-              ${seconds} s (measured ${several(times, 'time')})</button>`,
+              ${seconds} s (measured ${ui.several(times, 'time')})</button>`,
         )}
         <button type="submit" disabled=${isBusy}>Dry run</button>
-        ${admissible > 0 && h`<button type="button" class="main" disabled=${isBusy} onClick=${admit}>Admit ${count(admissible)}</button>`}
+        ${admissible > 0 && h`<button type="button" class="main" disabled=${isBusy} onClick=${admit}>Admit ${ui.count(admissible)}</button>`}
         <button type="button" class="grave end" disabled=${isBusy || total(counts) === 0} onClick=${clearAll}>Clear the quarantine</button>
       </form>`,
       outcome,
@@ -144,31 +119,32 @@ export function QuarantineView(view: View): VNode | VNode[] {
 }
 
 function classes({ classes: all, counts, bytes: size, dropped }: QuarantineList, query: Query): Child {
-  const link = (label: Child, name?: string): Child => linkButton(label, PATH, { class: name }, name === query['class'])
+  const link = (label: Child, name?: string): Child =>
+    ui.linkButton(label, PATH, { class: name }, name === query['class'])
   return h`<nav class="choice" aria-label="Class">
     ${link('All')}
-    ${all.map(({ name, label, what }) => link(h`<span title=${what}>${label} <b>${count(counts[name] ?? 0)}</b></span>`, name))}
-    ${quiet(bytes(size), dropped > 0 && `; ${several(dropped, 'request')} dropped for want of room`)}
+    ${all.map(({ name, label, what }) => link(h`<span title=${what}>${label} <b>${ui.count(counts[name] ?? 0)}</b></span>`, name))}
+    ${ui.quiet(ui.bytes(size), dropped > 0 && `; ${ui.several(dropped, 'request')} dropped for want of room`)}
   </nav>`
 }
 
 function items({ classes: all, items: rows }: QuarantineList, query: Query): Child {
   if (rows.length === 0)
-    return empty(
+    return ui.empty(
       query['class'] === undefined ? 'Nothing is in quarantine.' : 'Nothing of this class is in quarantine.',
       'A request without a valid proof is answered 401 and kept here for a while, so that the right key can still prove it.',
     )
   const labels = new Map(all.map(({ name, label }) => [name, label]))
-  return table<Kept>({
+  return ui.table<Kept>({
     caption: 'Requests in quarantine, in order of arrival',
     rows,
     keyOf: ({ id }) => id,
     class: 'cards kept',
     columns: [
-      ['Received', 'when', ({ arrivedAt }) => time(arrivedAt, true)],
-      ['Kind', 'what', ({ kind, class: each }) => [kind ?? 'any', ' ', badge(labels.get(each), 'calm')]],
+      ['Received', 'when', ({ arrivedAt }) => ui.time(arrivedAt, true)],
+      ['Kind', 'what', ({ kind, class: each }) => [kind ?? 'any', ' ', ui.badge(labels.get(each), 'calm')]],
       ['Project', 'project', ({ project }) => project],
-      ['Message', 'message', ({ messageId }) => messageId && idText(messageId, 'message id')],
+      ['Message', 'message', ({ messageId }) => messageId && ui.idText(messageId, 'message id')],
       ['Cause', 'wide', causeOf],
     ],
   })
@@ -177,15 +153,15 @@ function items({ classes: all, items: rows }: QuarantineList, query: Query): Chi
 function groups({ groups: all, counts }: QuarantineList): Child {
   const grouped = all.reduce((sum, each) => sum + each.count, 0)
   const more = grouped < total(counts) ? '+' : ''
-  return problems(
+  return ui.problems(
     'By cause',
     all.map(({ class: name, guess, code, why, project, count: number, since, last }) => ({
       key: `${name} ${code} ${project ?? ''}`,
       tone: name === 'rest' ? 'calm' : 'bad',
-      text: h`<strong>${count(number)}${more} refused since ${time(since)}: ${guess}</strong>
+      text: h`<strong>${ui.count(number)}${more} refused since ${ui.time(since)}: ${guess}</strong>
         ${project !== undefined && ` Project ${project}.`}
-        <p><code>${code}</code> ${prose(why)}</p><small>last ${time(last, true)}</small>`,
-      remedy: linkButton('Show', PATH, { class: name, code, project }),
+        <p><code>${code}</code> ${ui.prose(why)}</p><small>last ${ui.time(last, true)}</small>`,
+      remedy: ui.linkButton('Show', PATH, { class: name, code, project }),
     })),
   )
 }
@@ -193,8 +169,8 @@ function groups({ groups: all, counts }: QuarantineList): Child {
 function causeOf({ code, offsetSeconds, bytes: size, payload }: Kept): Child {
   const way = (offsetSeconds ?? 0) > 0 ? 'behind' : 'ahead of'
   return h`<details><summary data-item><code>${code}</code>
-      ${offsetSeconds !== undefined && h`<strong> Its time is ${duration(Math.abs(offsetSeconds) * 1_000)} ${way} this clock.</strong>`}
-      <small> ${bytes(size)}</small></summary>
-      ${payload === undefined ? quiet('Its body is no JSON object.') : long('Payload', payload)}
+      ${offsetSeconds !== undefined && h`<strong> Its time is ${ui.duration(Math.abs(offsetSeconds) * 1_000)} ${way} this clock.</strong>`}
+      <small> ${ui.bytes(size)}</small></summary>
+      ${payload === undefined ? ui.quiet('Its body is no JSON object.') : ui.long('Payload', payload)}
     </details>`
 }
