@@ -40,7 +40,7 @@ export function QuestionDialog({ question, onAnswer }: QuestionProps): VNode | V
     question?.onYes(isTicked)
   }
   return h`<${Dialog} isOpen=${question !== undefined} title=${question?.title ?? ''} onClose=${onAnswer}>
-    ${question?.text.map((line) => h`<p>${ui.prose(line)}</p>`)}
+    <p>${question?.text}</p>
     ${question?.option && h`<p><label><input ref=${option} type="checkbox" /> ${question.option.label}</label><br /><small>${ui.prose(question.option.what)}</small></p>`}
     <div class="tools end">
       <button type="button" autofocus onClick=${onAnswer}>Cancel</button>
@@ -50,11 +50,32 @@ export function QuestionDialog({ question, onAnswer }: QuestionProps): VNode | V
 }
 
 interface Work {
-  readonly decision: string
+  readonly doing: string
   readonly total: number
   readonly results: readonly { readonly id: string; readonly text: string; readonly isDone: boolean }[]
   readonly problem?: NoAnswer
   readonly isOver: boolean
+}
+
+type Words = Pick<Question, 'yes' | 'text' | 'option'> & { readonly doing: string; readonly done: string }
+
+const WORDS: Readonly<Record<Decision, Words>> = {
+  replay: {
+    yes: 'Replay',
+    doing: 'Replaying',
+    done: 'Will run again',
+    text: 'The handlers run again, soon and from the first attempt on.',
+    option: {
+      label: 'Replay as if on time',
+      what: 'Otherwise an event whose message has a newer report by now comes as `late`.',
+    },
+  },
+  discard: {
+    yes: 'Discard',
+    doing: 'Discarding',
+    done: 'Discarded',
+    text: 'Discarded events are never dispatched again. This cannot be undone.',
+  },
 }
 
 interface Decided {
@@ -74,15 +95,14 @@ interface Decisions {
 export function useDecisions({ confirm, say, refresh }: Decided): Decisions {
   const [work, setWork] = useState<Work>()
 
-  async function run(decision: 'replay' | 'force' | 'discard', ids: readonly string[]): Promise<void> {
-    const done = decision === 'discard' ? 'Discarded' : 'Will run again'
+  async function run({ doing, done }: Words, change: Decision | 'force', ids: readonly string[]): Promise<void> {
     const results: Work['results'][number][] = []
-    const state = { decision: decision === 'discard' ? 'Discarding' : 'Replaying', total: ids.length }
+    const state = { doing, total: ids.length }
     try {
       for (let from = 0; from < ids.length; from += A_BATCH) {
         setWork({ ...state, results: [...results], isOver: false })
         const batch = { ids: ids.slice(from, from + A_BATCH) }
-        const answer = await post<DeadLetterResult>(`api/dead-letters/${decision}`, batch)
+        const answer = await post<DeadLetterResult>(`api/dead-letters/${change}`, batch)
         results.push(
           ...answer.done.map((id) => ({ id, text: done, isDone: true })),
           ...answer.missing.map((id) => ({ id, text: 'No longer a dead letter', isDone: false })),
@@ -98,27 +118,16 @@ export function useDecisions({ confirm, say, refresh }: Decided): Decisions {
     refresh()
   }
 
-  function decide(decision: Decision, { name, count: number, ids }: Targets): void {
-    const what = number === 1 ? 'It' : 'They'
+  function decide(decision: Decision, { name, ids }: Targets): void {
+    const words = WORDS[decision]
     confirm({
-      title: `${decision === 'replay' ? 'Replay' : 'Discard'} ${name}?`,
-      text:
-        decision === 'replay'
-          ? ['The handlers run again, soon and from the first attempt on.']
-          : [`${what} will never be dispatched again. This cannot be undone.`],
-      yes: decision === 'replay' ? 'Replay' : 'Discard',
+      ...words,
+      title: `${words.yes} ${name}?`,
       isGrave: decision === 'discard',
-      ...(decision === 'replay' && {
-        option: {
-          label: 'Replay as if on time',
-          what: 'Otherwise an event whose message has a newer report by now comes as `late`.',
-        },
-      }),
       onYes(isForced) {
         ids().then(
-          (all) => run(isForced ? 'force' : decision, all),
-          (error: unknown) =>
-            setWork({ decision: '', total: 0, results: [], problem: asNoAnswer(error), isOver: true }),
+          (all) => run(words, isForced ? 'force' : decision, all),
+          (error: unknown) => setWork({ doing: '', total: 0, results: [], problem: asNoAnswer(error), isOver: true }),
         )
       },
     })
@@ -132,7 +141,7 @@ export function useDecisions({ confirm, say, refresh }: Decided): Decisions {
 }
 
 /** How far a change has come, and what became of each item. */
-function workPanel({ decision, total, results, problem, isOver }: Work, close: () => void): Child {
+function workPanel({ doing, total, results, problem, isOver }: Work, close: () => void): Child {
   const texts = new Map<string, number>()
   for (const { text } of results) texts.set(text, (texts.get(text) ?? 0) + 1)
   const summary = [...texts].map(([text, number]) => `${text}: ${ui.several(number, 'event')}.`).join(' ')
@@ -142,7 +151,7 @@ function workPanel({ decision, total, results, problem, isOver }: Work, close: (
     ${
       isOver
         ? h`<div class="between"><span>${summary}</span><button type="button" onClick=${close}>Dismiss</button></div>`
-        : h`<label>${decision} ${ui.count(results.length)} of ${ui.several(total, 'event')}… <progress max=${total} value=${results.length} /></label>`
+        : h`<label>${doing} ${ui.count(results.length)} of ${ui.several(total, 'event')}… <progress max=${total} value=${results.length} /></label>`
     }
     ${problem && ui.problemBox(problem)}
     ${

@@ -67,7 +67,7 @@ export function QuarantineView(view: View): VNode | VNode[] {
   }
 
   function question(yes: string, what: string, text: string, onYes: Question['onYes']): () => void {
-    return () => view.confirm({ title: `${yes} ${what}?`, text: [text], yes, isGrave: yes === 'Clear', onYes })
+    return () => view.confirm({ title: `${yes} ${what}?`, text, yes, isGrave: yes === 'Clear', onYes })
   }
 
   function form({ items: listed, counts }: QuarantineList): Child {

@@ -25,7 +25,7 @@ export interface View {
 /** Asked before something is done. */
 export interface Question {
   readonly title: string
-  readonly text: readonly string[]
+  readonly text: string
   readonly yes: string
   readonly isGrave: boolean
   /** A box to tick. */
