@@ -123,7 +123,7 @@ const ATTEMPTS: Readonly<Record<AttemptRow['outcome'], readonly [label: string, 
 const HANDLER_TONES = { succeeded: 'good', failed: 'bad', 'timed out': 'bad', running: 'busy' } as const
 
 /** Each attempt with each handler in it; an error that stood before is not repeated. */
-export function attemptList(rows: readonly AttemptRow[]): Child {
+function attemptList(rows: readonly AttemptRow[]): Child {
   if (rows.length === 0) return undefined
   const firstWith = new Map<string, number>()
   const errorOf = (error: string | undefined, number: number): Child => {
