@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkOptions } from '../runtime/check-options.ts'
 import { isOurs, OptionsError } from '../public/errors.ts'
 import { failureLine } from '../runtime/failure-text.ts'
-import { createAssets } from './assets.ts'
 import { insideOf, type Inside } from '../receiver/inside.ts'
 import { answerNode, answerRequest } from './mounts.ts'
 import { guardedAudit, inspectorOptions, type Authorize, type Inspector, type InspectorOptions } from './options.ts'
@@ -35,7 +34,6 @@ export function createInspector<R>(
   const routes = createRoutes({
     receiver,
     looking,
-    assets: createAssets(),
     audit: guardedAudit(options.audit, logger, secrets),
     openStream: streams.open,
     storeAlone,
@@ -44,12 +42,12 @@ export function createInspector<R>(
   const mount = (options.path ?? '').replace(/\/+$/, '')
   return Object.assign(
     (request: IncomingMessage, response: ServerResponse): void => {
-      answerNode(request, response, { answerTo, mount }).catch(() => {
+      answerNode(request, response, mount, answerTo).catch(() => {
         // It broke off on its way.
         response.destroy()
       })
     },
-    { fetch: (request: Request) => answerRequest(request, { answerTo, mount }) },
+    { fetch: (request: Request) => answerRequest(request, mount, answerTo) },
   )
 }
 

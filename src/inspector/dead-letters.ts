@@ -10,7 +10,7 @@ import type { Inside } from '../receiver/inside.ts'
 import { shownError, shownRecipient } from './masking.ts'
 import type { Rights } from './options.ts'
 import { isoOf, rowOf } from './rows.ts'
-import { limitIn, textIn, timeIn, wordsIn } from './server.ts'
+import { limitIn, textIn, timeIn, wordsIn } from './queries.ts'
 import type { DeadLetterIds, DeadLetterList, DeadLetterResult } from './shapes.ts'
 
 const MOST_AT_ONCE = 500
@@ -47,6 +47,14 @@ interface Look {
   readonly isCut: boolean
 }
 
+type Age = Pick<Letter, 'diedAtMs' | 'id'>
+
+/** The ids tell which is which of one millisecond. */
+function newestFirst(a: Age, b: Age): number {
+  if (a.diedAtMs !== b.diedAtMs) return b.diedAtMs - a.diedAtMs
+  return a.id < b.id ? -1 : Number(a.id > b.id)
+}
+
 export interface Letters {
   list(query: URLSearchParams, rights: Rights): Promise<DeadLetterList>
   /** All that match. */
@@ -80,7 +88,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
       // Callbacks are not to wait for all of it.
       await new Promise<void>((resolve) => clock.soon(resolve))
     }
-    return { letters: letters.toSorted((a, b) => b.diedAtMs - a.diedAtMs), errors, isCut }
+    return { letters: letters.toSorted(newestFirst), errors, isCut }
   }
 
   function looked(): Promise<Look> {
@@ -121,16 +129,13 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
       const limit = limitIn(query)
       const others = letters.filter(filterOf(query))
       const matching = others.filter(ofGroup(query))
-      const from = textIn(query, 'after')
-      const [diedAtMs = 0, id] = from === undefined ? [Infinity] : [Number(from.split(' ')[0]), from.split(' ')[1]]
-      const at = matching.findIndex((letter) => letter.id === id)
-      const begin = at === -1 ? matching.findIndex((letter) => letter.diedAtMs <= diedAtMs) : at + 1
-      const page = begin === -1 ? [] : matching.slice(begin, begin + limit)
+      const [diedAtMs, id = ''] = textIn(query, 'after')?.split(' ') ?? ['Infinity']
+      const behind = matching.filter((letter) => newestFirst({ diedAtMs: Number(diedAtMs), id }, letter) < 0)
+      const page = behind.slice(0, limit)
       const last = page.at(-1)
-      const hasMore = begin !== -1 && matching.length > begin + limit
       return {
         items: await shown(page, rights),
-        next: last !== undefined && hasMore ? `${last.diedAtMs} ${last.id}` : undefined,
+        next: last !== undefined && behind.length > limit ? `${last.diedAtMs} ${last.id}` : undefined,
         matching: matching.length,
         total: letters.length,
         isCut,
@@ -142,12 +147,8 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
     },
     async ids(query) {
       const { letters } = await looked()
-      return {
-        ids: letters
-          .filter(filterOf(query))
-          .filter(ofGroup(query))
-          .map(({ id }) => id),
-      }
+      const matching = letters.filter(filterOf(query)).filter(ofGroup(query))
+      return { ids: matching.map(({ id }) => id) }
     },
     async change(change, ids) {
       const result = {

@@ -18,7 +18,7 @@ import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inside } from '../receiver/inside.ts'
 import type { Rights } from './options.ts'
 import { iso, outcomeOf, rowOf, sentRow } from './rows.ts'
-import { limitIn, textIn, timeIn, wordIn, wordsIn } from './server.ts'
+import { limitIn, textIn, timeIn, wordIn, wordsIn } from './queries.ts'
 import type { EventList, EventRow, Outcome } from './shapes.ts'
 
 /** A store looks at some; so often it is asked to go on before the answer says how far the look went. */

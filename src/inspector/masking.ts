@@ -39,6 +39,9 @@ const DIGITS_SHOWN = 2
 /** A larger body is not parsed: then no word that stands anywhere in it is shown. */
 const MOST_PARSED_BYTES = 16 * 1024
 const LONGEST_HEAD = 200
+/** Any word can be decoded: shorter runs of what comes out stand in a body by chance. */
+const LEAST_DECODED = 3
+const BASE64 = /[\w+/-]{4,}/g
 /** They are of the language, and of nobody. */
 const PLAIN_WORDS: ReadonlySet<string> = new Set(
   'a an and at be by cannot could did does failed for from has have in is it no not of on or the to was with'.split(
@@ -86,15 +89,25 @@ function maskedError(error: string, raw: Buffer | undefined): string {
 
 /**
  * However an error quotes a text (a part of it, cut, escaped, encoded, in other letters), each run of letters in it is a part of that
- * text. So a word is shown only if no run of its letters stands in the body, and it has no longer number.
+ * text. So a word is shown only if no run of its letters stands in the body, it has no longer number, and is no base64 of such a run.
  */
 function maskedWords(said: string, body: string): string {
+  const isQuoted = (text: string, least: number): boolean =>
+    (folded(text).match(/\p{L}+|\d+/gu) ?? []).some(
+      (run) => run.length >= least && !PLAIN_WORDS.has(run) && body.includes(run),
+    )
   const words = said.split(/\s+/).map((word) => {
     const isPlain = /^[\x21-\x7e]{1,32}$/.test(word) && !/\d{4}|\d\D+\d/.test(word)
-    const runs = folded(word).match(/[a-z]+|\d+/g) ?? []
-    return isPlain && runs.every((run) => PLAIN_WORDS.has(run) || !body.includes(run)) ? word : HIDDEN
+    const isShown = isPlain && !isQuoted(word, 1) && !decodings(word).some((text) => isQuoted(text, LEAST_DECODED))
+    return isShown ? word : HIDDEN
   })
   return words.filter((word, index) => word !== HIDDEN || words[index - 1] !== HIDDEN).join(' ')
+}
+
+/** What a word says as base64, from each of the places where a group of four may begin: it may be cut. */
+function decodings(word: string): readonly string[] {
+  const encoded = word.match(BASE64) ?? []
+  return encoded.flatMap((text) => [0, 1, 2, 3].map((cut) => Buffer.from(text.slice(cut), 'base64').toString('utf8')))
 }
 
 /** Without accents and case, as other programs may have written it: a sharp s is two. */
@@ -123,136 +136,55 @@ function privateTexts(raw: Buffer): string {
   return texts.join('\n')
 }
 
-/** What is put in the place of a value, by the name of its field. `text` is a string itself, and any other value as it is written. */
-type Replace = (name: string, text: string, kind: 'string' | 'number') => string
-
-interface Printing {
-  /** Of values; what it returns for a number is written as a string, unless it is the same. Default: all as it is. */
-  readonly replace: Replace
-  /** Of the names of fields. */
-  readonly nameOf: (name: string) => string
-  /** A field at the top that is left out. */
-  readonly without?: string | undefined
-}
-
 /** So much of a body is shown; the rest can be downloaded. */
 export const MOST_SHOWN_BYTES = 16 * 1024
 const CUT = '… (cut)'
-const TOKEN = /\s+|"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|[{}[\]:,]|true|false|null/gsy
+/** What is deeper stands behind so much indentation that it would be cut. */
+const DEEPEST_SHOWN = 128
+const STRING_OR_NUMBER = /"((?:[^"\\]|\\.)*")|-?\d[\d.eE+-]*/gs
+/** Of these days, and not in TypeScript's types yet. */
+const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => unknown }
 
 /** A body as its reader may see it: indented JSON, or undefined where it is none. `without`: a field at the top that is left out. */
 export function shownBody(json: string, { reveal }: Rights, without?: string): string | undefined {
-  return printedOrNot(json, {
-    replace: reveal ? (_, text) => text : maskedValue,
-    nameOf: reveal ? (name) => name : withoutPhones,
-    without,
-  })
+  return printed(json, reveal ? undefined : maskedValue, without)
 }
 
 /** What the app wrote with a send: nobody here knows which of its values name somebody. */
 export function shownMeta(meta: unknown, { reveal }: Rights): string | undefined {
-  return printedOrNot(JSON.stringify(meta), {
-    replace: reveal ? (_, text) => text : () => HIDDEN,
-    nameOf: reveal ? (name) => name : withoutPhones,
-  })
+  return printed(JSON.stringify(meta), reveal ? undefined : () => HIDDEN)
 }
 
-function printedOrNot(json: string, printing: Printing): string | undefined {
+/** `mask`: what stands in the place of a value, by the name of its field. Each number stays as the sender wrote it, however long. */
+function printed(json: string, mask: typeof maskedValue | undefined, without?: string): string | undefined {
+  function shown(name: string, value: unknown, depth: number): unknown {
+    if (typeof value === 'string') {
+      const text = value.slice(1)
+      const isString = value.startsWith('s')
+      const masked = mask?.(name, text, isString ? 'string' : 'number') ?? text
+      return isString || masked !== text ? masked : rawJSON(text)
+    }
+    if (Array.isArray(value)) return depth < DEEPEST_SHOWN ? value.map((each) => shown(name, each, depth + 1)) : []
+    if (typeof value !== 'object' || value === null) return value
+    const fields = depth < DEEPEST_SHOWN ? Object.entries(value) : []
+    return Object.fromEntries(
+      fields.flatMap(([key, each]) => {
+        const field = key.slice(1)
+        if (depth === 0 && field === without) return []
+        return [[mask === undefined ? field : withoutPhones(field), shown(field, each, depth + 1)]]
+      }),
+    )
+  }
+
   try {
     JSON.parse(json)
+    // A number that JavaScript cannot hold is read as a text; a letter before each text tells them apart.
+    const marked = json.replace(STRING_OR_NUMBER, (token: string, text?: string) =>
+      text ? `"s${text}` : `"n${token}"`,
+    )
+    const whole = JSON.stringify(shown('', JSON.parse(marked), 0), undefined, 2)
+    return whole.length > MOST_SHOWN_BYTES ? whole.slice(0, MOST_SHOWN_BYTES) + CUT : whole
   } catch {
     return undefined
-  }
-  return printed(json, printing)
-}
-
-/**
- * Text that `JSON.parse` takes, written anew from its own tokens: each number stays as the sender wrote it, where a JavaScript
- * number would be another one. The result is cut after so many characters.
- */
-function printed(json: string, { replace, nameOf, without }: Printing): string {
-  const tokens = tokensOf(json)
-  let out = ''
-  let depth = 0
-  let at = 0
-  const isFull = (): boolean => out.length > MOST_SHOWN_BYTES
-
-  function line(): void {
-    out += `\n${'  '.repeat(depth)}`
-  }
-
-  function value(name: string, isShown: boolean): void {
-    const token = tokens[at] ?? 'null'
-    at += 1
-    if (isFull()) {
-      // Nothing more is shown, however deep the rest is.
-      at = tokens.length
-      return
-    }
-    if (token === '{' || token === '[') {
-      if (isShown) container(token, name)
-      else skipContainer()
-      return
-    }
-    if (!isShown) return
-    if (token.startsWith('"')) out += JSON.stringify(replace(name, unquoted(token), 'string'))
-    else if (/^[-\d]/.test(token)) {
-      const replaced = replace(name, token, 'number')
-      out += replaced === token ? token : JSON.stringify(replaced)
-    } else out += token
-  }
-
-  /** To its end, without a call for each level. */
-  function skipContainer(): void {
-    for (let open = 1; open > 0 && at < tokens.length; at += 1) {
-      const token = tokens[at]
-      if (token === '{' || token === '[') open += 1
-      else if (token === '}' || token === ']') open -= 1
-    }
-  }
-
-  function container(open: string, name: string): void {
-    const close = open === '{' ? '}' : ']'
-    const isTop = depth === 0
-    let isFirst = true
-    out += open
-    depth += 1
-    while (at < tokens.length && tokens[at] !== close) {
-      if (tokens[at] === ',') at += 1
-      let field = name
-      let isFieldShown = true
-      if (open === '{') {
-        field = unquoted(tokens[at] ?? '""')
-        isFieldShown = !(isTop && field === without)
-        at += 2
-      }
-      if (isFieldShown) {
-        if (!isFirst) out += ','
-        isFirst = false
-        line()
-        if (open === '{') out += `${JSON.stringify(nameOf(field))}: `
-      }
-      value(field, isFieldShown)
-    }
-    at += 1
-    depth -= 1
-    if (isFull()) return
-    if (!isFirst) line()
-    out += close
-  }
-
-  value('', true)
-  return isFull() ? out.slice(0, MOST_SHOWN_BYTES) + CUT : out
-}
-
-function tokensOf(json: string): readonly string[] {
-  return (json.match(TOKEN) ?? []).filter((token) => token.trim() !== '')
-}
-
-function unquoted(token: string): string {
-  try {
-    return String(JSON.parse(token))
-  } catch {
-    return ''
   }
 }

@@ -8,7 +8,7 @@ import type { Inside } from '../receiver/inside.ts'
 import type { Rights } from './options.ts'
 import type { Kept } from './quarantine.ts'
 import { isoOf } from './rows.ts'
-import { wordIn } from './server.ts'
+import { wordIn } from './queries.ts'
 import type { Attention, Overview } from './shapes.ts'
 import { createHistory, createWatcher, RANGES, type History, type Watcher } from './watch.ts'
 
@@ -97,9 +97,7 @@ export async function overview(query: URLSearchParams, rights: Rights, parts: Ov
     counts: countsOf(stats),
     byType: withoutZeros(stats.byType),
     byCarrier: withoutZeros(byCarrier(inside)),
-    byChannel: watcher.byChannel(),
     lastByCarrier: watcher.lastByCarrier(),
-    refusedBy: withoutZeros(refusedBy(inside)),
     plot: { ...plot, handlerP95Ms: watcher.attemptP95Ms(rangeBeganMs) },
     backlog: backlogOf(reading),
     deadLetters: stats.deadLetters,
@@ -169,13 +167,6 @@ function byCarrier({ counts }: Inside): Readonly<Record<string, number>> {
   for (const carriers of Object.values(counts.events))
     for (const [carrier, count] of Object.entries(carriers))
       if (carrier !== 'none') all[carrier] = (all[carrier] ?? 0) + count
-  return all
-}
-
-function refusedBy({ counts }: Inside): Readonly<Record<string, number>> {
-  const all: Record<string, number> = {}
-  for (const { refused } of Object.values(counts.kinds))
-    for (const [code, count] of Object.entries(refused)) all[code] = (all[code] ?? 0) + count
   return all
 }
 

@@ -9,7 +9,7 @@ import type { Quarantine, QuarantinedRequest } from '../quarantine/surface.ts'
 import { shownBody } from './masking.ts'
 import type { Rights } from './options.ts'
 import { isoOf } from './rows.ts'
-import { limitIn, textIn, wordIn } from './server.ts'
+import { limitIn, textIn, wordIn } from './queries.ts'
 import type { ClearResult, QuarantineList, ReverifyResult } from './shapes.ts'
 
 /** So many are grouped, and looked through for those of a class or code that few have. */

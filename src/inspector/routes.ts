@@ -1,27 +1,16 @@
-/** Every address of the inspector. */
+/** Every address of the inspector, with what it answers and writes down. */
 import { CARRIERS, EVENT_TYPES } from '../public/events.ts'
-import type { Receiver } from '../receiver/surface.ts'
 import { readVersion } from '../public/version.ts'
-import type { Assets } from './assets.ts'
+import type { Receiver } from '../receiver/surface.ts'
+import { createAssets } from './assets.ts'
 import { CHANGES, createLetters, idsSchema } from './dead-letters.ts'
-import { downloadEvent, showEvent } from './event.ts'
 import { asCsv, createFinding, exportedEvents, listEvents, type MessageName } from './events.ts'
-import { showMessage } from './message.ts'
+import { downloadEvent, showEvent, showMessage } from './message.ts'
 import type { Audit, AuditEntry, Rights } from './options.ts'
 import { overview, type Looking } from './overview.ts'
 import { clearSchema, createKept, reverifySchema } from './quarantine.ts'
-import {
-  download,
-  inTurn,
-  json,
-  problem,
-  readChange,
-  Refused,
-  textIn,
-  type Answer,
-  type Asked,
-  type RouteRow,
-} from './server.ts'
+import { inTurn, textIn } from './queries.ts'
+import { download, json, readChange, Refused, type Asked, type Route } from './server.ts'
 import type { Session } from './shapes.ts'
 
 /** A receiver, as far as the inspector asks it. */
@@ -30,9 +19,8 @@ export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine'
 interface RouteParts {
   readonly receiver: InspectedReceiver
   readonly looking: Looking
-  readonly assets: Assets
   readonly audit: Audit
-  readonly openStream: (asked: Asked, rights: Rights) => Answer
+  readonly openStream: (asked: Asked, rights: Rights) => Response
   readonly storeAlone: boolean
 }
 
@@ -43,21 +31,14 @@ interface Changed {
   readonly result: AuditEntry['result']
 }
 
-export function createRoutes({
-  receiver,
-  looking,
-  assets,
-  audit,
-  openStream,
-  storeAlone,
-}: RouteParts): readonly RouteRow[] {
+export function createRoutes({ receiver, looking, audit, openStream, storeAlone }: RouteParts): readonly Route[] {
   const { inside } = looking
   const { clock, capabilities, projects } = inside
   const finding = createFinding(inside)
   const found = { looking, inside, finding }
   const letters = createLetters(inside, receiver.deadLetters)
   const kept = createKept(receiver.quarantine, clock)
-  const parts = { receiver, looking, letters, kept }
+  const asset = createAssets()
 
   function session({ write, reveal, who }: Rights): Session {
     const { name, durable } = capabilities
@@ -73,70 +54,67 @@ export function createRoutes({
     }
   }
 
-  /** Writes each change down, whatever comes of it. */
-  async function audited(
-    what: AuditEntry['what'],
+  function writeDown(
     { remoteAddress }: Asked,
     { who }: Rights,
-    change: () => Promise<Changed>,
-  ): Promise<Answer> {
-    const entry = { what, who, at: new Date(clock.now()), remoteAddress }
-    try {
-      const { answer, ids = [], result } = await change()
-      audit({ ...entry, outcome: 'done', ids, result })
-      return json(answer)
-    } catch (error) {
-      audit({ ...entry, outcome: error instanceof Refused ? 'refused' : 'failed', ids: [], result: {} })
-      throw error
-    }
+    entry: Pick<AuditEntry, 'what' | 'at'> & Partial<Pick<AuditEntry, 'outcome' | 'ids' | 'result'>>,
+  ): void {
+    audit({ who, remoteAddress, outcome: 'done', ids: [], result: {}, ...entry })
   }
 
-  async function exported(what: 'csv' | 'json', { query, remoteAddress }: Asked, rights: Rights): Promise<Answer> {
-    const rows = await inTurn(() => exportedEvents(query, rights, found))
-    const entry = { what: 'events.export', who: rights.who, at: new Date(clock.now()), remoteAddress } as const
-    audit({ ...entry, outcome: 'done', ids: [], result: { events: rows.length } })
-    const name = `events-${new Date(clock.now()).toISOString().slice(0, 19).replaceAll(':', '')}.${what}`
-    return what === 'csv'
-      ? download(name, 'text/csv; charset=utf-8', asCsv(rows))
-      : download(name, 'application/json; charset=utf-8', JSON.stringify(rows, undefined, 2))
-  }
+  const get = (path: string, run: Route['run']): Route => ({ method: 'GET', path, run })
+  const look = (path: string, read: (query: URLSearchParams, rights: Rights, part: string) => Promise<object>): Route =>
+    get(path, async ({ query }, rights, part) => json(await inTurn(() => read(query, rights, part))))
 
-  const get = (path: string, run: RouteRow['run']): RouteRow => ({ method: 'GET', path, run })
-  const look = (path: string, read: (asked: Asked, rights: Rights, part: string) => Promise<object>): RouteRow =>
-    get(path, async (asked, rights, [part = '']) => json(await inTurn(() => read(asked, rights, part))))
+  /** Written down, whatever comes of it. */
   const change = (
     what: AuditEntry['what'],
     path: string,
     run: (asked: Asked, rights: Rights) => Promise<Changed>,
-  ): RouteRow => ({
+  ): Route => ({
     method: 'POST',
     path,
-    run: (asked, rights) => audited(what, asked, rights, () => run(asked, rights)),
+    async run(asked, rights) {
+      const at = new Date(clock.now())
+      try {
+        const { answer, ...entry } = await run(asked, rights)
+        writeDown(asked, rights, { what, at, ...entry })
+        return json(answer)
+      } catch (error) {
+        writeDown(asked, rights, { what, at, outcome: error instanceof Refused ? 'refused' : 'failed' })
+        throw error
+      }
+    },
   })
 
+  const exported = (kind: string, type: string, write: typeof asCsv): Route =>
+    get(`/api/events.${kind}`, async (asked, rights) => {
+      const rows = await inTurn(() => exportedEvents(asked.query, rights, found))
+      const at = new Date(clock.now())
+      writeDown(asked, rights, { what: 'events.export', at, result: { events: rows.length } })
+      return download(`events-${at.toISOString().slice(0, 19).replaceAll(':', '')}.${kind}`, type, write(rows))
+    })
+
   return [
-    get('/', ({ headers }) => assets.index(headers.get('if-none-match'))),
-    get(
-      '/page/:',
-      ({ headers }, _, [name = '']) =>
-        assets.file(name, headers.get('if-none-match')) ?? problem(404, 'not_found', 'The page has no such file.'),
-    ),
+    get('/', ({ headers }) => asset('index.html', headers.get('if-none-match'))),
+    get('/page/:', ({ headers }, _, name) => asset(name, headers.get('if-none-match'))),
     get('/api/session', (_, rights) => json(session(rights))),
-    get('/api/overview', async ({ query }, rights) => json(await overview(query, rights, parts))),
+    get('/api/overview', async ({ query }, rights) =>
+      json(await overview(query, rights, { receiver, looking, letters, kept })),
+    ),
     get('/api/stream', openStream),
-    look('/api/events', ({ query }, rights) => listEvents(query, rights, found)),
-    get('/api/events.csv', (asked, rights) => exported('csv', asked, rights)),
-    get('/api/events.json', (asked, rights) => exported('json', asked, rights)),
-    look('/api/events/:', ({ query }, rights, id) => showEvent(id, messageIn(query), rights, found)),
-    get('/api/events/:/raw', async ({ query, remoteAddress }, rights, [id = '']) => {
-      const entry = { what: 'events.download', who: rights.who, at: new Date(clock.now()), remoteAddress } as const
-      const answer = await inTurn(() => downloadEvent(id, messageIn(query), rights, finding))
-      audit({ ...entry, outcome: 'done', ids: [id], result: {} })
+    look('/api/events', (query, rights) => listEvents(query, rights, found)),
+    exported('csv', 'text/csv; charset=utf-8', asCsv),
+    exported('json', 'application/json; charset=utf-8', (rows) => JSON.stringify(rows, undefined, 2)),
+    look('/api/events/:', (query, rights, id) => showEvent(id, messageIn(query), rights, found)),
+    get('/api/events/:/raw', async (asked, rights, id) => {
+      const answer = await inTurn(() => downloadEvent(id, messageIn(asked.query), rights, finding))
+      writeDown(asked, rights, { what: 'events.download', at: new Date(clock.now()), ids: [id] })
       return answer
     }),
-    look('/api/messages/:', ({ query }, rights, id) => showMessage(id, textIn(query, 'project'), rights, found)),
-    look('/api/dead-letters', ({ query }, rights) => letters.list(query, rights)),
-    look('/api/dead-letters/ids', ({ query }) => letters.ids(query)),
+    look('/api/messages/:', (query, rights, id) => showMessage(id, textIn(query, 'project'), rights, found)),
+    look('/api/dead-letters', letters.list),
+    look('/api/dead-letters/ids', letters.ids),
     ...CHANGES.map((decision) =>
       change(`dead-letters.${decision}`, `/api/dead-letters/${decision}`, async (asked, rights) => {
         const { ids } = await readChange(asked, rights, idsSchema)

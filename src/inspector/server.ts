@@ -1,4 +1,6 @@
-/** From a request to its answer: who asks is decided first, then what is asked for. No answer quotes what went wrong. */
+/**
+ * From a request to its answer, for every server: who asks is decided first, then what is asked for. No answer quotes what went wrong.
+ */
 import { z } from 'zod'
 import { isOurs } from '../public/errors.ts'
 import { failureLine } from '../runtime/failure-text.ts'
@@ -6,38 +8,23 @@ import type { Logger } from '../runtime/logger.ts'
 import { readRights, type InspectorRequest, type Rights } from './options.ts'
 import type { Problem } from './shapes.ts'
 
-/** Where an endless answer is written. */
-export interface Sink {
-  /** False where the reader is slow: what is not written then is not missed. */
-  write(text: string): boolean
-  end(): void
-}
-
-export interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | Buffer
-  /** Instead of a body: begins to write, and returns what is called once the reader has gone. */
-  readonly stream?: (sink: Sink) => () => void
-}
-
 /** A request with what the routes need. */
 export interface Asked extends InspectorRequest {
   readonly query: URLSearchParams
-  /** The body as text; rejects with a `Refused` beyond 64 KiB. */
+  /** Rejects with a `Refused` beyond 64 KiB. */
   readonly text: () => Promise<string>
-  /** Redirects to itself with a slash at its end, once the reader is known to be allowed. */
-  readonly lacksSlash?: string
+  /** Aborted as the client leaves, where the server says so. */
+  readonly signal?: AbortSignal
+  /** Redirects to this, the same address with a slash at its end, once the reader is known to be allowed. */
+  readonly redirect?: string | undefined
 }
 
-/** What is done for a request that may be made. `parts` are what the path has in its open places. */
-export type Route = (asked: Asked, rights: Rights, parts: readonly string[]) => Answer | Promise<Answer>
-
-export interface RouteRow {
+export interface Route {
   readonly method: 'GET' | 'POST'
-  /** Such as `/api/events/:/raw`; each `:` is open. */
+  /** Such as `/api/events/:/raw`; the `:` is open. */
   readonly path: string
-  readonly run: Route
+  /** `part` stands in the open place. */
+  readonly run: (asked: Asked, rights: Rights, part: string) => Response | Promise<Response>
 }
 
 /** Nothing is run, shown or fetched but what the inspector itself serves; nobody frames it, and it sends no referrer. */
@@ -54,32 +41,32 @@ const SAFETY = {
   'x-robots-tag': 'noindex, nofollow',
 } as const
 
-export function answer(
+type Headers = Readonly<Record<string, string>>
+
+export function reply(
   status: number,
-  headers: Readonly<Record<string, string>>,
-  content: Pick<Answer, 'body' | 'stream'> = {},
-): Answer {
-  return { status, headers: { ...SAFETY, ...headers }, ...content }
+  headers: Headers,
+  body: string | Buffer | ReadableStream | null = null,
+): Response {
+  const isWhole = typeof body === 'string' || Buffer.isBuffer(body)
+  const length = isWhole ? { 'content-length': String(Buffer.byteLength(body)) } : {}
+  // A buffer of a pool would hand over all of the pool.
+  const content = Buffer.isBuffer(body) ? Uint8Array.from(body) : body
+  return new Response(content, { status, headers: { ...SAFETY, ...length, ...headers } })
 }
 
-export function json(value: object, status = 200, headers: Readonly<Record<string, string>> = {}): Answer {
-  const type = { 'content-type': 'application/json; charset=utf-8' }
-  return answer(status, { ...type, ...headers }, { body: JSON.stringify(value) })
+export function json(value: object, status = 200, headers: Headers = {}): Response {
+  return reply(status, { 'content-type': 'application/json; charset=utf-8', ...headers }, JSON.stringify(value))
 }
 
 /** A file to save; no browser shall show it as a page of ours. */
-export function download(name: string, type: string, body: string | Buffer): Answer {
+export function download(name: string, type: string, body: string | Buffer): Response {
   const disposition = `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"`
-  return answer(200, { 'content-type': type, 'content-disposition': disposition }, { body })
+  return reply(200, { 'content-type': type, 'content-disposition': disposition }, body)
 }
 
 /** Any answer but 2xx and 3xx. The message says what to do, and quotes nothing. */
-export function problem(
-  status: number,
-  code: string,
-  message: string,
-  headers?: Readonly<Record<string, string>>,
-): Answer {
+export function problem(status: number, code: string, message: string, headers?: Headers): Response {
   const value: Problem = { error: { code, message } }
   return json(value, status, headers)
 }
@@ -87,9 +74,9 @@ export function problem(
 /** Ends a route early. */
 export class Refused extends Error {
   override readonly name = 'Refused'
-  readonly answer: Answer
+  readonly answer: Response
 
-  constructor(status: number, code: string, message: string, headers?: Readonly<Record<string, string>>) {
+  constructor(...[status, code, message, headers]: Parameters<typeof problem>) {
     super(message)
     this.answer = problem(status, code, message, headers)
   }
@@ -102,7 +89,7 @@ interface AuthorizeParts {
 }
 
 /** Asks `authorize`: the rights, or the answer for a reader without any. */
-export type RightsOf = (asked: Asked) => Promise<Rights | Answer>
+export type RightsOf = (asked: Asked) => Promise<Rights | Response>
 
 export function createRightsOf({ authorize, logger, secrets }: AuthorizeParts): RightsOf {
   return async (asked) => {
@@ -121,27 +108,29 @@ export function createRightsOf({ authorize, logger, secrets }: AuthorizeParts): 
 }
 
 interface ServerOptions extends Omit<AuthorizeParts, 'authorize'> {
-  readonly routes: readonly RouteRow[]
+  readonly routes: readonly Route[]
   readonly rightsOf: RightsOf
 }
 
-/** Never rejects. */
-export function createServer({ routes, rightsOf, logger, secrets }: ServerOptions): (asked: Asked) => Promise<Answer> {
-  const rows = routes.map((row) => ({ ...row, segments: row.path.split('/') }))
+export type AnswerTo = (asked: Asked) => Promise<Response>
 
-  async function answerTo(asked: Asked): Promise<Answer> {
+/** Never rejects. */
+export function createServer({ routes, rightsOf, logger, secrets }: ServerOptions): AnswerTo {
+  const rows = routes.map((row) => {
+    const pattern = new RegExp(`^${row.path.replaceAll('.', '\\.').replace(':', '([^/]+)')}$`)
+    return { ...row, pattern }
+  })
+
+  async function answerTo(asked: Asked): Promise<Response> {
     const rights = await rightsOf(asked)
-    if ('status' in rights) return rights
-    if (asked.lacksSlash !== undefined) return answer(302, { location: `./${asked.lacksSlash}/` })
-    const found = rows.flatMap((row) => {
-      const parts = match(row.segments, asked.path.split('/'))
-      return parts === undefined ? [] : [{ row, parts }]
-    })
+    if (rights instanceof Response) return rights
+    if (asked.redirect !== undefined) return reply(302, { location: asked.redirect })
+    const found = rows.filter(({ pattern }) => pattern.test(asked.path))
     const method = asked.method === 'HEAD' ? 'GET' : asked.method
-    const right = found.find(({ row }) => row.method === method)
-    if (right !== undefined) return right.row.run(asked, rights, right.parts)
+    const right = found.find((row) => row.method === method)
+    if (right !== undefined) return right.run(asked, rights, decoded(right.pattern.exec(asked.path)?.[1] ?? ''))
     if (found.length === 0) return problem(404, 'not_found', 'There is nothing at this address of the inspector.')
-    const allowed = found.map(({ row }) => (row.method === 'GET' ? 'GET, HEAD' : row.method)).join(', ')
+    const allowed = found.map((row) => (row.method === 'GET' ? 'GET, HEAD' : row.method)).join(', ')
     return problem(405, 'method_not_allowed', `Only ${allowed} is allowed here.`, { allow: allowed })
   }
 
@@ -159,24 +148,11 @@ export function createServer({ routes, rightsOf, logger, secrets }: ServerOption
   }
 }
 
-/** What stands in the open places; undefined where the path is another one. */
-function match(segments: readonly string[], path: readonly string[]): readonly string[] | undefined {
-  if (segments.length !== path.length) return undefined
-  const parts: string[] = []
-  for (const [index, segment] of segments.entries()) {
-    const given = path[index] ?? ''
-    if (segment === ':') parts.push(decoded(given))
-    else if (segment !== given) return undefined
-  }
-  return parts.includes('') ? undefined : parts
-}
-
-/** Empty for what is no text. */
-function decoded(given: string): string {
+function decoded(part: string): string {
   try {
-    return decodeURIComponent(given)
+    return decodeURIComponent(part)
   } catch {
-    return ''
+    throw new Refused(404, 'not_found', 'There is nothing at this address of the inspector.')
   }
 }
 
@@ -188,14 +164,13 @@ export async function readChange<T>(asked: Asked, { write }: Rights, schema: z.Z
   const [type = ''] = (asked.headers.get('content-type') ?? '').split(';')
   if (type.trim().toLowerCase() !== 'application/json')
     throw new Refused(403, 'not_json', 'Changes are asked for with the content-type application/json.')
-  const text = await asked.text()
-  const read = schema.safeParse(parsed(text))
+  const read = schema.safeParse(parsed(await asked.text()))
   if (!read.success) throw new Refused(400, 'body_invalid', 'The body is not what this address takes.')
   return read.data
 }
 
 /** What a browser says of who asks, or else that it asks its own host; a form of another page can say neither. */
-function isSameOrigin(headers: Headers): boolean {
+function isSameOrigin(headers: InspectorRequest['headers']): boolean {
   const site = headers.get('sec-fetch-site')
   if (site !== null) return site === 'same-origin'
   const origin = headers.get('origin')
@@ -208,87 +183,5 @@ function parsed(text: string): unknown {
     return JSON.parse(text)
   } catch {
     throw new Refused(400, 'body_invalid', 'The body is no JSON.')
-  }
-}
-
-const LONGEST_TEXT = 1_024
-
-/** A parameter of a query; undefined where it is absent or empty. Here and below, anything unexpected is answered 400. */
-export function textIn(query: URLSearchParams, name: string): string | undefined {
-  const value = query.get(name)
-  if (value === null || value === '') return undefined
-  return value.length > LONGEST_TEXT ? refuse(name, `a text of at most ${LONGEST_TEXT} characters`) : value
-}
-
-/** Values that may be given several times, or with commas between them. */
-export function wordsIn<W extends string>(
-  query: URLSearchParams,
-  name: string,
-  known: readonly W[],
-): readonly W[] | undefined {
-  const given = query
-    .getAll(name)
-    .flatMap((value) => value.split(','))
-    .filter((value) => value !== '')
-  if (given.length === 0) return undefined
-  return given.map((value) => known.find((word) => word === value) ?? refuse(name, `some of ${known.join(', ')}`))
-}
-
-export function wordIn<W extends string>(query: URLSearchParams, name: string, known: readonly W[]): W | undefined {
-  const given = wordsIn(query, name, known)
-  return given !== undefined && given.length > 1 ? refuse(name, `one of ${known.join(', ')}`) : given?.[0]
-}
-
-export function timeIn(query: URLSearchParams, name: string): number | undefined {
-  const value = textIn(query, name)
-  if (value === undefined) return undefined
-  const ms = Date.parse(value)
-  return Number.isNaN(ms) ? refuse(name, 'a time such as 2026-01-31T12:00:00Z') : ms
-}
-
-const A_PAGE = 50
-const MOST_A_PAGE = 200
-
-export function limitIn(query: URLSearchParams): number {
-  const value = textIn(query, 'limit')
-  if (value === undefined) return A_PAGE
-  const limit = /^\d{1,6}$/.test(value) ? Number(value) : 0
-  return limit >= 1 && limit <= MOST_A_PAGE ? limit : refuse('limit', `a whole number from 1 to ${MOST_A_PAGE}`)
-}
-
-function refuse(name: string, expected: string): never {
-  throw new Refused(400, 'query_invalid', `The parameter ${name} cannot be used; expected ${expected}.`)
-}
-
-/** In this process, of all inspectors together. */
-const AT_ONCE = 2
-const MOST_WAITING = 20
-const RETRY_AFTER_SECONDS = 3
-
-let running = 0
-const waiting: (() => void)[] = []
-
-/**
- * Runs a look into a store when its turn comes, so that callbacks are answered as before however many people search at once. Rejects
- * with a `Refused` (503) where too many wait.
- */
-export async function inTurn<T>(look: () => Promise<T>): Promise<T> {
-  if (running >= AT_ONCE) {
-    if (waiting.length >= MOST_WAITING)
-      throw new Refused(
-        503,
-        'inspector_busy',
-        `${AT_ONCE} searches run and ${MOST_WAITING} wait. Try again in some seconds.`,
-        { 'retry-after': String(RETRY_AFTER_SECONDS) },
-      )
-    await new Promise<void>((resolve) => waiting.push(resolve))
-  } else running += 1
-  try {
-    return await look()
-  } finally {
-    const next = waiting.shift()
-    // Its place goes to the next one.
-    if (next === undefined) running -= 1
-    else next()
   }
 }

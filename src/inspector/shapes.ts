@@ -5,6 +5,9 @@
 
 type Counts = Readonly<Record<string, number>>
 
+/** What may not be known. */
+type Known<Names extends string, T = string> = Readonly<Partial<Record<Names, T | undefined>>>
+
 /** What `authorize` allows; `read` goes without saying. */
 export interface Session {
   readonly may: { readonly write: boolean; readonly reveal: boolean }
@@ -35,34 +38,20 @@ export interface Attention {
 /** How far back the plot goes. */
 export type Range = '15m' | '1h' | '24h'
 
-export interface Bucket {
-  readonly at: string
-  readonly new: number
-  readonly duplicate: number
-  readonly late: number
-  readonly refused: number
-  readonly failed: number
-  readonly attempts: number
-}
+export type Bucket = { readonly at: string } & Readonly<
+  Record<'new' | 'duplicate' | 'late' | 'refused' | 'failed' | 'attempts', number>
+>
 
 /** GET api/overview?range. */
 export interface Overview {
   readonly now: string
   readonly since: string
   readonly attention: readonly Attention[]
-  readonly counts: {
-    readonly taken: number
-    readonly duplicates: number
-    readonly late: number
-    readonly refused: number
-  }
+  readonly counts: Readonly<Record<'taken' | 'duplicates' | 'late' | 'refused', number>>
   readonly byType: Counts
   readonly byCarrier: Counts
-  readonly byChannel: Counts
   /** When the last report of each carrier came. */
   readonly lastByCarrier: Readonly<Record<string, string>>
-  /** Refusals of this process by code. */
-  readonly refusedBy: Counts
   /** This process, a bucket each `bucketSeconds`, oldest first; no more than 181. */
   readonly plot: {
     readonly range: Range
@@ -71,11 +60,7 @@ export interface Overview {
     /** The 95th percentile of the attempts in the range that this process remembers. */
     readonly handlerP95Ms?: number | undefined
   }
-  readonly backlog: {
-    readonly unsettled?: number | undefined
-    readonly oldestDueSeconds?: number | undefined
-    readonly running: number
-  }
+  readonly backlog: { readonly running: number } & Known<'unsettled' | 'oldestDueSeconds', number>
   readonly deadLetters?: number | undefined
   readonly quarantine: Counts
   readonly store: { readonly name: string; readonly state: 'up' | 'away' | 'closed' }
@@ -88,18 +73,28 @@ export interface Overview {
     readonly held: number
   }[]
   /** The latest things that went wrong, newest first, at most 50: code and message of ours, never a body. */
-  readonly trouble: readonly {
-    readonly at: string
-    readonly code: string
-    readonly message: string
-    readonly count: number
-  }[]
+  readonly trouble: readonly (Readonly<Record<'at' | 'code' | 'message', string>> & { readonly count: number })[]
 }
 
 export type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
 
-/** What `receiver.expect` got of a message. */
-export interface SentDetail {
+/**
+ * What `receiver.expect` got of a message. `to` is masked but for the last two digits without `reveal`; `resendOf` is the message that
+ * failed, where this one is its repetition; `meta` is indented JSON, its values masked without `reveal`; `refused` says why it was.
+ */
+export interface SentDetail extends Known<
+  | 'to'
+  | 'type'
+  | 'channel'
+  | 'campaign'
+  | 'reference'
+  | 'resendOf'
+  | 'scheduledFor'
+  | 'overdueAt'
+  | 'notAfter'
+  | 'meta'
+  | 'refused'
+> {
   /**
    * `waiting`: no end was reported, and there is time; `refused`: in the answer to the send; `repeated`: it was sent again;
    * `unknown`: whether it was sent.
@@ -110,58 +105,31 @@ export interface SentDetail {
   /** `send.overdue` was made of it, whatever came since. */
   readonly wasOverdue: boolean
   readonly sentAt: string
-  /** Masked but for the last two digits without `reveal`. */
-  readonly to?: string | undefined
-  readonly type?: string | undefined
-  readonly channel?: string | undefined
-  readonly campaign?: string | undefined
-  readonly reference?: string | undefined
-  /** The message that failed, where this one is its repetition. */
-  readonly resendOf?: string | undefined
-  readonly scheduledFor?: string | undefined
-  readonly overdueAt?: string | undefined
-  readonly notAfter?: string | undefined
-  /** Indented JSON; its values are masked without `reveal`. */
-  readonly meta?: string | undefined
-  /** Why, where it was refused. */
-  readonly refused?: string | undefined
 }
 
-/** One row of a list of events. */
-export interface EventRow {
+type EventTimes = 'receivedAt' | 'occurredAt' | 'admittedAt' | 'dueAt' | 'endedAt'
+
+/**
+ * One row of a list of events. `about` identifies a payment, a received message or a subscription, and is masked without `reveal`;
+ * `recipient` is masked but for the last two digits.
+ */
+export interface EventRow
+  extends
+    Known<'type' | 'project' | 'kind' | 'channel' | 'carrier' | 'network' | 'messageId' | 'about' | 'recipient'>,
+    Known<'status' | 'error' | EventTimes>,
+    Known<'statusCode' | 'attempts', number> {
   readonly id: string
-  readonly type?: string | undefined
-  readonly project?: string | undefined
-  readonly kind?: string | undefined
-  readonly channel?: string | undefined
-  readonly carrier?: string | undefined
-  readonly network?: string | undefined
-  readonly messageId?: string | undefined
-  /** What identifies a payment, a received message or a subscription; masked without `reveal`. */
-  readonly about?: string | undefined
-  /** Masked but for the last two digits without `reveal`. */
-  readonly recipient?: string | undefined
-  readonly status?: string | undefined
-  readonly statusCode?: number | undefined
   readonly outcome: Outcome
   readonly late: boolean
-  readonly attempts?: number | undefined
-  readonly error?: string | undefined
-  readonly receivedAt?: string | undefined
-  readonly occurredAt?: string | undefined
-  readonly admittedAt?: string | undefined
-  readonly dueAt?: string | undefined
-  readonly endedAt?: string | undefined
   readonly proof?: 'authKey' | 'signature' | 'both' | 'none' | undefined
 }
 
 /** A message that was sent to the recipient who was searched for; of a send without an answer there is no id. */
-export interface SentRow extends Pick<SentDetail, 'state' | 'sentAt' | 'to' | 'channel' | 'refused'> {
-  readonly messageId?: string | undefined
-  readonly project?: string | undefined
-  /** Of its newest report. */
-  readonly lastReport?: string | undefined
-}
+export interface SentRow
+  extends
+    Pick<SentDetail, 'state' | 'sentAt' | 'to' | 'channel' | 'refused'>,
+    /** `lastReport`: the type of its newest one. */
+    Known<'messageId' | 'project' | 'lastReport'> {}
 
 /** GET api/events?type&project&channel&carrier&outcome&from&to&q&after&limit. `q`: message id, recipient or event id. */
 export interface EventList {
@@ -195,19 +163,15 @@ export interface AttemptRow {
   }[]
 }
 
+/** Why a report says that the message failed. */
+export type Failure = ({ readonly kind: string; readonly resend: boolean } & Known<'reason' | 'cause'>) | undefined
+
 /** GET api/events/:id?of&project. `of`: the id of its message. */
 export interface EventDetail {
   readonly event: EventRow
   /** Indented JSON, at most 16 KiB, masked without `reveal`; absent where nothing is kept. */
   readonly payload?: string | undefined
-  readonly failure?:
-    | {
-        readonly kind: string
-        readonly resend: boolean
-        readonly reason?: string | undefined
-        readonly cause?: string | undefined
-      }
-    | undefined
+  readonly failure?: Failure
   /** Bytes alone without `reveal`. */
   readonly raw?: { readonly bytes: number; readonly isCut: boolean; readonly text?: string } | undefined
   /** The request as a command, its secrets as placeholders. */
@@ -245,13 +209,7 @@ export interface MessageDetail {
   readonly project?: string | undefined
   readonly recipient?: string | undefined
   readonly latest?:
-    | {
-        readonly type: string
-        readonly status?: string | undefined
-        readonly statusCode?: number | undefined
-        readonly occurredAt?: string | undefined
-        readonly failure?: EventDetail['failure']
-      }
+    | ({ readonly type: string; readonly failure?: Failure } & Pick<EventRow, 'status' | 'statusCode' | 'occurredAt'>)
     | undefined
   readonly finals: number
   readonly sent?: SentDetail | undefined
@@ -311,28 +269,16 @@ export interface QuarantineList {
     readonly since: string
     readonly last: string
   }[]
-  readonly items: readonly {
-    readonly id: string
-    readonly class: string
-    readonly arrivedAt: string
-    readonly kind?: string | undefined
-    readonly code: string
-    readonly messageId?: string | undefined
-    readonly project?: string | undefined
-    readonly offsetSeconds?: number | undefined
-    readonly bytes: number
-    readonly payload?: string | undefined
-  }[]
+  readonly items: readonly (Readonly<Record<'id' | 'class' | 'arrivedAt' | 'code', string>> &
+    Known<'kind' | 'messageId' | 'project' | 'payload'> &
+    Known<'offsetSeconds', number> & { readonly bytes: number })[]
   readonly next?: string | undefined
 }
 
 /** POST api/quarantine/reverify `{ dryRun, clockOffsetSeconds? }`. */
-export interface ReverifyResult {
-  readonly dryRun: boolean
-  readonly examined: number
-  readonly admitted: number
-  readonly stillUnproved: number
-}
+export type ReverifyResult = { readonly dryRun: boolean } & Readonly<
+  Record<'examined' | 'admitted' | 'stillUnproved', number>
+>
 
 /** POST api/quarantine/clear `{}`. */
 export interface ClearResult {

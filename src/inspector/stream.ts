@@ -4,7 +4,7 @@ import { QUARANTINE_CLASSES } from '../quarantine/request.ts'
 import type { Quarantine } from '../quarantine/surface.ts'
 import type { Rights } from './options.ts'
 import { backlogOf, countsOf, type Looking } from './overview.ts'
-import { answer, problem, type Answer, type Asked, type RightsOf, type Sink } from './server.ts'
+import { problem, reply, type Asked, type RightsOf } from './server.ts'
 import type { Change } from './shapes.ts'
 
 const MOST_STREAMS = 100
@@ -15,6 +15,13 @@ const RETRY_MS = 3_000
 /** `authorize` is asked again of each open page. */
 const AUTHORIZE_EVERY_MS = 30_000
 
+const HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  // Neither compressed nor held back on its way.
+  'cache-control': 'no-store, no-transform',
+  'x-accel-buffering': 'no',
+}
+
 interface StreamParts {
   readonly clock: Clock
   readonly looking: Looking
@@ -24,14 +31,20 @@ interface StreamParts {
 
 interface Streams {
   /** GET api/stream. */
-  open(asked: Asked, rights: Rights): Answer
+  open(asked: Asked, rights: Rights): Response
   /** Ends all of them, and lets nobody in any more. */
   close(): void
 }
 
+/** An open page. */
+interface Reader {
+  write(text: string): void
+  end(): void
+}
+
 export function createStreams({ clock, looking, quarantine, rightsOf }: StreamParts): Streams {
   const { watcher, read } = looking
-  const sinks = new Set<Sink>()
+  const readers = new Set<Reader>()
   let isClosed = false
   let isTicking = false
   let cancelTimer: (() => void) | undefined
@@ -56,19 +69,15 @@ export function createStreams({ clock, looking, quarantine, rightsOf }: StreamPa
   /** Skips an event that repeats the last one. */
   async function tick(): Promise<void> {
     const said = `event: change\ndata: ${JSON.stringify(await change())}\n\n`
-    const nowMs = clock.now()
-    if (said !== lastSaid) send(said, nowMs)
-    else if (nowMs - lastAtMs >= HEARTBEAT_MS) send(': still here\n\n', nowMs)
+    const isNews = said !== lastSaid
     lastSaid = said
-  }
-
-  function send(text: string, nowMs: number): void {
-    lastAtMs = nowMs
-    for (const sink of sinks) sink.write(text)
+    if (!isNews && clock.now() - lastAtMs < HEARTBEAT_MS) return
+    lastAtMs = clock.now()
+    for (const reader of readers) reader.write(isNews ? said : ': still here\n\n')
   }
 
   function goOn(): void {
-    if (isTicking || cancelTimer !== undefined || isClosed || sinks.size === 0) return
+    if (isTicking || cancelTimer !== undefined || isClosed || readers.size === 0) return
     cancelTimer = clock.setTimer(() => {
       cancelTimer = undefined
       isTicking = true
@@ -108,49 +117,79 @@ export function createStreams({ clock, looking, quarantine, rightsOf }: StreamPa
     }
   }
 
-  function begin(sink: Sink, asked: Asked, rights: Rights): () => void {
+  /** Returns what is called once the reader has gone. */
+  function begin(reader: Reader, asked: Asked, rights: Rights): () => void {
     // Several may have come at once.
-    if (sinks.size >= MOST_STREAMS || isClosed) {
-      sink.end()
+    if (readers.size >= MOST_STREAMS || isClosed) {
+      reader.end()
       return () => {}
     }
-    if (sinks.size === 0) place = watcher.place
-    sinks.add(sink)
-    sink.write(`retry: ${RETRY_MS}\n: hello\n\n`)
+    if (readers.size === 0) place = watcher.place
+    readers.add(reader)
+    reader.write(`retry: ${RETRY_MS}\n: hello\n\n`)
     // A page that comes later has not got the last event.
     lastSaid = ''
     goOn()
-
     function leave(): void {
-      sinks.delete(sink)
+      readers.delete(reader)
       stopWatching()
-      if (sinks.size === 0) stopTimer()
+      if (readers.size === 0) stopTimer()
     }
     const stopWatching = watchRights(asked, rights, () => {
       leave()
-      sink.end()
+      reader.end()
     })
     return leave
+  }
+
+  /** Begins with the first read, and ends with the request: an answer that nobody reads holds no place. */
+  function streamFor(asked: Asked, rights: Rights): ReadableStream<Uint8Array> {
+    const encoder = new TextEncoder()
+    let isOver = false
+    let leave: (() => void) | undefined
+    function stop(): void {
+      isOver = true
+      leave?.()
+      asked.signal?.removeEventListener('abort', stop)
+    }
+    return new ReadableStream<Uint8Array>(
+      {
+        start: () => asked.signal?.addEventListener('abort', stop),
+        pull(controller) {
+          if (isOver) return
+          leave ??= begin(
+            {
+              write(text) {
+                // One event may wait to be read: a slow reader misses the others, and the next one has the same counts.
+                if (!isOver && (controller.desiredSize ?? 0) >= 0) controller.enqueue(encoder.encode(text))
+              },
+              end() {
+                if (!isOver) controller.close()
+                isOver = true
+              },
+            },
+            asked,
+            rights,
+          )
+        },
+        cancel: stop,
+      },
+      { highWaterMark: 0 },
+    )
   }
 
   return {
     open(asked, rights) {
       if (isClosed) return problem(503, 'receiver_closed', 'The receiver is closing.')
-      if (sinks.size >= MOST_STREAMS)
+      if (readers.size >= MOST_STREAMS)
         return problem(503, 'too_many_pages', `There are ${MOST_STREAMS} open pages already; close some.`)
-      const headers = {
-        'content-type': 'text/event-stream; charset=utf-8',
-        // Neither compressed nor held back on its way.
-        'cache-control': 'no-store, no-transform',
-        'x-accel-buffering': 'no',
-      }
-      return answer(200, headers, { stream: (sink) => begin(sink, asked, rights) })
+      return reply(200, HEADERS, streamFor(asked, rights))
     },
     close() {
       isClosed = true
       stopTimer()
-      for (const sink of sinks) sink.end()
-      sinks.clear()
+      for (const reader of readers) reader.end()
+      readers.clear()
     },
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What is remembered of this process since the inspector was mounted. On an event's way it writes into rings that are made once;
+ * What is remembered of this process since the inspector was mounted. On an event's way it writes into rings of a fixed size;
  * whatever takes longer is done where something went wrong, or where somebody asks.
  */
 import type { AttemptOutcome, AttemptSeen } from '../dispatch/work.ts'
@@ -7,6 +7,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { DetailedCounts } from '../operations/counts.ts'
 import type { MessagingWebhooksError } from '../public/errors.ts'
 import { failureText } from '../runtime/failure-text.ts'
+import { recordOf } from '../runtime/record-of.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
 import type { AttemptRow, Bucket, Change, Overview, Range } from './shapes.ts'
 
@@ -14,9 +15,6 @@ import type { AttemptRow, Bucket, Change, Overview, Range } from './shapes.ts'
 const ATTEMPTS_KEPT = 4_096
 const ODD_KEPT = 4_096
 const CHANGES_KEPT = 256
-/** A sender chooses their names. */
-const CHANNELS_KEPT = 32
-const OTHER_CHANNELS = 'other'
 const LONGEST_ERROR = 2_048
 const MOST_TOLD = 100
 const OVERDUE_KEPT = 1_024
@@ -32,7 +30,6 @@ export interface Watcher {
   duplicatesOf(eventId: string): readonly number[]
   /** It was late as it came. */
   wasLate(eventId: string): boolean
-  byChannel(): Readonly<Record<string, number>>
   /** Some of the projects of what came: a receiver whose credentials are a function knows no names before. */
   readonly projects: readonly string[]
   /** When the last report of each carrier came. */
@@ -52,40 +49,51 @@ export interface Watcher {
 /** Of an attempt that had more than one handler, or did not succeed. */
 type Details = Pick<AttemptRow, 'handlers' | 'error'>
 
+interface SeenAttempt {
+  readonly id: string
+  readonly number: number
+  readonly begunAtMs: number
+  readonly endedAtMs: number
+  readonly outcome: AttemptOutcome
+  readonly replay: boolean
+  readonly handler: string | undefined
+  readonly details: Details | undefined
+}
+
+interface Ring<T> {
+  push(item: T): void
+  /** Of all that ever came. */
+  readonly count: number
+  /** The last of them, the oldest first. */
+  items(): readonly T[]
+}
+
+function createRing<T>(size: number): Ring<T> {
+  const kept: T[] = []
+  let count = 0
+  return {
+    push(item) {
+      kept[count % size] = item
+      count += 1
+    },
+    get count() {
+      return count
+    },
+    items: () => (count <= size ? kept : [...kept.slice(count % size), ...kept.slice(0, count % size)]),
+  }
+}
+
 /** `secrets`: keys, which no error text may keep. */
 export function createWatcher(nowMs: () => number, secrets: () => readonly string[]): Watcher {
-  const attempts = {
-    count: 0,
-    ids: texts(ATTEMPTS_KEPT),
-    numbers: new Uint32Array(ATTEMPTS_KEPT),
-    begunAtMs: new Float64Array(ATTEMPTS_KEPT),
-    endedAtMs: new Float64Array(ATTEMPTS_KEPT),
-    outcomes: Array.from({ length: ATTEMPTS_KEPT }, (): AttemptOutcome => 'succeeded'),
-    replays: new Uint8Array(ATTEMPTS_KEPT),
-    handlers: texts(ATTEMPTS_KEPT),
-    details: Array.from({ length: ATTEMPTS_KEPT }, (): Details | undefined => undefined),
-  }
+  const attempts = createRing<SeenAttempt>(ATTEMPTS_KEPT)
   /** Repetitions and late ones: there are few. */
-  const odd = { count: 0, ids: texts(ODD_KEPT), atMs: new Float64Array(ODD_KEPT), isLate: new Uint8Array(ODD_KEPT) }
-  const changes = { count: 0, ids: texts(CHANGES_KEPT), messages: texts(CHANGES_KEPT) }
-  const channels = new Map<string, number>()
+  const odd = createRing<{ readonly id: string; readonly atMs: number; readonly isLate: boolean }>(ODD_KEPT)
+  const changes = createRing<{ readonly id: string; readonly messageId: string | undefined }>(CHANGES_KEPT)
   const carriers = new Map<string, number>()
   const projects = new Set<string>()
   let lastProject: string | undefined
   const overdueAtMs = new Map<string, number>()
   let failures = 0
-
-  function changed(id: string, messageId: string | undefined): void {
-    const at = changes.count % CHANGES_KEPT
-    changes.count += 1
-    changes.ids[at] = id
-    changes.messages[at] = messageId ?? ''
-  }
-
-  function countChannel(given: string): void {
-    const name = channels.has(given) || channels.size < CHANNELS_KEPT ? given : OTHER_CHANNELS
-    channels.set(name, (channels.get(name) ?? 0) + 1)
-  }
 
   return {
     taken({ id, messageKey, final, record: { report, project, receivedAtMs } }, admission) {
@@ -93,59 +101,30 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
       // Mostly it is the one of the event before.
       if (project !== lastProject && project !== undefined && projects.size < PROJECTS_KEPT) projects.add(project)
       lastProject = project
-      changed(id, report?.messageId)
-      if (admission === 'duplicate' || admission === 'late') {
-        const at = odd.count % ODD_KEPT
-        odd.count += 1
-        odd.ids[at] = id
-        odd.atMs[at] = nowMs()
-        odd.isLate[at] = admission === 'late' ? 1 : 0
-      }
-      if (admission !== 'duplicate' && report?.channel !== undefined) countChannel(report.channel)
+      changes.push({ id, messageId: report?.messageId })
+      if (admission === 'duplicate' || admission === 'late')
+        odd.push({ id, atMs: nowMs(), isLate: admission === 'late' })
       if (report?.carrier !== undefined) carriers.set(report.carrier, receivedAtMs)
     },
     attempted(attempt, outcome, endedAtMs) {
       const { work, registrations } = attempt
       const { id, attempt: number, replay, record, expected } = work.claim
-      changed(id, record.report?.messageId ?? expected?.expectation.messageId)
+      const { begunAtMs } = work
+      changes.push({ id, messageId: record.report?.messageId ?? expected?.expectation.messageId })
       if (record.overdue === true && number === 1 && !replay) {
         overdueAtMs.set(work.claim.messageKey, endedAtMs)
         const [oldest] = overdueAtMs.keys()
         if (overdueAtMs.size > OVERDUE_KEPT && oldest !== undefined) overdueAtMs.delete(oldest)
       }
-      const at = attempts.count % ATTEMPTS_KEPT
-      attempts.count += 1
-      attempts.ids[at] = id
-      attempts.numbers[at] = number
-      attempts.begunAtMs[at] = work.begunAtMs
-      attempts.endedAtMs[at] = endedAtMs
-      attempts.outcomes[at] = outcome
-      attempts.replays[at] = replay ? 1 : 0
-      attempts.handlers[at] = registrations[0]?.name ?? ''
       const isPlain = outcome === 'succeeded' && registrations.length <= 1
-      attempts.details[at] = isPlain ? undefined : detailsOf(attempt, outcome, endedAtMs, secrets())
+      const details = isPlain ? undefined : detailsOf(attempt, outcome, endedAtMs, secrets())
+      const handler = registrations[0]?.name
+      attempts.push({ id, number, begunAtMs, endedAtMs, outcome, replay, handler, details })
       if (outcome !== 'succeeded') failures += 1
     },
-    attemptsOf(eventId) {
-      return placesOf(attempts.ids, eventId, attempts.count).map((at): AttemptRow => {
-        const [begun, ended] = [attempts.begunAtMs[at] ?? 0, attempts.endedAtMs[at] ?? 0]
-        const outcome = attempts.outcomes[at]
-        const name = attempts.handlers[at] ?? ''
-        const durationMs = ended - begun
-        return {
-          number: attempts.numbers[at] ?? 0,
-          startedAt: new Date(begun).toISOString(),
-          durationMs,
-          outcome: outcome === 'succeeded' || outcome === 'lost' ? outcome : 'failed',
-          ...(attempts.replays[at] === 1 && { replay: true }),
-          ...(attempts.details[at] ?? { handlers: name === '' ? [] : [{ name, durationMs, outcome: 'succeeded' }] }),
-        }
-      })
-    },
-    duplicatesOf: (eventId) =>
-      placesOf(odd.ids, eventId, odd.count).flatMap((at) => (odd.isLate[at] === 1 ? [] : [odd.atMs[at] ?? 0])),
-    wasLate: (eventId) => placesOf(odd.ids, eventId, odd.count).some((at) => odd.isLate[at] === 1),
-    byChannel: () => Object.fromEntries(channels),
+    attemptsOf: (eventId) => attempts.items().flatMap((seen) => (seen.id === eventId ? [attemptRow(seen)] : [])),
+    duplicatesOf: (eventId) => odd.items().flatMap(({ id, atMs, isLate }) => (id === eventId && !isLate ? [atMs] : [])),
+    wasLate: (eventId) => odd.items().some(({ id, isLate }) => id === eventId && isLate),
     lastByCarrier: () => Object.fromEntries([...carriers].map(([name, ms]) => [name, new Date(ms).toISOString()])),
     get projects() {
       return [...projects]
@@ -158,38 +137,36 @@ export function createWatcher(nowMs: () => number, secrets: () => readonly strin
     },
     overdueSince: (ms) => [...overdueAtMs.values()].filter((at) => at >= ms),
     attemptP95Ms(sinceMs) {
-      const tookMs: number[] = []
-      for (let at = 0; at < Math.min(attempts.count, ATTEMPTS_KEPT); at += 1) {
-        const endedAtMs = attempts.endedAtMs[at] ?? 0
-        if (endedAtMs >= sinceMs) tookMs.push(endedAtMs - (attempts.begunAtMs[at] ?? 0))
-      }
-      return tookMs.sort((a, b) => a - b)[Math.ceil(tookMs.length * PERCENTILE) - 1]
+      const recent = attempts.items().filter(({ endedAtMs }) => endedAtMs >= sinceMs)
+      const tookMs = recent.map(({ begunAtMs, endedAtMs }) => endedAtMs - begunAtMs).sort((a, b) => a - b)
+      return tookMs[Math.ceil(tookMs.length * PERCENTILE) - 1]
     },
     get place() {
       return changes.count
     },
     changesSince(place) {
-      const told = Math.min(changes.count - place, MOST_TOLD)
-      const places = Array.from({ length: told }, (_, index) => (changes.count - told + index) % CHANGES_KEPT)
-      const messages = places.map((at) => changes.messages[at] ?? '').filter((id) => id !== '')
+      const since = changes.count - place
+      const told = since === 0 ? [] : changes.items().slice(-Math.min(since, MOST_TOLD))
       return {
-        events: [...new Set(places.map((at) => changes.ids[at] ?? ''))],
-        messages: [...new Set(messages)],
-        many: changes.count - place > MOST_TOLD,
+        events: [...new Set(told.map(({ id }) => id))],
+        messages: [...new Set(told.flatMap(({ messageId }) => messageId ?? []))],
+        many: since > MOST_TOLD,
       }
     },
   }
 }
 
-function texts(length: number): string[] {
-  return Array.from({ length }, () => '')
-}
-
-/** Where it stands in a ring, the oldest first. */
-function placesOf(ids: readonly string[], id: string, count: number): readonly number[] {
-  const first = Math.max(count - ids.length, 0)
-  const places = Array.from({ length: count - first }, (_, index) => (first + index) % ids.length)
-  return places.filter((at) => ids[at] === id)
+function attemptRow({ number, begunAtMs, endedAtMs, outcome, replay, handler, details }: SeenAttempt): AttemptRow {
+  const durationMs = endedAtMs - begunAtMs
+  const only = handler === undefined ? [] : [{ name: handler, durationMs, outcome: 'succeeded' } as const]
+  return {
+    number,
+    startedAt: new Date(begunAtMs).toISOString(),
+    durationMs,
+    outcome: outcome === 'succeeded' || outcome === 'lost' ? outcome : 'failed',
+    ...(replay && { replay }),
+    ...(details ?? { handlers: only }),
+  }
 }
 
 /** Each handler that was called; one that has succeeded before was not. */
@@ -233,6 +210,7 @@ const MOST_TROUBLES = 50
 
 export const RANGES = ['15m', '1h', '24h'] as const satisfies readonly Range[]
 
+const SERIES = ['new', 'duplicate', 'late', 'refused', 'failed', 'attempts'] as const
 type Totals = Omit<Bucket, 'at'>
 
 /** What came over time, from counts that are kept anyway, so that nothing is done for it on an event's way; and what went wrong. */
@@ -260,14 +238,17 @@ export function createHistory(
 
   function totals(): Totals {
     const { attempts: made, failures } = attempts()
-    const sum = { new: 0, duplicate: 0, late: 0, refused: 0, failed: failures, attempts: made }
-    for (const { new: accepted, duplicate, late, refused } of Object.values(counts.kinds)) {
-      sum.new += accepted
-      sum.duplicate += duplicate
-      sum.late += late
-      for (const count of Object.values(refused)) sum.refused += count
+    const kinds = Object.values(counts.kinds)
+    const sumOf = (countOf: (kind: (typeof kinds)[number]) => number): number =>
+      kinds.reduce((sum, kind) => sum + countOf(kind), 0)
+    return {
+      new: sumOf((kind) => kind.new),
+      duplicate: sumOf((kind) => kind.duplicate),
+      late: sumOf((kind) => kind.late),
+      refused: sumOf(({ refused }) => Object.values(refused).reduce((sum, count) => sum + count, 0)),
+      failed: failures,
+      attempts: made,
     }
-    return sum
   }
 
   function turn(): void {
@@ -308,15 +289,7 @@ function createBuckets(totals: () => Totals, clock: Clock): { turn(): void; all(
 
   function current(): Bucket {
     const now = totals()
-    return {
-      at: new Date(beganMs).toISOString(),
-      new: now.new - before.new,
-      duplicate: now.duplicate - before.duplicate,
-      late: now.late - before.late,
-      refused: now.refused - before.refused,
-      failed: now.failed - before.failed,
-      attempts: now.attempts - before.attempts,
-    }
+    return { at: new Date(beganMs).toISOString(), ...recordOf(SERIES, (name) => now[name] - before[name]) }
   }
 
   return {

@@ -52,6 +52,18 @@ describe('a text that an error quotes', () => {
     expect(shown).not.toContain('.test.ts')
   })
 
+  test('in base64, whole or cut, with and without digits', async () => {
+    const note = 'Meet Erika at noon'
+    const encoded = Buffer.from(note).toString('base64')
+    const word = Buffer.from('Erika').toString('base64url')
+    const inJson = Buffer.from(JSON.stringify({ note })).toString('base64')
+    const said = [encoded, encoded.slice(2, 12), word, inJson.slice(3, 30), 'customer']
+    const shown = await shownOf(() => `no page for ${said.join(' or ')}`, { note })
+    expect(shown).toContain('Error: no page for ••• or')
+    expect(shown).toContain('customer')
+    for (const part of said.slice(0, -1)) expect(shown).not.toContain(part)
+  })
+
   test('short values are not found by chance: the class and words that are not of the body are left', async () => {
     const shown = await shownOf(() => 'customer Al cannot pay, of all', { name: 'Al', city: 'pay' })
     expect(shown).toContain('Error: customer')

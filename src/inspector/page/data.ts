@@ -66,6 +66,11 @@ export async function idsOf(query: Query): Promise<readonly string[]> {
   return (await ask<DeadLetterIds>(`api/dead-letters/ids${queryOf(query)}`)).ids
 }
 
+/** Of counts by name. */
+export function total(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((all, one) => all + one, 0)
+}
+
 export type Query = Readonly<Record<string, string | undefined>>
 
 /** What the address behind `#` names, so that every view can be sent to somebody, under any mount. */
@@ -90,6 +95,11 @@ function decoded(text: string): string {
   }
 }
 
+/** Those of a query that a view knows, and that say something. */
+export function pick(query: Query, names: readonly string[]): Query {
+  return Object.fromEntries(names.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
+}
+
 /** What a field of a form has. */
 export function valueOf(target: EventTarget | null): string {
   return target instanceof HTMLInputElement || target instanceof HTMLSelectElement ? target.value : ''
@@ -112,8 +122,11 @@ export function go(path: readonly string[], query: Query = {}): void {
 /** `live`: the stream is open. `asking`: it is not, and answers come. `lost`: nobody answers. */
 export type Connection = 'connecting' | 'live' | 'asking' | 'lost' | 'paused'
 
+/** What the views ask of a change. */
+export type News = Pick<Change, 'deadLetters' | 'quarantined' | 'events' | 'messages' | 'many'>
+
 interface Listener {
-  readonly onChange: (change: Change) => void
+  readonly onChange: (change: News) => void
   /** Whatever changed meanwhile was not heard of. */
   readonly onGap: () => void
   readonly onSignedOut: (refused: NoAnswer) => void
@@ -142,7 +155,7 @@ interface Asked<T> {
 }
 
 /** Asks for a path, and again as things change, but no sooner than `isStale` says: milliseconds since the last time. */
-export function useAsked<T>(path: string, isStale: (change: Change) => number | undefined): Asked<T> {
+export function useAsked<T>(path: string, isStale: (change: News) => number | undefined): Asked<T> {
   const [answer, setAnswer] = useState<{ path?: string; value?: T; problem?: NoAnswer }>({})
   const state = useRef({ path, isAsking: false, isAskedAgain: false, isWaiting: false, askedAtMs: 0, cancel: () => {} })
   const { current } = state
@@ -197,7 +210,6 @@ const STREAM_AGAIN_MS = 30_000
 interface Heard {
   readonly onConnection: (connection: Connection) => void
   readonly onSession: (session: Session) => void
-  readonly onOverview: (overview: Overview) => void
 }
 
 interface Live {
@@ -208,13 +220,12 @@ interface Live {
 }
 
 /** Hears of changes while the page is looked at: by the server's stream, or by asking again. */
-export function listen({ onConnection, onSession, onOverview }: Heard): Live {
+export function listen({ onConnection, onSession }: Heard): Live {
   let source: EventSource | undefined
   let cancel = (): void => {}
   let failures = 0
   let triedAtMs = -Infinity
   let isHeld = false
-  let lastOverview = ''
   /** Answers to an earlier one are not heard. */
   let round = 0
 
@@ -246,7 +257,7 @@ export function listen({ onConnection, onSession, onOverview }: Heard): Live {
     for (const listener of listeners) listener.onGap()
   }
 
-  function tell(change: Change): void {
+  function tell(change: News): void {
     for (const listener of listeners) listener.onChange(change)
   }
 
@@ -256,15 +267,9 @@ export function listen({ onConnection, onSession, onOverview }: Heard): Live {
     const mine = round
     async function run(): Promise<void> {
       onSession(await ask<Session>('api/session'))
-      const overview = await ask<Overview>('api/overview')
+      const { deadLetters, quarantine } = await ask<Overview>('api/overview')
       if (mine !== round) return
-      onOverview(overview)
-      const { counts, backlog, deadLetters, quarantine } = overview
-      const text = JSON.stringify([counts, backlog, deadLetters, quarantine])
-      const quarantined = Object.values(quarantine).reduce((all, one) => all + one, 0)
-      if (text !== lastOverview)
-        tell({ counts, backlog, deadLetters, quarantined, events: [], messages: [], many: true })
-      lastOverview = text
+      tell({ deadLetters, quarantined: total(quarantine), events: [], messages: [], many: true })
       if (failures > 0 || now() - triedAtMs >= STREAM_AGAIN_MS) open()
       else {
         onConnection('asking')

@@ -2,62 +2,35 @@
 import type { VNode } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { EventList, EventRow, SentRow } from '../shapes.ts'
-import { go, href, now, queryOf, useAsked, valueOf, type Query } from './data.ts'
-import {
-  age,
-  answered,
-  code,
-  decisionsOf,
-  duration,
-  empty,
-  eventLink,
-  h,
-  heading,
-  hrefOfMessage,
-  inZone,
-  lateBadge,
-  linkButton,
-  messageLink,
-  outcomeBadge,
-  OUTCOMES,
-  quiet,
-  sentBadge,
-  several,
-  statusOf,
-  table,
-  time,
-  typeName,
-  via,
-  zone,
-  type Child,
-  type Column,
-  type View,
-} from './parts.ts'
+import { go, href, now, pick, queryOf, useAsked, valueOf, type Query } from './data.ts'
+import { decisionsOf } from './deciding.ts'
+import { h, type Child, type Column, type View } from './ui.ts'
+import * as labels from './labels.ts'
+import * as ui from './ui.ts'
 
 const STALE_MS = 2_000
-const NAMES = ['type', 'project', 'channel', 'carrier', 'outcome', 'from', 'to', 'q'] as const
+const PATH = ['events']
 
 export function EventsView(view: View): VNode | VNode[] {
   const { query: given } = view.route
-  const query: Query = Object.fromEntries(NAMES.flatMap((name) => (given[name] ? [[name, given[name]]] : [])))
+  const query = pick(given, ['type', 'project', 'channel', 'carrier', 'outcome', 'from', 'to', 'q'])
   const path = `api/events${queryOf({ ...query, after: given['after'] })}`
   const asked = useAsked<EventList>(path, () => (given['after'] === undefined ? STALE_MS : undefined))
   const { message } = asked.value ?? {}
   useEffect(() => {
     // A message id leads to its timeline; back leads to what was before the search.
     if (message !== undefined && message.messageId === query['q'])
-      location.replace(hrefOfMessage(message.messageId, message.project))
+      location.replace(labels.hrefOfMessage(message.messageId, message.project))
   }, [message?.messageId])
-  return h`${heading('Events')}${filters(view, ['events'], query)}${answered(asked, (list) => found(list, view, query))}`
+  return h`${ui.heading('Events')}${filters(view, PATH, query)}${ui.answered(asked, (list) => found(list, view, query))}`
 }
 
 function found(list: EventList, view: View, query: Query): Child {
   const { items, next, lookedBackTo, sent, sentBefore } = list
-  const isFirstPage = view.route.query['after'] === undefined
   return [
     sent && [
       h`<h2>Sent to this recipient</h2>`,
-      table({
+      ui.table({
         caption: 'Sent to this recipient, newest first',
         rows: sent,
         keyOf: ({ messageId, sentAt }) => messageId ?? sentAt,
@@ -66,15 +39,17 @@ function found(list: EventList, view: View, query: Query): Child {
       }),
     ],
     sentBefore !== undefined &&
-      h`<p class="quiet">Sends were searched back to ${time(sentBefore)}: <a href=${href(['events'], { ...query, to: sentBefore })}>search further back</a>.</p>`,
+      h`<p class="quiet">Sends were searched back to ${ui.time(sentBefore)}: <a href=${href(['events'], { ...query, to: sentBefore })}>search further back</a>.</p>`,
     sent && items.length > 0 && h`<h2>Reports that name this recipient</h2>`,
     items.length > 0 ? eventTable(items, view) : sent === undefined && nothing(next !== undefined, query),
-    lookedBackTo !== undefined && h`<p class="quiet">Searched back to ${time(lookedBackTo, true)}.</p>`,
-    h`<nav class="pages" aria-label="Pages">
-      ${!isFirstPage && linkButton('« Newest', ['events'], query)}
-      ${next !== undefined && linkButton(lookedBackTo === undefined ? 'Older »' : 'Search further back »', ['events'], { ...query, after: next })}
-      ${items.length > 0 && [quiet(several(items.length, 'event')), exportLinks(query)]}
-    </nav>`,
+    lookedBackTo !== undefined && h`<p class="quiet">Searched back to ${ui.time(lookedBackTo, true)}.</p>`,
+    ui.pages(
+      PATH,
+      query,
+      { after: view.route.query['after'], next },
+      ['Newest', lookedBackTo === undefined ? 'Older' : 'Search further back'],
+      items.length > 0 && [ui.quiet(ui.several(items.length, 'event')), exportLinks(query)],
+    ),
   ]
 }
 
@@ -83,41 +58,50 @@ function exportLinks(query: Query): Child {
 }
 
 function nothing(hasMore: boolean, query: Query): Child {
-  if (hasMore) return empty('None found so far.')
+  if (hasMore) return ui.empty('None found so far.')
   if (query['q'] !== undefined)
-    return empty(
+    return ui.empty(
       `Nothing is known of “${query['q']}”.`,
       'Enter it as a whole; a number begins with its country code.',
       h`It may have been refused: look into <a href="#/quarantine">quarantine</a>.`,
     )
   if (Object.keys(query).length > 0)
-    return empty('No event matches.', h`Remove a filter, or <a href="#/events">show all events</a>.`)
-  return empty('No events yet.', 'They appear as soon as callbacks of the service arrive.')
+    return ui.empty('No event matches.', h`Remove a filter, or <a href="#/events">show all events</a>.`)
+  return ui.empty('No events yet.', 'They appear as soon as callbacks of the service arrive.')
 }
 
 const SENT_COLUMNS: readonly Column<SentRow>[] = [
-  ['Sent', 'when', ({ sentAt }: SentRow) => time(sentAt, true)],
-  ['Message', 'message', messageLink],
+  ['Sent', 'when', ({ sentAt }: SentRow) => ui.time(sentAt, true)],
+  ['Message', 'message', labels.messageLink],
   ['Channel', 'via', ({ channel }: SentRow) => channel],
-  ['Newest report', 'what', ({ lastReport }: SentRow) => lastReport && typeName(lastReport)],
-  ['State', 'outcome', ({ state, refused }: SentRow) => [sentBadge(state), ' ', quiet(refused)]],
+  ['Newest report', 'what', ({ lastReport }: SentRow) => lastReport && labels.typeName(lastReport)],
+  ['State', 'outcome', ({ state, refused }: SentRow) => [labels.sentBadge(state), ' ', ui.quiet(refused)]],
 ]
 
 function eventTable(items: readonly EventRow[], view: View): Child {
   const isNamed = items.some(({ project }) => project !== undefined)
   const isDecided = view.session.may.write && items.some(({ outcome }) => outcome === 'dead')
-  return table<EventRow>({
+  return ui.table<EventRow>({
     caption: 'Events, newest first',
     rows: items,
     keyOf: ({ id }) => id,
     class: 'cards rows',
     columns: [
-      ['Received', 'when', ({ receivedAt, admittedAt, endedAt }) => time(receivedAt ?? admittedAt ?? endedAt, true)],
-      ['Event', 'what', (row) => [eventLink(row, typeName(row.type)), lateBadge(row), ' ', quiet(statusOf(row))]],
+      ['Received', 'when', ({ receivedAt, admittedAt, endedAt }) => ui.time(receivedAt ?? admittedAt ?? endedAt, true)],
+      [
+        'Event',
+        'what',
+        (row) => [
+          labels.eventLink(row, labels.typeName(row.type)),
+          labels.lateBadge(row),
+          ' ',
+          ui.quiet(labels.statusOf(row)),
+        ],
+      ],
       isNamed && ['Project', 'project', ({ project }) => project],
-      ['Message', 'message', (row) => messageLink(row) ?? code(row.about)],
-      ['Recipient', 'recipient', ({ recipient }) => code(recipient)],
-      ['Via', 'via', via],
+      ['Message', 'message', labels.messageLink],
+      ['Recipient', 'recipient', ({ recipient }) => ui.code(recipient)],
+      ['Via', 'via', labels.via],
       ['Latency', 'number', latency],
       ['Outcome', 'outcome', outcomeOf],
       isDecided && ['Actions', 'do', (row) => decisionsOf(view, row)],
@@ -128,24 +112,24 @@ function eventTable(items: readonly EventRow[], view: View): Child {
 /** From its arrival until its handlers were done. */
 function latency({ receivedAt, endedAt, outcome }: EventRow): Child {
   if (receivedAt === undefined || endedAt === undefined || outcome !== 'settled') return undefined
-  return duration(Math.max(0, Date.parse(endedAt) - Date.parse(receivedAt)))
+  return ui.duration(Math.max(0, Date.parse(endedAt) - Date.parse(receivedAt)))
 }
 
 function outcomeOf({ outcome, attempts = 0, dueAt, error }: EventRow): Child {
   const [head = ''] = error?.split('\n', 1) ?? []
-  const next = outcome === 'retrying' && dueAt !== undefined ? `, next ${age(new Date(dueAt))}` : ''
-  return h`${outcomeBadge(outcome)}
-    ${next !== '' && h`<small> ${several(attempts, 'attempt')}${next}</small>`}
+  const next = outcome === 'retrying' && dueAt !== undefined ? `, next ${ui.age(new Date(dueAt))}` : ''
+  return h`${labels.outcomeBadge(outcome)}
+    ${next !== '' && h`<small> ${ui.several(attempts, 'attempt')}${next}</small>`}
     ${head !== '' && h`<small class="error" title=${head}> ${head}</small>`}`
 }
 
-const PRESETS = [['15 min', 900], ['1 h', 3_600], ['24 h', 86_400], ['7 days', 604_800]] as const // prettier-ignore
+const PRESETS = [['900', '15 min'], ['3600', '1 h'], ['86400', '24 h'], ['604800', '7 days']] as const // prettier-ignore
 
 /** A phone has no room for them until they are asked for. */
 const isWide = matchMedia('(min-width: 44rem)').matches
 
-/** Each change goes into the address at once. `more`: filters of one view alone. */
-export function filters({ session }: View, path: readonly string[], query: Query, more?: Child): Child {
+/** Each change goes into the address at once. */
+export function filters({ session }: View, path: readonly string[], query: Query): Child {
   const set = (changed: Query): void => go(path, { ...query, ...changed })
   const choose = (
     name: string,
@@ -155,14 +139,7 @@ export function filters({ session }: View, path: readonly string[], query: Query
     const chosen = query[name] ?? ''
     const isKnown = chosen === '' || choices.some(([value]) => value === chosen)
     const all = isKnown ? choices : [...choices, [chosen, chosen] as const]
-    return field(
-      name,
-      label,
-      h`<select id=${`filter-${name}`} value=${chosen} onChange=${({ currentTarget }: Event) => set({ [name]: valueOf(currentTarget) })}>
-        <option value="" selected=${chosen === ''}>any</option>
-        ${all.map(([value, text]) => h`<option value=${value} selected=${value === chosen}>${text}</option>`)}
-      </select>`,
-    )
+    return select(name, label, 'any', all, chosen, (value) => set({ [name]: value }))
   }
   const at = (name: 'from' | 'to', label: string): Child =>
     field(
@@ -171,7 +148,7 @@ export function filters({ session }: View, path: readonly string[], query: Query
       h`<input id=${`filter-${name}`} type="datetime-local" step="1" value=${toField(query[name])}
         onChange=${({ currentTarget }: Event) => set({ [name]: fromField(valueOf(currentTarget)) })} />`,
     )
-  const isList = path[0] === 'events'
+  const isList = path === PATH
   const names = (words: readonly string[]): readonly (readonly [string, string])[] => words.map((word) => [word, word])
   const active = Object.keys(query).filter((name) => name !== 'q').length
   return h`<details class="filters" open=${isWide}>
@@ -183,10 +160,9 @@ export function filters({ session }: View, path: readonly string[], query: Query
         choose(
           'outcome',
           'Outcome',
-          Object.entries(OUTCOMES).map(([name, [label]]) => [name, label]),
+          Object.entries(labels.OUTCOMES).map(([name, [label]]) => [name, label]),
         )
       }
-      ${more}
       ${session.projects.length > 1 || query['project'] ? choose('project', 'Project', names(session.projects)) : undefined}
       ${
         isList &&
@@ -198,14 +174,8 @@ export function filters({ session }: View, path: readonly string[], query: Query
         )
       }
       ${isList && choose('carrier', 'Carrier', names(session.carriers))}
-      ${field(
-        'last',
-        'The last',
-        h`<select id="filter-last" value="" onChange=${({ currentTarget }: Event) =>
-          set({ from: new Date(now() - Number(valueOf(currentTarget)) * 1_000).toISOString(), to: undefined })}>
-          <option value="">choose</option>
-          ${PRESETS.map(([label, seconds]) => h`<option value=${seconds}>${label}</option>`)}
-        </select>`,
+      ${select('last', 'The last', 'choose', PRESETS, '', (seconds) =>
+        set({ from: new Date(now() - Number(seconds) * 1_000).toISOString(), to: undefined }),
       )}
       ${at('from', 'From')}${at('to', 'To')}
       ${Object.keys(query).length > 0 && h`<a class="button" href=${href(path)}>Clear</a>`}
@@ -217,13 +187,31 @@ function field(name: string, label: string, control: Child): Child {
   return h`<div class="field" key=${name}><label for=${`filter-${name}`}>${label}</label>${control}</div>`
 }
 
+function select(
+  name: string,
+  label: string,
+  none: string,
+  choices: readonly (readonly [value: string, label: string])[],
+  chosen: string,
+  onChoice: (value: string) => void,
+): Child {
+  return field(
+    name,
+    label,
+    h`<select id=${`filter-${name}`} value=${chosen} onChange=${({ currentTarget }: Event) => onChoice(valueOf(currentTarget))}>
+      <option value="" selected=${chosen === ''}>${none}</option>
+      ${choices.map(([value, text]) => h`<option value=${value} selected=${value === chosen}>${text}</option>`)}
+    </select>`,
+  )
+}
+
 /** As such a field has it: in the zone that is shown, without naming it. */
 function toField(iso: string | undefined): string {
   const at = new Date(iso ?? Number.NaN)
-  return Number.isNaN(at.getTime()) ? '' : inZone(at).slice(0, 19)
+  return Number.isNaN(at.getTime()) ? '' : ui.inZone(at).slice(0, 19)
 }
 
 function fromField(text: string): string {
-  const at = new Date(zone.isUtc && text !== '' ? `${text}Z` : text)
+  const at = new Date(ui.zone.isUtc && text !== '' ? `${text}Z` : text)
   return Number.isNaN(at.getTime()) ? '' : at.toISOString()
 }

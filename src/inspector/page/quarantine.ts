@@ -2,67 +2,46 @@
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ClearResult, QuarantineList, ReverifyResult } from '../shapes.ts'
-import { asNoAnswer, post, queryOf, useAsked, valueOf } from './data.ts'
-import {
-  aloneNote,
-  long,
-  answered,
-  badge,
-  bytes,
-  count,
-  duration,
-  empty,
-  h,
-  heading,
-  idText,
-  linkButton,
-  panel,
-  problemBox,
-  prose,
-  quiet,
-  several,
-  table,
-  time,
-  type Child,
-  type View,
-} from './parts.ts'
+import { asNoAnswer, pick, post, queryOf, total, useAsked, valueOf, type Query } from './data.ts'
+import { h, type Child, type Question, type View } from './ui.ts'
+import * as ui from './ui.ts'
 
 type Kept = QuarantineList['items'][number]
 
+const PATH = ['quarantine']
 const STALE_MS = 2_000
 
 export function QuarantineView(view: View): VNode | VNode[] {
-  const { class: name, code, project, after } = view.route.query
-  const asked = useAsked<QuarantineList>(
-    `api/quarantine${queryOf({ class: name, code, project, after })}`,
-    () => STALE_MS,
-  )
+  const query = pick(view.route.query, ['class', 'code', 'project'])
+  const { after } = view.route.query
+  const asked = useAsked<QuarantineList>(`api/quarantine${queryOf({ ...query, after })}`, () => STALE_MS)
   const [offset, setOffset] = useState('')
   const [dry, setDry] = useState<ReverifyResult>()
   const [outcome, setOutcome] = useState<Child>()
   const [isBusy, setBusy] = useState(false)
-  const mayWrite = view.session.may.write
-  return h`${heading('Quarantine')}
-    ${
-      view.session.storeAlone
-        ? aloneNote()
-        : answered(asked, (list) => [
-            groups(list),
-            mayWrite ? form(list) : h`<p class="quiet">Read-only: you lack the right to write.</p>`,
-            nav(list),
-            items(list),
-          ])
-    }`
+  if (view.session.storeAlone) return h`${ui.heading('Quarantine')}${ui.aloneNote()}`
+  return h`${ui.heading('Quarantine')}${ui.answered(asked, (list) => [
+    groups(list),
+    view.session.may.write ? form(list) : ui.readOnlyNote(view),
+    classes(list, query),
+    items(list, query),
+    ui.pages(PATH, query, { after, next: list.next }, ['Oldest', 'Newer']),
+  ])}`
 
   function run(change: () => Promise<Child>): void {
     setBusy(true)
     setOutcome(undefined)
     change()
-      .then(setOutcome, (error: unknown) => setOutcome(problemBox(asNoAnswer(error))))
+      .then(setOutcome, (error: unknown) => setOutcome(ui.problemBox(asNoAnswer(error))))
       .finally(() => {
         setBusy(false)
         asked.refresh()
       })
+  }
+
+  function done(isWell: boolean, text: string, more?: Child): Child {
+    view.say(text)
+    return h`<p class=${`note ${isWell ? 'good' : 'warn'}`}>${text} ${more}</p>`
   }
 
   async function verify(dryRun: boolean): Promise<Child> {
@@ -70,38 +49,25 @@ export function QuarantineView(view: View): VNode | VNode[] {
     const result = await post<ReverifyResult>('api/quarantine/reverify', { dryRun, ...clock })
     setDry(dryRun ? result : undefined)
     const { examined, admitted, stillUnproved } = result
-    const text = dryRun
-      ? `${several(examined, 'request')} verified again: ${count(admitted)} would be admitted, ${count(stillUnproved)} would stay.`
-      : `${several(examined, 'request')} verified again: ${several(admitted, 'was', 'were')} admitted, ${several(stillUnproved, 'stays', 'stay')}.`
-    view.say(text)
-    return h`<p class=${`note ${admitted > 0 ? 'good' : 'warn'}`}>${text}
-      ${dryRun && admitted === 0 && ' Put the right authKey and signing secret in place first; after a wrong clock, enter the measured offset.'}</p>`
+    const counts = dryRun
+      ? `${ui.count(admitted)} would be admitted, ${ui.count(stillUnproved)} would stay`
+      : `${ui.several(admitted, 'was', 'were')} admitted, ${ui.several(stillUnproved, 'stays', 'stay')}`
+    return done(
+      admitted > 0,
+      `${ui.several(examined, 'request')} verified again: ${counts}.`,
+      dryRun &&
+        admitted === 0 &&
+        'Put the right authKey and signing secret in place first; after a wrong clock, enter the measured offset.',
+    )
   }
 
   async function clear(): Promise<Child> {
     const { cleared } = await post<ClearResult>('api/quarantine/clear', {})
-    view.say(`${several(cleared, 'request')} cleared.`)
-    return h`<p class="note good">${several(cleared, 'request')} cleared.</p>`
+    return done(true, `${ui.several(cleared, 'request')} cleared.`)
   }
 
-  function askToAdmit(number: number): void {
-    view.confirm({
-      title: `Admit ${several(number, 'callback')}?`,
-      text: ['Your handlers get them, in the order of each message. They leave quarantine, and this cannot be undone.'],
-      yes: 'Admit',
-      isGrave: false,
-      onYes: () => run(() => verify(false)),
-    })
-  }
-
-  function askToClear(number: number): void {
-    view.confirm({
-      title: `Clear ${several(number, 'request')}?`,
-      text: ['All of the quarantine is erased, real callbacks included. This cannot be undone.'],
-      yes: 'Clear',
-      isGrave: true,
-      onYes: () => run(clear),
-    })
+  function question(yes: string, what: string, text: string, onYes: Question['onYes']): () => void {
+    return () => view.confirm({ title: `${yes} ${what}?`, text, yes, isGrave: yes === 'Clear', onYes })
   }
 
   function form({ items: listed, counts }: QuarantineList): Child {
@@ -109,7 +75,7 @@ export function QuarantineView(view: View): VNode | VNode[] {
     for (const { offsetSeconds } of listed)
       if (offsetSeconds !== undefined) offsets.set(offsetSeconds, (offsets.get(offsetSeconds) ?? 0) + 1)
     const measured = [...offsets].sort(([, a], [, b]) => b - a).slice(0, 4)
-    const total = Object.values(counts).reduce((all, one) => all + one, 0)
+    const admissible = dry?.admitted ?? 0
     const write = (value: string): void => {
       setOffset(value)
       setDry(undefined)
@@ -119,7 +85,19 @@ export function QuarantineView(view: View): VNode | VNode[] {
       event.preventDefault()
       run(() => verify(true))
     }
-    return panel(
+    const admit = question(
+      'Admit',
+      ui.several(admissible, 'callback'),
+      'Your handlers get them, in the order of each message. They leave quarantine, and this cannot be undone.',
+      () => run(() => verify(false)),
+    )
+    const clearAll = question(
+      'Clear',
+      ui.several(total(counts), 'request'),
+      'All of the quarantine is erased, real callbacks included. This cannot be undone.',
+      () => run(clear),
+    )
+    return ui.panel(
       'Verify again',
       h`<p>Verifies every request with the current credentials, each by its time of arrival. A dry run changes nothing.</p>
       <form class="tools" onSubmit=${submit}>
@@ -127,86 +105,72 @@ export function QuarantineView(view: View): VNode | VNode[] {
         <input id="offset" type="number" step="1" placeholder="0" value=${offset}
           onInput=${({ currentTarget }: Event) => write(valueOf(currentTarget))} />
         ${measured.map(
-          ([
-            seconds,
-            times,
-          ]) => h`<button key=${seconds} type="button" class="quiet" onClick=${() => write(String(seconds))}>
-            ${seconds} s (measured ${several(times, 'time')})</button>`,
+          ([seconds, times]) =>
+            h`<button key=${seconds} type="button" class="quiet" onClick=${() => write(String(seconds))}>
+              ${seconds} s (measured ${ui.several(times, 'time')})</button>`,
         )}
         <button type="submit" disabled=${isBusy}>Dry run</button>
-        ${
-          dry !== undefined &&
-          dry.admitted > 0 &&
-          h`<button type="button" class="main" disabled=${isBusy} onClick=${() => askToAdmit(dry.admitted)}>Admit ${count(dry.admitted)}</button>`
-        }
-        <button type="button" class="grave end" disabled=${isBusy || total === 0} onClick=${() => askToClear(total)}>Clear the quarantine</button>
+        ${admissible > 0 && h`<button type="button" class="main" disabled=${isBusy} onClick=${admit}>Admit ${ui.count(admissible)}</button>`}
+        <button type="button" class="grave end" disabled=${isBusy || total(counts) === 0} onClick=${clearAll}>Clear the quarantine</button>
       </form>`,
       outcome,
     )
   }
+}
 
-  function nav({ classes, counts, bytes: size, dropped }: QuarantineList): Child {
-    return h`<nav class="choice" aria-label="Class">
-      ${linkButton('All', ['quarantine'], {}, name === undefined)}
-      ${classes.map(({ name: each, label, what }) =>
-        linkButton(
-          h`<span title=${what}>${label} <b>${count(counts[each] ?? 0)}</b></span>`,
-          ['quarantine'],
-          { class: each },
-          name === each,
-        ),
-      )}
-      ${quiet(bytes(size), dropped > 0 && `; ${several(dropped, 'request')} dropped for want of room`)}
-    </nav>`
-  }
+function classes({ classes: all, counts, bytes: size, dropped }: QuarantineList, query: Query): Child {
+  const link = (label: Child, name?: string): Child =>
+    ui.linkButton(label, PATH, { class: name }, name === query['class'])
+  return h`<nav class="choice" aria-label="Class">
+    ${link('All')}
+    ${all.map(({ name, label, what }) => link(h`<span title=${what}>${label} <b>${ui.count(counts[name] ?? 0)}</b></span>`, name))}
+    ${ui.quiet(ui.bytes(size), dropped > 0 && `; ${ui.several(dropped, 'request')} dropped for want of room`)}
+  </nav>`
+}
 
-  function items({ classes, items: rows, next }: QuarantineList): Child {
-    const labels = new Map(classes.map((each) => [each.name, each.label]))
-    if (rows.length === 0)
-      return empty(
-        name === undefined ? 'Nothing is in quarantine.' : 'Nothing of this class is in quarantine.',
-        'A request without a valid proof is answered 401 and kept here for a while, so that the right key can still prove it.',
-      )
-    return [
-      table<Kept>({
-        caption: 'Requests in quarantine, in order of arrival',
-        rows,
-        keyOf: ({ id }) => id,
-        class: 'cards kept',
-        columns: [
-          ['Received', 'when', ({ arrivedAt }) => time(arrivedAt, true)],
-          ['Kind', 'what', ({ kind, class: each }) => [kind ?? 'any', ' ', badge(labels.get(each), 'calm')]],
-          ['Project', 'project', (row) => row.project],
-          ['Message', 'message', ({ messageId }) => messageId && idText(messageId, 'message id')],
-          ['Cause', 'wide', causeOf],
-        ],
-      }),
-      h`<nav class="pages" aria-label="Pages">${next !== undefined && linkButton('Newer »', ['quarantine'], { class: name, code, project, after: next })}</nav>`,
-    ]
-  }
+function items({ classes: all, items: rows }: QuarantineList, query: Query): Child {
+  if (rows.length === 0)
+    return ui.empty(
+      query['class'] === undefined ? 'Nothing is in quarantine.' : 'Nothing of this class is in quarantine.',
+      'A request without a valid proof is answered 401 and kept here for a while, so that the right key can still prove it.',
+    )
+  const labels = new Map(all.map(({ name, label }) => [name, label]))
+  return ui.table<Kept>({
+    caption: 'Requests in quarantine, in order of arrival',
+    rows,
+    keyOf: ({ id }) => id,
+    class: 'cards kept',
+    columns: [
+      ['Received', 'when', ({ arrivedAt }) => ui.time(arrivedAt, true)],
+      ['Kind', 'what', ({ kind, class: each }) => [kind ?? 'any', ' ', ui.badge(labels.get(each), 'calm')]],
+      ['Project', 'project', ({ project }) => project],
+      ['Message', 'message', ({ messageId }) => messageId && ui.idText(messageId, 'message id')],
+      ['Cause', 'wide', causeOf],
+    ],
+  })
 }
 
 function groups({ groups: all, counts }: QuarantineList): Child {
-  if (all.length === 0) return undefined
   const grouped = all.reduce((sum, each) => sum + each.count, 0)
-  const more = grouped < Object.values(counts).reduce((sum, one) => sum + one, 0) ? '+' : ''
-  return h`<section class="panel attention" aria-label="By cause"><h2>By cause</h2>
-    <ul>${all.map(({ class: name, guess, code, why, project, count: number, since, last }) => {
-      return h`<li key=${`${name} ${code} ${project ?? ''}`} class=${name === 'rest' ? 'calm' : 'bad'}>
-        <div><strong>${count(number)}${more} refused since ${time(since)}: ${guess}</strong>
-          ${project !== undefined && ` Project ${project}.`}
-          <p><code>${code}</code> ${prose(why)}</p><small>last ${time(last, true)}</small></div>
-        <div class="do">${linkButton('Show', ['quarantine'], { class: name, code, project })}</div>
-      </li>`
-    })}</ul>
-  </section>`
+  const more = grouped < total(counts) ? '+' : ''
+  return ui.problems(
+    'By cause',
+    all.map(({ class: name, guess, code, why, project, count: number, since, last }) => ({
+      key: `${name} ${code} ${project ?? ''}`,
+      tone: name === 'rest' ? 'calm' : 'bad',
+      text: h`<strong>${ui.count(number)}${more} refused since ${ui.time(since)}: ${guess}</strong>
+        ${project !== undefined && ` Project ${project}.`}
+        <p><code>${code}</code> ${ui.prose(why)}</p><small>last ${ui.time(last, true)}</small>`,
+      remedy: ui.linkButton('Show', PATH, { class: name, code, project }),
+    })),
+  )
 }
 
 function causeOf({ code, offsetSeconds, bytes: size, payload }: Kept): Child {
   const way = (offsetSeconds ?? 0) > 0 ? 'behind' : 'ahead of'
   return h`<details><summary data-item><code>${code}</code>
-      ${offsetSeconds !== undefined && h`<strong> Its time is ${duration(Math.abs(offsetSeconds) * 1_000)} ${way} this clock.</strong>`}
-      <small> ${bytes(size)}</small></summary>
-      ${payload === undefined ? quiet('Its body is no JSON object.') : long('Payload', payload)}
+      ${offsetSeconds !== undefined && h`<strong> Its time is ${ui.duration(Math.abs(offsetSeconds) * 1_000)} ${way} this clock.</strong>`}
+      <small> ${ui.bytes(size)}</small></summary>
+      ${payload === undefined ? ui.quiet('Its body is no JSON object.') : ui.long('Payload', payload)}
     </details>`
 }

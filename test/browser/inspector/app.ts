@@ -18,7 +18,6 @@ export const { sqliteStore } = (await import(
 const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 const PROJECT = 'My Shop'
 
-/** A file for SQLite that goes with the test. */
 /** Serves callbacks and the inspector until the test ends. `rights` are what `authorize` says from then on. */
 export async function inspectedApp(options: Omit<SomeOptions, 'credentials' | 'projects'> = {}) {
   let pair = PAIR

@@ -2,7 +2,7 @@
 import htm from 'htm/mini'
 import { createElement, type ComponentChildren, type VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import type { EventDetail, EventRow, Outcome, SentDetail, Session } from '../shapes.ts'
+import type { Session } from '../shapes.ts'
 import { href, now, type NoAnswer, type Query, type Route } from './data.ts'
 
 /**
@@ -25,7 +25,7 @@ export interface View {
 /** Asked before something is done. */
 export interface Question {
   readonly title: string
-  readonly text: readonly string[]
+  readonly text: string
   readonly yes: string
   readonly isGrave: boolean
   /** A box to tick. */
@@ -199,77 +199,8 @@ export function badge(text: Child, tone = '', title?: string): Child {
 }
 
 export function quiet(...text: readonly Child[]): Child {
+  if (text.every((part) => part === undefined || part === '')) return undefined
   return h`<span class="quiet">${text}</span>`
-}
-
-export const OUTCOMES: Readonly<Record<Outcome, readonly [label: string, tone: string]>> = {
-  waiting: ['Waiting', 'calm'],
-  running: ['Running', 'busy'],
-  retrying: ['Retrying', 'warn'],
-  settled: ['Handled', 'good'],
-  dead: ['Dead letter', 'bad'],
-}
-
-export function outcomeBadge(outcome: Outcome): Child {
-  const [label, tone] = OUTCOMES[outcome]
-  return badge(label, `dot ${tone}`)
-}
-
-const SENT: Readonly<Record<SentDetail['state'], readonly [label: string, tone: string]>> = {
-  waiting: ['Awaited', 'calm'],
-  overdue: ['Overdue', 'warn'],
-  ended: ['Ended', 'calm'],
-  repeated: ['Sent again', 'calm'],
-  refused: ['Refused', 'bad'],
-  unknown: ['Unknown', 'warn'],
-}
-
-export function sentBadge(state: SentDetail['state']): Child {
-  const [label, tone] = SENT[state]
-  return badge(label, `dot ${tone}`)
-}
-
-/** What colours go by. */
-export function toneOf(type = ''): string {
-  return /(delivered|read|failed|overdue|unknown|late|unrecognized)$/.exec(type)?.[0] ?? ''
-}
-
-/** A store erases what an event was before it erases that it came. */
-export function typeName(type: string | undefined): Child {
-  return type === undefined ? quiet('no longer kept') : h`<span class=${`type ${toneOf(type)}`}>${type}</span>`
-}
-
-/** An event of the type `late` says so itself. */
-export function lateBadge({ late, type }: EventRow): Child {
-  return late && type !== 'late' && badge('late', 'late', 'Older than a report that was dispatched before it')
-}
-
-export function hrefOfMessage(messageId: string, project: string | undefined): string {
-  return href(['message', messageId], { project })
-}
-
-export function messageLink({ messageId, project }: Pick<EventRow, 'messageId' | 'project'>): Child {
-  return messageId && idText(messageId, 'message id', hrefOfMessage(messageId, project))
-}
-
-/** With its message, by which every store finds it at once. */
-export function eventLink({ id, messageId, project }: EventRow, text: Child): Child {
-  return h`<a href=${href(['event', id], { of: messageId, project })} data-item>${text}</a>`
-}
-
-/** As the dialogs and buttons name it. */
-export function nameOf({ type, messageId, about, id }: EventRow): string {
-  return `${type ?? 'event'} of ${messageId ?? about ?? id}`
-}
-
-/** The sender's word and code. */
-export function statusOf({ status, statusCode }: EventRow): string | undefined {
-  if (statusCode === undefined) return status
-  return status === undefined || status === String(statusCode) ? String(statusCode) : `${status} (${statusCode})`
-}
-
-export function via({ channel, carrier, network }: EventRow): string {
-  return [channel, carrier ?? network].filter((part) => part !== undefined).join(' · ')
 }
 
 /** Names and values, without those that are not known. */
@@ -316,6 +247,39 @@ export function panel(title: string, ...content: readonly Child[]): Child {
   return h`<section key=${title} class="panel" aria-label=${title}><h2>${title}</h2>${content}</section>`
 }
 
+/** Problems, each with what it is and what ends it. */
+export function problems(
+  title: string,
+  rows: readonly { readonly key: string; readonly tone: string; readonly text: Child; readonly remedy: Child }[],
+  above?: Child,
+  below?: Child,
+): Child {
+  if (rows.length === 0) return undefined
+  return h`<section key=${title} class="panel attention" aria-label=${title}>
+    <div class="between"><h2>${title}</h2>${above}</div>
+    <ul>${rows.map(
+      ({ key, tone, text, remedy }) =>
+        h`<li key=${key} class=${tone}><div>${text}</div><div class="do">${remedy}</div></li>`,
+    )}</ul>
+    ${below}
+  </section>`
+}
+
+/** Under a list: to its newest page, to the next one, and how many there are. */
+export function pages(
+  path: readonly string[],
+  query: Query,
+  { after, next }: { readonly after: string | undefined; readonly next: string | undefined },
+  [first, further]: readonly [first: string, further: string],
+  ...more: readonly Child[]
+): Child {
+  return h`<nav class="pages" aria-label="Pages">
+    ${after !== undefined && linkButton(`« ${first}`, path, query)}
+    ${next !== undefined && linkButton(`${further} »`, path, { ...query, after: next })}
+    ${more}
+  </nav>`
+}
+
 /** Says what is not there, and what to do. */
 export function empty(title: string, ...todo: readonly Child[]): Child {
   return h`<div class="empty"><p class="lead">${title}</p>${todo.map((line) => h`<p>${line}</p>`)}</div>`
@@ -356,23 +320,6 @@ export function aloneNote(): Child {
     receiver’s process only: mount the inspector in your app to see them.</p>`
 }
 
-/** The buttons of a dead letter, for readers who may change it. */
-export function decisions({ session, decide }: View, targets: Targets, names = targets.name, all = ''): Child {
-  if (!session.may.write) return undefined
-  const button = (decision: Decision, label: string): Child =>
-    h`<button type="button" class=${decision === 'discard' ? 'grave' : ''} disabled=${targets.count === 0}
-      aria-label=${`${label} ${names}`} onClick=${() => decide(decision, targets)}>${label}${all}</button>`
-  return [button('replay', 'Replay'), button('discard', 'Discard')]
-}
-
-export function decisionsOf(view: View, event: EventRow): Child {
-  if (event.outcome !== 'dead') return undefined
-  return decisions(view, { name: nameOf(event), count: 1, ids: () => Promise.resolve([event.id]) })
-}
-
-export function failureLine({ kind, resend, reason, cause }: NonNullable<EventDetail['failure']>): Child {
-  return h`<p class=${`note ${resend ? 'warn' : 'bad'}`}>
-    <strong>Failed, ${kind}: ${resend ? 'send it again.' : 'do not send it again.'}</strong>${' '}
-    ${[cause, reason].filter((part) => part !== undefined).join(': ')}
-  </p>`
+export function readOnlyNote({ session }: View): Child {
+  return !session.may.write && h`<p class="quiet">Read-only: you lack the right to write.</p>`
 }
