@@ -96,7 +96,7 @@ export function createIntake(options: IntakeOptions): Intake {
     keepAliveMs: () => servers.keepAliveMs,
     askStore: async () => (await inbox.open()).counts(),
   })
-  const probes = createProbes({ byProject: credentials.byProject, toleranceSeconds, maxBodyBytes, about })
+  const probes = createProbes({ byProject: credentials.byProject, toleranceSeconds, maxBodyBytes })
   const { traceContext: traceOfRequest, ...reading } = guardReading({ dedupeKey, readReport, traceContext, report })
   const { receive, proveAgain, clockOffsetSeconds } = createReceive({
     credentials,

@@ -7,17 +7,8 @@ import type { NotProved } from '../../verify/explain.ts'
 import type { LivePair } from '../../verify/pair.ts'
 import type { ArrivedCallback } from '../../public/callback.ts'
 import type { RefusalCode } from '../../public/error-table.ts'
-import type { CallbackKind, Proof } from '../../public/events.ts'
-import {
-  ANSWER_HEADER,
-  arrivalOf,
-  markingKeys,
-  readMark,
-  seal,
-  type AppFacts,
-  type Arrival,
-  type Mark,
-} from './protocol.ts'
+import type { Proof } from '../../public/events.ts'
+import { ANSWER_HEADER, arrivalOf, markingKeys, readMark, seal, type Arrival, type Mark } from './protocol.ts'
 
 /** Why a probe was refused in this process. */
 export interface RefusedProbe {
@@ -57,7 +48,7 @@ export interface Probes {
   /** Undefined if no live pair has marked it: then it is a callback, whatever its message id looks like. */
   markOf(probeId: string, pairs: Pairs, arrivedAtMs: number): MarkedProbe | undefined
   /** The headers of the 204. Undefined if the mark is too old or was used before: then it is refused as a forgery is. */
-  answer(probe: ProvedProbe): Promise<AnswerHeaders | undefined>
+  answer(probe: ProvedProbe): AnswerHeaders | undefined
   /**
    * Remembers why a probe of this process was refused. False if the refusal needs no line of the log: a doctor with another
    * pair sends dozens of probes, and the first shows the reason.
@@ -71,7 +62,6 @@ interface AnsweringOptions {
   readonly byProject: boolean
   readonly toleranceSeconds: number
   readonly maxBodyBytes: number
-  readonly about: (kind: CallbackKind | undefined) => Promise<AppFacts>
 }
 
 /** A day before and after the mark's time: the clocks may be hours apart. The signature's own tolerance still applies. */
@@ -81,7 +71,7 @@ const MARKS_KEPT = 4_096
 /** At most one unproved probe is reported in this time. */
 const REPORT_MS = 60_000
 
-export function createProbes({ byProject, toleranceSeconds, maxBodyBytes, about }: AnsweringOptions): Probes {
+export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: AnsweringOptions): Probes {
   const used = new LRUCache<string, true>({ max: MARKS_KEPT })
   /** Probes of this process's own doctors; the mark of any other is read after its proof only. */
   const expected = new Map<string, RefusedProbe | undefined>()
@@ -100,8 +90,8 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes, about 
       }
       return undefined
     },
-    async answer({ callback, body, proof, marked: { probeId, mark, pair, key, isWhole } }) {
-      const { arrivedAtMs, kind, policy } = callback
+    answer({ callback, body, proof, marked: { probeId, mark, pair, key, isWhole } }) {
+      const { arrivedAtMs, kind } = callback
       // Anyone who has read a callback may have this answer any number of times, so it does not use up the nonce.
       if (!isWhole) return { [ANSWER_HEADER]: seal({ onlyAuthKey: true }, key, probeId) }
       if (Math.abs(arrivedAtMs - mark.sentAtMs) > MARK_MS || used.has(mark.nonce)) return undefined
@@ -111,7 +101,6 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes, about 
         arrivedAtMs,
         kind,
         lacksProject: byProject && body.project === undefined,
-        policy,
         proof,
         pair: {
           hasAuthKey: pair.authKey !== undefined,
@@ -120,7 +109,6 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes, about 
         },
         toleranceSeconds,
         maxBodyBytes,
-        app: await about(kind),
       }
       return { [ANSWER_HEADER]: seal(facts, key, probeId) }
     },

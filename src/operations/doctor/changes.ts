@@ -126,7 +126,7 @@ interface Change {
   readonly apply: BodyChange['apply']
 }
 
-/** What may arrive of a probe. Its mark can be read in each: a signature over any other body would make it an event. */
+/** What may arrive of a probe. */
 export const PROBE_CHANGES = changesWith('what')
 
 /** What may have been signed where another body is at hand. */

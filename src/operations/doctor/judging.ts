@@ -4,7 +4,27 @@ import type { Heard } from './asking.ts'
 import { HEADER_CHANGES, PROBE_CHANGES } from './changes.ts'
 import { finding, type Finding } from './findings.ts'
 import type { Probe } from './probe.ts'
-import { digestOf, headerDigestOf, type AppFacts, type Arrival, type Facts } from './protocol.ts'
+import { digestOf, headerDigestOf, type Arrival, type Facts } from './protocol.ts'
+
+/** What the receiver's own process knows of the app around it. */
+export interface AppFacts {
+  readonly isProduction: boolean
+  readonly store: {
+    readonly name: string
+    readonly isDurable: boolean
+    /** Why the store cannot be used; undefined if it answers. */
+    readonly code: string | undefined
+  }
+  /** The store can become unavailable, and there is no spool for the meantime. */
+  readonly lacksSpool: boolean
+  /** Types of the URL's kind without a handler; none where the handlers run in another process. */
+  readonly unhandled: readonly string[]
+  readonly isAnyHandled: boolean
+  /** Networks that sent unknown words and that `networks` does not name. */
+  readonly networks: readonly string[]
+  /** The shortest `keepAliveTimeout` of the servers that requests came from; `Infinity` if they close no connection. */
+  readonly keepAliveMs: number | undefined
+}
 
 /** Node's own default, and the idle time of many a client. */
 const SHORT_KEEP_ALIVE_MS = 5_000
@@ -111,11 +131,10 @@ function judgeHandlers({ isAnyHandled, unhandled, networks }: AppFacts): readonl
   return found
 }
 
-/** 0 is never. */
 export function judgeKeepAlive(keepAliveMs: number | undefined, proxyIdleMs: number | undefined): Finding {
   if (keepAliveMs === undefined) return finding('keep_alive_unknown')
   const least = proxyIdleMs ?? SHORT_KEEP_ALIVE_MS
-  if (keepAliveMs === 0 || keepAliveMs > least) return finding('keep_alive_long')
+  if (keepAliveMs > least) return finding('keep_alive_long')
   const other =
     proxyIdleMs === undefined
       ? 'many clients and proxies keep theirs as long'

@@ -8,7 +8,7 @@ import { EVENT_TYPES, REPORT_TYPES, type CallbackKind, type EventType } from '..
 import type { NewEvent, StoreCapabilities } from '../../inbox/store.ts'
 import type { Probes } from './answering.ts'
 import type { Diagnosis } from './findings.ts'
-import type { AppFacts } from './protocol.ts'
+import type { AppFacts } from './judging.ts'
 
 /** Where a doctor sends its probes, and what is expected there. */
 export interface DoctorOptions {
@@ -81,8 +81,6 @@ interface AboutOptions {
   readonly askStore: () => Promise<unknown>
 }
 
-const LONGEST_NAME = 80
-
 /** What handlers may get from a URL of this kind, without types for callbacks that go wrong: the log reports those. */
 function typesOf(kind: CallbackKind | undefined): readonly EventType[] {
   switch (kind) {
@@ -110,21 +108,14 @@ export function createAboutApp(options: AboutOptions): (kind: CallbackKind | und
 
   return async (kind) => {
     const types = typesOf(kind)
-    const code = await storeCode()
-    const keepAliveMs = options.keepAliveMs()
     return {
       isProduction: process.env['NODE_ENV'] === 'production',
-      store: {
-        name: capabilities.name.slice(0, LONGEST_NAME),
-        isDurable: capabilities.durable,
-        code,
-      },
+      store: { name: capabilities.name, isDurable: capabilities.durable, code: await storeCode() },
       lacksSpool: options.lacksSpool,
       unhandled: dispatch ? types.filter((type) => !isHandled(type)) : [],
       isAnyHandled: !dispatch || types.some(isHandled),
       networks: [...options.networks()],
-      // JSON has no infinity: a server that never closes an idle connection says 0, as Node does.
-      keepAliveMs: keepAliveMs === Infinity ? 0 : keepAliveMs,
+      keepAliveMs: options.keepAliveMs(),
     }
   }
 }
