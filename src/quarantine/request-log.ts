@@ -17,18 +17,6 @@ interface RequestLogOptions {
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-interface RequestLog {
-  readonly changes: KeeperChanges
-  /** Loads what dead processes left; `restore` says what is kept of it. Never rejects; later calls wait for the first. */
-  open(restore: (remembered: Remembered) => KeptRequest | undefined): Promise<void>
-  /** What was removed until now is written over; not where the disk fails, which is reported. */
-  overwritten(): Promise<void>
-  /** Writes what is not written yet, and leaves it to the next process. */
-  close(deadlineMs: number): Promise<void>
-  /** The requests that are in memory only. */
-  unwritten(): readonly KeptRequest[]
-}
-
 const BATCH_BYTES = 256 * 1024
 /** What a request takes beside its body, about. */
 const BYTES_A_REQUEST = 512
@@ -37,7 +25,7 @@ const BYTES_A_SECOND = 8 * 1024 * 1024
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 
-export function createRequestLog({ fs, clock, folder, report }: RequestLogOptions): RequestLog {
+export function createRequestLog({ fs, clock, folder, report }: RequestLogOptions) {
   const entries = new Map<string, Entry>()
   /** Entries whose newest state is not written. */
   const waiting = new Set<Entry>()
@@ -143,33 +131,36 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     await files.close()
   }
 
-  return {
-    changes: {
-      kept(request) {
-        const entry = entries.get(request.id) ?? { request, place: undefined }
-        entry.request = request
-        entries.set(request.id, entry)
-        waiting.add(entry)
-        wake()
-      },
-      removed({ id }) {
-        const entry = entries.get(id)
-        if (entry === undefined) return
-        entries.delete(id)
-        waiting.delete(entry)
-        if (entry.place === undefined) return
-        files.erase(entry.place)
-        wake()
-      },
-      cleared() {
-        isCleared = true
-        entries.clear()
-        waiting.clear()
-        files.eraseAll()
-        wake()
-      },
+  const changes: KeeperChanges = {
+    kept(request) {
+      const entry = entries.get(request.id) ?? { request, place: undefined }
+      entry.request = request
+      entries.set(request.id, entry)
+      waiting.add(entry)
+      wake()
     },
-    open(restore) {
+    removed({ id }) {
+      const entry = entries.get(id)
+      if (entry === undefined) return
+      entries.delete(id)
+      waiting.delete(entry)
+      if (entry.place === undefined) return
+      files.erase(entry.place)
+      wake()
+    },
+    cleared() {
+      isCleared = true
+      entries.clear()
+      waiting.clear()
+      files.eraseAll()
+      wake()
+    },
+  }
+
+  return {
+    changes,
+    /** Loads what dead processes left; `restore` says what is kept of it. Never rejects; later calls wait for the first. */
+    open(restore: (remembered: Remembered) => KeptRequest | undefined): Promise<void> {
       opened ??= files
         .load((remembered, place) => {
           const request = isCleared ? undefined : restore(remembered)
@@ -185,19 +176,23 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
       void opened.then(wake)
       return opened
     },
-    async overwritten() {
+    /** What was removed until now is written over; not where the disk fails, which is reported. */
+    async overwritten(): Promise<void> {
       cancelPause?.()
       cancelPause = undefined
       wake()
       // Whoever is woken meanwhile begins anew.
       while (running !== undefined) await running
     },
-    async close(deadlineMs) {
+    /** Writes what is not written yet, and leaves it to the next process. */
+    async close(deadlineMs: number): Promise<void> {
       isClosing = true
       if (opened === undefined) return
       await withDeadline(clock, deadlineMs, flush().catch(failed), () => {})
     },
-    unwritten: () => [...entries.values()].filter(({ place }) => place === undefined).map(({ request }) => request),
+    /** The requests that are in memory only. */
+    unwritten: (): readonly KeptRequest[] =>
+      [...entries.values()].filter(({ place }) => place === undefined).map(({ request }) => request),
   }
 }
 
