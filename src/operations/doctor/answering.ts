@@ -17,14 +17,6 @@ export interface RefusedProbe {
   readonly arrival: Arrival
 }
 
-/** Observes the probes that this process sends itself. */
-export interface ProbeWatch {
-  expect(messageId: string): void
-  /** Undefined if it was not refused here: another process may have answered. */
-  refused(messageId: string): RefusedProbe | undefined
-  end(): void
-}
-
 /** Which pair marked a probe, and with which of its keys. */
 export interface MarkedProbe {
   readonly probeId: string
@@ -42,20 +34,8 @@ interface ProvedProbe {
   readonly marked: MarkedProbe
 }
 
-type AnswerHeaders = Readonly<Record<string, string>>
-
-export interface Probes {
-  /** Undefined if no live pair has marked it: then it is a callback, whatever its message id looks like. */
-  markOf(probeId: string, pairs: Pairs, arrivedAtMs: number): MarkedProbe | undefined
-  /** The headers of the 204. Undefined if the mark is too old or was used before: then it is refused as a forgery is. */
-  answer(probe: ProvedProbe): AnswerHeaders | undefined
-  /**
-   * Remembers why a probe of this process was refused. False if the refusal needs no line of the log: a doctor with another
-   * pair sends dozens of probes, and the first shows the reason.
-   */
-  notProved(callback: ArrivedCallback, body: ReadBody, why: NotProved): boolean
-  watch(): ProbeWatch
-}
+export type Probes = ReturnType<typeof createProbes>
+export type ProbeWatch = ReturnType<Probes['watch']>
 
 interface AnsweringOptions {
   /** Callbacks are proved by the pairs of the project that they name. */
@@ -71,14 +51,15 @@ const MARKS_KEPT = 4_096
 /** At most one unproved probe is reported in this time. */
 const REPORT_MS = 60_000
 
-export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: AnsweringOptions): Probes {
+export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: AnsweringOptions) {
   const used = new LRUCache<string, true>({ max: MARKS_KEPT })
   /** Probes of this process's own doctors; the mark of any other is read after its proof only. */
   const expected = new Map<string, RefusedProbe | undefined>()
   let reportedAtMs = -Infinity
 
   return {
-    markOf(probeId, pairs, arrivedAtMs) {
+    /** Undefined if no live pair has marked it: then it is a callback, whatever its message id looks like. */
+    markOf(probeId: string, pairs: Pairs, arrivedAtMs: number): MarkedProbe | undefined {
       if (typeof pairs === 'string') return undefined
       const live = pairs.filter(({ notAfterMs }) => arrivedAtMs <= notAfterMs)
       for (const nth of [0, 1]) {
@@ -90,7 +71,9 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: Answ
       }
       return undefined
     },
-    answer({ callback, body, proof, marked: { probeId, mark, pair, key, isWhole } }) {
+    /** The headers of the 204. Undefined if the mark is too old or was used before: then it is refused as a forgery is. */
+    answer({ callback, body, proof, marked }: ProvedProbe): Readonly<Record<string, string>> | undefined {
+      const { probeId, mark, pair, key, isWhole } = marked
       const { arrivedAtMs, kind } = callback
       // Anyone who has read a callback may have this answer any number of times, so it does not use up the nonce.
       if (!isWhole) return { [ANSWER_HEADER]: seal({ onlyAuthKey: true }, key, probeId) }
@@ -112,7 +95,11 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: Answ
       }
       return { [ANSWER_HEADER]: seal(facts, key, probeId) }
     },
-    notProved(callback, body, { code, offsetSeconds }) {
+    /**
+     * Remembers why a probe of this process was refused. False if the refusal needs no line of the log: one a minute says enough
+     * of a doctor with another pair.
+     */
+    notProved(callback: ArrivedCallback, body: ReadBody, { code, offsetSeconds }: NotProved): boolean {
       const { probeId } = body
       if (probeId === undefined) return true
       if (expected.has(probeId)) expected.set(probeId, { code, offsetSeconds, arrival: arrivalOf(callback, body) })
@@ -120,15 +107,17 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: Answ
       reportedAtMs = callback.arrivedAtMs
       return true
     },
+    /** Observes the probes that this process sends itself. */
     watch() {
       const own: string[] = []
       return {
-        expect(messageId) {
+        expect(messageId: string): void {
           own.push(messageId)
           expected.set(messageId, undefined)
         },
-        refused: (messageId) => expected.get(messageId),
-        end() {
+        /** Undefined if it was not refused here: another process may have answered. */
+        refused: (messageId: string): RefusedProbe | undefined => expected.get(messageId),
+        end(): void {
           for (const messageId of own) expected.delete(messageId)
         },
       }

@@ -46,22 +46,19 @@ export interface Heard {
   readonly tookMs: number
 }
 
-export interface Exchange {
-  ask(form?: ProbeForm): Promise<Asked>
-  close(): void
-}
+export type Exchange = Awaited<ReturnType<typeof createExchange>>
 
-export async function createExchange(target: Target, { keepAlive = false } = {}): Promise<Exchange> {
+export async function createExchange(target: Target, { keepAlive = false } = {}) {
   const { url, clock, pair, project, own } = target
   const sender = await createSender(url, target, keepAlive)
   return {
-    async ask(form = {}) {
+    async ask(form: ProbeForm = {}): Promise<Asked> {
       const probe = makeProbe(pair, project, form, clock.now())
       own?.watch.expect(probe.messageId)
       const outcome = await sender.send(probe)
       return { probe, outcome, reply: readReply(url, probe, outcome) }
     },
-    close: () => sender.close(),
+    close: sender.close,
   }
 }
 

@@ -120,24 +120,19 @@ export function createAboutApp(options: AboutOptions): (kind: CallbackKind | und
   }
 }
 
-/** Remembers the networks that sent unknown words and that `networks` does not name. */
-interface UnnamedNetworks {
-  /** Only needed for events with oddities. */
-  see(event: Pick<NewEvent, 'record'>): void
-  list(): readonly string[]
-}
-
 const MOST_NETWORKS = 8
 const LONGEST_NETWORK = 40
 
-export function createUnnamedNetworks(named: ReadonlyMap<string, unknown>): UnnamedNetworks {
+/** Remembers the networks that sent unknown words and that `networks` does not name. */
+export function createUnnamedNetworks(named: ReadonlyMap<string, unknown>) {
   const seen = new Set<string>()
   return {
-    see({ record: { oddities, report } }) {
+    /** Only needed for events with oddities. */
+    see({ record: { oddities, report } }: Pick<NewEvent, 'record'>): void {
       if (oddities?.includes('unknown_word') !== true || seen.size >= MOST_NETWORKS) return
       const network = report?.network
       if (network !== undefined && !named.has(network)) seen.add(network.slice(0, LONGEST_NETWORK))
     },
-    list: () => [...seen],
+    list: (): readonly string[] => [...seen],
   }
 }

@@ -68,11 +68,6 @@ export interface Unanswered {
   readonly reused: boolean
 }
 
-interface Sender {
-  send(probe: Probe): Promise<Answered | Unanswered>
-  close(): void
-}
-
 interface SenderOptions {
   readonly clock: Clock
   readonly timeoutMs: number
@@ -82,7 +77,7 @@ interface SenderOptions {
 const READ_BYTES = 4_096
 
 /** Posts to the one URL and follows nothing. With `keepAlive`, requests share one connection; otherwise each has its own. */
-export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions, keepAlive: boolean): Promise<Sender> {
+export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions, keepAlive: boolean) {
   // A bundle in one file would load both with the receiver.
   const { request, Agent } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
   // An agent of its own: that of the process may be set up to go through a proxy.
@@ -90,7 +85,7 @@ export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions
   const elapsed = elapsedMs()
 
   return {
-    send({ body, signature }) {
+    send({ body, signature }: Probe): Promise<Answered | Unanswered> {
       const sinceMs = elapsed()
       return new Promise((resolve) => {
         const headers = {
@@ -126,7 +121,7 @@ export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions
         sent.end(body)
       })
     },
-    close: () => agent.destroy(),
+    close: (): void => agent.destroy(),
   }
 }
 
