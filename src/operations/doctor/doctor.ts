@@ -9,14 +9,12 @@ import { createExchange, shownUrl, type Exchange, type Heard, type Target } from
 import { finding, isWell, type Diagnosis, type Finding } from './findings.ts'
 import {
   describeOffset,
-  judgeApp,
   judgeArrival,
   judgeClock,
   judgeKind,
   judgeOnlyAuthKey,
   judgePair,
   judgeProject,
-  type AppFacts,
 } from './judging.ts'
 import { measureBodyLimit, measureIdle, measureTime } from './measuring.ts'
 import type { Probe, ProbePair } from './probe.ts'
@@ -28,7 +26,14 @@ interface Examination extends Target {
   /** How long the proxy in front keeps idle connections; one is left idle for this long. */
   readonly keepAliveMs: number | undefined
   /** The receiver of this process, if there is one. */
-  readonly own: { readonly watch: ProbeWatch; readonly about: () => Promise<AppFacts> } | undefined
+  readonly own:
+    | {
+        readonly watch: ProbeWatch
+        /** What is right and wrong in the app itself. */
+        readonly app: () => Promise<readonly Finding[]>
+        readonly keepAliveMs: () => number | undefined
+      }
+    | undefined
 }
 
 /** Nothing that an app or a network does makes it reject. */
@@ -36,10 +41,9 @@ export async function examine(examination: Examination): Promise<Diagnosis> {
   const { url, kind, own } = examination
   const exchange = await createExchange(examination)
   try {
-    const app = await own?.about()
     const findings = [
-      ...(await examineWay(examination, exchange, app)),
-      ...(app === undefined ? [] : judgeApp(app)),
+      ...(await examineWay(examination, exchange)),
+      ...(own === undefined ? [] : await own.app()),
       ...judgeUrl(url),
     ]
     return { ok: isWell(findings), url: shownUrl(url), kind, findings }
@@ -49,11 +53,7 @@ export async function examine(examination: Examination): Promise<Diagnosis> {
   }
 }
 
-async function examineWay(
-  examination: Examination,
-  exchange: Exchange,
-  app: AppFacts | undefined,
-): Promise<readonly Finding[]> {
+async function examineWay(examination: Examination, exchange: Exchange): Promise<readonly Finding[]> {
   const { findings, heard } = await explain(examination, exchange)
   if (heard === undefined) return findings
   const { facts, probe } = heard
@@ -64,7 +64,7 @@ async function examineWay(
     ...findings,
     ...(await measureTime(exchange, probe.form)),
     ...(await measureBodyLimit(exchange, probe.form, facts.maxBodyBytes)),
-    ...(await measureIdle(examination, probe.form, app?.keepAliveMs)),
+    ...(await measureIdle(examination, probe.form, examination.own?.keepAliveMs())),
   ]
 }
 

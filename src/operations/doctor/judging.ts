@@ -6,26 +6,6 @@ import { finding, type Finding } from './findings.ts'
 import type { Probe } from './probe.ts'
 import { digestOf, headerDigestOf, type Arrival, type Facts } from './protocol.ts'
 
-/** What the receiver's own process knows of the app around it. */
-export interface AppFacts {
-  readonly isProduction: boolean
-  readonly store: {
-    readonly name: string
-    readonly isDurable: boolean
-    /** Why the store cannot be used; undefined if it answers. */
-    readonly code: string | undefined
-  }
-  /** The store can become unavailable, and there is no spool for the meantime. */
-  readonly lacksSpool: boolean
-  /** Types of the URL's kind without a handler; none where the handlers run in another process. */
-  readonly unhandled: readonly string[]
-  readonly isAnyHandled: boolean
-  /** Networks that sent unknown words and that `networks` does not name. */
-  readonly networks: readonly string[]
-  /** The shortest `keepAliveTimeout` of the servers that requests came from; `Infinity` if they close no connection. */
-  readonly keepAliveMs: number | undefined
-}
-
 /** Node's own default, and the idle time of many a client. */
 const SHORT_KEEP_ALIVE_MS = 5_000
 
@@ -103,32 +83,6 @@ export function judgeClock({ facts, probe: { sentAtMs }, tookMs }: Heard): reado
 export function describeOffset(seconds: number): string {
   const direction = seconds < 0 ? 'behind' : 'ahead of'
   return `The app’s clock is ${Math.abs(seconds)} s ${direction} this machine’s`
-}
-
-export function judgeApp(app: AppFacts): readonly Finding[] {
-  return [...judgeStore(app), ...judgeHandlers(app)]
-}
-
-function judgeStore({ store, isProduction, lacksSpool }: AppFacts): readonly Finding[] {
-  const found: Finding[] = []
-  if (store.code === 'store_unmigrated') found.push(finding('store_unmigrated', `It is the ${store.name} store.`))
-  else if (store.code !== undefined) found.push(finding('store_away', `It is the ${store.name} store (${store.code}).`))
-  else found.push(finding('store_answers'))
-  if (!store.isDurable && isProduction) found.push(finding('memory_store'))
-  if (lacksSpool) found.push(finding('no_spool', `It is the ${store.name} store.`))
-  return found
-}
-
-function judgeHandlers({ isAnyHandled, unhandled, networks }: AppFacts): readonly Finding[] {
-  const found: Finding[] = []
-  if (!isAnyHandled) found.push(finding('no_handler', `These may come: ${unhandled.join(', ')}.`))
-  else if (unhandled.length > 0) found.push(finding('types_unhandled', `They are: ${unhandled.join(', ')}.`))
-  else found.push(finding('handlers_listen'))
-  if (networks.length > 0) {
-    const names = networks.map((name) => JSON.stringify(name)).join(', ')
-    found.push(finding('networks_missing', `They are: ${names}.`))
-  }
-  return found
 }
 
 export function judgeKeepAlive(keepAliveMs: number | undefined, proxyIdleMs: number | undefined): Finding {
