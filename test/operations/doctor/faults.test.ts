@@ -22,23 +22,18 @@ async function app(options: Parameters<typeof receiving>[0] = {}) {
 }
 
 describe('at the URL', () => {
-  test('nothing listens', async () => {
-    expect(faultsOf(await askDoctor(`http://127.0.0.1:${await freePort()}/`))).toEqual(['nothing_listens'])
-  })
-
-  test('the name has no address', async () => {
-    const faults = faultsOf(await askDoctor('http://no-such-host.invalid/status'))
-    expect(faults).toEqual(['host_unknown', 'https_missing'])
-  })
-
-  test('somebody listens and never answers', async () => {
-    const url = await serving(() => {})
-    expect(faultsOf(await askDoctor(url, PAIR, { timeoutMs: 50 }))).toEqual(['no_answer'])
-  })
-
-  test('somebody listens and hangs up', async () => {
-    const url = await serving((request) => request.socket.destroy())
-    expect(faultsOf(await askDoctor(url))).toEqual(['no_answer'])
+  test.each([
+    ['nothing listens', async () => `http://127.0.0.1:${await freePort()}/`, ['nothing_listens']],
+    [
+      'the name has no address',
+      () => Promise.resolve('http://no-such-host.invalid/status'),
+      ['host_unknown', 'https_missing'],
+    ],
+    ['somebody listens and never answers', () => serving(() => {}), ['no_answer']],
+    ['somebody listens and hangs up', () => serving((request) => request.socket.destroy()), ['no_answer']],
+  ])('%s', async (_, at, codes) => {
+    const timeoutMs = codes.includes('no_answer') ? 50 : 10_000
+    expect(faultsOf(await askDoctor(await at(), PAIR, { timeoutMs }))).toEqual(codes)
   })
 
   test('a redirect to https is “Enforce HTTPS”, another is a redirect, and neither is followed', async () => {
