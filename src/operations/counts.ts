@@ -44,21 +44,6 @@ export interface DetailedCounts {
   readonly events: Readonly<Record<EventType, Record<(typeof COUNTED_CARRIERS)[number], number>>>
 }
 
-interface Counter {
-  /** Callbacks of this kind may come. */
-  mounted(kind: CallbackKind | undefined): void
-  taken(event: NewEvent, admission: Admission): void
-  refused(kind: CallbackKind | undefined, code: RefusalCode): void
-  /** As they are now. */
-  all(): Counts
-  /** They go on counting. */
-  readonly details: DetailedCounts
-  /** One at a time follows. */
-  watch(follower: Follower): void
-  /** False where another one has taken its place. */
-  unwatch(follower: Follower): boolean
-}
-
 /** Told of each event that was admitted or known already. It is quick, and never throws. */
 interface Follower {
   taken(event: NewEvent, admission: Admission): void
@@ -74,7 +59,7 @@ interface CounterOptions {
 
 const callbackChannel = channel(CALLBACK_CHANNEL)
 
-export function createCounter({ reviving, self, odd }: CounterOptions): Counter {
+export function createCounter({ reviving, self, odd }: CounterOptions) {
   /** Undefined as long as no inspector looks on. */
   let follower: Follower | undefined
   const kinds = recordOf(COUNTED_KINDS, () => ({
@@ -85,17 +70,20 @@ export function createCounter({ reviving, self, odd }: CounterOptions): Counter 
     refused: zeros([...keysOf(REFUSED), ...keysOf(UNAVAILABLE)]),
   }))
   const events = recordOf(EVENT_TYPES, () => zeros(COUNTED_CARRIERS))
+  const details: DetailedCounts = { kinds, events }
 
   function say(message: Omit<CallbackMessage, 'receiver'>): void {
     callbackChannel.publish({ receiver: self(), ...message })
   }
 
   return {
-    details: { kinds, events },
-    mounted(kind) {
+    /** They go on counting. */
+    details,
+    /** Callbacks of this kind may come. */
+    mounted(kind: CallbackKind | undefined): void {
       kinds[kind ?? 'any'].isUsed = true
     },
-    taken(event, admission) {
+    taken(event: NewEvent, admission: Admission): void {
       const { id, record, raw } = event
       const ofKind = kinds[record.kind ?? 'any']
       const isLate = admission === 'late'
@@ -111,21 +99,24 @@ export function createCounter({ reviving, self, odd }: CounterOptions): Counter 
       const { kind, report } = record
       say({ kind, outcome: admission, eventId: id, ...(report && { messageId: report.messageId }) })
     },
-    refused(kind, code) {
+    refused(kind: CallbackKind | undefined, code: RefusalCode): void {
       const ofKind = kinds[kind ?? 'any']
       ofKind.isUsed = true
       ofKind.refused[code] += 1
       if (callbackChannel.hasSubscribers) say({ kind, outcome: 'refused', code })
     },
-    watch(given) {
+    /** One at a time follows. */
+    watch(given: Follower): void {
       follower = given
     },
-    unwatch(given) {
+    /** False where another one has taken its place. */
+    unwatch(given: Follower): boolean {
       if (follower !== given) return false
       follower = undefined
       return true
     },
-    all() {
+    /** As they are now. */
+    all(): Counts {
       const all = Object.values(kinds)
       const [duplicates, late] = [sum(all.map(({ duplicate }) => duplicate)), sum(all.map((of) => of.late))]
       return {

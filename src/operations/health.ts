@@ -75,15 +75,7 @@ interface HealthOptions {
   readonly state: () => 'open' | 'closing' | 'closed'
 }
 
-export interface HealthWatch {
-  health(): Promise<Health>
-  /** Without a question to anybody. */
-  isLive(): boolean
-  /** An admission found the store full. */
-  sawFull(): void
-  /** The store has lost what it held: it is so until the process ends. */
-  sawLost(reason: 'store_emptied' | 'store_replaced'): void
-}
+export type HealthWatch = ReturnType<typeof createHealth>
 
 /** So long an answer of the store serves all who ask. */
 const FRESH_MS = 1_000
@@ -92,7 +84,7 @@ const OLD_MS = 60_000
 /** So long after `storeTimeoutMs` a claim must have been answered. */
 const STUCK_MS = 10_000
 
-export function createHealth(options: HealthOptions): HealthWatch {
+export function createHealth(options: HealthOptions) {
   const { clock, storeTimeoutMs, dispatch, progress, keeping, unsettled, isAway, state } = options
   let asked: { readonly answer: Promise<Keeping>; answeredAtMs: number | undefined } | undefined
   /** So many were unsettled when the store was found full; it is so until something has been settled. */
@@ -154,18 +146,21 @@ export function createHealth(options: HealthOptions): HealthWatch {
   }
 
   return {
-    isLive: () => state() !== 'closed',
-    sawFull() {
+    /** Without a question to anybody. */
+    isLive: (): boolean => state() !== 'closed',
+    /** An admission found the store full. */
+    sawFull(): void {
       if (fullAt !== undefined) return
       Promise.resolve(unsettled()).then(
         (count) => (fullAt ??= count),
         () => {},
       )
     },
-    sawLost(reason) {
+    /** The store has lost what it held: it is so until the process ends. */
+    sawLost(reason: 'store_emptied' | 'store_replaced'): void {
       lost = reason
     },
-    async health() {
+    async health(): Promise<Health> {
       const codes = await codesNow()
       const spoils = (side: Side): boolean => codes.some((code) => isAmong(HEALTH_REASONS[code][0], side))
       const isKnown = !codes.includes('not_started') && !codes.includes('not_dispatching') && !codes.includes('closed')

@@ -14,14 +14,7 @@ const VERBS = ['admit', 'admitAndClaim', 'claim', 'settle'] as const satisfies r
 
 type MeasuredStore = ReturnType<Meter['measured']>
 
-interface ReadableMeter extends Meter {
-  attempts(): readonly Sample[]
-  settledTimes(): readonly Sample[]
-  storeCalls(): readonly Sample[]
-  storeFailures(): readonly Sample[]
-}
-
-export function createMeter(): ReadableMeter {
+export function createMeter() {
   const attempts = new Map<EventType, Map<string, Histogram>>()
   const settled = { done: createHistogram(SETTLED_SECONDS), dead: createHistogram(SETTLED_SECONDS) }
   const stores = new WeakMap<OpenStore<object>, MeasuredStore>()
@@ -51,7 +44,7 @@ export function createMeter(): ReadableMeter {
     }
   }
 
-  return {
+  const meter: Meter = {
     attempted(type, outcome, tookMs) {
       const ofType = attempts.get(type) ?? new Map<string, Histogram>()
       attempts.set(type, ofType)
@@ -77,12 +70,18 @@ export function createMeter(): ReadableMeter {
       stores.set(store, made)
       return made
     },
-    attempts: () =>
+  }
+
+  return {
+    ...meter,
+    attempts: (): readonly Sample[] =>
       [...attempts].flatMap(([type, outcomes]) =>
         Array.from(outcomes, ([outcome, value]) => ({ labels: { type, outcome }, value })),
       ),
-    settledTimes: () => SETTLED_OUTCOMES.map((outcome) => ({ labels: { outcome }, value: settled[outcome] })),
-    storeCalls: () => Array.from(calls, ([verb, { took }]) => ({ labels: { verb }, value: took })),
-    storeFailures: () => Array.from(calls, ([verb, { failures }]) => ({ labels: { verb }, value: failures })),
+    settledTimes: (): readonly Sample[] =>
+      SETTLED_OUTCOMES.map((outcome) => ({ labels: { outcome }, value: settled[outcome] })),
+    storeCalls: (): readonly Sample[] => Array.from(calls, ([verb, { took }]) => ({ labels: { verb }, value: took })),
+    storeFailures: (): readonly Sample[] =>
+      Array.from(calls, ([verb, { failures }]) => ({ labels: { verb }, value: failures })),
   }
 }

@@ -15,19 +15,6 @@ export interface Placed {
   readonly project: string | undefined
 }
 
-interface Budget {
-  readonly bytes: number
-  readonly isExceeded: boolean
-  /** Adds it, with room or without. */
-  add(request: KeptRequest): Placed
-  remove(placed: Placed): KeptRequest | undefined
-  /**
-   * Which one leaves next, of all and `newcomer`: the newest, unless `newcomer` is that and an older one has had its time.
-   * Without `nowMs` none has.
-   */
-  nextToLeave(newcomer: Placed, nowMs?: number): Placed
-}
-
 /** Properties that forgeries share with each other and not with the service: where they come from, and what they name. */
 const TRAITS = ['network', 'project'] as const
 type Trait = (typeof TRAITS)[number]
@@ -69,27 +56,32 @@ const TURN_MS = 600_000
 const BYTES_A_REQUEST = 1_024
 const FEW = 32
 
-export function createBudget(maxBytes: number): Budget {
+export function createBudget(maxBytes: number) {
   const pile = createPile(maxBytes * BOUND, TRAITS)
   return {
-    get bytes() {
+    get bytes(): number {
       return pile.bytes
     },
-    get isExceeded() {
+    get isExceeded(): boolean {
       return pile.bytes > maxBytes
     },
-    add(request) {
+    /** Adds it, with room or without. */
+    add(request: KeptRequest): Placed {
       const placed = placedFor(request)
       pile.add(placed)
       return placed
     },
-    remove(placed) {
+    remove(placed: Placed): KeptRequest | undefined {
       const { request } = placed
       if (request !== undefined) pile.remove(placed)
       placed.request = undefined
       return request
     },
-    nextToLeave(newcomer, nowMs = -Infinity) {
+    /**
+     * Which one leaves next, of all and `newcomer`: the newest, unless `newcomer` is that and an older one has had its time.
+     * Without `nowMs` none has.
+     */
+    nextToLeave(newcomer: Placed, nowMs = -Infinity): Placed {
       const largest = pile.largestSize()
       const part = pile.heaviestPart()
       const list = largest < SMALL_SIZES ? part.heaviestSmallList() : (part.listOf(largest) ?? pile.listOf(largest))

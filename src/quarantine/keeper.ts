@@ -23,42 +23,13 @@ export interface KeeperChanges {
   cleared(): void
 }
 
-interface Keeper {
-  /** `known` where the same body is kept already, in this class or a better one. */
-  keep(callback: ExactCallback, standing: Standing): 'kept' | 'known' | 'dropped'
-  /**
-   * Keeps a request of an earlier process in its old place in the order of arrival, without calling `kept`; undefined where
-   * it is too old, is kept already, or has no room.
-   */
-  restore(remembered: Omit<KeptRequest, 'id'>, nowMs: number): KeptRequest | undefined
-  /** In order of arrival. */
-  all(): readonly KeptRequest[]
-  /** Those whose credentials could not be looked up, in order of arrival. */
-  unchecked(): readonly KeptRequest[]
-  remove(request: KeptRequest): void
-  /** Changes its standing. Where its new class has no room for it, it stays in the old one. */
-  reclass(request: KeptRequest, standing: Standing): void
-  /** Removes what is too old; returns when the next request will be. */
-  expire(nowMs: number): number | undefined
-  clear(): void
-  count(of: QuarantineClass | 'unchecked'): number
-  readonly size: number
-  readonly bytes: number
-  /** How many were not kept, or had to leave, for want of room. */
-  readonly dropped: number
-  /** Those of them that were not of the class `rest`. */
-  readonly droppedCallbacks: number
-}
-
 /** For a memory that is not written down. */
 const UNOBSERVED: KeeperChanges = { kept() {}, removed() {}, cleared() {} }
 /** Places in the order of arrival that one millisecond has. */
 const SEQUENCES_A_MS = 1_024
 
-export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: KeeperChanges = UNOBSERVED): Keeper {
-  /** In order of arrival, while `isInOrder`. */
-  let byId = new Map<string, Placed>()
-  let isInOrder = true
+export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: KeeperChanges = UNOBSERVED) {
+  const byId = new Map<string, Placed>()
   const sequences = new Set<number>()
   let lastSequence = 0
   let { budgets, counts } = emptied()
@@ -132,12 +103,10 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       if (before !== undefined) byId.set(request.id, budgetOf(before).add(before))
       return undefined
     }
-    if (before !== undefined) count(before, -1)
-    if (before !== undefined && before.sequence !== request.sequence) {
-      byId.delete(request.id)
+    if (before !== undefined) {
+      count(before, -1)
       sequences.delete(before.sequence)
     }
-    if (before?.sequence !== request.sequence && request.sequence < lastSequence) isInOrder = false
     lastSequence = Math.max(lastSequence, request.sequence)
     sequences.add(request.sequence)
     byId.set(request.id, placed)
@@ -154,18 +123,14 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
     return sequence
   }
 
-  function inOrder(): Iterable<Placed> {
-    if (!isInOrder) byId = new Map([...byId].sort(([, a], [, b]) => sequenceOf(a) - sequenceOf(b)))
-    isInOrder = true
-    return byId.values()
-  }
-
-  function all(): KeptRequest[] {
-    return [...inOrder()].flatMap(({ request }) => request ?? [])
+  /** In order of arrival. */
+  function all(): readonly KeptRequest[] {
+    return [...byId.values()].flatMap(({ request }) => request ?? []).sort((a, b) => a.sequence - b.sequence)
   }
 
   return {
-    keep(callback, standing) {
+    /** `known` where the same body is kept already, in this class or a better one. */
+    keep(callback: ExactCallback, standing: Standing): 'kept' | 'known' | 'dropped' {
       const id = idOf(callback)
       const before = byId.get(id)?.request
       if (before !== undefined && !isBetter(standing.class, before.class)) return 'known'
@@ -179,7 +144,11 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       drop(standing.class)
       return 'dropped'
     },
-    restore(remembered, nowMs) {
+    /**
+     * Keeps a request of an earlier process in its old place in the order of arrival, without calling `kept`; undefined where
+     * it is too old, is kept already, or has no room.
+     */
+    restore(remembered: Omit<KeptRequest, 'id'>, nowMs: number): KeptRequest | undefined {
       const { class: name, sequence, callback } = remembered
       if (nowMs - callback.arrivedAtMs >= maxAgeMs) return undefined
       const id = idOf(callback)
@@ -195,13 +164,15 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       return kept
     },
     all,
+    /** Those whose credentials could not be looked up, in order of arrival. */
     unchecked: () => all().filter((kept) => kept.unchecked),
-    remove(request) {
+    remove(request: KeptRequest): void {
       const kept = byId.get(request.id)
       // The same body may have come again with a better proof while this one was verified.
       if (kept?.request?.sequence === request.sequence) takeOut(kept)
     },
-    reclass(request, standing) {
+    /** Changes its standing. Where its new class has no room for it, it stays in the old one. */
+    reclass(request: KeptRequest, standing: Standing): void {
       const before = byId.get(request.id)?.request
       if (before?.sequence !== request.sequence) return
       const wanted = { ...before, ...standing }
@@ -209,39 +180,38 @@ export function memoryKeeper({ maxBytes, maxAgeMs }: KeeperLimits, changes: Keep
       const changed = put(wanted) ?? put(inOldClass)
       if (changed !== undefined) changes.kept(changed)
     },
-    expire(nowMs) {
-      for (const placed of inOrder()) {
-        const arrivedAtMs = placed.request?.callback.arrivedAtMs ?? nowMs
-        if (nowMs - arrivedAtMs < maxAgeMs) return arrivedAtMs + maxAgeMs
-        takeOut(placed)
+    /** Removes what is too old; returns when the next request will be. */
+    expire(nowMs: number): number | undefined {
+      let oldestMs = Infinity
+      for (const placed of byId.values()) {
+        const arrivedAtMs = placed.request?.callback.arrivedAtMs ?? Infinity
+        if (nowMs - arrivedAtMs >= maxAgeMs) takeOut(placed)
+        else oldestMs = Math.min(oldestMs, arrivedAtMs)
       }
-      return undefined
+      return oldestMs === Infinity ? undefined : oldestMs + maxAgeMs
     },
-    clear() {
+    clear(): void {
       byId.clear()
-      isInOrder = true
       sequences.clear()
       ;({ budgets, counts } = emptied())
       changes.cleared()
     },
-    count: (of) => counts[of],
-    get size() {
+    count: (of: QuarantineClass | 'unchecked'): number => counts[of],
+    get size(): number {
       return byId.size
     },
-    get bytes() {
+    get bytes(): number {
       return budgets.proved.bytes + budgets.unproved.bytes
     },
-    get dropped() {
+    /** How many were not kept, or had to leave, for want of room. */
+    get dropped(): number {
       return dropped
     },
-    get droppedCallbacks() {
+    /** Those of them that were not of the class `rest`. */
+    get droppedCallbacks(): number {
       return droppedCallbacks
     },
   }
-}
-
-function sequenceOf({ request }: Placed): number {
-  return request?.sequence ?? 0
 }
 
 function isBetter(name: QuarantineClass, than: QuarantineClass): boolean {

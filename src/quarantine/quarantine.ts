@@ -24,17 +24,6 @@ import {
   type ReverifyOptions,
 } from './surface.ts'
 
-/** What the stages need of it. */
-export interface QuarantineIntake {
-  /** Keeps a refused request, where it is worth it. Never throws and never waits. */
-  keep(callback: ArrivedCallback, body: ReadBody, refused: Refused): void
-  /**
-   * The credentials of this project were looked up, so those that could not be before may be tried again; where they proved
-   * a callback, the name is none that a stranger made up.
-   */
-  lookedUp(project: string | undefined, proved: boolean): void
-}
-
 interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
   /** Undefined where nothing shall be kept. */
   readonly limits: { readonly maxBytes: number; readonly maxAgeHours: number } | undefined
@@ -46,25 +35,16 @@ interface QuarantineOptions<E extends Ordered> extends ReverifyStages<E> {
   readonly secrets: () => readonly string[]
 }
 
-export interface GuardedQuarantine {
-  readonly intake: QuarantineIntake
-  readonly quarantine: Quarantine
-  /** Loads what an earlier process kept. Never rejects. */
-  open(): Promise<void>
-  /** Forgets the requests that are meant, also on the disk; says how many there were. */
-  forget(isMeant: (request: KeptRequest) => boolean, dryRun: boolean): Promise<number>
-  /** Ends what runs, and sets no timer any more. */
-  stop(): void
-  /** Writes down what is not yet, and warns of what is lost with this process. Never rejects. */
-  close(): Promise<void>
-}
+export type GuardedQuarantine = ReturnType<typeof createQuarantine>
+/** What the stages need of it. */
+export type QuarantineIntake = GuardedQuarantine['intake']
 
 const HOUR_MS = 3_600_000
 const ITEMS_A_PAGE = 100
 /** For what is written on the way out: all of it takes a fraction of this. */
 const CLOSE_MS = 3_000
 
-export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E>): GuardedQuarantine {
+export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E>) {
   const { clock, report, logger, secrets, limits, folder } = options
   const requestLog =
     limits === undefined || folder === undefined ? undefined : createRequestLog({ fs: nodeFs, clock, folder, report })
@@ -96,6 +76,7 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     if (nextMs !== undefined && !stopping.signal.aborted) cancelExpiry = clock.setTimer(expire, nextMs - clock.now())
   }
 
+  /** Loads what an earlier process kept. Never rejects. */
   async function open(): Promise<void> {
     if (requestLog === undefined || stopping.signal.aborted) return
     await requestLog.open((remembered) => keeper.restore(remembered, clock.now()))
@@ -138,10 +119,47 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
     return following.length > limit && next !== undefined ? { items, next: String(next) } : { items }
   }
 
+  const quarantine: Quarantine = {
+    async reverify(given) {
+      const { signal, ...run } = checkReverify(given)
+      await open()
+      const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
+      const result = await turns(() => {
+        expire()
+        return reverify(keeper.all(), { ...run, signal: either })
+      })
+      if (result.lookupError !== undefined) report(asOurs(result.lookupError, 'internal'))
+      const { examined, admitted } = result
+      return { examined, admitted, stillUnproved: examined - admitted }
+    },
+    list,
+    get size() {
+      expire()
+      return keeper.size
+    },
+    counts() {
+      expire()
+      return {
+        provedButStale: keeper.count('provedButStale'),
+        unverified: keeper.count('unverified'),
+        looksLikeOurs: keeper.count('looksLikeOurs'),
+        rest: keeper.count('rest'),
+        bytes: keeper.bytes,
+        dropped: keeper.dropped,
+      }
+    },
+    clear() {
+      saidFull = false
+      keeper.clear()
+      expire()
+    },
+  }
+
   return {
     open,
     intake: {
-      keep(callback, body, refused) {
+      /** Keeps a refused request, where it is worth it. Never throws and never waits. */
+      keep(callback: ArrivedCallback, body: ReadBody, refused: Refused): void {
         const kept = limits === undefined ? undefined : keepable(callback)
         if (kept === undefined) return
         const standing = standingOf(kept, body, refused)
@@ -155,44 +173,15 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
         if (cancelExpiry === undefined) expire()
         if (standing.unchecked) recheck.schedule()
       },
+      /**
+       * The credentials of this project were looked up, so those that could not be before may be tried again; where they proved
+       * a callback, the name is none that a stranger made up.
+       */
       lookedUp: recheck.lookedUp,
     },
-    quarantine: {
-      async reverify(given) {
-        const { signal, ...run } = checkReverify(given)
-        await open()
-        const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
-        const result = await turns(() => {
-          expire()
-          return reverify(keeper.all(), { ...run, signal: either })
-        })
-        if (result.lookupError !== undefined) report(asOurs(result.lookupError, 'internal'))
-        const { examined, admitted } = result
-        return { examined, admitted, stillUnproved: examined - admitted }
-      },
-      list,
-      get size() {
-        expire()
-        return keeper.size
-      },
-      counts() {
-        expire()
-        return {
-          provedButStale: keeper.count('provedButStale'),
-          unverified: keeper.count('unverified'),
-          looksLikeOurs: keeper.count('looksLikeOurs'),
-          rest: keeper.count('rest'),
-          bytes: keeper.bytes,
-          dropped: keeper.dropped,
-        }
-      },
-      clear() {
-        saidFull = false
-        keeper.clear()
-        expire()
-      },
-    },
-    async forget(isMeant, dryRun) {
+    quarantine,
+    /** Forgets the requests that are meant, also on the disk; says how many there were. */
+    async forget(isMeant: (request: KeptRequest) => boolean, dryRun: boolean): Promise<number> {
       await open()
       const count = await turns(() => {
         const meant = keeper.all().filter(isMeant)
@@ -202,12 +191,14 @@ export function createQuarantine<E extends Ordered>(options: QuarantineOptions<E
       if (count > 0 && !dryRun) await requestLog?.overwritten()
       return count
     },
-    stop() {
+    /** Ends what runs, and sets no timer any more. */
+    stop(): void {
       recheck.stop()
       stopping.abort(new MessagingWebhooksError('receiver_closed'))
       cancelExpiry?.()
     },
-    async close() {
+    /** Writes down what is not yet, and warns of what is lost with this process. Never rejects. */
+    async close(): Promise<void> {
       await requestLog?.close(CLOSE_MS)
       const lost = (requestLog?.unwritten() ?? keeper.all()).filter((request) => request.class !== 'rest').length
       if (lost === 0) return

@@ -7,37 +7,15 @@ import type { KeptRequest } from './request.ts'
 
 type Name = string | undefined
 
-/** Whose credentials are looked up first when kept requests are verified again: strangers choose most of the names. */
-interface Names {
-  /** A callback of this project was proved, so the name is none that a stranger made up. */
-  proved(name: Name): void
-  /** Its look-up took too long, so it must not hold others up again. */
-  slow(name: Name): void
-  /**
-   * The requests by the name that they bear: names that were proved first, then those that most requests bear, and last
-   * those whose look-up took too long.
-   */
-  inOrder(requests: readonly KeptRequest[]): ReadonlyMap<Name, readonly KeptRequest[]>
-  isProved(name: Name): boolean
-}
-
 interface RecheckOptions {
   readonly clock: Clock
-  readonly names: Names
+  readonly names: ReturnType<typeof createNames>
   /** How many wait, and which. */
   readonly count: () => number
   readonly waiting: () => readonly KeptRequest[]
   /** Verifies what is picked and returns the names whose look-up failed again. Rejects where the store is not there. */
   readonly run: (pick: () => readonly KeptRequest[]) => Promise<ReadonlySet<Name>>
   readonly failed: (error: unknown) => void
-}
-
-interface Recheck {
-  /** Something waits: sets the timer, unless it is set. */
-  schedule(): void
-  /** The look-up of this name succeeded; where it proved a callback, that is remembered. */
-  lookedUp(name: Name, proved: boolean): void
-  stop(): void
 }
 
 const FIRST_PAUSE_MS = 1_000
@@ -51,7 +29,7 @@ const MOST_PROVED = 32
 const MOST_HEAVY = 16
 const NAMES_KEPT = 256
 
-export function createRecheck({ clock, names, count, waiting, run, failed }: RecheckOptions): Recheck {
+export function createRecheck({ clock, names, count, waiting, run, failed }: RecheckOptions) {
   let pauseMs = FIRST_PAUSE_MS
   let endedMs = -Infinity
   let running = false
@@ -62,6 +40,7 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
   /** Names that were asked for in this round, and failed. */
   const failedNames = new Set<Name>()
 
+  /** Something waits: sets the timer, unless it is set. */
   function schedule(): void {
     if (stopped || running || cancelTimer !== undefined) return
     cancelTimer = clock.setTimer(() => void recheck(), pauseMs)
@@ -119,19 +98,21 @@ export function createRecheck({ clock, names, count, waiting, run, failed }: Rec
 
   return {
     schedule,
-    lookedUp(name, proved) {
+    /** The look-up of this name succeeded; where it proved a callback, that is remembered. */
+    lookedUp(name: Name, proved: boolean): void {
       if (proved) names.proved(name)
       if (running || stopped || count() === 0 || Math.abs(clock.now() - endedMs) < FIRST_PAUSE_MS) return
       void recheck()
     },
-    stop() {
+    stop(): void {
       stopped = true
       cancelTimer?.()
     },
   }
 }
 
-export function createNames(): Names {
+/** Whose credentials are looked up first when kept requests are verified again: strangers choose most of the names. */
+export function createNames() {
   const proved = new Set<Name>()
   const slow = new Set<Name>()
 
@@ -141,13 +122,19 @@ export function createNames(): Names {
   }
 
   return {
-    proved: (name) => addTo(proved, name),
-    slow: (name) => addTo(slow, name),
-    inOrder(requests) {
+    /** A callback of this project was proved, so the name is none that a stranger made up. */
+    proved: (name: Name): void => addTo(proved, name),
+    /** Its look-up took too long, so it must not hold others up again. */
+    slow: (name: Name): void => addTo(slow, name),
+    /**
+     * The requests by the name that they bear: names that were proved first, then those that most requests bear, and last
+     * those whose look-up took too long.
+     */
+    inOrder(requests: readonly KeptRequest[]): ReadonlyMap<Name, readonly KeptRequest[]> {
       const byName = [...Map.groupBy(requests, ({ project }) => project)]
       return new Map(byName.sort(([a, ofA], [b, ofB]) => rank(a) - rank(b) || ofB.length - ofA.length))
     },
-    isProved: (name) => proved.has(name),
+    isProved: (name: Name): boolean => proved.has(name),
   }
 }
 

@@ -6,63 +6,15 @@
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { FileSystem } from '../disk-log/file-system.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
-import { createErasableLog, type Place } from '../disk-log/erasable-log.ts'
-import type { LogKind } from '../disk-log/log-file.ts'
 import type { KeeperChanges } from './keeper.ts'
+import { createRequestFiles, type Entry, type Remembered } from './request-files.ts'
 import { QUARANTINE_CLASSES, type KeptRequest } from './request.ts'
-
-/** What is written of a request; its id follows from its bytes. */
-type Remembered = Omit<KeptRequest, 'id'>
-
-type Written = Omit<Remembered, 'callback'> & {
-  readonly callback: Omit<Remembered['callback'], 'captured'> & { readonly decoded: boolean }
-}
-
-export const REQUEST_LOG: LogKind<Remembered> = {
-  extension: 'requests',
-  // "mq" between a byte that no UTF-8 has and the version.
-  magic: Buffer.from([0xf5, 0x6d, 0x71, 0x01]),
-  // No room is set aside for them, so what was not written to its end ends before it.
-  end: Buffer.alloc(0),
-  synced: false,
-  write({ callback, class: name, unchecked, code, offsetSeconds, project, sequence }) {
-    const { captured, ...rest } = callback
-    const { bytes, decoded } = captured
-    const standing = { class: name, unchecked, code, offsetSeconds, project, sequence }
-    const fields: Written = { ...standing, callback: { ...rest, decoded } }
-    return { fields, bytes }
-  },
-  read(written, bytes) {
-    // What `write` returned, as the checksum says.
-    const fields = written as Written
-    const { decoded, ...rest } = fields.callback
-    return { ...fields, callback: { ...rest, captured: { kind: 'exact', decoded, bytes } } }
-  },
-}
 
 interface RequestLogOptions {
   readonly fs: FileSystem
   readonly clock: Clock
   readonly folder: string
   readonly report: (error: MessagingWebhooksError) => void
-}
-
-interface RequestLog {
-  readonly changes: KeeperChanges
-  /** Loads what dead processes left; `restore` says what is kept of it. Never rejects; later calls wait for the first. */
-  open(restore: (remembered: Remembered) => KeptRequest | undefined): Promise<void>
-  /** What was removed until now is written over; not where the disk fails, which is reported. */
-  overwritten(): Promise<void>
-  /** Writes what is not written yet, and leaves it to the next process. */
-  close(deadlineMs: number): Promise<void>
-  /** The requests that are in memory only. */
-  unwritten(): readonly KeptRequest[]
-}
-
-/** A request that memory keeps, and where the state of it lies that was written last. */
-interface Entry {
-  request: KeptRequest
-  place: Place | undefined
 }
 
 const BATCH_BYTES = 256 * 1024
@@ -73,17 +25,14 @@ const BYTES_A_SECOND = 8 * 1024 * 1024
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 
-export function createRequestLog({ fs, clock, folder, report }: RequestLogOptions): RequestLog {
+export function createRequestLog({ fs, clock, folder, report }: RequestLogOptions) {
   const entries = new Map<string, Entry>()
-  /** Entries whose newest state is not written, the most precious class first. */
-  const waiting = QUARANTINE_CLASSES.map((name) => ({ name, entries: new Set<Entry>() }))
-  const log = createErasableLog({
-    fs,
-    folder,
-    kind: REQUEST_LOG,
-    failed,
+  /** Entries whose newest state is not written. */
+  const waiting = new Set<Entry>()
+  const files = createRequestFiles({
+    ...{ fs, folder, failed },
     moving(file) {
-      for (const entry of entries.values()) if (entry.place?.file === file) queue(entry)
+      for (const entry of entries.values()) if (entry.place?.file === file) waiting.add(entry)
     },
   })
   const throttle = createThrottle(clock)
@@ -97,29 +46,20 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
   let isClosing = false
 
   function failed(cause: unknown): void {
-    if (saidUnwritten) return
+    if (!saidUnwritten) report(new MessagingWebhooksError('quarantine_unwritten', undefined, { cause }))
     saidUnwritten = true
-    report(new MessagingWebhooksError('quarantine_unwritten', undefined, { cause }))
   }
 
-  function queue(entry: Entry): void {
-    dequeue(entry)
-    waiting.find(({ name }) => name === entry.request.class)?.entries.add(entry)
-  }
-
-  function dequeue(entry: Entry): void {
-    for (const each of waiting) each.entries.delete(entry)
-  }
-
-  /** Takes out what to write next, about as many bytes as a batch has. */
+  /** Takes out what to write next, the most precious class first, about as many bytes as a batch has. */
   function takeBatch(): readonly Entry[] {
     const batch: Entry[] = []
     let left = BATCH_BYTES
-    for (const each of waiting)
-      for (const entry of each.entries) {
+    for (const name of QUARANTINE_CLASSES)
+      for (const entry of waiting) {
         if (left <= 0) return batch
+        if (entry.request.class !== name) continue
         left -= entry.request.callback.captured.bytes.length + BYTES_A_REQUEST
-        each.entries.delete(entry)
+        waiting.delete(entry)
         batch.push(entry)
       }
     return batch
@@ -147,8 +87,8 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     try {
       while (isWoken) {
         isWoken = false
-        await log.tidy()
-        if (waiting.every((each) => each.entries.size === 0)) continue
+        await files.tidy()
+        if (waiting.size === 0) continue
         const waitMs = isClosing ? 0 : throttle.waitMs()
         if (waitMs > 0) {
           wakeIn(waitMs)
@@ -169,23 +109,15 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
   async function writeBatch(): Promise<void> {
     const batch = takeBatch()
     try {
-      const places = await log.append(batch.map(({ request }) => request))
-      for (const [index, place] of places.entries()) {
-        throttle.spend(place.length)
-        const entry = batch[index]
-        if (entry === undefined || !isKept(entry)) log.erase(place)
-        else {
-          if (entry.place !== undefined) log.erase(entry.place)
-          entry.place = place
-        }
-      }
+      // Memory may have let go of one while it was written, and it may have come again as another.
+      const bytes = await files.append(batch, isKept)
+      throttle.spend(bytes)
     } catch (error) {
-      for (const entry of batch) if (isKept(entry)) queue(entry)
+      for (const entry of batch) if (isKept(entry)) waiting.add(entry)
       throw error
     }
   }
 
-  /** Whether memory still keeps this entry: while it is written, its request may go, and come again as another. */
   function isKept(entry: Entry): boolean {
     return entries.get(entry.request.id) === entry
   }
@@ -196,43 +128,46 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
     await running
     isWoken = true
     await work()
-    await log.close()
+    await files.close()
+  }
+
+  const changes: KeeperChanges = {
+    kept(request) {
+      const entry = entries.get(request.id) ?? { request, place: undefined }
+      entry.request = request
+      entries.set(request.id, entry)
+      waiting.add(entry)
+      wake()
+    },
+    removed({ id }) {
+      const entry = entries.get(id)
+      if (entry === undefined) return
+      entries.delete(id)
+      waiting.delete(entry)
+      if (entry.place === undefined) return
+      files.erase(entry.place)
+      wake()
+    },
+    cleared() {
+      isCleared = true
+      entries.clear()
+      waiting.clear()
+      files.eraseAll()
+      wake()
+    },
   }
 
   return {
-    changes: {
-      kept(request) {
-        const entry = entries.get(request.id) ?? { request, place: undefined }
-        entry.request = request
-        entries.set(request.id, entry)
-        queue(entry)
-        wake()
-      },
-      removed({ id }) {
-        const entry = entries.get(id)
-        if (entry === undefined) return
-        entries.delete(id)
-        dequeue(entry)
-        if (entry.place === undefined) return
-        log.erase(entry.place)
-        wake()
-      },
-      cleared() {
-        isCleared = true
-        entries.clear()
-        for (const each of waiting) each.entries.clear()
-        log.eraseAll()
-        wake()
-      },
-    },
-    open(restore) {
-      opened ??= log
+    changes,
+    /** Loads what dead processes left; `restore` says what is kept of it. Never rejects; later calls wait for the first. */
+    open(restore: (remembered: Remembered) => KeptRequest | undefined): Promise<void> {
+      opened ??= files
         .load((remembered, place) => {
           const request = isCleared ? undefined : restore(remembered)
           if (request === undefined) return false
           const entry = { request, place }
           entries.set(request.id, entry)
-          queue(entry)
+          waiting.add(entry)
           return true
         })
         .then((damages) => {
@@ -241,19 +176,23 @@ export function createRequestLog({ fs, clock, folder, report }: RequestLogOption
       void opened.then(wake)
       return opened
     },
-    async overwritten() {
+    /** What was removed until now is written over; not where the disk fails, which is reported. */
+    async overwritten(): Promise<void> {
       cancelPause?.()
       cancelPause = undefined
       wake()
       // Whoever is woken meanwhile begins anew.
       while (running !== undefined) await running
     },
-    async close(deadlineMs) {
+    /** Writes what is not written yet, and leaves it to the next process. */
+    async close(deadlineMs: number): Promise<void> {
       isClosing = true
       if (opened === undefined) return
       await withDeadline(clock, deadlineMs, flush().catch(failed), () => {})
     },
-    unwritten: () => [...entries.values()].filter(({ place }) => place === undefined).map(({ request }) => request),
+    /** The requests that are in memory only. */
+    unwritten: (): readonly KeptRequest[] =>
+      [...entries.values()].filter(({ place }) => place === undefined).map(({ request }) => request),
   }
 }
 

@@ -37,15 +37,6 @@ interface Run {
   readonly slow: (project: string | undefined) => void
 }
 
-interface RunResult {
-  readonly examined: number
-  readonly admitted: number
-  /** Names whose credentials could not be looked up in this run. */
-  readonly failedNames: ReadonlySet<string | undefined>
-  /** The first error of such a look-up. */
-  readonly lookupError: unknown
-}
-
 interface Proven<E> {
   readonly request: KeptRequest
   readonly event: E
@@ -65,7 +56,7 @@ const MOST_SLOW = 3
  * the store fails in between, what is left can still follow.
  * Rejects where the store cannot take an event, or with the signal's reason; what was admitted before stays admitted.
  */
-export async function reverifyAll<E extends Ordered>(stages: ReverifyStages<E>, run: Run): Promise<RunResult> {
+export async function reverifyAll<E extends Ordered>(stages: ReverifyStages<E>, run: Run) {
   const { clock, prove } = stages
   const { requests, clockOffsetSeconds, dryRun, signal } = run
   const lookups = rememberLookups(stages.pairsFor, run.slow)
@@ -93,6 +84,7 @@ export async function reverifyAll<E extends Ordered>(stages: ReverifyStages<E>, 
     await admitBatch(batch, stages, run)
     await nextTurn(clock)
   }
+  // The names whose credentials could not be looked up in this run, and the first error of such a look-up.
   return { examined: requests.length, admitted: proven.length, failedNames: lookups.failedNames, lookupError }
 }
 

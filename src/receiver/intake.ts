@@ -3,7 +3,7 @@ import type { Clock, SteadyClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createCounter } from '../operations/counts.ts'
 import { createProbes } from '../operations/doctor/answering.ts'
-import { createAboutApp, createOwnDoctor, createUnnamedNetworks } from '../operations/doctor/own-receiver.ts'
+import { createExamineApp, createOwnDoctor, createUnnamedNetworks } from '../operations/doctor/own-receiver.ts'
 import { asOurs, MessagingWebhooksError } from '../public/errors.ts'
 import { pairsFor } from '../verify/authenticate.ts'
 import type { CredentialsSource } from '../verify/credentials.ts'
@@ -85,7 +85,7 @@ export function createIntake(options: IntakeOptions): Intake {
       counter.taken(event, admission)
     },
   })
-  const about = createAboutApp({
+  const examineApp = createExamineApp({
     clock: steady,
     storeTimeoutMs,
     capabilities,
@@ -93,10 +93,9 @@ export function createIntake(options: IntakeOptions): Intake {
     dispatch: resolved.dispatch,
     isHandled: (type) => (handlers.byType.get(type)?.length ?? 0) > 0,
     networks: unnamedNetworks.list,
-    keepAliveMs: () => servers.keepAliveMs,
     askStore: async () => (await inbox.open()).counts(),
   })
-  const probes = createProbes({ byProject: credentials.byProject, toleranceSeconds, maxBodyBytes, about })
+  const probes = createProbes({ byProject: credentials.byProject, toleranceSeconds, maxBodyBytes })
   const { traceContext: traceOfRequest, ...reading } = guardReading({ dedupeKey, readReport, traceContext, report })
   const { receive, proveAgain, clockOffsetSeconds } = createReceive({
     credentials,
@@ -142,6 +141,6 @@ export function createIntake(options: IntakeOptions): Intake {
       startUnasked()
       return counted(receiveRequest(request, intake))
     },
-    doctor: createOwnDoctor({ credentials, probes, about }),
+    doctor: createOwnDoctor({ credentials, probes, examineApp, keepAliveMs: () => servers.keepAliveMs }),
   }
 }

@@ -164,13 +164,8 @@ export function createReceive(options: ReceiveOptions): Receive {
     }
   }
 
-  async function answerProbe(
-    callback: ArrivedCallback,
-    body: ReadBody,
-    { proof }: Proved,
-    marked: MarkedProbe,
-  ): Promise<Answer> {
-    const headers = await options.probes.answer({ callback, body, proof, marked })
+  function answerProbe(callback: ArrivedCallback, body: ReadBody, { proof }: Proved, marked: MarkedProbe): Answer {
+    const headers = options.probes.answer({ callback, body, proof, marked })
     if (headers === undefined) return refuse(callback.kind, 'not_authentic', { code: 'probe_refused' })
     return { ...REPLIES.taken, headers }
   }

@@ -1,7 +1,7 @@
 /** Fields of another type, out of range, or missing. The numbers are those of the project's list of hazards. */
 import { expect } from 'vitest'
 import { callback } from 'messaging-webhooks/testing'
-import { hazards, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, several, taken, unreadable, type HazardCase, type Outcome } from '../support/hazard.ts'
 import { postSigned, reportText } from '../support/wire.ts'
 
 const ON_CARRIER_B = { options: { networks: { b: 'carrierB' } } } as const
@@ -35,25 +35,6 @@ function report(name: string, fields: object, outcome: Outcome, more: Partial<Ha
 function written(name: string, field: string, json: string, outcome: Outcome): HazardCase {
   const body = reportText({ [field]: '?' }).replace('"?"', json)
   return { name, send: ({ url }) => postSigned(url, body), outcome }
-}
-
-/** Several signed callbacks, one after the other; the status of the last one's answer. */
-function several(
-  name: string,
-  bodies: readonly string[],
-  outcome: Outcome,
-  more: Partial<HazardCase> = {},
-): HazardCase {
-  return {
-    name,
-    outcome,
-    async send({ url }) {
-      let status: number | undefined
-      for (const body of bodies) status = await postSigned(url, body)
-      return status
-    },
-    ...more,
-  }
 }
 
 /** The same message id as text that JSON writes as it stands. */

@@ -1,7 +1,7 @@
 /** The same callback again, at once, later, and long after. The numbers are those of the project's list of hazards. */
 import { memoryStore } from 'messaging-webhooks'
 import { expect } from 'vitest'
-import { hazards, taken, type HazardCase } from '../support/hazard.ts'
+import { hazards, several, taken, type HazardCase } from '../support/hazard.ts'
 import {
   connect,
   digestOf,
@@ -18,15 +18,7 @@ const AT = { timestamp: 1_760_000_000 }
 
 /** Bodies that mean the same event as one another, or do not. */
 function pair(name: string, first: string, second: string, events: number, more: Partial<HazardCase> = {}): HazardCase {
-  return {
-    name,
-    async send({ url }) {
-      await postSigned(url, first)
-      return postSigned(url, second)
-    },
-    outcome: taken(...Array.from({ length: events }, () => ({}))),
-    ...more,
-  }
+  return several(name, [first, second], taken(...Array.from({ length: events }, () => ({}))), more)
 }
 
 const chatApp = (fields: object, more: object = {}): string =>

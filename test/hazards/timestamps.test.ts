@@ -1,26 +1,7 @@
 /** The `timestamp` of a payload, in every type and far out of range. The numbers are those of the project's list of hazards. */
 import { expect } from 'vitest'
-import { hazards, taken, type HazardCase, type Outcome } from '../support/hazard.ts'
+import { hazards, several, taken, type HazardCase } from '../support/hazard.ts'
 import { digestOf, nowSeconds, postSigned, reportText } from '../support/wire.ts'
-
-/** Several signed callbacks, one after the other; the status of the last one's answer. */
-function several(
-  name: string,
-  bodies: readonly string[],
-  outcome: Outcome,
-  more: Partial<HazardCase> = {},
-): HazardCase {
-  return {
-    name,
-    outcome,
-    async send({ url }) {
-      let status: number | undefined
-      for (const body of bodies) status = await postSigned(url, body)
-      return status
-    },
-    ...more,
-  }
-}
 
 const NOW = 1_760_000_000
 const SIGNED_AT = NOW - 100

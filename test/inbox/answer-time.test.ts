@@ -2,11 +2,9 @@
 import { memoryStore, type Store } from 'messaging-webhooks'
 import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
-import { steadyClock } from '../../src/runtime/clock.ts'
-import { createInbox } from '../../src/inbox/inbox.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { fakeClock } from '../support/fake-clock.ts'
-import { admitOnly, quietAbsence } from '../support/inbox.ts'
+import { inboxOver } from '../support/inbox.ts'
 
 const STORE_TIMEOUT_MS = 5_000
 
@@ -34,17 +32,7 @@ async function failing({ afterMs = Infinity, openMs = 0 }: { readonly afterMs?: 
       }
     },
   }
-  const inbox = createInbox(store, {
-    clock: steadyClock(wall),
-    storeTimeoutMs: STORE_TIMEOUT_MS,
-    gapTimeoutMs: 1_000,
-    report: () => {},
-    absence: quietAbsence(),
-    onWork: () => {},
-    claims: true,
-    admitBatch: admitOnly,
-    openSpools: undefined,
-  })
+  const inbox = inboxOver(store, { clock: wall, storeTimeoutMs: STORE_TIMEOUT_MS })
   if (openMs === 0) {
     const open = inbox.open()
     await wall.advance(0)

@@ -2,30 +2,27 @@
 import { join } from 'node:path'
 import { memoryStore, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
 import { expect, onTestFinished, test } from 'vitest'
-import { steadyClock, systemClock } from '../../src/runtime/clock.ts'
-import { createInbox } from '../../src/inbox/inbox.ts'
 import { openSpool } from '../../src/inbox/spool/spool.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
-import { admitOnly, quietAbsence } from '../support/inbox.ts'
+import { inboxOver } from '../support/inbox.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
-test('a spool without room for what was set aside is reported, and the inbox opens and takes', async () => {
+/** The two spools of a receiver. */
+async function spoolsIn(options: { readonly maxBytes?: number } = {}) {
   const folder = ownFolder()
   const errors: MessagingWebhooksError[] = []
   const report = (error: MessagingWebhooksError): void => void errors.push(error)
   const aside = await openSpool({ folder: join(folder, 'aside'), report, reserveBytes: 0 })
+  const outage = await openSpool({ folder, report, reserveBytes: 0, ...options })
+  return { errors, report, aside, outage }
+}
+
+test('a spool without room for what was set aside is reported, and the inbox opens and takes', async () => {
+  const { errors, report, aside, outage } = await spoolsIn({ maxBytes: 10 })
   await aside.append([sample({ message: 'refused' })])
-  const outage = await openSpool({ folder, report, maxBytes: 10, reserveBytes: 0 })
   let opened = 0
-  const inbox = createInbox(memoryStore(), {
-    clock: steadyClock(systemClock()),
-    storeTimeoutMs: 5_000,
-    gapTimeoutMs: 1_000,
-    report,
-    absence: quietAbsence(report),
-    onWork: () => {},
-    claims: false,
-    admitBatch: admitOnly,
+  const inbox = inboxOver(memoryStore(), {
+    ...{ report, claims: false },
     openSpools: () => {
       opened += 1
       return Promise.resolve({ outage, aside })
@@ -41,11 +38,7 @@ test('a spool without room for what was set aside is reported, and the inbox ope
 })
 
 test('an event of a message that a later version has written is kept for the next start, and stops no other', async () => {
-  const folder = ownFolder()
-  const errors: MessagingWebhooksError[] = []
-  const report = (error: MessagingWebhooksError): void => void errors.push(error)
-  const aside = await openSpool({ folder: join(folder, 'aside'), report, reserveBytes: 0 })
-  const outage = await openSpool({ folder, report, reserveBytes: 0 })
+  const { errors, report, aside, outage } = await spoolsIn()
   const newer = sample({ message: 'newer' })
   const memory = memoryStore()
   const store: Store = {
@@ -65,15 +58,8 @@ test('an event of a message that a later version has written is kept for the nex
       }
     },
   }
-  const inbox = createInbox(store, {
-    clock: steadyClock(systemClock()),
-    storeTimeoutMs: 5_000,
-    gapTimeoutMs: 1_000,
-    report,
-    absence: quietAbsence(report),
-    onWork: () => {},
-    claims: false,
-    admitBatch: admitOnly,
+  const inbox = inboxOver(store, {
+    ...{ report, claims: false },
     openSpools: () => Promise.resolve({ outage, aside }),
   })
   onTestFinished(inbox.close)

@@ -6,12 +6,10 @@ import fc from 'fast-check'
 import { memoryStore, type MessagingWebhooksError, type Store } from 'messaging-webhooks'
 import type { NewEvent } from 'messaging-webhooks/store'
 import { expect, test } from 'vitest'
-import { steadyClock } from '../../src/runtime/clock.ts'
-import { createInbox } from '../../src/inbox/inbox.ts'
 import type { Spool } from '../../src/inbox/spool/spool.ts'
 import { sample } from '../../src/store-conformance/samples.ts'
 import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
-import { admitOnly, quietAbsence } from '../support/inbox.ts'
+import { inboxOver } from '../support/inbox.ts'
 
 const STORE_TIMEOUT_MS = 2_000
 /** A write to the disk of the spool takes so long: whenever one ends, something has come that the next one takes. */
@@ -113,15 +111,8 @@ async function opened({ messages = 40 } = {}) {
   const { store, state } = moodyStore(wall)
   const errors: MessagingWebhooksError[] = []
   const report = (error: MessagingWebhooksError): void => void errors.push(error)
-  const inbox = createInbox(store, {
-    clock: steadyClock(wall),
-    storeTimeoutMs: STORE_TIMEOUT_MS,
-    gapTimeoutMs: 1_000,
-    report,
-    absence: quietAbsence(report),
-    onWork: () => {},
-    claims: true,
-    admitBatch: admitOnly,
+  const inbox = inboxOver(store, {
+    ...{ clock: wall, storeTimeoutMs: STORE_TIMEOUT_MS, report },
     openSpools: () => Promise.resolve({ outage: spool, aside }),
   })
   await inbox.open()

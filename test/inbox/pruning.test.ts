@@ -1,9 +1,7 @@
 import { memoryStore } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
-import { steadyClock } from '../../src/runtime/clock.ts'
-import { createInbox } from '../../src/inbox/inbox.ts'
 import { fakeClock } from '../support/fake-clock.ts'
-import { admitOnly, quietAbsence } from '../support/inbox.ts'
+import { inboxOver } from '../support/inbox.ts'
 
 test('prunes once a minute, again in a second while there is something to forget, and not when closed', async () => {
   const clock = fakeClock()
@@ -23,17 +21,7 @@ test('prunes once a minute, again in a second while there is something to forget
       return { ...(await inner.open(host)), prune }
     },
   }
-  const inbox = createInbox(store, {
-    clock: steadyClock(clock),
-    storeTimeoutMs: 100,
-    gapTimeoutMs: 1_000,
-    report() {},
-    absence: quietAbsence(),
-    onWork() {},
-    openSpools: undefined,
-    claims: true,
-    admitBatch: admitOnly,
-  })
+  const inbox = inboxOver(store, { clock, storeTimeoutMs: 100 })
   await inbox.open()
   for (let second = 0; second < 250; second += 1) await clock.advance(1_000)
   expect(asked).toEqual([60, 61, 62, 122, 182, 242])

@@ -6,7 +6,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { expect, test } from 'vitest'
-import { createRequestLog, REQUEST_LOG } from '../../src/quarantine/request-log.ts'
+import { REQUEST_LOG } from '../../src/quarantine/request-files.ts'
+import { createRequestLog } from '../../src/quarantine/request-log.ts'
 import { memoryKeeper } from '../../src/quarantine/keeper.ts'
 import type { KeptRequest } from '../../src/quarantine/request.ts'
 import type { FileSystem } from '../../src/disk-log/file-system.ts'
@@ -14,22 +15,15 @@ import { encodeRecord, HEADER_BYTES } from '../../src/disk-log/record.ts'
 import { nodeFs } from '../../src/disk-log/node-file-system.ts'
 import { fakeClock } from '../support/fake-clock.ts'
 import { fileOf, MARKER, PATIENT, PROCESS_FOLDER, SALT, type Files } from '../support/spoilt-file.ts'
+import { refusedWith, standing } from '../support/kept-requests.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const ARRIVED_MS = 1_800_000_000_000
 
 function kept(index: number, bytes: Buffer): KeptRequest {
-  return {
-    ...{ id: '', sequence: ARRIVED_MS * 1_024 + index },
-    ...{ class: 'looksLikeOurs', unchecked: false, code: 'signature_missing' },
-    ...{ offsetSeconds: undefined, project: undefined },
-    callback: {
-      ...{ kind: 'status', policy: 'either', signatures: [`t=1,v1=${MARKER}`], contentEncoding: undefined },
-      captured: { kind: 'exact', decoded: false, bytes },
-      arrivedAtMs: ARRIVED_MS + index,
-      remoteAddress: '192.0.2.1',
-    },
-  }
+  const fields = { signatures: [`t=1,v1=${MARKER}`], arrivedAtMs: ARRIVED_MS + index, remoteAddress: '192.0.2.1' }
+  const callback = refusedWith(bytes, fields)
+  return { ...standing('looksLikeOurs'), id: '', sequence: ARRIVED_MS * 1_024 + index, callback }
 }
 
 const BODIES = [

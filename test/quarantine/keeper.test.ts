@@ -2,27 +2,16 @@ import type { QuarantineClass } from 'messaging-webhooks'
 import { QUARANTINE_CLASSES } from '../../src/quarantine/request.ts'
 import { expect, test } from 'vitest'
 import { memoryKeeper } from '../../src/quarantine/keeper.ts'
-import type { ExactCallback, Standing } from '../../src/quarantine/request.ts'
+import type { ExactCallback } from '../../src/quarantine/request.ts'
+import { refusedWith, standing } from '../support/kept-requests.ts'
 
 /** So large that what is counted beside it hardly matters. */
 const BODY_BYTES = 100_000
 const MAX_BYTES = 1_650_000
 const HALF = 8
 
-function arrived(text: string, arrivedAtMs = 0, bytes = BODY_BYTES): ExactCallback {
-  return {
-    kind: 'status',
-    policy: 'either',
-    signatures: [],
-    contentEncoding: undefined,
-    captured: { kind: 'exact', decoded: false, bytes: Buffer.from(text.padEnd(bytes)) },
-    arrivedAtMs,
-    remoteAddress: undefined,
-  }
-}
-
-function standing(name: QuarantineClass, unchecked = name === 'unverified'): Standing {
-  return { class: name, unchecked, code: 'signature_missing', offsetSeconds: undefined, project: undefined }
+function arrived(text: string, bytes = BODY_BYTES): ExactCallback {
+  return refusedWith(Buffer.from(text.padEnd(bytes)))
 }
 
 function filled(names: readonly QuarantineClass[], count: number) {
@@ -83,7 +72,7 @@ test('what was replaced or removed meanwhile is left alone', () => {
 
 test('the bytes are its own', () => {
   const keeper = memoryKeeper({ maxBytes: MAX_BYTES, maxAgeMs: 1_000 })
-  const callback = arrived('as it came', 0, 20)
+  const callback = arrived('as it came', 20)
   keeper.keep(callback, standing('rest'))
   callback.captured.bytes.fill(0)
   const [kept] = keeper.all()

@@ -7,40 +7,28 @@ import { QUARANTINE_CLASSES } from '../../src/quarantine/request.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createRequestLog } from '../../src/quarantine/request-log.ts'
 import { memoryKeeper } from '../../src/quarantine/keeper.ts'
-import type { ExactCallback, Standing } from '../../src/quarantine/request.ts'
+import type { ExactCallback } from '../../src/quarantine/request.ts'
 import type { FileSystem, OpenedFile } from '../../src/disk-log/file-system.ts'
 import { nodeFs } from '../../src/disk-log/node-file-system.ts'
 import { fakeClock } from '../support/fake-clock.ts'
+import { faultyFs } from '../support/faulty-fs.ts'
+import { refusedWith, standing } from '../support/kept-requests.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const MIB = 1024 * 1024
 const HOUR_MS = 3_600_000
 
 /** The disk, but for what is replaced in the files of requests. */
-function faultyFs(replace: (file: OpenedFile) => Partial<OpenedFile>): FileSystem {
+function faultyRequests(replace: (file: OpenedFile) => Partial<OpenedFile>): FileSystem {
   const ending: (() => Promise<void>)[] = []
   onTestFinished(async () => {
     for (const end of ending) await end().catch(() => {})
   })
-  return {
-    ...nodeFs,
-    async open(path, flags, mode) {
-      const file = await nodeFs.open(path, flags, mode)
-      // A log that waits for a disk to come back closes nothing.
-      ending.push(() => file.close())
-      if (!path.endsWith('.requests')) return file
-      const plain: OpenedFile = {
-        read: (buffer, offset, length, position) => file.read(buffer, offset, length, position),
-        write: (buffer, offset, length, position) => file.write(buffer, offset, length, position),
-        datasync: () => file.datasync(),
-        sync: () => file.sync(),
-        stat: () => file.stat(),
-        truncate: (length) => file.truncate(length),
-        close: () => file.close(),
-      }
-      return { ...plain, ...replace(plain) }
-    },
-  }
+  return faultyFs((file, path) => {
+    // A log that waits for a disk to come back closes nothing.
+    ending.push(() => file.close())
+    return path.endsWith('.requests') ? replace(file) : {}
+  })
 }
 
 async function keeping(folder: string, { fs = nodeFs, maxBytes = 16 * MIB } = {}) {
@@ -68,19 +56,7 @@ async function keeping(folder: string, { fs = nodeFs, maxBytes = 16 * MIB } = {}
 }
 
 function arrived(text: string, bytes: number): ExactCallback {
-  return {
-    kind: 'status',
-    policy: 'either',
-    signatures: ['t=1,v1=é'],
-    contentEncoding: undefined,
-    captured: { kind: 'exact', decoded: false, bytes: Buffer.from(text.padEnd(bytes)) },
-    arrivedAtMs: Date.now(),
-    remoteAddress: undefined,
-  }
-}
-
-function standing(name: QuarantineClass): Standing {
-  return { class: name, unchecked: false, code: 'signature_missing', offsetSeconds: undefined, project: undefined }
+  return refusedWith(Buffer.from(text.padEnd(bytes)), { signatures: ['t=1,v1=é'], arrivedAtMs: Date.now() })
 }
 
 function filesIn(folder: string): readonly string[] {
@@ -112,7 +88,7 @@ const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { ti
 test('a disk that is full for a while takes a part, and later all; nothing is there twice', async () => {
   const folder = ownFolder()
   let isFull = false
-  const fs = faultyFs((file) => ({
+  const fs = faultyRequests((file) => ({
     async write(buffer, offset, length, position) {
       if (!isFull) return file.write(buffer, offset, length, position)
       await file.write(buffer, offset, Math.floor(length / 2), position)
@@ -144,7 +120,7 @@ test('a disk that takes no more, cuts nothing back and blots nothing out costs w
   const folder = ownFolder()
   let failing = false
   const broken = (): Promise<never> => Promise.reject(Object.assign(new Error('broken'), { code: 'EIO' }))
-  const fs = faultyFs((file) => ({
+  const fs = faultyRequests((file) => ({
     async write(buffer, offset, length, position) {
       if (!failing) return file.write(buffer, offset, length, position)
       await file.write(buffer, offset, Math.floor(length / 2), position)
@@ -178,7 +154,7 @@ test('a page that the disk does not give costs the requests on it', async () => 
   const first = await keeping(folder)
   for (let nth = 0; nth < 4; nth += 1) first.keep(`${nth}`, 'looksLikeOurs', 10_000)
   await first.written()
-  const fs = faultyFs((file) => ({
+  const fs = faultyRequests((file) => ({
     read(buffer, offset, length, position) {
       if (position > 8_192 || position + length <= 8_192) return file.read(buffer, offset, length, position)
       return Promise.reject(Object.assign(new Error('bad page'), { code: 'EIO' }))
@@ -191,7 +167,7 @@ test('a page that the disk does not give costs the requests on it', async () => 
 
 test('a disk that hangs holds nothing up, not even the end', async () => {
   const folder = ownFolder()
-  const fs = faultyFs(() => ({ write: () => new Promise(() => {}) }))
+  const fs = faultyRequests(() => ({ write: () => new Promise(() => {}) }))
   const { keep, clock, diskLog, texts } = await keeping(folder, { fs })
   for (let nth = 0; nth < 100; nth += 1) expect(keep(`${nth}`)).toBe('kept')
   await until(() => expect(filesIn(folder)).toHaveLength(1))
@@ -253,7 +229,7 @@ test('a process that dies again and again while it moves what it found loses not
   folder = killed(folder)
   for (let death = 0; death < 10; death += 1) {
     let batches = 1 + (death % 4)
-    const fs = faultyFs((file) => ({
+    const fs = faultyRequests((file) => ({
       async write(buffer, offset, length, position) {
         batches -= 1
         if (batches > 0) return file.write(buffer, offset, length, position)

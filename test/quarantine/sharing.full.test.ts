@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import type { QuarantineClass } from 'messaging-webhooks'
 import { QUARANTINE_CLASSES } from '../../src/quarantine/request.ts'
 import { describe, expect, test } from 'vitest'
+import { refusedWith, standing } from '../support/kept-requests.ts'
 import { memoryKeeper } from '../../src/quarantine/keeper.ts'
 import { networkOf } from '../../src/quarantine/request.ts'
 import type { ExactCallback, KeptRequest, Standing } from '../../src/quarantine/request.ts'
@@ -27,29 +28,16 @@ interface Sent {
 }
 
 function arrived({ text, bytes, from, atMs = 0 }: Sent): ExactCallback {
-  return {
-    kind: 'status',
-    policy: 'either',
-    signatures: [],
-    contentEncoding: undefined,
-    captured: { kind: 'exact', decoded: false, bytes: Buffer.from(text + PADDING.slice(0, bytes - text.length)) },
-    arrivedAtMs: atMs,
-    remoteAddress: from,
-  }
+  const body = Buffer.from(text + PADDING.slice(0, bytes - text.length))
+  return refusedWith(body, { arrivedAtMs: atMs, remoteAddress: from })
 }
 
-function standing({ class: name = 'looksLikeOurs', project }: Pick<Sent, 'class' | 'project'>): Standing {
-  return {
-    class: name,
-    unchecked: name === 'unverified',
-    code: 'signature_mismatch',
-    offsetSeconds: undefined,
-    project,
-  }
+function standingOf({ class: name = 'looksLikeOurs', project }: Pick<Sent, 'class' | 'project'>): Standing {
+  return standing(name, { project })
 }
 
 function keep(keeper: Keeper, sent: Sent) {
-  return keeper.keep(arrived(sent), standing(sent))
+  return keeper.keep(arrived(sent), standingOf(sent))
 }
 
 function textOf({ callback }: KeptRequest): string {
@@ -64,7 +52,7 @@ function kept(keeper: Keeper, beginning: string): number {
 /** What one request is counted as. */
 function countedAs(callback: ExactCallback, project: string | undefined): number {
   const keeper = memoryKeeper({ maxBytes: 16 * MIB, maxAgeMs: 1 })
-  keeper.keep(callback, standing({ project }))
+  keeper.keep(callback, standingOf({ project }))
   return keeper.bytes
 }
 
@@ -298,10 +286,10 @@ describe('whatever comes', () => {
             if (does === 'keep' || does === 'restore') {
               const callback = arrived(sent)
               const known = before.find(({ callback: { captured } }) => captured.bytes.equals(callback.captured.bytes))
-              const like = { ...standing(sent), id: '', sequence: Number(text), callback }
+              const like = { ...standingOf(sent), id: '', sequence: Number(text), callback }
               const outcome =
                 does === 'keep'
-                  ? keeper.keep(callback, standing(sent))
+                  ? keeper.keep(callback, standingOf(sent))
                   : keeper.restore(like, sent.atMs) === undefined
                     ? 'dropped'
                     : 'kept'
@@ -327,7 +315,7 @@ describe('whatever comes', () => {
             } else if (does === 'expire') keeper.expire(sent.atMs)
             else if (does === 'clear' && Number(text) < 10) keeper.clear()
             else if (one !== undefined && does === 'remove') keeper.remove(one)
-            else if (one !== undefined && does === 'reclass') keeper.reclass(one, standing(sent))
+            else if (one !== undefined && does === 'reclass') keeper.reclass(one, standingOf(sent))
           }
         expectRightCounts(keeper)
       }),

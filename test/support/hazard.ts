@@ -14,6 +14,7 @@ import {
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { AUTH_KEY, listen, post, SIGNING_SECRET, withCredentials, type SomeOptions } from './receiving.ts'
+import { postSigned } from './wire.ts'
 
 interface Mount {
   /** Default: `status`; undefined for a middleware without a kind. */
@@ -80,6 +81,25 @@ export interface HazardCase {
   readonly outcome: Outcome
   /** What else must be true, once everything is handed over. */
   readonly also?: (service: Service) => void | Promise<void>
+}
+
+/** Several signed callbacks, one after the other; the status of the last one's answer. */
+export function several(
+  name: string,
+  bodies: readonly string[],
+  outcome: Outcome,
+  more: Partial<HazardCase> = {},
+): HazardCase {
+  return {
+    name,
+    outcome,
+    async send({ url }) {
+      let status: number | undefined
+      for (const body of bodies) status = await postSigned(url, body)
+      return status
+    },
+    ...more,
+  }
 }
 
 /** Serves the middleware until the test ends. */

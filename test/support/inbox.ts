@@ -1,9 +1,9 @@
 /** What an inbox is handed by the parts around it, for tests of it alone. */
-import type { MessagingWebhooksError } from 'messaging-webhooks'
-import { systemClock } from '../../src/runtime/clock.ts'
+import type { MessagingWebhooksError, Store } from 'messaging-webhooks'
+import { steadyClock, systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { createAbsence, type Absence } from '../../src/inbox/absence.ts'
 import { waitFor } from '../../src/inbox/in-store-time.ts'
-import type { AdmitBatch } from '../../src/inbox/inbox.ts'
+import { createInbox, type AdmitBatch } from '../../src/inbox/inbox.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 
 /** Reports that the store is away, and logs nothing. */
@@ -11,8 +11,27 @@ export function quietAbsence(report: (error: MessagingWebhooksError) => void = (
   return createAbsence({ clock: systemClock(), logger: silentLogger, report })
 }
 
-/** Nobody runs here what is admitted. */
-export const admitOnly: AdmitBatch = ({ store, events, nowMs, patience }) => {
+/** An inbox over this store, with nobody who runs what is admitted. */
+export function inboxOver(
+  store: Store,
+  options: Partial<Omit<Parameters<typeof createInbox>[1], 'clock'>> & { readonly clock?: Clock } = {},
+) {
+  const { clock = systemClock(), report = () => {}, ...rest } = options
+  return createInbox(store, {
+    clock: steadyClock(clock),
+    storeTimeoutMs: 5_000,
+    gapTimeoutMs: 1_000,
+    report,
+    absence: quietAbsence(report),
+    onWork: () => {},
+    claims: true,
+    admitBatch: admitOnly,
+    openSpools: undefined,
+    ...rest,
+  })
+}
+
+const admitOnly: AdmitBatch = ({ store, events, nowMs, patience }) => {
   const answer = store.admit(events, nowMs)
   return answer instanceof Promise ? waitFor(patience, answer) : answer
 }

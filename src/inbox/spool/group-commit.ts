@@ -1,6 +1,5 @@
 /** One write and one wait for the disk for all that came while the last one was under way. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Segments } from './segments.ts'
 
 const MOST_BYTES_A_GROUP = 4 * 1024 * 1024
 
@@ -18,19 +17,10 @@ interface Refused {
   error: unknown
 }
 
-interface GroupCommit {
-  /** Records, and their bytes, that are not on the disk yet. */
-  readonly records: number
-  readonly bytes: number
-  append(bytes: Buffer, records: number): Promise<void>
-  /** When nothing is under way. */
-  idle(): Promise<void>
-}
-
 export function createGroupCommit(
-  segments: Pick<Segments, 'write'>,
+  writeRecords: (bytes: Buffer, records: number) => Promise<void>,
   inTurn: <T>(work: () => Promise<T>) => Promise<T>,
-): GroupCommit {
+) {
   let waiting: Append[] = []
   let records = 0
   let bytes = 0
@@ -57,7 +47,7 @@ export function createGroupCommit(
   async function write(group: readonly Append[]): Promise<void> {
     const all = group.map((append) => append.bytes)
     const [first] = all
-    await segments.write(
+    await writeRecords(
       first !== undefined && all.length === 1 ? first : Buffer.concat(all),
       group.reduce((sum, append) => sum + append.records, 0),
     )
@@ -93,13 +83,15 @@ export function createGroupCommit(
   }
 
   return {
-    get records() {
+    /** Records that are not on the disk yet. */
+    get records(): number {
       return records
     },
-    get bytes() {
+    /** Their bytes. */
+    get bytes(): number {
       return bytes
     },
-    append(appended, count) {
+    append(appended: Buffer, count: number): Promise<void> {
       records += count
       bytes += appended.length
       return new Promise((resolve, reject) => {
@@ -107,7 +99,8 @@ export function createGroupCommit(
         running ??= run()
       })
     },
-    async idle() {
+    /** When nothing is under way. */
+    async idle(): Promise<void> {
       await running
     },
   }

@@ -17,16 +17,7 @@ const TRIED_BYTES = 64 * 1024
 /** Enough for a few folders and their entries. */
 const SHAVED_BYTES = 64 * 1024
 
-export interface Reserve {
-  /** Sets it aside where it is missing. A disk without room for it is reported; anything else rejects. */
-  restore(): Promise<void>
-  /** Whether the folder takes a few blocks now: they are written and removed again. Never at the same time as `restore`. */
-  canWrite(): Promise<boolean>
-  /** Gives the file away under another name, to be written over in place; says whether there was one. */
-  handOver(path: string): Promise<boolean>
-  /** Takes it back, where it was given away and could not be used. Never rejects. */
-  takeBack(path: string): Promise<void>
-}
+export type Reserve = ReturnType<typeof createReserve>
 
 export function createReserve({
   fs,
@@ -38,7 +29,7 @@ export function createReserve({
   readonly folder: string
   readonly bytes: number
   readonly report: (error: MessagingWebhooksError) => void
-}): Reserve {
+}) {
   const path = join(folder, RESERVE_FILE)
   const unfinished = join(folder, UNFINISHED_RESERVE_FILE)
   let isThere = false
@@ -56,7 +47,8 @@ export function createReserve({
   }
 
   return {
-    async restore() {
+    /** Sets it aside where it is missing. A disk without room for it is reported; anything else rejects. */
+    async restore(): Promise<void> {
       if (bytes === 0 || isThere) return
       try {
         if ((await sizeOf(fs, path)) < bytes) {
@@ -76,7 +68,8 @@ export function createReserve({
         report(new MessagingWebhooksError('disk_full', 'No reserve could be set aside.', { cause: error }))
       }
     },
-    async canWrite() {
+    /** Whether the folder takes a few blocks now: they are written and removed again. Never at the same time as `restore`. */
+    async canWrite(): Promise<boolean> {
       try {
         await fs.rm(unfinished, { force: true })
         await writeZeros(TRIED_BYTES)
@@ -87,14 +80,16 @@ export function createReserve({
         await fs.rm(unfinished, { force: true }).catch(() => {})
       }
     },
-    async handOver(to) {
+    /** Gives the file away under another name, to be written over in place; says whether there was one. */
+    async handOver(to: string): Promise<boolean> {
       if (!isThere) return false
       await fs.rename(path, to)
       isThere = false
       await syncFolder(fs, folder)
       return true
     },
-    async takeBack(from) {
+    /** Takes it back, where it was given away and could not be used. Never rejects. */
+    async takeBack(from: string): Promise<void> {
       await fs.rename(from, path).then(
         () => (isThere = true),
         () => {},

@@ -6,22 +6,6 @@ import { createLogFile, logFileName, openLogFile, type LogFile } from '../../dis
 import type { Reserve } from './reserve.ts'
 import { EVENT_LOG, newSegment, type Segment } from './segment.ts'
 
-export interface Segments {
-  /** The oldest segment. */
-  readonly first: Segment | undefined
-  /** All of them, in their order. */
-  readonly all: readonly Segment[]
-  /** Records that are held. */
-  readonly held: number
-  /** Bytes that their files take, but for the reserve. */
-  readonly bytes: number
-  /** Rejects with a `MessagingWebhooksError` where no file takes them, and leaves none of them then. */
-  write(bytes: Buffer, records: number): Promise<void>
-  /** Removes the file of a segment whose records were all handed over; says no where it has got more meanwhile. */
-  retire(segment: Segment): Promise<boolean>
-  close(): Promise<void>
-}
-
 export function createSegments(options: {
   readonly fs: FileSystem
   readonly folder: string
@@ -34,7 +18,7 @@ export function createSegments(options: {
   /** A file that is as long is not appended to. */
   readonly segmentBytes: number
   readonly report: (error: MessagingWebhooksError) => void
-}): Segments {
+}) {
   const { fs, folder, reserve, salt, segmentBytes, report } = options
   const segments = [...options.segments]
   let { lastNumber } = options
@@ -97,19 +81,24 @@ export function createSegments(options: {
   }
 
   return {
-    get first() {
+    /** The oldest segment. */
+    get first(): Segment | undefined {
       return segments[0]
     },
-    get all() {
+    /** All of them, in their order. */
+    get all(): readonly Segment[] {
       return [...segments]
     },
-    get held() {
+    /** Records that are held. */
+    get held(): number {
       return segments.reduce((sum, segment) => sum + segment.held, 0)
     },
-    get bytes() {
+    /** Bytes that their files take, but for the reserve. */
+    get bytes(): number {
       return segments.reduce((sum, segment) => sum + segment.file.end, 0)
     },
-    async write(bytes, records) {
+    /** Rejects with a `MessagingWebhooksError` where no file takes them, and leaves none of them then. */
+    async write(bytes: Buffer, records: number): Promise<void> {
       for (let failures = 0; ;) {
         let hadRoom = false
         try {
@@ -135,14 +124,13 @@ export function createSegments(options: {
         }
       }
     },
-    async retire(segment) {
+    /** Removes the file of a segment whose records were all handed over; says no where it has got more meanwhile. */
+    async retire(segment: Segment): Promise<boolean> {
       if (segment.read < segment.file.end) return false
       if (writer?.segment === segment) await endWriter()
       await remove(segment)
       return true
     },
-    async close() {
-      await endWriter()
-    },
+    close: endWriter,
   }
 }

@@ -120,7 +120,7 @@ async function openIn(own: ProcessFolder, options: SpoolOptions & { readonly fs:
   const segments = createSegments({ fs, folder, reserve, segments: found, lastNumber, salt, segmentBytes, report })
   // Writes, and what else changes files, one at a time.
   const turns = inTurn()
-  const commits = createGroupCommit(segments, turns)
+  const commits = createGroupCommit(segments.write, turns)
   /** Between the reading of a batch and its end nothing of it is forgotten. */
   const batches = inTurn()
   const appending = new Set<Promise<void>>()

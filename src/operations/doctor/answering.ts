@@ -7,31 +7,14 @@ import type { NotProved } from '../../verify/explain.ts'
 import type { LivePair } from '../../verify/pair.ts'
 import type { ArrivedCallback } from '../../public/callback.ts'
 import type { RefusalCode } from '../../public/error-table.ts'
-import type { CallbackKind, Proof } from '../../public/events.ts'
-import {
-  ANSWER_HEADER,
-  arrivalOf,
-  markingKeys,
-  readMark,
-  seal,
-  type AppFacts,
-  type Arrival,
-  type Mark,
-} from './protocol.ts'
+import type { Proof } from '../../public/events.ts'
+import { ANSWER_HEADER, arrivalOf, markingKeys, readMark, seal, type Arrival, type Mark } from './protocol.ts'
 
 /** Why a probe was refused in this process. */
 export interface RefusedProbe {
   readonly code: RefusalCode
   readonly offsetSeconds: number | undefined
   readonly arrival: Arrival
-}
-
-/** Observes the probes that this process sends itself. */
-export interface ProbeWatch {
-  expect(messageId: string): void
-  /** Undefined if it was not refused here: another process may have answered. */
-  refused(messageId: string): RefusedProbe | undefined
-  end(): void
 }
 
 /** Which pair marked a probe, and with which of its keys. */
@@ -51,27 +34,14 @@ interface ProvedProbe {
   readonly marked: MarkedProbe
 }
 
-type AnswerHeaders = Readonly<Record<string, string>>
-
-export interface Probes {
-  /** Undefined if no live pair has marked it: then it is a callback, whatever its message id looks like. */
-  markOf(probeId: string, pairs: Pairs, arrivedAtMs: number): MarkedProbe | undefined
-  /** The headers of the 204. Undefined if the mark is too old or was used before: then it is refused as a forgery is. */
-  answer(probe: ProvedProbe): Promise<AnswerHeaders | undefined>
-  /**
-   * Remembers why a probe of this process was refused. False if the refusal needs no line of the log: a doctor with another
-   * pair sends dozens of probes, and the first shows the reason.
-   */
-  notProved(callback: ArrivedCallback, body: ReadBody, why: NotProved): boolean
-  watch(): ProbeWatch
-}
+export type Probes = ReturnType<typeof createProbes>
+export type ProbeWatch = ReturnType<Probes['watch']>
 
 interface AnsweringOptions {
   /** Callbacks are proved by the pairs of the project that they name. */
   readonly byProject: boolean
   readonly toleranceSeconds: number
   readonly maxBodyBytes: number
-  readonly about: (kind: CallbackKind | undefined) => Promise<AppFacts>
 }
 
 /** A day before and after the mark's time: the clocks may be hours apart. The signature's own tolerance still applies. */
@@ -81,14 +51,15 @@ const MARKS_KEPT = 4_096
 /** At most one unproved probe is reported in this time. */
 const REPORT_MS = 60_000
 
-export function createProbes({ byProject, toleranceSeconds, maxBodyBytes, about }: AnsweringOptions): Probes {
+export function createProbes({ byProject, toleranceSeconds, maxBodyBytes }: AnsweringOptions) {
   const used = new LRUCache<string, true>({ max: MARKS_KEPT })
   /** Probes of this process's own doctors; the mark of any other is read after its proof only. */
   const expected = new Map<string, RefusedProbe | undefined>()
   let reportedAtMs = -Infinity
 
   return {
-    markOf(probeId, pairs, arrivedAtMs) {
+    /** Undefined if no live pair has marked it: then it is a callback, whatever its message id looks like. */
+    markOf(probeId: string, pairs: Pairs, arrivedAtMs: number): MarkedProbe | undefined {
       if (typeof pairs === 'string') return undefined
       const live = pairs.filter(({ notAfterMs }) => arrivedAtMs <= notAfterMs)
       for (const nth of [0, 1]) {
@@ -100,8 +71,10 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes, about 
       }
       return undefined
     },
-    async answer({ callback, body, proof, marked: { probeId, mark, pair, key, isWhole } }) {
-      const { arrivedAtMs, kind, policy } = callback
+    /** The headers of the 204. Undefined if the mark is too old or was used before: then it is refused as a forgery is. */
+    answer({ callback, body, proof, marked }: ProvedProbe): Readonly<Record<string, string>> | undefined {
+      const { probeId, mark, pair, key, isWhole } = marked
+      const { arrivedAtMs, kind } = callback
       // Anyone who has read a callback may have this answer any number of times, so it does not use up the nonce.
       if (!isWhole) return { [ANSWER_HEADER]: seal({ onlyAuthKey: true }, key, probeId) }
       if (Math.abs(arrivedAtMs - mark.sentAtMs) > MARK_MS || used.has(mark.nonce)) return undefined
@@ -111,7 +84,6 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes, about 
         arrivedAtMs,
         kind,
         lacksProject: byProject && body.project === undefined,
-        policy,
         proof,
         pair: {
           hasAuthKey: pair.authKey !== undefined,
@@ -120,11 +92,14 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes, about 
         },
         toleranceSeconds,
         maxBodyBytes,
-        app: await about(kind),
       }
       return { [ANSWER_HEADER]: seal(facts, key, probeId) }
     },
-    notProved(callback, body, { code, offsetSeconds }) {
+    /**
+     * Remembers why a probe of this process was refused. False if the refusal needs no line of the log: one a minute says enough
+     * of a doctor with another pair.
+     */
+    notProved(callback: ArrivedCallback, body: ReadBody, { code, offsetSeconds }: NotProved): boolean {
       const { probeId } = body
       if (probeId === undefined) return true
       if (expected.has(probeId)) expected.set(probeId, { code, offsetSeconds, arrival: arrivalOf(callback, body) })
@@ -132,15 +107,17 @@ export function createProbes({ byProject, toleranceSeconds, maxBodyBytes, about 
       reportedAtMs = callback.arrivedAtMs
       return true
     },
+    /** Observes the probes that this process sends itself. */
     watch() {
       const own: string[] = []
       return {
-        expect(messageId) {
+        expect(messageId: string): void {
           own.push(messageId)
           expected.set(messageId, undefined)
         },
-        refused: (messageId) => expected.get(messageId),
-        end() {
+        /** Undefined if it was not refused here: another process may have answered. */
+        refused: (messageId: string): RefusedProbe | undefined => expected.get(messageId),
+        end(): void {
           for (const messageId of own) expected.delete(messageId)
         },
       }

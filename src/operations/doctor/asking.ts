@@ -36,9 +36,7 @@ export type Reply =
   | { readonly kind: 'onlyAuthKey' }
   /** A receiver's 401: the pair, the time or the bytes are wrong. */
   | { readonly kind: 'notAuthentic' }
-  /** Another refusal of a receiver. */
-  | { readonly kind: 'refused'; readonly finding: Finding }
-  /** No answer, or not a receiver's. */
+  /** Another refusal, no answer, or not a receiver's. */
   | { readonly kind: 'other'; readonly finding: Finding }
 
 /** A report, and the probe that it is about. */
@@ -48,22 +46,19 @@ export interface Heard {
   readonly tookMs: number
 }
 
-export interface Exchange {
-  ask(form?: ProbeForm): Promise<Asked>
-  close(): void
-}
+export type Exchange = Awaited<ReturnType<typeof createExchange>>
 
-export async function createExchange(target: Target, { keepAlive = false } = {}): Promise<Exchange> {
+export async function createExchange(target: Target, { keepAlive = false } = {}) {
   const { url, clock, pair, project, own } = target
   const sender = await createSender(url, target, keepAlive)
   return {
-    async ask(form = {}) {
+    async ask(form: ProbeForm = {}): Promise<Asked> {
       const probe = makeProbe(pair, project, form, clock.now())
       own?.watch.expect(probe.messageId)
       const outcome = await sender.send(probe)
       return { probe, outcome, reply: readReply(url, probe, outcome) }
     },
-    close: () => sender.close(),
+    close: sender.close,
   }
 }
 
@@ -79,9 +74,7 @@ function readReply(url: URL, probe: Probe, outcome: Answered | Unanswered): Repl
   }
   const code = refusalCodeIn(outcome.text)
   if (code === 'not_authentic') return { kind: 'notAuthentic' }
-  const refused = code === undefined ? undefined : explainRefusal(code, probe)
-  if (refused !== undefined) return { kind: 'refused', finding: refused }
-  return { kind: 'other', finding: explainOther(url, probe, outcome) }
+  return { kind: 'other', finding: explainRefusal(code, probe) ?? explainOther(url, probe, outcome) }
 }
 
 /** The form of a receiver's refusals. */
@@ -96,7 +89,7 @@ function refusalCodeIn(text: string): string | undefined {
 }
 
 /** Undefined if a receiver has no such code. */
-function explainRefusal(code: string, { body }: Probe): Finding | undefined {
+function explainRefusal(code: string | undefined, { body }: Probe): Finding | undefined {
   switch (code) {
     case 'content_encoding':
       return finding('body_compressed')

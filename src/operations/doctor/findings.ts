@@ -104,8 +104,8 @@ export const FINDINGS = {
   ],
   pair_wrong: [
     'problem',
-    'The receiver answered 401: by all that was tried, the app has another pair.',
-    'Compare Auth Key, signing secret and project with the service’s dashboard (a line end behind one?), and give the doctor both halves. If they are right, look for a proxy that takes `X-Service-Signature` off: the app’s log, or `receiver.doctor()`, says which it is.',
+    'The receiver answered 401: the pair, the clock or the bytes that arrived are not the right ones.',
+    'Compare Auth Key, signing secret and project with the service’s dashboard (a line end behind one?), and give the doctor both halves. If they are right, call `receiver.doctor()` in the app: it knows whether the clock is off, a parser ran before the receiver, or something on the way changed the body or the header.',
   ],
   pair_old: [
     'problem',

@@ -4,7 +4,7 @@ import type { Heard } from './asking.ts'
 import { HEADER_CHANGES, PROBE_CHANGES } from './changes.ts'
 import { finding, type Finding } from './findings.ts'
 import type { Probe } from './probe.ts'
-import { digestOf, headerDigestOf, type AppFacts, type Arrival, type Facts } from './protocol.ts'
+import { digestOf, headerDigestOf, type Arrival, type Facts } from './protocol.ts'
 
 /** Node's own default, and the idle time of many a client. */
 const SHORT_KEEP_ALIVE_MS = 5_000
@@ -85,37 +85,10 @@ export function describeOffset(seconds: number): string {
   return `The app’s clock is ${Math.abs(seconds)} s ${direction} this machine’s`
 }
 
-export function judgeApp(app: AppFacts): readonly Finding[] {
-  return [...judgeStore(app), ...judgeHandlers(app)]
-}
-
-function judgeStore({ store, isProduction, lacksSpool }: AppFacts): readonly Finding[] {
-  const found: Finding[] = []
-  if (store.code === 'store_unmigrated') found.push(finding('store_unmigrated', `It is the ${store.name} store.`))
-  else if (store.code !== undefined) found.push(finding('store_away', `It is the ${store.name} store (${store.code}).`))
-  else found.push(finding('store_answers'))
-  if (!store.isDurable && isProduction) found.push(finding('memory_store'))
-  if (lacksSpool) found.push(finding('no_spool', `It is the ${store.name} store.`))
-  return found
-}
-
-function judgeHandlers({ isAnyHandled, unhandled, networks }: AppFacts): readonly Finding[] {
-  const found: Finding[] = []
-  if (!isAnyHandled) found.push(finding('no_handler', `These may come: ${unhandled.join(', ')}.`))
-  else if (unhandled.length > 0) found.push(finding('types_unhandled', `They are: ${unhandled.join(', ')}.`))
-  else found.push(finding('handlers_listen'))
-  if (networks.length > 0) {
-    const names = networks.map((name) => JSON.stringify(name)).join(', ')
-    found.push(finding('networks_missing', `They are: ${names}.`))
-  }
-  return found
-}
-
-/** 0 is never. */
 export function judgeKeepAlive(keepAliveMs: number | undefined, proxyIdleMs: number | undefined): Finding {
   if (keepAliveMs === undefined) return finding('keep_alive_unknown')
   const least = proxyIdleMs ?? SHORT_KEEP_ALIVE_MS
-  if (keepAliveMs === 0 || keepAliveMs > least) return finding('keep_alive_long')
+  if (keepAliveMs > least) return finding('keep_alive_long')
   const other =
     proxyIdleMs === undefined
       ? 'many clients and proxies keep theirs as long'

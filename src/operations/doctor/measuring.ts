@@ -71,7 +71,7 @@ export async function measureIdle(
     if (outcome.kind === 'unanswered' && outcome.reused)
       return [finding('keep_alive_short', `A probe after a pause of ${keepAliveMs} ms was lost (${outcome.code}).`)]
     return outcome.reused
-      ? [judgeKeepAlive(knownMs ?? 0, keepAliveMs)]
+      ? [judgeKeepAlive(knownMs ?? Infinity, keepAliveMs)]
       : [finding('keep_alive_short', `The connection was closed in a pause of ${keepAliveMs} ms.`)]
   } finally {
     close()

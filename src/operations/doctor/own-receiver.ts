@@ -1,4 +1,4 @@
-/** The receiver's own process: what it knows of the app around it, and `receiver.doctor()`, which probes with its own pairs. */
+/** `receiver.doctor()`: probes with the receiver's own pairs, and says what is wrong in the app around it. */
 import { pairsFor } from '../../verify/authenticate.ts'
 import type { CredentialsSource, Pairs } from '../../verify/credentials.ts'
 import type { LivePair } from '../../verify/pair.ts'
@@ -7,8 +7,7 @@ import { isOurs, OptionsError } from '../../public/errors.ts'
 import { EVENT_TYPES, REPORT_TYPES, type CallbackKind, type EventType } from '../../public/events.ts'
 import type { NewEvent, StoreCapabilities } from '../../inbox/store.ts'
 import type { Probes } from './answering.ts'
-import type { Diagnosis } from './findings.ts'
-import type { AppFacts } from './protocol.ts'
+import { finding, type Diagnosis, type Finding } from './findings.ts'
 
 /** Where a doctor sends its probes, and what is expected there. */
 export interface DoctorOptions {
@@ -30,13 +29,15 @@ export interface DoctorOptions {
 interface OwnReceiver {
   readonly credentials: CredentialsSource
   readonly probes: Pick<Probes, 'watch'>
-  readonly about: (kind: CallbackKind | undefined) => Promise<AppFacts>
+  readonly examineApp: (kind: CallbackKind | undefined) => Promise<readonly Finding[]>
+  /** The shortest `keepAliveTimeout` of the servers that requests came from; `Infinity` if they close no connection. */
+  readonly keepAliveMs: () => number | undefined
 }
 
 export const ANSWER_TIMEOUT_MS = 10_000
 
 export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions) => Promise<Diagnosis> {
-  const { credentials, probes, about } = receiver
+  const { credentials, probes, examineApp } = receiver
   // Probes go over a real network and compare this machine's clock with the one that the receiver was given.
   const clock = systemClock()
 
@@ -54,7 +55,7 @@ export function createOwnDoctor(receiver: OwnReceiver): (options: DoctorOptions)
       timeoutMs,
       keepAliveMs,
       clock,
-      own: { watch: probes.watch(), about: () => about(kind) },
+      own: { watch: probes.watch(), app: () => examineApp(kind), keepAliveMs: receiver.keepAliveMs },
     })
   }
 }
@@ -67,21 +68,55 @@ function newestFirst(pairs: Pairs, nowMs: number): readonly LivePair[] {
     .toSorted((a, b) => (a.notAfterMs < b.notAfterMs ? 1 : a.notAfterMs > b.notAfterMs ? -1 : 0))
 }
 
-interface AboutOptions {
+interface AppOptions {
   readonly clock: Clock
   readonly storeTimeoutMs: number
   readonly capabilities: StoreCapabilities
+  /** The store can become unavailable, and there is no spool for the meantime. */
   readonly lacksSpool: boolean
   /** False where the handlers run in another process. */
   readonly dispatch: boolean
   readonly isHandled: (type: EventType) => boolean
+  /** Networks that sent unknown words and that `networks` does not name. */
   readonly networks: () => readonly string[]
-  readonly keepAliveMs: () => number | undefined
   /** Opens and queries the store. Rejects if it cannot be used. */
   readonly askStore: () => Promise<unknown>
 }
 
-const LONGEST_NAME = 80
+/** What is right and wrong in the app around the receiver, whatever the way to it is like. */
+export function createExamineApp(options: AppOptions): (kind: CallbackKind | undefined) => Promise<readonly Finding[]> {
+  const { clock, storeTimeoutMs, capabilities, lacksSpool, dispatch, isHandled, networks } = options
+  const itIs = `It is the ${capabilities.name} store`
+
+  async function findStore(): Promise<Finding> {
+    try {
+      const asked = options.askStore().then(() => finding('store_answers'))
+      return await withDeadline(clock, storeTimeoutMs, asked, () => finding('store_away', `${itIs} (store_slow).`))
+    } catch (error) {
+      const code = isOurs(error) ? error.code : 'store_failed'
+      return code === 'store_unmigrated' ? finding(code, `${itIs}.`) : finding('store_away', `${itIs} (${code}).`)
+    }
+  }
+
+  function findHandlers(kind: CallbackKind | undefined): Finding {
+    const types = typesOf(kind)
+    const unhandled = dispatch ? types.filter((type) => !isHandled(type)) : []
+    if (unhandled.length === 0) return finding('handlers_listen')
+    return unhandled.length === types.length
+      ? finding('no_handler', `These may come: ${unhandled.join(', ')}.`)
+      : finding('types_unhandled', `They are: ${unhandled.join(', ')}.`)
+  }
+
+  return async (kind) => {
+    const found = [await findStore()]
+    if (!capabilities.durable && process.env['NODE_ENV'] === 'production') found.push(finding('memory_store'))
+    if (lacksSpool) found.push(finding('no_spool', `${itIs}.`))
+    found.push(findHandlers(kind))
+    const names = networks().map((name) => JSON.stringify(name))
+    if (names.length > 0) found.push(finding('networks_missing', `They are: ${names.join(', ')}.`))
+    return found
+  }
+}
 
 /** What handlers may get from a URL of this kind, without types for callbacks that go wrong: the log reports those. */
 function typesOf(kind: CallbackKind | undefined): readonly EventType[] {
@@ -96,57 +131,19 @@ function typesOf(kind: CallbackKind | undefined): readonly EventType[] {
   }
 }
 
-export function createAboutApp(options: AboutOptions): (kind: CallbackKind | undefined) => Promise<AppFacts> {
-  const { clock, storeTimeoutMs, capabilities, dispatch, isHandled } = options
-
-  async function storeCode(): Promise<string | undefined> {
-    try {
-      const asked = options.askStore().then(() => undefined)
-      return await withDeadline<string | undefined>(clock, storeTimeoutMs, asked, () => 'store_slow')
-    } catch (error) {
-      return isOurs(error) ? error.code : 'store_failed'
-    }
-  }
-
-  return async (kind) => {
-    const types = typesOf(kind)
-    const code = await storeCode()
-    const keepAliveMs = options.keepAliveMs()
-    return {
-      isProduction: process.env['NODE_ENV'] === 'production',
-      store: {
-        name: capabilities.name.slice(0, LONGEST_NAME),
-        isDurable: capabilities.durable,
-        code,
-      },
-      lacksSpool: options.lacksSpool,
-      unhandled: dispatch ? types.filter((type) => !isHandled(type)) : [],
-      isAnyHandled: !dispatch || types.some(isHandled),
-      networks: [...options.networks()],
-      // JSON has no infinity: a server that never closes an idle connection says 0, as Node does.
-      keepAliveMs: keepAliveMs === Infinity ? 0 : keepAliveMs,
-    }
-  }
-}
-
-/** Remembers the networks that sent unknown words and that `networks` does not name. */
-interface UnnamedNetworks {
-  /** Only needed for events with oddities. */
-  see(event: Pick<NewEvent, 'record'>): void
-  list(): readonly string[]
-}
-
 const MOST_NETWORKS = 8
 const LONGEST_NETWORK = 40
 
-export function createUnnamedNetworks(named: ReadonlyMap<string, unknown>): UnnamedNetworks {
+/** Remembers the networks that sent unknown words and that `networks` does not name. */
+export function createUnnamedNetworks(named: ReadonlyMap<string, unknown>) {
   const seen = new Set<string>()
   return {
-    see({ record: { oddities, report } }) {
+    /** Only needed for events with oddities. */
+    see({ record: { oddities, report } }: Pick<NewEvent, 'record'>): void {
       if (oddities?.includes('unknown_word') !== true || seen.size >= MOST_NETWORKS) return
       const network = report?.network
       if (network !== undefined && !named.has(network)) seen.add(network.slice(0, LONGEST_NETWORK))
     },
-    list: () => [...seen],
+    list: (): readonly string[] => [...seen],
   }
 }

@@ -10,16 +10,6 @@ export type ProbePair = Pick<LivePair, 'authKey' | 'secretKey'>
 /** How a probe differs from the usual one. */
 export interface ProbeForm {
   readonly pair?: ProbePair
-  /** No signature header. */
-  readonly unsigned?: true
-  /** The signature covers what a known change makes of the body: it holds if that change happens on the way. */
-  readonly signedOver?: (sent: Buffer) => Buffer | undefined
-  /** JSON by default; parsers ignore types that they do not know. */
-  readonly contentType?: string
-  /** Distance of the signature's time from now. */
-  readonly offsetSeconds?: number
-  /** Truncated JSON without a signature, so that nothing of it can be proved. */
-  readonly broken?: true
   /** Length of the body, in bytes. */
   readonly length?: number
 }
@@ -37,7 +27,6 @@ export function makeProbe(usual: ProbePair, project: string | undefined, form: P
   const pair = form.pair ?? usual
   const { authKey, secretKey } = pair
   const messageId = makeMark(markingKeys(pair), sentAtMs)
-  const timestamp = Math.floor(sentAtMs / 1_000) + (form.offsetSeconds ?? 0)
   const fields: readonly (readonly [name: string, json: string])[] = [
     ...(project === undefined ? [] : ([['project', JSON.stringify(project)]] as const)),
     ['messageId', JSON.stringify(messageId)],
@@ -47,12 +36,9 @@ export function makeProbe(usual: ProbePair, project: string | undefined, form: P
     ['number', '1.0'],
     ...(authKey === undefined ? [] : ([['authKey', JSON.stringify(authKey.toString())]] as const)),
   ]
-  const whole = padded(fields, form.length ?? 0)
-  const body = form.broken === true ? whole.subarray(0, -1) : whole
-  const isSigned = secretKey !== undefined && form.unsigned !== true && form.broken !== true
-  const signature = isSigned
-    ? signCallback(form.signedOver?.(body) ?? body, secretKey.export().toString('utf8'), { timestamp })
-    : undefined
+  const body = padded(fields, form.length ?? 0)
+  const timestamp = Math.floor(sentAtMs / 1_000)
+  const signature = secretKey && signCallback(body, secretKey.export().toString('utf8'), { timestamp })
   return { form, messageId, sentAtMs, pair, body, signature }
 }
 
@@ -82,11 +68,6 @@ export interface Unanswered {
   readonly reused: boolean
 }
 
-interface Sender {
-  send(probe: Probe): Promise<Answered | Unanswered>
-  close(): void
-}
-
 interface SenderOptions {
   readonly clock: Clock
   readonly timeoutMs: number
@@ -96,7 +77,7 @@ interface SenderOptions {
 const READ_BYTES = 4_096
 
 /** Posts to the one URL and follows nothing. With `keepAlive`, requests share one connection; otherwise each has its own. */
-export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions, keepAlive: boolean): Promise<Sender> {
+export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions, keepAlive: boolean) {
   // A bundle in one file would load both with the receiver.
   const { request, Agent } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
   // An agent of its own: that of the process may be set up to go through a proxy.
@@ -104,11 +85,11 @@ export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions
   const elapsed = elapsedMs()
 
   return {
-    send({ form, body, signature }) {
+    send({ body, signature }: Probe): Promise<Answered | Unanswered> {
       const sinceMs = elapsed()
       return new Promise((resolve) => {
         const headers = {
-          'content-type': form.contentType ?? 'application/json',
+          'content-type': 'application/json',
           accept: 'application/json',
           'content-length': body.length,
           ...(signature === undefined ? {} : { 'X-Service-Signature': signature }),
@@ -140,7 +121,7 @@ export async function createSender(url: URL, { clock, timeoutMs }: SenderOptions
         sent.end(body)
       })
     },
-    close: () => agent.destroy(),
+    close: (): void => agent.destroy(),
   }
 }
 

@@ -11,14 +11,13 @@
  *    pair that proves a probe has also marked it, so no probe is taken for a callback.
  * 4. A mark is good once (the receiver remembers nonces) and for a day. A recorded probe is answered as a forgery is. Another
  *    process of the same app does not know the nonce; a replay there yields only the sealed answer that was seen before.
- * 5. The answer is the usual 204 with a sealed report in one header: AES-256-GCM under a key made of the pair and the message id,
- *    padded to one length. Callbacks may come over plain HTTP, and only a holder of the pair may read a receiver's limits, clock
- *    and store. Another handler's 204 has no such header.
+ * 5. The answer is the usual 204 with a sealed report in one header: AES-256-GCM under a key made of the pair and the message id.
+ *    It says how this probe arrived, and nothing of the app. Callbacks may come over plain HTTP, and only a holder of the pair may
+ *    read it. Another handler's 204 has no such header.
  * 6. The signing secret seals the report where the pair has one, because the Auth Key stands in every callback. A receiver with
  *    another signing secret and the right Auth Key answers under the Auth Key, and says only that.
- * 7. A 401 gives no reason. The doctor then sends probes that each hold for one possible cause: signed over a known change of the
- *    body, with a content type that parsers ignore, for another time, with the old pair. The one that holds names the cause. In
- *    the receiver's own process, the receiver remembers why it refused these probes.
+ * 7. A 401 gives no reason. In the receiver's own process, the receiver remembers why it refused a probe, and `receiver.doctor()`
+ *    explains it.
  */
 import {
   createCipheriv,
@@ -33,7 +32,7 @@ import {
 import { z } from 'zod'
 import { PROBE_ID, PROBE_PREFIX, type ReadBody } from '../../verify/body.ts'
 import type { LivePair } from '../../verify/pair.ts'
-import { PROOF_POLICIES, type ArrivedCallback } from '../../public/callback.ts'
+import type { ArrivedCallback } from '../../public/callback.ts'
 import { CALLBACK_KINDS } from '../../public/events.ts'
 
 /** What the message id of a probe says. */
@@ -86,28 +85,6 @@ const arrivalSchema = z.object({
 /** How a probe arrived. */
 export type Arrival = z.output<typeof arrivalSchema>
 
-const appSchema = z.object({
-  isProduction: z.boolean(),
-  store: z.object({
-    name: z.string(),
-    isDurable: z.boolean(),
-    /** Why the store cannot be used; absent if it answers. */
-    code: z.string().optional(),
-  }),
-  /** The store can become unavailable, and there is no spool for the meantime. */
-  lacksSpool: z.boolean(),
-  /** Types of the URL's kind without a handler; none where the handlers run in another process. */
-  unhandled: z.array(z.string()),
-  isAnyHandled: z.boolean(),
-  /** Networks that sent unknown words and that `networks` does not name. */
-  networks: z.array(z.string()),
-  /** The shortest `keepAliveTimeout` of the servers that requests came from; 0 is never. */
-  keepAliveMs: z.number().optional(),
-})
-
-/** The app that the receiver is part of. */
-export type AppFacts = z.output<typeof appSchema>
-
 const factsSchema = z.object({
   arrival: arrivalSchema,
   arrivedAtMs: z.number(),
@@ -115,16 +92,14 @@ const factsSchema = z.object({
   kind: z.enum(CALLBACK_KINDS).optional(),
   /** The receiver tells projects apart, and the probe named none. */
   lacksProject: z.boolean(),
-  policy: z.enum(PROOF_POLICIES),
   proof: z.enum(['authKey', 'signature', 'both']),
   /** The receiver's pair that the probe was marked with. */
   pair: z.object({ hasAuthKey: z.boolean(), hasSecret: z.boolean(), endsAtMs: z.number().optional() }),
   toleranceSeconds: z.number(),
   maxBodyBytes: z.number(),
-  app: appSchema,
 })
 
-/** The whole report of a receiver. */
+/** What a receiver says of a probe. */
 export type Facts = z.output<typeof factsSchema>
 
 /** `onlyAuthKey`: only the Auth Key marked the probe, so the sender may be anyone who has read a callback. */
@@ -156,24 +131,14 @@ export function headerDigestOf(values: readonly string[]): string {
 /** Carries the sealed report. */
 export const ANSWER_HEADER = 'x-messaging-webhooks-doctor'
 
-/** Some 2 KiB as text: proxies allow twice as much in the headers of an answer. */
-const PLAIN_BYTES = 1_536
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** Only the sender of this probe can open it. Leaves networks out until the rest fits: they may be many. */
+/** Only the sender of this probe can open it. */
 export function seal(report: Report, key: KeyObject, messageId: string): string {
-  let plain = Buffer.from(JSON.stringify(report))
-  const networks = 'app' in report ? report.app.networks : []
-  for (let left = networks.length - 1; plain.length > PLAIN_BYTES && left >= 0; left -= 1) {
-    const app = 'app' in report && { ...report.app, networks: networks.slice(0, left) }
-    plain = Buffer.from(JSON.stringify({ ...report, app }))
-  }
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', answerKey(key, messageId), iv)
-  // JSON allows spaces at its end.
-  const padded = Buffer.concat([plain, Buffer.alloc(Math.max(0, PLAIN_BYTES - plain.length), ' ')])
-  const sealed = [iv, cipher.update(padded), cipher.final(), cipher.getAuthTag()]
+  const sealed = [iv, cipher.update(JSON.stringify(report)), cipher.final(), cipher.getAuthTag()]
   return Buffer.concat(sealed).toString('base64url')
 }
 

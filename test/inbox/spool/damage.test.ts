@@ -10,14 +10,13 @@ import {
   emptiedNames,
   event,
   events,
-  faultyFs,
   filesIn,
   largeEvent,
   nameOf,
   segmentFiles,
   spooling,
-  systemError,
 } from './spooling.ts'
+import { faultyFs, systemError } from '../../support/faulty-fs.ts'
 
 /** Ten records in one file, as a crash left them, and where each begins. */
 async function tenRecords(sent: readonly NewEvent[] = events('e', 10)) {

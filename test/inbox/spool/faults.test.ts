@@ -2,18 +2,8 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import {
-  crashed,
-  emptiedNames,
-  event,
-  events,
-  faultyFs,
-  filesIn,
-  nameOf,
-  segmentFiles,
-  spooling,
-  systemError,
-} from './spooling.ts'
+import { crashed, emptiedNames, event, events, filesIn, nameOf, segmentFiles, spooling } from './spooling.ts'
+import { faultyFs, systemError } from '../../support/faulty-fs.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 function isSegment(path: string): boolean {

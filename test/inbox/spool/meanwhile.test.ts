@@ -3,7 +3,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openSpools } from '../../../src/inbox/spool/spool.ts'
-import { emptiedNames, event, events, faultyFs, nameOf, spooling } from './spooling.ts'
+import { emptiedNames, event, events, nameOf, spooling } from './spooling.ts'
+import { faultyFs } from '../../support/faulty-fs.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 test('a drain waits for the append that is under way, and hands it over', async () => {

@@ -6,13 +6,10 @@ import { basename, join } from 'node:path'
 import type { MessagingWebhooksError } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
 import type { NewEvent } from '../../../src/inbox/store.ts'
-import type { OpenedFile, FileSystem } from '../../../src/disk-log/file-system.ts'
-import { nodeFs } from '../../../src/disk-log/node-file-system.ts'
 import { openSpool, type Spool, type SpoolOptions } from '../../../src/inbox/spool/spool.ts'
 import { sample } from '../../../src/store-conformance/samples.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
-/** A folder that is gone after the test. */
 /** Opens a spool, without a reserve unless the test is about it, and closes it after the test. */
 export async function spooling(options: Partial<SpoolOptions> = {}) {
   const errors: MessagingWebhooksError[] = []
@@ -66,30 +63,4 @@ export function filesIn(folder: string): readonly string[] {
     .filter((entry) => !entry.isDirectory())
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted()
-}
-
-type FileMethods = { readonly [M in keyof OpenedFile]: OpenedFile[M] }
-
-/** The real files, some methods of which a test replaces; `real` is the file behind. */
-export function faultyFs(fault: (real: OpenedFile, path: string) => Partial<FileMethods>): FileSystem {
-  return {
-    ...nodeFs,
-    async open(path, flags, mode) {
-      const real = await nodeFs.open(path, flags, mode)
-      return {
-        read: (...args) => real.read(...args),
-        write: (...args) => real.write(...args),
-        datasync: () => real.datasync(),
-        sync: () => real.sync(),
-        stat: () => real.stat(),
-        truncate: (length) => real.truncate(length),
-        close: () => real.close(),
-        ...fault(real, path),
-      }
-    },
-  }
-}
-
-export function systemError(code: string): Error {
-  return Object.assign(new Error(`${code}: made by a test`), { code })
 }

@@ -1,27 +1,29 @@
 /** An app with a receiver behind whatever a test puts in front, and a doctor that comes from outside. */
 import http, { type RequestListener } from 'node:http'
-import {
-  createReceiver,
-  type CredentialPair,
-  type Diagnosis,
-  type DoctorOptions,
-  type FindingCode,
-} from 'messaging-webhooks'
+import type { CredentialPair, Diagnosis, DoctorOptions, FindingCode } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
+import { examine } from '../../../src/operations/doctor/doctor.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { preparePair, unknownField } from '../../../src/verify/pair.ts'
 import { AUTH_KEY, listen, SIGNING_SECRET } from '../../support/receiving.ts'
 
 export const PAIR = { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }
 
-/** As the command line does it: by a receiver that knows nothing of the app but its URL and its pair. */
-export async function askDoctor(
+/** As the command line does it: it knows nothing of the app but its URL and its pair. */
+export function askDoctor(
   url: string,
-  pair: CredentialPair | readonly CredentialPair[] = PAIR,
-  options: Omit<DoctorOptions, 'url'> = {},
+  pair: CredentialPair = PAIR,
+  options: Omit<DoctorOptions, 'url'> & { readonly oldPair?: CredentialPair } = {},
 ): Promise<Diagnosis> {
-  const outside = createReceiver({ credentials: pair, logger: false })
-  outside.onAny(() => {})
-  onTestFinished(() => outside.close())
-  return outside.doctor({ url, ...options })
+  const { kind, project, timeoutMs = 10_000, keepAliveMs, oldPair } = options
+  const prepared = (given: CredentialPair) => preparePair(given, undefined, 'the pair', unknownField)
+  return examine({
+    ...{ url: new URL(url), kind, project, timeoutMs, keepAliveMs },
+    pair: prepared(pair),
+    oldPairs: oldPair === undefined ? [] : [prepared(oldPair)],
+    clock: systemClock(),
+    own: undefined,
+  })
 }
 
 /** The codes of what is not well. */

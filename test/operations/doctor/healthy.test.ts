@@ -11,22 +11,20 @@ test('all is well, from outside and in the app’s own process', async () => {
   receiver.onAny(() => {})
   const url = await serving(express().post('/status', receiver.middleware('status')))
   const options = { url: `${url}status`, kind: 'status' } as const
+  const found: string[] = []
   for (const diagnosis of [await receiver.doctor(options), await askDoctor(options.url, PAIR, { kind: 'status' })]) {
     expect(faultsOf(diagnosis)).toEqual([])
     expect(diagnosis).toMatchObject({ ok: true, url: options.url, kind: 'status' })
-    expect(diagnosis.findings.map(({ code }) => code)).toEqual([
-      'receiver_answers',
-      'proof_intact',
-      'clock_right',
-      'quick',
-      'body_fits',
-      'keep_alive_long',
-      'store_answers',
-      'handlers_listen',
+    const codes = diagnosis.findings.map(({ code }) => code)
+    expect(codes.slice(0, 6)).toEqual([
+      ...['receiver_answers', 'proof_intact', 'clock_right', 'quick', 'body_fits', 'keep_alive_long'],
     ])
     // Plain data.
     expect(JSON.parse(JSON.stringify(diagnosis))).toEqual(diagnosis)
+    found.push(...codes.slice(6))
   }
+  // Of the app itself only its own process knows.
+  expect(found).toEqual(['store_answers', 'handlers_listen'])
 })
 
 test.each(['either', 'signature', 'authKey', 'both'] as const)('all is well where the policy is %s', async (proof) => {
@@ -91,7 +89,7 @@ test('no handler runs, nothing is stored, counted, reported or put in quarantine
   expect((await receiver.deadLetters.list()).items).toEqual([])
 })
 
-test('it takes seven probes to say so, one of them large', async () => {
+test('it takes eight probes to say so, one of them large', async () => {
   const { receiver } = await receiving()
   receiver.onAny(() => {})
   const middleware = receiver.middleware('status')
@@ -101,6 +99,6 @@ test('it takes seven probes to say so, one of them large', async () => {
     middleware(request, response)
   })
   await askDoctor(url)
-  expect(lengths).toHaveLength(7)
+  expect(lengths).toHaveLength(8)
   expect(lengths.filter((length) => length > 1_024)).toEqual([258_048])
 })

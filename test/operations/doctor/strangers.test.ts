@@ -154,29 +154,21 @@ test('a probe that was refused is no event when its pair is put in place', async
   expect(handled).toEqual([])
 })
 
-test('the answer is sealed, and always of one length', async () => {
-  const lengths = new Set<number>()
+test('the answer is sealed, and says nothing of the app', async () => {
   const answers: string[] = []
-  for (const networks of [{}, { 'a network of a very long name indeed': 'carrierA' }] as const) {
-    const { receiver } = await receiving({ networks, spool: false })
-    const middleware = receiver.middleware('status')
-    const url = await serving((request, response) => {
-      response.on('finish', () => {
-        const sealed = response.getHeader(ANSWER_HEADER)
-        if (typeof sealed !== 'string') return
-        lengths.add(sealed.length)
-        answers.push(Buffer.from(sealed, 'base64url').toString('latin1'))
-      })
-      middleware(request, response)
-    })
-    await askDoctor(url)
-    receiver.onAny(() => {})
-    await askDoctor(url)
+  const { receiver } = await receiving()
+  const middleware = receiver.middleware('status')
+  const url = await serving((request, response) => {
+    response.on('finish', () => void answers.push(String(response.getHeader(ANSWER_HEADER))))
+    middleware(request, response)
+  })
+  await askDoctor(url)
+  expect(answers.length).toBeGreaterThan(5)
+  for (const answer of answers) {
+    expect(Buffer.from(answer, 'base64url').toString('latin1')).not.toContain('maxBodyBytes')
+    // Proxies give the headers of an answer four kilobytes.
+    expect(answer.length).toBeLessThan(1_000)
   }
-  expect(lengths.size).toBe(1)
-  // Proxies give the headers of an answer four kilobytes.
-  expect([...lengths][0]).toBeLessThan(2_500)
-  for (const answer of answers) expect(answer).not.toContain('maxBodyBytes')
 })
 
 test('nothing is sent to anywhere but the URL, and with nothing beside what the service sends', async () => {
