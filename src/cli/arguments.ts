@@ -21,11 +21,11 @@ export function positiveNumber(text: string): number {
   return number
 }
 
-/** For a time, in milliseconds since 1970. */
-export function timeOf(text: string): number {
-  const ms = Date.parse(text)
-  if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected a time such as 2026-01-31T12:00:00Z.')
-  return ms
+/** For a time. */
+export function timeOf(text: string): Date {
+  const time = new Date(text)
+  if (Number.isNaN(time.getTime())) throw new InvalidArgumentError('Expected a time such as 2026-01-31T12:00:00Z.')
+  return time
 }
 
 /** An option that may be given several times, each time one of these words. */
