@@ -4,6 +4,9 @@ import { readFaultRates, readSendFaultRates, type FaultRates, type SendFaultRate
 import { OptionsError } from '../public/errors.ts'
 import { CliError } from './exit-codes.ts'
 
+/** The longest time that a command waits for an answer. */
+export const LONGEST_TIMEOUT_MS = 600_000
+
 /** For a whole number within a range, both ends included. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
@@ -45,32 +48,27 @@ export function collected(value: string, previous: readonly string[] = []): read
 
 /** Faults of callbacks as `name` or `name=rate`. Throws a `CliError` for one that does not exist, or for what is no rate. */
 export function readFaults(given: readonly string[]): FaultRates {
-  const flag = { flag: '--fault', option: 'faults', hint: 'trigger --list prints all faults.' }
-  return readRates(flag, () => readFaultRates(ratesOf(given)))
+  return readRates(given, readFaultRates, ['--fault', 'faults', 'trigger --list prints all faults.'])
 }
 
 /** The same, of the faults of answers to sends. */
 export function readSendFaults(given: readonly string[]): SendFaultRates {
-  const flag = { flag: '--send-fault', option: 'sendFaults', hint: 'One send in twenty: --send-fault noAnswer=0.05.' }
-  return readRates(flag, () => readSendFaultRates(ratesOf(given)))
-}
-
-function ratesOf(given: readonly string[]): Readonly<Record<string, number>> {
-  return Object.fromEntries(
-    given.map((fault) => {
-      const [name = '', rate = '1'] = fault.split('=')
-      return [name, rate.trim() === '' ? NaN : Number(rate)]
-    }),
-  )
+  const hint = 'One send in twenty: --send-fault noAnswer=0.05.'
+  return readRates(given, readSendFaultRates, ['--send-fault', 'sendFaults', hint])
 }
 
 /** What the reader says of the option is said of the flag. */
 function readRates<R>(
-  { flag, option, hint }: { readonly flag: string; readonly option: string; readonly hint: string },
-  read: () => R,
+  given: readonly string[],
+  read: (rates: object) => R,
+  [flag, option, hint]: readonly [flag: string, option: string, hint: string],
 ): R {
+  const rates = given.map((fault) => {
+    const [name = '', rate = '1'] = fault.split('=')
+    return [name, rate.trim() === '' ? NaN : Number(rate)]
+  })
   try {
-    return read()
+    return read(Object.fromEntries(rates))
   } catch (error) {
     if (error instanceof OptionsError)
       throw new CliError('usage', (error.detail ?? '').replaceAll('`', '').replace(option, flag), hint)

@@ -3,6 +3,7 @@ import { describe } from '../runtime/check-options.ts'
 import { nearest } from '../runtime/did-you-mean.ts'
 import { OptionsError } from '../public/errors.ts'
 import type { Proof } from '../public/events.ts'
+import type { Delivery } from './callbacks/outgoing.ts'
 import { drawsOf, type Seed } from './random.ts'
 
 /**
@@ -112,7 +113,7 @@ export function faultRow(name: FaultName): FaultRow {
 export type FaultRates = Readonly<Partial<Record<FaultName, number>>>
 
 /** Whether the receiver's policy decides: it may take such a request by the one proof, or ask for the other and refuse it. */
-export function isForPolicy(faults: readonly string[]): boolean {
+function isForPolicy(faults: readonly string[]): boolean {
   return FAULT_NAMES.some((name) => faults.includes(name) && faultRow(name).taken.startsWith('by its '))
 }
 
@@ -134,6 +135,24 @@ export function isToBeTaken(faults: ReadonlySet<FaultName>, proof: Proof): boole
     if (taken === 'by its authKey') return proof !== 'signature'
     return taken === 'yes' || (taken === 'by its signature' && proof !== 'authKey')
   })
+}
+
+/** What is wrong with an answer: a callback was lost, a forged one was taken, or there is no answer where there should be one. */
+export type Verdict = 'lost' | 'wronglyTaken' | 'unanswered'
+
+/** After these no answer, or none that can be read, is as it should be. */
+const NO_ANSWER: ReadonlySet<string> = new Set(['drop', 'connectionReset', 'halfClose'] satisfies FaultName[])
+
+/** Undefined where the answer is right, or may be, as by the receiver's policy. */
+export function verdictOf({
+  faults,
+  intact,
+  status,
+}: Pick<Delivery, 'faults' | 'intact' | 'status'>): Verdict | undefined {
+  if (status === undefined) return faults.some((fault) => NO_ANSWER.has(fault)) ? undefined : 'unanswered'
+  const isTaken = status >= 200 && status < 300
+  if (!intact) return isTaken ? 'wronglyTaken' : undefined
+  return isTaken || isForPolicy(faults) ? undefined : 'lost'
 }
 
 interface SendFaultRow {

@@ -1,7 +1,7 @@
 /** What happened: the newest sends, callbacks and OTP messages, and counts of all. */
 import type { CallbackKind } from '../public/events.ts'
 import type { Delivery } from './callbacks/outgoing.ts'
-import { FAULT_NAMES, isForPolicy, type FaultName, type SendFaultName } from './faults.ts'
+import { FAULT_NAMES, verdictOf, type FaultName, type SendFaultName } from './faults.ts'
 import type { Seed } from './random.ts'
 
 /** One entry of `recipients` in an answer. Contract, service.md#recipient-entry. */
@@ -172,8 +172,9 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
       counts[end] += 1
       byKind[kind] += 1
       if (intact) counts.intact += 1
-      if (end === 'refused') counts[intact && !isForPolicy(delivery.faults) ? 'lost' : 'rightlyRefused'] += 1
-      if (!intact && end === 'taken') counts.wronglyTaken += 1
+      const verdict = verdictOf(delivery)
+      if (verdict === 'lost' || verdict === 'wronglyTaken') counts[verdict] += 1
+      else if (end === 'refused') counts.rightlyRefused += 1
       if (status !== undefined) add(answers, status)
     },
     addWithoutUrl: () => void (withoutUrl += 1),
