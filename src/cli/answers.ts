@@ -1,5 +1,5 @@
 /** The answers to callbacks: lines, counts, and what to do about those that a correct receiver does not give. */
-import type { Delivery } from '../emulator/callbacks/outgoing.ts'
+import type { Delivery } from '../emulator/outgoing.ts'
 import { verdictOf, type Verdict } from '../emulator/faults.ts'
 import type { ExitName } from './exit-codes.ts'
 import { shown, type Colours, type Terminal } from './terminal.ts'

@@ -1,7 +1,8 @@
 /** Readers of arguments; commander shows what they throw in one line. */
 import { InvalidArgumentError, Option } from 'commander'
-import { readFaultRates, readSendFaultRates, type FaultRates, type SendFaultRates } from '../emulator/faults.ts'
+import type { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'
+import { checkOptions } from '../runtime/check-options.ts'
 import { CliError } from './exit-codes.ts'
 
 /** The longest time that a command waits for an answer. */
@@ -46,32 +47,16 @@ export function collected(value: string, previous: readonly string[] = []): read
   return [...previous, value]
 }
 
-/** Faults of callbacks as `name` or `name=rate`. Throws a `CliError` for one that does not exist, or for what is no rate. */
-export function readFaults(given: readonly string[]): FaultRates {
-  return readRates(given, readFaultRates, ['--fault', 'faults', 'trigger --list prints all faults.'])
-}
-
-/** The same, of the faults of answers to sends. */
-export function readSendFaults(given: readonly string[]): SendFaultRates {
-  const hint = 'One send in twenty: --send-fault noAnswer=0.05.'
-  return readRates(given, readSendFaultRates, ['--send-fault', 'sendFaults', hint])
-}
-
-/** What the reader says of the option is said of the flag. */
-function readRates<R>(
-  given: readonly string[],
-  read: (rates: object) => R,
-  [flag, option, hint]: readonly [flag: string, option: string, hint: string],
-): R {
+/** Faults as `name` or `name=rate`, checked like the option of the emulator. `where` is the flag. */
+export function readRates<T extends z.ZodType>(schema: T, given: readonly string[], where: string): z.output<T> {
   const rates = given.map((fault) => {
     const [name = '', rate = '1'] = fault.split('=')
     return [name, rate.trim() === '' ? NaN : Number(rate)]
   })
   try {
-    return read(Object.fromEntries(rates))
+    return checkOptions(schema, Object.fromEntries(rates), where)
   } catch (error) {
-    if (error instanceof OptionsError)
-      throw new CliError('usage', (error.detail ?? '').replaceAll('`', '').replace(option, flag), hint)
-    throw error
+    if (!(error instanceof OptionsError)) throw error
+    throw new CliError('usage', error.detail ?? '', 'One in twenty: name=0.05. The faults: trigger --list.')
   }
 }

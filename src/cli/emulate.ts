@@ -1,18 +1,20 @@
 /** `emulate`: the sending service, as a process. */
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { messageOf } from '../emulator/callbacks/outgoing.ts'
+import { messageOf } from '../emulator/outgoing.ts'
 import { createEmulator } from '../emulator/create.ts'
+import { faultRates, sendFaultRates } from '../emulator/faults.ts'
 import { withoutCredentials } from '../emulator/http.ts'
 import type { SendRecord } from '../emulator/journal.ts'
 import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
-import type { Activity, Emulator, EmulatorOptions } from '../emulator/surface.ts'
+import type { EmulatorOptions } from '../emulator/options.ts'
+import type { Activity, Emulator } from '../emulator/surface.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import { CALLBACK_KINDS } from '../public/events.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { portError, untilSignal } from './addresses.ts'
 import { countsText, deliveryLine } from './answers.ts'
-import { collected, readFaults, readSendFaults, wholeNumber } from './arguments.ts'
+import { collected, readRates, wholeNumber } from './arguments.ts'
 import { createLineTime } from './event-line.ts'
 import { CliError } from './exit-codes.ts'
 import { addSecretOptions, codeOf, CONTROL_TOKEN, readNamedFile, readSecret } from './secrets.ts'
@@ -86,8 +88,8 @@ function settingsOf(options: EmulateOptions, controlToken: string | undefined): 
     ...config,
     // Projects that have callback URLs of their own keep them.
     ...(root !== undefined && { projects: projects.map((project) => ({ callbackUrls, ...project })) }),
-    ...(fault !== undefined && { faults: readFaults(fault) }),
-    ...(sendFault !== undefined && { sendFaults: readSendFaults(sendFault) }),
+    ...(fault !== undefined && { faults: readRates(faultRates, fault, '--fault') }),
+    ...(sendFault !== undefined && { sendFaults: readRates(sendFaultRates, sendFault, '--send-fault') }),
     ...(seed !== undefined && { seed }),
     ...(controlToken !== undefined && { controlToken }),
   }

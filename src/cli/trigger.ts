@@ -2,12 +2,12 @@
 import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
 import { createEmulator } from '../emulator/create.ts'
-import { FAULT_NAMES, faultRow } from '../emulator/faults.ts'
+import { FAULT_NAMES, faultRates, faultRow } from '../emulator/faults.ts'
 import { pause, systemClock } from '../runtime/clock.ts'
 import { misspeltFields } from '../testing/fields.ts'
 import { checkTarget } from './addresses.ts'
 import { createAnswers, deliveryLine, printSummary } from './answers.ts'
-import { collected, LONGEST_TIMEOUT_MS, positiveNumber, readFaults, wholeNumber } from './arguments.ts'
+import { collected, LONGEST_TIMEOUT_MS, positiveNumber, readRates, wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
 import { readFields } from './fields.ts'
 import { addSecretOptions, AUTH_KEY, neededSecret, readSecret, SIGNING_SECRET } from './secrets.ts'
@@ -61,7 +61,7 @@ async function trigger(
   const { to, count, seed, timeout, json } = options
   if (to === undefined) throw new CliError('usage', 'No receiver was named.', 'Give its URL with --to.')
   checkTarget(to, options.allowRemote ?? false)
-  const faults = readFaults(options.fault ?? [])
+  const faults = readRates(faultRates, options.fault ?? [], '--fault')
   const fields = readFields(options.set ?? [], build({}))
   if (Object.hasOwn(fields, 'authKey'))
     throw new CliError('usage', '--set cannot set the authKey.', 'Set AUTH_KEY, or name a file with --auth-key-file.')

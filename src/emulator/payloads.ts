@@ -5,7 +5,8 @@
 import type { CallbackKind } from '../public/events.ts'
 import { ROW_BY_WORD } from '../carriers/status-codes.ts'
 import { CONVERSATION, REASONS, reportType, type Channel } from './not-shown.ts'
-import type { Message, NetworkProfile, Outcome } from './outcomes.ts'
+import type { NetworkProfile } from './options.ts'
+import type { Message, Outcome } from './outcomes.ts'
 import type { ProjectState } from './projects.ts'
 import { drawUuid, type Seed } from './random.ts'
 

@@ -72,7 +72,7 @@ describe('an option that cannot work', () => {
     ['shares that are too much together', { network: { permanentShare: 0.6, transientShare: 0.6 } }, 'more than 1'],
     ['delays the wrong way round', { network: { delayMs: [5, 1] } }, 'the least first'],
     ['an unknown fault', { faults: { gremlins: 1 } }, 'gremlins'],
-    ['a misspelt fault', { faults: { duplicats: 1 } }, 'Did you mean "duplicate"?'],
+    ['a misspelt fault', { faults: { duplicats: 1 } }, 'did you mean faults.duplicate?'],
     ['a rate above 1', { faults: { drop: 2 } }, 'drop'],
     [
       'a clock that is none',

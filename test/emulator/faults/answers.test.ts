@@ -49,9 +49,9 @@ test('a late answer comes in the end where there is no callback', async () => {
 })
 
 test.each([
-  [{ noAnwser: 1 }, '`sendFaults`: there is no "noAnwser". There are: lostRequest, '],
-  [{ noAnswer: 2 }, '`sendFaults.noAnswer` is 2; expected a rate from 0 to 1.'],
-  [[], '`sendFaults` must be an object of rates'],
+  [{ noAnwser: 1 }, 'sendFaults.noAnwser is no option (did you mean sendFaults.noAnswer?)'],
+  [{ noAnswer: 2 }, 'sendFaults.noAnswer is 2; expected a number from 0 to 1.'],
+  [[], 'sendFaults is a list; expected an object'],
 ])('%j is refused', (sendFaults, says) => {
   expect(() => createEmulator({ sendFaults: sendFaults as SendFaultRates })).toThrow(says)
 })

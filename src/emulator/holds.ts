@@ -1,7 +1,7 @@
 /** Requests that wait before they are posted: delayed, to be overtaken, or gathered into a burst. */
-import type { Clock } from '../../runtime/clock.ts'
-import type { PlannedRequest } from '../fault-plan.ts'
-import { wholeNumber } from '../random.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { PlannedRequest } from './faults.ts'
+import { wholeNumber } from './random.ts'
 
 /** What a request is about, and how many callbacks were made before it. */
 export interface Place {

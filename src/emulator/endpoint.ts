@@ -1,16 +1,16 @@
 /** The send endpoint. Contract, service.md#send-a-message, #authentication-errors, #send-failures. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../../runtime/clock.ts'
-import { refusalBody, SMS, wrapped, type NamedChannel, type NamedChannels, type Refusal } from '../channels.ts'
-import { drawSendFault, type SendFaultName, type SendFaultRates } from '../faults.ts'
-import { reply } from '../http.ts'
-import type { Journal, RecipientEntry, SendRecord } from '../journal.ts'
-import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS } from '../not-shown.ts'
-import type { Project, Projects } from '../projects.ts'
-import type { Seed } from '../random.ts'
-import type { EmulatorApp } from '../surface.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { refusalBody, SMS, wrapped, type NamedChannel, type NamedChannels, type Refusal } from './channels.ts'
+import { drawSendFault, type SendFaultName, type SendFaultRates } from './faults.ts'
+import { reply } from './http.ts'
+import type { Journal, RecipientEntry, SendRecord } from './journal.ts'
+import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS } from './not-shown.ts'
+import type { Project, Projects } from './projects.ts'
+import type { Seed } from './random.ts'
+import type { EmulatorApp } from './surface.ts'
 import type { Accepted } from './accept.ts'
-import { fieldOf, readRequest, readSend, type Fields, type Send } from './fields.ts'
+import { fieldOf, readRequest, readSend, type Fields, type Send } from './send-request.ts'
 
 /** Contract, service.md#versioning: both paths are the same endpoint. */
 const PATHS: readonly string[] = ['/api/v1/messaging', '/v1/messaging']

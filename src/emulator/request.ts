@@ -1,10 +1,10 @@
 /** From one outgoing callback to the bytes and the signature of one request. Contract, service.md#callback-authenticity. */
 import { createHmac } from 'node:crypto'
-import { signCallback } from '../../testing/sign.ts'
-import type { PlannedCallback, PlannedRequest } from '../fault-plan.ts'
-import { isRecord } from '../../runtime/values.ts'
-import type { KeyPair } from '../projects.ts'
-import { wholeNumber, type Draw, type Seed } from '../random.ts'
+import { signCallback } from '../testing/sign.ts'
+import type { PlannedCallback, PlannedRequest } from './faults.ts'
+import { isRecord } from '../runtime/values.ts'
+import type { KeyPair } from './projects.ts'
+import { wholeNumber, type Draw, type Seed } from './random.ts'
 import type { Outgoing } from './outgoing.ts'
 
 type Fields = Outgoing['payload']

@@ -1,8 +1,8 @@
 /** A send as its request says it: fields and credentials from wherever its form has them, then the fields checked. */
-import { isListed, type NamedChannel } from '../channels.ts'
-import { isRecord } from '../../runtime/values.ts'
-import { bearerOf, readBody, type MaybeParsed } from '../http.ts'
-import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from '../not-shown.ts'
+import { isListed, type NamedChannel } from './channels.ts'
+import { isRecord } from '../runtime/values.ts'
+import { bearerOf, readBody, type MaybeParsed } from './http.ts'
+import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from './not-shown.ts'
 
 /** Fields by name; a repeated one is a list. */
 export type Fields = Readonly<Record<string, unknown>>
