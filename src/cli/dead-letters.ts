@@ -27,35 +27,40 @@ export function define(command: Command, terminal: Terminal): void {
     .option('--limit <number>', 'at most so many', wholeNumber(1, MOST_A_PAGE), 100)
     .option('--after <cursor>', 'go on where an earlier list ended')
     .option('--json', 'print one JSON object a line')
-  onStore(list, terminal, (store, options: ListOptions) => printList(keptIn(store).deadLetters, options, terminal))
+  onStore(list, terminal, (store) => printList(keptIn(store).deadLetters, list.opts(), terminal))
   const show = command
     .command('show')
     .description('print one of them with its payload and its error')
     .argument('<id>', 'its id')
     .option('--json', 'print it as one line of JSON')
-  onStore(show, terminal, (store, { json }: ListOptions, [id = '']) =>
-    printOne(keptIn(store).deadLetters, id, json ?? false, terminal),
-  )
+  onStore(show, terminal, (store) => printOne(keptIn(store).deadLetters, show.args[0] ?? '', show.opts(), terminal))
   const replay = command
     .command('replay')
     .description('make them due again; a receiver on this store runs their handlers')
     .argument('[id...]', 'their ids')
     .option('--all', 'every one that there is now')
     .option('--force', 'as itself, though a later report of its message was handed over meanwhile')
-  onStore(replay, terminal, (store, { all, force }: ResolveOptions, ids) => {
+  onStore(replay, terminal, (store) => {
+    const { all, force } = replay.opts<ResolveOptions>()
     const { deadLetters } = keptIn(store)
     const next = 'Handlers run in the receiver that has this store open, or in the next one that opens it.'
     const one = (id: string): Promise<boolean> => deadLetters.replay(id, { force })
-    return resolve(deadLetters, ids, { all, one, done: 'due again', next }, terminal)
+    return resolve(deadLetters, replay.args, { all, one, done: 'due again', next }, terminal)
   })
   const discard = command
     .command('discard')
     .description('give them up; they stay known as duplicates')
     .argument('[id...]', 'their ids')
     .option('--all', 'every one that there is now')
-  onStore(discard, terminal, (store, { all }: ResolveOptions, ids) => {
+  onStore(discard, terminal, (store) => {
+    const { all } = discard.opts<ResolveOptions>()
     const { deadLetters } = keptIn(store)
-    return resolve(deadLetters, ids, { all, one: (id) => deadLetters.discard(id), done: 'discarded' }, terminal)
+    return resolve(
+      deadLetters,
+      discard.args,
+      { all, one: (id) => deadLetters.discard(id), done: 'discarded' },
+      terminal,
+    )
   })
 }
 
@@ -79,7 +84,7 @@ async function printList(letters: DeadLetters, { limit, after, json }: ListOptio
   if (next !== undefined) terminal.note(`There are more: --after ${next}`)
 }
 
-async function printOne(letters: DeadLetters, id: string, json: boolean, terminal: Terminal): Promise<void> {
+async function printOne(letters: DeadLetters, id: string, { json }: ListOptions, terminal: Terminal): Promise<void> {
   const letter = await letters.get(id)
   if (letter === undefined) throw notFound(id)
   const { event, attempts, diedAt, error } = letter

@@ -45,20 +45,20 @@ export function define(command: Command, terminal: Terminal): void {
     .option('--to <time>', 'before this time', timeOf)
     .option('--about <text>', 'about the message with this id, or to this recipient')
     .option('--json', 'print one JSON object a line')
-  onStore(list, terminal, (store, options: ListOptions) => printList(store, options, terminal))
+  onStore(list, terminal, (store) => printList(store, list.opts(), terminal))
   const show = command
     .command('show')
     .description('print one event with its payload and where it stands')
     .argument('<id>', 'its id')
     .option('--json', 'print it as one line of JSON')
-  onStore(show, terminal, (store, options: ShowOptions, [id = '']) => printOne(store, id, options, terminal))
+  onStore(show, terminal, (store) => printOne(store, show.args[0] ?? '', show.opts(), terminal))
   const state = command
     .command('state')
     .description("print one message's life: its latest state, and its reports in their order")
     .argument('<message>', 'the message id, as the service gave it')
     .option('--project <name>', 'the project of the message, for a receiver with the option `projects`')
     .option('--json', 'print it as one line of JSON')
-  onStore(state, terminal, (store, options: ShowOptions, [id = '']) => printState(store, id, options, terminal))
+  onStore(state, terminal, (store) => printState(store, state.args[0] ?? '', state.opts(), terminal))
 }
 
 async function printList(
@@ -101,7 +101,10 @@ async function printOne(
   const listed = await keptIn(store).events.get(id)
   if (listed === undefined)
     throw new CliError('notFound', `There is no event ${shown(id)}.`, '`events list` prints those that there are.')
-  if (json) return terminal.printJson(listed)
+  if (json) {
+    terminal.printJson(listed)
+    return
+  }
   const { type, event, receivedAt, admittedAt, error } = listed
   const fields = {
     id,
@@ -131,7 +134,10 @@ async function printState(
         ? 'A receiver with `projects` keeps messages apart by project: name it with --project.'
         : 'A receiver without `projects` keeps messages by their ids alone: leave --project out.',
     )
-  if (json) return terminal.printJson({ messageId, project, latest, reports })
+  if (json) {
+    terminal.printJson({ messageId, project, latest, reports })
+    return
+  }
   const { bold } = terminal.colours
   if (latest !== undefined) {
     const { type, status, statusCode, occurredAt, receivedAt } = latest

@@ -43,9 +43,7 @@ export function define(command: Command, terminal: Terminal): void {
     )
     // Before the store is opened.
     .hook('preAction', () => void selectorIn(command.opts<ForgetFlags>()))
-  onStore(command, terminal, (store, flags: ForgetFlags, _, capabilities) =>
-    forget(store, capabilities, flags, terminal),
-  )
+  onStore(command, terminal, (store, capabilities) => forget(store, capabilities, command.opts(), terminal))
 }
 
 function readTime(text: string): Date {

@@ -2,12 +2,13 @@
 import type { Command } from 'commander'
 import { holdersOf, type Holder } from '../inbox/known.ts'
 import { CliError } from './exit-codes.ts'
-import { onStore, type StoreOption } from './stores.ts'
+import { onStore } from './stores.ts'
 import { shown, type Terminal } from './terminal.ts'
 
 export function define(command: Command, terminal: Terminal): void {
   command.option('--json', 'print one JSON object a line')
-  onStore(command, terminal, async (store, { json }: StoreOption & { readonly json?: true }) => {
+  onStore(command, terminal, async (store) => {
+    const { json } = command.opts<{ readonly json?: true }>()
     const holders = await holdersOf(store)
     if (holders === undefined) throw new CliError('failed', 'This store does not know who has it open.')
     if (json) for (const { isSelf: _, ...holder } of holders) terminal.printJson(holder)

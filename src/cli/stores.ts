@@ -77,24 +77,19 @@ export function neededStoreUrl(options: StoreOption, terminal: Terminal): string
  * Makes it a command on an open store. The store is opened alone, without a receiver: nothing is dispatched, and no spool of a running
  * process is touched.
  */
-export function onStore<O extends StoreOption>(
+export function onStore(
   command: Command,
   terminal: Terminal,
-  work: (
-    store: OpenStore<object>,
-    options: O,
-    args: readonly string[],
-    capabilities: StoreCapabilities,
-  ) => Promise<void>,
+  work: (store: OpenStore<object>, capabilities: StoreCapabilities) => Promise<void>,
 ): void {
   addStoreOptions(command).action(async () => {
-    const options = command.opts<O>()
+    const options = command.opts<StoreOption>()
     const url = neededStoreUrl(options, terminal)
     await explained(async () => {
       const store = await storeOf(url, options)
       const opened = await store.open({ onWork() {}, claims: false })
       try {
-        await work(opened, options, command.args, store.capabilities)
+        await work(opened, store.capabilities)
       } finally {
         await opened.close()
       }

@@ -87,14 +87,16 @@ async function trigger(
   })
   const answers = createAnswers()
   const stop = new AbortController()
+  const isStopped = (): boolean => stop.signal.aborted
   process.once('SIGINT', () => {
     stop.abort()
     void emulator.close()
   })
   await sendAll(options, stop.signal, terminal, async () => {
+    if (isStopped()) return
     for (const delivery of await emulator.callback(kind, build(fields))) {
       // What was cut at Ctrl+C says nothing of the receiver.
-      if (stop.signal.aborted) return
+      if (isStopped()) return
       answers.add(delivery)
       const { payload: _, ...answer } = delivery
       if (json) terminal.printJson({ type: 'answer', ...answer })
@@ -127,7 +129,6 @@ async function sendAll(
   for (let nth = 0; nth < count && !signal.aborted; nth += 1) {
     const waitMs = rate === undefined ? 0 : startedAtMs + (nth * 1_000) / rate - clock.now()
     if (waitMs > 0) await pause(clock, waitMs, signal)
-    if (signal.aborted) break
     const sending = send().then(() => {
       underWay.delete(sending)
       done += 1

@@ -41,61 +41,71 @@ const PAGE = 100
 
 /** Every route. What a body of the emulator's own options may have, its method checks. */
 export const CONTROL_ROUTES: readonly ControlRoute[] = [
-  route('GET /control', 'These routes.', () =>
+  route('GET', '/control', 'These routes.', () =>
     CONTROL_ROUTES.map(({ method, path, what }) => ({ method, path, what })),
   ),
-  route('GET /control/report', 'What was sent, answered and refused.', (it) => it.report()),
-  route('GET /control/sends', 'The answered sends, a page at a time: `?after=` and `?limit=` (100).', (it, { query }) =>
-    pageOf(it.sends(), query),
+  route('GET', '/control/report', 'What was sent, answered and refused.', (it) => it.report()),
+  route(
+    'GET',
+    '/control/sends',
+    'The answered sends, a page at a time: `?after=` and `?limit=` (100).',
+    (it, { query }) => pageOf(it.sends(), query),
   ),
-  route('GET /control/deliveries', 'The callbacks that were made, likewise.', (it, { query }) =>
+  route('GET', '/control/deliveries', 'The callbacks that were made, likewise.', (it, { query }) =>
     pageOf(it.deliveries(), query),
   ),
-  route('GET /control/otp-log', 'The `transactional` sends, likewise.', (it, { query }) => pageOf(it.otpLog(), query)),
-  route('GET /control/channels', 'What the channels are called.', (it) => it.channels()),
-  route('GET /control/outcomes', 'The documented numbers.', (it) => OUTCOMES.map((one) => shown(one, it.channels()))),
-  route('GET /control/triggers', 'What can be triggered.', () =>
+  route('GET', '/control/otp-log', 'The `transactional` sends, likewise.', (it, { query }) =>
+    pageOf(it.otpLog(), query),
+  ),
+  route('GET', '/control/channels', 'What the channels are called.', (it) => it.channels()),
+  route('GET', '/control/outcomes', 'The documented numbers.', (it) =>
+    OUTCOMES.map((one) => shown(one, it.channels())),
+  ),
+  route('GET', '/control/triggers', 'What can be triggered.', () =>
     TRIGGER_NAMES.map((event) => ({ event, kind: TRIGGERS[event].kind, what: TRIGGERS[event].what })),
   ),
-  route('GET /control/projects', 'The projects, without keys.', (it) => it.projects()),
-  route('GET /control/projects/:project/keys', 'The live keys of a project.', (it, { of }) => it.keys(of)),
+  route('GET', '/control/projects', 'The projects, without keys.', (it) => it.projects()),
+  route('GET', '/control/projects/:project/keys', 'The live keys of a project.', (it, { of }) => it.keys(of)),
   route(
-    'PATCH /control/projects/:project',
+    'PATCH',
+    '/control/projects/:project',
     'Changes its `balance`, `volumeLimit`, `senderId`, `enforceHttps`, `callbackUrls` and so on.',
     (it, { body, of }) => it.configure(body, of),
   ),
   route(
-    'POST /control/projects/:project/rotate-keys',
+    'POST',
+    '/control/projects/:project/rotate-keys',
     'A new Auth Key and signing secret, at once; or those that you name.',
     (it, { body, of }) => it.rotateKeys(body, of),
   ),
   route(
-    'POST /control/projects/:project/regenerate-api-key',
+    'POST',
+    '/control/projects/:project/regenerate-api-key',
     'A new API key; the old one is dead at once.',
     (it, { body, of }) => it.regenerateApiKey(checkOptions(apiKeySchema, body).apiKey, of),
   ),
   route(
-    'POST /control/trigger',
+    'POST',
+    '/control/trigger',
     'Makes a callback that no send leads to: `{ event, project, fields }`.',
     (it, { body }) => {
       const { event, fields: own, ...of } = triggerBody.parse(body)
       return it.trigger(event, own, of)
     },
   ),
-  route('POST /control/callback', 'Makes a callback of your own: `{ kind, project, payload }`.', (it, { body }) => {
+  route('POST', '/control/callback', 'Makes a callback of your own: `{ kind, project, payload }`.', (it, { body }) => {
     const { kind, payload, ...of } = callbackBody.parse(body)
     return it.callback(kind, payload, of)
   }),
   route(
-    'POST /control/idle',
+    'POST',
+    '/control/idle',
     'Answers `{ idle }` when all callbacks were made, or when `deadlineMs` (10,000) has passed.',
     async (it, { body }) => ({ idle: await it.idle(body) }),
   ),
 ]
 
-function route(name: `${ControlRoute['method']} ${string}`, what: string, run: ControlRoute['run']): ControlRoute {
-  // Its type says what stands before the space.
-  const [method, path = ''] = name.split(' ') as [ControlRoute['method'], string]
+function route(method: ControlRoute['method'], path: string, what: string, run: ControlRoute['run']): ControlRoute {
   return { method, path, what, run }
 }
 

@@ -110,7 +110,7 @@ export function faultRow(name: FaultName): FaultRow {
 }
 
 /** A rate from 0 (never, as for those left out) to 1 (always) for each fault. */
-export type FaultRates = { readonly [Name in FaultName]?: number | undefined }
+export type FaultRates = Readonly<Partial<Record<FaultName, number | undefined>>>
 export const faultRates = z.strictObject(recordOf(FAULT_NAMES, () => numberFrom(0, 1).optional()))
 
 /** Whether the receiver's policy decides: it may take such a request by the one proof, or ask for the other and refuse it. */
@@ -252,7 +252,7 @@ export type SendFaultName = keyof typeof SEND_FAULTS
 export const SEND_FAULT_NAMES = Object.keys(SEND_FAULTS) as readonly SendFaultName[]
 
 /** A rate from 0 (never, as for those left out) to 1 (always) for each fault of answers. */
-export type SendFaultRates = { readonly [Name in SendFaultName]?: number | undefined }
+export type SendFaultRates = Readonly<Partial<Record<SendFaultName, number | undefined>>>
 export const sendFaultRates = z.strictObject(recordOf(SEND_FAULT_NAMES, () => numberFrom(0, 1).optional()))
 
 /** The fault that a send meets, if any, by the seed and its own name. Of several, each has the same chance. */

@@ -73,7 +73,9 @@ const projectName = {
   name: key,
 }
 
-type UrlsOption = { readonly callbackUrls: CallbackUrls | undefined }
+interface UrlsOption {
+  readonly callbackUrls: CallbackUrls | undefined
+}
 
 /** What can be changed of a project while it runs. */
 export type ProjectPatch = Given<typeof projectPatch, UrlsOption>

@@ -1,5 +1,4 @@
 /** Options, listening and closing, and that a run repeats. */
-import http from 'node:http'
 import {
   createEmulator,
   FAULT_NAMES,
@@ -8,7 +7,7 @@ import {
   type EmulatorOptions,
 } from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listen, receiving } from '../support/receiving.ts'
+import { receiving, serve } from '../support/receiving.ts'
 import { AT_ONCE, AUTH_KEY, collecting, emulating, sendFrom, SHOP, SIGNING_SECRET } from './emulating.ts'
 
 describe('a signature header that is sent twice', () => {
@@ -155,17 +154,11 @@ describe('a run', () => {
   const to = Array.from({ length: 40 }, (_, index) => `25471100${String(index).padStart(4, '0')}`)
 
   /** Answers whatever comes, and survives what comes by half. */
-  async function takingAll(): Promise<string> {
-    const server = http.createServer((request, response) => {
+  const takingAll = () =>
+    serve((request, response) => {
       request.on('error', () => {})
       request.resume().on('end', () => response.writeHead(204).end())
     })
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    return listen(server)
-  }
 
   /** What is the same in every run with this seed: all but when, and in which order timers fired. */
   async function run(seed: string): Promise<{ answers: unknown; deliveries: readonly string[]; faults: unknown }> {

@@ -8,7 +8,7 @@ import {
   planFaults,
   type FaultName,
   type FaultRates,
-} from '../../../src/emulator/faults.ts'
+} from '../../src/emulator/faults.ts'
 
 const anyRates: fc.Arbitrary<FaultRates> = fc.dictionary(
   fc.constantFrom(...FAULT_NAMES),

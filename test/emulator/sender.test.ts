@@ -4,8 +4,8 @@ import net from 'node:net'
 import { inspect } from 'node:util'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test, vi } from 'vitest'
-import { planFaults } from '../../../src/emulator/faults.ts'
-import { AUTH_KEY, SIGNING_SECRET } from '../../support/receiving.ts'
+import { planFaults } from '../../src/emulator/faults.ts'
+import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
 import { outgoing, PATIENCE_MS, playing, sending, serving } from './playing.ts'
 
 vi.setConfig({ testTimeout: 2 * PATIENCE_MS })

@@ -1,7 +1,7 @@
 /** Faults of the answers to sends; what a client makes of each is in test/client. */
 import { createEmulator, SEND_FAULT_NAMES, SEND_FAULTS, type SendFaultRates } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
-import { collecting, emulating, sendFrom } from '../emulating.ts'
+import { collecting, emulating, sendFrom } from './emulating.ts'
 
 const TO = Array.from({ length: 60 }, (_, index) => `99910000${String(index).padStart(4, '0')}`)
 const SOME: SendFaultRates = { lostRequest: 0.2, noAnswer: 0.2, halfAnswer: 0.2, badGateway: 0.2 }

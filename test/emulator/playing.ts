@@ -8,9 +8,9 @@ import {
   type WebhookEvent,
 } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
-import type { Delivery, Outgoing } from '../../../src/emulator/outgoing.ts'
-import { createSender, type SenderOptions } from '../../../src/emulator/sender.ts'
-import { AUTH_KEY, listen, SIGNING_SECRET } from '../../support/receiving.ts'
+import type { Delivery, Outgoing } from '../../src/emulator/outgoing.ts'
+import { createSender, type SenderOptions } from '../../src/emulator/sender.ts'
+import { AUTH_KEY, listen, SIGNING_SECRET } from '../support/receiving.ts'
 
 interface SeenRequest {
   readonly method: string
