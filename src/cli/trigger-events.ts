@@ -10,7 +10,7 @@ import { KNOWN_FIELDS, type Fields, type KnownFields } from '../testing/fields.t
 import { CliError } from './exit-codes.ts'
 import { shown } from './terminal.ts'
 
-export interface Triggered {
+interface Triggered {
   readonly name: string
   readonly kind: CallbackKind
   /** In a sentence. */

@@ -6,11 +6,11 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import { CALLBACK_KINDS } from '../public/events.ts'
 import { checkOptions } from '../runtime/check-options.ts'
 import { isRecord } from '../runtime/values.ts'
-import { bearerOf, readBody, reply } from './http.ts'
+import { bearerOf, readBody, reply, type EmulatorApp } from './http.ts'
 import { apiKeySchema } from './options.ts'
 import { OUTCOMES, type Outcome } from './outcomes.ts'
 import { TRIGGER_NAMES, TRIGGERS } from './payloads.ts'
-import type { Emulator, EmulatorApp, OfProject } from './surface.ts'
+import type { Emulator, OfProject } from './surface.ts'
 
 /** What a route may use. */
 export type Controlled = Omit<Emulator, 'app' | 'controlApp' | 'listen' | 'close' | 'onActivity'>

@@ -4,7 +4,8 @@
  * @module messaging-webhooks/emulator
  */
 export { createEmulator } from './create.ts'
-export type { Activity, Emulator, EmulatorApp, OfProject } from './surface.ts'
+export type { EmulatorApp } from './http.ts'
+export type { Activity, Emulator, OfProject } from './surface.ts'
 export {
   DEFAULT_NETWORK,
   type CallbackProof,
@@ -13,7 +14,7 @@ export {
   type NetworkProfile,
 } from './options.ts'
 export type { ProjectOptions, ProjectPatch } from './options.ts'
-export type { Delivery } from './outgoing.ts'
+export type { Delivery, KeyPair } from './outgoing.ts'
 export type { ChannelNames } from './channels.ts'
 export { CONTROL_ROUTES, type Controlled, type ControlRoute } from './control.ts'
 export { FAULTS, FAULT_NAMES, type FaultName, type FaultRates } from './faults.ts'
@@ -22,5 +23,5 @@ export type { EmulatorReport, FaultCounts, OtpEntry, RecipientEntry, SendRecord 
 export { CHANNELS, NOT_SHOWN, type Channel } from './not-shown.ts'
 export { OUTCOMES, type AnswerCode, type Outcome } from './outcomes.ts'
 export { TRIGGERS, TRIGGER_NAMES, type TriggerName } from './payloads.ts'
-export type { KeyPair, ProjectKeys, ProjectState } from './projects.ts'
+export type { ProjectKeys, ProjectState } from './projects.ts'
 export type { Seed } from './random.ts'

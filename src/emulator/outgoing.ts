@@ -1,7 +1,12 @@
 /** A callback that is to be made, and what became of each of its requests. */
 import type { CallbackKind, Proof } from '../public/events.ts'
 import { isRecord } from '../runtime/values.ts'
-import type { KeyPair } from './projects.ts'
+
+/** The webhook security pair. */
+export interface KeyPair {
+  readonly authKey: string
+  readonly signingSecret: string
+}
 
 type Payload = Readonly<Record<string, unknown>>
 

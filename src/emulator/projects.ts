@@ -3,13 +3,8 @@ import { MessagingWebhooksError } from '../public/errors.ts'
 import { defined } from '../runtime/defined.ts'
 import { PROJECT_DEFAULTS } from './not-shown.ts'
 import type { ProjectOptions, ProjectPatch } from './options.ts'
+import type { KeyPair } from './outgoing.ts'
 import { drawKey, type Seed } from './random.ts'
-
-/** The webhook security pair. */
-export interface KeyPair {
-  readonly authKey: string
-  readonly signingSecret: string
-}
 
 /** All keys of a project. */
 export interface ProjectKeys extends KeyPair {

@@ -3,9 +3,8 @@ import { createHmac } from 'node:crypto'
 import { signCallback } from '../testing/sign.ts'
 import type { FaultName, PlannedCallback, PlannedRequest } from './faults.ts'
 import { isRecord } from '../runtime/values.ts'
-import type { KeyPair } from './projects.ts'
 import { wholeNumber, type Draw, type Seed } from './random.ts'
-import type { Outgoing } from './outgoing.ts'
+import type { KeyPair, Outgoing } from './outgoing.ts'
 
 type Fields = Outgoing['payload']
 

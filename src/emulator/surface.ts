@@ -1,15 +1,12 @@
 /** What users of the emulator hold in their hands. Types only. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { EmulatorApp } from './http.ts'
 import type { CallbackKind } from '../public/events.ts'
-import type { Delivery } from './outgoing.ts'
+import type { Delivery, KeyPair } from './outgoing.ts'
 import type { EmulatorReport, OtpEntry, SendRecord } from './journal.ts'
 import type { Channel } from './not-shown.ts'
 import type { ProjectPatch } from './options.ts'
 import type { TriggerName } from './payloads.ts'
-import type { KeyPair, ProjectKeys, ProjectState } from './projects.ts'
-
-/** What is mounted in Express or Connect, or given to `http.createServer`. */
-export type EmulatorApp = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
+import type { ProjectKeys, ProjectState } from './projects.ts'
 
 /** Something that happened, as it happens. No key and no body is in it but a callback's payload. */
 export type Activity =
