@@ -181,13 +181,9 @@ export function createJournal(seed: Seed, keep: number) {
     otpLog: (): readonly OtpEntry[] => [...otpEntries.values()],
     report(): EmulatorReport {
       const met = FAULT_NAMES.flatMap((name) => (faults.has(name) ? [[name, faults.get(name)] as const] : []))
-      return structuredClone({
-        seed,
-        sends: sendCounts,
-        callbacks: counts,
-        faults: Object.fromEntries(met),
-        failures,
-      })
+      const all = structuredClone({ sends: sendCounts, callbacks: counts, faults: Object.fromEntries(met) })
+      // A payload may hold what cannot be cloned, such as a function.
+      return { seed, ...all, failures: [...failures] }
     },
   }
 }

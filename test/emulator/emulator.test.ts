@@ -217,3 +217,10 @@ test('listeners hear of sends and deliveries until they are taken off, whatever 
   await idle()
   expect(heard).toEqual(['send', 'delivery'])
 })
+
+test('a payload that cannot be written is among the failures of the report', async () => {
+  const { callbackUrls } = await collecting()
+  const { emulator } = await emulating({ callbackUrls })
+  await emulator.callback('status', { amount: 1n, run() {} })
+  expect(emulator.report().failures).toMatchObject([{ sent: false, error: 'the payload cannot be written as JSON' }])
+})
