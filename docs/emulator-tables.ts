@@ -27,19 +27,19 @@ export const EMULATOR_TABLES: readonly GeneratedTable[] = [
     page: PAGE,
     under: 'options',
     header: ['Option', 'What'],
-    rows: membersOf('surface', 'EmulatorOptions'),
+    rows: membersOf('options', 'emulatorOptions'),
   },
   {
     page: PAGE,
     under: 'options',
     header: ['Of a project', 'What'],
-    rows: [...membersOf('projects', 'ProjectOptions'), ...membersOf('projects', 'ProjectPatch')],
+    rows: ['projectName', 'apiKey', 'pair', 'projectPatch'].flatMap((shape) => membersOf('options', shape)),
   },
   {
     page: PAGE,
     under: 'options',
     header: ['Of the network', 'What', 'Default'],
-    rows: membersOf('outcomes', 'NetworkProfile').map(([member = '', what = '']) => [member, what, defaultOf(member)]),
+    rows: membersOf('options', 'networkProfile').map(([member = '', what = '']) => [member, what, defaultOf(member)]),
   },
   {
     page: PAGE,

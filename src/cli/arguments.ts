@@ -1,8 +1,12 @@
 /** Readers of arguments; commander shows what they throw in one line. */
 import { InvalidArgumentError, Option } from 'commander'
-import { readFaultRates, readSendFaultRates, type FaultRates, type SendFaultRates } from '../emulator/faults.ts'
+import type { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'
+import { checkOptions } from '../runtime/check-options.ts'
 import { CliError } from './exit-codes.ts'
+
+/** The longest time that a command waits for an answer. */
+export const LONGEST_TIMEOUT_MS = 600_000
 
 /** For a whole number within a range, both ends included. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
@@ -21,11 +25,11 @@ export function positiveNumber(text: string): number {
   return number
 }
 
-/** For a time, in milliseconds since 1970. */
-export function timeOf(text: string): number {
-  const ms = Date.parse(text)
-  if (Number.isNaN(ms)) throw new InvalidArgumentError('Expected a time such as 2026-01-31T12:00:00Z.')
-  return ms
+/** For a time. */
+export function timeOf(text: string): Date {
+  const time = new Date(text)
+  if (Number.isNaN(time.getTime())) throw new InvalidArgumentError('Expected a time such as 2026-01-31T12:00:00Z.')
+  return time
 }
 
 /** An option that may be given several times, each time one of these words. */
@@ -43,37 +47,16 @@ export function collected(value: string, previous: readonly string[] = []): read
   return [...previous, value]
 }
 
-/** Faults of callbacks as `name` or `name=rate`. Throws a `CliError` for one that does not exist, or for what is no rate. */
-export function readFaults(given: readonly string[]): FaultRates {
-  const flag = { flag: '--fault', option: 'faults', hint: 'trigger --list prints all faults.' }
-  return readRates(flag, () => readFaultRates(ratesOf(given)))
-}
-
-/** The same, of the faults of answers to sends. */
-export function readSendFaults(given: readonly string[]): SendFaultRates {
-  const flag = { flag: '--send-fault', option: 'sendFaults', hint: 'One send in twenty: --send-fault noAnswer=0.05.' }
-  return readRates(flag, () => readSendFaultRates(ratesOf(given)))
-}
-
-function ratesOf(given: readonly string[]): Readonly<Record<string, number>> {
-  return Object.fromEntries(
-    given.map((fault) => {
-      const [name = '', rate = '1'] = fault.split('=')
-      return [name, rate.trim() === '' ? NaN : Number(rate)]
-    }),
-  )
-}
-
-/** What the reader says of the option is said of the flag. */
-function readRates<R>(
-  { flag, option, hint }: { readonly flag: string; readonly option: string; readonly hint: string },
-  read: () => R,
-): R {
+/** Faults as `name` or `name=rate`, checked like the option of the emulator. `where` is the flag. */
+export function readRates<T extends z.ZodType>(schema: T, given: readonly string[], where: string): z.output<T> {
+  const rates = given.map((fault) => {
+    const [name = '', rate = '1'] = fault.split('=')
+    return [name, rate.trim() === '' ? NaN : Number(rate)]
+  })
   try {
-    return read()
+    return checkOptions(schema, Object.fromEntries(rates), where)
   } catch (error) {
-    if (error instanceof OptionsError)
-      throw new CliError('usage', (error.detail ?? '').replaceAll('`', '').replace(option, flag), hint)
-    throw error
+    if (!(error instanceof OptionsError)) throw error
+    throw new CliError('usage', error.detail ?? '', 'One in twenty: name=0.05. The faults: trigger --list.')
   }
 }

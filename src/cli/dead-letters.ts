@@ -1,13 +1,12 @@
 /** `dead-letters`: lists, shows, replays and discards the events whose handlers failed in every attempt. */
 import type { Command } from 'commander'
-import { systemClock } from '../runtime/clock.ts'
-import { everyDeadLetter, findDeadLetter, readDeadLetters, type DeadLetter } from '../dispatch/dead-letters.ts'
-import type { OpenStore, Resolution } from '../inbox/store.ts'
+import type { DeadLetter, DeadLetters } from '../dispatch/dead-letters.ts'
+import { everyPage } from '../inbox/pages.ts'
 import { wholeNumber } from './arguments.ts'
 import { CliError } from './exit-codes.ts'
-import { eventOf, printDetails, timeText } from './known-event.ts'
-import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
-import { aligned, shown, type Terminal } from './terminal.ts'
+import { keptIn, printDetails } from './kept-events.ts'
+import { MOST_A_PAGE, onStore, type StoreOption } from './stores.ts'
+import { shown, type Terminal } from './terminal.ts'
 
 interface ListOptions extends StoreOption {
   readonly limit: number
@@ -20,119 +19,116 @@ interface ResolveOptions extends StoreOption {
   readonly force?: true
 }
 
-const MOST_A_PAGE = 10_000
-
 export function define(command: Command, terminal: Terminal): void {
   command.addHelpText('after', `\nThe id of a dead letter is what \`list\` prints first.`)
-  addStoreOptions(command.command('list'))
+  const list = command
+    .command('list')
     .description('print the dead letters, oldest first')
     .option('--limit <number>', 'at most so many', wholeNumber(1, MOST_A_PAGE), 100)
     .option('--after <cursor>', 'go on where an earlier list ended')
     .option('--json', 'print one JSON object a line')
-    .action((options: ListOptions) => inStore(options, terminal, (store) => list(store, options, terminal)))
-  addStoreOptions(command.command('show'))
+  onStore(list, terminal, (store) => printList(keptIn(store).deadLetters, list.opts(), terminal))
+  const show = command
+    .command('show')
     .description('print one of them with its payload and its error')
     .argument('<id>', 'its id')
     .option('--json', 'print it as one line of JSON')
-    .action((id: string, options: ListOptions) =>
-      inStore(options, terminal, (store) => show(store, id, options, terminal)),
-    )
-  addStoreOptions(command.command('replay'))
+  onStore(show, terminal, (store) => printOne(keptIn(store).deadLetters, show.args[0] ?? '', show.opts(), terminal))
+  const replay = command
+    .command('replay')
     .description('make them due again; a receiver on this store runs their handlers')
     .argument('[id...]', 'their ids')
     .option('--all', 'every one that there is now')
     .option('--force', 'as itself, though a later report of its message was handed over meanwhile')
-    .action((ids: string[], options: ResolveOptions) =>
-      inStore(options, terminal, (store) => resolve(store, ids, options, options.force ? 'force' : 'replay', terminal)),
-    )
-  addStoreOptions(command.command('discard'))
+  onStore(replay, terminal, (store) => {
+    const { all, force } = replay.opts<ResolveOptions>()
+    const { deadLetters } = keptIn(store)
+    const next = 'Handlers run in the receiver that has this store open, or in the next one that opens it.'
+    const one = (id: string): Promise<boolean> => deadLetters.replay(id, { force })
+    return resolve(deadLetters, replay.args, { all, one, done: 'due again', next }, terminal)
+  })
+  const discard = command
+    .command('discard')
     .description('give them up; they stay known as duplicates')
     .argument('[id...]', 'their ids')
     .option('--all', 'every one that there is now')
-    .action((ids: string[], options: ResolveOptions) =>
-      inStore(options, terminal, (store) => resolve(store, ids, options, 'discard', terminal)),
+  onStore(discard, terminal, (store) => {
+    const { all } = discard.opts<ResolveOptions>()
+    const { deadLetters } = keptIn(store)
+    return resolve(
+      deadLetters,
+      discard.args,
+      { all, one: (id) => deadLetters.discard(id), done: 'discarded' },
+      terminal,
     )
+  })
 }
 
-async function list(store: OpenStore<object>, { limit, after, json }: ListOptions, terminal: Terminal): Promise<void> {
-  const { items, next } = await readDeadLetters(store, eventOf, { after, limit })
-  if (json) {
-    for (const letter of items) terminal.printJson(letter)
-  } else {
-    const { dim, red } = terminal.colours
-    const rows = items.map((letter) => [
-      letter.id,
-      dim(letter.diedAt.toISOString()),
-      letter.event.type,
-      shown(subjectOf(letter)),
-      `${letter.attempts} attempts`,
-      red(shown(firstLine(letter.error))),
-    ])
-    for (const line of aligned(rows)) terminal.print(line, 'cut')
-    if (items.length === 0) terminal.note('There are no dead letters.')
-  }
+async function printList(letters: DeadLetters, { limit, after, json }: ListOptions, terminal: Terminal): Promise<void> {
+  const { items, next } = await letters.list({ after, limit })
+  const { dim, red } = terminal.colours
+  if (json) for (const letter of items) terminal.printJson(letter)
+  else
+    terminal.printRows(
+      items.map((letter) => [
+        letter.id,
+        dim(letter.diedAt.toISOString()),
+        letter.event.type,
+        shown(subjectOf(letter)),
+        `${letter.attempts} attempts`,
+        red(shown(letter.error.split('\n', 1)[0] ?? '')),
+      ]),
+      'cut',
+    )
+  if (items.length === 0 && !json) terminal.note('There are no dead letters.')
   if (next !== undefined) terminal.note(`There are more: --after ${next}`)
 }
 
-async function show(store: OpenStore<object>, id: string, { json }: ListOptions, terminal: Terminal): Promise<void> {
-  const letter = await findDeadLetter(store, eventOf, id)
+async function printOne(letters: DeadLetters, id: string, { json }: ListOptions, terminal: Terminal): Promise<void> {
+  const letter = await letters.get(id)
   if (letter === undefined) throw notFound(id)
-  if (json) {
-    terminal.printJson(letter)
-    return
-  }
   const { event, attempts, diedAt, error } = letter
-  printDetails(
-    {
-      id,
-      type: event.type,
-      about: subjectOf(letter),
-      project: event.project,
-      happened: timeText(event.timestamp),
-      received: `${event.receivedAt.toISOString()}, proved by ${event.proof}`,
-      died: `${diedAt.toISOString()}, after ${attempts} attempts`,
-    },
-    { payload: event.payload ?? null, error },
-    terminal,
-  )
+  if (json) terminal.printJson(letter)
+  else
+    printDetails(
+      { id, type: event.type, about: subjectOf(letter), died: `${diedAt.toISOString()}, after ${attempts} attempts` },
+      { event, error },
+      terminal,
+    )
+}
+
+interface Resolving {
+  readonly all: true | undefined
+  readonly one: (id: string) => Promise<boolean>
+  readonly done: string
+  /** What follows, where at least one was found. */
+  readonly next?: string
 }
 
 async function resolve(
-  store: OpenStore<object>,
+  letters: DeadLetters,
   given: readonly string[],
-  { all }: ResolveOptions,
-  resolution: Resolution,
+  { all, one, done, next }: Resolving,
   terminal: Terminal,
 ): Promise<void> {
   if (given.length === 0 && !all) throw new CliError('usage', 'No dead letter was named.', 'Give ids, or --all.')
   if (given.length > 0 && all) throw new CliError('usage', 'Ids and --all exclude each other.')
   const ids = [...given]
-  if (all) for await (const { id } of everyDeadLetter(store, eventOf)) ids.push(id)
-  // The store's own time may be ahead, where this machine's clock was set back.
-  const nowMs = Math.max(systemClock().now(), store.latestNowMs ?? 0)
+  if (all)
+    for await (const { items } of everyPage((after) => letters.list({ after }))) ids.push(...items.map(({ id }) => id))
   const missing: string[] = []
-  for (const id of ids) if (!(await store.resolve(id, resolution, nowMs))) missing.push(id)
-  const done = ids.length - missing.length
-  const what = resolution === 'discard' ? 'discarded' : 'due again'
-  if (done > 0 || ids.length === 0) terminal.print(`${done} ${done === 1 ? 'dead letter' : 'dead letters'} ${what}.`)
-  if (done > 0 && resolution !== 'discard')
-    terminal.note('Handlers run in the receiver that has this store open, or in the next one that opens it.')
-  const [first] = missing
-  if (first !== undefined) throw notFound(missing.join(', '))
+  for (const id of ids) if (!(await one(id))) missing.push(id)
+  const count = ids.length - missing.length
+  if (count > 0 || ids.length === 0) terminal.print(`${count} ${count === 1 ? 'dead letter' : 'dead letters'} ${done}.`)
+  if (count > 0 && next !== undefined) terminal.note(next)
+  if (missing.length > 0) throw notFound(missing.join(', '))
 }
 
 function notFound(id: string): CliError {
-  return new CliError(
-    'notFound',
-    `There is no dead letter ${shown(id)}.`,
-    '`dead-letters list` prints those that there are.',
-  )
+  const hint = '`dead-letters list` prints those that there are.'
+  return new CliError('notFound', `There is no dead letter ${shown(id)}.`, hint)
 }
 
 function subjectOf({ event }: DeadLetter): string {
   return 'messageId' in event ? event.messageId : (event.project ?? '')
-}
-
-function firstLine(text: string): string {
-  return text.split('\n', 1)[0] ?? ''
 }

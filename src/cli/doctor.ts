@@ -7,7 +7,7 @@ import type { Diagnosis, Finding } from '../operations/doctor/findings.ts'
 import { ANSWER_TIMEOUT_MS } from '../operations/doctor/own-receiver.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import { checkTarget } from './addresses.ts'
-import { wholeNumber } from './arguments.ts'
+import { LONGEST_TIMEOUT_MS, wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
 import { addSecretOptions, AUTH_KEY, OLD_AUTH_KEY, OLD_SIGNING_SECRET, readPair, SIGNING_SECRET } from './secrets.ts'
 import { shown, type Terminal } from './terminal.ts'
@@ -20,8 +20,6 @@ interface DoctorCommandOptions {
   readonly allowRemote?: true
   readonly json?: true
 }
-
-const LONGEST_TIMEOUT_MS = 600_000
 
 export function define(command: Command, terminal: Terminal): void {
   command.argument('<url>', 'the callback URL, as it is registered')

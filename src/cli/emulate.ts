@@ -1,19 +1,24 @@
 /** `emulate`: the sending service, as a process. */
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { withoutCredentials } from '../emulator/http.ts'
+import { messageOf } from '../emulator/outgoing.ts'
 import { createEmulator } from '../emulator/create.ts'
-import type { FaultRates, SendFaultRates } from '../emulator/faults.ts'
-import type { ProjectOptions } from '../emulator/projects.ts'
-import type { Emulator, EmulatorOptions } from '../emulator/surface.ts'
+import { faultRates, sendFaultRates } from '../emulator/faults.ts'
+import { withoutCredentials } from '../emulator/http.ts'
+import type { SendRecord } from '../emulator/journal.ts'
+import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
+import type { EmulatorOptions } from '../emulator/options.ts'
+import type { Activity, Emulator } from '../emulator/surface.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import { CALLBACK_KINDS } from '../public/events.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { portError, untilSignal } from './addresses.ts'
-import { collected, readFaults, readSendFaults, wholeNumber } from './arguments.ts'
-import { emulatorPrinter } from './emulate-output.ts'
+import { countsText, deliveryLine } from './answers.ts'
+import { collected, readRates, wholeNumber } from './arguments.ts'
+import { createLineTime } from './event-line.ts'
 import { CliError } from './exit-codes.ts'
 import { addSecretOptions, codeOf, CONTROL_TOKEN, readNamedFile, readSecret } from './secrets.ts'
-import type { Terminal } from './terminal.ts'
+import { shown, type Terminal } from './terminal.ts'
 
 interface EmulateOptions {
   readonly config?: string
@@ -43,47 +48,50 @@ export function define(command: Command, terminal: Terminal): void {
       'after',
       `\nTogether with listen:\n  messaging-webhooks emulate --callbacks http://localhost:3000\n  (it prints the keys; set SIGNING_SECRET and AUTH_KEY to them for listen)`,
     )
-    .action((options: EmulateOptions) => emulate(options, readSecret(command.opts(), CONTROL_TOKEN), terminal))
+    .action((options: EmulateOptions) => emulate(options, readSecret(command, CONTROL_TOKEN), terminal))
 }
 
 async function emulate(options: EmulateOptions, controlToken: string | undefined, terminal: Terminal): Promise<void> {
+  const { json, port, host } = options
   const settings = settingsOf(options, controlToken)
-  const emulator = create(settings)
-  const printer = emulatorPrinter(terminal, options.json ?? false)
-  emulator.onActivity((activity) => printer.activity(activity))
-  const { url } = await listen(emulator, options)
-  printer.listening(
-    url,
-    emulator.projects().map((project) => ({
-      ...project,
-      callbackUrls: Object.fromEntries(
-        Object.entries(project.callbackUrls).map(([kind, url]) => [kind, url && withoutCredentials(url)]),
-      ),
-      // Whoever gave a key has it; those that the emulator made up are of no use to anybody else.
-      keys: madeUpKeys(emulator.keys({ project: project.name }), settings.projects ?? [], project.name),
-    })),
-    emulator.channels(),
-  )
-  await untilSignal()
-  await emulator.close()
-  printer.report(emulator.report())
+  try {
+    const emulator = createEmulator(settings)
+    const lineOf = createActivityLine(terminal)
+    emulator.onActivity((activity) => (json ? terminal.printJson(activity) : terminal.print(lineOf(activity))))
+    const { url } = await emulator.listen(port, host)
+    const projects = projectsToShow(emulator, settings)
+    if (json) terminal.printJson({ type: 'listening', url, projects, channels: emulator.channels() })
+    else printListening(url, projects, emulator, terminal)
+    await untilSignal()
+    await emulator.close()
+    if (json) terminal.printJson({ type: 'report', report: emulator.report() })
+    else printReport(emulator, terminal)
+  } catch (error) {
+    if (error instanceof OptionsError) {
+      const message = `The emulator cannot be set up: ${error.detail ?? ''}`
+      throw new CliError('usage', message, 'Look at --config and the flags.')
+    }
+    if (error instanceof MessagingWebhooksError && error.code === 'emulator_port')
+      throw portError(port, codeOf(error.cause))
+    throw error
+  }
 }
 
 /** Of the file and the flags; a flag wins. */
 function settingsOf(options: EmulateOptions, controlToken: string | undefined): EmulatorOptions {
   const config = options.config === undefined ? {} : readConfig(options.config)
-  const { callbacks } = options
-  const faults: FaultRates | undefined = options.fault && readFaults(options.fault)
-  const sendFaults: SendFaultRates | undefined = options.sendFault && readSendFaults(options.sendFault)
-  const projects =
-    callbacks === undefined ? config.projects : withCallbacks(config.projects ?? [{ name: 'My Shop' }], callbacks)
+  const { callbacks, fault, sendFault, seed } = options
+  const root = callbacks?.replace(/\/+$/, '')
+  const callbackUrls = Object.fromEntries(CALLBACK_KINDS.map((kind) => [kind, `${root ?? ''}/${kind}`]))
+  const { projects = [{ name: PROJECT_DEFAULTS.name }] } = config
   return {
     ...config,
-    ...(projects === undefined ? undefined : { projects }),
-    ...(faults === undefined ? undefined : { faults }),
-    ...(sendFaults === undefined ? undefined : { sendFaults }),
-    ...(options.seed === undefined ? undefined : { seed: options.seed }),
-    ...(controlToken === undefined ? undefined : { controlToken }),
+    // Projects that have callback URLs of their own keep them.
+    ...(root !== undefined && { projects: projects.map((project) => ({ callbackUrls, ...project })) }),
+    ...(fault !== undefined && { faults: readRates(faultRates, fault, '--fault') }),
+    ...(sendFault !== undefined && { sendFaults: readRates(sendFaultRates, sendFault, '--send-fault') }),
+    ...(seed !== undefined && { seed }),
+    ...(controlToken !== undefined && { controlToken }),
   }
 }
 
@@ -98,47 +106,97 @@ function readConfig(path: string): EmulatorOptions {
   }
 }
 
-/** Projects that have callback URLs of their own keep them. */
-function withCallbacks(projects: readonly ProjectOptions[], base: string): readonly ProjectOptions[] {
-  const root = base.replace(/\/+$/, '')
-  const callbackUrls = Object.fromEntries(CALLBACK_KINDS.map((kind) => [kind, `${root}/${kind}`]))
-  return projects.map((project) => ({ callbackUrls, ...project }))
+/** The projects, with the keys that the emulator made up: whoever gave a key has it. URLs are without their credentials. */
+function projectsToShow(emulator: Emulator, { projects = [] }: EmulatorOptions) {
+  return emulator.projects().map((project) => {
+    const given = projects.find(({ name }) => name === project.name)
+    const { apiKey, authKey, signingSecret } = emulator.keys({ project: project.name })
+    return {
+      ...project,
+      callbackUrls: Object.fromEntries(
+        Object.entries(project.callbackUrls).map(([kind, url]) => [kind, withoutCredentials(url ?? '')]),
+      ),
+      keys: {
+        apiKey: given?.apiKey === undefined ? apiKey : undefined,
+        authKey: given?.authKey === undefined ? authKey : undefined,
+        signingSecret: given?.signingSecret === undefined ? signingSecret : undefined,
+      },
+    }
+  })
 }
 
-function create(settings: EmulatorOptions): Emulator {
-  try {
-    return createEmulator(settings)
-  } catch (error) {
-    if (error instanceof OptionsError)
-      throw new CliError(
-        'usage',
-        `The emulator cannot be set up: ${error.detail ?? ''}`,
-        'Look at --config and the flags.',
-      )
-    throw error
+export function printListening(
+  url: string,
+  projects: ReturnType<typeof projectsToShow>,
+  { channels }: Pick<Emulator, 'channels'>,
+  { print, printRows, colours: { bold, dim } }: Terminal,
+): void {
+  print(`The service is at ${bold(`${url}/api/v1/messaging`)}, its control API at ${bold(`${url}/control`)}`)
+  for (const { name, keys, callbackUrls } of projects) {
+    print(bold(shown(name)))
+    const urls = Object.entries(callbackUrls).map(([kind, to]) => [`${kind} to`, to] as const)
+    printRows(
+      [...Object.entries(keys), ...urls].map(([key, value]) => [key, shown(value ?? '(as you gave it)')]),
+      'wrap',
+      '  ',
+    )
+    if (urls.length === 0) print('  no callback URLs: --callbacks <url> sets them')
+  }
+  print(`Channels: ${Object.values(channels()).flat().map(shown).join(', ')}`)
+  print(dim('Ctrl+C ends it.'))
+}
+
+/** Returns the function that makes a line of each thing that happens. */
+export function createActivityLine({ colours }: Terminal): (activity: Activity) => string {
+  const lineTime = createLineTime(systemClock())
+  return (activity) => {
+    if (activity.type === 'send') return `${lineTime()}  send      ${sendText(activity.send, colours)}`
+    const { kind, payload } = activity.delivery
+    const about = [kind, messageOf(payload) ?? payload['id'], wordIn(payload)].filter(
+      (part) => typeof part === 'string',
+    )
+    return `${lineTime()}  callback  ${deliveryLine(activity.delivery, colours, about.join(' '))}`
   }
 }
 
-async function listen(emulator: Emulator, { port, host }: EmulateOptions): Promise<{ readonly url: string }> {
-  try {
-    return await emulator.listen(port, host)
-  } catch (error) {
-    if (error instanceof MessagingWebhooksError && error.code === 'emulator_port')
-      throw portError(port, codeOf(error.cause))
-    throw error
-  }
+/** The status of a report, or the event of what is about no message. */
+function wordIn({ statuses, status, event }: Readonly<Record<string, unknown>>): unknown {
+  if (typeof statuses === 'object' && statuses !== null && 'status' in statuses) return statuses.status
+  return status ?? event
 }
 
-/** Each key by its name; undefined for one that was given. */
-function madeUpKeys(
-  keys: ReturnType<Emulator['keys']>,
-  projects: readonly ProjectOptions[],
-  name: string,
-): Readonly<Record<'apiKey' | 'authKey' | 'signingSecret', string | undefined>> {
-  const given = projects.find((project) => project.name === name)
-  return {
-    apiKey: given?.apiKey === undefined ? keys.apiKey : undefined,
-    authKey: given?.authKey === undefined ? keys.authKey : undefined,
-    signingSecret: given?.signingSecret === undefined ? keys.signingSecret : undefined,
-  }
+function sendText(
+  { method, channel, project, httpStatus, refusal, fault, recipients }: SendRecord,
+  { dim, green, red, yellow }: Terminal['colours'],
+): string {
+  const words: Record<string, number> = {}
+  for (const { status } of recipients) words[status] = (words[status] ?? 0) + 1
+  const outcome =
+    refusal ??
+    Object.entries(words)
+      .map(([word, count]) => `${count} ${word}`)
+      .join(', ')
+  return [
+    `${method} ${(refusal === undefined ? green : red)(String(httpStatus))}`,
+    channel,
+    shown(outcome),
+    ...recipients.slice(0, 1).map(({ messageId, to }) => shown(`${messageId} to ${to}`)),
+    ...(fault === undefined ? [] : [yellow(fault)]),
+    dim(shown(project ?? '')),
+  ].join('  ')
+}
+
+function printReport(emulator: Emulator, { print, printRows, colours }: Terminal): void {
+  const { sends, callbacks } = emulator.report()
+  const counted = (count: number, answers: Readonly<Record<string, number>>): string =>
+    Object.keys(answers).length === 0 ? String(count) : `${count} (${countsText(answers)})`
+  print(colours.bold('In all'))
+  const rows = [
+    ['sends', counted(sends.requests, sends.answers)],
+    ['callbacks', counted(callbacks.sent, callbacks.answers)],
+    ['refused', `${callbacks.refused}, ${callbacks.rightlyRefused} of them rightly`],
+    ['unanswered', String(callbacks.unanswered)],
+    ['lost', `${callbacks.lost} that a right receiver takes`],
+  ]
+  printRows(rows, 'wrap', '  ')
 }

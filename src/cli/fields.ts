@@ -1,12 +1,7 @@
-/**
- * `--set field=value`: fields of a callback, from text. The service's payloads are open, so any field may be sent; one that looks
- * misspelt is noted.
- */
-import { nearestByEdits } from '../runtime/did-you-mean.ts'
+/** `--set field=value`: fields of a callback, from text. The service's payloads are open, so any field may be sent. */
 import { isRecord } from '../runtime/values.ts'
 import { CliError } from './exit-codes.ts'
 import { shown } from './terminal.ts'
-import type { KnownFields } from './trigger-events.ts'
 
 type Fields = Record<string, unknown>
 
@@ -63,34 +58,4 @@ function put(fields: Fields, path: readonly string[], value: unknown): void {
     object = next
   }
   object[path.at(-1) ?? ''] = value
-}
-
-export interface MisspeltField {
-  /** As in `statuses.stauts`. */
-  readonly name: string
-  readonly meant: string
-}
-
-/** Those that no callback of this form has, and that are much like one which was not given. */
-export function misspeltFields(given: Readonly<Fields>, known: KnownFields): readonly MisspeltField[] {
-  return Object.entries(known).flatMap(([within, names]) => {
-    const inner = given[within]
-    const fields = within === '' ? given : isRecord(inner) ? inner : {}
-    const left = names.filter((name) => !Object.hasOwn(fields, name))
-    return Object.keys(fields).flatMap((name): readonly MisspeltField[] => {
-      if (names.includes(name)) return []
-      const meant = elsewhere(name, known) ?? pathOf(within, nearestByEdits(name, left))
-      return meant === undefined ? [] : [{ name: pathOf(within, name) ?? name, meant }]
-    })
-  })
-}
-
-/** The same name at another place, as `status` of the chat-app, which stands in `statuses`. */
-function elsewhere(name: string, known: KnownFields): string | undefined {
-  const place = Object.entries(known).find(([, names]) => names.includes(name))
-  return place === undefined ? undefined : pathOf(place[0], name)
-}
-
-function pathOf(within: string, name: string | undefined): string | undefined {
-  return within === '' || name === undefined ? name : `${within}.${name}`
 }

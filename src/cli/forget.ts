@@ -10,8 +10,8 @@ import type { MessagingWebhooksError } from '../public/errors.ts'
 import { messageKey } from '../messages/order.ts'
 import type { NewEvent, OpenStore, StoreCapabilities } from '../inbox/store.ts'
 import { CliError } from './exit-codes.ts'
-import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
-import { aligned, shown, type Terminal } from './terminal.ts'
+import { onStore, storeNowMs, type StoreOption } from './stores.ts'
+import { shown, type Terminal } from './terminal.ts'
 
 interface ForgetFlags extends StoreOption {
   readonly messageId?: string
@@ -26,7 +26,7 @@ interface ForgetFlags extends StoreOption {
 }
 
 export function define(command: Command, terminal: Terminal): void {
-  addStoreOptions(command)
+  command
     .option('--message-id <id>', 'one message, by the id that the service gave it')
     .option('--recipient <number>', 'a person: every message and event that has this number, or name, as a value')
     .option('--before <time>', 'all that came before, as in 2026-01-31 or 2026-01-31T12:00:00Z', readTime)
@@ -41,10 +41,9 @@ export function define(command: Command, terminal: Terminal): void {
       '\nIdentities stay, so a repetition is still known. It asks nothing: try --dry-run first.\n' +
         'What a running receiver has in its spool and quarantine only `receiver.forget()` removes.',
     )
-    .action((flags: ForgetFlags) => {
-      const selector = selectorIn(flags)
-      return inStore(flags, terminal, (store, capabilities) => forget(store, capabilities, selector, flags, terminal))
-    })
+    // Before the store is opened.
+    .hook('preAction', () => void selectorIn(command.opts<ForgetFlags>()))
+  onStore(command, terminal, (store, capabilities) => forget(store, capabilities, command.opts(), terminal))
 }
 
 function readTime(text: string): Date {
@@ -73,13 +72,13 @@ function selectorIn({ messageId, recipient, before, project }: ForgetFlags): For
 async function forget(
   store: OpenStore<object>,
   { spoolFolder }: StoreCapabilities,
-  selector: ForgetSelector,
-  { dryRun = false, compact, spool = spoolFolder, quarantine, json }: ForgetFlags,
+  flags: ForgetFlags,
   terminal: Terminal,
 ): Promise<void> {
   const clock = systemClock()
   const startedMs = clock.now()
-  const wanted = checkSelector(selector)
+  const { dryRun = false, compact, spool = spoolFolder, quarantine, json } = flags
+  const wanted = checkSelector(selectorIn(flags))
   const inTheStore = wanted.by === 'message' ? { messageKey: messageKey(wanted.project, wanted.messageId) } : wanted
   const options = { dryRun, report: (error: MessagingWebhooksError) => terminal.note(shown(error.message)) }
   const isMeant = (event: NewEvent): boolean =>
@@ -91,9 +90,11 @@ async function forget(
     requests === undefined
       ? NONE
       : await forgetInQuarantine(requests, (request) => isMeantRequest(request, wanted), options)
-  // The store's own time may be ahead, where this machine's clock was set back.
-  const nowMs = (): number => Math.max(clock.now(), store.latestNowMs ?? 0)
-  const { states, ...counts } = await forgetInStore(store, inTheStore, { dryRun, compact, nowMs })
+  const { states, ...counts } = await forgetInStore(store, inTheStore, {
+    dryRun,
+    compact,
+    nowMs: () => storeNowMs(store),
+  })
   const tookMs = clock.now() - startedMs
   tell(
     { ...counts, messageStates: states, spooled: left.count, quarantined: refused.count, tookMs, dryRun },
@@ -123,6 +124,10 @@ function tell(forgotten: Forgotten, json: true | undefined, terminal: Terminal):
     [spooled, 'events in the spool'],
     [quarantined, 'requests in quarantine'],
   ]
-  for (const line of aligned(rows.map(([count, what]) => [String(count), what]))) terminal.print(`  ${line}`)
+  terminal.printRows(
+    rows.map(([count, what]) => [String(count), what]),
+    'wrap',
+    '  ',
+  )
   terminal.note(`${examined} records of the store were read. It took ${tookMs} ms.`)
 }

@@ -1,27 +1,24 @@
 /** `holders`: lists the processes that have a store open, since when, and what each holds. */
 import type { Command } from 'commander'
 import { holdersOf, type Holder } from '../inbox/known.ts'
-import type { OpenStore } from '../inbox/store.ts'
 import { CliError } from './exit-codes.ts'
-import { addStoreOptions, inStore, type StoreOption } from './stores.ts'
-import { aligned, shown, type Terminal } from './terminal.ts'
-
-interface HoldersOptions extends StoreOption {
-  readonly json?: true
-}
+import { onStore } from './stores.ts'
+import { shown, type Terminal } from './terminal.ts'
 
 export function define(command: Command, terminal: Terminal): void {
-  addStoreOptions(command)
-    .option('--json', 'print one JSON object a line')
-    .action((options: HoldersOptions) => inStore(options, terminal, (store) => list(store, options, terminal)))
-}
-
-async function list(store: OpenStore<object>, { json }: HoldersOptions, terminal: Terminal): Promise<void> {
-  const holders = await holdersOf(store)
-  if (holders === undefined) throw new CliError('failed', 'This store does not know who has it open.')
-  if (json) for (const { isSelf: _, ...holder } of holders) terminal.printJson(holder)
-  else for (const line of aligned(holders.map((holder) => cells(holder, terminal)))) terminal.print(line, 'cut')
-  if (holders.length === 0) terminal.note('No process has this store open.')
+  command.option('--json', 'print one JSON object a line')
+  onStore(command, terminal, async (store) => {
+    const { json } = command.opts<{ readonly json?: true }>()
+    const holders = await holdersOf(store)
+    if (holders === undefined) throw new CliError('failed', 'This store does not know who has it open.')
+    if (json) for (const { isSelf: _, ...holder } of holders) terminal.printJson(holder)
+    else
+      terminal.printRows(
+        holders.map((holder) => cells(holder, terminal)),
+        'cut',
+      )
+    if (holders.length === 0) terminal.note('No process has this store open.')
+  })
 }
 
 function cells({ id, name, since, silentMs, held }: Holder, { colours: { dim, yellow } }: Terminal): string[] {

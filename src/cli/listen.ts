@@ -14,7 +14,7 @@ import { listen } from './addresses.ts'
 import { wholeNumber } from './arguments.ts'
 import { createLineTime, describeDuplicate, describeEvent } from './event-line.ts'
 import { CliError } from './exit-codes.ts'
-import { eventOf } from './known-event.ts'
+import { eventOf } from './kept-events.ts'
 import { addSecretOptions, AUTH_KEY, readPair, SIGNING_SECRET } from './secrets.ts'
 import { shown, type Terminal } from './terminal.ts'
 

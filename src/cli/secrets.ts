@@ -13,33 +13,20 @@ interface SecretOption {
   readonly what: string
 }
 
-export const SIGNING_SECRET: SecretOption = {
-  flag: 'signing-secret-file',
-  variable: 'SIGNING_SECRET',
-  what: 'the signing secret',
+function secret(flag: string, variable: Variable, what: string): SecretOption {
+  return { flag, variable, what }
 }
-export const AUTH_KEY: SecretOption = { flag: 'auth-key-file', variable: 'AUTH_KEY', what: 'the Auth Key' }
-export const OLD_SIGNING_SECRET: SecretOption = {
-  flag: 'old-secret-file',
-  variable: 'OLD_SIGNING_SECRET',
-  what: 'the old signing secret',
-}
-export const OLD_AUTH_KEY: SecretOption = {
-  flag: 'old-key-file',
-  variable: 'OLD_AUTH_KEY',
-  what: 'the old Auth Key',
-}
-export const CONTROL_TOKEN: SecretOption = {
-  flag: 'control-token-file',
-  variable: 'CONTROL_TOKEN',
-  what: 'the token of the control API',
-}
+
+export const SIGNING_SECRET = secret('signing-secret-file', 'SIGNING_SECRET', 'the signing secret')
+export const AUTH_KEY = secret('auth-key-file', 'AUTH_KEY', 'the Auth Key')
+export const OLD_SIGNING_SECRET = secret('old-secret-file', 'OLD_SIGNING_SECRET', 'the old signing secret')
+export const OLD_AUTH_KEY = secret('old-key-file', 'OLD_AUTH_KEY', 'the old Auth Key')
+export const CONTROL_TOKEN = secret('control-token-file', 'CONTROL_TOKEN', 'the token of the control API')
+const ALL = [SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY, CONTROL_TOKEN]
 
 /** What to say to whoever wants to give a secret itself, `--signing-secret`; undefined for any other flag. */
 export function secretHint(flag: string): string | undefined {
-  const row = [SIGNING_SECRET, AUTH_KEY, OLD_SIGNING_SECRET, OLD_AUTH_KEY, CONTROL_TOKEN].find(
-    (option) => option.flag === `${flag}-file`,
-  )
+  const row = ALL.find((option) => option.flag === `${flag}-file`)
   return row && `Others can see an argument: set ${row.variable}, or name a file with --${row.flag}.`
 }
 
@@ -51,33 +38,30 @@ export function addSecretOptions(command: Command, ...options: readonly SecretOp
 }
 
 /** A pair of which at least one half was given, or undefined. Throws as `readSecret` does. */
-export function readPair(
-  command: Command,
-  secretOption: SecretOption,
-  keyOption: SecretOption,
-): CredentialPair | undefined {
-  const signingSecret = readSecret(command.opts(), secretOption)
-  const authKey = readSecret(command.opts(), keyOption)
+export function readPair(command: Command, ofSecret: SecretOption, ofKey: SecretOption): CredentialPair | undefined {
+  const signingSecret = readSecret(command, ofSecret)
+  const authKey = readSecret(command, ofKey)
   if (signingSecret === undefined && authKey === undefined) return undefined
   return { ...(signingSecret !== undefined && { signingSecret }), ...(authKey !== undefined && { authKey }) }
 }
 
-/** What was given, or undefined. Throws a `CliError` for a file that cannot be read, and for an empty one. */
-export function readSecret(
-  options: Readonly<Record<string, unknown>>,
-  { flag, variable, what }: SecretOption,
-): string | undefined {
-  const file = options[camelCase(flag)]
-  return typeof file === 'string' ? readSecretFile(file, what) : readVariable(variable)
+/** What was given. Throws a `CliError` with this message where nothing was. */
+export function neededSecret(command: Command, option: SecretOption, message: string): string {
+  const given = readSecret(command, option)
+  if (given !== undefined) return given
+  throw new CliError('usage', message, `Set ${option.variable}, or name a file with --${option.flag}.`)
 }
 
-/** A file's last line end is not part of the secret: editors put it there. */
-function readSecretFile(path: string, what: string): string {
-  const secret = readNamedFile(path, `The file of ${what}`)
+/** What was given, or undefined. Throws a `CliError` for a file that cannot be read, and for an empty one. */
+export function readSecret(command: Command, { flag, variable, what }: SecretOption): string | undefined {
+  const path: unknown = command.opts()[flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())]
+  if (typeof path !== 'string') return readVariable(variable)
+  // A file's last line end is not part of the secret: editors put it there.
+  const text = readNamedFile(path, `The file of ${what}`)
     .toString('utf8')
     .replace(/\r?\n$/, '')
-  if (secret === '') throw new CliError('usage', `${capital(what)} is empty.`, `Look at ${path}.`)
-  return secret
+  if (text !== '') return text
+  throw new CliError('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)} is empty.`, `Look at ${path}.`)
 }
 
 /** The bytes of a file that an option names; `what` begins the error if it cannot be read. */
@@ -92,12 +76,4 @@ export function readNamedFile(path: string, what: string): Buffer {
 /** The system's name for what went wrong with a file. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-}
-
-function camelCase(flag: string): string {
-  return flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -4,9 +4,13 @@ import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import type { OpenStore, Store, StoreCapabilities } from '../inbox/store.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { readVariable } from './environment.ts'
 import { CliError } from './exit-codes.ts'
 import { shown, type Terminal } from './terminal.ts'
+
+/** Items that a list prints at most. */
+export const MOST_A_PAGE = 10_000
 
 /** What the flags say of a store. */
 export interface StoreOption {
@@ -69,22 +73,33 @@ export function neededStoreUrl(options: StoreOption, terminal: Terminal): string
   return url
 }
 
-/** Opens the store alone, without a receiver: nothing is dispatched, and no spool of a running process is touched. */
-export async function inStore(
-  options: StoreOption,
+/**
+ * Makes it a command on an open store. The store is opened alone, without a receiver: nothing is dispatched, and no spool of a running
+ * process is touched.
+ */
+export function onStore(
+  command: Command,
   terminal: Terminal,
   work: (store: OpenStore<object>, capabilities: StoreCapabilities) => Promise<void>,
-): Promise<void> {
-  const url = neededStoreUrl(options, terminal)
-  await explained(async () => {
-    const store = await storeOf(url, options)
-    const opened = await store.open({ onWork() {}, claims: false })
-    try {
-      await work(opened, store.capabilities)
-    } finally {
-      await opened.close()
-    }
+): void {
+  addStoreOptions(command).action(async () => {
+    const options = command.opts<StoreOption>()
+    const url = neededStoreUrl(options, terminal)
+    await explained(async () => {
+      const store = await storeOf(url, options)
+      const opened = await store.open({ onWork() {}, claims: false })
+      try {
+        await work(opened, store.capabilities)
+      } finally {
+        await opened.close()
+      }
+    })
   })
+}
+
+/** The time to decide by. The store's own may be ahead, where this machine's clock was set back. */
+export function storeNowMs({ latestNowMs = 0 }: OpenStore<object>): number {
+  return Math.max(systemClock().now(), latestNowMs)
 }
 
 /** A URL, or a path, which is an SQLite file's. Throws a `CliError` for a scheme that no store has. */

@@ -17,6 +17,8 @@ type Fit = 'wrap' | 'cut' | 'whole'
 export interface Terminal {
   /** A line for whoever reads the result; `wrap` by default. */
   print(line: string, fit?: Fit): void
+  /** The rows of a list as lines with aligned columns, each behind the indent. */
+  printRows(rows: readonly (readonly string[])[], fit?: Fit, indent?: string): void
   /** A line of JSON, never wrapped. */
   printJson(value: object): void
   /** A line about the run itself, to the standard error. */
@@ -49,6 +51,9 @@ export function createTerminal({ out, err }: Streams = { out: process.stdout, er
   }
   return {
     print,
+    printRows(rows, fit, indent = '') {
+      for (const line of aligned(rows)) print(`${indent}${line}`, fit)
+    },
     printJson: (value) => print(JSON.stringify(value), 'whole'),
     note: (line) => void err.write(`${line}\n`),
     colours: coloursFor(out),

@@ -5,18 +5,12 @@ import { nearest } from '../runtime/did-you-mean.ts'
 import { PROJECT_DEFAULTS } from '../emulator/not-shown.ts'
 import { TRIGGER_NAMES, triggerPayload, TRIGGERS, type TriggerName } from '../emulator/payloads.ts'
 import type { CallbackKind } from '../public/events.ts'
-import type { ReportShape } from '../public/report-payloads.ts'
-import { FIELD_NAMES } from '../testing/callback-fields.ts'
-import { CALLBACKS, type CallbackEvent } from '../testing/callback-for.ts'
+import { CALLBACKS, type CallbackEvent } from '../testing/callbacks.ts'
+import { KNOWN_FIELDS, type Fields, type KnownFields } from '../testing/fields.ts'
 import { CliError } from './exit-codes.ts'
 import { shown } from './terminal.ts'
 
-type Fields = Readonly<Record<string, unknown>>
-
-/** The names of the fields that are known of a callback, by where they stand: `''` for its top. */
-export type KnownFields = Readonly<Record<string, readonly string[]>>
-
-export interface Triggered {
+interface Triggered {
   readonly name: string
   readonly kind: CallbackKind
   /** In a sentence. */
@@ -53,7 +47,7 @@ function isReport(type: CallbackEvent): type is keyof typeof REPORTS {
 
 function ofTests(name: keyof typeof REPORTS): Triggered {
   const { kind, shape, build } = CALLBACKS[name]
-  return { name, kind, what: REPORTS[name], build, known: knownOf(shape) }
+  return { name, kind, what: REPORTS[name], build, known: KNOWN_FIELDS[shape] }
 }
 
 function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
@@ -64,12 +58,6 @@ function ofEmulator(name: TriggerName, clock: Pick<Clock, 'now'>): Triggered {
   }
   const { kind, what } = TRIGGERS[name]
   return { name, kind, what: what.replaceAll('`', ''), build, known: { '': Object.keys(build({})) } }
-}
-
-function knownOf(shape: ReportShape): KnownFields {
-  if (shape === 'sms') return { '': FIELD_NAMES.sms }
-  // The id may stand at the top: it is put where the shape has it.
-  return { '': [...FIELD_NAMES.chatApp, 'messageId'], statuses: FIELD_NAMES.statuses }
 }
 
 /** The one that was named. Throws a `CliError` where none was, or there is none of that name. */

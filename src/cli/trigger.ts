@@ -1,18 +1,18 @@
 /** `trigger`: signs callbacks, sends them, and shows the answers. */
-import { randomBytes } from 'node:crypto'
+import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
-import { systemClock } from '../runtime/clock.ts'
-import type { Outgoing } from '../emulator/callbacks/outgoing.ts'
-import { FAULT_NAMES, faultRow } from '../emulator/faults.ts'
+import { createEmulator } from '../emulator/create.ts'
+import { FAULT_NAMES, faultRates, faultRow } from '../emulator/faults.ts'
+import { pause, systemClock } from '../runtime/clock.ts'
+import { misspeltFields } from '../testing/fields.ts'
 import { checkTarget } from './addresses.ts'
-import { exitOf, printSummary } from './answers.ts'
-import { collected, positiveNumber, readFaults, wholeNumber } from './arguments.ts'
+import { createAnswers, deliveryLine, printSummary } from './answers.ts'
+import { collected, LONGEST_TIMEOUT_MS, positiveNumber, readRates, wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
-import { misspeltFields, readFields, type MisspeltField } from './fields.ts'
-import { addSecretOptions, AUTH_KEY, readSecret, SIGNING_SECRET } from './secrets.ts'
-import { sendAll } from './send-all.ts'
-import { aligned, shown, type Terminal } from './terminal.ts'
-import { findTriggered, triggeredEvents, type Triggered } from './trigger-events.ts'
+import { readFields } from './fields.ts'
+import { addSecretOptions, AUTH_KEY, neededSecret, readSecret, SIGNING_SECRET } from './secrets.ts'
+import { shown, type Terminal } from './terminal.ts'
+import { findTriggered, triggeredEvents } from './trigger-events.ts'
 
 interface TriggerOptions {
   readonly to?: string
@@ -28,7 +28,7 @@ interface TriggerOptions {
 }
 
 const MOST_CALLBACKS = 1_000_000
-const LONGEST_TIMEOUT_MS = 600_000
+
 export function define(command: Command, terminal: Terminal): void {
   command.argument('[event]', 'what to send; see --list').option('--to <url>', 'where to')
   addSecretOptions(command, SIGNING_SECRET, AUTH_KEY)
@@ -46,7 +46,7 @@ export function define(command: Command, terminal: Terminal): void {
       `\nExample:\n  SIGNING_SECRET=… messaging-webhooks trigger message.failed --to http://localhost:3000/status --set messageId=m-1`,
     )
     .action(async (event: string | undefined, options: TriggerOptions) => {
-      if (options.list) printList(triggeredEvents(systemClock()), options.json ?? false, terminal)
+      if (options.list) printList(options.json ?? false, terminal)
       else await trigger(event, options, command, terminal)
     })
 }
@@ -58,72 +58,122 @@ async function trigger(
   terminal: Terminal,
 ): Promise<void> {
   const { name, kind, build, known } = findTriggered(given, triggeredEvents(systemClock()))
-  if (options.to === undefined) throw new CliError('usage', 'No receiver was named.', 'Give its URL with --to.')
-  checkTarget(options.to, options.allowRemote ?? false)
-  const faults = readFaults(options.fault ?? [])
+  const { to, count, seed, timeout, json } = options
+  if (to === undefined) throw new CliError('usage', 'No receiver was named.', 'Give its URL with --to.')
+  checkTarget(to, options.allowRemote ?? false)
+  const faults = readRates(faultRates, options.fault ?? [], '--fault')
   const fields = readFields(options.set ?? [], build({}))
   if (Object.hasOwn(fields, 'authKey'))
     throw new CliError('usage', '--set cannot set the authKey.', 'Set AUTH_KEY, or name a file with --auth-key-file.')
-  const signingSecret = readSecret(command.opts(), SIGNING_SECRET)
-  if (signingSecret === undefined)
-    throw new CliError(
-      'usage',
-      'No signing secret was given to sign with.',
-      'Set SIGNING_SECRET, or name a file with --signing-secret-file.',
-    )
-  const givenKey = readSecret(command.opts(), AUTH_KEY)
-  if (givenKey === undefined && (faults.noSignature ?? 0) > 0)
+  const signingSecret = neededSecret(command, SIGNING_SECRET, 'No signing secret was given to sign with.')
+  // The service always sends one. One that the emulator makes up proves nothing, and the signature does.
+  const authKey = readSecret(command, AUTH_KEY)
+  if (authKey === undefined && (faults.noSignature ?? 0) > 0)
     throw new CliError(
       'usage',
       'Without a signature the Auth Key is the only proof, and none was given.',
       'Set AUTH_KEY, or name a file with --auth-key-file.',
     )
-  // The service always sends one; a made-up one proves nothing, and the signature does.
-  const authKey = givenKey ?? randomBytes(16).toString('hex')
-  noteMisspelt(misspeltFields(fields, known), name, terminal)
-  const to = options.to
-  const outgoing = (nth: number): Outgoing => {
-    const payload = build(fields)
-    const { project } = payload
-    return {
-      url: to,
-      kind,
-      project: typeof project === 'string' ? project : '',
-      authKey,
-      signingSecret,
-      proof: 'both',
-      payload,
-      key: String(nth),
-    }
-  }
-  const { answers, interrupted } = await sendAll(outgoing, faults, options, terminal)
-  const summary = answers.summary()
-  if (options.json) terminal.printJson({ type: 'summary', ...summary })
-  else if (options.count > 1) printSummary(summary, terminal)
-  answers.explain(terminal)
-  process.exitCode = EXIT_CODES[interrupted ? 'interrupted' : exitOf(summary)].code
-}
-
-function noteMisspelt(
-  fields: readonly MisspeltField[],
-  event: string,
-  { note, noteColours }: Pick<Terminal, 'note' | 'noteColours'>,
-): void {
-  for (const { name, meant } of fields)
-    note(
-      `${noteColours.yellow('note:')} ${shown(name)} is no known field of ${event} (did you mean ${meant}?); it is sent all the same.`,
+  for (const { name: misspelt, meant } of misspeltFields(fields, known))
+    terminal.note(
+      `${terminal.noteColours.yellow('note:')} ${shown(misspelt)} is no known field of ${name} (did you mean ${meant}?); it is sent all the same.`,
     )
+  const emulator = createEmulator({
+    projects: [{ name: 'My Shop', authKey, signingSecret, callbackUrls: { [kind]: to } }],
+    faults,
+    seed,
+    callbackTimeoutMs: timeout,
+    keep: 0,
+  })
+  const answers = createAnswers()
+  const stop = new AbortController()
+  const isStopped = (): boolean => stop.signal.aborted
+  process.once('SIGINT', () => {
+    stop.abort()
+    void emulator.close()
+  })
+  await sendAll(options, stop.signal, terminal, async () => {
+    if (isStopped()) return
+    for (const delivery of await emulator.callback(kind, build(fields))) {
+      // What was cut at Ctrl+C says nothing of the receiver.
+      if (isStopped()) return
+      answers.add(delivery)
+      const { payload: _, ...answer } = delivery
+      if (json) terminal.printJson({ type: 'answer', ...answer })
+      else if (count === 1) terminal.print(deliveryLine(delivery, terminal.colours))
+    }
+  })
+  await emulator.close()
+  const summary = answers.summary()
+  if (json) terminal.printJson({ type: 'summary', ...summary })
+  else if (count > 1) printSummary(summary, terminal)
+  answers.explain(terminal)
+  process.exitCode = EXIT_CODES[stop.signal.aborted ? 'interrupted' : answers.exit()].code
 }
 
-function printList(triggered: readonly Triggered[], json: boolean, { print, printJson, colours }: Terminal): void {
-  const events = triggered.map(({ name, kind, what }) => ({ event: name, kind, what }))
+/** More callbacks than this do not wait for their answers at once, so that memory does not grow with the count. */
+const MOST_UNDER_WAY = 512
+
+/** Calls `send` so often, at the rate; resolves when all of it is answered. The signal ends it early. */
+async function sendAll(
+  { count, rate, json }: TriggerOptions,
+  signal: AbortSignal,
+  { isInteractive }: Terminal,
+  send: () => Promise<void>,
+): Promise<void> {
+  const clock = systemClock()
+  const progress = startProgress(count, process.stderr, isInteractive && count > 1 && !json)
+  const underWay = new Set<Promise<unknown>>()
+  const startedAtMs = clock.now()
+  let done = 0
+  for (let nth = 0; nth < count && !signal.aborted; nth += 1) {
+    const waitMs = rate === undefined ? 0 : startedAtMs + (nth * 1_000) / rate - clock.now()
+    if (waitMs > 0) await pause(clock, waitMs, signal)
+    const sending = send().then(() => {
+      underWay.delete(sending)
+      done += 1
+      progress.to(done)
+    })
+    underWay.add(sending)
+    if (underWay.size >= MOST_UNDER_WAY) await Promise.race(underWay)
+  }
+  await Promise.all(underWay)
+  progress.stop()
+}
+
+interface Progress {
+  /** So many are done. */
+  to(done: number): void
+  stop(): void
+}
+
+/** A progress bar on `stream`; nothing if it is no terminal. */
+export function startProgress(total: number, stream: NodeJS.WriteStream, isInteractive: boolean): Progress {
+  if (!isInteractive) return { to() {}, stop() {} }
+  const bar = new cliProgress.SingleBar({
+    stream,
+    format: '{bar} {percentage} %  {value} of {total}  {duration_formatted}',
+    barCompleteChar: '█',
+    barIncompleteChar: '░',
+    barsize: Math.max(10, Math.min(40, stream.columns - 40)),
+    hideCursor: true,
+    clearOnComplete: true,
+    // Signals are the command's own.
+    gracefulExit: false,
+  })
+  bar.start(total, 0)
+  return { to: (done) => bar.update(done), stop: () => bar.stop() }
+}
+
+function printList(json: boolean, { print, printJson, printRows, colours }: Terminal): void {
+  const events = triggeredEvents(systemClock()).map(({ name, kind, what }) => ({ event: name, kind, what }))
   const faults = FAULT_NAMES.map((fault) => ({ fault, what: faultRow(fault).what }))
   if (json) {
     for (const row of [...events, ...faults]) printJson(row)
     return
   }
   print(colours.bold('Events'))
-  for (const line of aligned(events.map(({ event, kind, what }) => [`  ${event}`, kind, what]))) print(line)
+  printRows(events.map(({ event, kind, what }) => [`  ${event}`, kind, what]))
   print(colours.bold('Faults'))
-  for (const line of aligned(faults.map(({ fault, what }) => [`  ${fault}`, what]))) print(line)
+  printRows(faults.map(({ fault, what }) => [`  ${fault}`, what]))
 }

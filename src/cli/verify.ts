@@ -4,7 +4,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { systemClock } from '../runtime/clock.ts'
 import { wholeNumber } from './arguments.ts'
 import { CliError, EXIT_CODES } from './exit-codes.ts'
-import { addSecretOptions, readNamedFile, readSecret, SIGNING_SECRET } from './secrets.ts'
+import { addSecretOptions, neededSecret, readNamedFile, SIGNING_SECRET } from './secrets.ts'
 import { checkSignature, type Verdict } from './signature-steps.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -27,13 +27,7 @@ export function define(command: Command, terminal: Terminal): void {
     .option('--json', 'print the verdict as one line of JSON')
     .addHelpText('after', `\nExample:\n  SIGNING_SECRET=… messaging-webhooks verify --header 't=…,v1=…' < body.json`)
     .action(async (options: VerifyOptions) => {
-      const secret = readSecret(command.opts(), SIGNING_SECRET)
-      if (secret === undefined)
-        throw new CliError(
-          'usage',
-          'No signing secret was given.',
-          'Set SIGNING_SECRET, or name a file with --signing-secret-file.',
-        )
+      const secret = neededSecret(command, SIGNING_SECRET, 'No signing secret was given.')
       const verdict = checkSignature({
         header: options.header,
         body: await readBody(options.body),

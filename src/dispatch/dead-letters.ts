@@ -43,7 +43,7 @@ type Reviver = (kept: Kept) => Awaitable<WebhookEvent>
 const A_PAGE = 100
 
 /** A page of dead letters, oldest first. */
-export async function readDeadLetters(
+async function readDeadLetters(
   store: OpenStore<object>,
   revive: Reviver,
   { after, limit = A_PAGE }: DeadLettersPage,
@@ -58,16 +58,12 @@ export async function readDeadLetters(
 }
 
 /** All of them, a page at a time; what is settled meanwhile is not asked for again. */
-export async function* everyDeadLetter(store: OpenStore<object>, revive: Reviver): AsyncGenerator<DeadLetter> {
+async function* everyDeadLetter(store: OpenStore<object>, revive: Reviver): AsyncGenerator<DeadLetter> {
   for await (const { items } of everyPage((after) => readDeadLetters(store, revive, { after }))) yield* items
 }
 
 /** The one with this id; no store has an index for a question that only people ask. */
-export async function findDeadLetter(
-  store: OpenStore<object>,
-  revive: Reviver,
-  id: string,
-): Promise<DeadLetter | undefined> {
+async function findDeadLetter(store: OpenStore<object>, revive: Reviver, id: string): Promise<DeadLetter | undefined> {
   for await (const letter of everyDeadLetter(store, revive)) if (letter.id === id) return letter
   return undefined
 }

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { OptionsError } from '../public/errors.ts'
 import type { StatusCode } from '../public/events.ts'
+import { recordOf } from '../runtime/record-of.ts'
 import { ROW_BY_CODE } from '../carriers/status-codes.ts'
 import { CHANNELS, REFUSAL_WORDS, type Channel } from './not-shown.ts'
 
@@ -22,14 +23,7 @@ export interface NamedChannel {
 }
 
 /** The names that an emulator goes by. */
-export interface NamedChannels {
-  /** The channel that a request names; without a name it is SMS, and undefined where there is none of that name. */
-  find(name: unknown): NamedChannel | undefined
-  /** What a callback says that no send leads to: the first of the channel's names. */
-  nameOf(channel: Channel): string
-  /** All names of each channel. */
-  all(): Readonly<Record<Channel, readonly string[]>>
-}
+export type NamedChannels = ReturnType<typeof resolveChannelNames>
 
 /** What a send without a channel goes by. */
 export const SMS: NamedChannel = { channel: 'sms', name: 'sms' }
@@ -61,14 +55,11 @@ export const channelNamesSchema = z.strictObject({
 })
 
 /** Throws an `OptionsError` where a name stands for two channels. */
-export function resolveChannelNames(given: ChannelNames = {}): NamedChannels {
-  const own: Record<Channel, readonly string[]> = {
-    sms: ['sms'],
-    'chat-app': namesOf('chat-app', given),
-    premium: namesOf('premium', given),
-    'premium-subscription': namesOf('premium-subscription', given),
-    airtime: namesOf('airtime', given),
-  }
+export function resolveChannelNames(given: ChannelNames = {}) {
+  const own: Readonly<Record<Channel, readonly string[]>> = recordOf(CHANNELS, (channel) => {
+    const names = channel === 'sms' ? channel : (given[channel] ?? channel)
+    return typeof names === 'string' ? [names] : names
+  })
   const byName = new Map<string, NamedChannel>()
   for (const channel of CHANNELS)
     for (const name of own[channel]) {
@@ -77,15 +68,13 @@ export function resolveChannelNames(given: ChannelNames = {}): NamedChannels {
       byName.set(name, { channel, name })
     }
   return {
-    find: (name) => (name === undefined || name === '' ? SMS : typeof name === 'string' ? byName.get(name) : undefined),
-    nameOf: (channel) => own[channel][0] ?? channel,
+    /** The channel that a request names; without a name it is SMS, and undefined where there is none of that name. */
+    find: (name: unknown): NamedChannel | undefined =>
+      name === undefined || name === '' ? SMS : typeof name === 'string' ? byName.get(name) : undefined,
+    /** What a callback says that no send leads to: the first of the channel's names. */
+    nameOf: (channel: Channel): string => own[channel][0] ?? channel,
     all: () => own,
   }
-}
-
-function namesOf(channel: RenamedChannel, given: ChannelNames): readonly string[] {
-  const names = given[channel] ?? channel
-  return typeof names === 'string' ? [names] : names
 }
 
 function twice(name: string, one: Channel, other: Channel): string {

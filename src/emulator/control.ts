@@ -1,23 +1,26 @@
 /** The control API: one row a route, from which requests are answered and the reference's table is made. */
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { CALLBACK_KINDS } from '../public/events.ts'
-import { accessOf } from './control-access.ts'
-import { readBody, reply } from './http.ts'
+import { checkOptions } from '../runtime/check-options.ts'
+import { isRecord } from '../runtime/values.ts'
+import { bearerOf, readBody, reply, type EmulatorApp } from './http.ts'
+import { apiKeySchema } from './options.ts'
 import { OUTCOMES, type Outcome } from './outcomes.ts'
 import { TRIGGER_NAMES, TRIGGERS } from './payloads.ts'
-import type { Emulator, EmulatorApp } from './surface.ts'
+import type { Emulator, OfProject } from './surface.ts'
 
 /** What a route may use. */
 export type Controlled = Omit<Emulator, 'app' | 'controlApp' | 'listen' | 'close' | 'onActivity'>
 
 interface RouteInput {
   /** The project that the path names, if it does. */
-  readonly project: string | undefined
+  readonly of: OfProject
   readonly query: URLSearchParams
   /** The JSON body; `{}` where there is none. */
-  readonly body: unknown
+  readonly body: object
 }
 
 /** One route of the control API. */
@@ -31,24 +34,12 @@ export interface ControlRoute {
 }
 
 const fields = z.record(z.string(), z.unknown())
-const triggerBody = z.strictObject({
-  event: z.enum(TRIGGER_NAMES),
-  project: z.string().optional(),
-  fields: fields.default({}),
-})
-const callbackBody = z.strictObject({
-  kind: z.enum(CALLBACK_KINDS),
-  project: z.string().optional(),
-  payload: fields,
-})
-const key = z.string().min(1)
-const pairBody = z.strictObject({ authKey: key.optional(), signingSecret: key.optional() })
-const apiKeyBody = z.strictObject({ apiKey: key.optional() })
-const idleBody = z.strictObject({ deadlineMs: z.number().min(0).max(600_000).optional() })
-
+const project = z.string().optional()
+const triggerBody = z.strictObject({ event: z.enum(TRIGGER_NAMES), project, fields: fields.default({}) })
+const callbackBody = z.strictObject({ kind: z.enum(CALLBACK_KINDS), project, payload: fields })
 const PAGE = 100
 
-/** Every route. */
+/** Every route. What a body of the emulator's own options may have, its method checks. */
 export const CONTROL_ROUTES: readonly ControlRoute[] = [
   route('GET', '/control', 'These routes.', () =>
     CONTROL_ROUTES.map(({ method, path, what }) => ({ method, path, what })),
@@ -68,51 +59,49 @@ export const CONTROL_ROUTES: readonly ControlRoute[] = [
   ),
   route('GET', '/control/channels', 'What the channels are called.', (it) => it.channels()),
   route('GET', '/control/outcomes', 'The documented numbers.', (it) =>
-    OUTCOMES.map((outcome) => shown(outcome, it.channels())),
+    OUTCOMES.map((one) => shown(one, it.channels())),
   ),
   route('GET', '/control/triggers', 'What can be triggered.', () =>
     TRIGGER_NAMES.map((event) => ({ event, kind: TRIGGERS[event].kind, what: TRIGGERS[event].what })),
   ),
   route('GET', '/control/projects', 'The projects, without keys.', (it) => it.projects()),
-  route('GET', '/control/projects/:project/keys', 'The live keys of a project.', (it, { project }) =>
-    it.keys({ project }),
-  ),
+  route('GET', '/control/projects/:project/keys', 'The live keys of a project.', (it, { of }) => it.keys(of)),
   route(
     'PATCH',
     '/control/projects/:project',
     'Changes its `balance`, `volumeLimit`, `senderId`, `enforceHttps`, `callbackUrls` and so on.',
-    (it, { body, project }) => it.configure(fields.parse(body), { project }),
+    (it, { body, of }) => it.configure(body, of),
   ),
   route(
     'POST',
     '/control/projects/:project/rotate-keys',
     'A new Auth Key and signing secret, at once; or those that you name.',
-    (it, { body, project }) => it.rotateKeys(pairBody.parse(body), { project }),
+    (it, { body, of }) => it.rotateKeys(body, of),
   ),
   route(
     'POST',
     '/control/projects/:project/regenerate-api-key',
     'A new API key; the old one is dead at once.',
-    (it, { body, project }) => it.regenerateApiKey(apiKeyBody.parse(body).apiKey, { project }),
+    (it, { body, of }) => it.regenerateApiKey(checkOptions(apiKeySchema, body).apiKey, of),
   ),
   route(
     'POST',
     '/control/trigger',
     'Makes a callback that no send leads to: `{ event, project, fields }`.',
     (it, { body }) => {
-      const { event, project, fields: own } = triggerBody.parse(body)
-      return it.trigger(event, own, { project })
+      const { event, fields: own, ...of } = triggerBody.parse(body)
+      return it.trigger(event, own, of)
     },
   ),
   route('POST', '/control/callback', 'Makes a callback of your own: `{ kind, project, payload }`.', (it, { body }) => {
-    const { kind, project, payload } = callbackBody.parse(body)
-    return it.callback(kind, payload, { project })
+    const { kind, payload, ...of } = callbackBody.parse(body)
+    return it.callback(kind, payload, of)
   }),
   route(
     'POST',
     '/control/idle',
     'Answers `{ idle }` when all callbacks were made, or when `deadlineMs` (10,000) has passed.',
-    async (it, { body }) => ({ idle: await it.idle(idleBody.parse(body)) }),
+    async (it, { body }) => ({ idle: await it.idle(body) }),
   ),
 ]
 
@@ -148,16 +137,55 @@ class Refused extends Error {
   }
 }
 
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
+
+/**
+ * Requests of this machine need no token, all others do. A web page in a browser on this machine and a proxy count as others, so `Host`,
+ * `Origin` and the headers of proxies are checked.
+ */
+function checkAccess(request: IncomingMessage, token: string | undefined): void {
+  const given = bearerOf(request)
+  if (given !== undefined && token !== undefined && timingSafeEqual(sha256(given), sha256(token))) return
+  const problem = whyTokenIsNeeded(request)
+  if (problem === undefined) return
+  const [status, advice] =
+    token === undefined ? [403, 'Set a controlToken to allow it.'] : [401, 'Send the controlToken as a Bearer token.']
+  throw new Refused(status, 'control_refused', `${problem} ${advice}`)
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+/** Why the request needs the token; undefined for one that was made on this machine. */
+function whyTokenIsNeeded({ socket, headers }: IncomingMessage): string | undefined {
+  if (!isLoopbackAddress(socket.remoteAddress)) return 'The control API answers on loopback.'
+  if (FORWARDED.some((name) => headers[name] !== undefined)) return 'The request was forwarded by a proxy.'
+  if (!isLoopbackHost(headers.host)) return 'The Host header names no loopback address.'
+  // A page can post to any address; it cannot hide where it comes from.
+  const { origin } = headers
+  if (origin !== undefined && !(URL.canParse(origin) && isLoopbackHost(new URL(origin).host)))
+    return 'The request comes from a page of another origin.'
+  return undefined
+}
+
+function isLoopbackAddress(address: string | undefined): boolean {
+  return address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1')
+}
+
+function isLoopbackHost(host: string | undefined): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i.test(host ?? '')
+}
+
 export function createControlApp(emulator: Controlled, token: string | undefined): EmulatorApp {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const access = accessOf(request, token)
-    if (!access.allowed) throw new Refused(access.status, 'control_refused', access.why)
+    checkAccess(request, token)
     const url = URL.parse(request.url ?? '/', 'http://localhost')
     if (url === null) throw new Refused(400, 'invalid_request', 'The request target is not a URL.')
     const path = url.pathname.replace(/\/+$/, '')
     const candidates = CONTROL_ROUTES.flatMap((one) => {
       const match = new RegExp(`^${one.path.replace(':project', '([^/]*)')}$`).exec(path)
-      return match === null ? [] : [{ ...one, project: decode(match[1]) }]
+      return match === null ? [] : [{ ...one, of: decode(match[1]) }]
     })
     const found = candidates.find(({ method }) => method === request.method)
     if (found === undefined) {
@@ -167,7 +195,7 @@ export function createControlApp(emulator: Controlled, token: string | undefined
       throw new Refused(405, 'method_not_allowed', `This route takes ${allow}.`)
     }
     const body = found.method === 'GET' ? {} : await bodyOf(request)
-    const result = await found.run(emulator, { project: found.project, query: url.searchParams, body })
+    const result = await found.run(emulator, { of: found.of, query: url.searchParams, body })
     reply(response, 200, result as object) // Every route gives an object or a list.
   }
 
@@ -184,25 +212,30 @@ export function createControlApp(emulator: Controlled, token: string | undefined
 }
 
 /** The project that the path names, if it does. */
-function decode(part: string | undefined): string | undefined {
+function decode(part: string | undefined): OfProject {
   try {
-    return part === undefined || part === '' ? undefined : decodeURIComponent(part)
+    return part === undefined || part === '' ? {} : { project: decodeURIComponent(part) }
   } catch {
     throw new Refused(400, 'invalid_request', 'The path is not percent-encoded as it should be.')
   }
 }
 
 /** A page may post a form without asking first, so a body that is not declared as JSON is refused whatever it says. */
-async function bodyOf(request: IncomingMessage): Promise<unknown> {
+async function bodyOf(request: IncomingMessage): Promise<object> {
   const read = await readBody(request)
-  if ('parsed' in read) return read.parsed ?? {}
-  if (read.text.trim() === '') return {}
-  if (!/^\s*application\/json\b/i.test(request.headers['content-type'] ?? ''))
+  const text = 'text' in read ? read.text.trim() : ''
+  if (text !== '' && !/^\s*application\/json\b/i.test(request.headers['content-type'] ?? ''))
     throw new Refused(415, 'invalid_request', 'The body must be JSON, with the content-type application/json.')
+  const body = 'parsed' in read ? (read.parsed ?? {}) : text === '' ? {} : parseJson(text)
+  if (isRecord(body)) return body
+  throw new Refused(400, 'invalid_request', 'The body is no JSON object.')
+}
+
+function parseJson(text: string): unknown {
   try {
-    return JSON.parse(read.text)
+    return JSON.parse(text)
   } catch {
-    throw new Refused(400, 'invalid_request', 'The body is not JSON.')
+    return undefined
   }
 }
 

@@ -3,19 +3,28 @@ import { checkOptions } from '../runtime/check-options.ts'
 import { withDeadline } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
-import { messageOf, type Delivery } from './callbacks/outgoing.ts'
-import { createSender } from './callbacks/sender.ts'
+import { messageOf, type Delivery } from './outgoing.ts'
+import { createSender } from './sender.ts'
 import { createControlApp, type Controlled } from './control.ts'
 import { listenOn, type Listening } from './http.ts'
 import { createJournal } from './journal.ts'
 import { createLifecycle } from './lifecycle.ts'
-import { checkName, idleSchema, keysSchema, ofProjectSchema, patchSchema, resolveEmulatorOptions } from './options.ts'
+import {
+  checkName,
+  idleSchema,
+  apiKeySchema,
+  ofProjectSchema,
+  pairSchema,
+  patchSchema,
+  resolveEmulatorOptions,
+  type EmulatorOptions,
+} from './options.ts'
 import { TRIGGER_NAMES, triggerPayload, TRIGGERS } from './payloads.ts'
 import { createProjects, type Project } from './projects.ts'
 import { drawUuid } from './random.ts'
-import { createAccept } from './send/accept.ts'
-import { createEndpoint } from './send/endpoint.ts'
-import type { Activity, Emulator, EmulatorOptions, OfProject } from './surface.ts'
+import { createAccept } from './accept.ts'
+import { createEndpoint } from './endpoint.ts'
+import type { Activity, Emulator, OfProject } from './surface.ts'
 
 /** A send without callback URLs, or with a fault that drops its callback, is answered in the end. */
 const LATEST_ANSWER_MS = 2_000
@@ -27,14 +36,15 @@ const LATEST_ANSWER_MS = 2_000
 export function createEmulator(options: EmulatorOptions = {}): Emulator {
   const { seed, clock, channels, network, faults, sendFaults, proofOf, keep, ca, ...resolved } =
     resolveEmulatorOptions(options)
-  const projects = createProjects(resolved.projects, { seed, nowMs: () => clock.now() })
-  const journal = createJournal({ seed, keep })
+  const nowMs = (): number => clock.now()
+  const projects = createProjects(resolved.projects, seed, nowMs)
+  const journal = createJournal(seed, keep)
   const listeners = new Set<(activity: Activity) => void>()
   let listening: Promise<Listening> | undefined
-  let closed = false
+  let isClosed = false
   let made = 0
 
-  function tell(activity: Activity): void {
+  function notify(activity: Activity): void {
     for (const listener of listeners) {
       try {
         listener(activity)
@@ -44,30 +54,34 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     }
   }
 
+  function onActivity(listener: (activity: Activity) => void): () => void {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+
   function untilReported(messageIds: readonly string[]): Promise<void> {
     return new Promise((resolve) => {
-      function end(): void {
-        cancel()
-        listeners.delete(listen)
-        resolve()
-      }
-      function listen(activity: Activity): void {
+      const stop = onActivity((activity) => {
         const messageId = activity.type === 'delivery' ? messageOf(activity.delivery.payload) : undefined
         if (messageId !== undefined && messageIds.includes(messageId)) end()
-      }
+      })
       const cancel = clock.setTimer(end, LATEST_ANSWER_MS, true)
-      listeners.add(listen)
+      function end(): void {
+        cancel()
+        stop()
+        resolve()
+      }
     })
   }
 
   const sender = createSender({
     seed,
     faults,
-    nowMs: () => clock.now(),
+    nowMs,
     timeoutMs: resolved.callbackTimeoutMs,
     onDelivery(delivery) {
       journal.addDelivery(delivery)
-      tell({ type: 'delivery', delivery })
+      notify({ type: 'delivery', delivery })
     },
     ca,
   })
@@ -75,21 +89,10 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
   /** Never rejects. `key` is the callback's own name in this run. Contract, service.md#delivery-rules: nothing is retried. */
   async function post(project: Project, kind: CallbackKind, payload: Delivery['payload'], key: string) {
     const { name, callbackUrls, enforceHttps } = project.state()
-    const { authKey, signingSecret } = project.keys()
     const url = callbackUrls[kind]
-    if (url !== undefined)
-      return sender.send({
-        url,
-        kind,
-        project: name,
-        authKey,
-        signingSecret,
-        proof: proofOf(kind, payload),
-        previous: project.previousPair(),
-        enforceHttps,
-        payload,
-        key,
-      })
+    const previous = project.previousPair()
+    const about = { kind, project: name, proof: proofOf(kind, payload), previous, enforceHttps, payload, key }
+    if (url !== undefined) return sender.send({ ...about, ...project.keys(), url })
     journal.addWithoutUrl()
     return []
   }
@@ -109,17 +112,17 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     accept: createAccept({ seed, clock, network, lifecycle, journal }),
     record(send) {
       journal.addSend(send)
-      tell({ type: 'send', send })
+      notify({ type: 'send', send })
     },
     journal,
     seed,
     faults: sendFaults,
     untilReported,
-    isClosed: () => closed,
+    isClosed: () => isClosed,
   })
 
-  function open(): void {
-    if (closed) throw new MessagingWebhooksError('emulator_closed')
+  function checkOpen(): void {
+    if (isClosed) throw new MessagingWebhooksError('emulator_closed')
   }
 
   /** The project that a call is about. */
@@ -146,34 +149,34 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       const { deadlineMs } = checkOptions(idleSchema, options, 'idle')
       return withDeadline<boolean>(clock, deadlineMs, untilIdle(), () => false)
     },
-    report: () => journal.report(),
-    sends: () => journal.sends(),
-    deliveries: () => journal.deliveries(),
-    otpLog: () => journal.otpLog(),
-    channels: () => channels.all(),
+    report: journal.report,
+    sends: journal.sends,
+    deliveries: journal.deliveries,
+    otpLog: journal.otpLog,
+    channels: channels.all,
     projects: () => projects.all().map((project) => project.state()),
     keys: (of) => projectOf(of, 'keys').keys(),
     configure: (patch, of) => projectOf(of, 'configure').configure(checkOptions(patchSchema, patch, 'configure')),
-    rotateKeys: (pair, of) => projectOf(of, 'rotateKeys').rotate(checkOptions(keysSchema, pair, 'rotateKeys')),
+    rotateKeys: (pair, of) => projectOf(of, 'rotateKeys').rotate(checkOptions(pairSchema, pair, 'rotateKeys')),
     regenerateApiKey: (apiKey, of) =>
-      projectOf(of, 'regenerateApiKey').regenerate(checkOptions(keysSchema, { apiKey }, 'regenerateApiKey').apiKey),
+      projectOf(of, 'regenerateApiKey').regenerate(checkOptions(apiKeySchema, { apiKey }, 'regenerateApiKey').apiKey),
     async trigger(name, fields = {}, of) {
       checkName('trigger', 'event', name, TRIGGER_NAMES)
       const project = projectOf(of, 'trigger')
-      open()
+      checkOpen()
       const key = nextKey()
       const about = {
         project: project.state(),
         nameOf: channels.nameOf,
         id: drawUuid(seed, 'trigger', key),
-        timestamp: Math.floor(clock.now() / 1_000),
+        timestamp: Math.floor(nowMs() / 1_000),
       }
       return post(project, TRIGGERS[name].kind, triggerPayload(name, about, fields), key)
     },
     async callback(kind, payload, of) {
       checkName('callback', 'kind', kind, CALLBACK_KINDS)
       const project = projectOf(of, 'callback')
-      open()
+      checkOpen()
       return post(project, kind, payload, nextKey())
     },
   } satisfies Controlled
@@ -184,7 +187,7 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
     app,
     controlApp,
     async listen(port = 0, host = '127.0.0.1') {
-      open()
+      checkOpen()
       if (listening !== undefined) throw new MessagingWebhooksError('emulator_listening')
       const starting = listenOn(port, host, (request, response) =>
         controlApp(request, response, () => app(request, response)),
@@ -196,14 +199,11 @@ export function createEmulator(options: EmulatorOptions = {}): Emulator {
       return { url, port: picked }
     },
     async close() {
-      closed = true
+      isClosed = true
       lifecycle.close()
       const server = await listening?.catch(() => undefined)
       await Promise.all([server?.close(), sender.close()])
     },
-    onActivity(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
+    onActivity,
   }
 }

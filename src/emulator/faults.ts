@@ -1,9 +1,10 @@
 /** The faults of callbacks, and of answers to sends, one row each. Types, checks and the reference's table come from here. */
-import { describe } from '../runtime/check-options.ts'
-import { nearest } from '../runtime/did-you-mean.ts'
-import { OptionsError } from '../public/errors.ts'
+import { z } from 'zod'
+import { numberFrom } from '../runtime/check-options.ts'
+import { recordOf } from '../runtime/record-of.ts'
 import type { Proof } from '../public/events.ts'
-import { drawsOf, type Seed } from './random.ts'
+import type { Delivery } from './outgoing.ts'
+import { drawsOf, type Draw, type Seed } from './random.ts'
 
 /**
  * What a receiver can make of the request, where it knows the live pair only and its clock is the emulator's:
@@ -109,17 +110,88 @@ export function faultRow(name: FaultName): FaultRow {
 }
 
 /** A rate from 0 (never, as for those left out) to 1 (always) for each fault. */
-export type FaultRates = Readonly<Partial<Record<FaultName, number>>>
+export type FaultRates = Readonly<Partial<Record<FaultName, number | undefined>>>
+export const faultRates = z.strictObject(recordOf(FAULT_NAMES, () => numberFrom(0, 1).optional()))
 
 /** Whether the receiver's policy decides: it may take such a request by the one proof, or ask for the other and refuse it. */
-export function isForPolicy(faults: readonly string[]): boolean {
+function isForPolicy(faults: readonly string[]): boolean {
   return FAULT_NAMES.some((name) => faults.includes(name) && faultRow(name).taken.startsWith('by its '))
 }
 
 /** Whether a callback that carries these proofs can meet the fault. */
-export function canMeet(name: FaultName, proof: Proof): boolean {
+function canMeet(name: FaultName, proof: Proof): boolean {
   const { needs } = faultRow(name)
   return needs === undefined || proof === 'both' || proof === needs
+}
+
+/** One request that is to be made. */
+export interface PlannedRequest {
+  /** Those that take effect; what another one makes void is not among them. */
+  readonly faults: ReadonlySet<FaultName>
+  /** For what a fault leaves open: how late, which byte, ... */
+  readonly draw: Draw
+}
+
+/** All requests of one callback. */
+export interface PlannedCallback {
+  /** What its body says, the same in all requests: another text would be another event. */
+  readonly text: ReadonlySet<'nulText' | 'badUtf8'>
+  /** For what all requests share. */
+  readonly draw: Draw
+  readonly requests: readonly PlannedRequest[]
+}
+
+/** Drawn once for all requests: another body would be another event. */
+const OF_THE_CALLBACK = ['duplicate', 'noAuthKey', 'nulText', 'badUtf8'] as const
+const OF_A_REQUEST = FAULT_NAMES.filter((name) => !OF_THE_CALLBACK.some((other) => other === name))
+
+/**
+ * Which faults a callback meets: decided by the seed and by the callback's own name, whatever was made before it. `key` names it, `proof`
+ * says what it carries.
+ */
+export function planFaults(rates: FaultRates, seed: Seed, key: string, proof: Proof): PlannedCallback {
+  const isDrawn = (name: FaultName, draw: Draw): boolean => {
+    const rate = rates[name] ?? 0
+    return rate > 0 && canMeet(name, proof) && draw(name) < rate
+  }
+  const draw = drawsOf(seed, 'callback', key)
+  const shared = OF_THE_CALLBACK.filter((name) => isDrawn(name, draw))
+  const copies = Array.from({ length: shared.includes('duplicate') ? 2 : 1 }, (_, copy) => {
+    const own = drawsOf(seed, 'request', key, copy)
+    return { draw: own, drawn: OF_A_REQUEST.filter((name) => isDrawn(name, own)) }
+  })
+  // Against the rivals of the first request, so that it is left out of all or of none.
+  const isKeyless =
+    shared.includes('noAuthKey') && onePerSlot([...(copies[0]?.drawn ?? []), 'noAuthKey'], draw).includes('noAuthKey')
+  const requests = copies.map(({ draw: own, drawn }, copy): PlannedRequest => {
+    // The second one is the repetition, so that a count of them is one of callbacks that were repeated.
+    const ofThis = shared.filter((name) => (name === 'duplicate' ? copy > 0 : name !== 'noAuthKey' || isKeyless))
+    const rest = isKeyless ? drawn.filter((name) => faultRow(name).slot !== faultRow('noAuthKey').slot) : drawn
+    return { faults: effective([...ofThis, ...onePerSlot(rest, own)]), draw: own }
+  })
+  return { text: new Set(shared.filter((name) => name === 'nulText' || name === 'badUtf8')), draw, requests }
+}
+
+/** Of several faults of one slot, each drawn for itself, every one has the same chance to stay. */
+function onePerSlot(drawn: readonly FaultName[], draw: Draw): readonly FaultName[] {
+  return drawn.filter((name) => {
+    const { slot } = faultRow(name)
+    if (slot === undefined) return true
+    const rivals = drawn.filter((other) => faultRow(other).slot === slot)
+    return rivals[Math.floor(draw(`slot ${slot}`) * rivals.length)] === name
+  })
+}
+
+/** Takes away what another fault makes void, and lists the rest in the table's order. */
+function effective(faults: readonly FaultName[]): ReadonlySet<FaultName> {
+  const left = new Set(FAULT_NAMES.filter((name) => faults.includes(name)))
+  // Nothing goes out, so nothing else can happen to it.
+  if (left.has('drop')) return new Set([...left].filter((name) => name === 'drop' || name === 'duplicate'))
+  // A proof over a body that never comes to its end is no proof, whatever is wrong with it.
+  if (left.has('connectionReset')) for (const name of left) if (faultRow(name).slot === 'proof') left.delete(name)
+  // What is right for these shows in the answer, and a half-closed connection may have none.
+  if (isJudgedByTheSecond(left)) left.delete('halfClose')
+  return left
 }
 
 /** Whether what is right changes when the second turns while the request is under way. */
@@ -134,6 +206,24 @@ export function isToBeTaken(faults: ReadonlySet<FaultName>, proof: Proof): boole
     if (taken === 'by its authKey') return proof !== 'signature'
     return taken === 'yes' || (taken === 'by its signature' && proof !== 'authKey')
   })
+}
+
+/** What is wrong with an answer: a callback was lost, a forged one was taken, or there is no answer where there should be one. */
+export type Verdict = 'lost' | 'wronglyTaken' | 'unanswered'
+
+/** After these no answer, or none that can be read, is as it should be. */
+const NO_ANSWER: ReadonlySet<string> = new Set(['drop', 'connectionReset', 'halfClose'] satisfies FaultName[])
+
+/** Undefined where the answer is right, or may be, as by the receiver's policy. */
+export function verdictOf({
+  faults,
+  intact,
+  status,
+}: Pick<Delivery, 'faults' | 'intact' | 'status'>): Verdict | undefined {
+  if (status === undefined) return faults.some((fault) => NO_ANSWER.has(fault)) ? undefined : 'unanswered'
+  const isTaken = status >= 200 && status < 300
+  if (!intact) return isTaken ? 'wronglyTaken' : undefined
+  return isTaken || isForPolicy(faults) ? undefined : 'lost'
 }
 
 interface SendFaultRow {
@@ -162,42 +252,12 @@ export type SendFaultName = keyof typeof SEND_FAULTS
 export const SEND_FAULT_NAMES = Object.keys(SEND_FAULTS) as readonly SendFaultName[]
 
 /** A rate from 0 (never, as for those left out) to 1 (always) for each fault of answers. */
-export type SendFaultRates = Readonly<Partial<Record<SendFaultName, number>>>
+export type SendFaultRates = Readonly<Partial<Record<SendFaultName, number | undefined>>>
+export const sendFaultRates = z.strictObject(recordOf(SEND_FAULT_NAMES, () => numberFrom(0, 1).optional()))
 
 /** The fault that a send meets, if any, by the seed and its own name. Of several, each has the same chance. */
 export function drawSendFault(rates: SendFaultRates, seed: Seed, key: string): SendFaultName | undefined {
   const draw = drawsOf(seed, 'answer', key)
   const drawn = SEND_FAULT_NAMES.filter((name) => draw(name) < (rates[name] ?? 0))
   return drawn[Math.floor(draw('one of them') * drawn.length)]
-}
-
-/** Reads rates from anywhere. Throws an `OptionsError` for a fault that does not exist, or for what is no rate. */
-export function readFaultRates(value: unknown): FaultRates {
-  return readRates('faults', value, FAULT_NAMES)
-}
-
-/** The same, of the faults of answers to sends. */
-export function readSendFaultRates(value: unknown): SendFaultRates {
-  return readRates('sendFaults', value, SEND_FAULT_NAMES)
-}
-
-function readRates<N extends string>(option: string, value: unknown, names: readonly N[]): Partial<Record<N, number>> {
-  const rates: Partial<Record<N, number>> = {}
-  if (value === undefined) return rates
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new OptionsError(`\`${option}\` must be an object of rates, such as { ${names[0] ?? ''}: 0.1 }.`)
-  for (const [name, rate] of Object.entries(value)) {
-    const known = names.find((other) => other === name)
-    if (known === undefined) {
-      const near = nearest(name, names)
-      const meant = near === undefined ? '' : ` Did you mean ${JSON.stringify(near)}?`
-      const all = names.join(', ')
-      throw new OptionsError(`\`${option}\`: there is no ${JSON.stringify(name)}. There are: ${all}.${meant}`)
-    }
-    if (rate === undefined) continue
-    if (typeof rate !== 'number' || !(rate >= 0 && rate <= 1))
-      throw new OptionsError(`\`${option}.${known}\` is ${describe(rate)}; expected a rate from 0 to 1.`)
-    rates[known] = rate
-  }
-  return rates
 }

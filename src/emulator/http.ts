@@ -6,7 +6,9 @@ import getRawBody from 'raw-body'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { withLastResort } from '../http/last-resort.ts'
 import { MAX_REQUEST_BYTES } from './not-shown.ts'
-import type { EmulatorApp } from './surface.ts'
+
+/** What is mounted in Express or Connect, or given to `http.createServer`. */
+export type EmulatorApp = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
 
 /** A request on which a body parser that ran before may have left its result. */
 export type MaybeParsed = IncomingMessage & { readonly body?: unknown }

@@ -1,7 +1,8 @@
 /** What happened: the newest sends, callbacks and OTP messages, and counts of all. */
-import type { CallbackKind } from '../public/events.ts'
-import type { Delivery } from './callbacks/outgoing.ts'
-import { FAULT_NAMES, isForPolicy, type FaultName, type SendFaultName } from './faults.ts'
+import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
+import { recordOf } from '../runtime/record-of.ts'
+import type { Delivery } from './outgoing.ts'
+import { FAULT_NAMES, verdictOf, type FaultName, type SendFaultName } from './faults.ts'
 import type { Seed } from './random.ts'
 
 /** One entry of `recipients` in an answer. Contract, service.md#recipient-entry. */
@@ -103,29 +104,16 @@ export interface OtpEntry {
   readonly deliveryState: string
 }
 
-export interface Journal {
-  addSend(send: SendRecord): void
-  addLostRequest(): void
-  addDelivery(delivery: Delivery): void
-  /** A callback that was due, but the project has no URL for it. */
-  addWithoutUrl(): void
-  addOtp(entry: OtpEntry): void
-  /** Does nothing for a message that is not in the log. */
-  updateOtp(messageId: string, deliveryState: string): void
-  sends(): readonly SendRecord[]
-  deliveries(): readonly Delivery[]
-  otpLog(): readonly OtpEntry[]
-  report(): EmulatorReport
-}
+export type Journal = ReturnType<typeof createJournal>
 
 const FAILURES_KEPT = 100
 
-export function createJournal({ seed, keep }: { readonly seed: Seed; readonly keep: number }): Journal {
+export function createJournal(seed: Seed, keep: number) {
   const sends: SendRecord[] = []
   const deliveries: Delivery[] = []
   const failures: Delivery[] = []
   const otpEntries = new Map<string, OtpEntry>()
-  const sendCounts = { answers: {}, refusals: {}, recipients: {}, faults: {} } satisfies Record<string, Tally>
+  const sendCounts = { requests: 0, answers: tally(), refusals: tally(), recipients: tally(), faults: tally() }
   const counts = {
     sent: 0,
     intact: 0,
@@ -135,25 +123,24 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
     refused: 0,
     rightlyRefused: 0,
     unanswered: 0,
+    notSent: 0,
+    withoutUrl: 0,
+    byKind: recordOf(CALLBACK_KINDS, () => 0),
+    answers: tally(),
   }
-  const byKind: Record<CallbackKind, number> = { status: 0, received: 0, payment: 0, subscription: 0 }
-  const answers: Tally = {}
   const faults = new Map<string, Record<keyof FaultCounts, number>>()
-  let requests = 0
-  let notSent = 0
-  let withoutUrl = 0
 
   return {
-    addSend(send) {
+    addSend(send: SendRecord): void {
       push(sends, send, keep)
-      requests += 1
+      sendCounts.requests += 1
       add(sendCounts.answers, send.httpStatus)
       if (send.refusal !== undefined) add(sendCounts.refusals, send.refusal)
       for (const { status } of send.recipients) add(sendCounts.recipients, status)
       if (send.fault !== undefined) add(sendCounts.faults, send.fault)
     },
     addLostRequest: () => add(sendCounts.faults, 'lostRequest' satisfies SendFaultName),
-    addDelivery(delivery) {
+    addDelivery(delivery: Delivery): void {
       push(deliveries, delivery, keep)
       const { sent, intact, status, kind } = delivery
       const end = status === undefined ? 'unanswered' : status >= 200 && status < 300 ? 'taken' : 'refused'
@@ -165,52 +152,47 @@ export function createJournal({ seed, keep }: { readonly seed: Seed; readonly ke
         met[end] += 1
       }
       if (!sent) {
-        notSent += 1
+        counts.notSent += 1
         return
       }
       counts.sent += 1
       counts[end] += 1
-      byKind[kind] += 1
+      counts.byKind[kind] += 1
       if (intact) counts.intact += 1
-      if (end === 'refused') counts[intact && !isForPolicy(delivery.faults) ? 'lost' : 'rightlyRefused'] += 1
-      if (!intact && end === 'taken') counts.wronglyTaken += 1
-      if (status !== undefined) add(answers, status)
+      const verdict = verdictOf(delivery)
+      if (verdict === 'lost' || verdict === 'wronglyTaken') counts[verdict] += 1
+      else if (end === 'refused') counts.rightlyRefused += 1
+      if (status !== undefined) add(counts.answers, status)
     },
-    addWithoutUrl: () => void (withoutUrl += 1),
-    addOtp(entry) {
+    /** A callback that was due, but the project has no URL for it. */
+    addWithoutUrl: () => void (counts.withoutUrl += 1),
+    addOtp(entry: OtpEntry): void {
       otpEntries.set(entry.messageId, entry)
       const oldest = otpEntries.keys().next()
       if (otpEntries.size > keep && oldest.done !== true) otpEntries.delete(oldest.value)
     },
-    updateOtp(messageId, deliveryState) {
+    /** Does nothing for a message that is not in the log. */
+    updateOtp(messageId: string, deliveryState: string): void {
       const entry = otpEntries.get(messageId)
       if (entry !== undefined) otpEntries.set(messageId, { ...entry, deliveryState })
     },
-    sends: () => [...sends],
-    deliveries: () => [...deliveries],
-    otpLog: () => [...otpEntries.values()],
-    report: () => ({
-      seed,
-      sends: {
-        requests,
-        answers: { ...sendCounts.answers },
-        refusals: { ...sendCounts.refusals },
-        recipients: { ...sendCounts.recipients },
-        faults: { ...sendCounts.faults },
-      },
-      callbacks: { ...counts, notSent, withoutUrl, byKind: { ...byKind }, answers: { ...answers } },
-      faults: Object.fromEntries(
-        FAULT_NAMES.flatMap((name) => {
-          const met = faults.get(name)
-          return met === undefined ? [] : [[name, { ...met }]]
-        }),
-      ),
-      failures: [...failures],
-    }),
+    sends: (): readonly SendRecord[] => [...sends],
+    deliveries: (): readonly Delivery[] => [...deliveries],
+    otpLog: (): readonly OtpEntry[] => [...otpEntries.values()],
+    report(): EmulatorReport {
+      const met = FAULT_NAMES.flatMap((name) => (faults.has(name) ? [[name, faults.get(name)] as const] : []))
+      const all = structuredClone({ sends: sendCounts, callbacks: counts, faults: Object.fromEntries(met) })
+      // A payload may hold what cannot be cloned, such as a function.
+      return { seed, ...all, failures: [...failures] }
+    },
   }
 }
 
 type Tally = Record<string, number>
+
+function tally(): Tally {
+  return {}
+}
 
 function add(counts: Tally, name: string | number): void {
   counts[name] = (counts[name] ?? 0) + 1

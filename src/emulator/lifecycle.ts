@@ -2,7 +2,8 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { Journal } from './journal.ts'
-import type { Message, NetworkProfile, Outcome } from './outcomes.ts'
+import type { NetworkProfile } from './options.ts'
+import type { Message, Outcome } from './outcomes.ts'
 import { statusPayload } from './payloads.ts'
 import type { Projects } from './projects.ts'
 import { draw, wholeNumber, type Seed } from './random.ts'
@@ -17,15 +18,9 @@ interface LifecycleParts {
   readonly post: (project: string, kind: CallbackKind, payload: Readonly<Record<string, unknown>>, key: string) => void
 }
 
-export interface Lifecycle {
-  begin(message: Message, outcome: Outcome): void
-  /** Resolves when every message has come to its end. */
-  idle(): Promise<void>
-  /** Drops all that waits, and begins nothing more. */
-  close(): void
-}
+export type Lifecycle = ReturnType<typeof createLifecycle>
 
-export function createLifecycle({ seed, clock, network, projects, journal, post }: LifecycleParts): Lifecycle {
+export function createLifecycle({ seed, clock, network, projects, journal, post }: LifecycleParts) {
   const timers = createTimers(clock)
 
   function report(message: Message, outcome: Outcome, word: string, step: string): void {
@@ -39,7 +34,8 @@ export function createLifecycle({ seed, clock, network, projects, journal, post 
 
   /** The next step is due so long after the last one, whatever became of that one's callback. */
   function afterDelay({ id, part }: Message, step: string, run: () => void): void {
-    timers.after(wholeNumber(draw(seed, 'delay', id, part, step), ...network.delayMs), run)
+    const [least, most] = network.delayMs
+    timers.after(wholeNumber(draw(seed, 'delay', id, part, step), least, most), run)
   }
 
   /** The carrier is asked. Contract, service.md#what-the-service-does: transient failures of transactional sends are retried. */
@@ -62,18 +58,18 @@ export function createLifecycle({ seed, clock, network, projects, journal, post 
   }
 
   return {
-    begin(message, outcome) {
+    begin(message: Message, outcome: Outcome): void {
       const ask = (): void => attempt(message, outcome, 0)
-      const start = (): void => {
+      timers.at(message.scheduledForMs ?? clock.now(), () => {
         // Contract, service.md#what-the-service-does: transactional messages are routed on a priority queue.
         if (message.type === 'transactional') timers.after(network.delayMs[0], ask)
         else afterDelay(message, 'first', ask)
-      }
-      if (message.scheduledForMs === undefined) start()
-      else timers.at(message.scheduledForMs, start)
+      })
     },
-    idle: () => timers.idle(),
-    close: () => timers.close(),
+    /** Resolves when every message has come to its end. */
+    idle: timers.idle,
+    /** Drops all that waits, and begins nothing more. */
+    close: timers.close,
   }
 }
 
@@ -86,7 +82,7 @@ function createTimers(clock: Pick<Clock, 'now' | 'setTimer'>) {
   const idle: (() => void)[] = []
   let closed = false
 
-  function tellIdle(): void {
+  function resolveIdle(): void {
     if (waiting.size === 0) for (const resolve of idle.splice(0)) resolve()
   }
 
@@ -96,7 +92,7 @@ function createTimers(clock: Pick<Clock, 'now' | 'setTimer'>) {
       waiting.delete(cancel)
       // `run` may set further timers: report idle only after it.
       run()
-      tellIdle()
+      resolveIdle()
     }
     const cancel = clock.setTimer(fire, delayMs, true)
     waiting.add(cancel)
@@ -105,20 +101,20 @@ function createTimers(clock: Pick<Clock, 'now' | 'setTimer'>) {
   /** At a moment in milliseconds since the Unix epoch, however far off; at once where it has passed. */
   function at(timeMs: number, run: () => void): void {
     const leftMs = timeMs - clock.now()
-    if (leftMs <= FURTHEST_MS) after(Math.max(0, leftMs), run)
+    if (leftMs <= 0) run()
+    else if (leftMs <= FURTHEST_MS) after(leftMs, run)
     else after(FURTHEST_MS, () => at(timeMs, run))
   }
 
   return {
     after,
     at,
-    /** Resolves when nothing waits. */
     idle: () => (waiting.size === 0 ? Promise.resolve() : new Promise<void>((resolve) => idle.push(resolve))),
-    close() {
+    close(): void {
       closed = true
       for (const cancel of waiting) cancel()
       waiting.clear()
-      tellIdle()
+      resolveIdle()
     },
   }
 }

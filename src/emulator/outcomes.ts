@@ -3,9 +3,9 @@
  * is not assigned, so no real telephone has such a number. Other numbers follow the network profile, by chance that repeats.
  */
 import { CARRIER_A_CODES, carrierAStatus } from '../carriers/vocabularies.ts'
-import { CARRIERS, type Carrier, type StatusCode } from '../public/events.ts'
-import { recordOf } from '../runtime/record-of.ts'
+import type { Carrier, StatusCode } from '../public/events.ts'
 import type { Channel } from './not-shown.ts'
+import type { NetworkProfile } from './options.ts'
 import { draw, type Seed } from './random.ts'
 
 /** What the service answers at once: codes 11 and 13, and the refusals. Code 14 depends on the time that a send asks for. */
@@ -131,41 +131,6 @@ export interface Message {
   readonly part: number
   /** Milliseconds since the Unix epoch; undefined for at once. */
   readonly scheduledForMs: number | undefined
-}
-
-/** How the networks behave. Shares are from 0 to 1. */
-export interface NetworkProfile {
-  /** The share of numbers on carrier A; the others are on carrier B. A number stays with its carrier. */
-  readonly carrierAShare: number
-  /** The share of SMS on carrier A that fail once with `network_failure`. */
-  readonly transientShare: number
-  /** The share of messages that fail for good. */
-  readonly permanentShare: number
-  /** The share of SMS on carrier A whose subscriber is absent. */
-  readonly unreachableShare: number
-  /** The share of delivered chat-app messages that are read. */
-  readonly readShare: number
-  /** How long a step in a message’s life takes, in milliseconds: least and most. */
-  readonly delayMs: readonly [number, number]
-  /** How often a `transactional` send is tried again after a transient failure. */
-  readonly retries: number
-  /** How long before the first of these, in milliseconds; it doubles each time. */
-  readonly retryDelayMs: number
-  /** How callbacks name the carriers. */
-  readonly names: Readonly<Record<Carrier, string>>
-}
-
-/** How the networks behave by default: times in milliseconds, chances from 0 to 1. */
-export const DEFAULT_NETWORK: NetworkProfile = {
-  carrierAShare: 0.6,
-  transientShare: 0.04,
-  permanentShare: 0.04,
-  unreachableShare: 0.04,
-  readShare: 0.6,
-  delayMs: [50, 400],
-  retries: 3,
-  retryDelayMs: 1_000,
-  names: recordOf(CARRIERS, (carrier) => carrier.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)),
 }
 
 /** What becomes of a message: as documented for its number, or by chance that its id repeats. A leading plus does not matter. */

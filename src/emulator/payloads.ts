@@ -5,7 +5,8 @@
 import type { CallbackKind } from '../public/events.ts'
 import { ROW_BY_WORD } from '../carriers/status-codes.ts'
 import { CONVERSATION, REASONS, reportType, type Channel } from './not-shown.ts'
-import type { Message, NetworkProfile, Outcome } from './outcomes.ts'
+import type { NetworkProfile } from './options.ts'
+import type { Message, Outcome } from './outcomes.ts'
 import type { ProjectState } from './projects.ts'
 import { drawUuid, type Seed } from './random.ts'
 
@@ -31,58 +32,33 @@ interface TriggerRow {
 }
 
 const CUSTOMER = '999100000000'
-const KEYWORD = 'NEWS'
 const CURRENCY = 'KES'
 
 function received(channel: 'sms' | 'chat-app', what: string): TriggerRow {
-  return {
-    kind: 'received',
-    what,
-    payload: ({ project, nameOf, id, timestamp }) => ({
-      project: project.name,
-      id,
-      channel: nameOf(channel),
-      from: CUSTOMER,
-      to: channel === 'sms' ? project.shortcode : project.phoneNumber,
-      text: 'Hello',
-      timestamp,
-    }),
+  const payload = ({ project, nameOf, id, timestamp }: About): Fields => {
+    const to = channel === 'sms' ? project.shortcode : project.phoneNumber
+    return { project: project.name, id, channel: nameOf(channel), from: CUSTOMER, to, text: 'Hello', timestamp }
   }
+  return { kind: 'received', what, payload }
 }
 
 /** Contract, service.md#events: a mobile-money push, C2B or paybill transaction completes or fails. */
 function payment(type: 'push' | 'c2b' | 'paybill', status: 'completed' | 'failed', what: string): TriggerRow {
+  const terms = { type, amount: 100, currency: CURRENCY, phone: CUSTOMER, reference: 'INV-1', status }
   return {
     kind: 'payment',
     what,
-    payload: ({ project, id, timestamp }) => ({
-      project: project.name,
-      id,
-      type,
-      amount: 100,
-      currency: CURRENCY,
-      phone: CUSTOMER,
-      reference: 'INV-1',
-      status,
-      timestamp,
-    }),
+    payload: ({ project, id, timestamp }) => ({ project: project.name, id, ...terms, timestamp }),
   }
 }
 
 function premium(event: string, what: string, more: (about: About) => Fields = () => ({})): TriggerRow {
-  return {
-    kind: 'subscription',
-    what,
-    payload: (about) => ({
-      project: about.project.name,
-      event,
-      phone: CUSTOMER,
-      shortcode: about.project.shortcode,
-      keyword: KEYWORD,
-      timestamp: about.timestamp,
-      ...more(about),
-    }),
+  const payload = (about: About): Fields => {
+    const { project, timestamp } = about
+    const { name, shortcode } = project
+    return { project: name, event, phone: CUSTOMER, shortcode, keyword: 'NEWS', timestamp, ...more(about) }
   }
+  return { kind: 'subscription', what, payload }
 }
 
 /** Every trigger by its name, which begins with the event type that a receiver makes of it. Contract, service.md#events. */
@@ -133,24 +109,29 @@ interface PayloadParts {
 
 /** A report: the Message Status callback, or a premium delivery report. */
 export function statusPayload(parts: PayloadParts): Fields {
-  const { channel } = parts.message
-  if (channel === 'chat-app') return chatAppDelivery(parts)
-  return channel === 'premium' || channel === 'premium-subscription' ? premiumDelivery(parts) : smsDelivery(parts)
+  switch (parts.message.channel) {
+    case 'chat-app':
+      return chatAppDelivery(parts)
+    case 'premium':
+    case 'premium-subscription':
+      return premiumDelivery(parts)
+    default:
+      return smsDelivery(parts)
+  }
 }
 
 /** Contract, service.md#sms-delivery-callback. */
 function smsDelivery({ network, message, outcome, project, word, timestamp }: PayloadParts): Fields {
+  const { carrier = 'carrierA', reason: description = REASONS.carrierB.description } = outcome
   const row = ROW_BY_WORD.get(word)
   return {
     project: project.name,
     messageId: message.id,
     channel: message.channelName,
     status: word,
-    ...(row === undefined ? undefined : { statusCode: String(row.code) }),
-    ...(outcome.carrier === 'carrierB' && word !== 'delivered'
-      ? { description: outcome.reason ?? REASONS.carrierB.description, status_code: REASONS.carrierB.statusCode }
-      : undefined),
-    network: network.names[outcome.carrier ?? 'carrierA'],
+    ...(row && { statusCode: String(row.code) }),
+    ...(carrier === 'carrierB' && word !== 'delivered' && { description, status_code: REASONS.carrierB.statusCode }),
+    network: network.names[carrier],
     type: reportType(message.type),
     timestamp,
   }
@@ -163,27 +144,23 @@ function chatAppDelivery({ seed, message, outcome, project, word, timestamp }: P
     expiration_timestamp: String(timestamp + CONVERSATION.lifeSeconds),
     category: CONVERSATION.category,
   }
+  const rest = word === 'failed' ? { error: outcome.reason ?? REASONS.chatApp } : conversation
   return {
     project: project.name,
     channel: message.channelName,
     phone_number: project.phoneNumber,
-    statuses: {
-      recipient: message.to,
-      message_id: message.id,
-      status: word,
-      type: 'status',
-      ...(word === 'failed' ? { error: outcome.reason ?? REASONS.chatApp } : conversation),
-    },
+    statuses: { recipient: message.to, message_id: message.id, status: word, type: 'status', ...rest },
   }
 }
 
 /** Contract, service.md#premium-sms-callbacks, `delivery`; its fields are not shown. */
 function premiumDelivery({ message, project, word, timestamp }: PayloadParts): Fields {
+  const { name, shortcode } = project
   return {
-    project: project.name,
+    project: name,
     event: 'delivery',
     phone: message.to,
-    shortcode: project.shortcode,
+    shortcode,
     messageId: message.id,
     status: word,
     timestamp,

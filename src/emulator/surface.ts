@@ -1,61 +1,12 @@
 /** What users of the emulator hold in their hands. Types only. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../runtime/clock.ts'
-import type { CallbackKind, Proof } from '../public/events.ts'
-import type { Delivery } from './callbacks/outgoing.ts'
-import type { ChannelNames } from './channels.ts'
-import type { FaultRates, SendFaultRates } from './faults.ts'
+import type { EmulatorApp } from './http.ts'
+import type { CallbackKind } from '../public/events.ts'
+import type { Delivery, KeyPair } from './outgoing.ts'
 import type { EmulatorReport, OtpEntry, SendRecord } from './journal.ts'
 import type { Channel } from './not-shown.ts'
-import type { NetworkProfile } from './outcomes.ts'
+import type { ProjectPatch } from './options.ts'
 import type { TriggerName } from './payloads.ts'
-import type { KeyPair, ProjectKeys, ProjectOptions, ProjectPatch, ProjectState } from './projects.ts'
-import type { Seed } from './random.ts'
-
-/** What `createEmulator` takes. */
-export interface EmulatorOptions {
-  /** At least one. Default: one project, `My Shop`, with keys that the seed makes. */
-  readonly projects?: readonly ProjectOptions[] | undefined
-  /**
-   * How your service calls its channels, as in `{ 'chat-app': 'telegraph' }`: that name replaces the emulator's own in sends,
-   * callbacks, triggers and records. A list is for several of a kind, such as two chat-apps; triggers use the first.
-   * `sms` stays. Default: `chat-app`, `premium`, `premium-subscription` and `airtime`.
-   */
-  readonly channels?: ChannelNames | undefined
-  /** What becomes of messages to numbers that `OUTCOMES` does not name; each field has a default. */
-  readonly network?: Partial<NetworkProfile> | undefined
-  /** How often each of `FAULTS` happens to a callback, from 0 to 1. Default: never. */
-  readonly faults?: FaultRates | undefined
-  /** How often each of `SEND_FAULTS` happens to the answer of a send that would be accepted, from 0 to 1. Default: never. */
-  readonly sendFaults?: SendFaultRates | undefined
-  /**
-   * Which proof callbacks carry: `both`, `authKey` or `signature`, for all, or for some of `sms`, `chat-app` (the two forms of
-   * the Message Status callback), `received`, `payment` and `subscription`, as in `{ 'chat-app': 'signature' }`. Default:
-   * `both`, for the service says that of each. Contract, service.md#callback-authenticity.
-   */
-  readonly proof?: CallbackProof | undefined
-  /** A function that returns milliseconds, or a clock with timers too. Default: the machine's. */
-  readonly clock?: Clock | (() => number) | undefined
-  /** All that is left to chance follows from it, so that a run with the same seed and sends repeats. Default 1. */
-  readonly seed?: Seed | undefined
-  /** What the control API asks for from anywhere but loopback; without one it refuses there. */
-  readonly controlToken?: string | undefined
-  /** How long the answer to a callback may take, in milliseconds. Default 10,000. */
-  readonly callbackTimeoutMs?: number | undefined
-  /** How many sends and deliveries are kept for `sends()` and `deliveries()`; counts are never cut. Default 100,000. */
-  readonly keep?: number | undefined
-  /** Authorities that are trusted for https callback URLs, in PEM. Default: those that Node trusts. */
-  readonly ca?: string | Buffer | undefined
-}
-
-/** The callbacks that the contract tells apart; the Message Status one is `sms` or `chat-app`, by its fields. */
-export type ProofSubject = 'sms' | 'chat-app' | Exclude<CallbackKind, 'status'>
-
-/** The same for all callbacks, or for each of those that are named; the others carry both. */
-export type CallbackProof = Proof | Readonly<Partial<Record<ProofSubject, Proof | undefined>>>
-
-/** What is mounted in Express or Connect, or given to `http.createServer`. */
-export type EmulatorApp = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
+import type { ProjectKeys, ProjectState } from './projects.ts'
 
 /** Something that happened, as it happens. No key and no body is in it but a callback's payload. */
 export type Activity =

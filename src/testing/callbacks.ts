@@ -1,67 +1,45 @@
 /** Valid callback bodies with sensible defaults, of which every field can be replaced. Contract, service.md#events. */
 import { randomUUID } from 'node:crypto'
-import {
-  checkChatAppFields,
-  checkObject,
-  checkSmsFields,
-  type ChatAppFields,
-  type Fields,
-  type SmsDeliveryFields,
-} from './callback-fields.ts'
+import { MessagingWebhooksError } from '../public/errors.ts'
+import type { CallbackKind, EventType } from '../public/events.ts'
+import type { ReportShape } from '../public/report-payloads.ts'
+import { unknownName } from '../runtime/check-options.ts'
+import { checkFields, KNOWN_FIELDS, type ChatAppFields, type Fields, type SmsDeliveryFields } from './fields.ts'
+
+type Body = Record<string, unknown>
 
 const PROJECT = 'My Shop'
 
 /** Builders of callback bodies, without the authKey: whoever sends one knows it. Throw an `OptionsError` for a misspelt field. */
 export const callback = {
   /** Contract, service.md#sms-delivery-callback. Default: carrier A, `success`, now. */
-  smsDelivery(fields: SmsDeliveryFields = {}): Record<string, unknown> {
-    checkSmsFields(fields, 'callback.smsDelivery')
+  smsDelivery(fields: SmsDeliveryFields = {}): Body {
+    checkFields(fields, 'callback.smsDelivery', KNOWN_FIELDS.sms)
     return smsDelivery({ ...fields })
   },
   /** Contract, service.md#chat-app-delivery-callback; `statuses` is merged. Default: `delivered`. */
-  chatApp(fields: ChatAppFields = {}): Record<string, unknown> {
-    checkChatAppFields(fields, 'callback.chatApp')
-    return chatApp({ ...fields, statuses: { ...fields.statuses } })
+  chatApp(fields: ChatAppFields = {}): Body {
+    checkFields(fields, 'callback.chatApp', KNOWN_FIELDS['chat-app'])
+    return chatApp({ ...fields })
   },
   /** Contract: "not shown". Fields of our own choice. */
-  received(fields: Fields = {}): Record<string, unknown> {
-    checkObject(fields, 'callback.received')
-    return {
-      project: PROJECT,
-      id: randomUUID(),
-      from: '254711000000',
-      to: '22384',
-      text: 'Hello',
-      ...fields,
-    }
+  received(fields: Fields = {}): Body {
+    checkFields(fields, 'callback.received')
+    return { project: PROJECT, id: randomUUID(), from: '254711000000', to: '22384', text: 'Hello', ...fields }
   },
   /** Contract: "not shown". Fields of our own choice. */
-  payment(fields: Fields = {}): Record<string, unknown> {
-    checkObject(fields, 'callback.payment')
-    return {
-      project: PROJECT,
-      id: randomUUID(),
-      amount: 100,
-      currency: 'KES',
-      status: 'completed',
-      ...fields,
-    }
+  payment(fields: Fields = {}): Body {
+    checkFields(fields, 'callback.payment')
+    return { project: PROJECT, id: randomUUID(), amount: 100, currency: 'KES', status: 'completed', ...fields }
   },
   /** Contract, service.md#premium-sms-callbacks; fields not shown. Default: `activate`. */
-  subscription(fields: Fields = {}): Record<string, unknown> {
-    checkObject(fields, 'callback.subscription')
-    return {
-      project: PROJECT,
-      event: 'activate',
-      phone: '254711000000',
-      keyword: 'NEWS',
-      ...fields,
-    }
+  subscription(fields: Fields = {}): Body {
+    checkFields(fields, 'callback.subscription')
+    return { project: PROJECT, event: 'activate', phone: '254711000000', keyword: 'NEWS', ...fields }
   },
 } as const
 
-/** With whatever fields; the names of `callback.smsDelivery`'s are checked. */
-export function smsDelivery(fields: Fields): Record<string, unknown> {
+function smsDelivery(fields: Fields): Body {
   return {
     project: PROJECT,
     messageId: randomUUID(),
@@ -69,35 +47,102 @@ export function smsDelivery(fields: Fields): Record<string, unknown> {
     status: 'success',
     network: 'carrier-a',
     type: 'bulkDelivery',
-    timestamp: Math.floor(Date.now() / 1_000),
+    timestamp: nowSeconds(),
     ...fields,
   }
 }
 
-/** With whatever fields; the names of `callback.chatApp`'s are checked. */
-export function chatApp({ statuses, ...fields }: Fields & { readonly statuses: Fields }): Record<string, unknown> {
+function chatApp({ messageId = randomUUID(), statuses, ...fields }: Fields, status = 'delivered'): Body {
+  const own = { status, ...(typeof statuses === 'object' ? statuses : undefined) }
+  const reason = { error: 'Re-engagement message: more than 24 hours have passed' }
+  const conversation = {
+    conversation_id: randomUUID(),
+    expiration_timestamp: String(nowSeconds() + 86_400),
+    category: 'utility',
+  }
   return {
     project: PROJECT,
     channel: 'chat-app',
     phone_number: '254700000000',
     statuses: {
       recipient: '254711000000',
-      message_id: randomUUID(),
-      status: 'delivered',
+      message_id: messageId,
       type: 'status',
-      ...(statuses['status'] === 'failed' ? FAILED_FIELDS : successFields()),
-      ...statuses,
+      ...(own.status === 'failed' ? reason : conversation),
+      ...own,
     },
     ...fields,
   }
 }
 
-const FAILED_FIELDS: Fields = { error: 'Re-engagement message: more than 24 hours have passed' }
-
-function successFields(): Fields {
-  return {
-    conversation_id: randomUUID(),
-    expiration_timestamp: String(Math.floor(Date.now() / 1_000) + 86_400),
-    category: 'utility',
-  }
+function nowSeconds(): number {
+  return Math.floor(Date.now() / 1_000)
 }
+
+interface CallbackRow {
+  /** The kind of callback URL that it belongs to. */
+  readonly kind: CallbackKind
+  /** Whose fields it has; of the others the contract shows none. */
+  readonly shape?: ReportShape
+  /** With whatever fields. */
+  readonly build: (fields: Fields) => Body
+}
+
+const sms = (build: CallbackRow['build']) => ({ kind: 'status', shape: 'sms', build }) as const
+const ofChatApp = (status: string) =>
+  ({ kind: 'status', shape: 'chat-app', build: (fields: Fields) => chatApp(fields, status) }) as const
+const subscription = (event: string): CallbackRow => ({
+  kind: 'subscription',
+  build: (fields) => callback.subscription({ event, ...fields }),
+})
+
+/** Every event type but `late`, which takes two callbacks, the later one first, and those that come of none. */
+export const CALLBACKS = {
+  'message.queued': sms((fields) => smsDelivery({ status: 'queued', statusCode: '13', ...fields })),
+  'message.sent': ofChatApp('sent'),
+  'message.delivered': sms(smsDelivery),
+  'message.read': ofChatApp('read'),
+  'message.failed': sms((fields) => smsDelivery({ status: 'delivery_impossible', ...fields })),
+  received: { kind: 'received', build: callback.received },
+  payment: { kind: 'payment', build: callback.payment },
+  'subscription.activate': subscription('activate'),
+  'subscription.deactivate': subscription('deactivate'),
+  'subscription.consent': subscription('consent'),
+  'subscription.delivery': subscription('delivery'),
+  'subscription.billing': subscription('billed'),
+  'subscription.other': subscription('renewal_reminder'),
+  unrecognized: sms((fields) => smsDelivery({ messageId: undefined, ...fields })),
+} as const satisfies Readonly<Record<Exclude<EventType, 'late' | 'send.overdue' | 'send.unknown'>, CallbackRow>>
+
+/** The event types that one callback can lead to. */
+export type CallbackEvent = keyof typeof CALLBACKS
+
+/** What `callbackFor` takes for an event type; the contract shows no fields of received messages, payments and premium SMS. */
+export type CallbackFields<T extends CallbackEvent> = (typeof CALLBACKS)[T] extends { readonly shape: 'sms' }
+  ? SmsDeliveryFields
+  : (typeof CALLBACKS)[T] extends { readonly shape: 'chat-app' }
+    ? ChatAppFields & { readonly messageId?: string | undefined }
+    : Fields
+
+/**
+ * The body of a callback that leads to an event of this type, without the authKey. `fields` replace its own; `statuses` is
+ * merged, and `messageId` goes where the shape of the callback has it. Throws a `MessagingWebhooksError` (`pattern_unknown`)
+ * for an event type that does not exist or has no single callback, and an `OptionsError` for a misspelt field.
+ */
+export function callbackFor<const T extends CallbackEvent>(type: T, fields?: CallbackFields<T>): Body {
+  const row: CallbackRow | undefined = Object.hasOwn(CALLBACKS, type) ? CALLBACKS[type] : undefined
+  if (row === undefined)
+    throw new MessagingWebhooksError('pattern_unknown', HINTS.get(type) ?? unknownName(type, Object.keys(CALLBACKS)))
+  const given = fields ?? {}
+  checkFields(given, `callbackFor('${type}')`, row.shape && KNOWN_FIELDS[row.shape])
+  return row.build({ ...given })
+}
+
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ['late', 'No one callback is `late`: deliver that of a later report, then that of an earlier one.'],
+  [
+    'send.overdue',
+    'No callback brings `send.overdue`: expect a message, and let the time pass in which its end should come.',
+  ],
+  ['send.unknown', 'No callback brings `send.unknown`: call `receiver.intend`, and `unknown` of what it returns.'],
+])

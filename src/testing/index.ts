@@ -3,9 +3,8 @@
  *
  * @module messaging-webhooks/testing
  */
-export { callbackFor, type CallbackEvent, type CallbackFields } from './callback-for.ts'
-export type { ChatAppFields, ChatAppStatuses, SmsDeliveryFields } from './callback-fields.ts'
-export { callback } from './callbacks.ts'
+export { callback, callbackFor, type CallbackEvent, type CallbackFields } from './callbacks.ts'
+export type { ChatAppFields, ChatAppStatuses, SmsDeliveryFields } from './fields.ts'
 export { deliver, type Delivered, type DeliverOptions } from './deliver.ts'
 export { fakeClock, type FakeClock } from './fake-clock.ts'
 export type { App } from './own-server.ts'

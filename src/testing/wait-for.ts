@@ -1,10 +1,16 @@
 /** Waits for an event in a test, and says what came instead where it does not come. */
+import { subscribe } from 'node:diagnostics_channel'
 import { z } from 'zod'
 import { checkOptions, describe, hasMethods, numberFrom, unknownName } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS, systemClock } from '../runtime/clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../public/errors.ts'
-import { EVENT_TYPES, type EventType, type HandedOver, type WebhookEvent } from '../public/events.ts'
-import { historyOf } from './handed-over.ts'
+import {
+  EVENT_TYPES,
+  HANDED_OVER_CHANNEL,
+  type EventType,
+  type HandedOver,
+  type WebhookEvent,
+} from '../public/events.ts'
 
 /** As much of a receiver as tells what its events look like. */
 interface Watched {
@@ -46,7 +52,10 @@ export async function waitFor<R extends Watched, const T extends EventType>(
   if (!hasMethods(receiver, ['onAny', 'middleware']))
     throw new OptionsError(`waitFor: the receiver is ${describe(receiver)}; expected what createReceiver returned.`)
   if (!EVENT_TYPES.includes(type)) throw new MessagingWebhooksError('pattern_unknown', unknownName(type, EVENT_TYPES))
-  checkMessageId(messageId)
+  if (messageId !== undefined && typeof messageId !== 'string')
+    throw new OptionsError(
+      `waitFor: the message id is ${describe(messageId)}; expected a text, or undefined where only options follow.`,
+    )
   const { timeoutMs } = checkOptions(optionsSchema, options, 'waitFor')
   const { handedOver, listeners } = historyOf(receiver)
 
@@ -55,40 +64,33 @@ export async function waitFor<R extends Watched, const T extends EventType>(
   }
 
   const event = find() ?? (await nextFound(find, listeners, timeoutMs))
-  if (event === undefined) throw timedOut(type, messageId, timeoutMs, handedOver)
+  if (event === undefined) {
+    const wanted = messageId === undefined ? type : `${type} of ${messageId}`
+    const detail = `No ${wanted} was handled within ${timeoutMs} ms. ${whatCame(handedOver)}`
+    throw new MessagingWebhooksError('wait_timed_out', detail)
+  }
   // What was found has this type; that it is typed by this receiver's schemas, its `onAny` says.
   return event as Extract<EventOf<R>, { readonly type: T }>
 }
 
-function checkMessageId(messageId: unknown): void {
-  if (messageId !== undefined && typeof messageId !== 'string')
-    throw new OptionsError(
-      `waitFor: the message id is ${describe(messageId)}; expected a text, or undefined where only options follow.`,
-    )
-}
-
-async function nextFound(
+function nextFound(
   find: () => WebhookEvent | undefined,
   listeners: Set<() => void>,
   timeoutMs: number,
 ): Promise<WebhookEvent | undefined> {
-  let stop = (): void => {}
-  try {
-    return await new Promise((resolve) => {
-      const look = (): void => {
-        const event = find()
-        if (event !== undefined) resolve(event)
-      }
-      const cancel = systemClock().setTimer(() => resolve(undefined), timeoutMs, true)
-      listeners.add(look)
-      stop = () => {
-        cancel()
-        listeners.delete(look)
-      }
-    })
-  } finally {
-    stop()
-  }
+  return new Promise((resolve) => {
+    const end = (event: WebhookEvent | undefined): void => {
+      cancel()
+      listeners.delete(look)
+      resolve(event)
+    }
+    const look = (): void => {
+      const event = find()
+      if (event !== undefined) end(event)
+    }
+    const cancel = systemClock().setTimer(() => end(undefined), timeoutMs, true)
+    listeners.add(look)
+  })
 }
 
 function isWanted(event: WebhookEvent, type: EventType, messageId: string | undefined): boolean {
@@ -106,19 +108,6 @@ function hasValue(payload: unknown, value: string): boolean {
   return typeof payload === 'object' && payload !== null && Object.values(payload).includes(value)
 }
 
-function timedOut(
-  type: EventType,
-  messageId: string | undefined,
-  timeoutMs: number,
-  handedOver: readonly HandedOver[],
-): MessagingWebhooksError {
-  const wanted = messageId === undefined ? type : `${type} of ${messageId}`
-  return new MessagingWebhooksError(
-    'wait_timed_out',
-    `No ${wanted} was handled within ${timeoutMs} ms. ${whatCame(handedOver)}`,
-  )
-}
-
 function whatCame(handedOver: readonly HandedOver[]): string {
   if (handedOver.length === 0) return 'Nothing was handed over.'
   const listed = handedOver.slice(-MOST_LISTED).map(({ event, succeeded }) => {
@@ -129,3 +118,33 @@ function whatCame(handedOver: readonly HandedOver[]): string {
   const more = handedOver.length - listed.length
   return `What came: ${more > 0 ? `${more} others, ` : ''}${listed.join(', ')}.`
 }
+
+/** What each receiver of this process handed over, from the moment in which this kit is imported. */
+interface History {
+  /** The newest last; no more than the latest thousand, so that a long run fills no memory. */
+  readonly handedOver: HandedOver[]
+  /** Called with each further one. */
+  readonly listeners: Set<() => void>
+}
+
+const KEPT = 1_000
+
+const histories = new WeakMap<object, History>()
+
+/** What a receiver handed over so far, and from now on. */
+function historyOf(receiver: object): History {
+  const known = histories.get(receiver)
+  if (known !== undefined) return known
+  const history: History = { handedOver: [], listeners: new Set() }
+  histories.set(receiver, history)
+  return history
+}
+
+subscribe(HANDED_OVER_CHANNEL, (message) => {
+  // Only receiver.ts publishes there, and the two are of one package.
+  const handedOver = message as HandedOver
+  const history = historyOf(handedOver.receiver)
+  history.handedOver.push(handedOver)
+  if (history.handedOver.length > KEPT) history.handedOver.shift()
+  for (const listener of history.listeners) listener()
+})

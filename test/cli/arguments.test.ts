@@ -1,9 +1,10 @@
 /** What the command line reads from its arguments: each mistake is said in words that tell what was expected. */
 import { describe, expect, test } from 'vitest'
-import { readFaults, readSendFaults } from '../../src/cli/arguments.ts'
+import { readRates } from '../../src/cli/arguments.ts'
 import { CliError } from '../../src/cli/exit-codes.ts'
 import { readFields } from '../../src/cli/fields.ts'
 import { checkTarget } from '../../src/cli/addresses.ts'
+import { faultRates, sendFaultRates } from '../../src/emulator/faults.ts'
 import { withoutCredentials } from '../../src/emulator/http.ts'
 import { aligned, shown } from '../../src/cli/terminal.ts'
 
@@ -57,35 +58,21 @@ describe('--set', () => {
   })
 })
 
-describe('--fault', () => {
+describe('--fault and --send-fault', () => {
   test('names, with a rate or always', () => {
-    expect(readFaults(['duplicate', 'drop=0.25', 'delay=0'])).toEqual({ duplicate: 1, drop: 0.25, delay: 0 })
+    const rates = { duplicate: 1, drop: 0.25, delay: 0 }
+    expect(readRates(faultRates, ['duplicate', 'drop=0.25', 'delay=0'], '--fault')).toEqual(rates)
+    const sendRates = { noAnswer: 1, silence: 0.25 }
+    expect(readRates(sendFaultRates, ['noAnswer', 'silence=0.25'], '--send-fault')).toEqual(sendRates)
   })
 
   test.each([
-    ['duplicat', '--fault: there is no "duplicat". There are: duplicate, '],
-    ['drop=2', '--fault.drop is 2; expected a rate from 0 to 1.'],
-    ['drop=', '--fault.drop is NaN; expected a rate from 0 to 1.'],
+    ['duplicat', '--fault: duplicat is no option (did you mean duplicate?).'],
+    ['drop=2', '--fault: drop is 2; expected a number from 0 to 1.'],
+    ['drop=', '--fault: drop is NaN; expected a number from 0 to 1.'],
   ])('%s', (fault, message) => {
-    const mistake = mistakeOf(() => readFaults([fault]))
-    expect(mistake).toMatchObject({ exit: 'usage', hint: expect.stringContaining('--list') as string })
-    expect(mistake.message).toContain(message)
-  })
-})
-
-describe('--send-fault', () => {
-  test('names, with a rate or always', () => {
-    expect(readSendFaults(['noAnswer', 'silence=0.25'])).toEqual({ noAnswer: 1, silence: 0.25 })
-  })
-
-  test.each([
-    ['noAnswers', '--send-fault: there is no "noAnswers". There are: lostRequest, '],
-    ['duplicate', '--send-fault: there is no "duplicate". '],
-    ['noAnswer=often', '--send-fault.noAnswer is NaN; expected a rate from 0 to 1.'],
-  ])('%s', (fault, message) => {
-    const mistake = mistakeOf(() => readSendFaults([fault]))
-    expect(mistake).toMatchObject({ exit: 'usage', hint: expect.stringContaining('--send-fault') as string })
-    expect(mistake.message).toContain(message)
+    const hint = expect.stringContaining('--list') as string
+    expect(mistakeOf(() => readRates(faultRates, [fault], '--fault'))).toMatchObject({ exit: 'usage', message, hint })
   })
 })
 

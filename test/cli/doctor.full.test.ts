@@ -1,13 +1,12 @@
 /** `doctor`: says what is wrong, ends as it should, and shows no secret. */
 import { once } from 'node:events'
-import http from 'node:http'
 import https from 'node:https'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { makeCertificate } from '../support/certificate.ts'
-import { listen, receiving } from '../support/receiving.ts'
+import { listen, receiving, serve } from '../support/receiving.ts'
 import { titleWith } from '../support/skipping.ts'
 import { AUTH_KEY, KEYS, PATIENCE, runCli, SIGNING_SECRET, startCli } from './cli.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -99,14 +98,8 @@ describe('as a process', { timeout: 120_000 }, () => {
   )
 
   test('Ctrl+C ends it at once, though nobody answers', async () => {
-    const server = http.createServer(() => {})
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const url = await listen(server)
     let asked = 0
-    server.on('request', () => (asked += 1))
+    const url = await serve(() => (asked += 1))
     const { child } = startCli(['doctor', url, '--timeout', '600000'], KEYS)
     await expect.poll(() => asked, PATIENCE).toBe(1)
     const exited = once(child, 'exit')

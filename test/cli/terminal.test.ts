@@ -5,9 +5,9 @@ import { PassThrough } from 'node:stream'
 import { WriteStream } from 'node:tty'
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { emulatorPrinter } from '../../src/cli/emulate-output.ts'
-import { startProgress } from '../../src/cli/send-all.ts'
+import { createActivityLine, printListening } from '../../src/cli/emulate.ts'
 import { createTerminal } from '../../src/cli/terminal.ts'
+import { startProgress } from '../../src/cli/trigger.ts'
 import { receiving } from '../support/receiving.ts'
 import { MAIN, runCli, SIGNING_SECRET, startProcess } from './cli.ts'
 import { titleWith } from '../support/skipping.ts'
@@ -72,12 +72,13 @@ describe('widths', () => {
 
   test('what the emulator prints has its URLs whole, so that they can be copied', () => {
     const { stream, written } = fakeTty(60)
-    const printer = emulatorPrinter(createTerminal({ out: stream, err: stream }), false)
+    const terminal = createTerminal({ out: stream, err: stream })
     const status = 'http://127.0.0.1:3000/a/path/that/is/longer/than/the/terminal/webhooks/status'
     const project = { name: 'My Shop', balance: 1, callbackUrls: { status }, senderId: 'S', phoneNumber: '1' }
     const keys = { apiKey: 'a', authKey: 'b', signingSecret: 'c' }
     const shop = { ...project, shortcode: '1', volumeLimit: null, sentToday: 0, enforceHttps: false, keys }
-    printer.listening('http://127.0.0.1:4000', [shop], { sms: ['sms'] })
+    const channels = { sms: ['sms'], 'chat-app': [], premium: [], 'premium-subscription': [], airtime: [] }
+    printListening('http://127.0.0.1:4000', [shop], { channels: () => channels }, terminal)
     const printed = stripVTControlCharacters(written())
     expect(printed).toContain(' http://127.0.0.1:4000/api/v1/messaging,')
     expect(printed).toContain(' http://127.0.0.1:4000/control\n')
@@ -92,7 +93,8 @@ describe('widths', () => {
       tookMs: 3,
       faults: [],
     } as const
-    printer.activity({ type: 'delivery', delivery: { ...delivery, intact: true, sent: true, status: 204 } })
+    const answered = { ...delivery, intact: true, sent: true, status: 204 }
+    terminal.print(createActivityLine(terminal)({ type: 'delivery', delivery: answered }))
     expect(written().split(status)).toHaveLength(3)
   })
 

@@ -1,13 +1,14 @@
 /** `trigger` as a process, against a receiver and against servers that do everything wrong. */
-import { createServer, type RequestListener } from 'node:http'
+import { createServer } from 'node:http'
 import { EVENT_TYPES, type WebhookEvent } from 'messaging-webhooks'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
 import { FAULT_NAMES } from '../../src/emulator/faults.ts'
 import { TRIGGER_NAMES } from '../../src/emulator/payloads.ts'
 import {
   listen,
   receiving,
+  serve,
   AUTH_KEY as RECEIVING_KEY,
   SIGNING_SECRET as RECEIVING_SECRET,
 } from '../support/receiving.ts'
@@ -20,15 +21,6 @@ async function receivingEvents() {
   const events: WebhookEvent[] = []
   receiver.onAny((event) => void events.push(event))
   return { receiver, url, errors, events }
-}
-
-async function serving(listener: RequestListener): Promise<string> {
-  const server = createServer(listener)
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return listen(server)
 }
 
 describe('trigger', { timeout: 120_000 }, () => {
@@ -174,7 +166,7 @@ describe('trigger', { timeout: 120_000 }, () => {
 
   test('an answer other than 2xx is a failure, and a redirect is not followed', async () => {
     let posts = 0
-    const url = await serving((_, response) => {
+    const url = await serve((_, response) => {
       posts += 1
       response.writeHead(307, { location: '/again' }).end()
     })
@@ -185,7 +177,7 @@ describe('trigger', { timeout: 120_000 }, () => {
   })
 
   test('taking what should be refused is one, too', async () => {
-    const url = await serving((request, response) => {
+    const url = await serve((request, response) => {
       request.resume().on('end', () => response.writeHead(200).end())
     })
     const { code, stdout } = await runCli(['trigger', 'payment', '--to', url, '--fault', 'behind301'], KEYS)
@@ -203,7 +195,7 @@ describe('trigger', { timeout: 120_000 }, () => {
     [500, [], 'read the log of the app'],
     [204, ['--fault', 'tamperedByte'], 'The handler there accepts forged callbacks'],
   ])('after %i %o says what was expected, and the next step', async (status, more, next) => {
-    const url = await serving((request, response) => {
+    const url = await serve((request, response) => {
       request.resume().on('end', () => response.writeHead(status, { location: '/' }).end())
     })
     const { code, stdout, stderr } = await runCli(['trigger', 'payment', '--to', url, ...more], KEYS)
@@ -217,7 +209,7 @@ describe('trigger', { timeout: 120_000 }, () => {
 
   test('of many, each unexpected answer is explained once, also beside JSON', async () => {
     let posts = 0
-    const url = await serving((request, response) => {
+    const url = await serve((request, response) => {
       posts += 1
       const status = posts % 2 === 0 ? 404 : 401
       request.resume().on('end', () => response.writeHead(status).end())
@@ -239,7 +231,7 @@ describe('trigger', { timeout: 120_000 }, () => {
       'unexpected: connection refused. Expected: an answer.\n' +
         'Next: start the app, and compare the host and port of --to with those that it listens on.\n',
     )
-    const silent = await serving(() => {})
+    const silent = await serve(() => {})
     const late = await runCli(['trigger', 'payment', '--to', silent, '--timeout', '50'], KEYS)
     expect(late.code).toBe(EXIT_CODES.unanswered.code)
     expect(late.stderr).toContain('or raise --timeout.')

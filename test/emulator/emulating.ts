@@ -1,10 +1,9 @@
 /** An emulator on a real server, and a server that its callbacks are posted to. */
-import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createEmulator, type Emulator, type EmulatorOptions, type ProjectOptions } from 'messaging-webhooks/emulator'
 import type { CallbackKind } from 'messaging-webhooks'
 import { onTestFinished, vi } from 'vitest'
-import { listen } from '../support/receiving.ts'
+import { serve } from '../support/receiving.ts'
 
 export const SHOP = 'My Shop'
 export const API_KEY = 'api-key-of-the-shop'
@@ -67,7 +66,7 @@ export interface Collected {
 /** A server that takes every callback and keeps it. */
 export async function collecting(status = 204) {
   const collected: Collected[] = []
-  const server = http.createServer((request, response) => {
+  const url = await serve((request, response) => {
     void text(request).then((body) => {
       const signature = request.headers['x-service-signature']
       collected.push({
@@ -78,11 +77,6 @@ export async function collecting(status = 204) {
       })
       response.writeHead(status).end()
     })
-  })
-  const url = await listen(server)
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
   })
   const callbackUrls: Record<CallbackKind, string> = {
     status: `${url}status`,

@@ -1,5 +1,4 @@
 /** Options, listening and closing, and that a run repeats. */
-import http from 'node:http'
 import {
   createEmulator,
   FAULT_NAMES,
@@ -8,7 +7,7 @@ import {
   type EmulatorOptions,
 } from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listen, receiving } from '../support/receiving.ts'
+import { receiving, serve } from '../support/receiving.ts'
 import { AT_ONCE, AUTH_KEY, collecting, emulating, sendFrom, SHOP, SIGNING_SECRET } from './emulating.ts'
 
 describe('a signature header that is sent twice', () => {
@@ -72,7 +71,7 @@ describe('an option that cannot work', () => {
     ['shares that are too much together', { network: { permanentShare: 0.6, transientShare: 0.6 } }, 'more than 1'],
     ['delays the wrong way round', { network: { delayMs: [5, 1] } }, 'the least first'],
     ['an unknown fault', { faults: { gremlins: 1 } }, 'gremlins'],
-    ['a misspelt fault', { faults: { duplicats: 1 } }, 'Did you mean "duplicate"?'],
+    ['a misspelt fault', { faults: { duplicats: 1 } }, 'did you mean faults.duplicate?'],
     ['a rate above 1', { faults: { drop: 2 } }, 'drop'],
     [
       'a clock that is none',
@@ -155,17 +154,11 @@ describe('a run', () => {
   const to = Array.from({ length: 40 }, (_, index) => `25471100${String(index).padStart(4, '0')}`)
 
   /** Answers whatever comes, and survives what comes by half. */
-  async function takingAll(): Promise<string> {
-    const server = http.createServer((request, response) => {
+  const takingAll = () =>
+    serve((request, response) => {
       request.on('error', () => {})
       request.resume().on('end', () => response.writeHead(204).end())
     })
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    return listen(server)
-  }
 
   /** What is the same in every run with this seed: all but when, and in which order timers fired. */
   async function run(seed: string): Promise<{ answers: unknown; deliveries: readonly string[]; faults: unknown }> {
@@ -223,4 +216,11 @@ test('listeners hear of sends and deliveries until they are taken off, whatever 
   await sendFrom(endpoint, { to: '999100000000' })
   await idle()
   expect(heard).toEqual(['send', 'delivery'])
+})
+
+test('a payload that cannot be written is among the failures of the report', async () => {
+  const { callbackUrls } = await collecting()
+  const { emulator } = await emulating({ callbackUrls })
+  await emulator.callback('status', { amount: 1n, run() {} })
+  expect(emulator.report().failures).toMatchObject([{ sent: false, error: 'the payload cannot be written as JSON' }])
 })

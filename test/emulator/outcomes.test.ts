@@ -2,9 +2,8 @@
 import { createReceiver, type WebhookEvent } from 'messaging-webhooks'
 import { CHANNELS, OUTCOMES } from 'messaging-webhooks/emulator'
 import express from 'express'
-import http from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listen } from '../support/receiving.ts'
+import { serve } from '../support/receiving.ts'
 import { AT_ONCE, AUTH_KEY, collecting, emulating, sendFrom, SHOP, SIGNING_SECRET } from './emulating.ts'
 
 /** By hand from the contract, service.md#carrier-a-status-values. */
@@ -137,13 +136,8 @@ test('a real receiver reads every outcome as the contract’s cross-channel tabl
   receiver.onAny((event) => void events.push(event))
   const app = express()
   app.use('/status', receiver.middleware('status'))
-  const server = http.createServer(app)
-  const url = await listen(server)
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await receiver.close({ deadlineMs: 100 })
-  })
+  onTestFinished(() => receiver.close({ deadlineMs: 100 }))
+  const url = await serve(app)
   const { endpoint, idle } = await emulating({ callbackUrls: { status: `${url}status` } })
   const sms = await sendFrom(endpoint, { to: SMS.map(([number]) => number) })
   const { recipients } = sms.body as { recipients: { to: string; messageId: string }[] }

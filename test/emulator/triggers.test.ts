@@ -2,9 +2,8 @@
 import { createReceiver, CALLBACK_KINDS, type WebhookEvent } from 'messaging-webhooks'
 import { NOT_SHOWN, TRIGGER_NAMES, TRIGGERS, type EmulatorOptions, type TriggerName } from 'messaging-webhooks/emulator'
 import express from 'express'
-import http from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { listen } from '../support/receiving.ts'
+import { serve } from '../support/receiving.ts'
 import { AUTH_KEY, collecting, emulating, SHOP, SIGNING_SECRET } from './emulating.ts'
 
 async function received(options: Omit<EmulatorOptions, 'projects'> = {}) {
@@ -13,13 +12,8 @@ async function received(options: Omit<EmulatorOptions, 'projects'> = {}) {
   receiver.onAny((event) => void events.push(event))
   const app = express()
   for (const kind of CALLBACK_KINDS) app.use(`/${kind}`, receiver.middleware(kind, { proof: 'both' }))
-  const server = http.createServer(app)
-  const url = await listen(server)
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    server.close()
-    await receiver.close({ deadlineMs: 100 })
-  })
+  onTestFinished(() => receiver.close({ deadlineMs: 100 }))
+  const url = await serve(app)
   const callbackUrls = Object.fromEntries(CALLBACK_KINDS.map((kind) => [kind, url + kind]))
   const { emulator } = await emulating({ callbackUrls, shortcode: '40400' }, { clock: () => Date.now(), ...options })
   return { emulator, events, receiver }

@@ -71,6 +71,16 @@ export async function listen(server: http.Server): Promise<string> {
   return `http://127.0.0.1:${port}/`
 }
 
+/** Serves it until the test ends, and says where. */
+export function serve(listener: http.RequestListener): Promise<string> {
+  const server = http.createServer(listener)
+  ofTheTest(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return listen(server)
+}
+
 /** POSTs a body signed as the service signs it, with the authKey in it where it is an object. */
 export async function post(
   url: string,

@@ -2,7 +2,7 @@
 import { createReceiver, EVENT_TYPES } from 'messaging-webhooks'
 import { callbackFor, deliver, waitFor } from 'messaging-webhooks/testing'
 import { describe, expect, test } from 'vitest'
-import { CALLBACKS } from '../../src/testing/callback-for.ts'
+import { CALLBACKS } from '../../src/testing/callbacks.ts'
 
 const signingSecret = 'secret-of-the-tests'
 const TYPES = EVENT_TYPES.filter((type) => type !== 'late' && type !== 'send.overdue' && type !== 'send.unknown')

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { createReceiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { FaultName } from '../../../src/emulator/faults.ts'
-import { makeCertificate } from '../../support/certificate.ts'
-import { AUTH_KEY, SIGNING_SECRET } from '../../support/receiving.ts'
+import type { FaultName } from '../../src/emulator/faults.ts'
+import { makeCertificate } from '../support/certificate.ts'
+import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
 import { NOW_MS, outgoing, PATIENCE_MS, sending } from './playing.ts'
-import { titleWith } from '../../support/skipping.ts'
+import { titleWith } from '../support/skipping.ts'
 
 vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 

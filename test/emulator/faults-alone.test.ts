@@ -2,9 +2,9 @@
 import type { ErrorCode, ProofPolicy } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, test, vi } from 'vitest'
-import { FAULT_NAMES, FAULTS, faultRow, type FaultName } from '../../../src/emulator/faults.ts'
-import { NOW_MS, outgoing, PATIENCE_MS, playing } from '../callbacks/playing.ts'
-import { AUTH_KEY } from '../../support/receiving.ts'
+import { FAULT_NAMES, FAULTS, faultRow, type FaultName } from '../../src/emulator/faults.ts'
+import { NOW_MS, outgoing, PATIENCE_MS, playing } from './playing.ts'
+import { AUTH_KEY } from '../support/receiving.ts'
 
 vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 

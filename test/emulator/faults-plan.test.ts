@@ -1,9 +1,14 @@
 /** The plan: what is drawn for each callback, and that it is drawn again. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { FAULT_NAMES, faultRow, isToBeTaken, type FaultName } from '../../../src/emulator/faults.ts'
-import { planFaults } from '../../../src/emulator/fault-plan.ts'
-import type { FaultRates } from '../../../src/emulator/faults.ts'
+import {
+  FAULT_NAMES,
+  faultRow,
+  isToBeTaken,
+  planFaults,
+  type FaultName,
+  type FaultRates,
+} from '../../src/emulator/faults.ts'
 
 const anyRates: fc.Arbitrary<FaultRates> = fc.dictionary(
   fc.constantFrom(...FAULT_NAMES),
@@ -13,7 +18,7 @@ const anySeed = fc.oneof(fc.integer(), fc.string())
 
 function firstOf(rates: FaultRates, seed: number | string, count: number) {
   return Array.from({ length: count }, (_, nth) => {
-    const { text, requests, draw } = planFaults({ rates, seed }, `m-${nth} delivered`, 'both')
+    const { text, requests, draw } = planFaults(rates, seed, `m-${nth} delivered`, 'both')
     return {
       text: [...text],
       shared: draw('anything'),
@@ -27,7 +32,7 @@ test('repeats whatever the order in which callbacks are made', () => {
     fc.property(anyRates, anySeed, fc.array(fc.string()), (rates, seed, keys) => {
       const shown = (order: readonly string[]) =>
         new Map(
-          order.map((key) => [key, planFaults({ rates, seed }, key, 'both').requests.map(({ faults }) => [...faults])]),
+          order.map((key) => [key, planFaults(rates, seed, key, 'both').requests.map(({ faults }) => [...faults])]),
         )
       expect(shown(keys)).toEqual(shown(keys.toReversed()))
     }),

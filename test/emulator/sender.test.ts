@@ -4,8 +4,8 @@ import net from 'node:net'
 import { inspect } from 'node:util'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test, vi } from 'vitest'
-import { planFaults } from '../../../src/emulator/fault-plan.ts'
-import { AUTH_KEY, SIGNING_SECRET } from '../../support/receiving.ts'
+import { planFaults } from '../../src/emulator/faults.ts'
+import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
 import { outgoing, PATIENCE_MS, playing, sending, serving } from './playing.ts'
 
 vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
@@ -135,9 +135,9 @@ test('close cuts what is under way, drops what waits, and takes nothing more', a
 
 test('what is to be reordered arrives behind the next one of its message, and no other', async () => {
   const faults = { reorder: 0.5 }
-  const run = { rates: faults, seed: 1 }
   const keys = Array.from({ length: 100 }, (_, nth) => `key ${nth}`)
-  const isHeld = (key: string): boolean => planFaults(run, key, 'both').requests[0]?.faults.has('reorder') === true
+  const isHeld = (key: string): boolean =>
+    planFaults(faults, 1, key, 'both').requests[0]?.faults.has('reorder') === true
   const [held = '', otherHeld = ''] = keys.filter(isHeld)
   const [other = '', next = ''] = keys.filter((key) => !isHeld(key))
   const { url, seen } = await serving()

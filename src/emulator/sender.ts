@@ -1,27 +1,33 @@
 /** Posts callbacks as the service does, with the faults that the seed draws for them. Contract, service.md#delivery-rules. */
 import { setMaxListeners } from 'node:events'
-import { systemClock } from '../../runtime/clock.ts'
-import type { Proof } from '../../public/events.ts'
-import { planFaults, type PlannedCallback, type PlannedRequest } from '../fault-plan.ts'
-import { isJudgedByTheSecond, isToBeTaken, type FaultRates } from '../faults.ts'
-import { webUrl, withoutCredentials } from '../http.ts'
-import type { Seed } from '../random.ts'
+import type { Proof } from '../public/events.ts'
+import { systemClock } from '../runtime/clock.ts'
+import {
+  isJudgedByTheSecond,
+  isToBeTaken,
+  planFaults,
+  type FaultRates,
+  type PlannedCallback,
+  type PlannedRequest,
+} from './faults.ts'
 import { createHolds, type Place } from './holds.ts'
-import { messageOf, type Delivery, type Outgoing, type Sender } from './outgoing.ts'
+import { webUrl, withoutCredentials } from './http.ts'
+import { messageOf, type Delivery, type Outgoing } from './outgoing.ts'
 import { post, type Posted } from './post.ts'
+import type { Seed } from './random.ts'
 import { buildRequest } from './request.ts'
 
 export interface SenderOptions {
-  /** How often each fault happens; `readFaultRates` checks what a user wrote. Default: no faults. */
-  readonly faults?: FaultRates
+  /** How often each fault happens. */
+  readonly faults: FaultRates
   /** A run with the same seed meets the same faults: they are drawn by each callback's `key`. */
   readonly seed: Seed
   /** Milliseconds since the Unix epoch: what signatures are dated by. What waits, waits by the machine's own timers. */
   readonly nowMs: () => number
   /** For a whole request with its answer. */
   readonly timeoutMs: number
-  /** Called with each request that was made or left out, in the order in which they end. */
-  readonly onDelivery?: (delivery: Delivery) => void
+  /** Called with each request that was made or left out, in the order in which they end. Must not throw. */
+  readonly onDelivery: (delivery: Delivery) => void
   /** Authorities that are trusted for https, in PEM. Default: those that Node trusts. */
   readonly ca?: string | Buffer | undefined
 }
@@ -29,11 +35,9 @@ export interface SenderOptions {
 /** More connections than this are not opened at once; the others wait for their turn. */
 const MOST_CONNECTIONS = 128
 
-/** Creates a sender. It opens nothing until the first callback. */
-export function createSender(options: SenderOptions): Sender {
-  const { seed, nowMs, timeoutMs, ca, onDelivery = () => {} } = options
+/** Posts callbacks; never retries. Opens nothing until the first one. Contract, service.md#delivery-rules. */
+export function createSender({ seed, faults: rates, nowMs, timeoutMs, ca, onDelivery }: SenderOptions) {
   const clock = systemClock(nowMs)
-  const run = { rates: options.faults ?? {}, seed }
   const holds = createHolds(clock)
   const enter = createSlots(MOST_CONNECTIONS)
   const closing = new AbortController()
@@ -50,75 +54,75 @@ export function createSender(options: SenderOptions): Sender {
     place: Place,
   ): Promise<Delivery> {
     const faults = [...request.faults]
-    if (request.faults.has('drop')) return unsent(outgoing, nowMs(), { faults })
+    const leftOut = (error?: string): Delivery => unsent(outgoing, nowMs(), faults, error)
+    if (request.faults.has('drop')) return leftOut()
     await holds.wait(request, place)
     const leave = await enter()
     const sentAtMs = nowMs()
     try {
-      if (closing.signal.aborted) return unsent(outgoing, sentAtMs, { faults, error: 'the sender was closed' })
+      if (closing.signal.aborted) return leftOut('the sender was closed')
       const built = buildRequest(outgoing, planned, request, { nowMs: sentAtMs, seed })
-      if (built === undefined)
-        return unsent(outgoing, sentAtMs, { faults, error: 'the payload cannot be written as JSON' })
+      if (built === undefined) return leftOut('the payload cannot be written as JSON')
       const posted = await post(target, built, request, { clock, timeoutMs, ca, signal: closing.signal })
       const endedAtMs = nowMs()
       const secondTurned = Math.floor(endedAtMs / 1_000) !== Math.floor(sentAtMs / 1_000)
       const { connected, whole: _, ...answer } = posted
       return {
-        ...aboutOf(outgoing),
-        sentAtMs,
+        ...unsent(outgoing, sentAtMs, faults),
         tookMs: Math.max(0, endedAtMs - sentAtMs),
-        faults,
         intact: isIntact(request, outgoing.proof, posted, secondTurned),
         sent: connected,
         ...answer,
       }
     } catch {
       // Node takes no such URL after all; its own words may quote the credentials.
-      return unsent(outgoing, nowMs(), { faults, error: 'the callback URL cannot be posted to' })
+      return leftOut('the callback URL cannot be posted to')
     } finally {
       leave()
     }
   }
 
-  function deliverAll(outgoing: Outgoing): Promise<Delivery[]> {
+  async function deliverAll(outgoing: Outgoing): Promise<readonly Delivery[]> {
     const target = webUrl(outgoing.url)
-    const planned = planFaults(run, outgoing.key, outgoing.proof)
+    const planned = planFaults(rates, seed, outgoing.key, outgoing.proof)
     const place: Place = { message: messageOf(outgoing.payload), nth: made }
     made += 1
-    const refuse = (error: string) => Promise.resolve([tell(unsent(outgoing, nowMs(), { faults: [], error }))])
-    if (target === undefined) return refuse('the callback URL is no http or https URL')
-    if (outgoing.enforceHttps === true && target.protocol !== 'https:')
-      return refuse('enforceHttps is on and the callback URL is plain http')
+    const problem =
+      target === undefined
+        ? 'the callback URL is no http or https URL'
+        : outgoing.enforceHttps === true && target.protocol !== 'https:'
+          ? 'enforceHttps is on and the callback URL is plain http'
+          : undefined
+    if (target === undefined || problem !== undefined) {
+      const refused = unsent(outgoing, nowMs(), [], problem)
+      onDelivery(refused)
+      return [refused]
+    }
     return Promise.all(
       planned.requests.map(async (request) => {
         const delivery = await deliver(target, outgoing, planned, request, place)
         if (delivery.sent) holds.passed(place)
-        return tell(delivery)
+        onDelivery(delivery)
+        return delivery
       }),
     )
   }
 
-  function tell(delivery: Delivery): Delivery {
-    try {
-      onDelivery(delivery)
-    } catch {
-      // What a listener does wrong is not the callback's fault, and `send` never rejects.
-    }
-    return delivery
-  }
-
+  /** Resolves when nothing is under way and nothing waits for its time. */
   async function idle(): Promise<void> {
     while (underWay.size > 0) await Promise.all(underWay)
   }
 
   return {
-    send(outgoing) {
+    /** Resolves when all requests for it have been answered, have failed, or were dropped; never rejects. */
+    send(outgoing: Outgoing): Promise<readonly Delivery[]> {
       const sending = deliverAll(outgoing)
       underWay.add(sending)
       return sending.finally(() => underWay.delete(sending))
     },
     idle,
-    close() {
+    /** Cuts what is under way, drops what waits, and lets go of the connections. */
+    close(): Promise<void> {
       closing.abort()
       holds.release()
       return idle()
@@ -126,12 +130,14 @@ export function createSender(options: SenderOptions): Sender {
   }
 }
 
-function aboutOf({ kind, project, payload, url }: Outgoing): Pick<Delivery, 'kind' | 'project' | 'payload' | 'url'> {
-  return { kind, project, payload, url: withoutCredentials(url) }
-}
-
-function unsent(outgoing: Outgoing, sentAtMs: number, why: Pick<Delivery, 'faults' | 'error'>): Delivery {
-  return { ...aboutOf(outgoing), sentAtMs, tookMs: 0, intact: false, sent: false, ...why }
+function unsent(
+  { kind, project, payload, url }: Outgoing,
+  sentAtMs: number,
+  faults: readonly string[],
+  error?: string,
+): Delivery {
+  const about = { kind, project, payload, url: withoutCredentials(url), sentAtMs, faults }
+  return { ...about, tookMs: 0, intact: false, sent: false, ...(error !== undefined && { error }) }
 }
 
 /** Where the second turned while the request was under way, either answer is right; so the answer says which it was. */

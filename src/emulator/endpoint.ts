@@ -1,16 +1,15 @@
 /** The send endpoint. Contract, service.md#send-a-message, #authentication-errors, #send-failures. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../../runtime/clock.ts'
-import { refusalBody, SMS, wrapped, type NamedChannel, type NamedChannels, type Refusal } from '../channels.ts'
-import { drawSendFault, type SendFaultName, type SendFaultRates } from '../faults.ts'
-import { reply } from '../http.ts'
-import type { Journal, RecipientEntry, SendRecord } from '../journal.ts'
-import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS } from '../not-shown.ts'
-import type { Project, Projects } from '../projects.ts'
-import type { Seed } from '../random.ts'
-import type { EmulatorApp } from '../surface.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { refusalBody, SMS, wrapped, type NamedChannel, type NamedChannels, type Refusal } from './channels.ts'
+import { drawSendFault, type SendFaultName, type SendFaultRates } from './faults.ts'
+import { reply, type EmulatorApp } from './http.ts'
+import type { Journal, RecipientEntry, SendRecord } from './journal.ts'
+import { BAD_REQUEST_STATUS, NOTHING_ACCEPTED_STATUS, TEXTS } from './not-shown.ts'
+import type { Project, Projects } from './projects.ts'
+import type { Seed } from './random.ts'
 import type { Accepted } from './accept.ts'
-import { fieldOf, readRequest, readSend, type Fields, type Send } from './fields.ts'
+import { fieldOf, readRequest, readSend, type Fields, type Send, type SendRequest } from './send-request.ts'
 
 /** Contract, service.md#versioning: both paths are the same endpoint. */
 const PATHS: readonly string[] = ['/api/v1/messaging', '/v1/messaging']
@@ -87,6 +86,14 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
     return `The channel field names no channel; there are ${Object.values(channels.all()).flat().join(', ')}.`
   }
 
+  /** To a request whose fields may not be readable. */
+  function answerToRead(fields: SendRequest['fields'], apiKey: string | undefined): Answer {
+    if (typeof fields === 'object') return answerTo(fields, apiKey)
+    if (fields === 'too large') return refused(SMS, 413, { topic: 'fields', text: TEXTS.tooLarge })
+    if (apiKey === undefined) return answerTo({}, undefined)
+    return refused(SMS, BAD_REQUEST_STATUS, { topic: 'fields', text: TEXTS.unreadable })
+  }
+
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { fields, apiKey } = await readRequest(request)
     // The client went away.
@@ -96,15 +103,7 @@ export function createEndpoint(parts: EndpointParts): EmulatorApp {
       parts.journal.addLostRequest()
       return void request.socket.resetAndDestroy()
     }
-    const given =
-      fields === 'too large'
-        ? refused(SMS, 413, { topic: 'fields', text: TEXTS.tooLarge })
-        : fields !== 'unreadable'
-          ? answerTo(fields, apiKey)
-          : apiKey === undefined
-            ? answerTo({}, undefined)
-            : refused(SMS, BAD_REQUEST_STATUS, { topic: 'fields', text: TEXTS.unreadable })
-    const { status, body, project, channel, refusal, recipients = [] } = given
+    const { status, body, project, channel, refusal, recipients = [] } = answerToRead(fields, apiKey)
     const fault = status === 200 && recipients.length > 0 ? drawn : undefined
     const reported =
       fault === 'lateAnswer' ? parts.untilReported(recipients.map(({ messageId }) => messageId)) : undefined

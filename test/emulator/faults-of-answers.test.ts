@@ -1,7 +1,7 @@
 /** Faults of the answers to sends; what a client makes of each is in test/client. */
 import { createEmulator, SEND_FAULT_NAMES, SEND_FAULTS, type SendFaultRates } from 'messaging-webhooks/emulator'
 import { describe, expect, test } from 'vitest'
-import { collecting, emulating, sendFrom } from '../emulating.ts'
+import { collecting, emulating, sendFrom } from './emulating.ts'
 
 const TO = Array.from({ length: 60 }, (_, index) => `99910000${String(index).padStart(4, '0')}`)
 const SOME: SendFaultRates = { lostRequest: 0.2, noAnswer: 0.2, halfAnswer: 0.2, badGateway: 0.2 }
@@ -49,9 +49,9 @@ test('a late answer comes in the end where there is no callback', async () => {
 })
 
 test.each([
-  [{ noAnwser: 1 }, '`sendFaults`: there is no "noAnwser". There are: lostRequest, '],
-  [{ noAnswer: 2 }, '`sendFaults.noAnswer` is 2; expected a rate from 0 to 1.'],
-  [[], '`sendFaults` must be an object of rates'],
+  [{ noAnwser: 1 }, 'sendFaults.noAnwser is no option (did you mean sendFaults.noAnswer?)'],
+  [{ noAnswer: 2 }, 'sendFaults.noAnswer is 2; expected a number from 0 to 1.'],
+  [[], 'sendFaults is a list; expected an object'],
 ])('%j is refused', (sendFaults, says) => {
   expect(() => createEmulator({ sendFaults: sendFaults as SendFaultRates })).toThrow(says)
 })

@@ -1,6 +1,6 @@
 /** Contract, service.md#authentication, #send-failures: send forms × places of the key × cases × channels, on both paths. */
 import { describe, expect, test } from 'vitest'
-import { API_KEY, call, emulating, SHOP, type Answered } from '../emulating.ts'
+import { API_KEY, call, emulating, SHOP, type Answered } from './emulating.ts'
 
 type Strings = Readonly<Record<string, string>>
 

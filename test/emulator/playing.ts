@@ -8,9 +8,9 @@ import {
   type WebhookEvent,
 } from 'messaging-webhooks'
 import { onTestFinished } from 'vitest'
-import type { Delivery, Outgoing } from '../../../src/emulator/callbacks/outgoing.ts'
-import { createSender, type SenderOptions } from '../../../src/emulator/callbacks/sender.ts'
-import { AUTH_KEY, listen, SIGNING_SECRET } from '../../support/receiving.ts'
+import type { Delivery, Outgoing } from '../../src/emulator/outgoing.ts'
+import { createSender, type SenderOptions } from '../../src/emulator/sender.ts'
+import { AUTH_KEY, listen, SIGNING_SECRET } from '../support/receiving.ts'
 
 interface SeenRequest {
   readonly method: string
@@ -29,6 +29,7 @@ export function sending(options: Partial<SenderOptions> = {}) {
   const deliveries: Delivery[] = []
   const sender = createSender({
     seed: 1,
+    faults: {},
     nowMs: () => NOW_MS,
     timeoutMs: PATIENCE_MS,
     onDelivery: (delivery) => void deliveries.push(delivery),

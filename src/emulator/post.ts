@@ -1,9 +1,9 @@
 /** One POST: on a connection of its own, without redirects, without a second try. Contract, service.md#delivery-rules. */
 import http, { type ClientRequest } from 'node:http'
 import https from 'node:https'
-import type { Clock } from '../../runtime/clock.ts'
-import type { PlannedRequest } from '../fault-plan.ts'
-import { wholeNumber, type Draw } from '../random.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { PlannedRequest } from './faults.ts'
+import { wholeNumber, type Draw } from './random.ts'
 import type { BuiltRequest } from './request.ts'
 
 interface PostOptions {

@@ -1,11 +1,10 @@
 /** Contract, service.md#send-a-message, #states-and-transitions, #send-failures. */
 import express from 'express'
-import http from 'node:http'
 import { createEmulator, OUTCOMES } from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listen } from '../../support/receiving.ts'
-import { connect } from '../../support/wire.ts'
-import { API_KEY, AT_ONCE, call, emulating, postJson, sendFrom, SHOP } from '../emulating.ts'
+import { serve } from '../support/receiving.ts'
+import { connect } from '../support/wire.ts'
+import { API_KEY, AT_ONCE, call, emulating, postJson, sendFrom, SHOP } from './emulating.ts'
 
 const DELIVERED = '999100000000'
 const NO_CHANNEL =
@@ -313,15 +312,6 @@ describe('a request that cannot be read', () => {
 })
 
 describe('mounted', () => {
-  async function mounted(app: http.RequestListener): Promise<string> {
-    const server = http.createServer(app)
-    const url = await listen(server)
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    return url
-  }
   const shop = { name: SHOP, apiKey: API_KEY }
 
   test.each(['alone', 'behind express.json()'])('in Express, %s, it leaves other paths to others', async (how) => {
@@ -331,7 +321,7 @@ describe('mounted', () => {
     if (how !== 'alone') app.use(express.json(), express.urlencoded())
     app.use('/service', emulator.app)
     app.get('/service/other', (_request, response) => void response.json({ other: true }))
-    const url = await mounted(app)
+    const url = await serve(app)
     expect((await sendFrom(`${url}service/v1/messaging`, { to: DELIVERED })).status).toBe(200)
     const form = new URLSearchParams({ project: SHOP, apiKey: API_KEY, to: DELIVERED, message: 'Hi' })
     expect((await call(`${url}service/v1/messaging`, { method: 'POST', body: form })).status).toBe(200)
@@ -340,7 +330,7 @@ describe('mounted', () => {
 
   test('it says 503 once it is closed', async () => {
     const emulator = createEmulator({ projects: [shop] })
-    const url = await mounted(emulator.app)
+    const url = await serve(emulator.app)
     await emulator.close()
     expect((await sendFrom(`${url}v1/messaging`, { to: DELIVERED })).status).toBe(503)
   })
@@ -351,7 +341,7 @@ describe('mounted', () => {
     }
     const emulator = createEmulator({ projects: [shop], clock })
     onTestFinished(() => emulator.close())
-    const alone = await mounted(emulator.app)
+    const alone = await serve(emulator.app)
     expect((await sendFrom(`${alone}v1/messaging`, { to: DELIVERED })).status).toBe(500)
     const errors: unknown[] = []
     const app = express().use(emulator.app)
@@ -359,14 +349,14 @@ describe('mounted', () => {
       errors.push(error)
       response.status(500).json({})
     })
-    expect((await sendFrom(`${await mounted(app)}v1/messaging`, { to: DELIVERED })).status).toBe(500)
+    expect((await sendFrom(`${await serve(app)}v1/messaging`, { to: DELIVERED })).status).toBe(500)
     expect(errors).toMatchObject([{ message: 'The clock has stopped.' }])
   })
 
   test('in node:http it answers 404 elsewhere', async () => {
     const emulator = createEmulator({ projects: [shop], network: AT_ONCE })
     onTestFinished(() => emulator.close())
-    const url = await mounted(emulator.app)
+    const url = await serve(emulator.app)
     expect((await postJson(`${url}api/v1/messaging/`, { project: SHOP, apiKey: API_KEY })).status).toBe(400)
     expect((await call(`${url}control`)).status).toBe(404)
   })

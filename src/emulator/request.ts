@@ -1,11 +1,10 @@
 /** From one outgoing callback to the bytes and the signature of one request. Contract, service.md#callback-authenticity. */
 import { createHmac } from 'node:crypto'
-import { signCallback } from '../../testing/sign.ts'
-import type { PlannedCallback, PlannedRequest } from '../fault-plan.ts'
-import { isRecord } from '../../runtime/values.ts'
-import type { KeyPair } from '../projects.ts'
-import { wholeNumber, type Draw, type Seed } from '../random.ts'
-import type { Outgoing } from './outgoing.ts'
+import { signCallback } from '../testing/sign.ts'
+import type { FaultName, PlannedCallback, PlannedRequest } from './faults.ts'
+import { isRecord } from '../runtime/values.ts'
+import { wholeNumber, type Draw, type Seed } from './random.ts'
+import type { KeyPair, Outgoing } from './outgoing.ts'
 
 type Fields = Outgoing['payload']
 
@@ -36,7 +35,8 @@ export function buildRequest(
   const { authKey, signingSecret } = faults.has('oldKey') ? pairBefore(outgoing, seed) : outgoing
   const hasKey = outgoing.proof !== 'signature' && !faults.has('noAuthKey')
   const isSigned = outgoing.proof !== 'authKey' && !faults.has('noSignature')
-  const timestamp = Math.floor(nowMs / 1_000) - offsetSeconds(faults, draw)
+  const offset = [...faults].reduce((sum, name) => sum + (OFFSET_SECONDS[name]?.(draw) ?? 0), 0)
+  const timestamp = Math.floor(nowMs / 1_000) - offset
   const write = (key: string | undefined): Buffer => writeFields(outgoing.payload, key, text, shared)
   const sign = (signed: Buffer): readonly string[] =>
     isSigned ? [signCallback(signed, signingSecret, { timestamp })] : []
@@ -78,30 +78,23 @@ function withText(payload: Fields, text: string): Fields {
   return { ...payload, [name]: (typeof own === 'string' ? own : 'Free text ') + text }
 }
 
-/** How far behind the clock the signature's `t` is; below zero for ahead. */
-function offsetSeconds(faults: PlannedRequest['faults'], draw: Draw): number {
-  if (faults.has('behind300')) return 300
-  if (faults.has('ahead300')) return -300
-  if (faults.has('behind301')) return 301
-  if (faults.has('ahead301')) return -301
-  if (faults.has('staleSignature')) return wholeNumber(draw('age'), TEN_MINUTES_SECONDS, DAY_SECONDS)
-  if (faults.has('clockSkew')) {
-    const off = wholeNumber(draw('skew'), 1, MOST_SKEW_SECONDS)
-    return draw('direction') < 0.5 ? off : -off
-  }
-  return 0
+/** How far behind the clock the signature's `t` is, by fault; below zero for ahead. A request has one of them at most. */
+const OFFSET_SECONDS: Readonly<Partial<Record<FaultName, (draw: Draw) => number>>> = {
+  behind300: () => 300,
+  ahead300: () => -300,
+  behind301: () => 301,
+  ahead301: () => -301,
+  staleSignature: (draw) => wholeNumber(draw('age'), TEN_MINUTES_SECONDS, DAY_SECONDS),
+  clockSkew: (draw) => wholeNumber(draw('skew'), 1, MOST_SKEW_SECONDS) * (draw('direction') < 0.5 ? 1 : -1),
 }
 
 /** The pair before the last rotation. A key that was never rotated, or is the live one after all, is made up. */
-function pairBefore({ authKey, signingSecret, previous, project }: Outgoing, seed: Seed): KeyPair {
-  const other = (before: string | undefined, live: string, what: string): string =>
-    before !== undefined && before !== '' && before !== live
-      ? before
-      : createHmac('sha256', String(seed)).update(`${what} of ${project} before`).digest('hex')
-  return {
-    authKey: other(previous?.authKey, authKey, 'auth key'),
-    signingSecret: other(previous?.signingSecret, signingSecret, 'signing secret'),
-  }
+function pairBefore({ previous, project, ...live }: Outgoing, seed: Seed): KeyPair {
+  const before = (key: keyof KeyPair): string =>
+    previous !== undefined && previous[key] !== live[key]
+      ? previous[key]
+      : createHmac('sha256', String(seed)).update(`${key} of ${project} before`).digest('hex')
+  return { authKey: before('authKey'), signingSecret: before('signingSecret') }
 }
 
 /** Another letter or digit in the authKey, so that it is still JSON, and surely another key; undefined where it has none. */

@@ -1,22 +1,13 @@
 /** Requests that wait before they are posted: delayed, to be overtaken, or gathered into a burst. */
-import type { Clock } from '../../runtime/clock.ts'
-import type { PlannedRequest } from '../fault-plan.ts'
-import { wholeNumber } from '../random.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { PlannedRequest } from './faults.ts'
+import { wholeNumber } from './random.ts'
 
 /** What a request is about, and how many callbacks were made before it. */
 export interface Place {
   /** The message; undefined for what is about none. */
   readonly message: string | undefined
   readonly nth: number
-}
-
-interface Holds {
-  /** Resolves when the request may go. */
-  wait(request: PlannedRequest, place: Place): Promise<void>
-  /** This one was posted: whatever waits to be overtaken by it goes. */
-  passed(place: Place): void
-  /** Lets everything go, now and from now on. */
-  release(): void
 }
 
 const SHORTEST_DELAY_MS = 10
@@ -31,7 +22,7 @@ interface Held {
   go(): void
 }
 
-export function createHolds(clock: Clock): Holds {
+export function createHolds(clock: Clock) {
   const waiting = new Set<Held>()
   let isReleased = false
 
@@ -62,7 +53,8 @@ export function createHolds(clock: Clock): Holds {
   }
 
   return {
-    wait({ faults, draw }, place) {
+    /** Resolves when the request may go. */
+    wait({ faults, draw }: PlannedRequest, place: Place): Promise<void> {
       if (isReleased) return Promise.resolve()
       if (faults.has('delay'))
         return hold('delay', place, wholeNumber(draw('delay'), SHORTEST_DELAY_MS, LONGEST_DELAY_MS))
@@ -70,11 +62,13 @@ export function createHolds(clock: Clock): Holds {
       if (faults.has('burst')) return hold('burst', place, LONGEST_BURST_MS)
       return Promise.resolve()
     },
-    passed({ message, nth }) {
+    /** This one was posted: whatever waits to be overtaken by it goes. */
+    passed({ message, nth }: Place): void {
       for (const held of [...waiting])
         if (held.why === 'reorder' && held.place.message === message && held.place.nth < nth) held.go()
     },
-    release() {
+    /** Lets everything go, now and from now on. */
+    release(): void {
       isReleased = true
       for (const held of [...waiting]) held.go()
     },

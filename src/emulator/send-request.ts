@@ -1,13 +1,13 @@
 /** A send as its request says it: fields and credentials from wherever its form has them, then the fields checked. */
-import { isListed, type NamedChannel } from '../channels.ts'
-import { isRecord } from '../../runtime/values.ts'
-import { bearerOf, readBody, type MaybeParsed } from '../http.ts'
-import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from '../not-shown.ts'
+import { isListed, type NamedChannel } from './channels.ts'
+import { isRecord } from '../runtime/values.ts'
+import { bearerOf, readBody, type MaybeParsed } from './http.ts'
+import { DEFAULT_TYPE, MAX_MESSAGE_CHARACTERS, MAX_RECIPIENTS, type Channel } from './not-shown.ts'
 
 /** Fields by name; a repeated one is a list. */
 export type Fields = Readonly<Record<string, unknown>>
 
-interface SendRequest {
+export interface SendRequest {
   /** Or why there are none; `aborted` where the client went away in the middle of the body. */
   readonly fields: Fields | 'unreadable' | 'too large' | 'aborted'
   /** The API key, from the header or the fields; undefined where there is none at all. */
@@ -78,40 +78,38 @@ type FieldErrors = Readonly<Record<string, readonly string[]>>
 /** Which fields are required is not shown in the contract; see not-shown.ts. */
 export function readSend({ channel, name }: NamedChannel, fields: Fields): Send | { readonly errors: FieldErrors } {
   const errors = new Map<string, string[]>()
-  const complain = (field: string, text: string): void => void errors.set(field, [...(errors.get(field) ?? []), text])
+  const isGiven = (field: string): boolean => ![undefined, ''].some((none) => none === fieldOf(fields, field))
+
+  function check(field: string, isRight: boolean, text: string): void {
+    if (!isRight) errors.set(field, [...(errors.get(field) ?? []), `The ${field} field ${text}`])
+  }
 
   function text(field: string): string | undefined {
-    const value = fieldOf(fields, field)
-    if (value === undefined || value === '') return undefined
-    if (typeof value === 'string') return value
-    complain(field, `The ${field} field must be a string.`)
-    return undefined
+    const value = isGiven(field) ? fieldOf(fields, field) : undefined
+    check(field, value === undefined || typeof value === 'string', 'must be a string.')
+    return typeof value === 'string' ? value : undefined
   }
 
   function number(field: string): number | undefined {
-    const value = fieldOf(fields, field)
-    if (value === undefined || value === '') return undefined
+    const value = isGiven(field) ? fieldOf(fields, field) : undefined
     const read = typeof value === 'string' ? Number(value) : value
-    if (typeof read === 'number' && Number.isFinite(read) && read >= 0) return read
-    complain(field, `The ${field} field must be a number of at least 0.`)
-    return undefined
+    const isRight = typeof read === 'number' && Number.isFinite(read) && read >= 0
+    check(field, read === undefined || isRight, 'must be a number of at least 0.')
+    return isRight ? read : undefined
   }
 
   const to = recipients(fieldOf(fields, 'to'))
-  if (to === undefined) complain('to', 'The to field must be a string or a list of strings.')
-  else if (to.length === 0) complain('to', 'The to field is required.')
-  else if (to.length > MAX_RECIPIENTS) complain('to', `The to field may have at most ${MAX_RECIPIENTS} recipients.`)
+  check('to', to !== undefined, 'must be a string or a list of strings.')
+  check('to', to?.length !== 0, 'is required.')
+  check('to', (to?.length ?? 0) <= MAX_RECIPIENTS, `may have at most ${MAX_RECIPIENTS} recipients.`)
   const message = text('message')
   const amount = number('amount')
   const seconds = number('scheduledFor')
-  if (seconds !== undefined && !isListed(14, channel))
-    complain('scheduledFor', 'The scheduledFor field is for SMS alone.')
-  if (channel === 'airtime' && amount === undefined && !errors.has('amount'))
-    complain('amount', 'The amount field is required.')
-  if (channel !== 'airtime' && message === undefined && !errors.has('message'))
-    complain('message', 'The message field is required.')
-  if (message !== undefined && message.length > MAX_MESSAGE_CHARACTERS)
-    complain('message', `The message field may have at most ${MAX_MESSAGE_CHARACTERS} characters.`)
+  check('scheduledFor', seconds === undefined || isListed(14, channel), 'is for SMS alone.')
+  const required = channel === 'airtime' ? 'amount' : 'message'
+  check(required, isGiven(required), 'is required.')
+  const isShort = (message?.length ?? 0) <= MAX_MESSAGE_CHARACTERS
+  check('message', isShort, `may have at most ${MAX_MESSAGE_CHARACTERS} characters.`)
   const from = text('from')
   const type = text('type') ?? DEFAULT_TYPE
   // The campaign is a free label: it is checked, and leads to nothing that one could see.

@@ -4,9 +4,9 @@ import { networkInterfaces } from 'node:os'
 import express from 'express'
 import { createEmulator, CONTROL_ROUTES, OUTCOMES } from 'messaging-webhooks/emulator'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { TRIGGER_NAMES, TRIGGERS } from '../../../src/emulator/payloads.ts'
-import { listen } from '../../support/receiving.ts'
-import { connect } from '../../support/wire.ts'
+import { TRIGGER_NAMES, TRIGGERS } from '../../src/emulator/payloads.ts'
+import { serve } from '../support/receiving.ts'
+import { connect } from '../support/wire.ts'
 import {
   API_KEY,
   AUTH_KEY,
@@ -18,8 +18,8 @@ import {
   SHOP,
   SIGNING_SECRET,
   type Answered,
-} from '../emulating.ts'
-import { titleWith } from '../../support/skipping.ts'
+} from './emulating.ts'
+import { titleWith } from '../support/skipping.ts'
 
 const json = { 'content-type': 'application/json' }
 
@@ -210,12 +210,7 @@ test('the control API can be mounted, apart from the send endpoint', async () =>
   app.use(express.json())
   app.use(emulator.controlApp)
   app.get('/controls', (_request, response) => void response.json({ other: true }))
-  const server = http.createServer(app)
-  const url = await listen(server)
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  const url = await serve(app)
   expect((await call(`${url}control/report`)).body).toEqual(emulator.report())
   expect((await postJson(`${url}control/trigger`, { event: 'payment' })).body).toEqual([])
   expect((await call(`${url}controls`)).body).toEqual({ other: true })
@@ -223,7 +218,7 @@ test('the control API can be mounted, apart from the send endpoint', async () =>
 
 test('a request target that is no URL is answered, and ends no server', async () => {
   const { emulator, get, url } = await controlled()
-  const alone = new URL(await listen(http.createServer(emulator.controlApp)))
+  const alone = new URL(await serve(emulator.controlApp))
   const together = new URL(url)
   for (const target of ['//', 'http://', '/\\', '//[']) {
     const wire = await connect(alone.href)

@@ -3,7 +3,7 @@ import type { ProofPolicy } from 'messaging-webhooks'
 import { FAULT_NAMES, FAULTS, type Delivery, type FaultName } from 'messaging-webhooks/emulator'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, test, vi } from 'vitest'
-import { NOW_MS, outgoing, PATIENCE_MS, playing } from '../callbacks/playing.ts'
+import { NOW_MS, outgoing, PATIENCE_MS, playing } from './playing.ts'
 
 vi.setConfig({ testTimeout: 2 * PATIENCE_MS })
 

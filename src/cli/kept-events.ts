@@ -1,0 +1,87 @@
+/** Events that a store keeps, as the command line shows them. */
+import { createDeadLetters } from '../dispatch/dead-letters.ts'
+import { createEvents, type ListedEvent } from '../dispatch/listed-events.ts'
+import { revive, type Kept, type ReviveOptions } from '../dispatch/revive.ts'
+import type { Awaitable, OpenStore } from '../inbox/store.ts'
+import { messageKey } from '../messages/order.ts'
+import type { WebhookEvent } from '../public/events.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { aboutOf, reportWords } from './event-line.ts'
+import { storeNowMs } from './stores.ts'
+import { shown, type Terminal } from './terminal.ts'
+
+/** The command line has none of the app's schemas and no `subscriptionType`. It shows beside an event that it was late. */
+const REVIVING: ReviveOptions = {
+  clock: systemClock(),
+  schemas: {},
+  subscriptionType: undefined,
+  late: 'inline',
+  schemaTimeoutMs: 1_000,
+}
+
+export function eventOf(kept: Kept): Awaitable<WebhookEvent> {
+  return revive(kept, REVIVING)
+}
+
+/** `receiver.events` and `receiver.deadLetters` of a store without a receiver. */
+export function keptIn(store: OpenStore<object>) {
+  const reading = { open: () => store, revive: eventOf }
+  return {
+    events: createEvents({
+      ...reading,
+      reviving: REVIVING,
+      keyOf: (messageId, project) => messageKey(project, messageId),
+    }),
+    deadLetters: createDeadLetters({ ...reading, now: () => storeNowMs(store), wake() {} }),
+  }
+}
+
+/** What it is about, also where its payload is no longer kept. */
+export function subjectOf({ event, report, project }: ListedEvent): readonly string[] {
+  if (event !== undefined) return aboutOf(event)
+  return [...(report === undefined ? [] : reportWords(report)), ...(project === undefined ? [] : [`[${project}]`])]
+}
+
+/** Where it stands, in a few words: “dead after 5 attempts”, “due again at …, after 1 attempt”. */
+export function standingOf({ state, attempts, dueAt, endedAt, late }: ListedEvent, nowMs: number): string {
+  const times = attempts === undefined ? '' : attempts === 1 ? '1 attempt' : `${attempts} attempts`
+  const afterTimes = times && `, after ${times}`
+  const words = {
+    due: () => (attempts === 0 ? `due${at(dueAt)}` : `due again${at(dueAt)}${afterTimes}`),
+    leased: () =>
+      dueAt !== undefined && dueAt.getTime() < nowMs
+        ? `leased till${at(dueAt)}, and not settled${afterTimes}`
+        : `leased till${at(dueAt)}${times && `, for attempt ${attempts ?? ''}`}`,
+    settled: () => `settled${at(endedAt)}${afterTimes}`,
+    dead: () => `dead${at(endedAt)}${afterTimes}`,
+  }[state]()
+  return late === true ? `late, ${words}` : words
+}
+
+function at(time: Date | undefined): string {
+  return time === undefined ? '' : ` ${time.toISOString()}`
+}
+
+/** One event in full: its fields in two columns, then its payload and, if there is one, its error. */
+export function printDetails(
+  fields: Readonly<Record<string, string | undefined>>,
+  { event, error }: { readonly event: WebhookEvent | undefined; readonly error: string | undefined },
+  terminal: Terminal,
+): void {
+  const { bold } = terminal.colours
+  const known = event && {
+    project: event.project,
+    happened: event.occurredAt?.toISOString() ?? 'not known',
+    received: `${event.receivedAt.toISOString()}, proved by ${event.proof}`,
+  }
+  const rows = Object.entries({ ...fields, ...known }).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[bold(name), shown(value)]],
+  )
+  terminal.printRows(rows)
+  const parts = { payload: event && JSON.stringify(event.payload ?? null, undefined, 2), error }
+  for (const [title, text] of Object.entries(parts)) {
+    if (text === undefined) continue
+    terminal.print(bold(title))
+    for (const line of text.split('\n')) terminal.print(`  ${shown(line)}`, 'whole')
+  }
+}

@@ -1,0 +1,122 @@
+/** The fields of the callbacks that the contract shows, each once: their types and their names come from here. */
+import { z } from 'zod'
+import { OptionsError } from '../public/errors.ts'
+import type { ReportShape } from '../public/report-payloads.ts'
+import { describe, type Given } from '../runtime/check-options.ts'
+import { nearestByEdits } from '../runtime/did-you-mean.ts'
+import { isRecord } from '../runtime/values.ts'
+
+/** What builders take inside: whatever the service may add one day. */
+export type Fields = Readonly<Record<string, unknown>>
+
+const text = z.string().optional()
+const code = z.union([z.string(), z.number()]).optional()
+const unixSeconds = z.number().optional()
+
+const smsFields = {
+  project: text,
+  messageId: text,
+  channel: text,
+  /** Carrier A: `success`, `network_failure`, ...; carrier B: what it says. */
+  status: text,
+  /** A code of the service's table. */
+  statusCode: code,
+  network: text,
+  type: text,
+  /** Unix seconds. */
+  timestamp: unixSeconds,
+  /** Carrier B’s reason of a failure. */
+  description: text,
+  /** Carrier B’s reason of a failure, as a code. */
+  status_code: code,
+  authKey: text,
+}
+
+const statuses = {
+  recipient: text,
+  message_id: text,
+  /** `sent`, `delivered`, `read` or `failed`. */
+  status: text,
+  type: text,
+  conversation_id: text,
+  /** Unix seconds, as text. */
+  expiration_timestamp: text,
+  category: text,
+  /** Why it failed. */
+  error: text,
+}
+
+const chatAppFields = {
+  project: text,
+  channel: text,
+  /** The number that the project sends from. */
+  phone_number: text,
+  statuses: z.object(statuses).optional(),
+  /** Unix seconds. */
+  timestamp: unixSeconds,
+  /** A code of the service's table. */
+  statusCode: code,
+  authKey: text,
+}
+
+/** Contract, service.md#sms-delivery-callback. One that is undefined is left out of the body. */
+export type SmsDeliveryFields = Given<typeof smsFields>
+/** The report of a chat-app callback. */
+export type ChatAppStatuses = Given<typeof statuses>
+/** Contract, service.md#chat-app-delivery-callback. One that is undefined is left out of the body. */
+export type ChatAppFields = Given<typeof chatAppFields, { readonly statuses: ChatAppStatuses | undefined }>
+
+/** The names of the fields that are known of a callback, by where they stand: `''` for its top. */
+export type KnownFields = Readonly<Record<string, readonly string[]>>
+
+/** Of a chat-app callback the id may stand at the top: it is put where the shape has it. */
+export const KNOWN_FIELDS: Readonly<Record<ReportShape, KnownFields>> = {
+  sms: { '': Object.keys(smsFields) },
+  'chat-app': { '': [...Object.keys(chatAppFields), 'messageId'], statuses: Object.keys(statuses) },
+}
+
+interface MisspeltField {
+  /** As in `statuses.stauts`. */
+  readonly name: string
+  readonly meant: string
+}
+
+/** Those that no callback of this form has, and that are much like one which was not given. Others nobody documents. */
+export function misspeltFields(given: Fields, known: KnownFields): readonly MisspeltField[] {
+  return Object.entries(known).flatMap(([within, names]) => {
+    const inner = within === '' ? given : given[within]
+    const fields = isRecord(inner) ? inner : {}
+    const left = names.filter((name) => !Object.hasOwn(fields, name))
+    return Object.keys(fields).flatMap((name): readonly MisspeltField[] => {
+      if (names.includes(name)) return []
+      // The same name at another place, as `status` of the chat-app, which stands in `statuses`.
+      const [elsewhere] = Object.keys(known).filter((place) => known[place]?.includes(name))
+      const meant = elsewhere === undefined ? nearestByEdits(name, left) : name
+      return meant === undefined ? [] : [{ name: pathOf(within, name), meant: pathOf(elsewhere ?? within, meant) }]
+    })
+  })
+}
+
+function pathOf(within: string, name: string): string {
+  return within === '' ? name : `${within}.${name}`
+}
+
+/**
+ * Throws an `OptionsError` where the fields are no object, and for one that looks misspelt: it would leave the default in a test that
+ * then passes. Nothing is known of callbacks whose fields nobody documents.
+ */
+export function checkFields(given: unknown, where: string, known: KnownFields = {}): asserts given is object {
+  checkObject(given, where, 'fields')
+  const { statuses }: { readonly statuses?: unknown } = given
+  if ('statuses' in known && statuses !== undefined) checkObject(statuses, where, 'statuses')
+  const [misspelt] = misspeltFields({ ...given }, known)
+  if (misspelt !== undefined)
+    throw new OptionsError(
+      `${where}: ${misspelt.name} is no field of this callback (did you mean ${misspelt.meant}?); if it is meant so, add it to what ` +
+        'this returns.',
+    )
+}
+
+function checkObject(given: unknown, where: string, what: string): asserts given is object {
+  if (!isRecord(given)) throw new OptionsError(`${where}: ${what} is ${describe(given)}; expected an object.`)
+}
