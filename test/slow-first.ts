@@ -20,7 +20,6 @@ const FIRST = [
   'end-to-end/cut-anywhere.full',
   'end-to-end/backpressure.full',
   'end-to-end/memory.full',
-  'end-to-end/away-at-boot.full',
   'stores/sqlite/conformance.full',
   'end-to-end/killed.full',
   'end-to-end/crash-points.full',

@@ -6,10 +6,12 @@ import { startInstance, type Finally, type Instance, type InstanceSettings } fro
 import type { StoreSpec } from '../../support/servers/store-spec.ts'
 import type { Life } from './verdict.ts'
 
-type CommonSettings = Omit<InstanceSettings, 'store' | 'authKey' | 'signingSecret' | 'log' | 'spool'>
+export type CommonSettings = Omit<InstanceSettings, 'store' | 'authKey' | 'signingSecret' | 'log'>
 
 interface Cluster {
   readonly folder: string
+  /** The folder of the spool of the instance in this place. */
+  spoolOf(place: number): string
   /** Those that run now, in their places. */
   readonly instances: readonly Instance[]
   /** Those that ran, and those that run. */
@@ -24,7 +26,7 @@ export function temporaryFolder(onFinished: Finally): string {
   return folder
 }
 
-/** The instances take turns at the ways to the store. Each has a spool of its own, as each machine would. */
+/** The instances take turns at the ways to the store. Each has a spool of its own, as each machine would; a single one may say where. */
 export async function startCluster(
   size: number,
   stores: readonly StoreSpec[],
@@ -34,17 +36,20 @@ export async function startCluster(
   const folder = temporaryFolder(onFinished)
   const lives: { readonly log: string; wasKilled: boolean; killedNs?: bigint }[] = []
 
+  const spoolOf = (place: number): string => settings.spool ?? join(folder, `spool-${place}`)
+
   async function start(place: number): Promise<Instance> {
     const log = join(folder, `handlers-${lives.length}.log`)
     lives.push({ log, wasKilled: false })
     const store = stores[place % stores.length]
     if (store === undefined) throw new Error('A cluster needs a store.')
-    return startInstance({ ...settings, store, log, spool: join(folder, `spool-${place}`) }, onFinished)
+    return startInstance({ ...settings, store, log, spool: spoolOf(place) }, onFinished)
   }
 
   const instances = await Promise.all(Array.from({ length: size }, (_, place) => start(place)))
   return {
     folder,
+    spoolOf,
     instances,
     lives,
     async replace(place) {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Fault } from '../../support/faulty-store.ts'
 import type { StoreSpec } from '../../support/servers/store-spec.ts'
 
 export const AUTH_KEY = 'auth-key-of-the-cluster'
@@ -32,9 +33,12 @@ export interface InstanceSettings {
   readonly dispatch?: boolean
   /** `false`: it mounts no middleware, and only hands over. */
   readonly takes?: boolean
+  /** Whether its store fails when it is told to. */
+  readonly faulty?: boolean
 }
 
-export type InstanceRequest = 'report' | 'drain' | 'close' | 'hold' | 'release'
+export type InstanceRequest =
+  'report' | 'drain' | 'close' | 'hold' | 'release' | 'end the worker' | Exclude<Fault, 'will not open'>
 
 export interface InstanceAnswer {
   readonly port?: number

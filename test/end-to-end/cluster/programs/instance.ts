@@ -5,7 +5,9 @@
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
 import { flushCompileCache } from 'node:module'
+import type { Worker } from 'node:worker_threads'
 import { createReceiver, type Store } from '../../../../src/index.ts'
+import { faultyStore } from '../../../support/faulty-store.ts'
 import { storeOf } from '../../../support/servers/store-spec.ts'
 import { SETTINGS, type InstanceAnswer, type InstanceRequest, type InstanceSettings } from '../instance.ts'
 
@@ -14,6 +16,8 @@ const settings = JSON.parse(process.env[SETTINGS] ?? '') as InstanceSettings
 const { authKey, signingSecret, storeTimeoutMs = 20_000, handlerTimeoutMs = 1_000, gapTimeoutMs = 2_000 } = settings
 const log = openSync(settings.log, 'a')
 const codes: string[] = []
+const workers: Worker[] = []
+process.on('worker', (worker) => workers.push(worker))
 let release = (): void => {}
 let held = Promise.resolve()
 
@@ -48,9 +52,11 @@ function answer(answered: InstanceAnswer): void {
   process.send?.(answered)
 }
 
+const store = await storeOf(settings.store, watched)
+const faulty = faultyStore(store)
 const receiver = createReceiver({
   credentials: { authKey, signingSecret },
-  store: await storeOf(settings.store, watched),
+  store: settings.faulty === true ? faulty : store,
   spool: settings.spool ?? false,
   storeTimeoutMs,
   handlerTimeoutMs,
@@ -81,6 +87,15 @@ async function obey(request: InstanceRequest): Promise<InstanceAnswer> {
       return {}
     case 'release':
       release()
+      return {}
+    case 'end the worker':
+      await Promise.all(workers.map((worker) => worker.terminate()))
+      return {}
+    case 'throws':
+    case 'hangs':
+    case 'is late':
+    case 'none':
+      faulty.fault = request
       return {}
     case 'close':
       await receiver.close({ deadlineMs: 2_000 })
