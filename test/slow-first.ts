@@ -10,7 +10,7 @@ const FIRST = [
   'package/build.full',
   'package/jest.full',
   'docs/code.full',
-  'end-to-end/account.full',
+  'end-to-end/soak.full',
   'stores/postgres/conformance.full',
   'stores/redis/conformance.full',
   'stores/redis/twice.full',
@@ -22,7 +22,6 @@ const FIRST = [
   'end-to-end/memory.full',
   'stores/sqlite/conformance.full',
   'end-to-end/killed.full',
-  'end-to-end/crash-points.full',
 ]
 
 function placeOf({ moduleId }: TestSpecification): number {

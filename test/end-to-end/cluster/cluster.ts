@@ -16,8 +16,8 @@ interface Cluster {
   readonly instances: readonly Instance[]
   /** Those that ran, and those that run. */
   readonly lives: readonly Life[]
-  /** kill -9, and another in its place with the same spool. */
-  replace(place: number): Promise<void>
+  /** kill -9, and another in its place with the same spool, and with these settings where they are given. */
+  replace(place: number, changed?: CommonSettings): Promise<void>
 }
 
 export function temporaryFolder(onFinished: Finally): string {
@@ -38,12 +38,12 @@ export async function startCluster(
 
   const spoolOf = (place: number): string => settings.spool ?? join(folder, `spool-${place}`)
 
-  async function start(place: number): Promise<Instance> {
+  async function start(place: number, changed: CommonSettings = {}): Promise<Instance> {
     const log = join(folder, `handlers-${lives.length}.log`)
     lives.push({ log, wasKilled: false })
     const store = stores[place % stores.length]
     if (store === undefined) throw new Error('A cluster needs a store.')
-    return startInstance({ ...settings, store, log, spool: spoolOf(place) }, onFinished)
+    return startInstance({ ...settings, ...changed, store, log, spool: spoolOf(place) }, onFinished)
   }
 
   const instances = await Promise.all(Array.from({ length: size }, (_, place) => start(place)))
@@ -52,14 +52,14 @@ export async function startCluster(
     spoolOf,
     instances,
     lives,
-    async replace(place) {
+    async replace(place, changed) {
       const dying = instances[place]
       const life = lives.find(({ log }) => log === dying?.log)
       if (dying === undefined || life === undefined) throw new Error(`There is no instance ${place}.`)
       life.wasKilled = true
       life.killedNs = process.hrtime.bigint()
       await dying.kill()
-      instances[place] = await start(place)
+      instances[place] = await start(place, changed)
     },
   }
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Fault } from '../../support/faulty-store.ts'
 import type { StoreSpec } from '../../support/servers/store-spec.ts'
+import type { Crash } from './crashing.ts'
 
 export const AUTH_KEY = 'auth-key-of-the-cluster'
 export const SECRET = 'signing-secret-of-the-cluster'
@@ -35,7 +36,14 @@ export interface InstanceSettings {
   readonly takes?: boolean
   /** Whether its store fails when it is told to. */
   readonly faulty?: boolean
+  readonly crash?: Crash
+  readonly outage?: StoreOutage | undefined
 }
+
+/** When its store is unavailable: never, all the time, from some moment on, or until some moment. */
+export const STORE_OUTAGES = ['none', 'all the time', 'from then on', 'until then'] as const
+
+type StoreOutage = (typeof STORE_OUTAGES)[number]
 
 export type InstanceRequest =
   'report' | 'drain' | 'close' | 'hold' | 'release' | 'end the worker' | Exclude<Fault, 'will not open'>
@@ -57,6 +65,8 @@ export interface Instance {
   readonly isAlive: boolean
   ask(request: InstanceRequest): Promise<InstanceAnswer>
   kill(): Promise<void>
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>
   /** It stands still until it goes on. */
   standStill(): void
   goOn(): void
@@ -109,6 +119,7 @@ export async function startInstance(
       return answer
     },
     kill,
+    ended: exited,
     standStill: () => void child.kill('SIGSTOP'),
     goOn: () => void child.kill('SIGCONT'),
   }

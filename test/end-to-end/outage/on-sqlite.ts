@@ -9,12 +9,16 @@ import { judge, NOTHING_WRONG } from '../cluster/verdict.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 /** `folder`: where the file is. */
-export async function onSqlite(settings: CommonSettings, folder = join(ownFolder(), 'data')) {
+export async function onSqlite(
+  settings: CommonSettings,
+  folder = join(ownFolder(), 'data'),
+  options: Parameters<typeof startLoad>[1] = {},
+) {
   mkdirSync(folder, { recursive: true })
   const path = join(folder, 'inbox.db')
-  const spec = { engine: 'sqlite', url: path, name: 'inbox', busyTimeoutMs: 5_000 } as const
+  const spec = { engine: 'sqlite', url: path, name: 'inbox', busyTimeoutMs: 300 } as const
   const cluster = await startCluster(1, [spec], settings, onTestFinished)
-  const load = startLoad(() => cluster.instances)
+  const load = startLoad(() => cluster.instances, options)
 
   /** The process that runs now. */
   function instance(): Instance {
@@ -28,8 +32,10 @@ export async function onSqlite(settings: CommonSettings, folder = join(ownFolder
 
   /** What was answered 204 has run, once and in order. */
   async function expectAllHandled(): Promise<void> {
-    expect(await instance().ask('drain')).toMatchObject({ drained: true, unsettled: 0 })
-    expect(judge(cluster.lives, load.record)).toMatchObject(NOTHING_WRONG)
+    expect(await instance().ask('drain')).toMatchObject({ drained: true, unsettled: 0, deadLetters: 0 })
+    const verdict = judge(cluster.lives, load.record)
+    console.log(verdict.summary)
+    expect(verdict).toMatchObject(NOTHING_WRONG)
   }
 
   return { folder, path, spool: cluster.spoolOf(0), cluster, load, instance, moreAnswers, expectAllHandled }

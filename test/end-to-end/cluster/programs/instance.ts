@@ -9,11 +9,13 @@ import type { Worker } from 'node:worker_threads'
 import { createReceiver, type Store } from '../../../../src/index.ts'
 import { faultyStore } from '../../../support/faulty-store.ts'
 import { storeOf } from '../../../support/servers/store-spec.ts'
+import { createCrash } from '../crashing.ts'
 import { SETTINGS, type InstanceAnswer, type InstanceRequest, type InstanceSettings } from '../instance.ts'
 
 // What the test that starts it wrote.
 const settings = JSON.parse(process.env[SETTINGS] ?? '') as InstanceSettings
 const { authKey, signingSecret, storeTimeoutMs = 20_000, handlerTimeoutMs = 1_000, gapTimeoutMs = 2_000 } = settings
+const OUTAGE_TURNS_MS = 150
 const log = openSync(settings.log, 'a')
 const codes: string[] = []
 const workers: Worker[] = []
@@ -24,6 +26,8 @@ let held = Promise.resolve()
 function write(line: string): void {
   writeSync(log, `${line} ${process.hrtime.bigint()}\n`)
 }
+
+const { pass, around } = createCrash(settings.crash, write)
 
 /** Writes down what is settled for sure. */
 function watched(inner: Store): Store {
@@ -53,10 +57,22 @@ function answer(answered: InstanceAnswer): void {
 }
 
 const store = await storeOf(settings.store, watched)
-const faulty = faultyStore(store)
+const faulty = faultyStore(around(store))
+const { faulty: isFaulty = settings.crash !== undefined, outage = 'none' } = settings
+if (outage === 'all the time' || outage === 'until then') faulty.fault = 'will not open'
+if (outage === 'until then') setTimeout(() => void (faulty.fault = 'none'), OUTAGE_TURNS_MS)
+if (outage === 'from then on') setTimeout(() => void (faulty.fault = 'throws'), OUTAGE_TURNS_MS)
+const pair = { authKey, signingSecret }
 const receiver = createReceiver({
-  credentials: { authKey, signingSecret },
-  store: settings.faulty === true ? faulty : store,
+  credentials() {
+    pass('after-read')
+    return pair
+  },
+  dedupeKey() {
+    pass('after-verify')
+    return undefined
+  },
+  store: isFaulty || outage !== 'none' ? faulty : store,
   spool: settings.spool ?? false,
   storeTimeoutMs,
   handlerTimeoutMs,
@@ -73,6 +89,7 @@ receiver.on(['message.*', 'late'], async (event, { attempt, signal }) => {
   await new Promise((resolve) =>
     setTimeout(resolve, settings.handlerMs ?? Math.random() * (settings.mostHandlerMs ?? 4)),
   )
+  pass('in-handler')
   write(`${settings.handlerMs !== undefined && signal.aborted ? 'stopped' : 'end'} ${event.id}`)
 })
 
