@@ -46,7 +46,7 @@ export const STORE_OUTAGES = ['none', 'all the time', 'from then on', 'until the
 type StoreOutage = (typeof STORE_OUTAGES)[number]
 
 export type InstanceRequest =
-  'report' | 'drain' | 'close' | 'hold' | 'release' | 'end the worker' | Exclude<Fault, 'will not open'>
+  'report' | 'drain' | 'close' | 'hold' | 'release' | 'silence' | 'end the worker' | Exclude<Fault, 'will not open'>
 
 export interface InstanceAnswer {
   readonly port?: number
@@ -55,6 +55,8 @@ export interface InstanceAnswer {
   readonly drained?: boolean
   readonly unsettled?: number | undefined
   readonly deadLetters?: number | undefined
+  /** How long another process on the store has shown no life. */
+  readonly silentMs?: number | undefined
 }
 
 export interface Instance {

@@ -7,6 +7,7 @@ import http from 'node:http'
 import { flushCompileCache } from 'node:module'
 import type { Worker } from 'node:worker_threads'
 import { createReceiver, type Store } from '../../../../src/index.ts'
+import type { OpenStore } from '../../../../src/store.ts'
 import { faultyStore } from '../../../support/faulty-store.ts'
 import { storeOf } from '../../../support/servers/store-spec.ts'
 import { createCrash } from '../crashing.ts'
@@ -20,6 +21,7 @@ const log = openSync(settings.log, 'a')
 const codes: string[] = []
 const workers: Worker[] = []
 process.on('worker', (worker) => workers.push(worker))
+let opened: OpenStore<object> | undefined
 let release = (): void => {}
 let held = Promise.resolve()
 
@@ -35,10 +37,11 @@ function watched(inner: Store): Store {
     capabilities: inner.capabilities,
     async open(host) {
       const store = await inner.open(host)
+      opened = store
       return {
         ...store,
-        async settle(settlements, nowMs) {
-          const held = await store.settle(settlements, nowMs)
+        async settle(settlements, nowMs, lazily) {
+          const held = await store.settle(settlements, nowMs, lazily)
           for (const [index, { id, outcome }] of settlements.entries())
             if (held[index] === true) write(`settled ${id} ${outcome}`)
           return held
@@ -105,6 +108,8 @@ async function obey(request: InstanceRequest): Promise<InstanceAnswer> {
     case 'release':
       release()
       return {}
+    case 'silence':
+      return { silentMs: (await opened?.holders?.())?.find(({ isSelf }) => !isSelf)?.silentMs }
     case 'end the worker':
       await Promise.all(workers.map((worker) => worker.terminate()))
       return {}
