@@ -80,10 +80,11 @@ export type Finally = (work: () => Promise<void>) => void
 export async function startInstance(
   settings: Omit<InstanceSettings, 'authKey' | 'signingSecret'>,
   onFinished: Finally,
+  nodeOptions = '',
 ): Promise<Instance> {
   const all: InstanceSettings = { ...settings, authKey: AUTH_KEY, signingSecret: SECRET }
   const child = spawn(process.execPath, [join(import.meta.dirname, 'programs', 'instance.ts')], {
-    env: { ...process.env, ...COMPILED_ONCE, NODE_OPTIONS: '', [SETTINGS]: JSON.stringify(all) },
+    env: { ...process.env, ...COMPILED_ONCE, NODE_OPTIONS: nodeOptions, [SETTINGS]: JSON.stringify(all) },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   let printed = ''
