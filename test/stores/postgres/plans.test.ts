@@ -79,7 +79,7 @@ describePostgres('plans', () => {
       const found = await open.events({ after, limit: 20 })
       expect(found.items).toHaveLength(20)
       after = found.next
-      expect((await reads()) - before).toBeLessThan(BACKLOG / 10)
+      expect((await reads()) - before).toBeLessThan(BACKLOG / 4)
     }
   })
 })
