@@ -11,17 +11,18 @@ const FIRST = [
   'package/jest.full',
   'docs/code.full',
   'end-to-end/soak.full',
+  'stores/redis/cluster-faults.full',
   'stores/postgres/conformance.full',
   'stores/redis/conformance.full',
-  'stores/redis/twice.full',
   'stores/redis/cluster.full',
   'end-to-end/cluster/',
   'examples/',
   'end-to-end/cut-anywhere.full',
-  'end-to-end/backpressure.full',
-  'end-to-end/memory.full',
+  'stores/redis/holders.full',
   'stores/sqlite/conformance.full',
   'end-to-end/killed.full',
+  'end-to-end/outage/faults.full',
+  'end-to-end/quarantine-flood.full',
 ]
 
 function placeOf({ moduleId }: TestSpecification): number {
