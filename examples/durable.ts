@@ -52,6 +52,7 @@ async function feedAndKill(folder: string): Promise<void> {
     const { app, url } = await startApp(folder)
     const before = answered.size
     const senders = Array.from({ length: 8 }, () => sendUntilRefused(url))
+    while (answered.size === before) await sleep(10)
     await sleep(300 + Math.random() * 700)
     app.kill('SIGKILL')
     await Promise.all([...senders, once(app, 'exit')])

@@ -149,6 +149,11 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
 
   /** A client that is reset while it sends never reads the answer, so a bounded rest is read and thrown away. */
   function discardThenEnd(request: IncomingMessage, response: ServerResponse): void {
+    // Its end was told before the answer was written, and HTTP/2 closes no stream before its response has ended.
+    if (request.readableEnded) {
+      response.end()
+      return
+    }
     let discarded = 0
     const cancel = bodies.clock.setTimer(end, bodies.bodyTimeoutMs)
     function end(): void {

@@ -1,19 +1,7 @@
 /** Admission of many events at once, and with leases. Duplicates, order and lateness, the interleavings check. */
 import assert from 'node:assert/strict'
-import {
-  admit,
-  admitAndClaim,
-  allOf,
-  claim,
-  handOverAll,
-  LEASE_MS,
-  list,
-  loneSample,
-  namesOf,
-  sample,
-  START_MS,
-} from './samples.ts'
-import { claimOne, settleAll } from './steps.ts'
+import { admit, admitAndClaim, allOf, claim, handOverAll, list, loneSample, namesOf, sample } from './samples.ts'
+import { settleAll } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
 export const ADMISSION: readonly ConformanceCase[] = [
@@ -66,24 +54,6 @@ export const ADMISSION: readonly ConformanceCase[] = [
       assert.deepEqual(await open.counts(), { unsettled: 0, deadLetters: 0 })
       assert.deepEqual(new Set(await admit(open, reports)), new Set(['duplicate']))
       assert.equal((await open.latest(messageKey))?.record.report?.status, 'm-300')
-    },
-  },
-  {
-    name: 'leases an event of an unknown message as it admits it, and returns it as it was given',
-    async run({ open }) {
-      assert.deepEqual(await admitAndClaim(open, []), { admissions: [], claims: [] })
-      const { id, messageKey, record, raw, ...event } = sample({ raw: Buffer.from([0, 255, 10, 13]) })
-      const { admissions, claims } = await admitAndClaim(open, [{ id, messageKey, record, raw, ...event }])
-      assert.deepEqual(admissions, ['new'])
-      assert.deepEqual(
-        claims.map(({ token: _, ...rest }) => rest),
-        [{ id, messageKey, attempt: 1, late: false, replay: false, record, raw }],
-      )
-      assert.deepEqual(await claim(open), { claims: [], nextDueMs: START_MS + LEASE_MS })
-      assert.deepEqual(await open.counts(), { unsettled: 1, deadLetters: 0 })
-      const second = await claimOne(open, { nowMs: START_MS + LEASE_MS })
-      assert.deepEqual([second.attempt, second.record, second.raw], [2, record, raw])
-      assert.ok(second.token > (claims[0]?.token ?? Infinity), 'a fencing token grows with every claim')
     },
   },
 ]

@@ -1,7 +1,7 @@
 /** Delivery of many events at once: leases, settlements, dead letters. What becomes of each, the interleavings check. */
 import assert from 'node:assert/strict'
 import { admit, claim, DAY_MS, handOverAll, LEASE_MS, sample, samplesOf, settlementOf, START_MS } from './samples.ts'
-import { claimNames, claimOne, DEAD, deadLettersOf, die, DONE, settleAll, until } from './steps.ts'
+import { claimNames, claimOne, DEAD, die, DONE, settleAll, until } from './steps.ts'
 import type { ConformanceCase } from './suite.ts'
 
 export const DELIVERY: readonly ConformanceCase[] = [
@@ -67,21 +67,6 @@ export const DELIVERY: readonly ConformanceCase[] = [
       assert.deepEqual(await settleAll(open, [first]), [true])
       if (open.tellsOfRest === true) await until('onWork is called', () => timesTold() > before)
       assert.deepEqual(await claimNames(open), ['m-2'])
-    },
-  },
-  {
-    name: 'lists dead letters oldest first, each once, whatever the size of a page',
-    async run({ open }) {
-      const events = ['c', 'a', 'b', 'e', 'd', 'g', 'f'].map((message) => sample({ message }))
-      for (const [index, event] of events.entries()) await die(open, [event], START_MS + index)
-      for (const limit of [1, 3, 7, 100])
-        assert.deepEqual(
-          (await deadLettersOf(open, limit)).map(({ id }) => id),
-          events.map(({ id }) => id),
-        )
-      // Those of one time, too.
-      await die(open, samplesOf(3), START_MS + 9)
-      assert.equal(new Set((await deadLettersOf(open, 2)).map(({ id }) => id)).size, 10)
     },
   },
   {

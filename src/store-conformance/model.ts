@@ -151,16 +151,8 @@ export function createModel() {
     unsettled: () => events.filter(({ state }) => state === 'waiting').length,
     /** What a list says of each event, of one message or of all, that was not erased. */
     listed(messageKey: string | undefined, nowMs: number): ReadonlyMap<string, Partial<StoredEvent>> {
-      function facts({
-        event,
-        state,
-        attempts,
-        late,
-        dueMs,
-        token,
-        error,
-        diedAtMs,
-      }: ModelEvent): Partial<StoredEvent> {
+      function facts(of: ModelEvent): Partial<StoredEvent> {
+        const { event, state, attempts, late, dueMs, token, error, diedAtMs } = of
         const lease = leases.get(event.messageKey)
         if (state === 'settled') return { state, dueMs: undefined, error: undefined }
         const known = { attempts, late, endedAtMs: undefined, error: undefined }

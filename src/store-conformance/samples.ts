@@ -126,11 +126,10 @@ export function namesOf(claims: readonly Claim[]): readonly (string | undefined)
   return claims.map(({ record }) => record.report?.status)
 }
 
-export type Outcome =
-  | { readonly outcome: 'done' }
-  | { readonly outcome: 'retry'; readonly dueMs: number; readonly error: string }
-  | { readonly outcome: 'unbegun'; readonly dueMs: number }
-  | { readonly outcome: 'dead'; readonly error: string }
+/** What may become of a claimed event. */
+export type Outcome = WithoutLease<Settlement>
+
+type WithoutLease<T> = T extends Settlement ? Omit<T, keyof Claim> : never
 
 export function settlementOf({ id, messageKey, token }: Claim, outcome: Outcome): Settlement {
   return { id, messageKey, token, ...outcome }

@@ -36,27 +36,30 @@ function overdueEvent(message: string): NewEvent {
   }
 }
 
+/** The verbs that belong to sends. */
+function sendsOf(open: OpenStore<object>) {
+  const { expect, awaitNoMore, overdue, admitOverdue, expectations } = open
+  assert.ok(expect && awaitNoMore && overdue && admitOverdue && expectations, 'the store has all verbs of sends')
+  return { expect, awaitNoMore, overdue, admitOverdue, expectations }
+}
+
 async function expect(open: OpenStore<object>, messages: readonly NewExpectation[]) {
-  assert.ok(open.expect, 'the store says that it has expect')
-  return open.expect(messages, START_MS)
+  return sendsOf(open).expect(messages, START_MS)
 }
 
 async function overdueAt(open: OpenStore<object>, nowMs: number, limit = 100) {
-  assert.ok(open.overdue, 'the store says that it has overdue')
-  const { items, nextMs } = await open.overdue({ nowMs, limit })
+  const { items, nextMs } = await sendsOf(open).overdue({ nowMs, limit })
   return { messages: items.map(({ expectation }) => expectation.messageId), nextMs }
 }
 
 async function admitOverdue(open: OpenStore<object>, messages: readonly string[]) {
-  assert.ok(open.admitOverdue, 'the store says that it has admitOverdue')
-  return open.admitOverdue(messages.map(overdueEvent), LATER_MS)
+  return sendsOf(open).admitOverdue(messages.map(overdueEvent), LATER_MS)
 }
 
 async function allSent(open: OpenStore<object>, range: { limit?: number; fromMs?: number; toMs?: number } = {}) {
-  return allOf<StoredExpectation>(async (after) => {
-    assert.ok(open.expectations, 'the store says that it has expectations')
-    return open.expectations({ after, limit: 2, fromMs: 0, toMs: START_MS + DAY_MS, ...range })
-  })
+  return allOf(async (after) =>
+    sendsOf(open).expectations({ after, limit: 2, fromMs: 0, toMs: START_MS + DAY_MS, ...range }),
+  )
 }
 
 const idsOf = (all: readonly StoredExpectation[]) => all.map(({ expectation }) => expectation.messageId)
@@ -118,7 +121,7 @@ const CASES: readonly ConformanceCase[] = [
       await admit(opened, [sample({ message: 'ended', final: true })])
       await handOverAll(opened)
       const end = { messageKey: sent('given up').messageKey, expectation: { sentAtMs: START_MS, reference: '\u0000é' } }
-      await opened.awaitNoMore?.([end], START_MS)
+      await sendsOf(opened).awaitNoMore([end], START_MS)
       assert.deepEqual(await opened.counts(), { unsettled: 0, deadLetters: 0 })
       const asked = ['m', 'known', 'ended', 'given up', 'stranger']
       const askers = capabilities.shared ? [opened, await openAnother()] : [opened]
@@ -164,8 +167,8 @@ const CASES: readonly ConformanceCase[] = [
         assert.deepEqual(idsOf(some.filter(({ latest }) => latest?.finals.length === 1)), ['m4'])
       }
       const { messageKey } = sent('m4')
-      const page = await open.expectations?.({ after: undefined, limit: 1, fromMs: 0, toMs: 0, messageKey })
-      assert.deepEqual(page && idsOf(page.items), ['m4'])
+      const page = await sendsOf(open).expectations({ after: undefined, limit: 1, fromMs: 0, toMs: 0, messageKey })
+      assert.deepEqual(idsOf(page.items), ['m4'])
     },
   },
   {

@@ -56,16 +56,6 @@ test.each([
   expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code, mayBeSent: false })
 })
 
-test.each(['messageData', 'data'] as const)('authentication errors in %s', async (wrapper) => {
-  for (const [status, message, code] of [
-    [404, 'Error. Project not found.', 'project_not_found'],
-    [400, 'Error. Unknown project.', 'unknown_project'],
-  ] as const) {
-    const { url } = await answering(() => ({ status, body: { [wrapper]: { message } } }))
-    expect(await failing(clientOf(url).send(HELLO))).toMatchObject({ code, status })
-  }
-})
-
 describe('from the emulator', () => {
   test('the project and its key', async () => {
     const { endpoint } = await emulating()

@@ -29,7 +29,7 @@ async function interrupted(receiver: Receiver) {
   return { sendAll, sentTo }
 }
 
-describe.each(SOAKED_STORES)('$name', ({ missing, open }) => {
+describe.each(SOAKED_STORES)('$name', ({ name, missing, open }) => {
   const reason = process.env['CI'] === 'true' ? undefined : missing()
   const changes: readonly (readonly [string, to: readonly string[], batch: number])[] = [
     ['in smaller batches', numbers, 50],
@@ -37,7 +37,8 @@ describe.each(SOAKED_STORES)('$name', ({ missing, open }) => {
     ['with one more in front', ['254722000000', ...numbers], 100],
     ['the other way round, each with a plus', numbers.toReversed().map((number) => `+${number}`), 70],
   ]
-  for (const [what, to, batch] of changes)
+  // Which numbers were sent to is asked of every store alike: on servers one change does.
+  for (const [what, to, batch] of name === 'memory' || name === 'sqlite' ? changes : changes.slice(-1))
     test.skipIf(reason !== undefined)(
       titleWith(reason, `run again ${what}`),
       { timeout: 120_000 },

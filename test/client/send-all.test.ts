@@ -142,15 +142,6 @@ test.each([
   expect(all.outcomes[2]).toMatchObject({ outcome: 'failed', error: { code } })
 })
 
-test('a balance that comes to its end stops the list, and every number is accounted for', async () => {
-  const { endpoint, emulator } = await emulating({ balance: 25 })
-  const all = await clientOf(endpoint).sendAll({ to: numbers(100), message: 'x' }, { batch: 10, concurrency: 1 })
-  expect(all.stoppedBy).toMatchObject({ code: 'insufficient_balance', mayBeSent: false, recipients: 10 })
-  // The third request has some of both, the fourth none that was accepted.
-  expect(all.totals).toEqual({ ...NONE, total: 100, accepted: 25, refused: 15, unsent: 60 })
-  expect(emulator.sends()).toHaveLength(4)
-})
-
 test('a service that cannot be reached stops the list', async () => {
   const client = clientOf(`http://127.0.0.1:${await freePort()}/`)
   const all = await client.sendAll({ to: numbers(30), message: 'x' }, { batch: 10, concurrency: 1 })

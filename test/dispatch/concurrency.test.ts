@@ -43,19 +43,6 @@ test.each(['memory', 'slow'])(
   },
 )
 
-test('events that wait go in the order in which they came due', async () => {
-  const { receiver, url } = await receiving({ concurrency: 1 })
-  const handled: string[] = []
-  receiver.on('message.*', async ({ messageId }) => {
-    await new Promise((resolve) => setTimeout(resolve, 5))
-    handled.push(messageId)
-  })
-  const ids = Array.from({ length: 8 }, (_, index) => `message-${index}`)
-  for (const messageId of ids) await post(url, callback.smsDelivery({ messageId }))
-  await receiver.drain()
-  expect(handled).toEqual(ids)
-})
-
 describe('a handler that hangs', () => {
   async function hanging(concurrency: number) {
     const clock = fakeClock()

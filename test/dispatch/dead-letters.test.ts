@@ -55,19 +55,6 @@ test('one is found by its id, whatever page it would be on, and nothing is for a
 })
 
 describe('replay', () => {
-  test('runs the handlers again, from the first attempt on, and takes the letter off the list', async () => {
-    const { receiver, url, clock, handled, mend } = await failing()
-    await post(url, callback.smsDelivery())
-    await clock.advance(0)
-    const [letter] = (await receiver.deadLetters.list()).items
-    mend()
-    expect(await receiver.deadLetters.replay(letter?.id ?? '')).toBe(true)
-    await clock.advance(0)
-    expect(handled).toEqual([{ type: 'message.delivered', status: 'success', attempt: 1, replay: true }])
-    expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
-    expect(await receiver.deadLetters.replay(letter?.id ?? '')).toBe(false)
-  })
-
   test('that fails again makes a dead letter again', async () => {
     const { receiver, url, clock } = await failing()
     await post(url, callback.smsDelivery())
@@ -76,26 +63,6 @@ describe('replay', () => {
     await receiver.deadLetters.replay(letter?.id ?? '')
     await clock.advance(0)
     expect((await receiver.deadLetters.list()).items).toMatchObject([{ id: letter?.id, attempts: 1 }])
-  })
-
-  test.each([
-    { force: false, type: 'late' },
-    { force: true, type: 'message.queued' },
-  ])('of an older state comes as $type with force: $force', async ({ force, type }) => {
-    const { receiver, url, clock, handled, mend } = await failing()
-    const timestamp = Math.floor(clock.now() / 1_000)
-    await post(url, callback.smsDelivery({ messageId: 'one', status: 'queued', timestamp }))
-    await clock.advance(0)
-    mend()
-    await post(url, callback.smsDelivery({ messageId: 'one', status: 'success', timestamp }))
-    await clock.advance(0)
-    const [letter] = (await receiver.deadLetters.list()).items
-    await receiver.deadLetters.replay(letter?.id ?? '', { force })
-    await clock.advance(0)
-    expect(handled).toMatchObject([
-      { type: 'message.delivered', status: 'success', replay: false },
-      { type, status: 'queued', replay: true },
-    ])
   })
 
   test('waits for what runs of its message', async () => {

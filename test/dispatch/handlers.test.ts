@@ -36,14 +36,6 @@ test('a retry runs only those that have not succeeded', async () => {
   expect(await receiver.stats()).toMatchObject({ unsettled: 0, deadLetters: 0 })
 })
 
-test('an event that nobody handles is settled', async () => {
-  const { receiver, url } = await receiving()
-  receiver.on('payment', () => {})
-  await post(url, callback.smsDelivery())
-  expect(await receiver.drain()).toBe(true)
-  expect(await receiver.stats()).toMatchObject({ taken: 1, unsettled: 0, deadLetters: 0 })
-})
-
 test('what `on` returns takes this handler off, even between two attempts, and leaves its twin', async () => {
   const clock = fakeClock()
   const { receiver, url } = await receiving({ clock })

@@ -18,22 +18,6 @@ test('an event runs after its answer, under the lease of its admission, and is n
   await expect.poll(() => receiver.stats()).toMatchObject({ taken: 1, running: 0, unsettled: 0 })
 })
 
-test('its handlers begin when the answer has been written, not before', async () => {
-  const { receiver, server, send } = await leasingReceiver()
-  const order: string[] = []
-  receiver.on('message.*', () => void order.push('handled'))
-  server.prependListener('request', (_request, response) => {
-    const { end } = response
-    response.end = (...given: unknown[]) => {
-      order.push('answered')
-      Reflect.apply(end, response, given)
-      return response
-    }
-  })
-  await send('a')
-  await expect.poll(() => order).toEqual(['answered', 'handled'])
-})
-
 test('what is admitted while its message runs comes next, at once and in order', async () => {
   const { receiver, url, report, leasing } = await leasingReceiver()
   const { handled, letGo } = holdFirst(receiver)

@@ -11,10 +11,12 @@ afterEach(() => void vi.restoreAllMocks())
 class DatabaseError extends Error {}
 
 /** A handler throws it once; what the log then says of `handler_failed`. */
-async function logged(thrown: unknown, body = callback.smsDelivery({ messageId: 'm-1' })) {
+async function logged(thrown: unknown, body = callback.smsDelivery({ messageId: 'm-1' }), isRejected = false) {
   const { logger, of } = logging()
   const { receiver, url, errors } = await receiving({ logger, retry: { attempts: 1 } })
-  receiver.onAny(() => {
+  receiver.onAny((): void | Promise<void> => {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what is rejected with is the test
+    if (isRejected) return Promise.reject(thrown)
     throw thrown
   })
   expect((await post(url, body)).status).toBe(204)
@@ -77,14 +79,29 @@ test('an error that is its own cause comes to an end', async () => {
   expect((await logged(error)).line.fields['cause']).toMatch(/^Error: round and round( Caused by: \S+: [a-z ]+){3}$/)
 })
 
-test.each<readonly [what: string, thrown: () => unknown]>([
+const ODD: readonly (readonly [what: string, thrown: () => unknown])[] = [
   ...THROWN,
+  ['null', () => null],
+  ['a number', () => 7],
+  ['an error without a stack', () => Object.assign(new Error('down'), { stack: undefined })],
+  ['an error whose fields are no text', () => Object.assign(new Error('down'), { stack: 1, message: 2 })],
+  ['a text of 10 MB', () => 'x'.repeat(10_000_000)],
+  ['an object of 10 MB', () => ({ list: Array(10_000).fill('x'.repeat(1_000)) })],
   ['a long text of half addresses', () => '://a:'.repeat(100_000)],
-])('%s is logged, within bounds', async (_what, thrown) => {
-  const { line } = await logged(thrown())
-  expect(line.text.length).toBeLessThan(10 * 1024)
-  expect(line.fields['cause']).toMatch(/^.{1,510}$/)
-})
+]
+
+test.each(ODD)(
+  '%s, thrown or rejected with, costs no event, and is logged and kept within bounds',
+  async (_, thrown) => {
+    for (const isRejected of [false, true]) {
+      const { line, errors, letter } = await logged(thrown(), undefined, isRejected)
+      expect(line.text.length).toBeLessThan(10 * 1024)
+      expect(line.fields['cause']).toMatch(/^.{1,510}$/)
+      expect(letter?.error.length).toBeLessThan(8 * 1024 + 10)
+      expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'dead_letter'])
+    }
+  },
+)
 
 test('no key, secret or password that an error quotes is in the log', async () => {
   const quoted = `${AUTH_KEY} and ${SIGNING_SECRET} at postgres://app:hunter2@db.example/app, or ?password=hunter2`

@@ -1,37 +1,9 @@
 /** Roles: a receiver that only takes, and one that only hands over, on one store. */
 import { createReceiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
 import { lastingStore } from '../support/stores.ts'
-
-const POLL = { timeout: 30_000 }
-
-test('with dispatch: false callbacks are taken and stay where they are, until another hands them over', async () => {
-  const store = await lastingStore()
-  const seenHere: string[] = []
-  const seenThere: string[] = []
-  const taker = await receiving({ store, dispatch: false })
-  taker.receiver.on('message.*', (event) => void seenHere.push(event.messageId))
-  await taker.receiver.start()
-  for (const messageId of ['a', 'b', 'c'])
-    expect((await post(taker.url, callback.smsDelivery({ messageId }))).status).toBe(204)
-  expect(await taker.receiver.stats()).toMatchObject({ taken: 3, running: 0, unsettled: 3 })
-  expect(await taker.receiver.drain({ deadlineMs: 50 })).toBe(false)
-
-  const worker = createReceiver({
-    credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET },
-    store,
-    logger: false,
-  })
-  onTestFinished(() => worker.close())
-  worker.on('message.*', (event) => void seenThere.push(event.messageId))
-  await worker.start()
-  await expect.poll(() => seenThere.toSorted(), POLL).toEqual(['a', 'b', 'c'])
-  // Nothing is left, so the taker sees it too.
-  expect(await taker.receiver.drain({ deadlineMs: 20_000 })).toBe(true)
-  expect(seenHere).toEqual([])
-})
 
 test('a receiver that only takes opens its store with the first request, and asks it for nothing to hand over', async () => {
   const lasting = await lastingStore()

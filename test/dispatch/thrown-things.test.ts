@@ -1,73 +1,7 @@
 /** Handlers throw anything. What they throw costs no event, no process, and is kept as a text of at most 8 KiB. */
 import { callback } from 'messaging-webhooks/testing'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { AUTH_KEY, post, receiving, SIGNING_SECRET } from '../support/receiving.ts'
-
-const withThrowingGetters = (): Error =>
-  Object.defineProperties(new Error('x'), {
-    message: {
-      get: () => {
-        throw new Error('no message')
-      },
-    },
-    stack: {
-      get: () => {
-        throw new Error('no stack')
-      },
-    },
-  })
-
-const THROWN: readonly (readonly [what: string, thrown: () => unknown, says: string])[] = [
-  ['an error', () => new TypeError('the database is down'), 'TypeError: the database is down'],
-  ['a text', () => 'down', 'down'],
-  ['undefined', () => undefined, 'undefined'],
-  ['null', () => null, 'null'],
-  ['a symbol', () => Symbol('down'), 'Symbol(down)'],
-  ['a number', () => 7, '7'],
-  ['an object without a prototype', () => Object.assign(Object.create(null) as object, { why: 'down' }), "why: 'down'"],
-  [
-    'an object that refuses to be text',
-    () => ({
-      toString: () => {
-        throw new Error('no')
-      },
-    }),
-    'toString',
-  ],
-  [
-    'a proxy that refuses everything',
-    () => new Proxy({}, { get: refuse, getPrototypeOf: refuse, ownKeys: refuse }),
-    '',
-  ],
-  ['an error whose getters throw', withThrowingGetters, 'cannot be described'],
-  ['an error without a stack', () => Object.assign(new Error('down'), { stack: undefined }), 'down'],
-  ['an error whose fields are no text', () => Object.assign(new Error('down'), { stack: 1, message: 2 }), '2'],
-  ['an error of 10 MB', () => new Error('x'.repeat(10_000_000)), 'Error: xxx'],
-  ['a text of 10 MB', () => 'x'.repeat(10_000_000), 'xxx'],
-  ['an object of 10 MB', () => ({ list: Array(10_000).fill('x'.repeat(1_000)) }), 'xxx'],
-]
-
-function refuse(): never {
-  throw new Error('no')
-}
-
-describe.each(['throws', 'rejects with'])('a handler that %s', (how) => {
-  test.each(THROWN)('%s', async (_what, thrown, says) => {
-    const { receiver, url, errors } = await receiving({ retry: { attempts: 1 } })
-    receiver.onAny((): void | Promise<void> => {
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what is rejected with is the test
-      if (how === 'rejects with') return Promise.reject(thrown())
-      throw thrown()
-    })
-    expect((await post(url, callback.smsDelivery())).status).toBe(204)
-    await receiver.drain()
-    const { items } = await receiver.deadLetters.list()
-    expect(items).toHaveLength(1)
-    expect(items[0]?.error).toContain(says)
-    expect(items[0]?.error.length).toBeLessThan(8 * 1024 + 10)
-    expect(errors.map(({ code }) => code)).toEqual(['handler_failed', 'dead_letter'])
-  })
-})
 
 test('a handler that returns what only looks like a promise is waited for, or failed', async () => {
   const { receiver, url } = await receiving({ retry: { attempts: 1 } })

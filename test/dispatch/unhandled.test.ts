@@ -208,21 +208,4 @@ describe('stats().byType', () => {
       unrecognized: 1,
     })
   })
-
-  test.each<readonly [CallbackKind, object, string]>([
-    ['payment', callback.payment(), 'payment'],
-    ['received', callback.received(), 'received'],
-    ['subscription', callback.subscription({ event: 'consent' }), 'subscription.consent'],
-    ['subscription', { nothing: 'known' }, 'subscription.other'],
-  ])('counts at the URL of %s', async (kind, body, type) => {
-    const { receiver, url } = await listening(kind)
-    await post(url, body)
-    expect((await receiver.stats()).byType).toMatchObject({ [type]: 1 })
-  })
-
-  test('is a copy', async () => {
-    const { receiver } = await listening()
-    Object.assign((await receiver.stats()).byType, { late: 7 })
-    expect((await receiver.stats()).byType).toMatchObject({ late: 0 })
-  })
 })

@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
-import { spooled } from './killing.ts'
 import type { SyncedPlan } from './programs/synced-app.ts'
+import { holdsAnything } from './outage/on-sqlite.ts'
 import { readTrace, startTraced, whyNoStrace } from './strace.ts'
 import { checkSyncOrder, markOf, type SyncOrder } from './sync-order.ts'
 
@@ -68,7 +68,8 @@ async function trace({ callbacks = CALLBACKS, backAfter, inject, ...plan }: Load
   await Promise.all(Array.from({ length: CLIENTS }, client))
   agent.destroy()
   if (backAfter !== undefined)
-    while (spooled(root) > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+    while (holdsAnything(join(root, 'inbox.db-spool')))
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
   app.send('stop')
   await once(app, 'exit')
   return { ...counts, ...(await checkSyncOrder(readTrace(output), root)) }

@@ -1,40 +1,63 @@
 /**
- * kill -9 at random moments under load, from a client that writes down every 204: nothing that was answered is lost, none
- * comes in the wrong order, and only what was in a handler's hands comes again. `KILLS` says how often (`npm run
- * test:crash`: a hundred times each).
+ * kill -9 under load, from a client that writes down every 204: at random moments, around outages of the store, and at every moment that
+ * matters in the life of an event. Nothing that was answered is lost, none comes in the wrong order, and only what was in a handler's hands
+ * comes again. `KILLS` and `CRASHES` say how often (`npm run test:crash`: a hundred times each, and twenty times at each moment).
  */
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { OUTAGES } from './crash-plan.ts'
-import { readHandlersLog } from './handlers-log.ts'
-import { liveAndDie, newServiceRecord, settleAll, spooled } from './killing.ts'
-import { ownFolder } from '../support/own-folder.ts'
+import { CRASH_POINTS } from './cluster/crashing.ts'
+import { STORE_OUTAGES } from './cluster/instance.ts'
+import { holdsAnything, onSqlite } from './outage/on-sqlite.ts'
 
 const KILLS = Number(process.env['KILLS'] ?? '4')
-const TIME = { timeout: 120_000 + KILLS * 5_000 }
-const NOTHING_WRONG = { lost: [], forgotten: [], backwards: [], unexplained: [] }
+const CRASHES = Number(process.env['CRASHES'] ?? '1')
+const TIME = { timeout: 120_000 + Math.max(KILLS, CRASHES * CRASH_POINTS.length) * 5_000 }
+const MOST_PASSES = 60
+/** No pause between callbacks, so that many are admitted together. */
+const LOAD = { pauseMs: 0 }
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 test(`kill -9 ${KILLS} times under load loses and reverses nothing`, TIME, async () => {
-  const folder = ownFolder()
-  const record = newServiceRecord()
-  for (let kill = 0; kill < KILLS; kill += 1) await liveAndDie({ folder }, record, 50 + Math.random() * 400)
-  await settleAll(folder)
-  const verdict = readHandlersLog(folder, record)
-  console.log(`${KILLS} kills: ${verdict.summary}`)
-  expect(verdict).toMatchObject(NOTHING_WRONG)
-  expect(record.answered.size).toBeGreaterThan(0)
+  const { cluster, load, moreAnswers, expectAllHandled } = await onSqlite({}, undefined, LOAD)
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    await moreAnswers(1)
+    await pause(Math.random() * 400)
+    await cluster.replace(0)
+  }
+  await load.stop()
+  await expectAllHandled()
 })
 
-test(`nor do ${KILLS} kills while the store is away, goes and comes back`, TIME, async () => {
-  const folder = ownFolder()
-  const record = newServiceRecord()
+test(`nor do ${KILLS} kills while the store is unavailable, goes and comes back`, TIME, async () => {
+  const { cluster, spool, load, moreAnswers, expectAllHandled } = await onSqlite({}, undefined, LOAD)
   let withSpooled = 0
   for (let kill = 0; kill < KILLS; kill += 1) {
-    await liveAndDie({ folder, outage: OUTAGES[kill % OUTAGES.length] ?? 'none' }, record, 100 + Math.random() * 600)
-    if (spooled(folder) > 0) withSpooled += 1
+    await cluster.replace(0, { outage: STORE_OUTAGES[kill % STORE_OUTAGES.length] })
+    await moreAnswers(1)
+    await pause(100 + Math.random() * 500)
+    if (holdsAnything(spool)) withSpooled += 1
   }
-  await settleAll(folder)
-  const verdict = readHandlersLog(folder, record)
-  console.log(`${KILLS} kills, ${withSpooled} of them with events in the spool: ${verdict.summary}`)
-  expect(verdict).toMatchObject(NOTHING_WRONG)
+  await cluster.replace(0)
+  await load.stop()
+  await expectAllHandled()
   expect(withSpooled).toBeGreaterThan(0)
 })
+
+test(
+  `a process that ends ${CRASHES} times at each of ${CRASH_POINTS.length} points loses and repeats nothing`,
+  TIME,
+  async () => {
+    const { cluster, load, instance, expectAllHandled } = await onSqlite({}, undefined, LOAD)
+    for (let crash = 0; crash < CRASHES; crash += 1)
+      for (const point of CRASH_POINTS) {
+        await cluster.replace(0, { crash: { point, passes: 1 + Math.floor(Math.random() * MOST_PASSES) } })
+        await instance().ended
+      }
+    await cluster.replace(0)
+    await load.stop()
+    await expectAllHandled()
+    const points = cluster.lives.flatMap(({ log }) => readFileSync(log, 'utf8').match(/^at [\w-]+/gm) ?? [])
+    expect(points).toEqual(Array.from({ length: CRASHES }, () => CRASH_POINTS.map((point) => `at ${point}`)).flat())
+  },
+)

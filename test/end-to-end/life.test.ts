@@ -1,12 +1,11 @@
 /** A receiver from its start to its end: backlog, stores that fail, draining, closing, and none beside another. */
 import { spawn } from 'node:child_process'
-import http from 'node:http'
 import { createReceiver, memoryStore, MessagingWebhooksError, type Store } from 'messaging-webhooks'
 import type { OpenStore } from 'messaging-webhooks/store'
 import { callback } from 'messaging-webhooks/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { fakeClock } from '../support/fake-clock.ts'
-import { listen, post, receiving } from '../support/receiving.ts'
+import { post, receiving } from '../support/receiving.ts'
 import { brokenStore, lastingStore, slowStore } from '../support/stores.ts'
 
 const down = (): never => {
@@ -97,22 +96,6 @@ describe('a store that fails', () => {
     delete broken.admit
     expect((await post(url, callback.smsDelivery())).status).toBe(204)
     expect(await receiver.stats()).toMatchObject({ taken: 1, refused: 1 })
-  })
-
-  test('in claiming is asked again after a pause', async () => {
-    const clock = fakeClock()
-    const broken: Partial<OpenStore> = { claim: down }
-    const { receiver, url, errors } = await receiving({ clock, store: brokenStore(broken) })
-    let handled = 0
-    receiver.onAny(() => void (handled += 1))
-    expect((await post(url, callback.smsDelivery())).status).toBe(204)
-    await clock.advance(0)
-    expect(errors.every(({ code }) => code === 'store_failed')).toBe(true)
-    delete broken.claim
-    await clock.advance(999)
-    expect(handled).toBe(0)
-    await clock.advance(1)
-    expect(handled).toBe(1)
   })
 
   test('in settling is asked again while the lease lasts, and the event is not handed over again', async () => {
@@ -335,21 +318,9 @@ test('two receivers in one process share nothing', async () => {
   expect(await one.receiver.stats()).toMatchObject({ taken: 1, duplicates: 0 })
 })
 
-test('one receiver may serve several servers, and waits for all of them', async () => {
-  const { receiver, url } = await receiving()
-  const second = http.createServer(receiver.middleware('payment'))
-  const secondUrl = await listen(second)
-  onTestFinished(() => void second.close())
-  await post(url, callback.smsDelivery())
-  await post(secondUrl, callback.payment())
-  expect(await receiver.drain()).toBe(true)
-  expect(await receiver.stats()).toMatchObject({ taken: 2 })
-})
-
 test('a process with an idle receiver ends by itself', async () => {
   const script = `
-    import http from 'node:http'
-    import { createReceiver } from ${JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)}
+        import { createReceiver } from ${JSON.stringify(new URL('../../src/index.ts', import.meta.url).href)}
     const receiver = createReceiver({ credentials: { authKey: 'key' }, logger: false })
     receiver.onAny(() => {})
     const server = http.createServer(receiver.middleware('status'))

@@ -96,7 +96,10 @@ test('a campaign: every number is accounted for once, and a report that was lost
 })
 
 test('durable: an app that is killed again and again loses nothing', { timeout: 120_000 }, async () => {
-  const output = await run('durable', { KILLS: '2' })
+  // On a busy machine its handlers may run past their time, which the app logs.
+  const env = { TMPDIR: ownFolder(), KILLS: '2' }
+  const { code, stdout: output } = await runProgram(process.execPath, ['examples/durable.ts'], { env })
+  expect(code).toBe(0)
   expect(output.match(/^kill -9 of process \d+, after \d+ callbacks were answered 204$/gm)).toHaveLength(2)
   expect(output).toContain('ended with 0\n')
   const [, answered, handedOver, missing] = /204: (\d+), handed over: (\d+), missing: (\d+)/.exec(output) ?? []

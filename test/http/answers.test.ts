@@ -7,14 +7,6 @@ import { fakeClock } from '../support/fake-clock.ts'
 import { listen, post, receiving, withCredentials } from '../support/receiving.ts'
 import { lastingStore } from '../support/stores.ts'
 
-test('an answer does not wait for the handlers', async () => {
-  const { receiver, url } = await receiving()
-  let finish = (): void => {}
-  receiver.onAny(() => new Promise<void>((resolve) => (finish = resolve)))
-  expect((await post(url, callback.smsDelivery())).status).toBe(204)
-  finish()
-})
-
 test('an answer has left before a handler of its event begins', async () => {
   const receiver = createReceiver(withCredentials({ logger: false }))
   const seen: string[] = []

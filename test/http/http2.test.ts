@@ -6,11 +6,12 @@ import type { AddressInfo } from 'node:net'
 import { createReceiver } from 'messaging-webhooks'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
-import { AUTH_KEY, SIGNING_SECRET } from '../support/receiving.ts'
+import { fakeClock } from '../support/fake-clock.ts'
+import { withCredentials, type SomeOptions } from '../support/receiving.ts'
 
-/** Sends one request to a receiver of its own; resolves to the headers of the answer. */
-async function ask(method: string, body?: string, headers: Readonly<Record<string, string>> = {}) {
-  const receiver = createReceiver({ credentials: { authKey: AUTH_KEY, signingSecret: SIGNING_SECRET }, logger: false })
+/** Sends one request to a receiver of its own; resolves to the headers of the answer once that has ended. */
+async function ask(method: string, body?: string, options: SomeOptions = {}) {
+  const receiver = createReceiver({ logger: false, ...withCredentials(options) })
   onTestFinished(() => receiver.close())
   const listener = receiver.middleware('status')
   // Its types are others than those of HTTP/1; what they have in common is what is used.
@@ -24,10 +25,11 @@ async function ask(method: string, body?: string, headers: Readonly<Record<strin
     client.close()
     server.close()
   })
-  const request = client.request({ ':method': method, ':path': '/', ...headers })
+  const request = client.request({ ':method': method, ':path': '/' })
   request.end(body)
   const [answer] = (await once(request, 'response')) as [{ readonly ':status': number; readonly connection?: string }]
   request.resume()
+  await once(request, 'end')
   return answer
 }
 
@@ -40,4 +42,10 @@ test('a refusal has no header of HTTP/1, of which Node would warn', async () => 
   expect(await ask('POST', JSON.stringify(callback.smsDelivery({})))).toMatchObject({ ':status': 401 })
   await new Promise((resolve) => void setImmediate(resolve))
   expect(warnings).toEqual([])
+})
+
+test('the answer to a body that is too large ends with it, and not when its time is over', async () => {
+  // No time passes.
+  const options = { clock: fakeClock(), maxBodyBytes: 1_024 }
+  expect(await ask('POST', 'x'.repeat(1_025), options)).toMatchObject({ ':status': 413 })
 })

@@ -49,6 +49,22 @@ const REFUSED: readonly (readonly [make: (...input: never[]) => unknown, options
   [redisStore, { client, partition: 4 }, 'did you mean partitions?'],
   [redisStore, { client, partitions: 1.5 }, 'partitions is 1.5; expected a whole number from 1 to 16,384'],
   [redisStore, { client, prefix: `{${PASSWORD}}` }, 'prefix is a text; expected a text without braces'],
+  [redisStore, { client, prefix: '' }, 'prefix'],
+  [redisStore, { client, partitions: 20_000 }, 'partitions'],
+  [redisStore, { client, retentionDays: -1 }, 'retentionDays'],
+  [redisStore, { client, deadLetterDays: 0 }, 'deadLetterDays'],
+  [redisStore, { client, dedupeDays: Number.NaN }, 'dedupeDays'],
+  [redisStore, { client, commandTimeoutMs: 0 }, 'commandTimeoutMs'],
+  [redisStore, { client, pollIntervalMs: -5 }, 'pollIntervalMs'],
+  [postgresStore, {}, 'either `pool` or `connectionString`'],
+  [postgresStore, { connectionString: '' }, 'connectionString is an empty text'],
+  [postgresStore, { connectionString, schema: '' }, 'schema'],
+  [postgresStore, { connectionString, schema: 'ü'.repeat(32) }, '63 bytes'],
+  [postgresStore, { connectionString, retentionDays: 0 }, 'retentionDays is 0; expected a number of days above 0'],
+  [postgresStore, { connectionString, maxConnections: Number.NaN }, 'maxConnections is NaN'],
+  [sqliteStore, '', 'path'],
+  [sqliteStore, ':memory:', 'memoryStore'],
+  [sqliteStore, { path: 'x.db', retentionDays: 0 }, 'retentionDays'],
 ]
 
 test.each(REFUSED)('%o refuses %o by name', async (make, options, says) => {

@@ -6,16 +6,18 @@ import { startInstance, type Finally, type Instance, type InstanceSettings } fro
 import type { StoreSpec } from '../../support/servers/store-spec.ts'
 import type { Life } from './verdict.ts'
 
-type CommonSettings = Omit<InstanceSettings, 'store' | 'authKey' | 'signingSecret' | 'log' | 'spool'>
+export type CommonSettings = Omit<InstanceSettings, 'store' | 'authKey' | 'signingSecret' | 'log'>
 
 interface Cluster {
   readonly folder: string
+  /** The folder of the spool of the instance in this place. */
+  spoolOf(place: number): string
   /** Those that run now, in their places. */
   readonly instances: readonly Instance[]
   /** Those that ran, and those that run. */
   readonly lives: readonly Life[]
-  /** kill -9, and another in its place with the same spool. */
-  replace(place: number): Promise<void>
+  /** kill -9, and another in its place with the same spool, and with these settings where they are given. */
+  replace(place: number, changed?: CommonSettings): Promise<void>
 }
 
 export function temporaryFolder(onFinished: Finally): string {
@@ -24,7 +26,7 @@ export function temporaryFolder(onFinished: Finally): string {
   return folder
 }
 
-/** The instances take turns at the ways to the store. Each has a spool of its own, as each machine would. */
+/** The instances take turns at the ways to the store. Each has a spool of its own, as each machine would; a single one may say where. */
 export async function startCluster(
   size: number,
   stores: readonly StoreSpec[],
@@ -34,27 +36,30 @@ export async function startCluster(
   const folder = temporaryFolder(onFinished)
   const lives: { readonly log: string; wasKilled: boolean; killedNs?: bigint }[] = []
 
-  async function start(place: number): Promise<Instance> {
+  const spoolOf = (place: number): string => settings.spool ?? join(folder, `spool-${place}`)
+
+  async function start(place: number, changed: CommonSettings = {}): Promise<Instance> {
     const log = join(folder, `handlers-${lives.length}.log`)
     lives.push({ log, wasKilled: false })
     const store = stores[place % stores.length]
     if (store === undefined) throw new Error('A cluster needs a store.')
-    return startInstance({ ...settings, store, log, spool: join(folder, `spool-${place}`) }, onFinished)
+    return startInstance({ ...settings, ...changed, store, log, spool: spoolOf(place) }, onFinished)
   }
 
   const instances = await Promise.all(Array.from({ length: size }, (_, place) => start(place)))
   return {
     folder,
+    spoolOf,
     instances,
     lives,
-    async replace(place) {
+    async replace(place, changed) {
       const dying = instances[place]
       const life = lives.find(({ log }) => log === dying?.log)
       if (dying === undefined || life === undefined) throw new Error(`There is no instance ${place}.`)
       life.wasKilled = true
       life.killedNs = process.hrtime.bigint()
       await dying.kill()
-      instances[place] = await start(place)
+      instances[place] = await start(place, changed)
     },
   }
 }

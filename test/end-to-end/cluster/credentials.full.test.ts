@@ -80,6 +80,12 @@ const FAILURES: readonly Failure[] = [
     engine: 'postgres',
   },
   {
+    name: 'a password among the parameters',
+    spec: ({ server }) =>
+      changed(server.spec('c'), (url) => url.replace(/:([^:@]*)@(.*)\/postgres$/, '@$2/nowhere?password=$1')),
+    engine: 'postgres',
+  },
+  {
     name: 'a server without TLS, asked for it',
     spec: ({ server }) =>
       changed(server.spec('c'), (url) =>

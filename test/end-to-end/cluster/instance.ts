@@ -3,7 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Fault } from '../../support/faulty-store.ts'
 import type { StoreSpec } from '../../support/servers/store-spec.ts'
+import type { Crash } from './crashing.ts'
 
 export const AUTH_KEY = 'auth-key-of-the-cluster'
 export const SECRET = 'signing-secret-of-the-cluster'
@@ -32,9 +34,19 @@ export interface InstanceSettings {
   readonly dispatch?: boolean
   /** `false`: it mounts no middleware, and only hands over. */
   readonly takes?: boolean
+  /** Whether its store fails when it is told to. */
+  readonly faulty?: boolean
+  readonly crash?: Crash
+  readonly outage?: StoreOutage | undefined
 }
 
-export type InstanceRequest = 'report' | 'drain' | 'close' | 'hold' | 'release'
+/** When its store is unavailable: never, all the time, from some moment on, or until some moment. */
+export const STORE_OUTAGES = ['none', 'all the time', 'from then on', 'until then'] as const
+
+type StoreOutage = (typeof STORE_OUTAGES)[number]
+
+export type InstanceRequest =
+  'report' | 'drain' | 'close' | 'hold' | 'release' | 'silence' | 'end the worker' | Exclude<Fault, 'will not open'>
 
 export interface InstanceAnswer {
   readonly port?: number
@@ -43,6 +55,8 @@ export interface InstanceAnswer {
   readonly drained?: boolean
   readonly unsettled?: number | undefined
   readonly deadLetters?: number | undefined
+  /** How long another process on the store has shown no life. */
+  readonly silentMs?: number | undefined
 }
 
 export interface Instance {
@@ -53,6 +67,8 @@ export interface Instance {
   readonly isAlive: boolean
   ask(request: InstanceRequest): Promise<InstanceAnswer>
   kill(): Promise<void>
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>
   /** It stands still until it goes on. */
   standStill(): void
   goOn(): void
@@ -64,10 +80,11 @@ export type Finally = (work: () => Promise<void>) => void
 export async function startInstance(
   settings: Omit<InstanceSettings, 'authKey' | 'signingSecret'>,
   onFinished: Finally,
+  nodeOptions = '',
 ): Promise<Instance> {
   const all: InstanceSettings = { ...settings, authKey: AUTH_KEY, signingSecret: SECRET }
   const child = spawn(process.execPath, [join(import.meta.dirname, 'programs', 'instance.ts')], {
-    env: { ...process.env, ...COMPILED_ONCE, NODE_OPTIONS: '', [SETTINGS]: JSON.stringify(all) },
+    env: { ...process.env, ...COMPILED_ONCE, NODE_OPTIONS: nodeOptions, [SETTINGS]: JSON.stringify(all) },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   let printed = ''
@@ -105,6 +122,7 @@ export async function startInstance(
       return answer
     },
     kill,
+    ended: exited,
     standStill: () => void child.kill('SIGSTOP'),
     goOn: () => void child.kill('SIGCONT'),
   }

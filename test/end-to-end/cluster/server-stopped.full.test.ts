@@ -1,12 +1,13 @@
 /**
- * The server is stopped under load and started again: the spool takes over and is drained, nothing is lost, and nobody is
- * told a thousand times. `AWAY_MS` says for how long (`npm run test:cluster`: ten seconds).
+ * The server is stopped under load and started again: the spool takes over and is drained under that load, nothing is lost, and nobody
+ * is told a thousand times. `AWAY_MS` says for how long (`npm run test:cluster`: ten seconds).
  */
 import { startCluster } from './cluster.ts'
 import type { Instance } from './instance.ts'
 import { onEachEngine } from './on-each-engine.ts'
 import { startLoad } from './service.ts'
 import { judge, NOTHING_WRONG } from './verdict.ts'
+import { holdsAnything } from '../outage/on-sqlite.ts'
 
 const AWAY_MS = Number(process.env['AWAY_MS'] ?? '3000')
 const POLL = { timeout: 60_000, interval: 100 }
@@ -36,6 +37,8 @@ onEachEngine(
     for (const instance of cluster.instances) await expect.poll(() => codesOf(instance), POLL).toContain('store_outage')
     await server.start()
     await moreAnswers()
+    const spools = cluster.instances.map((_, place) => cluster.spoolOf(place))
+    await expect.poll(() => spools.filter(holdsAnything), { ...POLL, interval: 20 }).toEqual([])
     await load.stop()
 
     for (const instance of cluster.instances)

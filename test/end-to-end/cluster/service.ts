@@ -87,12 +87,12 @@ interface Load {
 }
 
 /** Messages without end, until it is stopped. */
-export function startLoad(instances: () => readonly Instance[], { pauseMs = 40 } = {}): Load {
+export function startLoad(instances: () => readonly Instance[], { pauseMs = 40, prefix = '' } = {}): Load {
   const record = newRecord()
   let stopped = false
   async function run(): Promise<void> {
     for (let round = 0; !stopped; round += 1)
-      await sendAll(shuffledCallbacks(MESSAGES_A_ROUND, `r${round}-`), { instances, pauseMs, record })
+      await sendAll(shuffledCallbacks(MESSAGES_A_ROUND, `${prefix}r${round}-`), { instances, pauseMs, record })
   }
   const running = run()
   return {

@@ -1,4 +1,4 @@
-/** A server that takes connections and never answers: requests go to the spool, or are answered 503 where there is none. */
+/** A server that never answers, or takes no connection: requests go to the spool, or are answered 503 where there is none. */
 import { join } from 'node:path'
 import { callback } from 'messaging-webhooks/testing'
 import type { EngineServer } from '../../support/servers/engines.ts'
@@ -57,28 +57,29 @@ onEachEngine(
   },
 )
 
-onEachEngine(
-  ['postgres', 'redis'],
-  'silent from the start on, it keeps nobody from listening',
-  async ({ server, context: { expect, onTestFinished } }) => {
-    const proxy = await proxyFor(server, onTestFinished)
-    proxy.mode = 'stalls'
-    const folder = temporaryFolder(onTestFinished)
-    const settings = {
-      store: server.spec('silent', { port: proxy.port }),
-      storeTimeoutMs: STORE_TIMEOUT_MS,
-    }
-    const [spooling, bare] = await Promise.all([
-      startInstance({ ...settings, log: join(folder, 'a.log'), spool: join(folder, 'spool') }, onTestFinished),
-      startInstance({ ...settings, log: join(folder, 'b.log') }, onTestFinished),
-    ])
-    expect(proxy.connections).toBeGreaterThan(0)
-    expect(await answerTo(spooling, 'kept')).toBe(204)
-    expect(await answerTo(bare, 'not kept')).toBe(503)
-    proxy.mode = 'passes'
-    const logs = [spooling.log, bare.log]
-    await expect.poll(() => logs.some((log) => hasEnded(log, 'kept')), POLL).toBe(true)
-    await expect.poll(() => answerTo(bare, 'taken-again'), POLL).toBe(204)
-    await expect.poll(() => logs.some((log) => hasEnded(log, 'taken-again')), POLL).toBe(true)
-  },
-)
+for (const mode of ['stalls', 'refuses'] as const)
+  onEachEngine(
+    ['postgres', 'redis'],
+    `a server that ${mode} from the start on keeps no process from listening`,
+    async ({ server, context: { expect, onTestFinished } }) => {
+      const proxy = await proxyFor(server, onTestFinished)
+      proxy.mode = mode
+      const folder = temporaryFolder(onTestFinished)
+      const settings = {
+        store: server.spec('silent', { port: proxy.port }),
+        storeTimeoutMs: STORE_TIMEOUT_MS,
+      }
+      const [spooling, bare] = await Promise.all([
+        startInstance({ ...settings, log: join(folder, 'a.log'), spool: join(folder, 'spool') }, onTestFinished),
+        startInstance({ ...settings, log: join(folder, 'b.log') }, onTestFinished),
+      ])
+      expect(proxy.connections).toBeGreaterThan(0)
+      expect(await answerTo(spooling, 'kept')).toBe(204)
+      expect(await answerTo(bare, 'not kept')).toBe(503)
+      proxy.mode = 'passes'
+      const logs = [spooling.log, bare.log]
+      await expect.poll(() => logs.some((log) => hasEnded(log, 'kept')), POLL).toBe(true)
+      await expect.poll(() => answerTo(bare, 'taken-again'), POLL).toBe(204)
+      await expect.poll(() => logs.some((log) => hasEnded(log, 'taken-again')), POLL).toBe(true)
+    },
+  )

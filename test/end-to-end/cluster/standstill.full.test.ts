@@ -1,6 +1,6 @@
 /**
  * SIGSTOP with events in hand, then SIGCONT: another process has them by then, and the one that stood still finds out first.
- * `STANDSTILL_MS` says for how long at least (`npm run test:cluster`: three minutes).
+ * That takes as long as it does, and at least `STANDSTILL_MS` (`npm run test:cluster`: three minutes).
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,12 +11,10 @@ import { onEachEngine } from './on-each-engine.ts'
 import { send } from './service.ts'
 
 const EVENTS = 8
-const STANDSTILL_MS = Number(process.env['STANDSTILL_MS'] ?? '20000')
+const STANDSTILL_MS = Number(process.env['STANDSTILL_MS'] ?? '0')
 const POLL = { timeout: 120_000, interval: 50 }
-/** They are under way when their process is stopped, and what they wait for is due by the time it goes on. A lease is far longer. */
-const settings = { handlerTimeoutMs: 600_000, handlerMs: 8_000 }
-/** Within it, one that shows life hears who else does. */
-const BEAT_MS = 2_500
+/** What handlers wait for is due by the time that their process goes on. A lease is far longer. */
+const settings = { handlerTimeoutMs: 600_000, handlerMs: 3_000 }
 const TITLE = 'handlers of a process that stood still do not run on beside those of another'
 
 function linesOf(log: string): readonly string[] {
@@ -33,6 +31,7 @@ onEachEngine(
     const store = server.spec('stands')
     const [log, otherLog] = [join(folder, 'stopped.log'), join(folder, 'other.log')]
     const stopped = await startInstance({ ...settings, store, log }, onTestFinished)
+    await stopped.ask('hold')
     const messages = Array.from({ length: EVENTS }, (_, index) => `m${index}`)
     const answers = messages.map((messageId) =>
       send(stopped.url, JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY, messageId }))),
@@ -40,8 +39,18 @@ onEachEngine(
     expect(await Promise.all(answers)).toEqual(messages.map(() => 204))
     await expect.poll(() => count(log, 'begin'), POLL).toBe(EVENTS)
     const other = await startInstance({ ...settings, store, log: otherLog, takes: false }, onTestFinished)
-    // One that knows of nobody else asks the store before it gives anything up; so it is given time to hear of the other.
-    await new Promise((resolve) => setTimeout(resolve, BEAT_MS))
+    // One that knows of nobody else asks the store before it gives anything up. It has heard of the other when it shows life a second time.
+    let beats = 0
+    let silentMs = 0
+    await expect
+      .poll(async () => {
+        const { silentMs: nowMs = 0 } = await other.ask('silence')
+        if (nowMs < silentMs) beats += 1
+        silentMs = nowMs
+        return beats
+      }, POLL)
+      .toBe(2)
+    await stopped.ask('release')
     stopped.standStill()
     const still = new Promise((resolve) => setTimeout(resolve, STANDSTILL_MS))
     expect(count(log, 'end')).toBe(0)
@@ -55,7 +64,8 @@ onEachEngine(
       `${engine}: of ${EVENTS} handlers in hand ${count(log, 'end')} ran to their end after SIGCONT; ` +
         `${count(log, 'settled')} were settled by the process that had stood still`,
     )
-    expect(codes).toEqual(messages.map(() => 'lease_lost'))
+    // On a busy machine the store may be slow, too.
+    expect(codes?.filter((code) => code === 'lease_lost')).toHaveLength(EVENTS)
     expect(count(log, 'end')).toBe(0)
     expect(count(log, 'settled')).toBe(0)
     expect(unsettled).toBe(0)

@@ -1,40 +1,31 @@
-/** A store that throws, that hangs, and one that hangs and does it all when it is back, each under load. */
-import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { handedOver, startApp } from './app.ts'
-import { expectNothingLost, expectNothingTwice, ledger, startLoad } from './load.ts'
-import { ownFolder } from '../../support/own-folder.ts'
+/** A store that throws, hangs, does what it was asked when it is back, or is locked by another process, each under load. */
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test } from 'vitest'
+import { holdsAnything, onSqlite } from './on-sqlite.ts'
 
-/** Long enough that a busy machine takes no store for one that is away, before the fault or after it. */
-const STORE_TIMEOUT_MS = 2_000
+const POLL = { timeout: 60_000 }
 
-test.each(['throws', 'hangs', 'is late'] as const)(
-  'while the store %s, answers go on, and nothing is lost or comes twice',
-  { timeout: 120_000 },
+test.each(['throws', 'hangs', 'is late', 'is locked'] as const)(
+  'while the store %s, answers go on, nothing is lost or comes twice, and the spool is empty again under the load',
+  { timeout: 180_000 },
   async (fault) => {
-    const folder = ownFolder()
-    const log = join(folder, 'handed.log')
-    const app = await startApp({
-      database: join(folder, 'inbox.db'),
-      log,
-      storeTimeoutMs: STORE_TIMEOUT_MS,
-      faulty: true,
-    })
-    const answers = ledger()
-    const load = startLoad(app.url, answers, { clients: 4 })
-    await expect.poll(() => answers.taken.size, { timeout: 30_000 }).toBeGreaterThan(100)
-    await app.ask(fault)
-    const before = answers.taken.size
-    // Long enough for a first wait, and for looks at a store that is still away.
-    await expect.poll(() => answers.taken.size, { timeout: 40_000 }).toBeGreaterThan(before + 200)
-    await app.ask('none')
+    // Long enough that a busy machine takes no store for one that is unavailable, before the fault or after it.
+    const settings = { storeTimeoutMs: 2_000, faulty: fault !== 'is locked' }
+    const { path, spool, load, moreAnswers, instance, expectAllHandled } = await onSqlite(settings)
+    await moreAnswers(100)
+    const other = new DatabaseSync(path)
+    onTestFinished(() => other.close())
+    if (fault === 'is locked') other.exec('PRAGMA busy_timeout = 10000; BEGIN IMMEDIATE')
+    else await instance().ask(fault)
+    // Enough for a first wait, and for looks at a store that is still unavailable.
+    await moreAnswers(200)
+    if (fault === 'is locked') other.exec('ROLLBACK')
+    else await instance().ask('none')
+    await expect.poll(() => holdsAnything(spool), { ...POLL, interval: 20 }).toBe(false)
     await load.stop()
-    expect(await app.ask('drain')).toMatchObject({ drained: true, unsettled: 0 })
-    const { codes } = await app.ask('report')
-    const handed = handedOver(log)
-    expectNothingLost(answers, handed)
-    expectNothingTwice(handed)
-    expect([...answers.statuses.keys()]).toEqual([204])
+    const { codes } = await instance().ask('report')
+    await expectAllHandled()
+    expect([...load.record.statuses.keys()]).toEqual([204])
     expect(codes?.filter((code) => code === 'store_outage')).toHaveLength(1)
   },
 )

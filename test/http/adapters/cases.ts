@@ -206,14 +206,16 @@ const CASES = {
     }
   },
 
-  async '1,000 at once'({ app }: Given) {
-    const bodies = Array.from({ length: 1_000 }, (_, nth) => Buffer.from(reportText({ messageId: `at-once-${nth}` })))
+  async '300 at once'({ app }: Given) {
+    const bodies = Array.from({ length: 300 }, (_, nth) => Buffer.from(reportText({ messageId: `at-once-${nth}` })))
     const answers = await Promise.all(
       bodies.map((body) => request(app.url, { body, headers: { 'x-service-signature': signatureOf(body) } })),
     )
     expect(answers.filter(({ status }) => status !== 204)).toEqual([])
-    const expected = bodies.map((body) => body.toString('hex')).sort()
-    await expect.poll(async () => (await rawsOf(app)).filter((raw) => expected.includes(raw)).sort()).toEqual(expected)
+    const expected = new Set(bodies.map((body) => body.toString('hex')))
+    const handed = async (): Promise<readonly string[]> => (await rawsOf(app)).filter((raw) => expected.has(raw))
+    await expect.poll(async () => (await handed()).length).toBe(300)
+    expect(new Set(await handed())).toEqual(expected)
   },
 
   async 'an event that reaches its handler, once'({ app }: Given) {

@@ -11,5 +11,5 @@ storeConformance({
   },
   makeStore: () => ({ store: memoryStore() }),
   capabilities,
-  interleavings: 1000,
+  interleavings: 300,
 })

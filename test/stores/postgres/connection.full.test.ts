@@ -52,48 +52,6 @@ function printed(error: unknown): string {
 
 describePostgres('connection', () => {
   test(
-    'a server that takes connections and never answers holds no callback longer than storeTimeoutMs',
-    PATIENT,
-    async () => {
-      const { proxy, url } = await throughProxy()
-      const schema = freshSchema()
-      const store = postgresStore({ connectionString: url, schema, connectTimeoutMs: 2_000, queryTimeoutMs: 2_000 })
-      const { receiver, url: target, errors } = await receiving({ store, storeTimeoutMs: 1_500, spool: folder() })
-      const seen: string[] = []
-      receiver.on('message.*', (event) => void seen.push(event.messageId))
-      await receiver.start()
-      expect((await post(target, callback.smsDelivery({ messageId: 'before' }))).status).toBe(204)
-      // An event whose claim the silence swallowed would come again when its lease is over, long after this test.
-      await expect.poll(() => seen, POLL).toEqual(['before'])
-      proxy.mode = 'stalls'
-      expect((await post(target, callback.smsDelivery({ messageId: 'in the silence' }))).status).toBe(204)
-      expect((await post(target, callback.smsDelivery({ messageId: 'and later' }))).status).toBe(204)
-      expect(errors.filter(({ code }) => code === 'store_outage').length).toBe(1)
-      proxy.cut()
-      proxy.mode = 'passes'
-      await expect.poll(() => seen.toSorted(), POLL).toEqual(['and later', 'before', 'in the silence'])
-    },
-  )
-
-  test(
-    'without a spool such a callback is answered 503, and the start of a receiver waits and says why',
-    PATIENT,
-    async () => {
-      const { proxy, url } = await throughProxy()
-      proxy.mode = 'stalls'
-      const store = postgresStore({ connectionString: url, schema: freshSchema(), connectTimeoutMs: 500 })
-      const { receiver, url: target, errors } = await receiving({ store, storeTimeoutMs: 300, spool: false })
-      expect((await post(target, callback.smsDelivery({ messageId: 'm' }))).status).toBe(503)
-      const started = receiver.start()
-      await expect.poll(() => errors.map(({ code }) => code), POLL).toContain('store_slow')
-      proxy.mode = 'passes'
-      proxy.cut()
-      await started
-      expect((await post(target, callback.smsDelivery({ messageId: 'n' }))).status).toBe(204)
-    },
-  )
-
-  test(
     'what a claim or an admission leased as its answer was lost is given back, and what is in hand is not',
     PATIENT,
     async () => {
@@ -267,46 +225,7 @@ describePostgres('connection', () => {
   })
 })
 
-describePostgres('credentials and encryption', () => {
-  const PASSWORD = 's3cr:et/p@ss'
-
-  test('no password of an address is in any error', PATIENT, async () => {
-    const encoded = encodeURIComponent(PASSWORD)
-    const { port } = new URL(POSTGRES_URL)
-    const addresses = [
-      `postgres://somebody:${encoded}@127.0.0.1:1/test`,
-      `postgres://nobody_here:${encoded}@127.0.0.1:${port || '5432'}/no_such_database`,
-      `postgres://somebody:${encoded}@host.invalid/test`,
-      `postgres://somebody:${encoded}@127.0.0.1:notaport/test`,
-      `postgres://somebody@127.0.0.1:${port || '5432'}/no_such_database?password=${encoded}`,
-      `postgres://somebody:${encoded}@127.0.0.1:${port || '5432'}/test?sslmode=require`,
-    ]
-    for (const connectionString of addresses) {
-      const opening = Promise.resolve(postgresStore({ connectionString, schema: 'unused' }).open({ onWork() {} }))
-      const error: unknown = await opening.then(
-        () => undefined,
-        (thrown: unknown) => thrown,
-      )
-      expect(error, connectionString).toMatchObject({ code: 'store_failed' })
-      for (const secret of [PASSWORD, encoded]) expect(printed(error)).not.toContain(secret)
-    }
-  })
-
-  test('a password that is wrong is told of without it', PATIENT, async () => {
-    const server = await startPostgres()
-    onTestFinished(() => server.remove())
-    const wrong = new URL(server.url())
-    wrong.password = encodeURIComponent(PASSWORD)
-    const opening = Promise.resolve(postgresStore({ connectionString: wrong.href }).open({ onWork() {} }))
-    const error: unknown = await opening.catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({ code: 'store_failed' })
-    expect(printed(error)).toContain('password authentication failed')
-    for (const secret of [PASSWORD, encodeURIComponent(PASSWORD)]) expect(printed(error)).not.toContain(secret)
-    const right = await postgresStore({ connectionString: server.url() }).open({ onWork() {} })
-    expect(await right.counts()).toEqual({ unsettled: 0, deadLetters: 0 })
-    await right.close()
-  })
-
+describePostgres('encryption', () => {
   test('the sslmode of an address decides how the connection is encrypted and whom it trusts', PATIENT, async () => {
     const place = folder()
     const [key, certificate] = [join(place, 'key.pem'), join(place, 'certificate.pem')]
@@ -335,7 +254,8 @@ describePostgres('credentials and encryption', () => {
         await open.close()
       }
     }
-    expect(await encrypted('?sslmode=no-verify')).toEqual([{ ssl: true }])
+    for (const query of ['?sslmode=no-verify', '?uselibpqcompat=true&sslmode=require'])
+      expect(await encrypted(query)).toEqual([{ ssl: true }])
     expect(await encrypted(`?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificate)}`)).toEqual([
       { ssl: true },
     ])
@@ -349,16 +269,4 @@ test('without pg the error names the command that installs it', PATIENT, async (
   const { stdout } = await runProgram(process.execPath, [program])
   expect(stdout).toContain('peer_missing')
   expect(stdout).toContain('npm install pg')
-})
-
-test('settings that cannot work are refused with a word', () => {
-  const connectionString = 'postgres://127.0.0.1/test'
-  expect(() => postgresStore({})).toThrow(/either `pool` or `connectionString`/)
-  expect(() => postgresStore({ connectionString: '' })).toThrow(/connectionString is an empty text/)
-  expect(() => postgresStore({ connectionString, schema: '' })).toThrow(/schema/)
-  expect(() => postgresStore({ connectionString, schema: 'ü'.repeat(32) })).toThrow(/63 bytes/)
-  expect(() => postgresStore({ connectionString, retentionDays: 0 })).toThrow(
-    /retentionDays is 0; expected a number of days above 0/,
-  )
-  expect(() => postgresStore({ connectionString, maxConnections: Number.NaN })).toThrow(/maxConnections is NaN/)
 })

@@ -23,46 +23,12 @@ async function openAt(schema: string, options: Partial<PostgresStoreOptions> = {
   return { ...open, seen }
 }
 
-const held = async (open: OpenStore<object>) =>
-  (await open.holders?.())?.map(({ isSelf, held: events }) => ({ isSelf, held: events }))
-
 async function claimFor(open: OpenStore<object>) {
   const nowMs = Date.now()
   return (await open.claim({ limit: 10, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })).claims
 }
 
 describePostgres('holders on Postgres', () => {
-  test('those who are there are listed, with what each holds', PATIENT, async () => {
-    const schema = freshSchema()
-    const [first, second] = [await openAt(schema), await openAt(schema)]
-    await first.admit([eventOf('a'), eventOf('b'), eventOf('c')], Date.now())
-    const nowMs = Date.now()
-    await first.claim({ limit: 2, nowMs, leaseUntilMs: nowMs + LEASE_MS, exclude: new Set() })
-    await claimFor(second)
-    expect(await held(first)).toEqual([
-      { isSelf: true, held: 2 },
-      { isSelf: false, held: 1 },
-    ])
-    expect(await held(second)).toEqual([
-      { isSelf: false, held: 2 },
-      { isSelf: true, held: 1 },
-    ])
-    await second.close()
-    expect(await held(first)).toEqual([{ isSelf: true, held: 2 }])
-  })
-
-  test('what one holds that closes is due at once, the attempt counted', PATIENT, async () => {
-    const schema = freshSchema()
-    const [first, second] = [await openAt(schema), await openAt(schema)]
-    await first.admit([eventOf('a', 1), eventOf('a', 2)], Date.now())
-    const [before] = await claimFor(first)
-    expect(await claimFor(second)).toEqual([])
-    await first.close()
-    const [after, ...none] = await claimFor(second)
-    expect([after?.id, after?.attempt, none]).toEqual([before?.id, 2, []])
-    expect(after && before && after.token > before.token).toBe(true)
-  })
-
   test(
     'what is leased under a name that nobody knows is due again, and a living one keeps its own',
     PATIENT,

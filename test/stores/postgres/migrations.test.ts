@@ -1,9 +1,7 @@
 /** The tables: made once, by whoever comes first; not touched where they are not ours. */
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { migratePostgres, postgresMigrations, postgresStore } from 'messaging-webhooks/postgres'
-import { expect, onTestFinished, test } from 'vitest'
-import { claim, done, eventOf } from './events.ts'
+import { expect, test } from 'vitest'
+import { eventOf } from './events.ts'
 import { describePostgres, freshSchema, onServer, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const PATIENT = { timeout: 60_000 }
@@ -28,18 +26,6 @@ describePostgres('migrations', () => {
     const admissions = await Promise.all(stores.map(async (open) => open.admit([eventOf('m')], Date.now())))
     expect(admissions.flat().toSorted()).toEqual([...Array.from({ length: 9 }, () => 'duplicate'), 'new'])
     await Promise.all(stores.map(async (open) => open.close()))
-  })
-
-  test('and so do processes', PATIENT, async () => {
-    const schema = freshSchema()
-    const program = new URL('./programs/opener.ts', import.meta.url)
-    const openers = Array.from({ length: 4 }, () => fork(program, [POSTGRES_URL, schema]))
-    onTestFinished(() => openers.forEach((opener) => void opener.kill('SIGKILL')))
-    await Promise.all(openers.map((opener) => once(opener, 'message')))
-    const answers = openers.map(async (opener): Promise<unknown> => (await once(opener, 'message'))[0])
-    for (const opener of openers) opener.send('open')
-    expect(await Promise.all(answers)).toEqual(openers.map(() => 'open'))
-    expect(await rowsOf(`SELECT version FROM "${schema}".messaging_webhooks_migrations`)).toEqual([{ version: 1 }])
   })
 
   test('tables of somebody else with our names are refused and left as they are', PATIENT, async () => {
@@ -95,32 +81,4 @@ describePostgres('migrations', () => {
     expect(postgresMigrations({ schema: 'odd "name"' })).toContain('"odd ""name""".records')
     expect(postgresMigrations()).toContain('CREATE SCHEMA IF NOT EXISTS "messaging_webhooks";')
   })
-
-  test(
-    'a role that may create nothing works once somebody else has migrated, and is told so before',
-    PATIENT,
-    async () => {
-      const schema = freshSchema()
-      const role = `${schema}_role`
-      await rowsOf(`CREATE ROLE "${role}" LOGIN PASSWORD 'of-the-role'`)
-      const address = new URL(POSTGRES_URL)
-      address.username = role
-      address.password = 'of-the-role'
-      const store = postgresStore({ connectionString: address.href, schema })
-      try {
-        await expect(Promise.resolve(store.open(HOST))).rejects.toMatchObject({ code: 'store_unmigrated' })
-        await migratePostgres({ connectionString: POSTGRES_URL, schema })
-        await rowsOf(`
-        GRANT USAGE ON SCHEMA "${schema}" TO "${role}";
-        GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${schema}" TO "${role}"`)
-        const open = await store.open(HOST)
-        expect(await open.admit([eventOf('m')], Date.now())).toEqual(['new'])
-        expect(await open.settle((await claim(open)).map(done), Date.now())).toEqual([true])
-        expect(await open.prune(Date.now())).toBe(0)
-        await open.close()
-      } finally {
-        await rowsOf(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`)
-      }
-    },
-  )
 })

@@ -2,7 +2,7 @@
 import type { OpenStore } from 'messaging-webhooks/store'
 import { postgresStore } from 'messaging-webhooks/postgres'
 import { expect, onTestFinished, test } from 'vitest'
-import { claim, done, eventOf, namesOf } from './events.ts'
+import { claim, done, eventOf } from './events.ts'
 import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
 
 const PATIENT = { timeout: 60_000 }
@@ -57,32 +57,6 @@ describePostgres('pruning', () => {
       expect(await open.admit([eventOf('m', 1)], START_MS + 31 * DAY_MS)).toEqual(['new'])
     },
   )
-
-  test('what waits, is held or is dead is not forgotten, and neither is its message', PATIENT, async () => {
-    const { open, rows } = await fresh()
-    await open.admit([eventOf('waits'), eventOf('held'), eventOf('dead')], START_MS)
-    const [dead] = await claim(open, {
-      limit: 1,
-      nowMs: START_MS,
-      exclude: new Set([eventOf('waits').messageKey, eventOf('held').messageKey]),
-    })
-    if (dead === undefined) throw new Error('Nothing was claimed.')
-    const { id, messageKey, token } = dead
-    await open.settle([{ id, messageKey, token, outcome: 'dead', error: 'no' }], START_MS)
-    const held = await claim(open, {
-      nowMs: START_MS,
-      leaseUntilMs: START_MS + 1_000 * DAY_MS,
-      exclude: new Set([eventOf('waits').messageKey]),
-    })
-    expect(namesOf(held)).toEqual(['held'])
-    await pruneAll(open, START_MS + 19 * DAY_MS)
-    expect(await open.counts()).toEqual({ unsettled: 2, deadLetters: 1 })
-    await pruneAll(open, START_MS + 1_000 * DAY_MS - 1)
-    expect(await open.counts()).toEqual({ unsettled: 2, deadLetters: 0 })
-    expect(await rows()).toEqual({ records: 2, payloads: 2 })
-    expect(namesOf(await claim(open, { nowMs: START_MS + 900 * DAY_MS }))).toEqual(['waits'])
-    expect(await open.settle(held.map(done), START_MS + 900 * DAY_MS)).toEqual([true])
-  })
 
   test('nothing is lost and nothing comes twice where it is pruned all the time', PATIENT, async () => {
     const schema = freshSchema()

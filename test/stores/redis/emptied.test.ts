@@ -8,7 +8,7 @@ import { post, receiving } from '../../support/receiving.ts'
 import { clientFor, describeClients, freshPrefix, useRedis } from './own-redis.ts'
 
 const PATIENT = { timeout: 120_000 }
-const POLL = { timeout: 15_000 }
+const POLL = { timeout: 60_000 }
 
 describeClients((name) => {
   const server = useRedis({ appendfsync: 'no' })

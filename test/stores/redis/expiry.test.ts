@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { redisStore } from 'messaging-webhooks/redis'
 import { expect, onTestFinished, test } from 'vitest'
-import { allOf, claim, handOverAll, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import { claim, handOverAll, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
 import { clientFor, freshPrefix, opened, describeRedis, useRedis } from './own-redis.ts'
 
 const DAY_MS = 86_400_000
@@ -115,20 +115,6 @@ describeRedis('what is kept, and for how long', () => {
       ),
     ).toEqual([])
     expect(await open.admit([sample({ message: 'm0' })], START_MS + 10 * DAY_MS)).toEqual(['duplicate'])
-  })
-
-  test('many dead letters of one moment are paged through, each once', PATIENT, async () => {
-    const open = await opened(clientFor('ioredis', server().url()))
-    const events = Array.from({ length: 95 }, (_, index) => sample({ message: `m${index}` }))
-    await open.admit(events, START_MS)
-    const { claims } = await claim(open, { limit: 95 })
-    await open.settle(
-      claims.map((claimed) => settlementOf(claimed, { outcome: 'dead', error: 'no' })),
-      START_MS,
-    )
-    const seen = await allOf((after) => open.deadLetters({ after, limit: 10 }))
-    expect(seen).toHaveLength(95)
-    expect(new Set(seen.map(({ id }) => id))).toEqual(new Set(events.map(({ id }) => id)))
   })
 
   test('a message that is never at rest does not remember for ever', PATIENT, async () => {

@@ -1,19 +1,8 @@
-/** Servers that forget scripts, fall silent, cut connections, restart, and say too much. */
+/** Servers that forget scripts, fall silent, and cut connections: what was leased for nobody is not left to its lease. */
 import { Redis } from 'ioredis'
-import { redisStore } from 'messaging-webhooks/redis'
-import { inspect } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import {
-  claim,
-  handOverAll,
-  LEASE_MS,
-  namesOf,
-  sample,
-  settlementOf,
-  START_MS,
-} from '../../../src/store-conformance/samples.ts'
+import { claim, handOverAll, LEASE_MS, sample, START_MS } from '../../../src/store-conformance/samples.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
-import { startRedis } from '../../support/servers/redis.ts'
 import { clientFor, freshPrefix, opened, describeClients, useRedis } from './own-redis.ts'
 
 const PATIENT = { timeout: 120_000 }
@@ -46,39 +35,6 @@ describeClients((name) => {
     expect(flushes).toBeGreaterThan(1)
     expect(new Set(seen)).toHaveLength(MANY)
     expect(seen).toHaveLength(MANY)
-  })
-
-  test('a server that never answers is waited for no longer than said; what it did is not lost', PATIENT, async () => {
-    const proxy = await startTcpProxy(server().port)
-    onTestFinished(() => proxy.close())
-    const open = await opened(clientFor(name, server().url({ port: proxy.port })), { commandTimeoutMs: SHORT_MS })
-    await open.admit([sample({ message: 'before' })], START_MS)
-    proxy.mode = 'stalls'
-    await expect(async () => open.admit([sample()], START_MS)).rejects.toMatchObject({ code: 'store_slow' })
-    await expect(async () => open.latest(sample().messageKey)).rejects.toMatchObject({ code: 'store_slow' })
-    proxy.mode = 'passes'
-    await expect.poll(async () => (await open.counts()).unsettled, { ...POLL, interval: 500 }).toBe(2)
-  })
-
-  test('a server that never answers the first time leaves an open that can be tried again', PATIENT, async () => {
-    const proxy = await startTcpProxy(server().port)
-    onTestFinished(() => proxy.close())
-    proxy.mode = 'stalls'
-    const { client, end } = clientFor(name, server().url({ port: proxy.port }))
-    onTestFinished(end)
-    const store = redisStore({ client, prefix: freshPrefix(), commandTimeoutMs: SHORT_MS })
-    await expect(async () => store.open({ onWork() {} })).rejects.toMatchObject({ code: 'store_slow' })
-    proxy.mode = 'passes'
-    await expect
-      .poll(
-        async () => {
-          const open = await store.open({ onWork() {} })
-          await open.close()
-          return true
-        },
-        { ...POLL, interval: 500 },
-      )
-      .toBe(true)
   })
 
   test('a claim whose answer was lost is asked for again, and not left to its lease', PATIENT, async () => {
@@ -170,102 +126,5 @@ describeClients((name) => {
         return claims
       }, POLL)
       .toEqual(new Map(events.map(({ id }) => [id, 1])))
-  })
-
-  test('what was confirmed is there after a kill of a server that syncs always', PATIENT, async () => {
-    const durable = await startRedis({ settings: { appendfsync: 'always' } })
-    onTestFinished(() => durable.remove())
-    const open = await opened(clientFor(name, durable.url()), { commandTimeoutMs: 1_000 })
-    const confirmed: string[] = []
-    const loading = { goesOn: true }
-    const load = (async () => {
-      for (let at = 1; loading.goesOn; at += 1) {
-        const event = sample({ message: `m${at}` })
-        await Promise.resolve(open.admit([event], START_MS)).then(
-          () => confirmed.push(event.id),
-          () => undefined,
-        )
-      }
-    })()
-    await expect.poll(() => confirmed.length, POLL).toBeGreaterThan(50)
-    await durable.stop()
-    loading.goesOn = false
-    await load
-    await durable.start()
-    const handed: string[] = []
-    await expect
-      .poll(async () => {
-        const { claims } = await claim(open, { limit: 10_000 })
-        handed.push(...claims.map(({ id }) => id))
-        return confirmed.filter((id) => !handed.includes(id))
-      }, POLL)
-      .toEqual([])
-  })
-
-  test('no error holds a password, a body, or what was sent', PATIENT, async () => {
-    const wrong = server().url().replace('%40', 'WRONG')
-    const password = decodeURIComponent(new URL(wrong).password)
-    const errors: unknown[] = []
-    const { client, end } = clientFor(name, wrong)
-    onTestFinished(end)
-    const store = redisStore({ client, prefix: freshPrefix(), commandTimeoutMs: SHORT_MS })
-    await Promise.resolve(store.open({ onWork() {} })).catch((error: unknown) => errors.push(error))
-
-    const prefix = freshPrefix()
-    const report = (error: unknown): void => void errors.push(error)
-    const open = await opened(clientFor(name, server().url()), { prefix, partitions: 1 }, { onWork() {}, report })
-    const admin = new Redis(server().url())
-    onTestFinished(() => admin.disconnect())
-    const event = sample({ raw: Buffer.from('a body that nobody may see') })
-    const [, keys] = await admin.scan('0', 'MATCH', `${prefix}:layout`, 'COUNT', 100_000)
-    expect(keys).toHaveLength(1)
-    await open.admit([sample({ message: 'other' })], START_MS)
-    const [, [due = '']] = (await admin.scan('0', 'MATCH', `${prefix}:{*}:due`, 'COUNT', 100_000)) as [
-      string,
-      [string?],
-    ]
-    // Somebody else's value stands where the record should.
-    await admin.set(due.replace(/due$/, `r:${event.messageKey}`), 'somebody else')
-    expect(await open.admit([event], START_MS)).toEqual(['new'])
-    expect(errors).toHaveLength(2)
-    expect(inspect(errors[0])).toContain('WRONGPASS')
-    for (const error of errors) {
-      const shown = inspect(error, { depth: 10, showHidden: true })
-      for (const secret of [password, 'nobody may see', 'somebody else', event.id]) expect(shown).not.toContain(secret)
-    }
-    expect(errors[1]).toMatchObject({ code: 'state_damaged', detail: `It is record of message ${event.messageKey}.` })
-    // Its neighbours are as they were.
-    expect(await open.admit([sample({ message: 'neighbour' })], START_MS)).toEqual(['new'])
-  })
-
-  test('a message whose record somebody broke is repaired, and stops no other', PATIENT, async () => {
-    const prefix = freshPrefix()
-    const open = await opened(clientFor(name, server().url()), { prefix, partitions: 1 })
-    const admin = new Redis(server().url())
-    onTestFinished(() => admin.disconnect())
-    const breaks = { text: ['SET', 'broken'], list: ['RPUSH', 'broken'], gone: [] } as const
-    for (const [message, [command, ...args]] of Object.entries(breaks)) {
-      const of = sample({ message, at: 1 })
-      await open.admit([of, sample({ message, at: 2 })], START_MS)
-      const [, [key = '', ...others]] = await admin.scan(
-        '0',
-        'MATCH',
-        `${prefix}:*:r:${of.messageKey}`,
-        'COUNT',
-        100_000,
-      )
-      expect(others).toEqual([])
-      await admin.del(key)
-      if (command !== undefined) await admin.call(command, key, ...args)
-    }
-    await open.admit([sample({ message: 'other' })], START_MS + 1)
-    // Each is made anew of its payloads.
-    const { claims } = await claim(open, { nowMs: START_MS + 1 })
-    expect(namesOf(claims).toSorted()).toEqual(['gone-1', 'list-1', 'other-1', 'text-1'])
-    await open.settle(
-      claims.map((claimed) => settlementOf(claimed, { outcome: 'done' })),
-      START_MS + 1,
-    )
-    expect(await handOverAll(open, START_MS + 1)).toHaveLength(3)
   })
 })

@@ -6,9 +6,7 @@ import { test, type TestContext } from 'vitest'
 import { claim, sample, settlementOf } from '../../../src/store-conformance/samples.ts'
 import { HOLDER_NAME } from '../../../src/stores/holding.ts'
 import { createPartitions } from '../../../src/stores/redis/partitions.ts'
-import { startRedis } from '../../support/servers/redis.ts'
 import { startTcpProxy } from '../../support/servers/tcp-proxy.ts'
-import { startHolder } from './holder-process.ts'
 import { clientFor, describeRedis, freshPrefix, useRedis } from './own-redis.ts'
 
 const PATIENT = { timeout: 120_000 }
@@ -24,19 +22,20 @@ type AtEnd = TestContext['onTestFinished']
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms))
 
+/** `die`: it is there no more, without a farewell. */
 async function open(
   onTestFinished: AtEnd,
   url: string,
   prefix: string,
   host: Partial<StoreHost> = {},
-): Promise<OpenStore> {
+): Promise<OpenStore & { readonly die: () => Promise<void> }> {
   const { client, end } = clientFor('redis', url)
   const opened = await redisStore({ client, prefix, commandTimeoutMs: 2_000 }).open({ onWork() {}, ...host })
   onTestFinished(async () => {
     await opened.close()
     await end()
   })
-  return opened
+  return { ...opened, die: end }
 }
 
 function claimNow(store: OpenStore) {
@@ -131,34 +130,6 @@ describeRedis('holders of leases', () => {
     },
   )
 
-  test.concurrent(
-    'closing gives back at once what nobody settled, and an admission that leased, too',
-    PATIENT,
-    async ({ expect, onTestFinished }) => {
-      const prefix = freshPrefix()
-      const [first, second] = await Promise.all([
-        open(onTestFinished, server().url(), prefix),
-        open(onTestFinished, server().url(), prefix),
-      ])
-      const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
-      await first.admit(events.slice(0, MANY - 100), Date.now())
-      const claimed = (await claimNow(first)).claims
-      const nowMs = Date.now()
-      const request = { limit: 100, nowMs, leaseUntilMs: nowMs + LONG_LEASE_MS, exclude: new Set<string>() }
-      const leased = (await first.admitAndClaim?.(events.slice(MANY - 100), request))?.claims ?? []
-      expect(claimed.length + leased.length).toBe(MANY)
-      expect(await first.settle(done(claimed.slice(0, 10)), Date.now())).not.toContain(false)
-      expect((await claimNow(second)).claims).toEqual([])
-      await first.close()
-      const again: Claim[] = []
-      await expect.poll(async () => again.push(...(await claimNow(second)).claims), POLL).toBe(MANY - 10)
-      expect(again).toHaveLength(MANY - 10)
-      expect(new Set(again.map(({ attempt }) => attempt))).toEqual(new Set([2]))
-      const names = (await second.holders?.())?.map(({ isSelf, held }) => [isSelf, held])
-      expect(names).toEqual([[true, MANY - 10]])
-    },
-  )
-
   test.concurrent('who is there is listed, and who only takes is not', PATIENT, async ({ expect, onTestFinished }) => {
     const prefix = freshPrefix()
     const first = await open(onTestFinished, server().url(), prefix)
@@ -181,40 +152,12 @@ describeRedis('holders of leases', () => {
   })
 
   test.concurrent(
-    'a process that is stopped loses what it holds, learns of it, and goes on under another name',
+    'a process that dies: many leases come back, and the events that wait beside them stay where they are',
     PATIENT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
       const other = await open(onTestFinished, server().url(), prefix)
-      const process = await startHolder({ expect, onTestFinished }, server().url(), prefix)
-      await other.admit([sample()], Date.now())
-      const [first] = await process.claim()
-      if (first === undefined) throw new Error('Nothing was claimed.')
-      const before = (await other.holders?.())?.map(({ id }) => id)
-      process.signal('SIGSTOP')
-      const again = await claimSome(expect, other)
-      expect(briefly(again)).toEqual([{ id: first.id, token: first.token + 1, attempt: 2 }])
-      expect(process.losses).toBe(0)
-      process.signal('SIGCONT')
-      expect(await process.settle()).toEqual([false])
-      await expect.poll(() => process.losses, POLL).toBe(1)
-      await expect.poll(async () => (await other.holders?.())?.length, POLL).toBe(2)
-      const after = (await other.holders?.())?.map(({ id }) => id)
-      expect(after).not.toEqual(before)
-      await other.settle(done(again), Date.now())
-      await other.admit([sample({ at: 2 })], Date.now())
-      expect(await process.claim()).toMatchObject([{ attempt: 1 }])
-      expect(await process.settle()).toEqual([true])
-    },
-  )
-
-  test.concurrent(
-    'a killed process: many leases come back, and the events that wait beside them stay where they are',
-    PATIENT,
-    async ({ expect, onTestFinished }) => {
-      const prefix = freshPrefix()
-      const other = await open(onTestFinished, server().url(), prefix)
-      const process = await startHolder({ expect, onTestFinished }, server().url(), prefix)
+      const dying = await open(onTestFinished, server().url(), prefix)
       const later = Array.from({ length: MANY }, (_, index) => sample({ message: `later ${index}` }))
       await other.admit(later, Date.now())
       const tried = (await claimNow(other)).claims
@@ -227,8 +170,8 @@ describeRedis('holders of leases', () => {
         Array.from({ length: 100 }, (_, index) => sample({ message: `m${index}` })),
         Date.now(),
       )
-      expect(await process.claim()).toHaveLength(100)
-      process.signal('SIGKILL')
+      expect(await claimSome(expect, dying)).toHaveLength(100)
+      await dying.die()
       const ids = new Set<string>()
       await expect
         .poll(async () => {
@@ -239,35 +182,6 @@ describeRedis('holders of leases', () => {
       await expect.poll(async () => (await other.holders?.())?.map(({ held }) => held), POLL).toEqual([100])
     },
   )
-
-  test.concurrent('a server that restarts makes nobody dead', PATIENT, async ({ expect, onTestFinished }) => {
-    const durable = await startRedis({ settings: { appendfsync: 'always' } })
-    onTestFinished(() => durable.remove())
-    const prefix = freshPrefix()
-    const [first, second] = await Promise.all([
-      open(onTestFinished, durable.url(), prefix),
-      open(onTestFinished, durable.url(), prefix),
-    ])
-    await first.admit([sample()], Date.now())
-    const claims = await claimSome(expect, first)
-    const before = (await first.holders?.())?.map(({ id }) => id).toSorted()
-    await sleep(DEATH_MS)
-    await durable.stop()
-    // Longer than the silence that makes one dead.
-    await sleep(DEATH_MS)
-    await durable.start()
-    const none: unknown[] = []
-    const untilMs = Date.now() + DEATH_MS
-    await expect
-      .poll(async () => {
-        none.push(...(await claimNow(second).catch(() => ({ claims: [] }))).claims)
-        return Date.now() > untilMs
-      }, POLL)
-      .toBe(true)
-    expect(none).toEqual([])
-    expect((await first.holders?.())?.map(({ id }) => id).toSorted()).toEqual(before)
-    expect(await first.settle(done(claims), Date.now())).toEqual([true])
-  })
 
   test.concurrent.for([
     ['deleted', ['DEL']],
@@ -306,31 +220,15 @@ describeRedis('holders of leases', () => {
   )
 
   test.concurrent(
-    'leases of workers that the list has lost come back, too',
-    PATIENT,
-    async ({ expect, onTestFinished }) => {
-      const prefix = freshPrefix()
-      const process = await startHolder({ expect, onTestFinished }, server().url(), prefix)
-      const other = await open(onTestFinished, server().url(), prefix)
-      await other.admit([sample()], Date.now())
-      const [first] = await process.claim()
-      process.signal('SIGKILL')
-      const redis = admin(onTestFinished)
-      await redis.del(await ownKey(expect, redis, prefix, 'workers'))
-      expect(briefly(await claimSome(expect, other))).toEqual([{ id: first?.id, token: 2, attempt: 2 }])
-    },
-  )
-
-  test.concurrent(
     'leases of workers that the list has lost come back although the first look for them failed',
     PATIENT,
     async ({ expect, onTestFinished }) => {
       const prefix = freshPrefix()
-      const process = await startHolder({ expect, onTestFinished }, server().url(), prefix)
+      const dying = await open(onTestFinished, server().url(), prefix)
       const other = await open(onTestFinished, server().url(), prefix)
       await other.admit([sample()], Date.now())
-      const [first] = await process.claim()
-      process.signal('SIGKILL')
+      const [first] = await claimSome(expect, dying)
+      await dying.die()
       const redis = admin(onTestFinished)
       const { messageKey } = sample()
       const partitions = createPartitions(prefix, 16, false)

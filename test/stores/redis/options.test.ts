@@ -1,28 +1,12 @@
 /** Settings that cannot work are refused before anything is opened. */
 import { Redis } from 'ioredis'
 import { OptionsError } from 'messaging-webhooks'
-import { redisStore, type RedisClient, type RedisStoreOptions } from 'messaging-webhooks/redis'
+import { redisStore, type RedisClient } from 'messaging-webhooks/redis'
 import { createClient, createClientPool, createSentinel } from 'redis'
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 
 const client = createClient()
-
-test.each<[Partial<RedisStoreOptions>, string]>([
-  [{ prefix: '' }, 'prefix'],
-  [{ prefix: 'a{b}' }, 'prefix'],
-  [{ partitions: 0 }, 'partitions'],
-  [{ partitions: 1.5 }, 'partitions'],
-  [{ partitions: 20_000 }, 'partitions'],
-  [{ retentionDays: -1 }, 'retentionDays'],
-  [{ deadLetterDays: 0 }, 'deadLetterDays'],
-  [{ dedupeDays: Number.NaN }, 'dedupeDays'],
-  [{ commandTimeoutMs: 0 }, 'commandTimeoutMs'],
-  [{ pollIntervalMs: -5 }, 'pollIntervalMs'],
-])('%o is refused by name', (settings, name) => {
-  expect(() => redisStore({ client, ...settings })).toThrow(OptionsError)
-  expect(() => redisStore({ client, ...settings })).toThrow(name)
-})
 
 test.each([undefined, null, 'redis://localhost', {}, { sendCommand() {} }])(
   'what is no client is refused, with what to install: %o',

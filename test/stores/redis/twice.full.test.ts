@@ -23,6 +23,6 @@ describeRedis('every script may run twice', () => {
       const { client, end } = clientFor('ioredis', server().url())
       return { store: toldStore(client, { client: sendingTwice(adapterOf(client, 'client')) }), dispose: end }
     },
-    interleavings: 30,
+    interleavings: 10,
   })
 })

@@ -97,28 +97,6 @@ test('what a living process holds stays with it, in another process and in this 
   expect(await first.settle([settlementOf(mine, { outcome: 'done' })], Date.now())).toEqual([true])
 })
 
-test('what is still held when a store is closed is due at once, for others and after a restart', PATIENT, async () => {
-  const path = await freshFile()
-  const first = await open(path)
-  const [held] = (await claimNow(first)).claims
-  if (held === undefined) throw new Error('There was nothing to claim.')
-  const second = await open(path)
-  expect((await claimNow(second)).claims).toEqual([])
-  await first.close()
-  expect(holderNames(path)).toHaveLength(1)
-  expect(readdirSync(`${path}-holders`)).toEqual(holderNames(path))
-  const [again] = (await claimNow(second)).claims
-  expect(again).toMatchObject({ id: held.id, attempt: 2 })
-  expect(again?.token).toBeGreaterThan(held.token)
-  // Whoever has the old token settles in vain.
-  expect(await second.settle([settlementOf(held, { outcome: 'done' })], Date.now())).toEqual([false])
-  await second.close()
-  expect(holderNames(path)).toEqual([])
-  expect(readdirSync(`${path}-holders`)).toEqual([])
-  const third = await open(path)
-  expect((await claimNow(third)).claims).toMatchObject([{ id: held.id, attempt: 3 }])
-})
-
 test('one that was killed and not found out yet is not listed', PATIENT, async () => {
   const path = await freshFile()
   const first = await open(path)

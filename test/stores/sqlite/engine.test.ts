@@ -15,6 +15,7 @@ storeConformance({
     return { store: engineStore(join(folder, 'inbox.db')), dispose: () => rmSync(folder, { recursive: true }) }
   },
   capabilities: engineStore('unused.db').capabilities,
+  interleavings: 50,
   // The file alone does not say which of them is alive.
   leavesOut: ['workers'],
 })

@@ -145,9 +145,3 @@ test.each([
 ])('SQLite %s may be written by several connections: %s', (version, expected) => {
   expect(canShare(version)).toBe(expected)
 })
-
-test('settings that cannot work are refused before anything is opened', () => {
-  expect(() => sqliteStore('')).toThrow(/path/)
-  expect(() => sqliteStore(':memory:')).toThrow(/memoryStore/)
-  expect(() => sqliteStore({ path: 'x.db', retentionDays: 0 })).toThrow(/retentionDays/)
-})

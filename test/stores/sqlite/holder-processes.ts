@@ -20,7 +20,7 @@ export async function startHolder(path: string): Promise<HolderProcess> {
   return { claims, kill: () => killed(child) }
 }
 
-export async function killed(child: ChildProcess): Promise<void> {
+async function killed(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')
   child.kill('SIGKILL')

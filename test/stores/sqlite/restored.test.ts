@@ -128,7 +128,7 @@ test.each(Object.entries(OVERWRITES))(
     const { answered, deliver } = service(() => url)
     await receiver.start()
     const fill = async (): Promise<void> => {
-      for (let count = 0; count < 60; count += 1) await deliver()
+      for (let count = 0; count < 20; count += 1) await deliver()
       await receiver.drain()
       withFile(path, (db) => db.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
     }

@@ -2,22 +2,17 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { callback } from 'messaging-webhooks/testing'
 import { expect, onTestFinished, test } from 'vitest'
-import { post } from '../../support/receiving.ts'
-import { startSharingApp } from './sharing-app.ts'
-import { ownFile } from '../../support/own-folder.ts'
+import { AUTH_KEY, startInstance, type Instance } from '../../end-to-end/cluster/instance.ts'
+import { send } from '../../end-to-end/cluster/service.ts'
+import { ownFile, ownFolder } from '../../support/own-folder.ts'
 
 const PATIENT = { timeout: 120_000 }
 const POLL = { timeout: 60_000 }
-
-async function deliver(url: string, messageIds: readonly string[]): Promise<void> {
-  const statuses = await Promise.all(
-    messageIds.map(async (messageId) => (await post(url, callback.smsDelivery({ messageId }))).status),
-  )
-  expect(statuses).toEqual(messageIds.map(() => 204))
-}
 
 function integrity(path: string): unknown {
   const db = new DatabaseSync(path)
@@ -30,19 +25,29 @@ function integrity(path: string): unknown {
 
 /** `npm run test:matrix` does the same on a Node.js whose SQLite is that old. */
 test('where SQLite is too old to share, the second is refused until the first is dead', PATIENT, async () => {
-  const path = ownFile()
-  const first = await startSharingApp(path, { oldSqlite: true })
-  expect(first.refused).toBeUndefined()
-  await deliver(first.url, ['hang-a'])
-  await expect.poll(() => first.handled, POLL).toEqual(['hang-a 1'])
-  const refused = await startSharingApp(path, { oldSqlite: true })
-  expect(refused.refused).toBe('store_locked')
-  // Its own receiver would go on trying, and have the file before a third.
+  const preload = `--import ${new URL('./programs/old-sqlite.ts', import.meta.url).href}`
+  const folder = ownFolder()
+  // Who is refused need not wait for long.
+  const store = { engine: 'sqlite', url: join(folder, 'inbox.db'), name: 'inbox', busyTimeoutMs: 1_000 } as const
+  const start = (name: string) => {
+    const places = { log: join(folder, `${name}.log`), spool: join(folder, `${name}-spool`) }
+    return startInstance({ store, ...places, handlerTimeoutMs: 600_000 }, onTestFinished, preload)
+  }
+  const begun = ({ log }: Instance) => /^begin \S+ hangs.* (\d+) \d+$/m.exec(readFileSync(log, 'utf8'))?.[1]
+
+  const first = await start('first')
+  await first.ask('hold')
+  const body = JSON.stringify(callback.smsDelivery({ authKey: AUTH_KEY, messageId: 'hangs' }))
+  expect(await send(first.url, body)).toBe(204)
+  await expect.poll(() => begun(first), POLL).toBe('1')
+  const refused = await start('refused')
+  await expect.poll(async () => (await refused.ask('report')).codes, POLL).toContain('store_outage')
+  // It would go on trying, and have the file before a third.
   await refused.kill()
   await first.kill()
-  const second = await startSharingApp(path, { oldSqlite: true })
-  expect(second.refused).toBeUndefined()
-  await expect.poll(() => second.handled, POLL).toEqual(['hang-a 2'])
+  await expect.poll(() => begun(refused), POLL).toBeUndefined()
+  const second = await start('second')
+  await expect.poll(() => begun(second), POLL).toBe('2')
 })
 
 test(

@@ -7,6 +7,8 @@ export interface StoreSpec {
   readonly url: string
   /** Keeps the stores of one server apart: a schema's name, or a prefix. */
   readonly name: string
+  /** For SQLite. Default 20,000. */
+  readonly busyTimeoutMs?: number
   /** For Redis: which of the two packages connects to it. Default `redis`. */
   readonly client?: 'redis' | 'ioredis'
 }
@@ -16,11 +18,11 @@ export async function storeOf(spec: StoreSpec, watched = (store: Store): Store =
   return watched(await plainStoreOf(spec))
 }
 
-async function plainStoreOf({ engine, url, name, client }: StoreSpec): Promise<Store> {
+async function plainStoreOf({ engine, url, name, client, busyTimeoutMs = 20_000 }: StoreSpec): Promise<Store> {
   switch (engine) {
     case 'sqlite': {
       const { sqliteStore } = await import('../../../src/stores/sqlite/store.ts')
-      return sqliteStore({ path: url, busyTimeoutMs: 20_000 })
+      return sqliteStore({ path: url, busyTimeoutMs })
     }
     case 'postgres': {
       const { postgresStore } = await import('../../../src/stores/postgres/store.ts')

@@ -5,15 +5,23 @@
 import { openSync, writeSync } from 'node:fs'
 import http from 'node:http'
 import { flushCompileCache } from 'node:module'
+import type { Worker } from 'node:worker_threads'
 import { createReceiver, type Store } from '../../../../src/index.ts'
+import type { OpenStore } from '../../../../src/store.ts'
+import { faultyStore } from '../../../support/faulty-store.ts'
 import { storeOf } from '../../../support/servers/store-spec.ts'
+import { createCrash } from '../crashing.ts'
 import { SETTINGS, type InstanceAnswer, type InstanceRequest, type InstanceSettings } from '../instance.ts'
 
 // What the test that starts it wrote.
 const settings = JSON.parse(process.env[SETTINGS] ?? '') as InstanceSettings
 const { authKey, signingSecret, storeTimeoutMs = 20_000, handlerTimeoutMs = 1_000, gapTimeoutMs = 2_000 } = settings
+const OUTAGE_TURNS_MS = 150
 const log = openSync(settings.log, 'a')
 const codes: string[] = []
+const workers: Worker[] = []
+process.on('worker', (worker) => workers.push(worker))
+let opened: OpenStore<object> | undefined
 let release = (): void => {}
 let held = Promise.resolve()
 
@@ -21,16 +29,19 @@ function write(line: string): void {
   writeSync(log, `${line} ${process.hrtime.bigint()}\n`)
 }
 
+const { pass, around } = createCrash(settings.crash, write)
+
 /** Writes down what is settled for sure. */
 function watched(inner: Store): Store {
   return {
     capabilities: inner.capabilities,
     async open(host) {
       const store = await inner.open(host)
+      opened = store
       return {
         ...store,
-        async settle(settlements, nowMs) {
-          const held = await store.settle(settlements, nowMs)
+        async settle(settlements, nowMs, lazily) {
+          const held = await store.settle(settlements, nowMs, lazily)
           for (const [index, { id, outcome }] of settlements.entries())
             if (held[index] === true) write(`settled ${id} ${outcome}`)
           return held
@@ -48,9 +59,23 @@ function answer(answered: InstanceAnswer): void {
   process.send?.(answered)
 }
 
+const store = await storeOf(settings.store, watched)
+const faulty = faultyStore(around(store))
+const { faulty: isFaulty = settings.crash !== undefined, outage = 'none' } = settings
+if (outage === 'all the time' || outage === 'until then') faulty.fault = 'will not open'
+if (outage === 'until then') setTimeout(() => void (faulty.fault = 'none'), OUTAGE_TURNS_MS)
+if (outage === 'from then on') setTimeout(() => void (faulty.fault = 'throws'), OUTAGE_TURNS_MS)
+const pair = { authKey, signingSecret }
 const receiver = createReceiver({
-  credentials: { authKey, signingSecret },
-  store: await storeOf(settings.store, watched),
+  credentials() {
+    pass('after-read')
+    return pair
+  },
+  dedupeKey() {
+    pass('after-verify')
+    return undefined
+  },
+  store: isFaulty || outage !== 'none' ? faulty : store,
   spool: settings.spool ?? false,
   storeTimeoutMs,
   handlerTimeoutMs,
@@ -67,6 +92,7 @@ receiver.on(['message.*', 'late'], async (event, { attempt, signal }) => {
   await new Promise((resolve) =>
     setTimeout(resolve, settings.handlerMs ?? Math.random() * (settings.mostHandlerMs ?? 4)),
   )
+  pass('in-handler')
   write(`${settings.handlerMs !== undefined && signal.aborted ? 'stopped' : 'end'} ${event.id}`)
 })
 
@@ -81,6 +107,17 @@ async function obey(request: InstanceRequest): Promise<InstanceAnswer> {
       return {}
     case 'release':
       release()
+      return {}
+    case 'silence':
+      return { silentMs: (await opened?.holders?.())?.find(({ isSelf }) => !isSelf)?.silentMs }
+    case 'end the worker':
+      await Promise.all(workers.map((worker) => worker.terminate()))
+      return {}
+    case 'throws':
+    case 'hangs':
+    case 'is late':
+    case 'none':
+      faulty.fault = request
       return {}
     case 'close':
       await receiver.close({ deadlineMs: 2_000 })

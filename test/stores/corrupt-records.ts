@@ -1,0 +1,77 @@
+/** What is corrupted behind a store's back costs only itself, is reported once, and is repaired as far as anything tells. */
+import type { MessagingWebhooksError, Store } from 'messaging-webhooks'
+import type { NewExpectation, OpenStore } from 'messaging-webhooks/store'
+import { expect } from 'vitest'
+import { MOST_EVENTS } from '../../src/messages/record.ts'
+import { admit, allOf, claim, list, sample, START_MS } from '../../src/store-conformance/samples.ts'
+import { settleAll } from '../../src/store-conformance/steps.ts'
+
+/** Makes something of this key unreadable. */
+type Corrupt = (key: string) => Promise<void> | void
+
+const LATER_MS = START_MS + 120_000
+
+function sent(message: string): NewExpectation {
+  const overdueAtMs = START_MS + 60_000
+  const { messageKey } = sample({ message })
+  const expectation = { messageId: message, sentAtMs: START_MS, overdueAtMs }
+  return { messageKey, sentAtMs: START_MS, overdueAtMs, expectation }
+}
+
+async function overdue(open: OpenStore<object>): Promise<readonly (string | undefined)[] | undefined> {
+  const found = await open.overdue?.({ nowMs: LATER_MS, limit: 10 })
+  return found?.items.map(({ expectation }) => expectation.messageId).toSorted()
+}
+
+export async function checkCorruptSends(store: Store<object>, corrupt: Corrupt): Promise<void> {
+  const reports: MessagingWebhooksError[] = []
+  const open = await store.open({ onWork() {}, report: (error) => void reports.push(error) })
+  try {
+    const keyOf = (message: string): string => sent(message).messageKey
+    await open.expect?.(['whole', 'reported', 'silent', 'other'].map(sent), START_MS)
+    await corrupt(keyOf('reported'))
+    await corrupt(keyOf('silent'))
+    // Looking on reports nothing, and leaves out what cannot be read.
+    const page = { after: undefined, limit: 10, fromMs: 0, toMs: LATER_MS }
+    const listed = await open.expectations?.(page)
+    expect(listed?.items.map(({ expectation }) => expectation.messageId).toSorted()).toEqual(['other', 'whole'])
+    expect(reports).toEqual([])
+
+    await admit(open, [sample({ message: 'reported' })])
+    const { claims } = await claim(open)
+    expect(claims.map(({ expected }) => expected)).toEqual([undefined])
+    await expect.poll(() => overdue(open)).toEqual(['other', 'whole'])
+    const corrupted = ['reported', 'silent']
+    for (let steps = 0; steps < 200 && reports.length < corrupted.length; steps += 1) await open.prune(LATER_MS)
+    expect(await overdue(open)).toEqual(['other', 'whole'])
+    expect(reports.map(({ code }) => code)).toEqual(corrupted.map(() => 'state_damaged'))
+    const details = reports.map(({ detail = '' }) => detail).join('\n')
+    for (const message of corrupted) expect(details).toContain(keyOf(message))
+  } finally {
+    await open.close()
+  }
+}
+
+/** The last one found no room. */
+export const REPORTS = Array.from({ length: MOST_EVENTS + 1 }, (_, at) => sample({ at: at + 1 }))
+export const OVERFLOWING = sample({ at: MOST_EVENTS + 1 }).id
+
+/** A record of one event that found no room in that of its message stays one of that message. `corrupt`: its text. */
+export async function checkCorruptOverflow(store: Store<object>, corrupt: Corrupt): Promise<void> {
+  const open = await store.open({ onWork() {}, report() {} })
+  const { messageKey } = sample()
+  try {
+    await admit(open, REPORTS)
+    await corrupt(OVERFLOWING)
+    const claimed = (await claim(open)).claims.find(({ id }) => id === OVERFLOWING)
+    if (claimed === undefined) throw new Error('It is due again.')
+    expect(await open.latest(OVERFLOWING), 'it has no order of its own').toBeUndefined()
+    await settleAll(open, [claimed])
+    const listed = await allOf((after) => list(open, { messageKey, after }))
+    expect(listed.map(({ id }) => id)).toContain(OVERFLOWING)
+    const erased = await open.forget({ targets: [{ messageKey }], dryRun: false }, START_MS)
+    expect(erased).toMatchObject({ events: MOST_EVENTS + 1, unsettled: MOST_EVENTS })
+  } finally {
+    await open.close()
+  }
+}

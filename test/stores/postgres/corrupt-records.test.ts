@@ -1,0 +1,35 @@
+/** Records that somebody else changed, or a later version wrote, harm no other. */
+import { postgresStore } from 'messaging-webhooks/postgres'
+import { test } from 'vitest'
+import { checkCorruptOverflow, checkCorruptSends } from '../corrupt-records.ts'
+import { checkNewerRecord, NEWER_STATE } from '../newer-record.ts'
+import { describePostgres, freshSchema, POSTGRES_URL, rowsOf } from './schema.ts'
+
+const PATIENT = { timeout: 60_000 }
+
+describePostgres('corrupt records', () => {
+  /** A schema, and what changes columns of the record with a key. */
+  function corruptible() {
+    const schema = freshSchema()
+    const set = (columns: string) => async (key: string) => {
+      await rowsOf(`UPDATE "${schema}".records SET ${columns} WHERE key = '\\x${key}'`)
+    }
+    const store = postgresStore({ connectionString: POSTGRES_URL, schema, clock: 'caller', maxConnections: 2 })
+    return { store, set }
+  }
+
+  test('a record of a later version', PATIENT, async () => {
+    const { store, set } = corruptible()
+    await checkNewerRecord(store, set(`state = '${NEWER_STATE}', version = version + 1`))
+  })
+
+  test('sends', PATIENT, async () => {
+    const { store, set } = corruptible()
+    await checkCorruptSends(store, set(`send = '\\xff00'`))
+  })
+
+  test('a record of an event that found no room in that of its message', PATIENT, async () => {
+    const { store, set } = corruptible()
+    await checkCorruptOverflow(store, set(`state = 'not JSON'`))
+  })
+})

@@ -1,0 +1,201 @@
+/** What can go wrong on a cluster of three masters: processes that leave, a server that is emptied or stopped, slots without a server. */
+import { Redis } from 'ioredis'
+import type { MessagingWebhooksError } from 'messaging-webhooks'
+import { redisStore } from 'messaging-webhooks/redis'
+import type { Claim, NewEvent, OpenStore } from 'messaging-webhooks/store'
+import { expect, onTestFinished, test } from 'vitest'
+import { createPartitions } from '../../../src/stores/redis/partitions.ts'
+import { claim, sample, settlementOf, START_MS } from '../../../src/store-conformance/samples.ts'
+import type { RedisServer } from '../../support/servers/redis.ts'
+import { useCluster } from './own-cluster.ts'
+import { CLIENTS, clusterClientFor, describeRedis, freshPrefix, opened, type ClientName } from './own-redis.ts'
+
+const PATIENT = { timeout: 180_000 }
+const POLL = { timeout: 90_000, interval: 100 }
+const LONG_LEASE_MS = 600_000
+const MANY = 90
+const PARTITIONS = 16
+
+/**
+ * Stops a server that has some of the events: partitions lie where the prefix of a test happens to put them. It comes back even if
+ * the test fails, for the next one needs it. `isReachable`: whether the partition of an event is on another server.
+ */
+async function stopOne(servers: readonly RedisServer[], prefix: string) {
+  const { of } = createPartitions(prefix, PARTITIONS, true)
+  for (const server of servers.toReversed()) {
+    const keys = await keysOn(server, prefix)
+    if (keys.length === 0) continue
+    const isReachable = ({ messageKey }: NewEvent) => !keys.some((key) => key.startsWith(of(messageKey).base))
+    let isAway = true
+    async function start(): Promise<void> {
+      if (!isAway) return
+      isAway = false
+      await server.start()
+    }
+    await server.stop()
+    onTestFinished(start)
+    return { isReachable, start }
+  }
+  throw new Error('No server has any of the events.')
+}
+
+async function keysOn(server: RedisServer, prefix: string): Promise<readonly string[]> {
+  const client = new Redis(server.url())
+  try {
+    return await client.keys(`${prefix}:*`)
+  } finally {
+    client.disconnect()
+  }
+}
+
+describeRedis('faults of a cluster', () => {
+  const nodes = useCluster()
+
+  async function openLive(name: ClientName, prefix: string) {
+    const { client, end } = clusterClientFor(name, nodes())
+    const store = await redisStore({ client, prefix, commandTimeoutMs: 2_000 }).open({ onWork() {} })
+    onTestFinished(async () => {
+      await store.close()
+      await end()
+    })
+    return { store, end }
+  }
+
+  function claimNow(store: OpenStore) {
+    const nowMs = Date.now()
+    return claim(store, { nowMs, leaseUntilMs: nowMs + LONG_LEASE_MS, limit: 2 * MANY })
+  }
+
+  test.each(CLIENTS)(
+    'leases of a process that dies, and of one that closes, come back from every partition (%s)',
+    PATIENT,
+    async (name) => {
+      const prefix = freshPrefix()
+      const [dying, closing, other] = [
+        await openLive(name, prefix),
+        await openLive(name, prefix),
+        await openLive(name, prefix),
+      ]
+      const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
+      await expect
+        .poll(async () => new Set(await other.store.admit(events, Date.now())), POLL)
+        .toEqual(new Set(['duplicate']))
+      expect((await claimNow(dying.store)).claims).toHaveLength(MANY)
+      expect((await claimNow(other.store)).claims).toEqual([])
+      const all = await other.store.holders?.()
+      expect(all?.map(({ isSelf, held }) => [isSelf, held])).toEqual([
+        [false, MANY],
+        [false, 0],
+        [true, 0],
+      ])
+      // Without a farewell.
+      await dying.end()
+      const again: Claim[] = []
+      await expect.poll(async () => again.push(...(await claimNow(closing.store)).claims), POLL).toBe(MANY)
+      expect(new Set(again.map(({ attempt }) => attempt))).toEqual(new Set([2]))
+      await closing.store.close()
+      const third = (await claimNow(other.store)).claims
+      expect(third).toHaveLength(MANY)
+      expect(await other.store.holders?.()).toMatchObject([{ isSelf: true, held: MANY }])
+      const lost = await other.store.settle(
+        again.map((each) => settlementOf(each, { outcome: 'done' })),
+        Date.now(),
+      )
+      expect(lost).not.toContain(true)
+    },
+  )
+
+  test.each(CLIENTS)(
+    'one server is emptied: it is reported with the number of partitions that it had (%s)',
+    PATIENT,
+    async (name) => {
+      const errors: MessagingWebhooksError[] = []
+      const host = { onWork() {}, report: (error: MessagingWebhooksError) => void errors.push(error) }
+      const prefix = freshPrefix()
+      await opened(clusterClientFor(name, nodes()), { partitions: 24, prefix }, host)
+      const [first] = nodes()
+      const admin = new Redis(first?.url() ?? '')
+      onTestFinished(() => admin.disconnect())
+      // Each partition has one mark.
+      const marks = (await admin.keys(`${prefix}:*:mark`)).length
+      expect(marks).toBeGreaterThan(0)
+      expect(marks).toBeLessThan(24)
+
+      await admin.flushall()
+      await expect.poll(() => errors.map(({ code }) => code), POLL).toContain('store_emptied')
+      const reported = (): number =>
+        errors.reduce((sum, { message }) => sum + Number(/(\d+) of 24 partitions/.exec(message)?.[1] ?? 0), 0)
+      await expect.poll(reported, POLL).toBe(marks)
+      expect((await admin.keys(`${prefix}:*:mark`)).length).toBe(marks)
+    },
+  )
+
+  test.each(CLIENTS)(
+    'while one server is unavailable, what the others have goes on, and its own when it is back (%s)',
+    PATIENT,
+    async (name) => {
+      const prefix = freshPrefix()
+      const open = await opened(clusterClientFor(name, nodes()), {
+        commandTimeoutMs: 1_000,
+        prefix,
+        partitions: PARTITIONS,
+      })
+      const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
+      await expect.poll(async () => new Set(await open.admit(events, START_MS)), POLL).toEqual(new Set(['duplicate']))
+      const handed = new Set<string>()
+      const claimMore = async (): Promise<number> => {
+        const { claims } = await claim(open, { limit: MANY })
+        for (const { id } of claims) handed.add(id)
+        return handed.size
+      }
+      const { isReachable, start } = await stopOne(nodes(), prefix)
+      await expect.poll(async () => claimMore().catch(() => 0), POLL).toBe(events.filter(isReachable).length)
+      expect(handed.size).toBeLessThan(MANY)
+      await start()
+      await expect.poll(async () => claimMore().catch(() => handed.size), POLL).toBe(MANY)
+    },
+  )
+
+  test.each(CLIENTS)('leases that it may have granted keep nothing from the others (%s)', PATIENT, async (name) => {
+    const prefix = freshPrefix()
+    const open = await opened(clusterClientFor(name, nodes()), {
+      commandTimeoutMs: 1_000,
+      prefix,
+      partitions: PARTITIONS,
+    })
+    const named = (word: string) => Array.from({ length: MANY }, (_, index) => sample({ message: `${word}${index}` }))
+    const [known, events] = [named('known'), named('new')]
+    await expect.poll(async () => new Set(await open.admit(known, START_MS)), POLL).toEqual(new Set(['duplicate']))
+    const { isReachable, start } = await stopOne(nodes(), prefix)
+    const request = { limit: MANY, nowMs: START_MS, leaseUntilMs: START_MS + 600_000, exclude: new Set<string>() }
+    await expect(async () => open.admitAndClaim?.(events, request)).rejects.toThrow()
+    const handed = new Set<string>()
+    const claimMore = async (): Promise<number> => {
+      const { claims } = await claim(open, { limit: 2 * MANY })
+      for (const { id } of claims) handed.add(id)
+      return events.filter(({ id }) => handed.has(id)).length
+    }
+    await expect.poll(async () => claimMore().catch(() => 0), POLL).toBe(events.filter(isReachable).length)
+    await start()
+    // What it did not take is admitted again, as from the spool.
+    await expect.poll(async () => new Set(await open.admit(events, START_MS)), POLL).toEqual(new Set(['duplicate']))
+    await expect.poll(async () => claimMore().catch(() => 0), POLL).toBe(MANY)
+  })
+
+  test.each(CLIENTS)('a client looks at the slots while some of them are on no server (%s)', PATIENT, async (name) => {
+    const [node] = nodes()
+    if (node === undefined) throw new Error('There is no cluster.')
+    const direct = new Redis(node.url())
+    onTestFinished(() => direct.disconnect())
+    const slots = ['0', '5460'] as const
+    await direct.call('CLUSTER', 'DELSLOTSRANGE', ...slots)
+    const client = clusterClientFor(name, [node])
+    const connecting = client.client.connect()
+    onTestFinished(() => client.end())
+    await connecting
+    await direct.call('CLUSTER', 'ADDSLOTSRANGE', ...slots)
+    const open = await opened(client)
+    const events = Array.from({ length: MANY }, (_, index) => sample({ message: `m${index}` }))
+    expect(new Set(await open.admit(events, START_MS))).toEqual(new Set(['new']))
+  })
+})

@@ -1,0 +1,66 @@
+/** Records that somebody else changed, or a later version wrote, harm no other. */
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { createPartitions } from '../../../src/stores/redis/partitions.ts'
+import { admit, sample, START_MS } from '../../../src/store-conformance/samples.ts'
+import { checkCorruptOverflow, checkCorruptSends, OVERFLOWING, REPORTS } from '../corrupt-records.ts'
+import { checkNewerRecord, NEWER_STATE } from '../newer-record.ts'
+import { clientFor, describeRedis, freshPrefix, toldStore, useRedis } from './own-redis.ts'
+
+describeRedis('corrupt records', () => {
+  const server = useRedis({ appendfsync: 'no' })
+
+  /** A store, and what writes a text in the place of a value: the record (`r`) or the send (`s`) of a key. */
+  function corruptible() {
+    const client = clientFor('redis', server().url())
+    const direct = new Redis(server().url())
+    onTestFinished(async () => {
+      direct.disconnect()
+      await client.end()
+    })
+    const prefix = freshPrefix()
+    const { of } = createPartitions(prefix, 16, false)
+    const set = (kind: 'r' | 's', text: string) => async (key: string) => {
+      await direct.set(`${of(key).base}${kind}:${key}`, text)
+    }
+    return { direct, base: of(OVERFLOWING).base, set, store: toldStore(client.client, { prefix }) }
+  }
+
+  test('a record of a later version', { timeout: 60_000 }, async () => {
+    const { store, set } = corruptible()
+    await checkNewerRecord(store, set('r', `000000000001${NEWER_STATE}`))
+  })
+
+  test('sends', { timeout: 60_000 }, async () => {
+    const { store, set } = corruptible()
+    await checkCorruptSends(store, set('s', 'not JSON'))
+  })
+
+  test('a record of an event that found no room in that of its message', { timeout: 60_000 }, async () => {
+    const { store, set } = corruptible()
+    await checkCorruptOverflow(store, set('r', 'not JSON'))
+  })
+
+  test('such a record is listed no more once it is gone', { timeout: 60_000 }, async () => {
+    const { direct, base, store } = corruptible()
+    const open = await store.open({ onWork() {} })
+    await admit(open, REPORTS)
+    await open.forget({ targets: [{ messageKey: sample().messageKey }], dryRun: false }, START_MS)
+    expect(await direct.zcard(`${base}overflow`)).toBe(1)
+    await direct.del(`${base}r:${OVERFLOWING}`)
+    await open.prune(START_MS)
+    expect(await direct.zcard(`${base}overflow`)).toBe(0)
+    await open.close()
+  })
+
+  test('such a record is listed no more where nothing is left to make it of', { timeout: 60_000 }, async () => {
+    const { direct, base, store } = corruptible()
+    const open = await store.open({ onWork() {} })
+    await admit(open, REPORTS)
+    await direct.set(`${base}r:${OVERFLOWING}`, 'not JSON')
+    await direct.del(`${base}p:${OVERFLOWING}:${OVERFLOWING}`)
+    expect(await open.latest(OVERFLOWING)).toBeUndefined()
+    expect(await direct.zcard(`${base}overflow`)).toBe(0)
+    await open.close()
+  })
+})
