@@ -24,7 +24,7 @@ type Values = readonly unknown[]
 /** Everything but `send`, which is stored beside it. */
 export function encodeRecord(record: MessageRecord): string {
   const reports = distinctReports(record.latest)
-  return joinRecord(encodeState(record, reports), encodeReports(record, reports))
+  return JSON.stringify([...stateValues(record, reports), reportValues(record, reports)])
 }
 
 /** What `encodeRecord` makes, of its two parts: a store may keep them apart, for most writes leave the reports as they are. */
@@ -32,24 +32,33 @@ export function joinRecord(state: string, reports: string): string {
   return `${state.slice(0, -1)},${reports}]`
 }
 
-/** The reports that make the latest state, the newest first: an engine then logs less of a write that adds one. */
-export function encodeReports({ latest }: MessageRecord, reports = distinctReports(latest)): string {
-  const finals = latest?.finals.length ?? 0
-  const encoded = reports.map(({ order, record }, place): Values => {
-    const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = record
-    const isFinal = place < finals ? 1 : 0
-    const values: unknown[] = [project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem]
-    // At the end, so that they take no room where there is no trace.
-    if (record.traceparent !== undefined) values.push(record.traceparent, record.tracestate)
-    return report === undefined
-      ? [order, isFinal, values]
-      : [order, isFinal, values, REPORT_FIELDS.map((field) => report[field])]
-  })
-  return JSON.stringify(encoded.reverse())
+export function encodeReports(record: MessageRecord): string {
+  return JSON.stringify(reportValues(record, distinctReports(record.latest)))
 }
 
-/** All but the reports; it names them by their places, the oldest first. */
-export function encodeState(record: MessageRecord, reports = distinctReports(record.latest)): string {
+/** All but the reports. */
+export function encodeState(record: MessageRecord): string {
+  return JSON.stringify(stateValues(record, distinctReports(record.latest)))
+}
+
+/** The reports that make the latest state, the newest first: an engine then logs less of a write that adds one. */
+function reportValues({ latest }: MessageRecord, reports: readonly FinalReport[]): readonly Values[] {
+  const finals = latest?.finals.length ?? 0
+  const values = reports.map(({ order, record }, place): Values => {
+    const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = record
+    const isFinal = place < finals ? 1 : 0
+    const fields: unknown[] = [project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem]
+    // At the end, so that they take no room where there is no trace.
+    if (record.traceparent !== undefined) fields.push(record.traceparent, record.tracestate)
+    return report === undefined
+      ? [order, isFinal, fields]
+      : [order, isFinal, fields, REPORT_FIELDS.map((field) => report[field])]
+  })
+  return values.reverse()
+}
+
+/** It names the reports by their places, the oldest first. */
+function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Values {
   const { lease, tokens, dispatchedUpTo, steps, latest, waiting, dead, settled, of } = record
   const orders = reports.map(({ order }) => order)
   const ids = orders.map(identityIn)
@@ -57,7 +66,7 @@ export function encodeState(record: MessageRecord, reports = distinctReports(rec
   for (const { id, endedAtMs, attempts, late } of settled)
     ended.push(placeOr(id, ids), endedAtMs, 2 * attempts + (late ? 1 : 0))
   const hasMore = waiting.length + dead.length > 0 || lease !== undefined || of !== undefined
-  const values: Values = [
+  return [
     FORMAT,
     settled.at(-1)?.endedAtMs ?? 0,
     tokens,
@@ -74,7 +83,6 @@ export function encodeState(record: MessageRecord, reports = distinctReports(rec
         ]
       : 0,
   ]
-  return JSON.stringify(values)
 }
 
 /** When the last event of the record ended. */
