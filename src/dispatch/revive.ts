@@ -1,6 +1,7 @@
 /** From what the store kept to the event that handlers see. */
 import { payloadIn } from '../carriers/payload.ts'
-import { withDeadline, type Clock } from '../runtime/clock.ts'
+import { applySchema, type SchemaResult } from '../runtime/apply-schema.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { defined } from '../runtime/defined.ts'
 import {
   SUBSCRIPTION_WORDS,
@@ -23,7 +24,7 @@ import { begunSend, isExpectation, sentDetails, type Expectation, type KnownExpe
 import { knownTime } from '../messages/order.ts'
 import { failureOf, typeOfRecord, type EventRecord, type Report } from '../messages/event-record.ts'
 import type { Awaitable } from '../inbox/store.ts'
-import { isPromiseLike, isRecord, letReject } from '../runtime/values.ts'
+import { isRecord, letReject } from '../runtime/values.ts'
 import { readSubscription, type ReadSubscription } from '../carriers/subscription.ts'
 
 /** What of a claim makes an event. */
@@ -127,31 +128,6 @@ function reviveData(
 
 function schemaFor(type: DataType, schemas: Schemas): Schemas[keyof Schemas] {
   return schemas[type] ?? (type === 'received' || type === 'payment' ? undefined : schemas.subscription)
-}
-
-type SchemaResult = { readonly data: unknown; readonly problem?: undefined } | { readonly problem: Problem }
-
-const SCHEMA_FAILED: SchemaResult = { problem: 'schema_failed' }
-
-function applySchema(
-  schema: Schemas[keyof Schemas],
-  payload: Record<string, unknown>,
-  { clock, schemaTimeoutMs }: ReviveOptions,
-): Awaitable<SchemaResult> {
-  if (schema === undefined) return { data: payload }
-  try {
-    const result = schema['~standard'].validate(payload)
-    // Not every promise is one of this realm's.
-    if (!isPromiseLike(result)) return read(result)
-    const later = Promise.resolve(result).then(read)
-    return withDeadline(clock, schemaTimeoutMs, later, () => SCHEMA_FAILED).catch(() => SCHEMA_FAILED)
-  } catch {
-    return SCHEMA_FAILED
-  }
-  // Issues are dropped: their texts quote the body.
-  function read(result: { readonly issues?: unknown; readonly value?: unknown }): SchemaResult {
-    return result.issues === undefined ? { data: result.value } : { problem: 'schema_refused' }
-  }
 }
 
 function subscriptionOf(payload: Record<string, unknown>, { subscriptionType }: ReviveOptions): ReadSubscription {

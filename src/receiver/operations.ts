@@ -1,4 +1,5 @@
 /** Composes what looks on and looks back: health, metrics and counts, what is kept, what was sent, and its erasure. */
+import { applySchema } from '../runtime/apply-schema.ts'
 import type { SteadyClock } from '../runtime/clock.ts'
 import { createDeadLetters } from '../dispatch/dead-letters.ts'
 import { createEvents } from '../dispatch/listed-events.ts'
@@ -59,7 +60,7 @@ export function createOperations(options: OperationsOptions): Operations {
     expected: delivery.expected,
     wake: () => dispatcher.wake(),
     begun: delivery.sends.begun,
-    metaSchema: resolved.schemas.meta,
+    metaSchema: (meta: unknown) => applySchema(resolved.schemas.meta, meta, reviving),
   }
   const watch = createHealth({
     clock,

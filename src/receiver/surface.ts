@@ -103,9 +103,9 @@ export interface Receiver<S extends Schemas = {}, X extends object = {}> {
   /**
    * Writes down what was sent, so that its reports have `event.sent`, and `send.overdue` is made of each message whose end is
    * not reported within `withinMs`. It is durable where the store is, and may be called again: a message that is known stays as it
-   * is. Rejects with an `OptionsError` for what cannot be, or a `meta` beyond 4,096 bytes or that `schemas.meta` refuses; with a `MessagingWebhooksError`:
-   * `project_required` where there are several, `expect_unsupported` for a store of your own that cannot, or what the store fails
-   * with, and then a second call does the rest. Contract, service.md#delivery-rules: no callback is sent again.
+   * is. Rejects with an `OptionsError` for what cannot be, or a `meta` beyond 4,096 bytes or that `schemas.meta` refuses; with a
+   * `MessagingWebhooksError`: `project_required` where there are several, `expect_unsupported` for a store of your own that cannot, or
+   * what the store fails with, and then a second call does the rest. Contract, service.md#delivery-rules: no callback is sent again.
    */
   expect(sent: SentMessages, options?: ExpectOptions<MetaOf<S>>): Promise<ExpectCounts>
   /**

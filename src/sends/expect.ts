@@ -1,12 +1,11 @@
 /** `receiver.expect`: what was sent is written down, so that its reports say which it was, and that none came is noticed. */
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { z } from 'zod'
 import { checkOptions } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import type { NewExpectation, OpenStore } from '../inbox/store.ts'
 import type { ExpectCounts, SentMessages } from '../public/intention.ts'
 import { endBegun, findBegun } from './begun.ts'
-import { checkMeta, checkSent, expectationsOf, HOW_KEPT } from './expectations.ts'
+import { checkMeta, checkSent, expectationsOf, HOW_KEPT, type MetaSchema } from './expectations.ts'
 
 /** How `expect` does it. */
 export interface ExpectOptions<M = unknown> {
@@ -37,8 +36,7 @@ export interface ExpectPlaces {
   /** Of a send that was begun; of one in a list, that is to `number`. */
   readonly sendKeyOf: (reference: string, project: string | undefined, number?: string) => string
   readonly open: () => Promise<OpenStore<object>>
-  /** The user's, of `meta`. */
-  readonly metaSchema: StandardSchemaV1 | undefined
+  readonly metaSchema: MetaSchema
   /** Something may be due, and something will be overdue then. */
   readonly expected: (overdueAtMs: number) => void
 }
@@ -48,7 +46,7 @@ export function createExpect(places: ExpectPlaces) {
     const { meta, withinMs, notAfter, project: given } = checkOptions(optionsSchema, options, 'expect')
     const project = places.named(given)
     const checked = checkSent(sent, 'expect')
-    const kept = await checkMeta(meta, { call: 'expect', schema: places.metaSchema })
+    const kept = await checkMeta(meta, { call: 'expect', applyTo: places.metaSchema })
     const how = { meta: kept, withinMs, notAfterMs: notAfter?.getTime(), project }
     const alone = expectationsOf(checked, how, places)
     const { reference } = checked

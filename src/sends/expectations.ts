@@ -1,6 +1,6 @@
 /** From what was sent to what is kept of each message, and the checks. */
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { z } from 'zod'
+import type { SchemaResult } from '../runtime/apply-schema.ts'
 import { checkOptions, numberFrom, textOf } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 import { defined } from '../runtime/defined.ts'
@@ -164,10 +164,13 @@ function usualWithinMs(channel = 'sms'): number {
   return NAMED_CHANNELS.has(channel) ? USUAL_WITHIN_MS : CHAT_APP_WITHIN_MS
 }
 
+/** Applies the user's schema of `meta`. */
+export type MetaSchema = (meta: unknown) => SchemaResult | Promise<SchemaResult>
+
 /** As JSON gives it back. Rejects with an `OptionsError` for what is no JSON, too large, or refused by the user's schema. */
 export async function checkMeta(
   meta: unknown,
-  { call, schema }: { readonly call: string; readonly schema: StandardSchemaV1 | undefined },
+  { call, applyTo }: { readonly call: string; readonly applyTo: MetaSchema },
 ): Promise<unknown> {
   if (meta === undefined) return undefined
   let json: string | undefined
@@ -182,9 +185,10 @@ export async function checkMeta(
     throw new OptionsError(
       `${call}: meta has ${bytes} bytes as JSON; expected at most ${MOST_META_BYTES}, such as the id of an order.`,
     )
-  // What the issues say is left out: their texts quote the value.
-  const { issues } = (await schema?.['~standard'].validate(meta)) ?? {}
-  if (issues !== undefined)
+  const { problem } = await applyTo(meta)
+  if (problem === 'schema_refused')
     throw new OptionsError(`${call}: meta is refused by \`schemas.meta\`; expected what that schema takes.`)
+  if (problem !== undefined)
+    throw new OptionsError(`${call}: \`schemas.meta\` threw, or did not answer in time; expected an answer about meta.`)
   return JSON.parse(json)
 }

@@ -106,7 +106,7 @@ export function createIntend(places: IntendPlaces): {
     const { channel, withinMs, scheduledFor } = options
     overdueAt({ sentAtMs, scheduledForMs: scheduledFor?.getTime(), channel, withinMs, nowMs: sentAtMs })
     const unreported = options.premium === true && !places.readsReports ? (true as const) : undefined
-    const meta = await checkMeta(options.meta, { call, schema: places.metaSchema })
+    const meta = await checkMeta(options.meta, { call, applyTo: places.metaSchema })
     return { ...options, meta, project, sentAtMs, unreported, answerByMs: sentAtMs + options.answerWithinMs }
   }
 

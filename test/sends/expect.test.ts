@@ -347,3 +347,14 @@ test('what `schemas.meta` refuses is not recorded, and the error quotes none of 
   expect((await receiver.outstanding()).items).toEqual([])
   expect(await receiver.expect({ messages }, { meta: { order: 7 } })).toEqual({ expected: 1, known: 0 })
 })
+
+test('a schema of meta that throws refuses the send, and what it threw is not passed on', async () => {
+  const meta = z.unknown().refine((value) => {
+    throw new Error(`no page for ${JSON.stringify(value)}`)
+  })
+  const { receiver } = await expecting({ schemas: { meta } })
+  const error: unknown = await receiver.intend({ meta: '254711000001' }).catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(OptionsError)
+  expect(inspect(error)).toMatch(/`schemas.meta` threw, or did not answer in time/)
+  expect(inspect(error)).not.toMatch(/254711000001/)
+})
