@@ -145,7 +145,7 @@ export function filters({ session }: View, path: readonly string[], query: Query
     field(
       name,
       label,
-      h`<input id=${`filter-${name}`} type="datetime-local" step="1" value=${toField(query[name])}
+      h`<${ui.Field} id=${`filter-${name}`} type="datetime-local" step="1" value=${toField(query[name])}
         onChange=${({ currentTarget }: Event) => set({ [name]: fromField(valueOf(currentTarget)) })} />`,
     )
   const isList = path === PATH
@@ -169,7 +169,7 @@ export function filters({ session }: View, path: readonly string[], query: Query
         field(
           'channel',
           'Channel',
-          h`<input id="filter-channel" size="10" value=${query['channel'] ?? ''}
+          h`<${ui.Field} id="filter-channel" size="10" value=${query['channel'] ?? ''}
             onChange=${({ currentTarget }: Event) => set({ channel: valueOf(currentTarget).trim() })} />`,
         )
       }

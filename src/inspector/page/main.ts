@@ -141,7 +141,7 @@ function Inspector({ session, onSession, onSignedOut }: InspectorProps): VNode |
 
   const view: View = { session, route, say, confirm: setQuestion, decide: decisions.decide }
   useKeys({
-    search: () => document.querySelector<HTMLInputElement>('#search')?.select(),
+    search: () => searchField()?.select(),
     help: () => setHelpOpen(true),
     refresh: () => live.current?.refresh(),
     pause: () => live.current?.hold(!isPaused),
@@ -190,7 +190,7 @@ function Inspector({ session, onSession, onSignedOut }: InspectorProps): VNode |
         ${link('dead-letters', counts.deadLetters, 'bad')}${link('quarantine', counts.quarantined, 'warn')}
       </nav>
       <form role="search" onSubmit=${search}>
-        <input id="search" type="search" autocomplete="off" spellcheck=${false} value=${route.query['q'] ?? ''}
+        <${ui.Field} id="search" type="search" autocomplete="off" spellcheck=${false} value=${route.query['q'] ?? ''}
           aria-label="Message id, recipient or event id" placeholder="Message id, recipient or event id" />
       </form>
       <button type="button" class=${`live dot ${tone}`} title=${what} onClick=${() => live.current?.hold(!isPaused)}>${label}</button>
@@ -215,9 +215,13 @@ function skip(event: Event): void {
   document.getElementById('main')?.focus()
 }
 
+function searchField(): HTMLInputElement | null {
+  return document.querySelector('#search')
+}
+
 function search(event: Event): void {
   event.preventDefault()
-  const q = document.querySelector<HTMLInputElement>('#search')?.value.trim() ?? ''
+  const q = searchField()?.value.trim() ?? ''
   if (q !== '') go(['events'], { q })
 }
 

@@ -1,7 +1,7 @@
 /** The small things that several views show: times, counts, badges, links, tables, errors, copy buttons. */
 import htm from 'htm/mini'
 import { createElement, type ComponentChildren, type VNode } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Session } from '../shapes.ts'
 import { href, now, type NoAnswer, type Query, type Route } from './data.ts'
 
@@ -175,6 +175,15 @@ function CopyButton({ text, what }: { readonly text: string; readonly what: stri
 
 export function copyButton(text: string, what: string): Child {
   return createElement(CopyButton, { text, what })
+}
+
+/** Keeps what somebody types: an input with `value` gets it again with each rendering. */
+export function Field({ value, ...rest }: { readonly value: string }): VNode | VNode[] {
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (field.current !== null && field.current !== document.activeElement) field.current.value = value
+  }, [value])
+  return h`<input ref=${field} ...${rest} />`
 }
 
 /** An id or a number. */
