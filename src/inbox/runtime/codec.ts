@@ -3,7 +3,7 @@
  * messages. The first value is the version of the form, the second when its last event ended: both are read without the rest.
  */
 import { encodeExpectation, readExpectation } from '../../messages/expected.ts'
-import { isEventRecord, type EventRecord, type Report } from '../../messages/event-record.ts'
+import { isEventRecord, type Report } from '../../messages/event-record.ts'
 import { identityIn, type FinalReport, type MessageLatest } from '../../messages/order.ts'
 import {
   EMPTY_RECORD,
@@ -44,31 +44,36 @@ export function encodeState(record: MessageRecord): string {
 /** The reports that make the latest state, the newest first: an engine then logs less of a write that adds one. */
 function reportValues({ latest }: MessageRecord, reports: readonly FinalReport[]): readonly Values[] {
   const finals = latest?.finals.length ?? 0
-  const values = reports.map(({ order, record }, place): Values => {
-    const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = record
-    const isFinal = place < finals ? 1 : 0
-    const fields: unknown[] = [project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem]
-    // At the end, so that they take no room where there is no trace.
-    if (record.traceparent !== undefined) fields.push(record.traceparent, record.tracestate)
-    return report === undefined
-      ? [order, isFinal, fields]
-      : [order, isFinal, fields, REPORT_FIELDS.map((field) => report[field])]
-  })
-  return values.reverse()
+  return reports.map((report, place) => encodeReport(report, place < finals)).reverse()
 }
+
+/** One flat list: each list within another takes as long as the ten values of it. What is rare stands last, and is left out. */
+function encodeReport({ order, record }: FinalReport, isFinal: boolean): Values {
+  const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem } = record
+  const { type, shape, messageId, channel, network, carrier, recipient, status } = record.report ?? NO_REPORT
+  const { statusCode, scheduled, failure } = record.report ?? NO_REPORT
+  const values: unknown[] = [order, isFinal ? 1 : 0, project, kind, timestamp, timestampSource, receivedAtMs, proof]
+  values.push(type, shape, messageId, channel, network, carrier, status)
+  values.push(recipient, statusCode, failure, scheduled, oddities, problem, record.traceparent, record.tracestate)
+  while (values.at(-1) === undefined) values.pop()
+  return values
+}
+
+const NO_REPORT: Partial<Report> = {}
 
 /** It names the reports by their places, the oldest first. */
 function stateValues(record: MessageRecord, reports: readonly FinalReport[]): Values {
   const { lease, tokens, dispatchedUpTo, steps, latest, waiting, dead, settled, of } = record
   const orders = reports.map(({ order }) => order)
   const ids = orders.map(identityIn)
+  const lastEndedAtMs = settled.at(-1)?.endedAtMs ?? 0
   const ended: unknown[] = []
   for (const { id, endedAtMs, attempts, late } of settled)
-    ended.push(placeOr(id, ids), endedAtMs, 2 * attempts + (late ? 1 : 0))
+    ended.push(placeOr(id, ids), lastEndedAtMs - endedAtMs, 2 * attempts + (late ? 1 : 0))
   const hasMore = waiting.length + dead.length > 0 || lease !== undefined || of !== undefined
   return [
     FORMAT,
-    settled.at(-1)?.endedAtMs ?? 0,
+    lastEndedAtMs,
     tokens,
     // Mostly the newest report is the last one dispatched.
     dispatchedUpTo === latest?.order ? null : dispatchedUpTo,
@@ -98,7 +103,7 @@ export function isNewerRecord(text: string): boolean {
 /** Undefined where the text is corrupt. */
 export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | undefined {
   try {
-    const [format, , tokens, dispatched, steps, settled, more, reports] = list(JSON.parse(encoded))
+    const [format, ended, tokens, dispatched, steps, settled, more, reports] = list(JSON.parse(encoded))
     if (Number.isInteger(format) && number(format) > FORMAT) return NEWER
     const latest = decodeLatest(list(reports))
     const orders = distinctReports(latest).map(({ order }) => order)
@@ -108,7 +113,7 @@ export function decodeRecord(encoded: string): MessageRecord | typeof NEWER | un
       dispatchedUpTo: dispatched === null ? (latest?.order ?? '') : text(dispatched),
       steps: number(steps),
       latest,
-      settled: decodeSettled(list(settled), orders),
+      settled: decodeSettled(list(settled), number(ended), orders),
     }
     if (more === 0) return settledRecord
     const [waiting, dead, lease, of] = list(more)
@@ -205,46 +210,20 @@ function decodeLease([token, untilMs, worker, dispatchedBefore]: Values): Lease 
 }
 
 /** Three values for each. */
-function decodeSettled(values: Values, orders: readonly string[]): readonly SettledEntry[] {
+function decodeSettled(values: Values, lastEndedAtMs: number, orders: readonly string[]): readonly SettledEntry[] {
   const settled: SettledEntry[] = []
   const ids = orders.map(identityIn)
   for (let at = 0; at < values.length; at += 3) {
     const said = number(values[at + 2])
     settled.push({
       id: atPlace(values[at], ids),
-      endedAtMs: number(values[at + 1]),
+      endedAtMs: lastEndedAtMs - number(values[at + 1]),
       attempts: said >> 1,
       late: said % 2 === 1,
     })
   }
   return settled
 }
-
-const RECORD_FIELDS: readonly (keyof EventRecord)[] = [
-  'project',
-  'kind',
-  'timestamp',
-  'timestampSource',
-  'receivedAtMs',
-  'proof',
-  'oddities',
-  'problem',
-  'traceparent',
-  'tracestate',
-]
-const REPORT_FIELDS: readonly (keyof Report)[] = [
-  'type',
-  'shape',
-  'messageId',
-  'channel',
-  'network',
-  'carrier',
-  'recipient',
-  'status',
-  'statusCode',
-  'scheduled',
-  'failure',
-]
 
 /** The newest report is the first one, final or not. */
 function decodeLatest(reports: Values): MessageLatest | undefined {
@@ -256,23 +235,28 @@ function decodeLatest(reports: Values): MessageLatest | undefined {
   return newest && { ...newest, finals }
 }
 
-function decodeReport([order, , values, said]: Values): FinalReport {
-  const record: unknown = {
-    ...named(RECORD_FIELDS, list(values)),
-    ...(said !== undefined && { report: named(REPORT_FIELDS, list(said)) }),
-  }
-  if (!isEventRecord(record)) throw new TypeError('This is no record of an event.')
-  return { order: text(order), record }
-}
+const RECORD_FIELDS = ['project', 'kind', 'timestamp', 'timestampSource', 'receivedAtMs', 'proof']
+const REPORT_FIELDS = ['type', 'shape', 'messageId', 'channel', 'network', 'carrier', 'status']
+const RARE_REPORT_FIELDS = ['recipient', 'statusCode', 'failure', 'scheduled']
+const RARE_FIELDS = ['oddities', 'problem', 'traceparent', 'tracestate']
 
-/** JSON makes null of what is undefined, and no field has one. */
-function named(fields: readonly string[], values: Values): Readonly<Record<string, unknown>> {
-  const object: Record<string, unknown> = {}
-  for (const [index, value] of values.entries()) {
-    const field = fields[index]
-    if (field !== undefined && value !== null) object[field] = value
+function decodeReport(values: Values): FinalReport {
+  const record: Record<string, unknown> = {}
+  const report: Record<string, unknown> = {}
+  let at = 2
+  function read(fields: readonly string[], into: Record<string, unknown>): void {
+    for (const field of fields) {
+      const value = values[at++] ?? undefined
+      if (value !== undefined) into[field] = value
+    }
   }
-  return object
+  read(RECORD_FIELDS, record)
+  read(REPORT_FIELDS, report)
+  read(RARE_REPORT_FIELDS, report)
+  if (report['type'] !== undefined) record['report'] = report
+  read(RARE_FIELDS, record)
+  if (!isEventRecord(record)) throw new TypeError('This is no record of an event.')
+  return { order: text(values[0]), record }
 }
 
 function list(value: unknown): Values {
