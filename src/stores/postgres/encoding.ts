@@ -48,10 +48,28 @@ export interface Column {
 const VALUE_OF = { integer: String, bigint: String, digest: digestValue, bytes: bytesValue }
 const SQL_TYPE = { integer: 'integer', bigint: 'bigint', digest: 'bytea', bytes: 'bytea' }
 
+/** Rows of values in a statement, and how it names them: the values of one row stand where they are used, several are a table. */
+export function rowsOf(
+  name: string,
+  columns: readonly Column[],
+): { readonly table: string | undefined; readonly from: string; value(column: string): string } {
+  const isOne = columns[0]?.values.length === 1
+  const values = new Map(columns.map((column) => [column.name, isOne ? valueIn(column) : `${name}.${column.name}`]))
+  return {
+    table: isOne ? undefined : `${name} AS (${rowsQuery(columns)})`,
+    from: isOne ? '' : `FROM ${name}`,
+    value: (column) => values.get(column) ?? 'NULL',
+  }
+}
+
+function valueIn({ type, values: [value] }: Column): string {
+  return `${orNull(value, VALUE_OF[type])}::${SQL_TYPE[type]}`
+}
+
 /** A query for rows of values. The server reads an array for each column in half the time that a list of rows takes. */
 export function rowsQuery(columns: readonly Column[]): string {
   if (columns[0]?.values.length === 1)
-    return `SELECT ${columns.map(({ name, type, values: [value] }) => `${orNull(value, VALUE_OF[type])}::${SQL_TYPE[type]} AS ${name}`).join(', ')}`
+    return `SELECT ${columns.map((column) => `${valueIn(column)} AS ${column.name}`).join(', ')}`
   const arrays = columns.map(arrayOf)
   return `SELECT ${arrays.map(({ value }) => value).join(', ')} FROM unnest(${arrays.map(({ array }) => array).join(', ')})
   AS x (${columns.map(({ name }) => name).join(', ')})`

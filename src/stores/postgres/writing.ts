@@ -7,7 +7,7 @@ import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
 import { encodeReports, encodeSend, encodeState } from '../../inbox/runtime/codec.ts'
 import { dueMark, overdueMark } from '../../messages/marks.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { bytesOf, numberValue, rowsQuery, text, type Column } from './encoding.ts'
+import { bytesOf, numberValue, rowsOf, rowsQuery, text, type Column } from './encoding.ts'
 import type { Engine, Together } from './engine.ts'
 import { newNumber } from './numbers.ts'
 import { SERVER_NOW } from './sql-text.ts'
@@ -78,37 +78,40 @@ const isNew = ({ change }: Written): boolean => change.expected === undefined
 /** Puts these records, with all that changes beside them. */
 function writing(written: readonly Written[], first: number, isTime: string, schema: string): readonly string[] {
   const [hasNew, hasKnown] = [written.some(isNew), !written.every(isNew)]
-  const naming = columnsOf(written, {
-    place: ({ place }) => place,
-    key: ({ change }) => change.key,
-    ...(hasKnown && { expected: ({ change }) => change.expected }),
-    ...(hasNew && { number: (each) => (isNew(each) ? newNumber(each.record) : undefined) }),
-  })
   const columns = recordColumns(written)
-  const due = columnsOf(written, written.some(isQueued) ? DUE : {})
-  const names = columns.map(({ name }) => name)
-  const next = ['place', ...due.map(({ name }) => name)].map((name) => `u.${name}`).join(', ')
-  const made = `made AS (
-  INSERT INTO ${schema}.records (number, key, version, ${names.join(', ')})
-  SELECT u.number, u.key, ${first}, ${names.map((name) => `u.${name}`).join(', ')}
-  FROM u WHERE ${hasKnown ? 'u.expected IS NULL AND ' : ''}${isTime} ON CONFLICT DO NOTHING RETURNING number
-)`
-  const changed = `changed AS (
-  UPDATE ${schema}.records r SET version = r.version + 1, ${names.map((name) => `${name} = u.${name}`).join(', ')}
-  FROM u WHERE r.key = u.key AND r.version = u.expected AND ${isTime} RETURNING r.number, ${next}
-)`
+  const due = columnsOf(written, { place: ({ place }) => place, ...(written.some(isQueued) && DUE) })
+  const rows = rowsOf('u', [
+    ...columnsOf(written, {
+      key: ({ change }) => change.key,
+      ...(hasKnown && { expected: ({ change }) => change.expected }),
+      ...(hasNew && { number: (each) => (isNew(each) ? newNumber(each.record) : undefined) }),
+    }),
+    ...columns,
+    ...due,
+  ])
+  const values = ({ name }: Column): string => rows.value(name)
+  const next = due.map((column) => `${values(column)} AS ${column.name}`).join(', ')
+  const made = `INSERT INTO ${schema}.records (number, key, version, ${columns.map(({ name }) => name).join(', ')})
+  SELECT ${rows.value('number')}, ${rows.value('key')}, ${first}, ${columns.map(values).join(', ')}
+  ${rows.from} WHERE ${hasKnown ? `${rows.value('expected')} IS NULL AND ` : ''}${isTime} ON CONFLICT DO NOTHING`
+  const changed = `UPDATE ${schema}.records r
+  SET version = r.version + 1, ${columns.map((column) => `${column.name} = ${values(column)}`).join(', ')}
+  ${rows.from} WHERE r.key = ${rows.value('key')} AND r.version = ${rows.value('expected')} AND ${isTime}
+  RETURNING r.number, ${next}`
+  const beside = [...stepsOfDue(written, schema), ...stepsBeside(written, schema)]
+  // A row of its own is not looked up again by its number: that takes a fifth of the statement.
+  if (rows.table === undefined)
+    return [`applied AS (${hasNew ? `${made} RETURNING number, ${next}` : changed})`, ...beside]
   const applied = [
-    ...(hasNew ? [`SELECT u.number, ${next} FROM made JOIN u ON u.number = made.number`] : []),
+    ...(hasNew ? [`SELECT made.number, ${next} FROM made JOIN u ON u.number = made.number`] : []),
     ...(hasKnown ? ['SELECT * FROM changed'] : []),
   ]
   return [
-    // What is one row is planned as if it had been written into each place.
-    `u AS ${written.length === 1 ? 'NOT MATERIALIZED ' : ''}(${rowsQuery([...naming, ...columns, ...due])})`,
-    ...(hasNew ? [made] : []),
-    ...(hasKnown ? [changed] : []),
+    rows.table,
+    ...(hasNew ? [`made AS (${made} RETURNING number)`] : []),
+    ...(hasKnown ? [`changed AS (${changed})`] : []),
     `applied AS (${applied.join(' UNION ALL ')})`,
-    ...stepsOfDue(written, schema),
-    ...stepsBeside(written, schema),
+    ...beside,
   ]
 }
 
