@@ -1,12 +1,15 @@
-/** What may become of a dead letter. */
+/** Replay and discard of dead letters. */
 import { isLate } from './order.ts'
 import { inserted, settledEntry } from './events.ts'
 import type { Decision, Entry, MessageRecord } from './record.ts'
 
-/** `replay`: late if a later report was dispatched meanwhile; `force`: as itself all the same; `discard`: settled. */
+/**
+ * `replay` dispatches the event again, as `late` if a later report was dispatched meanwhile. `force` ignores lateness.
+ * `discard` settles the event.
+ */
 type Resolution = 'replay' | 'force' | 'discard'
 
-/** Answers false for an event that is no dead letter. */
+/** Answers false if the event is not a dead letter. */
 export function resolve(
   record: MessageRecord | undefined,
   id: string,
@@ -23,7 +26,7 @@ export function resolve(
       payloads: [{ id, becomes: 'settled' }],
     }
   const { diedAtMs: _, ...entry } = letter
-  // An event that found no room in the record of its message has no order here. Once late, an event stays late.
+  // An event in an overflow record has no order there. A late event stays late.
   const late = resolution === 'replay' && (letter.late || isLate(entry.order, record.dispatchedUpTo))
   const again: Entry = { ...entry, late, replay: true, attempts: 0, dueMs: nowMs, token: 0 }
   return {

@@ -1,13 +1,13 @@
-/** Erasure on demand: what may name a person goes; identities and what orders the message stay. */
+/** Erasure on request: removes everything that may identify a person; keeps identities and message order. */
 import { withoutReports } from './order.ts'
 import { settledEntry } from './events.ts'
 import type { Decision, MessageRecord, PayloadChange } from './record.ts'
 
 interface EraseRequest {
-  /** Whether this event is meant; the key of the message stands for what was sent. */
+  /** Selects the events to erase. The key of the message selects its send. */
   readonly isMeant: (id: string) => boolean
   readonly key: string
-  /** Events of which the store keeps a payload. */
+  /** Events whose payload the store still has. */
   readonly kept: readonly string[]
 }
 
@@ -32,7 +32,7 @@ export function erase(
   const latest = withoutReports(record.latest, isMeant)
   const isSendErased = record.send !== undefined && isMeant(key)
   const erased = [...record.waiting, ...record.dead].filter(isErased)
-  // An event that was admitted after the store was asked for `kept` has a payload, too.
+  // An event admitted after the store listed `kept` has a payload too.
   const withPayload = new Set([...kept.filter(isMeant), ...erased.map(({ id }) => id)])
   const payloads = [...withPayload].map((id): PayloadChange => ({ id, becomes: 'removed' }))
   const unsettled = record.waiting.length - waiting.length

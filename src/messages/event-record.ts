@@ -1,4 +1,4 @@
-/** What is kept of an event beside its bytes: small, plain, and safe to write as JSON. Stores read it back with `readRecord`. */
+/** What a store keeps of an event beside its body: small, plain and JSON-safe. `readRecord` reads it back. */
 import {
   CALLBACK_KINDS,
   CARRIERS,
@@ -19,7 +19,7 @@ import {
 import { isRecord } from '../runtime/values.ts'
 import { REPORT_SHAPES, type ReportShape } from '../public/report-payloads.ts'
 
-/** A delivery report in the one vocabulary. What the callback leaves empty is absent here; `newEvent` sees to that. */
+/** A delivery report in the common vocabulary. `newEvent` leaves out what the callback leaves empty. */
 export interface Report {
   readonly type: ReportType
   readonly shape: ReportShape
@@ -34,35 +34,37 @@ export interface Report {
   readonly failure?: Failure
 }
 
-/** Why it failed: a copy, for what is kept is not a user's to change. A record that others wrote may not say why. */
+/**
+ * Why the message failed. Returns a copy, because users may change what they get. A record from elsewhere may lack the cause.
+ */
 export function failureOf({ failure }: Report): Failure {
   return failure === undefined ? { kind: 'permanent', resend: false, cause: 'unknown_error' } : { ...failure }
 }
 
-/** What is kept of an event beside its bytes. */
+/** What a store keeps of an event beside its body. */
 export interface EventRecord {
   readonly project: string | undefined
-  /** The kind that the middleware was mounted with. */
+  /** The kind of callback that the middleware was mounted for. */
   readonly kind: CallbackKind | undefined
-  /** Unix seconds; by `arrival` it serves the order, and is no time of the event: see `knownTime`. */
+  /** Unix seconds. With the source `arrival` it serves ordering only and is not an event time: see `knownTime`. */
   readonly timestamp: number
   readonly timestampSource: TimestampSource
   readonly receivedAtMs: number
   readonly proof: Proof
   readonly oddities?: readonly Oddity[]
-  /** Why the body could not be read; such an event is `unrecognized`. */
+  /** Why the body could not be read. Such an event is `unrecognized`. */
   readonly problem?: Problem
   readonly report?: Report
-  /** No callback: the message that its bytes name has become overdue. */
+  /** A synthetic event: the message that its body names is overdue. */
   readonly overdue?: true
-  /** No callback: of the send that its bytes name nobody knows what came of it. */
+  /** A synthetic event: the outcome of the send that its body names is unknown. */
   readonly unknownSend?: true
-  /** Of which trace the request was part that brought it; unchecked, for a record is none the worse: see `traceContextOf`. */
+  /** W3C trace context of the request. Not validated here: see `traceContextOf`. */
   readonly traceparent?: unknown
   readonly tracestate?: unknown
 }
 
-/** The type of its event, as far as the record tells: of which kind a premium callback is, only the payload says. */
+/** The event type as far as the record tells. Only the payload says which premium callback it is. */
 export function typeOfRecord(
   record: EventRecord,
 ): Exclude<EventType, 'late' | `subscription.${string}`> | 'subscription' {
@@ -74,8 +76,8 @@ export function typeOfRecord(
 }
 
 /**
- * What a store reads back of a record that it wrote as JSON; undefined where it is damaged. Somebody else's tool, a failing
- * disk or another version of this package may have written it, and a record that is half read would become a wrong event.
+ * Reads a record that a store wrote as JSON. Returns undefined if it is corrupt: another tool, a failing disk or another
+ * version of this package may have written it, and a partly read record would become a wrong event.
  */
 export function readRecord(json: Uint8Array | undefined): EventRecord | undefined {
   const value = parse(json)
@@ -83,8 +85,8 @@ export function readRecord(json: Uint8Array | undefined): EventRecord | undefine
 }
 
 /**
- * The record of an event of which the rest is damaged: what can still be read of the old one (`json`), under
- * `problem: 'damaged'`. `sinceMs` stands in for its time, as far as anything says when it came.
+ * Builds the record of a corrupt event from what `json` still holds, with `problem: 'damaged'`. `sinceMs` stands in for a
+ * missing time of arrival.
  */
 export function damagedRecord(json: Uint8Array | undefined, sinceMs: number): EventRecord {
   const left = parse(json)
@@ -96,7 +98,7 @@ export function damagedRecord(json: Uint8Array | undefined, sinceMs: number): Ev
     timestamp: Math.floor(arrivedAtMs / 1_000),
     timestampSource: 'arrival',
     receivedAtMs: arrivedAtMs,
-    // It was proved before it was stored; where nothing says how, nobody shall take it for more than the weaker proof.
+    // The event was verified before it was stored. If the record does not say how, assume the weaker proof.
     proof: PROOFS.find((each) => each === proof) ?? 'authKey',
     problem: 'damaged',
   }
@@ -106,7 +108,7 @@ const NOTHING: Readonly<Record<string, unknown>> = {}
 const PROOFS: readonly Proof[] = ['authKey', 'signature', 'both', 'none']
 const TIMESTAMP_SOURCES: readonly TimestampSource[] = ['payload', 'signature', 'arrival', 'clock']
 const FAILURES: readonly Failure['kind'][] = ['transient', 'permanent', 'unreachable']
-/** What a `Date` can hold. */
+/** The range of a `Date`. */
 const LAST_TIME_MS = 8.64e15
 
 function parse(json: Uint8Array | undefined): unknown {
@@ -118,7 +120,7 @@ function parse(json: Uint8Array | undefined): unknown {
   }
 }
 
-/** Whether a value that a store has read back is a record. */
+/** Whether a value that a store read back is a record. */
 export function isEventRecord(value: unknown): value is EventRecord {
   if (!isRecord(value)) return false
   const { project, kind, timestamp, timestampSource, receivedAtMs, proof, oddities, problem, report } = value

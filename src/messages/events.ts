@@ -1,6 +1,6 @@
 /**
- * What becomes of an event: its admission, its lease, and the outcome of an attempt. Callbacks come twice and out of order
- * (contract, service.md#delivery-rules), and one event of a message runs at a time.
+ * Admission, lease and settlement of an event. Callbacks arrive twice and out of order (contract, service.md#delivery-rules),
+ * and one event of a message runs at a time.
  */
 import { isLate, mergeLatest, TIME_AND_RANK } from './order.ts'
 import type { EventRecord } from './event-record.ts'
@@ -16,7 +16,7 @@ import {
   type SettledEntry,
 } from './record.ts'
 
-/** What admission needs to know of an event. */
+/** The input of an admission. */
 export interface AdmittedEvent {
   readonly id: string
   readonly order: string
@@ -28,14 +28,15 @@ export interface AdmittedEvent {
 }
 
 /**
- * `overflow`: the record is full, so the event needs a record of its own; `late overflow` if a later one was dispatched.
+ * `overflow`: the record is full, and the event needs a record of its own. `late overflow`: the same, and a later event was
+ * dispatched.
  */
 export type Admitted = 'new' | 'late' | 'duplicate' | 'overflow' | 'late overflow'
 
 interface AdmissionLimits {
   /** How long the identity of a settled event is kept. */
   readonly dedupeMs: number
-  /** How many events the record may have. Default `MOST_EVENTS`. */
+  /** Maximum number of events in the record. Default `MOST_EVENTS`. */
   readonly mostEvents?: number
 }
 
@@ -47,8 +48,8 @@ export function admit(
 ): Decision<Admitted> {
   const { id, order, step, awaits, gapUntilMs } = event
   if (record !== undefined && hasEvent(record, id)) return { answer: 'duplicate' }
-  // A message that is never at rest forgets its oldest events here. Once it was full it stays so: what is in a record of its own may come
-  // again, and is found there only while there is no room here.
+  // A message that is never at rest drops its oldest identities here. A full record stays full: an overflow record is only
+  // looked up while this one is full.
   const isFull = record !== undefined && eventsIn(record) >= mostEvents
   const known =
     record === undefined || isFull ? (record ?? EMPTY_RECORD) : withoutOldIdentities(record, nowMs - dedupeMs)
@@ -74,7 +75,7 @@ export function admit(
   return { answer: late ? 'late' : 'new', record: { ...known, steps: known.steps | step, latest, waiting } }
 }
 
-/** Admits an event that found no room in the record `of` its message, into one of its own. It has no order there. */
+/** Admits an event into an overflow record of its own. `of` is the key of its message. The event has no order there. */
 export function admitOverflow(
   record: MessageRecord | undefined,
   { of, late }: { readonly of: string; readonly late: boolean },
@@ -97,7 +98,7 @@ function withoutOldIdentities(record: MessageRecord, beforeMs: number): MessageR
   return record.settled.some(isOld) ? { ...record, settled: record.settled.filter((one) => !isOld(one)) } : record
 }
 
-/** Events that wait for this step are due; one that was tried keeps its retry time. */
+/** Makes events that wait for this step due. An event that was attempted keeps its retry time. */
 export function withoutWaitFor(waiting: readonly Entry[], step: number, nowMs: number): readonly Entry[] {
   const isOver = ({ awaits, attempts, dueMs }: Entry): boolean => awaits === step && attempts === 0 && dueMs > nowMs
   return waiting.some(isOver) ? waiting.map((entry) => (isOver(entry) ? { ...entry, dueMs: nowMs } : entry)) : waiting
@@ -109,13 +110,13 @@ export interface LeaseRequest {
   readonly worker: string
 }
 
-/** Leases the first event of the message if it is due and no lease lasts. */
+/** Leases the first event of the message if it is due and the message has no active lease. */
 export function lease(record: MessageRecord | undefined, request: LeaseRequest): Decision<Entry | undefined> {
   const { nowMs, untilMs, worker } = request
   const [first] = record?.waiting ?? []
   if (record === undefined || first === undefined) return { answer: undefined }
   if (record.lease !== undefined && record.lease.untilMs > nowMs) return { answer: undefined }
-  // An expired lease ends even if nothing is due now.
+  // Clear an expired lease even if nothing is due now.
   if (first.dueMs > nowMs)
     return record.lease === undefined
       ? { answer: undefined }
@@ -134,7 +135,7 @@ export function lease(record: MessageRecord | undefined, request: LeaseRequest):
   }
 }
 
-/** An event that was leased, with what was sent. */
+/** A leased event, with its lease and its send. */
 export interface Leased {
   readonly entry: Entry
   readonly lease: Lease
@@ -142,8 +143,7 @@ export interface Leased {
 }
 
 /**
- * Admits an event, and leases it at once if it is the first of its message, and the message is under no lease. Without a
- * `request` it leases nothing.
+ * Admits an event. Also leases it if it is the first event of its message, the message has no lease, and there is a `request`.
  */
 export function admitAndLease(
   record: MessageRecord | undefined,
@@ -165,13 +165,13 @@ export function admitAndLease(
 type Outcome =
   | { readonly outcome: 'done' }
   | { readonly outcome: 'retry'; readonly dueMs: number }
-  /** No handler began, so the attempt does not count. */
+  /** No handler started, so the attempt does not count. */
   | { readonly outcome: 'unbegun'; readonly dueMs: number }
   | { readonly outcome: 'dead'; readonly error: string }
 
 /**
- * Settles an attempt. Answers false, and changes nothing, if its token is not that of the event's last attempt. An expired lease
- * does no harm as long as the event was not leased again.
+ * Settles an attempt. Answers false and changes nothing if the token is not that of the last attempt. An expired lease still
+ * settles, unless the event was leased again.
  */
 export function settle(
   record: MessageRecord | undefined,
@@ -181,7 +181,7 @@ export function settle(
   const { id, token } = settlement
   const entry = record?.waiting.find((one) => one.id === id)
   if (record === undefined || entry === undefined || token === 0 || entry.token !== token) return { answer: false }
-  // Another event of the message may be leased by now: that lease stays.
+  // Another event of the message may hold the lease by now. Keep that lease.
   const others = record.lease?.token === token ? undefined : record.lease
   const rest = record.waiting.filter((one) => one !== entry)
   switch (settlement.outcome) {
@@ -219,7 +219,7 @@ export function settle(
   }
 }
 
-/** Ends the lease of a worker that is gone: its event is due again, and its token settles nothing. */
+/** Ends the lease of a dead worker. Its event is due again, and its token no longer settles anything. */
 export function release(record: MessageRecord | undefined, worker: string): Decision<boolean> {
   if (record?.lease?.worker !== worker) return { answer: false }
   const { token } = record.lease
@@ -228,8 +228,8 @@ export function release(record: MessageRecord | undefined, worker: string): Deci
 }
 
 /**
- * Takes a lease back whose answer was lost, so that no handler saw it: the attempt does not count, and what was admitted since
- * is late only if it is older than what was dispatched before.
+ * Takes back a lease whose answer was lost before any handler started. The attempt does not count. An event admitted since then
+ * is late only if it is older than what was dispatched before the lease.
  */
 export function takeBack(record: MessageRecord | undefined, isLost: (entry: Entry) => boolean): Decision<boolean> {
   const { lease } = record ?? {}
@@ -248,7 +248,7 @@ function replaced({ waiting }: MessageRecord, entry: Entry, by: Entry): readonly
   return waiting.length === 1 ? [by] : waiting.map((one) => (one === entry ? by : one))
 }
 
-/** Inserts an entry at its place by order. */
+/** Inserts an entry in order. */
 export function inserted(waiting: readonly Entry[], entry: Entry): readonly Entry[] {
   if (waiting.length === 0) return [entry]
   const at = waiting.findIndex(({ order }) => order > entry.order)

@@ -1,11 +1,11 @@
-/** What is kept of a message that was sent, so that its reports say which it was, and that none came is noticed. */
+/** What a store keeps of a sent message: it lets reports carry what was sent, and reveals messages without a final report. */
 import { FAILURE_CAUSES, type BegunSend, type FailureCause, type SentDetails } from '../public/events.ts'
 import { isRecord } from '../runtime/values.ts'
 import { isTextOrNone, isTime } from './event-record.ts'
 
 /**
- * What is kept of it: small, plain, and safe to write as JSON. Stores read it back with `readExpectation`. Of a send that was begun
- * the same is kept before it is made, under a key of its own: it alone has `recipients`.
+ * What a store keeps of a send: small, plain and JSON-safe. `readExpectation` reads it back. A pending send is stored in the
+ * same form before its request, under a key of its own; only that record has `recipients`.
  */
 export interface Expectation {
   readonly project?: string
@@ -14,59 +14,61 @@ export interface Expectation {
   readonly type?: string
   readonly channel?: string
   readonly campaign?: string
-  /** The user's own. */
+  /** User data. */
   readonly meta?: unknown
   readonly sentAtMs: number
-  /** Its place in the list of what was sent, where that is another time: what belongs together stands together. */
+  /** Position in the list of sends, if it differs from the time of the send: it keeps related messages together. */
   readonly listedAtMs?: number
   readonly scheduledForMs?: number
-  /** Without an end by then it is overdue; none for one that was refused at once. */
+  /** The message becomes overdue if it has no final report by then. Undefined if it was rejected at once. */
   readonly overdueAtMs?: number
-  /** It was not sent, and this is why. */
+  /** Why it was not sent. */
   readonly refused?: FailureCause
-  /** Of the send that was begun, and of each entry of its answer. */
+  /** Set on a pending send and on each entry of its answer. */
   readonly reference?: string
-  /** Of the send that was begun: how many numbers it is to; 0 once it is written down what came of it. */
+  /** Set on a pending send: the number of recipients. 0 once its outcome is stored. */
   readonly recipients?: number
-  /** Of a send in a list, and of each entry of its answer: the key of the send, for its reference is that of the list. */
+  /**
+   * Set on a send from a list and on each entry of its answer: the key of the send, because all of a list share one reference.
+   */
   readonly sendKey?: string
-  /** Of each entry of an answer: how many of them were to be written down. */
+  /** Set on each entry of an answer: the number of entries. */
   readonly answered?: number
-  /** Where there are several. */
+  /** Set if there are several. */
   readonly parts?: number
-  /** It is not to be sent again after that. */
+  /** Do not send it again after this time. */
   readonly notAfterMs?: number
-  /** The message that it repeats, and which send of the chain it is: 2 for the first repetition. */
+  /** The message that this one repeats, and its position in the chain: 2 for the first repetition. */
   readonly resendOf?: string
   readonly attempt?: number
-  /** Of a repetition: the key of the first message of the chain. Those that belong to it stand together in the list. */
+  /** Set on a repetition: the key of the first message of the chain, which keeps the chain together in the list. */
   readonly chainKey?: string
-  /** Of a repetition that was begun: the key of the message that it repeats. */
+  /** Set on a pending repetition: the key of the message that it repeats. */
   readonly previousKey?: string
-  /** No report of it can be read, so that no end is awaited. */
+  /** Its reports cannot be read, so no final report is expected. */
   readonly unreported?: true
-  /** A repetition of it was sent, so that nothing more is awaited of it. */
+  /** A repetition was sent, so no final report of this one is expected. */
   readonly repeated?: true
 }
 
-/** Its place in the list of what was sent. */
+/** Position in the list of sends. */
 export function listedAt({ listedAtMs, sentAtMs }: Expectation): number {
   return listedAtMs ?? sentAtMs
 }
 
-/** Whether it is a send that was begun, and no message. */
+/** Whether this is a pending send rather than a message. */
 export function isBegun({ recipients }: Expectation): boolean {
   return recipients !== undefined
 }
 
-/** What a store hands out with an event of its message. */
+/** What a store returns with an event of the message. */
 export interface KnownExpectation {
   readonly expectation: Expectation
-  /** `send.overdue` was made of it. */
+  /** A `send.overdue` event exists for it. */
   readonly wasOverdue: boolean
 }
 
-/** What a store reads back of an expectation that it wrote as JSON; undefined where it is damaged. */
+/** Reads an expectation that a store wrote as JSON. Returns undefined if it is corrupt. */
 export function readExpectation(json: Uint8Array | undefined): Expectation | undefined {
   if (json === undefined) return undefined
   try {
@@ -113,7 +115,7 @@ const TEXTS: readonly (keyof Expectation)[] = [
 const TIMES: readonly (keyof Expectation)[] = ['scheduledForMs', 'overdueAtMs', 'listedAtMs', 'notAfterMs']
 const COUNTS: readonly (keyof Expectation)[] = ['recipients', 'answered', 'attempt', 'parts']
 
-/** Numbers and ids, of which none is a person's. */
+/** Numbers and ids. None identifies a person. */
 export const NAMELESS: readonly (keyof Expectation)[] = [
   ...TIMES,
   ...COUNTS,
@@ -128,10 +130,10 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
-/** Fields of the user's, while they are built. */
+/** Optional fields, while the object is built. */
 type InTheMaking = { -readonly [K in keyof SentDetails & keyof BegunSend]?: SentDetails[K] }
 
-/** What is kept of a message that was sent, as handlers see it. Its `meta` is a copy, for what is kept is not theirs to change. */
+/** A sent message as handlers see it. `meta` is a copy, because handlers may change it. */
 export function sentDetails(expectation: Expectation): SentDetails {
   const { messageId = '', reference, parts, sentAtMs, overdueAtMs } = expectation
   const sent: SentDetails = {
@@ -144,7 +146,7 @@ export function sentDetails(expectation: Expectation): SentDetails {
   return withFields(sent, expectation)
 }
 
-/** The same of a send that was begun. */
+/** The same for a pending send. */
 export function begunSend(expectation: Expectation): BegunSend {
   const { reference = '', recipients = 0, sentAtMs } = expectation
   return withFields({ reference, recipients, sentAt: new Date(sentAtMs) }, expectation)

@@ -3,16 +3,16 @@ import { settledEntry } from './events.ts'
 import type { Decision, MessageRecord, PayloadChange } from './record.ts'
 
 export interface Retention {
-  /** How long the payloads of settled events are kept. */
+  /** How long payloads of settled events are kept. */
   readonly payloadMs: number
   readonly deadLetterMs: number
-  /** How long a duplicate is recognised, and a send that was decided is remembered. */
+  /** How long duplicates are recognised and completed sends are remembered. */
   readonly dedupeMs: number
 }
 
 const DAY_MS = 86_400_000
 
-/** A duplicate is recognised for at least as long as payloads are kept. */
+/** Duplicates are recognised for at least as long as payloads are kept. */
 export function retentionOf(days: {
   readonly retentionDays: number
   readonly deadLetterDays: number
@@ -26,10 +26,10 @@ export function retentionOf(days: {
   }
 }
 
-/** Whether something of the record has to be kept, and whether something of it expired. */
+/** Whether the record is still needed, and whether anything in it expired. */
 export type Expired = 'kept' | 'changed' | 'gone'
 
-/** Events that are not settled never expire. `kept`: the events of which the store has a payload. */
+/** Unsettled events never expire. `kept`: the events whose payload the store has. */
 export function expire(
   record: MessageRecord | undefined,
   { retention, kept }: { readonly retention: Retention; readonly kept: readonly string[] },
@@ -60,7 +60,7 @@ export function expire(
   }
 }
 
-/** Nothing of it runs again by itself, so an engine that forgets by itself may forget it once its identities need not be kept. */
+/** Nothing in the record will run again, so an engine with its own expiry may drop it once its identities have expired. */
 export function isAtRest({ waiting, dead }: MessageRecord): boolean {
   return waiting.length === 0 && dead.length === 0
 }

@@ -1,9 +1,9 @@
-/** What stores index of a record, because lists and loops need it. A store looks into no record. */
+/** The facts about a record that stores index for lists and loops. A store does not look into the record itself. */
 import { dueMsOf, type MessageRecord } from './record.ts'
 
 const DAY_MS = 86_400_000
 
-/** When something of the message can be leased; never earlier than the record says, so that what is found due can be leased. */
+/** When something of the message can be leased, rounded up, so that whatever a store finds due can be leased. */
 export function dueMark(record: MessageRecord): number | undefined {
   return wholeMs(dueMsOf(record))
 }
@@ -12,7 +12,7 @@ export function overdueMark({ send }: Pick<MessageRecord, 'send'>): number | und
   return wholeMs(send?.overdueAtMs)
 }
 
-/** The day of the last thing known of the message: writes of one day change no index. */
+/** The day of the last change. Writes of one day leave the index unchanged. */
 export function lastDay({ waiting, dead, settled, send }: MessageRecord): number {
   let lastMs = Math.max(settled.at(-1)?.endedAtMs ?? 0, send?.sentAtMs ?? 0)
   for (const { admittedAtMs } of waiting) lastMs = Math.max(lastMs, admittedAtMs)
@@ -20,10 +20,10 @@ export function lastDay({ waiting, dead, settled, send }: MessageRecord): number
   return Math.max(-MOST_DAYS, Math.min(Math.floor(lastMs / DAY_MS), MOST_DAYS))
 }
 
-/** What four bytes can hold, and the days of all times. */
+/** The range of four bytes covers the days of all times. */
 const MOST_DAYS = 100_000_000
 
-/** A whole number that every engine keeps exactly. */
+/** A whole number that every engine stores exactly. */
 function wholeMs(ms: number | undefined): number | undefined {
   if (ms === undefined) return undefined
   return Math.ceil(Math.max(-Number.MAX_SAFE_INTEGER, Math.min(ms, Number.MAX_SAFE_INTEGER)))

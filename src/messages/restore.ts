@@ -1,4 +1,4 @@
-/** A record made anew of the payloads that are left, because the stored one cannot be read: rather a repetition than a loss. */
+/** Rebuilds an unreadable record from the remaining payloads. Events may repeat; none is lost. */
 import { mergeLatest, placeOf, type MessageLatest } from './order.ts'
 import type { EventRecord } from './event-record.ts'
 import { inserted } from './events.ts'
@@ -7,14 +7,14 @@ import { EMPTY_RECORD, type Entry, type MessageRecord } from './record.ts'
 interface LeftEvent {
   readonly id: string
   readonly admittedAtMs: number
-  /** Undefined where that cannot be read either. */
+  /** Undefined if the payload is unreadable too. */
   readonly record: EventRecord | undefined
 }
 
-/** Greater than any token given out before. */
+/** Greater than any token issued before. */
 const RESTORED_TOKENS = 2 ** 40
 
-/** All of them are pending again. `of`: see `MessageRecord`; such an event has no order, and no part in the latest state. */
+/** Makes all of them pending again. An event of an overflow record (`of`) has no order and no part in the latest state. */
 export function restore(events: readonly LeftEvent[], of: string | undefined): MessageRecord {
   let waiting: readonly Entry[] = []
   let latest: MessageLatest | undefined

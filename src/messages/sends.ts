@@ -1,4 +1,4 @@
-/** What the app said that it sent: it is handed to handlers with each report, and becomes overdue if no end is reported. */
+/** Recorded sends: each report carries its send to the handlers, and a send without a final report becomes overdue. */
 import type { Expectation } from './expected.ts'
 import { EXPECTED, hasEnd } from './order.ts'
 import { admit, withoutWaitFor, type AdmittedEvent } from './events.ts'
@@ -10,7 +10,7 @@ interface NewSend {
   readonly overdueAtMs: number | undefined
 }
 
-/** Remembers a send; one that is known stays as it is. Events that waited for it are due. Answers whether it is new. */
+/** Records a send unless it is known already. Events that waited for it become due. Answers whether it is new. */
 export function expect(record: MessageRecord | undefined, sent: NewSend, nowMs: number): Decision<boolean> {
   const known = record ?? EMPTY_RECORD
   if (known.send !== undefined) return { answer: false }
@@ -20,13 +20,13 @@ export function expect(record: MessageRecord | undefined, sent: NewSend, nowMs: 
   return { answer: true, record: { ...known, steps: known.steps | EXPECTED, waiting, send } }
 }
 
-/** Nothing more is awaited, and this is what is kept of the send. */
+/** Ends the wait for reports, and stores this as the final record of the send. */
 export function endSend(record: MessageRecord | undefined, expectation: Expectation): Decision<undefined> {
   if (record?.send === undefined) return { answer: undefined }
   return { answer: undefined, record: { ...record, send: { ...record.send, expectation, overdueAtMs: undefined } } }
 }
 
-/** Admits the event that says that the message is overdue, unless it has an end or that was decided before. Decides for good. */
+/** Admits the overdue event, unless the message has reached an end or this was decided before. The decision is final. */
 export function becomeOverdue(
   record: MessageRecord | undefined,
   event: AdmittedEvent,
@@ -39,5 +39,5 @@ export function becomeOverdue(
   return { answer: true, record: { ...(admitted ?? record), send: { ...send, wasOverdue: true } } }
 }
 
-/** A decision that is for good always has room. */
+/** A final decision always has capacity. */
 const NO_LIMITS = { dedupeMs: Infinity, mostEvents: Infinity }
