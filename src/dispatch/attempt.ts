@@ -1,4 +1,4 @@
-/** One attempt at an event: every handler that has not succeeded yet, in the order in which they were attached, under a lease. */
+/** One attempt at an event: calls each handler that has not succeeded yet, in the order of registration, under a lease. */
 import { channel, tracingChannel } from 'node:diagnostics_channel'
 import { ATTEMPT_CHANNEL, type AttemptMessage } from '../public/channels.ts'
 import { withDeadline } from '../runtime/clock.ts'
@@ -12,10 +12,10 @@ import type { Registration } from './handlers.ts'
 import type { Parts } from './parts.ts'
 import { nameOf, type AttemptOutcome, type AttemptSeen, type Work } from './work.ts'
 
-/** What followers are told. */
+/** The outcome as subscribers of the attempt channel see it. */
 const OUTCOMES = { done: 'succeeded', unbegun: 'put off', retry: 'failed', dead: 'failed' } as const
 
-/** Asked before anything is made for whoever listens: mostly nobody does. */
+/** Checked before any message is built, because usually nothing subscribes. */
 export const handedOverChannel = channel(HANDED_OVER_CHANNEL)
 
 const attemptChannel = tracingChannel<unknown, AttemptMessage>(ATTEMPT_CHANNEL)
@@ -24,22 +24,22 @@ const NONE: readonly Registration[] = []
 
 const TIMED_OUT = Symbol('timed out')
 
-/** An attempt under way. */
+/** An attempt in progress. */
 interface Attempt extends AttemptSeen {
   readonly parts: Parts
   readonly event: WebhookEvent
-  /** Handlers may do to the event what they like. */
+  /** A copy, because handlers may change the event. */
   readonly type: EventType
   readonly done: Registration[]
   readonly thrown: unknown[]
   readonly stamps: number[] | undefined
-  /** A handler is to be called later, though none has failed. */
+  /** A handler asked to be called later (`RetryLater`), although none has failed. */
   putOffMs: number | undefined
 }
 
 /**
- * Makes an attempt and says how to settle it, at once where no handler has to be waited for; undefined where its lease ran
- * out meanwhile, for then it counts for nothing. It neither throws nor rejects for what a handler does.
+ * Runs an attempt and returns its settlement: synchronously if no handler returns a promise, undefined if the lease was lost
+ * meanwhile. Never throws or rejects because of a handler.
  */
 export function makeAttempt(parts: Parts, work: Work, event: WebhookEvent): Awaitable<Settlement | undefined> {
   const { type } = event
@@ -62,7 +62,7 @@ export function makeAttempt(parts: Parts, work: Work, event: WebhookEvent): Awai
   return attemptChannel.hasSubscribers ? callTraced(attempt) : callFrom(attempt, 0)
 }
 
-/** The same for whoever follows attempts; in the order in which `tracePromise` publishes, which would make a promise of each. */
+/** The same with tracing, publishing in the order of `tracePromise`, which would create a promise for every attempt. */
 function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
   const { parts, work, event, thrown } = attempt
   const message = parts.attemptMessage(event, work.claim)
@@ -87,7 +87,7 @@ function callTraced(attempt: Attempt): Awaitable<Settlement | undefined> {
   })
 }
 
-/** The handlers run once, whatever a follower's function does: one that throws, or calls nothing, keeps none from it. */
+/** Runs the handlers exactly once, even if `within` throws or never calls its function. */
 function callWithin(attempt: Attempt, within: (run: () => void) => void): Awaitable<Settlement | undefined> {
   const called: Awaitable<Settlement | undefined>[] = []
   function run(): void {
@@ -102,21 +102,21 @@ function callWithin(attempt: Attempt, within: (run: () => void) => void): Awaita
   return called[0]
 }
 
-/** Calls the handlers from this one on; a promise once one of them has to be waited for, so that plain functions cost none. */
+/** Calls the handlers from `first` on. Returns a promise only once a handler returns one. */
 function callFrom(attempt: Attempt, first: number): Awaitable<Settlement | undefined> {
   const { parts, work, event, registrations, before, done } = attempt
   const { claim, controller, extras } = work
   for (let place = first; place < registrations.length; place += 1) {
     const registration = registrations[place]
     if (registration === undefined || before.includes(registration)) continue
-    // Of the first one, whoever began the attempt has looked just now.
+    // `begin` has just checked the lease for the first handler.
     if (place > 0 && parts.shared && parts.leases.isLost(work)) return lost(attempt)
-    // Once a handler has hung there is no slot to run another in; the next attempt does.
+    // A handler that ran past its time gave up the slot. The next attempt calls the remaining handlers.
     if (controller.signal.aborted) break
     try {
       const context = { attempt: claim.attempt, signal: controller.signal, replay: claim.replay, ...extras }
       const result: unknown = registration.handler(event, context)
-      // Asked for its result once: some only begin to work then, and would do it again.
+      // Call `then` only once: some thenables start their work with each call.
       if (result !== undefined && isPromiseLike(result))
         return waitAndGoOn(attempt, place, registration, Promise.resolve(result))
       done.push(registration)
@@ -146,7 +146,9 @@ async function waitAndGoOn(
   return hung ? conclude(attempt) : callFrom(attempt, place + 1)
 }
 
-/** Resolves to whether the handler ran past its time: then it gives up its slot, and its message waits for it. */
+/**
+ * Resolves to whether the handler ran past its time. It then gives up its slot, and its message stays blocked until it ends.
+ */
 async function waitFor(attempt: Attempt, result: Promise<unknown>): Promise<boolean> {
   const { parts, work } = attempt
   const { clock, handlerTimeoutMs, report } = parts
@@ -170,7 +172,7 @@ async function waitFor(attempt: Attempt, result: Promise<unknown>): Promise<bool
 
 function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
   const { parts, work, thrown } = attempt
-  // Thrown for the signal, or for the time that was lost.
+  // Thrown because of the abort signal or the lost lease.
   if (parts.leases.isLost(work)) return 'lost'
   const later = asRetryLater(error)
   if (later !== undefined) {
@@ -182,7 +184,7 @@ function hasThrown(attempt: Attempt, error: unknown): 'lost' | 'failed' {
   return 'failed'
 }
 
-/** One that hung has been told of. */
+/** An attempt that ran past its time was reported then. */
 function tell(attempt: Attempt, outcome: AttemptOutcome): void {
   const { parts, work } = attempt
   if (parts.observers.watch === undefined || (work.isHung && outcome !== 'lost')) return
@@ -198,7 +200,7 @@ function conclude(attempt: Attempt): Settlement | undefined {
   const { parts, work, event, type, registrations, done, thrown, putOffMs } = attempt
   const { id, messageKey, token } = work.claim
   const isDone = registrations.every((registration) => done.includes(registration))
-  // What is done is done: unless somebody was told to stop, the store may still take it.
+  // Completed work may still be settled with an expired lease, unless the handlers were told to stop.
   if (isDone ? work.isLost : parts.leases.isLost(work)) return lost(attempt)
   if (putOffMs !== undefined && thrown.length === 0) {
     if (work.extras === undefined) parts.succeeded.set(id, done)
@@ -206,20 +208,20 @@ function conclude(attempt: Attempt): Settlement | undefined {
   }
   if (parts.observers.watch !== undefined) tell(attempt, isDone ? 'succeeded' : 'failed')
   if (handedOverChannel.hasSubscribers) parts.handedOver(event, isDone)
-  // One that hung has been told of.
+  // An attempt that ran past its time was counted then.
   if (parts.observers.meter !== undefined && !work.isHung)
     parts.observers.meter.attempted(type, isDone ? 'succeeded' : 'failed', parts.clock.now() - work.begunAtMs)
   if (isDone) {
     parts.succeeded.delete(id)
     return { id, messageKey, token, outcome: 'done' }
   }
-  // What they did through the store goes with the attempt that failed, so all of them run again.
+  // What handlers did in the store's transaction is rolled back with the attempt, so all of them run again.
   if (work.extras === undefined) parts.succeeded.set(id, done)
   if (thrown.length > 0) return failed(parts, work.claim, named(attempt), thrown[0])
   return { id, messageKey, token, outcome: 'retry', dueMs: parts.clock.now(), error: '' }
 }
 
-/** To be tried again, or given up. */
+/** Schedules a retry or moves the event to the dead letters. */
 function failed(parts: Parts, claim: Claim, event: NamedEvent, cause: unknown): Settlement {
   const { retry, clock, report } = parts
   const { id, messageKey, token, attempt } = claim
@@ -232,7 +234,7 @@ function failed(parts: Parts, claim: Claim, event: NamedEvent, cause: unknown): 
   return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(attempt, retry), error }
 }
 
-/** How to settle one whose handlers succeeded, but what they did through the store was undone. */
+/** The settlement of an attempt whose handlers succeeded but whose transaction was rolled back. */
 export function undone(parts: Parts, claim: Claim, { cause }: MessagingWebhooksError): Settlement {
   const event = nameOf(claim)
   parts.report(new HandlerError('transaction_failed', event, claim.attempt, undefined, { cause }))

@@ -1,6 +1,6 @@
 /**
- * Asks the store for what is due: when, how much, and what its answers tell of what else waits there. No two claims are under way at
- * once. Whatever wakes it is followed by a claim that began afterwards.
+ * Claims due events from the store: when, how many, and when to look again. At most one claim is in progress. A wake-up is
+ * always followed by a claim that starts after it.
  */
 import { asOurs } from '../public/errors.ts'
 import { inStoreTime } from '../inbox/in-store-time.ts'
@@ -9,49 +9,49 @@ import type { Slots } from './slots.ts'
 import type { Waiting } from './waiting.ts'
 import type { DispatchOptions, Observers, Opened, Phase } from './work.ts'
 
-/** How long to leave a store alone that threw. */
+/** Pause after a claim that failed. */
 const STORE_PAUSE_MS = 1_000
-/** How long a claim that will likely find nothing is deferred, so that many attempts share it. */
+/** Delay of a claim that will probably find nothing, so that many attempts share one claim. */
 const SHARE_MS = 5
-/** So many full claims in a row are a backlog; a single one is a burst. */
+/** Consecutive full claims that count as a backlog. A single one may be a burst. */
 const BACKLOG = 2
 
-/** How claiming goes, for people who look on. */
+/** The state of claiming, for health checks and the inspector. */
 export interface Progress {
-  /** False before the store was open. */
+  /** False before the store is open. */
   readonly hasBegun: boolean
-  /** Nothing more is claimed. */
+  /** No further claims. */
   readonly hasStopped: boolean
-  /** Claims that were answered. */
+  /** Completed claims. */
   readonly turns: number
-  /** A claim is wanted or under way, or its timer should have fired; where there is no room for another, none is wanted. */
+  /** A claim is requested or in progress, or its timer is overdue. Not requested while there is no capacity. */
   readonly isTurnDue: boolean
-  /** How long the longest due event waits that is not in flight, as far as claims tell. 0 where nothing waits. */
+  /** How long the oldest due event that is not in flight has been waiting, as far as claims tell. 0 if none waits. */
   readonly oldestDueMs: number
 }
 
 export interface ClaimLoop {
-  /** Undefined until the store is open: nothing is leased before. */
+  /** Undefined until the store is open. Nothing is leased before. */
   readonly opened: Opened | undefined
   readonly isClaiming: boolean
-  /** The last claims brought all that they asked for: what waits there goes before what comes. */
+  /** The last claims were full. Events in the store are claimed before new ones are leased at admission. */
   readonly hasBacklog: boolean
   begin(opened: Opened): void
-  /** Something may be due: it is claimed soon. */
+  /** Something may be due: claim soon. */
   wake(): void
-  /** There is capacity again: where the last claim brought all that it asked for, more may be due. */
+  /** Capacity was released: claim again if the last claim was full. */
   wakeIfFull(): void
-  /** Something may be due then. */
+  /** Something may be due at this time. */
   scheduleClaim(dueMs: number): void
-  /** The last claim found nothing. A field, for every settlement looks at it. */
+  /** The last claim found nothing. A field, because every settlement reads it. */
   readonly foundNothing: boolean
-  /** An event that was admitted here may wait for a step of its message until then. */
+  /** Until when an event admitted here may be in a reorder wait. */
   readonly gapUntilMs: number
   sawGap(untilMs: number): void
-  /** Something may be due, but likely is not: claims in a while, so that many attempts share the claim. */
+  /** Something may be due but probably is not: claim after a delay, so that many attempts share the claim. */
   deferClaim(): void
   readonly isClaimDeferred: boolean
-  /** For whoever looks or counts now. */
+  /** Called when something else claims or counts now. */
   cancelDeferredClaim(): void
   progress(): Progress
   stop(): void
@@ -70,13 +70,13 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
   /** When the timer fires. */
   let timerMs = Infinity
   let cancelTimer = (): void => {}
-  /** When something that we were told of may be due: a claim that began before knows nothing of it. */
+  /** When something announced to this process may be due. A claim that began before the announcement does not know of it. */
   let announcedDueMs = Infinity
   let cancelDeferred = (): void => {}
-  /** So many claims in a row brought all that they asked for: more may be due. At first nothing is known. */
+  /** Consecutive full claims. Assumes a backlog at start. */
   let fullClaims = BACKLOG
   let turns = 0
-  /** The longest due event that was not in flight has waited since then, as far as claims tell; Infinity where there is none. */
+  /** Since when the oldest due event that is not in flight has been waiting, as far as claims tell. Infinity if none waits. */
   let waitingSinceMs = Infinity
 
   function wake(): void {
@@ -85,7 +85,7 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     if (!loop.isClaiming) clock.soon(() => void claimWhileWoken())
   }
 
-  /** Something will be due then, and nothing before but what was announced. */
+  /** Claims at `dueMs`, or earlier for something that was announced. */
   function setTimer(dueMs: number): void {
     cancelTimer()
     timerMs = Math.min(dueMs, announcedDueMs)
@@ -96,7 +96,7 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     }, timerMs - clock.now())
   }
 
-  /** A claim that begins before does for it. A process that ends meanwhile would leave what comes next of a message undone. */
+  /** Keeps the process alive: if it exited now, the next event of the message would stay unprocessed. */
   function deferClaim(): void {
     if (isWoken || phase.isStopped || loop.isClaimDeferred) return
     loop.isClaimDeferred = true
@@ -110,7 +110,7 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     )
   }
 
-  /** Claims again as long as somebody asks for it meanwhile. */
+  /** Claims again as long as there are new wake-ups. */
   async function claimWhileWoken(): Promise<void> {
     loop.isClaiming = true
     try {
@@ -121,7 +121,7 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
         if (nextDueMs !== undefined) setTimer(nextDueMs)
       }
     } catch (error) {
-      // Nobody knows what waits.
+      // The claim failed, so assume a backlog.
       filled(BACKLOG)
       absence.begin('dispatch', asOurs(error, 'store_failed'))
       isWoken = false
@@ -138,23 +138,26 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     loop.foundNothing &&= fullClaims === 0
   }
 
-  /** As much as there is capacity for, and runs what the store gives. Resolves to when something is due next, where it says so. */
+  /**
+   * Claims as many events as there is capacity for, and runs them. Resolves to when the next event is due, if the store says
+   * so.
+   */
   async function claimDue(): Promise<number | undefined> {
     const { opened } = loop
     if (phase.isStopped || opened === undefined) return undefined
-    // As long as there is no backlog, capacity is left for what comes.
+    // Without a backlog, leave capacity for new events.
     const nowMs = clock.now()
     const request = slots.reserveCapacity(opened.store, loop.hasBacklog ? Infinity : concurrency, nowMs)
     if (request === undefined) {
       waitingSinceMs = Math.min(waitingSinceMs, nowMs)
-      // Whoever releases capacity wakes us.
+      // The release of capacity wakes the loop.
       filled(BACKLOG)
       return undefined
     }
     const { found } = absence
     const answer = (observers.meter?.measured(opened.store) ?? opened.store).claim(request)
     const { claims, nextDueMs } = answer instanceof Promise ? await claimInTime(opened, request, answer) : answer
-    // Nobody waits for its handlers any more, and the store may be closed: the leases expire.
+    // The store may be closed by now. Let the leases expire.
     if (phase.isOver) return undefined
     if (absence.foundBy.size > 0) absence.endAnswered('dispatch', found)
     filled(claims.length < request.limit ? 0 : fullClaims + 1)
@@ -165,7 +168,7 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
     return nextDueMs
   }
 
-  /** What is left is due for less long than what was claimed last; of what was dispatched before, nobody knows since when. */
+  /** What remains became due after the last event claimed. For an event that was dispatched before, its due time is unknown. */
   function waitingSince(claims: readonly Claim[], nowMs: number): number {
     const last = claims.at(-1)
     if (last?.attempt !== 1 || last.replay) return Math.min(waitingSinceMs, nowMs)
@@ -178,14 +181,14 @@ export function createClaimLoop(options: ClaimLoopOptions): ClaimLoop {
 
   async function claimInTime(from: Opened, request: ClaimRequest, answer: Promise<ClaimResult>): Promise<ClaimResult> {
     slots.holdCapacity(request)
-    // What comes too late is ours all the same: left alone, it would wait for its lease to expire.
+    // Run a late answer too. Its events would otherwise wait until their leases expire.
     const { leaseUntilMs } = request
     const runLate = ({ claims }: ClaimResult): void => {
       if (!phase.isStopped && clock.now() < leaseUntilMs) run(claims, from, leaseUntilMs)
     }
     try {
       return await inStoreTime(clock, storeTimeoutMs, answer, () => {
-        // That it rejects was reported as slow.
+        // The delay was reported already.
         answer.then(runLate, () => {})
       })
     } finally {

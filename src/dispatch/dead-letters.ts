@@ -1,4 +1,4 @@
-/** Dead letters, as users see them and decide about them. */
+/** The public surface for dead letters. */
 import type { Schemas, WebhookEvent } from '../public/events.ts'
 import { everyPage } from '../inbox/pages.ts'
 import type { Awaitable, OpenStore, Page, Resolution } from '../inbox/store.ts'
@@ -6,35 +6,35 @@ import type { Kept } from './revive.ts'
 
 /** An event whose handlers failed in every attempt. */
 export interface DeadLetter<S extends Schemas = {}> {
-  /** The event's identity; what `deadLetters.replay` takes. */
+  /** The event's id; the argument of `deadLetters.replay`. */
   readonly id: string
   readonly attempts: number
-  /** What a handler threw last: message and stack, at most 8 KiB, without keys. */
+  /** The last error of a handler: message and stack, at most 8 KiB, with secrets masked. */
   readonly error: string
   readonly diedAt: Date
   readonly event: WebhookEvent<S>
 }
 
-/** What `deadLetters.list` takes. */
+/** Options of `deadLetters.list`. */
 export interface DeadLettersPage {
-  /** The `next` of a page, for the one that follows. */
+  /** The `next` of the previous page. */
   readonly after?: string | undefined
-  /** Dead letters a page. Default 100. */
+  /** Dead letters per page. Default 100. */
   readonly limit?: number | undefined
 }
 
-/** The events whose handlers failed in every attempt: kept until somebody decides. */
+/** Events whose handlers failed in every attempt. They are kept until they are replayed, discarded or expired. */
 export interface DeadLetters<S extends Schemas = {}> {
-  /** Oldest first, a page at a time. */
+  /** One page, oldest first. */
   list(page?: DeadLettersPage): Promise<Page<DeadLetter<S>>>
-  /** The one with this id; undefined where there is none. It is looked for page by page. */
+  /** The dead letter with this id, or undefined. Searches page by page. */
   get(id: string): Promise<DeadLetter<S> | undefined>
   /**
-   * Runs its handlers again: as `late` where a later report of its message was handed over meanwhile, unless `force`. False
-   * where there is no such dead letter.
+   * Runs the handlers again. The event is `late` if a later report of its message was dispatched meanwhile, unless `force` is
+   * set. Resolves to false if there is no such dead letter.
    */
   replay(id: string, options?: { readonly force?: boolean | undefined }): Promise<boolean>
-  /** Gives it up: it is not listed any more, and never run again. False where there is no such dead letter. */
+  /** Gives the event up: it is no longer listed and never runs again. Resolves to false if there is no such dead letter. */
   discard(id: string): Promise<boolean>
 }
 
@@ -57,12 +57,12 @@ async function readDeadLetters(
   return next === undefined ? { items } : { items, next }
 }
 
-/** All of them, a page at a time; what is settled meanwhile is not asked for again. */
+/** Iterates over all dead letters, a page at a time. */
 async function* everyDeadLetter(store: OpenStore<object>, revive: Reviver): AsyncGenerator<DeadLetter> {
   for await (const { items } of everyPage((after) => readDeadLetters(store, revive, { after }))) yield* items
 }
 
-/** The one with this id; no store has an index for a question that only people ask. */
+/** Searches page by page: no store indexes what only people ask for. */
 async function findDeadLetter(store: OpenStore<object>, revive: Reviver, id: string): Promise<DeadLetter | undefined> {
   for await (const letter of everyDeadLetter(store, revive)) if (letter.id === id) return letter
   return undefined
@@ -72,7 +72,7 @@ interface DeadLettersOptions {
   readonly open: () => Awaitable<OpenStore<object>>
   readonly revive: Reviver
   readonly now: () => number
-  /** Told that some may be due again. */
+  /** Called after a replay. */
   readonly wake: () => void
 }
 

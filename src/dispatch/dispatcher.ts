@@ -1,4 +1,4 @@
-/** Delivery: claims what is due, runs its handlers, settles it. At least once, one event of a message at a time. */
+/** Delivery: claims due events, runs their handlers and settles them. At least once, one event of a message at a time. */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { waitFor } from '../inbox/in-store-time.ts'
 import type { AdmitBatch } from '../inbox/inbox.ts'
@@ -23,39 +23,39 @@ import type { AttemptWatch, DispatchOptions, Meter } from './work.ts'
 const NONE: readonly Claim[] = []
 
 export interface Dispatcher {
-  /** Begins to hand over what is in this store. */
+  /** Starts dispatching from this store. */
   start(store: OpenStore<object>): void
   readonly admit: AdmitBatch
   /** Something may be due. */
   wake(): void
-  /** What was leased of these messages may be somebody else's. */
+  /** Leases of these messages may belong to another process now. */
   lose(isAmong: (messageKey: string) => boolean): void
-  /** Begins no handler any more of the events that are meant. Those that run go on: what a handler has, it has. */
+  /** Starts no further handlers for these events. Handlers that are running continue. */
   forget(isMeant: (claim: Claim) => boolean): void
-  /** A dead letter is due again, perhaps of a message that is in our hands. */
+  /** A dead letter is due again. Its message may be in flight. */
   wakeAfterReplay(): void
   /**
-   * Watches for the next attempt of an event, from before its admission: whoever claims it may be done with it before the
-   * admission has answered. With `answer: 'handled'` a callback is answered when it is over.
+   * Waits for the next attempt of an event. Call it before the admission, because the attempt may end before the admission has
+   * answered. `answer: 'handled'` uses it.
    */
   watchAttempt(id: string, timeoutMs: number): WatchedAttempt
   /**
-   * True when nothing is unsettled any more (of what has not hung, unless `waitForHung`); false when the deadline passed
-   * before. `unsettled` counts what is, in the store and on its way there.
+   * Resolves to true once everything is settled (except handlers that ran past their time, unless `waitForHung`), or to false
+   * at the deadline. `unsettled` counts the unsettled events in the store and on the way there.
    */
   drain(
     unsettled: () => Awaitable<number>,
     deadlineMs: number,
     options?: { readonly waitForHung?: boolean },
   ): Promise<boolean>
-  /** Hands nothing more over; waits for what runs, then aborts it. */
+  /** Dispatches nothing more, waits for running handlers until the deadline, then aborts them. */
   stop(deadlineMs: number): Promise<void>
   readonly running: number
-  /** How claiming goes. */
+  /** The state of claiming. */
   progress(): Progress
-  /** From now on this one is told how long things take. */
+  /** Reports durations to this meter from now on. */
   measure(meter: Meter): void
-  /** Tells this one how each attempt goes from now on; undefined ends it. */
+  /** Reports each attempt to this watch from now on. Undefined ends it. */
   lookOn(watch: AttemptWatch | undefined): void
 }
 
@@ -105,8 +105,8 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
 }
 
 /**
- * Where there is room, what may run here at once is leased in the same step; the rest is left to claims. An answer that
- * comes too late is run all the same, as with a claim.
+ * Admits events and, while there is capacity, leases them in the same step. The claim loop takes the rest. A late answer is run
+ * too, as with a claim.
  */
 function createAdmit(parts: Parts): AdmitBatch {
   const { clock, phase, observers, waiting, slots, loop } = parts
@@ -140,7 +140,7 @@ function createAdmit(parts: Parts): AdmitBatch {
       const isInTime = slots.releaseCapacity(request)
       const isOurs = isInTime ? !phase.isOver : !phase.isStopped && clock.now() < leaseUntilMs
       admitted(parts, store, events, admissions, claims, isOurs ? leaseUntilMs : undefined)
-      // A claim may have been turned away for the capacity that was held.
+      // A claim may have been skipped for lack of capacity.
       loop.wakeIfFull()
       if (phase.isStopped) waiting.changed()
       return admissions
@@ -149,16 +149,16 @@ function createAdmit(parts: Parts): AdmitBatch {
   }
 }
 
-/** The admission failed, or has not answered in time. */
+/** The admission failed or timed out. */
 function release({ slots, loop, waiting }: Parts, request: ClaimRequest): void {
   slots.releaseCapacity(request)
-  // Its answer may be lost, and its leases held all the same.
+  // The answer may be lost although the leases were granted.
   loop.scheduleClaim(request.leaseUntilMs)
   loop.wakeIfFull()
   waiting.changed()
 }
 
-/** What was claimed runs after the answers, where `leaseUntilMs` says that it is ours to run; the rest will be claimed. */
+/** Runs the claimed events, after their callbacks are answered, if `leaseUntilMs` is given. The claim loop takes the rest. */
 function admitted(
   parts: Parts,
   store: OpenStore<object>,
@@ -173,20 +173,20 @@ function admitted(
   let next = 0
   for (const [index, event] of events.entries()) {
     const claim = claims[next]
-    // Both are in one order.
+    // Both lists have the same order.
     if (claim?.id === event.id) {
       next += 1
       if (opened !== undefined && leaseUntilMs !== undefined)
         slots.enterSoon(slots.track(claim, opened, leaseUntilMs, event[PAYLOAD]))
     } else if (isKept(admissions[index])) rest.push(event)
-    // A store in memory keeps the events as they are, for as long as they wait.
+    // The memory store keeps event objects until they are settled, so release the parsed payload.
     event[PAYLOAD] = undefined
   }
   for (const event of rest) leaveToClaim(parts, event)
   return admissions
 }
 
-/** It is claimed at once, or when what is in flight of its message is over. */
+/** Claims the event now, or when the event of its message that is in flight has ended. */
 function leaveToClaim({ slots, loop }: Parts, { messageKey, awaits, gapUntilMs }: NewEvent): void {
   const before = slots.ofMessage(messageKey)
   if (before !== undefined) {
@@ -198,7 +198,7 @@ function leaveToClaim({ slots, loop }: Parts, { messageKey, awaits, gapUntilMs }
   loop.wake()
 }
 
-/** What another process settles is not announced: look again after this. */
+/** Settlements of other processes are not announced, so poll at this interval. */
 const LOOK_MS = 50
 
 function createDrain({ clock, slots, loop, waiting, settlements }: Parts): Dispatcher['drain'] {
@@ -207,15 +207,15 @@ function createDrain({ clock, slots, loop, waiting, settlements }: Parts): Dispa
     let endHurry: (() => void) | undefined
     try {
       for (;;) {
-        // Counting a long backlog takes its time, so it is counted only where it may be none.
+        // Counting a long backlog is expensive, so count only when nothing is in flight.
         const isIdle = slots.running === 0 && !loop.isClaiming
-        // Where nothing is left, a claim would find nothing.
+        // If the store is empty, skip the deferred claim.
         const wasDeferred = isIdle && loop.isClaimDeferred
         if (wasDeferred) loop.cancelDeferredClaim()
         const left = isIdle ? await counted(unsettled, clock, untilMs) : Infinity
         if (wasDeferred && left > 0) loop.wake()
         if (slots.running === 0 && left === 0) return true
-        // Apart from the hung ones, whose slots are free.
+        // Events whose handlers ran past their time hold no slots.
         if (!waitForHung && slots.running === 0 && left <= slots.all().length) return false
         const leftMs = untilMs - clock.now()
         if (leftMs <= 0) return false
@@ -228,7 +228,7 @@ function createDrain({ clock, slots, loop, waiting, settlements }: Parts): Dispa
   }
 }
 
-/** Infinity while the store is away: then nobody knows. */
+/** Infinity while the store is unavailable. */
 function counted(unsettled: () => Awaitable<number>, clock: Clock, untilMs: number): Awaitable<number> {
   try {
     const count = unsettled()

@@ -1,34 +1,34 @@
-/** The handlers that are attached, by event type. */
+/** The registered handlers, by event type. */
 import { unknownName } from '../runtime/check-options.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { EVENT_FAMILIES, EVENT_TYPES, type EventType, type WebhookEvent } from '../public/events.ts'
 
-/** What a handler gets beside the event. */
+/** The second argument of a handler. */
 export interface Context {
   /** 1 for the first attempt. */
   readonly attempt: number
-  /** Aborted when the handler runs past `handlerTimeoutMs`, past its lease, or past the deadline of `close()`. */
+  /** Aborted when the handler exceeds `handlerTimeoutMs`, when the lease expires, or at the deadline of `close()`. */
   readonly signal: AbortSignal
-  /** True where `receiver.deadLetters.replay` asked for this run. */
+  /** True if `receiver.deadLetters.replay` caused this run. */
   readonly replay: boolean
 }
 
-/** A handler as the dispatcher sees it; the public, narrower types are the receiver's. */
+/** A handler as the dispatcher sees it. The receiver has the public, narrower types. */
 export type AnyHandler = (event: WebhookEvent, context: Context) => unknown
 
 export interface Registration {
-  /** For people: its function's, or what it was attached to. */
+  /** Display name: that of the function, or the pattern that it was registered for. */
   readonly name: string
   readonly types: ReadonlySet<EventType> | undefined
   readonly handler: AnyHandler
 }
 
 export interface HandlerRegistry {
-  /** `patterns` is undefined for every type. Returns the function that takes the handler off again. */
+  /** Registers a handler for these patterns, or for every type if undefined. Returns a function that removes it. */
   add(patterns: string | readonly string[] | undefined, handler: AnyHandler): () => void
-  /** In the order in which they were attached. */
+  /** In the order of registration. */
   readonly byType: ReadonlyMap<EventType, readonly Registration[]>
-  /** How long an attempt can take: the schema, and each handler that one event can have, have their own time. */
+  /** The longest possible attempt: the time limit of the schema plus that of each handler of one event. */
   readonly longestMs: number
 }
 
@@ -58,7 +58,7 @@ export function createHandlerRegistry(handlerTimeoutMs: number): HandlerRegistry
   return registry
 }
 
-/** The types that a pattern names. Throws where it names none, with what was probably meant. */
+/** The types that a pattern matches. Throws if there are none, and suggests the closest name. */
 function typesOf(pattern: string): readonly EventType[] {
   const exact = EVENT_TYPES.find((type) => type === pattern)
   if (exact !== undefined) return [exact]

@@ -1,4 +1,4 @@
-/** Looks after the leases of what is in flight: one that expired or was lost may be another process's by now. */
+/** Watches the leases of events in flight. After a lease has expired or was lost, another process may run the event. */
 import type { Clock } from '../runtime/clock.ts'
 import { HandlerError, type MessagingWebhooksError } from '../public/errors.ts'
 import type { ClaimLoop } from './claim-loop.ts'
@@ -7,19 +7,22 @@ import { nameOf, type Phase, type Work } from './work.ts'
 
 export interface Leases {
   /**
-   * Looks whether its lease has expired or was lost while its handlers ran: the process stood still, or something blocked its event
-   * loop. By then another process may run them, so ours are told to stop, once.
+   * Whether the lease expired or was lost while the handlers ran, for example because the process was suspended or its event
+   * loop blocked. Another process may run the event by then, so this one aborts its handlers, once.
    */
   isLost(work: Work): boolean
-  /** The store says that what was leased of these messages may be somebody else's. What is to be settled it decides itself. */
+  /**
+   * The store reports that leases of these messages may belong to another process. The store itself still decides on each
+   * settlement.
+   */
   lose(isAmong: (messageKey: string) => boolean): void
-  /** A handler is waited for: no timer fires while a plain function runs. */
+  /** Starts checking, because a handler is pending. Timers do not fire while a synchronous function runs. */
   watch(): void
 }
 
 interface LeasesOptions {
   readonly clock: Clock
-  /** Where no other process shares the store, no lease is lost. */
+  /** Without other processes no lease is lost. */
   readonly shared: boolean
   readonly report: (error: MessagingWebhooksError) => void
   readonly slots: Slots
@@ -27,7 +30,7 @@ interface LeasesOptions {
   readonly phase: Phase
 }
 
-/** After a standstill this timer is due before most of those that handlers have set. */
+/** Short, so that after a suspension this timer fires before most timers of handlers. */
 const BEAT_MS = 250
 
 export function createLeases({ clock, shared, report, slots, loop, phase }: LeasesOptions): Leases {

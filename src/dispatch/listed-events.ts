@@ -1,4 +1,6 @@
-/** Events as users look for them: what the store still knows of each, and the event itself where its bytes are kept. */
+/**
+ * The public surface for listing events: what the store still knows of each, and the event itself while its payload is kept.
+ */
 import { defined } from '../runtime/defined.ts'
 import type { Carrier, EventType, Schemas, WebhookEvent } from '../public/events.ts'
 import { reportState, type ReportState } from '../inbox/latest.ts'
@@ -17,77 +19,80 @@ import type {
 import { formsOf } from '../runtime/recipient-forms.ts'
 import { typeOf, type Kept, type ReviveOptions } from './revive.ts'
 
-/** An event as `receiver.events` shows it. What the store does not keep of it, or not any more, is undefined. */
+/** An event as `receiver.events` returns it. Fields that the store does not keep are undefined. */
 export interface ListedEvent<S extends Schemas = {}> {
-  /** The event's identity. */
+  /** The event's id. */
   readonly id: string
   /**
-   * `due`: it waits for its time or its turn. `leased`: a process has it, or had it until a lease ran out. `settled`: its handlers have
-   * done it, or nobody wanted it. `dead`: it is a dead letter.
+   * `due`: waits for its time or its turn. `leased`: a process holds its lease, or held it until it expired. `settled`: its
+   * handlers succeeded, or it had none. `dead`: it is a dead letter.
    */
   readonly state: EventState
-  /** The type that handlers get it as, before a schema is asked. Undefined where only the identity is kept. */
+  /** The type that handlers see, before a schema is applied. Undefined if only the identity is kept. */
   readonly type: EventType | undefined
   readonly project: string | undefined
-  /** When its callback came. */
+  /** When the callback arrived. */
   readonly receivedAt: Date | undefined
-  /** The time that the list goes by: of its admission, or the last that the store knows. */
+  /** The time that the list is sorted by: the admission, or the latest time that the store knows. */
   readonly at: Date | undefined
   readonly admittedAt: Date | undefined
-  /** From when on it may run, or until when it is leased. */
+  /** When it is due, or until when it is leased. */
   readonly dueAt: Date | undefined
-  /** Settled or dead since. */
+  /** When it was settled or became a dead letter. */
   readonly endedAt: Date | undefined
-  /** It came after a later report of its message had been handed over. */
+  /** It arrived after a later report of its message was dispatched. */
   readonly late: boolean | undefined
-  /** How often it was handed over. */
+  /** Attempts so far. */
   readonly attempts: number | undefined
-  /** Of a dead letter: what a handler threw last, at most 8 KiB, without keys. */
+  /** The last error of a dead letter, at most 8 KiB, with secrets masked. */
   readonly error: string | undefined
-  /** Of a report: what is kept of it, also where its bytes are not. */
+  /** What is kept of a report, even after its payload was removed. */
   readonly report: ReportState | undefined
-  /** As handlers get it; undefined where its bytes are no longer kept. */
+  /** The event as handlers see it. Undefined once its payload was removed. */
   readonly event: WebhookEvent<S> | undefined
 }
 
-/** What `receiver.events.list` takes: all that is given must hold. No store has an index for any of it but `messageId`. */
+/** Options of `receiver.events.list`. All given filters must match. Stores index only `messageId`. */
 export interface ListEventsOptions {
-  /** The `next` of a page, for the one that follows. */
+  /** The `next` of the previous page. */
   readonly after?: string | undefined
-  /** Events a page. Default 100. */
+  /** Events per page. Default 100. */
   readonly limit?: number | undefined
-  /** Of these types. A late report is found as `late` and by its own type; what a schema refused, by the type that it would have. */
+  /**
+   * Event types. A late report matches `late` and its own type. An event that a schema refused matches the type that it would
+   * have had.
+   */
   readonly types?: readonly EventType[] | undefined
   readonly project?: string | undefined
-  /** The channel as the callback names it. */
+  /** The channel name in the callback. */
   readonly channel?: string | undefined
   readonly carrier?: Carrier | undefined
   readonly states?: readonly EventState[] | undefined
-  /** Not before this time, and before that: by `at`. */
+  /** Range of `at`: `from` is inclusive, `to` exclusive. */
   readonly from?: Date | undefined
   readonly to?: Date | undefined
-  /** The message id is exactly this; or the recipient, whose number may be written with a plus or without. */
+  /** The exact message id, or the recipient with or without a leading plus. */
   readonly about?: string | undefined
 }
 
-/** A page of events; with a filter it may have few, or none, and a `next` all the same. */
+/** A page of events. A filtered page may be short or empty and still have a `next`. */
 export interface EventsListed<S extends Schemas = {}> extends Page<ListedEvent<S>> {
-  /** Where a look through many has ended early: it has gone back to this time, and goes on with `next`. */
+  /** Set if the search stopped early: it has covered everything back to this time and continues with `next`. */
   readonly lookedBackTo?: Date
 }
 
-/** What came and is kept, whatever became of it. */
+/** All events that the store keeps, in any state. */
 export interface Events<S extends Schemas = {}> {
   /**
-   * The newest first, a page at a time. A call with a filter looks at some 20,000 events at most, so that no store is held up by a
-   * question of people; the page says how far back it looked.
+   * One page, newest first. A filtered call examines about 20,000 events at most, so that it does not occupy the store; the
+   * page says how far back it searched.
    */
   list(options?: ListEventsOptions): Promise<EventsListed<S>>
-  /** The one with this id; undefined where there is none. On Postgres it is looked for in the whole table. */
+  /** The event with this id, or undefined. Postgres searches the whole table. */
   get(id: string): Promise<ListedEvent<S> | undefined>
   /**
-   * Those of a message in the order in which they are handed over, at most 1,000. With several projects, or a credentials function,
-   * `project` is needed: rejects with a `MessagingWebhooksError` (`project_required`) without.
+   * The events of a message in dispatch order, at most 1,000. With several projects or a credentials function, `project` is
+   * required; without it the call rejects with a `MessagingWebhooksError` (`project_required`).
    */
   ofMessage(messageId: string, options?: { readonly project?: string | undefined }): Promise<readonly ListedEvent<S>[]>
 }
@@ -139,7 +144,7 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
       const { items: stored, next, lookedBackToMs } = await pageOf({ ...filter, after, limit })
       const all = await Promise.all(stored.map(listed))
       return {
-        // Which subscription it is, only its payload tells.
+        // Only the payload says which subscription event it is.
         items: all.filter(({ type }) => !isSubscription(type) || types?.includes(type) !== false),
         ...defined({ next, lookedBackTo: dateOf(lookedBackToMs) }),
       }
@@ -155,7 +160,7 @@ export function createEvents({ open, revive, reviving, keyOf }: EventsParts): Ev
   }
 }
 
-/** All events of a message, as far as a page of them goes; a store may look for them a while at a time. */
+/** Collects the events of a message over several pages. */
 export async function everyEvent(
   pageOf: (page: EventsPage) => Promise<EventsAnswer>,
   messageKey: string,
@@ -164,7 +169,7 @@ export async function everyEvent(
   return items
 }
 
-/** The type that handlers get it as, before a schema is asked; undefined where too little is kept to tell. */
+/** The type that handlers see, before a schema is applied. Undefined if too little is kept. */
 export function storedType({ id, late, record, raw }: StoredEvent, reviving: ReviveOptions): EventType | undefined {
   if (record === undefined) return undefined
   const isToBeRead = record.report === undefined && record.problem === undefined && record.kind === 'subscription'
@@ -174,7 +179,7 @@ export function storedType({ id, late, record, raw }: StoredEvent, reviving: Rev
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** As they are handed over; what has no known place comes last. What is overdue stands behind what had come by then. */
+/** Sorts in dispatch order. Events without a known position come last. An overdue event follows what had arrived by then. */
 export function inOrder(events: readonly StoredEvent[]): readonly StoredEvent[] {
   const ordered = events
     .map((event) => ({ event, order: orderOf(event) }))
@@ -194,13 +199,13 @@ function arrivedAtMs({ record }: StoredEvent): number {
 /** Greater than any order. */
 const NO_ORDER = '~'
 
-/** As it was written, or anew from the report, where the store keeps no order of a settled one. */
+/** The stored order, or one rebuilt from the report: stores keep no order of settled events. */
 function orderOf({ id, order, record }: StoredEvent): string {
   if (order !== undefined && order !== '') return order
   return record?.report === undefined ? NO_ORDER : placeOf(id, record.report, record).order
 }
 
-/** What a store calls it. */
+/** The name of the state in the store. */
 export function recordType(type: EventType): string {
   return isSubscription(type) ? 'subscription' : type
 }

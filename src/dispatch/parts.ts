@@ -1,4 +1,4 @@
-/** What the functions of this folder work with: what the dispatcher was given, and its parts, each of which owns its state. */
+/** The parts of the dispatcher. Each owns its state. */
 import { LRUCache } from 'lru-cache'
 import { createClaimLoop, type ClaimLoop } from './claim-loop.ts'
 import type { Registration } from './handlers.ts'
@@ -16,11 +16,11 @@ export interface Parts extends DispatchOptions {
   readonly loop: ClaimLoop
   readonly leases: Leases
   readonly settlements: Settlements
-  /** What has succeeded of events between two attempts; after a restart all of their handlers run. */
+  /** Handlers that succeeded in earlier attempts of an event. Lost at a restart: then all its handlers run. */
   readonly succeeded: LRUCache<string, readonly Registration[]>
 }
 
-/** Events whose succeeded handlers are remembered. */
+/** Maximum number of events whose succeeded handlers are remembered. */
 const PARTLY_DONE_KEPT = 10_000
 
 export function createParts(

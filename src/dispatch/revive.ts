@@ -1,4 +1,4 @@
-/** From what the store kept to the event that handlers see. */
+/** Builds the event that handlers see from what the store kept. */
 import { payloadIn } from '../carriers/payload.ts'
 import { applySchema, type SchemaResult } from '../runtime/apply-schema.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -27,7 +27,7 @@ import type { Awaitable } from '../inbox/store.ts'
 import { isRecord, letReject } from '../runtime/values.ts'
 import { readSubscription, type ReadSubscription } from '../carriers/subscription.ts'
 
-/** What of a claim makes an event. */
+/** The part of a claim that makes an event. */
 export interface Kept {
   readonly id: string
   readonly late: boolean
@@ -38,18 +38,18 @@ export interface Kept {
 
 export interface ReviveOptions {
   readonly schemas: Schemas
-  /** The user's own word on which of the premium callbacks one is; undefined for what the payload says. */
+  /** The `readSubscription` option: which premium callback this is. Undefined leaves it to the payload. */
   readonly subscriptionType: ((payload: Readonly<Record<string, unknown>>) => SubscriptionWord | undefined) | undefined
-  /** Whether a late report comes as `late` or as itself. */
+  /** Whether a late report is dispatched as `late` or as its own type. */
   readonly late: 'separate' | 'inline'
   readonly schemaTimeoutMs: number
   readonly clock: Clock
 }
 
-/** While it is built: fields that may be absent are put in one by one, for a spread for each costs ten times as much. */
+/** An event under construction. Optional fields are assigned one by one: spreads cost ten times as much. */
 type InTheMaking<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The fields that every event has, in one order: events of one type have one hidden class. */
+/** The fields of every event, in one order, so that events of one type share a hidden class. */
 function begin<T extends string, P>(
   type: T,
   { id, record, raw }: Kept,
@@ -69,15 +69,15 @@ function begin<T extends string, P>(
     payload,
   }
   if (oddities !== undefined) common.oddities = [...oddities]
-  // Not enumerable, so that neither a log nor a job queue that prints the event prints the whole body again. A copy, for what
-  // is kept is not a handler's to change; made at once, for an accessor of its own would give each event a hidden class of
-  // its own, which costs more than to copy a usual body. `defineProperty` is typed as if it added nothing.
+  // Not enumerable, so that logs and job queues that serialise the event do not repeat the body. A copy, because handlers may
+  // change it. Copied at once: an accessor would give each event its own hidden class, which costs more than copying a typical
+  // body. The types of `defineProperty` do not show the added property.
   return Object.defineProperty(common, 'raw', { value: Buffer.from(raw) }) as typeof common & { readonly raw: Buffer }
 }
 
 /**
- * Builds the event from its bytes, or of what is `known` to be in them, where somebody has parsed them already; it becomes the event's
- * own. The user's schema runs here, so that a replay runs it again.
+ * Builds the event from its body, or from the parsed payload (`known`) if there is one, which then belongs to the event.
+ * Applies the user's schema, so a replay applies it again.
  */
 export function revive(kept: Kept, options: ReviveOptions, known?: Record<string, unknown>): Awaitable<WebhookEvent> {
   const { record } = kept
@@ -94,7 +94,7 @@ export function revive(kept: Kept, options: ReviveOptions, known?: Record<string
   return reviveData(kept, payload, record.kind, options)
 }
 
-/** The type that it will come as; where a schema refuses the payload, it comes as `unrecognized` all the same. */
+/** The type before a schema is applied. An event whose schema refuses the payload is dispatched as `unrecognized`. */
 export function typeOf(kept: Kept, options: ReviveOptions): EventType {
   const { report } = kept.record
   if (report !== undefined) return kept.late && options.late === 'separate' ? 'late' : report.type
@@ -119,7 +119,7 @@ function reviveData(
     if (result.problem !== undefined) return unrecognized(kept, payload, result.problem)
     const said = subscription?.word === 'other' ? subscription.said : undefined
     const event = begin(type, kept, payload)
-    // The schema decides the type of `data`; `EventMap` says the same to the compiler.
+    // The schema decides the type of `data`. `EventMap` tells the compiler the same.
     return Object.assign(event, said === undefined ? undefined : { word: said }, { data: result.data }) as WebhookEvent
   }
   const result = applySchema(schemaFor(type, options.schemas), payload, options)
@@ -155,7 +155,7 @@ function payloadOf({ record, raw }: Kept): unknown {
   return NOT_PARSED.has(record.problem) ? undefined : payloadIn(raw)
 }
 
-/** What cannot be read any more has no fields. */
+/** A payload that can no longer be read has no fields. */
 function fieldsOf(kept: Kept): Record<string, unknown> {
   const payload = payloadOf(kept)
   return isRecord(payload) ? payload : {}
@@ -185,7 +185,7 @@ function reportEvent(kept: Kept, payload: Record<string, unknown>, report: Repor
     event.sent = sentDetails(kept.expected.expectation)
     if (kept.expected.wasOverdue) event.wasOverdue = true
   }
-  // Each type has its own fields by now; what `shape` says of the payload is the sender's word, as its type says.
+  // Each type has its own fields here. `shape`, like the type, is what the sender claims.
   return event as ReportEvent
 }
 

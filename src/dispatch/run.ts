@@ -1,4 +1,4 @@
-/** What becomes of an event that has its slot: its handlers run, it is settled, and there is room again. */
+/** Runs an event that has its slot: calls the handlers, settles the event, and releases the slot. */
 import { asOurs, HandlerError } from '../public/errors.ts'
 import type { OpenStore, SettleFailed, Settlement } from '../inbox/store.ts'
 import { makeAttempt, undone } from './attempt.ts'
@@ -6,14 +6,14 @@ import type { Parts } from './parts.ts'
 import { revive } from './revive.ts'
 import { nameOf, type Work } from './work.ts'
 
-/** Without a promise as long as neither a handler nor the store gives one: then an event is done with as it is begun. */
+/** Synchronous as long as neither a handler nor the store returns a promise. */
 export function begin(parts: Parts, work: Work): void {
   const nowMs = parts.clock.now()
   const { store } = work.from
   const isHeld = store.isHeld === undefined || store.isHeld(work.claim.messageKey) === true
   if (work.isForgotten || work.isLost || nowMs + parts.handlers.longestMs > work.leaseUntilMs || !isHeld) {
-    // Handlers have become slow all at once, or the process stood still: another could take it while they run. It comes again
-    // under a new lease.
+    // Handlers became slow suddenly, or the process was suspended: the lease could expire while they run. Release the event,
+    // and let it be leased again.
     parts.slots.leave(work)
     void giveBack(parts, work)
     return
@@ -26,7 +26,7 @@ export function begin(parts: Parts, work: Work): void {
     const event = revive(work.claim, parts.reviving, work.payload)
     const made =
       event instanceof Promise
-        ? // A schema may have taken its time.
+        ? // The schema may have taken long.
           event.then((revived) => (parts.leases.isLost(work) ? undefined : makeAttempt(parts, work, revived)))
         : makeAttempt(parts, work, event)
     if (made instanceof Promise)
@@ -37,7 +37,7 @@ export function begin(parts: Parts, work: Work): void {
   }
 }
 
-/** Of what still waits for a slot no handler is begun here: somebody else may have it. Never rejects. */
+/** Releases the lease of an event that has not started. Never rejects. */
 export async function giveBack(parts: Parts, work: Work): Promise<void> {
   const { claim, from, leaseUntilMs } = work
   const { id, messageKey, token } = claim
@@ -52,27 +52,27 @@ export async function giveBack(parts: Parts, work: Work): Promise<void> {
   }
 }
 
-/** Its handlers have not ended in time, and nobody here waits for them: another process need not wait for the lease. */
+/** Releases the lease of an event whose handlers did not end in time, so that another process need not wait for its expiry. */
 export async function leaveToOthers(parts: Parts, work: Work): Promise<void> {
   try {
     await work.from.settle(againOf(parts, work))
   } catch {
-    // The store is away, and the receiver closes: the lease runs out.
+    // The store is unavailable and the receiver is closing. The lease will expire.
   }
 }
 
-/** Of `contextFor`. The lease runs out, and the event comes again. */
+/** `contextFor` or the revival failed. The lease expires, and the event runs again. */
 function failed(parts: Parts, work: Work, error: unknown): void {
   if (!parts.phase.isStopped) parts.report(asOurs(error, 'store_failed'))
   finish(parts, work, false)
 }
 
-/** It is to be tried again at once. */
+/** The settlement that makes the event due again at once. */
 function againOf({ clock }: Parts, { claim: { id, messageKey, token } }: Work): Settlement {
   return { id, messageKey, token, outcome: 'retry', dueMs: clock.now(), error: '' }
 }
 
-/** Nothing more is to be told of it. */
+/** The event needs nothing more here. */
 function finish(parts: Parts, work: Work, isDone: boolean): void {
   const { slots, loop } = parts
   const { store } = work.from
@@ -82,19 +82,20 @@ function finish(parts: Parts, work: Work, isDone: boolean): void {
 }
 
 /**
- * Where events are leased as they are admitted, an attempt rarely leaves anything behind that is due now: the last claim found
- * nothing, and nothing that was admitted here waits for a step of its message.
+ * Whether nothing is likely to be due now. Events leased at their admission rarely leave anything behind: the last claim found
+ * nothing, and no event admitted here is in a reorder wait.
  */
 function isCaughtUp({ loop: { foundNothing, gapUntilMs }, clock }: Parts, store: OpenStore<object>): boolean {
   return store.admitAndClaim !== undefined && foundNothing && (gapUntilMs === -Infinity || clock.now() >= gapUntilMs)
 }
 
-/** Tells the store, and is done with the event when it has answered. `made`: undefined where the lease was lost meanwhile. */
+/** Settles the attempt. `made` is undefined if the lease was lost meanwhile. */
 function conclude(parts: Parts, work: Work, made: Settlement | undefined): void {
   const { slots, waiting, settlements, phase, clock, loop } = parts
   const { extras, from } = work
   work.isRunning = false
-  // The store takes back what it gave; and where nobody has taken the event meanwhile, it need not wait for its lease to end.
+  // Release what the store gave to the handlers. If no other process has taken the event, this also makes it due without
+  // waiting for the lease to expire.
   const isGivenBack = made === undefined && (extras !== undefined || from.store.isHeld !== undefined)
   const settlement = isGivenBack ? againOf(parts, work) : made
   if (settlement === undefined) {
@@ -102,7 +103,7 @@ function conclude(parts: Parts, work: Work, made: Settlement | undefined): void 
     return
   }
   if (!isGivenBack) slots.learnPace(clock.now() - work.begunAtMs)
-  // No answer waits for it to be settled, no other event, and nobody who drains or closes.
+  // Defer the settlement if nothing waits for it: no answer, no later event of the message, no drain and no close.
   const isAwaited = work.hasSuccessor || waiting.isAnyone || settlements.isHurried || phase.isStopped
   const isLazy = !isGivenBack && extras === undefined && !isAwaited && isCaughtUp(parts, from.store)
   const { found } = parts.absence
@@ -120,12 +121,13 @@ function conclude(parts: Parts, work: Work, made: Settlement | undefined): void 
   } catch (error) {
     void settleLater(parts, work, settlement, error)
   }
-  // Meanwhile others run; but what the store gave to the handlers, a connection of a pool perhaps, is in use until they are settled.
+  // Let other events run meanwhile. If the store gave the handlers a resource, such as a pooled connection, it stays in use
+  // until they are settled.
   if (extras === undefined && work.hasSlot) slots.leave(work)
   loop.wakeIfFull()
 }
 
-/** Anew, as one whose handler failed. */
+/** Settles the attempt again, as failed: its transaction was rolled back. */
 async function settleUndone(parts: Parts, work: Work, { failed: cause }: SettleFailed): Promise<void> {
   const settlement = undone(parts, work.claim, cause)
   const { found } = parts.absence
@@ -138,7 +140,7 @@ async function settleUndone(parts: Parts, work: Work, { failed: cause }: SettleF
   }
 }
 
-/** Nobody knows that it was settled in time. */
+/** The settlement was not confirmed in time. */
 async function settleLater(parts: Parts, work: Work, settlement: Settlement, error: unknown): Promise<void> {
   await parts.settlements.settleLater(work, settlement, error)
   finish(parts, work, false)

@@ -1,6 +1,6 @@
 /**
- * Telling the store what became of attempts: many at once, in time, and where it is away, later. A settlement that nobody waits for
- * is held for others, unless somebody drains or closes.
+ * Settles attempts in the store: in batches, within a time limit, and again after an outage. Settlements that nothing waits for
+ * are held back to fill batches, except during a drain or close.
  */
 import { asOurs } from '../public/errors.ts'
 import { inBatches, waitFor, type Hold } from '../inbox/in-store-time.ts'
@@ -8,17 +8,17 @@ import type { OpenStore, Settlement } from '../inbox/store.ts'
 import type { DispatchOptions, Observers, Opened, Phase, Work } from './work.ts'
 
 export interface Settlements {
-  /** Somebody waits for all to be settled, so that none is put off. */
+  /** A drain waits for all settlements, so none is held back. */
   readonly isHurried: boolean
-  /** The store, with batches of its own: nothing that somebody waits for waits for what was put off. */
+  /** Opens the store with batches of its own. Urgent settlements do not wait for deferred ones. */
   into(store: OpenStore<object>): Opened
-  /** Writes what is held. */
+  /** Writes held settlements. */
   writeHeld(): void
-  /** The same, and holds none from now on, until the function that it returns is called. */
+  /** Writes held settlements and holds none back until the returned function is called. */
   hurry(): () => void
   /**
-   * Tries again what the store could not be told of, as long as the lease lasts: what a handler has done must not be done again because
-   * the store was away. Resolves to false: nobody knows that it was settled in time.
+   * Retries a failed settlement as long as the lease is valid, so that completed work is not repeated because of an outage.
+   * Resolves to false, because the settlement was not confirmed in time.
    */
   settleLater(work: Work, settlement: Settlement, error: unknown): Promise<false>
 }
@@ -28,7 +28,7 @@ type SettlementsOptions = Pick<DispatchOptions, 'clock' | 'concurrency' | 'store
   readonly phase: Phase
 }
 
-/** How long to wait before a settlement is tried again. */
+/** Delay between retries of a settlement. */
 const AGAIN_MS = 1_000
 
 export function createSettlements(options: SettlementsOptions): Settlements {
@@ -50,7 +50,7 @@ export function createSettlements(options: SettlementsOptions): Settlements {
           },
           hold,
         )
-      // What is held has no slot, but is in flight, of which there is room for a few times as many as there are slots.
+      // Held settlements have no slot but count as in flight, whose limit is several times the number of slots.
       const hold = settleHoldMs > 0 ? { holdMs: settleHoldMs, most: concurrency, writeNow() {} } : undefined
       if (hold !== undefined) holds.push(hold)
       return { store, hold, settle: settling(false), settleLazily: settling(true, hold) }
@@ -72,7 +72,8 @@ export function createSettlements(options: SettlementsOptions): Settlements {
       while (!phase.isStopped && clock.now() + AGAIN_MS < leaseUntilMs) {
         await new Promise<void>((resolve) => void clock.setTimer(resolve, AGAIN_MS))
         try {
-          // Where it says no, an earlier call has done it after all, or the lease is lost; the failure was reported.
+          // A negative answer means that an earlier call succeeded after all, or that the lease is lost. The failure was
+          // already reported.
           await from.settle(settlement)
           break
         } catch {

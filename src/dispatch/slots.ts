@@ -1,9 +1,9 @@
 /**
- * What this process has in flight, and how much more it may take: events under lease, slots for their handlers, and some that are
- * leased ahead.
+ * What this process has in flight, and its remaining capacity: leased events, slots for their handlers, and events leased
+ * ahead.
  *
- * Of a message at most one event is in flight. At most `concurrency` of them have a slot; those that wait for one get it in their
- * turn. What is in flight, and what requests under way may bring, is never more than was reserved.
+ * At most one event of a message is in flight. At most `concurrency` events have a slot; the others wait in a queue. Events in
+ * flight, plus those that pending requests may return, never exceed the reserved capacity.
  */
 import { churningMap, removeMember } from '../runtime/churning-map.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -17,37 +17,36 @@ interface SlotsOptions {
   readonly concurrency: number
   readonly waiting: Waiting
   readonly handlers: Pick<HandlerRegistry, 'longestMs'>
-  /** Runs what has just got its slot. It may be done with before this returns. */
+  /** Runs an event that has just got its slot. It may have ended before this returns. */
   readonly begin: (work: Work) => void
 }
 
 export interface Slots {
-  /** Events in flight, the hung ones apart. */
+  /** Events in flight, except those whose handlers ran past their time. */
   readonly running: number
-  /** Requests to the store under way hold capacity for what they may bring. */
+  /** Pending requests to the store hold capacity for the events that they may return. */
   readonly isAnyHeld: boolean
   track(claim: Claim, from: Opened, leaseUntilMs: number, payload?: Work['payload']): Work
-  /** Nothing is left to do here. */
+  /** The event needs nothing more here. */
   untrack(work: Work): void
-  /** Nobody waits for it any more: its handlers may run on, and its message is not free. */
+  /** Stops waiting for the event. Its handlers may still run, and its message stays blocked. */
   abandon(work: Work): void
-  /** What is in flight of this message. */
+  /** The event of this message that is in flight. */
   ofMessage(messageKey: string): Work | undefined
   all(): readonly Work[]
   has(id: string): boolean
-  /** A slot at once where one is free, else in its turn. */
+  /** Gives the event a slot at once if one is free, otherwise queues it. */
   enter(work: Work): void
-  /** The same, but not before the I/O under way. */
+  /** The same, but not before pending I/O. */
   enterSoon(work: Work): void
   leave(work: Work): void
-  /** Nothing that still waits gets a slot. */
+  /** Drops the queue. */
   empty(): void
-  /** The handlers of an event took so long: so long others wait for its slot. */
+  /** Records how long the handlers of an event took: it predicts the wait for a slot. */
   learnPace(tookMs: number): void
   /**
-   * A request for at most so many events as there is capacity for: one for each free slot, and where handlers are quick, some that
-   * wait for one. Undefined where there is none. `among`: whose messages it is about, for nothing of what is in flight is leased
-   * again; else about all.
+   * A request for as many events as there is capacity for: one for each free slot, plus some leased ahead if handlers are fast.
+   * Undefined if there is none. Excludes messages in flight: those of `among` if given, otherwise all.
    */
   reserveCapacity(
     store: OpenStore<object>,
@@ -55,37 +54,40 @@ export interface Slots {
     nowMs: number,
     among?: readonly { readonly messageKey: string }[],
   ): ClaimRequest | undefined
-  /** The request is under way. */
+  /** The request is pending. */
   holdCapacity(request: ClaimRequest): void
-  /** The store has answered, or is too late. False where the capacity was released before. */
+  /** The store has answered or timed out. False if the capacity was released before. */
   releaseCapacity(request: ClaimRequest): boolean
 }
 
-/** A slower attempt counts at once, a quicker one by this share. */
+/** A slower attempt counts fully, a faster one by this share. */
 const SHARE = 1 / 8
-/** A lease outlasts the longest attempt by this much, so that there is time to wait for a slot and to settle. */
+/** A lease outlasts the longest attempt by this margin, for waiting in the queue and for settling. */
 const MARGIN_MS = 10_000
-/** What is leased ahead should wait for its slot no longer than this. */
+/** The longest time that an event leased ahead should wait for its slot. */
 const AHEAD_MS = 50
-/** Leased ahead for each slot at most: should handlers hang of a sudden, these wait for them, and no other process has them. */
+/**
+ * Maximum number of events leased ahead per slot. If handlers suddenly hang, these wait for them, and no other process can run
+ * them.
+ */
 const MOST_AHEAD = 7
 /**
- * Events in flight for each slot, those included that are being settled: meanwhile others run; where the store is slow, no more are
- * taken. Too few leave what comes to claims, which ask twice for each: with 4, and 3 ahead, 128 connections at once cost Postgres
- * 1.8 times the CPU, and Redis 1.7.
+ * Maximum number of events in flight per slot, including those being settled, which bounds what a slow store accumulates. A
+ * lower limit leaves more to claims, which take two statements an event: with 4, and 3 ahead, 128 connections cost Postgres 1.8
+ * times the CPU and Redis 1.7 times.
  */
 const MOST_A_SLOT = 16
 
 const NO_MESSAGES: ReadonlySet<string> = new Set()
 
 export function createSlots({ clock, concurrency, waiting, handlers, begin }: SlotsOptions): Slots {
-  /** Whether it runs, hangs or waits for a slot, by message. */
+  /** Events that run, hang or wait for a slot, by message. */
   const inFlight = churningMap<string, Work>()
   let queue: Work[] = []
   let used = 0
   let isHandingOut = false
   const held: ClaimRequest[] = []
-  /** How long the handlers of an event take lately; Infinity as long as nothing is known. */
+  /** Recent duration of the handlers of an event. Infinity while unknown. */
   let attemptMs = Infinity
 
   function leave(work: Work): void {
@@ -94,7 +96,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
     if (queue.length > 0) enterSoon()
   }
 
-  /** Without `work`, for what waits. */
+  /** Without `work`: hands out slots to the queue. */
   function enterSoon(work?: Work): void {
     if (work !== undefined) queue.push(work)
     if (isHandingOut) return
@@ -102,7 +104,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
     clock.soon(handOut)
   }
 
-  /** What leaves its slot at once leaves it to the next one here. */
+  /** An event that ends at once frees its slot for the next iteration. */
   function handOut(): void {
     try {
       while (used < concurrency) {
@@ -181,7 +183,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
       queue = []
     },
     learnPace(tookMs: number) {
-      // A clock that is kept right may be set back meanwhile; less than no time would leave no capacity for ever.
+      // The clock may have been set back. A negative duration would leave no capacity.
       const ms = Math.max(tookMs, 0)
       attemptMs = ms >= attemptMs || attemptMs === Infinity ? ms : attemptMs + (ms - attemptMs) * SHARE
     },
@@ -191,7 +193,7 @@ export function createSlots({ clock, concurrency, waiting, handlers, begin }: Sl
       nowMs: number,
       among?: readonly { readonly messageKey: string }[],
     ) {
-      // What the store gives to handlers may be in use from the claim on.
+      // Resources that the store gives to handlers may be in use from the claim on.
       const ahead = contextFor === undefined ? Math.min(MOST_AHEAD, Math.floor(AHEAD_MS / attemptMs)) : 0
       const free = concurrency - used - queue.length + ahead * concurrency
       let limit = Math.min(free, MOST_A_SLOT * concurrency - slots.running)

@@ -1,11 +1,11 @@
-/** The end of delivery: what runs is waited for, then aborted, and nothing stays leased. */
+/** Shutdown of delivery: waits for running handlers, aborts them at the deadline, and releases all leases. */
 import { withDeadline } from '../runtime/clock.ts'
 import { HandlerError, MessagingWebhooksError } from '../public/errors.ts'
 import type { Parts } from './parts.ts'
 import { giveBack, leaveToOthers } from './run.ts'
 import { nameOf, type Phase, type Work } from './work.ts'
 
-/** How long a receiver that closes waits, after its deadline, until the store has taken back what was not begun. */
+/** How long a closing receiver waits, after its deadline, for the store to release leases. */
 const GIVE_BACK_MS = 500
 
 export async function stop(
@@ -17,10 +17,10 @@ export async function stop(
   phase.isStopped = true
   loop.stop()
   settlements.writeHeld()
-  // What is not in flight now will not be attempted here any more.
+  // Events that are not in flight will not be attempted here.
   for (const id of waiting.watchedIds()) if (!slots.has(id)) waiting.attempted(id)
   const untilMs = clock.now() + deadlineMs
-  // What a claim or an admission under way brings is leased already, so it runs.
+  // Events that a pending claim or admission returns are leased, so run them.
   while ((slots.running > 0 || loop.isClaiming || slots.isAnyHeld) && clock.now() < untilMs)
     await waiting.nextChange(untilMs - clock.now())
   phase.isOver = true
@@ -28,14 +28,14 @@ export async function stop(
   const works = slots.all()
   for (const work of works) {
     work.controller.abort(new MessagingWebhooksError('receiver_closed'))
-    // One that hung was reported when its time was over.
+    // A handler that ran past its time was reported then.
     if (work.isRunning && !work.isHung) reportCutOff(parts, work)
   }
   const backMs = clock.now() + GIVE_BACK_MS
   const left = works
     .filter((work) => !isEnding(work))
     .map((work) => (work.isBegun ? leaveToOthers : giveBack)(parts, work))
-  // A store that does not answer lets their leases run out.
+  // If the store does not answer, the leases expire.
   await withDeadline(clock, GIVE_BACK_MS, Promise.all(left), () => [])
   while (works.some(isEnding) && clock.now() < backMs) await waiting.nextChange(backMs - clock.now())
 }
@@ -45,7 +45,7 @@ function reportCutOff({ clock, report }: Parts, { claim, begunAtMs }: Work): voi
   report(new HandlerError('handler_cut_off', nameOf(claim), claim.attempt, detail))
 }
 
-/** Its handlers have ended, and the store is being told: it must not be told anything else. */
+/** The handlers have ended and the settlement is pending. The store must not get a second one. */
 function isEnding({ isBegun, isRunning, isOver }: Work): boolean {
   return isBegun && !isRunning && !isOver
 }

@@ -1,13 +1,15 @@
-/** Events that no handler listens to: counted, and said, with why they probably came, for they are settled and would vanish in silence. */
+/**
+ * Counts events without a handler and logs them with the probable cause, because they are settled and would disappear silently.
+ */
 import { PROBLEMS, type CallbackKind, type EventType, type Problem, type WebhookEvent } from '../public/events.ts'
 import { isRecord } from '../runtime/values.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { readSubscription } from '../carriers/subscription.ts'
 
 interface Unhandled {
-  /** Of this process, since it began. */
+  /** Since the start of this process. */
   readonly count: number
-  /** No handler listens to this one. */
+  /** No handler is registered for this event. */
   see(event: WebhookEvent): void
 }
 
@@ -49,7 +51,7 @@ export function createUnhandled(logger: Logger): Unhandled {
   }
 }
 
-/** What a callback of each kind is called. */
+/** The name of each kind of callback in messages. */
 const CALLED: Readonly<Record<CallbackKind, string>> = {
   status: 'a delivery report',
   received: 'a received message',
@@ -57,12 +59,12 @@ const CALLED: Readonly<Record<CallbackKind, string>> = {
   subscription: 'a premium callback',
 }
 
-/** The contract does not show the fields of these; names like these are likely. */
+/** The contract does not show the fields of these callbacks. These names are likely. */
 const PAYMENT_FIELD = /amount|currency|transaction|paybill|c2b|receipt|mpesa/i
 const TEXT_FIELD = /^(text|message|body|keyword|shortcode)$/i
 const FROM_FIELD = /^(from|sender|msisdn|phone|phone_?number)$/i
 
-/** Such a text is a word or a name, and no secret: keys are masked where they are quoted, and with signs that it has not. */
+/** Such a text is a word or a name, never a secret: masked keys contain other characters. */
 const SAFE_WORD = /^[\p{L}\p{N}_ .:-]{1,40}$/u
 
 const CAUSES: Readonly<Record<Problem, string>> = {
@@ -86,8 +88,8 @@ const CAUSES: Readonly<Record<Problem, string>> = {
 }
 
 /**
- * Why it probably came: a sentence or two, guessed from the URL's kind, the names of fields and the service's own words; of
- * the body nothing is quoted but a short status word and the name of a network. Undefined where nothing is odd about it.
+ * The probable cause in one or two sentences, guessed from the kind of the URL, field names and status words. Quotes nothing
+ * from the body except a short status word and a network name. Undefined if there is none.
  */
 function likelyCause(event: WebhookEvent): string | undefined {
   switch (event.type) {
@@ -111,7 +113,7 @@ function wrongUrl(kind: CallbackKind | undefined, data: unknown): string | undef
   const seen = `By its fields it is ${CALLED[looksLike]}, and`
   if (kind !== undefined)
     return `${seen} this URL is mounted for ${kind === 'status' ? 'delivery reports' : `\`${kind}\``}: register another for it, with \`receiver.middleware('${looksLike}')\`.`
-  // Without a kind, reports are read all the same.
+  // Without a kind, reports are read anyway.
   if (looksLike === 'status') return undefined
   return `${seen} this URL is mounted without a kind, which reads delivery reports only: mount \`receiver.middleware('${looksLike}')\`.`
 }
@@ -125,7 +127,7 @@ function kindOf(fields: Readonly<Record<string, unknown>>): CallbackKind | undef
   return undefined
 }
 
-/** Of an SMS it is a word that carrier A does not have: any other network may say what it likes. */
+/** For an SMS only carrier A's words are closed. Other networks may use any word. */
 function unknownWord(problem: Problem, data: unknown): string | undefined {
   if (problem !== 'unknown_status' || !isRecord(data)) return undefined
   const { statuses, status, network } = data

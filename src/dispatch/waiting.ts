@@ -1,26 +1,26 @@
 /**
- * Who waits for what dispatch does: for any change, or for the next attempt of an event. A waiter is told once, and then no more;
- * when an attempt is over, that is a change, too.
+ * Promises for changes in dispatch: any change, or the next attempt of an event. Each resolves once. The end of an attempt is a
+ * change too.
  */
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 
 export interface WatchedAttempt {
-  /** Resolves when the attempt is over or none will be made, or when its time is over. */
+  /** Resolves when the attempt has ended, when none will be made, or after the timeout. */
   readonly over: Promise<void>
-  /** Nobody waits for it any more. */
+  /** Stops waiting. */
   forget(): void
 }
 
 export interface Waiting {
-  /** True as long as somebody waits for anything: mostly nobody does, and it is asked all the time. A field for that reason. */
+  /** Whether anything waits. A field, because it is read often and is usually false. */
   readonly isAnyone: boolean
-  /** Resolves with the next change, or after `ms`. The process stays, for somebody waits for it. */
+  /** Resolves with the next change or after `ms`. Keeps the process alive. */
   nextChange(ms: number): Promise<void>
   changed(): void
   watchAttempt(id: string, timeoutMs: number): WatchedAttempt
-  /** The next attempt at this event is over, or none will be made. */
+  /** The attempt has ended, or none will be made. */
   attempted(id: string): void
-  /** The events whose next attempt somebody waits for. */
+  /** The events whose next attempt is awaited. */
   watchedIds(): readonly string[]
 }
 
@@ -47,7 +47,7 @@ export function createWaiting(clock: Clock): Waiting {
       }),
     changed,
     watchAttempt(id: string, timeoutMs: number): WatchedAttempt {
-      // Repetitions of one callback, at once, each wait for themselves.
+      // Simultaneous copies of one callback each wait for themselves.
       const waiters = forAttempt.get(id) ?? new Set()
       forAttempt.set(id, waiters)
       let tell = (): void => {}
@@ -62,7 +62,7 @@ export function createWaiting(clock: Clock): Waiting {
         waiting.isAnyone = forChange.size > 0 || forAttempt.size > 0
         tell()
       }
-      // Another process may make it, and then nobody tells us.
+      // Another process may make the attempt, which nothing here announces.
       return { over: withDeadline(clock, timeoutMs, next, forget), forget }
     },
     attempted(id: string) {

@@ -1,4 +1,4 @@
-/** What a dispatcher is given, an event in flight, and those who follow what becomes of it. */
+/** The dispatcher's options, an event in flight, and the observers of attempts. */
 import type { AttemptMessage } from '../public/channels.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { MessagingWebhooksError, NamedEvent } from '../public/errors.ts'
@@ -14,118 +14,118 @@ export interface DispatchOptions {
   readonly clock: Clock
   readonly handlers: HandlerRegistry
   readonly retry: RetryPolicy
-  /** Messages whose handlers run at once. */
+  /** Maximum number of messages whose handlers run at once. */
   readonly concurrency: number
   readonly handlerTimeoutMs: number
-  /** How long to wait for an answer of the store: a connection may fall silent. */
+  /** Time limit for an answer of the store. A connection may fall silent. */
   readonly storeTimeoutMs: number
-  /** Other processes may share the store; where none does, nobody else can have taken an event. */
+  /** Other processes may share the store. If none does, leases cannot be lost. */
   readonly shared: boolean
   readonly reviving: ReviveOptions
   readonly absence: Absence
   readonly report: (error: MessagingWebhooksError) => void
-  /** An attempt is over and somebody listens to its channel; `succeeded` where no handler is left to run. */
+  /** An attempt has ended and its channel has subscribers. `succeeded` if no handler is left to run. */
   readonly handedOver: (event: WebhookEvent, succeeded: boolean) => void
-  /** What is said of an attempt to those who follow it. */
+  /** The message about an attempt for the subscribers of its channel. */
   readonly attemptMessage: (event: WebhookEvent, claim: Pick<Claim, 'attempt' | 'replay' | 'record'>) => AttemptMessage
-  /** No handler listens to this one. */
+  /** No handler is registered for this event. */
   readonly unhandled: (event: WebhookEvent) => void
-  /** Keys and secrets, which no error text may keep. */
+  /** Keys and secrets to mask in error texts. */
   readonly secrets: () => readonly string[]
 }
 
-/** The verbs of a store that are on an event's way. */
+/** The store operations on an event's path. */
 export type MeasuredVerb = 'admit' | 'admitAndClaim' | 'claim' | 'settle'
 
-/** Told how long things take, from when on somebody wants to know. */
+/** Records durations, once metrics are requested. */
 export interface Meter {
-  /** Of an attempt: how long its handlers ran, or until they were given up. */
+  /** How long the handlers of an attempt ran, or until they were abandoned. */
   attempted(type: EventType, outcome: 'succeeded' | 'failed' | 'timed_out', tookMs: number): void
-  /** An event is done with for good. */
+  /** The event was settled or became a dead letter. */
   settled(outcome: 'done' | 'dead', sinceArrivalMs: number): void
-  /** The same verbs, each call of which is measured. */
+  /** The same operations, with each call measured. */
   measured(store: OpenStore<object>): Pick<OpenStore<object>, MeasuredVerb>
 }
 
-/** An attempt, for whoever looks on: read at once, for its lists go on changing. */
+/** An attempt as observers see it. Read it synchronously: its lists change afterwards. */
 export interface AttemptSeen {
   readonly work: Work
-  /** Those of the event's type, in their order. */
+  /** The handlers of the event's type, in order. */
   readonly registrations: readonly Registration[]
-  /** Those that have succeeded, in this attempt or before it. */
+  /** The handlers that have succeeded in this attempt or before it. */
   readonly done: readonly Registration[]
   readonly before: readonly Registration[]
-  /** When each handler ended that was called, where there are several. */
+  /** When each called handler ended, if there are several. */
   readonly stamps: readonly number[] | undefined
-  /** By those that failed, in their order. */
+  /** Errors of the handlers that failed, in order. */
   readonly thrown: readonly unknown[]
 }
 
-/** What became of an attempt. */
+/** The outcome of an attempt. */
 export type AttemptOutcome = 'succeeded' | 'failed' | 'timed out' | 'lost'
 
-/** Told how each attempt went, from when on somebody looks on. */
+/** Observes attempts, once the inspector or another observer asks for it. */
 export interface AttemptWatch {
-  /** Called on the way of each event; it never throws. */
+  /** Called for every attempt. Must not throw. */
   attempted(attempt: AttemptSeen, outcome: AttemptOutcome, endedAtMs: number): void
 }
 
-/** How far a dispatcher has come to its end. Only `stop` changes it. */
+/** The shutdown state. Only `stop` changes it. */
 export interface Phase {
-  /** Nothing more is claimed. What is leased already, or will be by what is under way, still runs. */
+  /** No further claims. Events that are leased, or that pending requests return, still run. */
   readonly isStopped: boolean
-  /** Stopped, and nobody waits any more for what runs. */
+  /** Stopped, and running handlers are no longer awaited. */
   readonly isOver: boolean
 }
 
-/** Those who follow. Each is undefined as long as nobody asks for it. */
+/** Observers. Each is undefined until something asks for it. */
 export interface Observers {
   readonly meter: Meter | undefined
   readonly watch: AttemptWatch | undefined
 }
 
-/** The open store, and who settles in it. */
+/** The open store and its settlement batches. */
 export interface Opened {
   readonly store: OpenStore<object>
   settle(settlement: Settlement): Awaitable<boolean | SettleFailed>
-  /** The same where nobody waits for it. */
+  /** The same for settlements that nothing waits for. */
   settleLazily(settlement: Settlement): Awaitable<boolean | SettleFailed>
-  /** Of those, where the store has them wait for others. */
+  /** The batch of those, if the store holds them back. */
   readonly hold: Hold | undefined
 }
 
 /**
- * An event in flight: leased here and not done with. Nothing else of its message is in flight, even where a lease has expired. What
- * the slots say of it (`hasSlot`, `isHung`, `isOver`) only they change.
+ * An event in flight: leased by this process and not settled yet. Nothing else of its message is in flight, even if its lease
+ * has expired. Only the slots change `hasSlot`, `isHung` and `isOver`.
  */
 export interface Work {
   readonly claim: Claim
   readonly from: Opened
   readonly leaseUntilMs: number
   readonly controller: AbortController
-  /** What its bytes are as JSON, where that is known; the attempt makes it the event's own. */
+  /** The parsed body, if known. The attempt hands it to the event. */
   readonly payload: NewEvent[typeof PAYLOAD]
   /** What the store adds to the handlers' context. */
   extras: object | undefined
-  /** It has had its slot, and waits for none any more. */
+  /** It has been given a slot. */
   isBegun: boolean
   begunAtMs: number
   hasSlot: boolean
-  /** Its handlers run. */
+  /** Its handlers are running. */
   isRunning: boolean
-  /** A handler of it has run past its time and has not settled. */
+  /** A handler ran past its time and is still pending. */
   isHung: boolean
-  /** Nothing is left to do here. */
+  /** The event needs nothing more here. */
   isOver: boolean
-  /** Something of its message was admitted here since, and has to wait for it. */
+  /** A later event of its message was admitted here and waits for it. */
   hasSuccessor: boolean
-  /** Its lease ran out, or was lost, before it was settled: another process may have it. */
+  /** Its lease expired or was lost before the settlement. Another process may have the event. */
   isLost: boolean
-  /** The store has forgotten it, or is about to: no handler is begun any more, and it is settled in vain. */
+  /** The event is being erased: no further handlers start, and its settlement has no effect. */
   isForgotten: boolean
 }
 
-/** What a claim is called before it is read, or where it cannot be. */
+/** Identifies a claim whose event was not revived. */
 export function nameOf({ id, record: { report, kind } }: Claim): NamedEvent {
   return { id, type: report?.type ?? kind ?? 'unrecognized', messageId: report?.messageId }
 }
