@@ -3,22 +3,24 @@ import { recordOf } from '../runtime/record-of.ts'
 import type { Meaning } from './meaning.ts'
 import { SPEAKERS, VOCABULARIES, type Speaker } from './vocabularies.ts'
 
-/** The concepts that every channel's words are mapped to. */
+/** The concepts that the words of all channels map to. */
 const CONCEPTS = ['delivered', 'read', 'sent', 'transient failure', 'permanent failure', 'unreachable'] as const
 type Concept = (typeof CONCEPTS)[number]
 
-/** The words for a concept on each channel: `carrierA`, `carrierB`, `chatApp`; none where a list is empty. */
+/**
+ * The words for a concept on each channel: `carrierA`, `carrierB`, `chatApp`. An empty list means that the channel has none.
+ */
 export interface CrossChannelRow extends Readonly<Record<Speaker, readonly string[]>> {
   readonly concept: Concept
-  /** What the contract says of a channel instead of a word. */
+  /** The contract's note for a channel without a word. */
   readonly notes?: { readonly carrierB: 'varies'; readonly chatApp: 'carried in error' }
 }
 
-/** Each concept with the words of each carrier and of the chat-app for it, read off their own tables. */
+/** Each concept with the words of each carrier and the chat-app, derived from their tables. */
 export const CROSS_CHANNEL_MAP: readonly CrossChannelRow[] = CONCEPTS.map((concept) => ({
   concept,
   ...recordOf(SPEAKERS, (speaker) => wordsFor(speaker, concept)),
-  // Carrier B has words of its own for it, and the chat-app says `failed` with the reason in `statuses.error`.
+  // Carrier B uses its own words here, and the chat-app reports `failed` with the reason in `statuses.error`.
   ...(concept === 'unreachable' ? { notes: { carrierB: 'varies', chatApp: 'carried in error' } } : undefined),
 }))
 

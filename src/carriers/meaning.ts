@@ -1,4 +1,4 @@
-/** What a status means, whatever channel it came over. Contract, service.md#cross-channel-mapping. */
+/** The meaning of a status, independent of the channel. Contract, service.md#cross-channel-mapping. */
 import type { Failure, FailureCause, ReportType } from '../public/events.ts'
 
 export interface Meaning {
@@ -7,7 +7,7 @@ export interface Meaning {
   readonly scheduled?: boolean
 }
 
-/** A failure after which nothing is to be sent again. */
+/** A permanent failure: do not send again. */
 export function permanent(cause: FailureCause): Meaning & { readonly failure: Failure } {
   return { type: 'message.failed', failure: { kind: 'permanent', resend: false, cause } }
 }

@@ -1,8 +1,8 @@
 import { isRecord, textOf } from '../runtime/values.ts'
 
 /**
- * The parsed body without its authKey, whose value is masked in these bytes already; undefined for what is no JSON, for
- * masking by value may have spoilt an escape. Each call makes a copy of its own.
+ * Parses the body without its authKey, which is already masked in these bytes. Undefined if it is not JSON, because masking by
+ * value may have broken an escape. Each call returns a new copy.
  */
 export function payloadIn(masked: Buffer): unknown {
   let value: unknown

@@ -1,13 +1,13 @@
 /**
- * The shapes of a delivery report, a schema each, and how leniently their fields are read: the service may change a type, and
- * a field that we cannot use must not cost the event.
+ * The schemas of delivery reports, which read fields leniently: the service may change a type, and an unusable field must not
+ * cost the event.
  */
 import { z } from 'zod'
 
 /** Text, or undefined for anything else. */
 const lenientText = z.string().optional().catch(undefined)
 
-/** A whole number, or decimal digits as text; undefined for anything else (`"١٥"`, 15.5, true). */
+/** A whole number, also as decimal digits in text. Undefined for anything else (`"١٥"`, 15.5, true). */
 const lenientInteger = z
   .union([
     z.int(),
@@ -19,25 +19,25 @@ const lenientInteger = z
   .optional()
   .catch(undefined)
 
-/** A status word; a bare number is taken as its digits, unless it is one of several that look the same here. */
+/** A status word. A number becomes its digits, unless several numbers look the same here. */
 const lenientWord = z
   .union([z.string(), z.number().min(-Number.MAX_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER).transform(String)])
   .optional()
   .catch(undefined)
 
-/** An id: text that is not blank, or a number, perhaps one that JavaScript cannot hold. */
+/** An id: non-blank text, or a number, possibly one that JavaScript cannot represent exactly. */
 const idLike = z.union([z.string().refine((text) => text.trim() !== ''), z.number()])
 
 /**
- * The SMS delivery callback, and every other report with its fields at the top. Extras are let through unread; only a message
- * id is asked for. Contract, service.md#sms-delivery-callback.
+ * The SMS delivery callback, and any other report with its fields at the top level. Extra fields are ignored; only a message id
+ * is required. Contract, service.md#sms-delivery-callback.
  */
 export const smsDeliverySchema = z.object({
   project: lenientText,
   messageId: idLike,
   channel: lenientText,
   status: lenientWord,
-  /** Not in the table of this callback; "Keep the latest `statusCode` per `messageId`" lets it be expected. */
+  /** Not in the table of this callback; "Keep the latest `statusCode` per `messageId`" suggests it. */
   statusCode: lenientInteger,
   network: lenientText,
   type: lenientText,
@@ -47,12 +47,14 @@ export const smsDeliverySchema = z.object({
   status_code: lenientWord,
 })
 
-/** The chat-app delivery callback: its report stands in one `statuses` object. Contract, service.md#chat-app-delivery-callback. */
+/**
+ * The chat-app delivery callback, with its report in one `statuses` object. Contract, service.md#chat-app-delivery-callback.
+ */
 export const chatAppDeliverySchema = z.object({
   project: lenientText,
   channel: lenientText,
   phone_number: lenientText,
-  /** Not in the contract's table; used where it is there all the same. */
+  /** Not in the contract's table. Used if present. */
   timestamp: z.unknown().optional(),
   statusCode: lenientInteger,
   statuses: z.object({

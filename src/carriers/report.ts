@@ -1,4 +1,4 @@
-/** A report: from a parsed body to its fields, whatever their shape, and from a sender's word or code to one meaning on any channel. */
+/** Reads a report from a parsed body of any known shape, and maps the sender's word or code to one meaning on any channel. */
 import {
   CARRIERS,
   type CallbackKind,
@@ -15,7 +15,7 @@ import { chatAppDeliverySchema, smsDeliverySchema } from './report-schemas.ts'
 import { ROW_BY_CODE, ROW_BY_WORD } from './status-codes.ts'
 import { CARRIER_WORD, VOCABULARIES } from './vocabularies.ts'
 
-/** A report in the sender's own words. */
+/** A report in the sender's words. */
 export interface ReportPayload {
   readonly shape: ReportShape
   readonly messageId: string
@@ -25,16 +25,16 @@ export interface ReportPayload {
   readonly status: string
   readonly statusCode: number | undefined
   readonly reason: string | undefined
-  /** The carrier's own code of a failure. */
+  /** The carrier's own failure code. */
   readonly reasonCode: string | undefined
-  /** The payload's own time in Unix seconds, where it has one that can be trusted. */
+  /** The payload's time in Unix seconds, if there is a plausible one. */
   readonly timestamp: number | undefined
   readonly oddities: readonly Oddity[]
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Reads a report, or says why it is none. `kind` is undefined for a middleware that was mounted without one. */
+/** Reads a report, or says why the body is not one. `kind` is undefined for middleware mounted without a kind. */
 export function readReport(
   fields: Fields,
   kind: Extract<CallbackKind, 'status'> | undefined,
@@ -70,7 +70,7 @@ function readSms(fields: Fields, nowMs: number, bodyText: () => string): ReportP
 }
 
 function readChatApp(fields: Fields, nowMs: number, bodyText: () => string): ReportPayload | Problem {
-  // One callback with several states: taking the first would drop the rest.
+  // One callback with several states: taking the first would lose the rest.
   if (Array.isArray(fields['statuses'])) return 'several_statuses'
   const parsed = chatAppDeliverySchema.safeParse(fields)
   if (!parsed.success) return 'no_message_id'
@@ -103,15 +103,18 @@ export function odditiesOf(exact: boolean, timestamp: Oddity | undefined): reado
   return oddities
 }
 
-/** A message id as text. `exact` is false where two ids could look the same: the body's digest joins the identity then. */
+/**
+ * The message id as text. `exact` is false if two ids could look the same; the digest of the body then becomes part of the
+ * identity.
+ */
 interface ReadId {
   readonly messageId: string
   readonly exact: boolean
 }
 
 /**
- * Text stays as it is, and a number becomes its digits. Beyond 2^53 a parsed number has lost some of them: there the text
- * of the body is asked. `name` is the field's name in the body.
+ * Keeps text and turns a number into its digits. Beyond 2^53 a parsed number has lost digits, so those are read from the body.
+ * `name` is the field name there.
  */
 function readId(id: string | number, name: string, bodyText: () => string): ReadId {
   if (typeof id === 'string') return { messageId: id, exact: isExactText(id) }
@@ -120,7 +123,7 @@ function readId(id: string | number, name: string, bodyText: () => string): Read
   return digits === undefined ? { messageId: String(id), exact: false } : { messageId: digits, exact: true }
 }
 
-/** The number as it is written in the body; undefined where several of that name look the same here. */
+/** The number as written in the body. Undefined if several fields of that name look the same. */
 function sourceOf(text: string, name: string, id: number): string | undefined {
   const sources = new Set<string | undefined>()
   JSON.parse(text, (key: string, value: unknown, context?: { readonly source?: string }) => {
@@ -131,24 +134,24 @@ function sourceOf(text: string, name: string, id: number): string | undefined {
   return sources.size === 1 ? source : undefined
 }
 
-/** Bytes that were no UTF-8 show as U+FFFD; a lone surrogate becomes one as soon as a store writes it. */
+/** Invalid UTF-8 shows as U+FFFD, and a lone surrogate becomes one when a store writes it. */
 export function isExactText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\uFFFD')
 }
 
-/** 2000-01-01. Nothing of this service is older, and a wild value must not decide the order of a message for ever. */
+/** 2000-01-01. The service is younger, and an implausible time must not decide the order of a message. */
 const EARLIEST_SECONDS = 946_684_800
 const LATEST_AHEAD_SECONDS = 86_400
 
 interface ReadTimestamp {
-  /** Present where it can be trusted for order. */
+  /** Present if it is plausible. */
   readonly seconds?: number
   readonly oddity?: Oddity
 }
 
 /**
- * The `timestamp` of a payload: whole Unix seconds, as a number or as decimal digits. What is out of range is kept in the
- * payload, and not used. Contract, service.md#sms-delivery-callback, #delivery-rules.
+ * The `timestamp` of a payload: whole Unix seconds, as a number or as decimal digits. An implausible value stays in the payload
+ * but is not used. Contract, service.md#sms-delivery-callback, #delivery-rules.
  */
 export function readTimestamp(value: unknown, nowMs: number): ReadTimestamp {
   if (value === undefined) return {}
@@ -160,45 +163,44 @@ export function readTimestamp(value: unknown, nowMs: number): ReadTimestamp {
   return { oddity: isInMs ? 'timestamp_in_milliseconds' : 'timestamp_out_of_range' }
 }
 
-/** What is known of a status before it is translated. */
+/** The input of the status mapping. */
 export interface StatusInput {
-  /** `chat-app` for the callback with a `statuses` object, else `sms`: the words differ. Default: `sms`. */
+  /** `chat-app` for the callback with a `statuses` object, otherwise `sms`: their words differ. Default: `sms`. */
   readonly shape?: ReportShape
-  /** The sender's word; may be missing where there is a code. */
+  /** The sender's word. May be missing if there is a code. */
   readonly status?: string | undefined
-  /** A code of the contract's table; anything else is passed over. */
+  /** A code of the contract's table. Other codes are ignored. */
   readonly statusCode?: number | undefined
-  /** Whose words they are, where that is known; otherwise the word itself tells. */
+  /** Whose words they are, if known. Otherwise the word itself decides. */
   readonly carrier?: Carrier | undefined
-  /** The carrier's or provider's own words about a failure. */
+  /** The failure reason in the carrier's or provider's own words. */
   readonly reason?: string | undefined
-  /** The carrier's own code of a failure. */
+  /** The carrier's own failure code. */
   readonly reasonCode?: string | undefined
 }
 
 /** A number in place of a word. */
 const CODE = /^\d{1,15}$/
 
-/** One vocabulary for every channel. */
+/** The common vocabulary for all channels. */
 export interface NormalisedStatus {
   readonly type: ReportType
   readonly carrier?: Carrier
   readonly statusCode?: StatusCode
-  /** For `message.queued`: planned for later. */
+  /** For `message.queued`: scheduled for later. */
   readonly scheduled?: boolean
   /** For `message.failed`. */
   readonly failure?: Failure
 }
 
 /**
- * Translates a status. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback, #states-and-transitions.
+ * Maps a status. Contract, service.md#sms-delivery-callback, #chat-app-delivery-callback, #states-and-transitions.
  *
- * - Carrier A: its five words and its numbers; then the words and codes of the code table; else undefined.
- * - Carrier B: `delivered` and `failed`; every other word is its own, so that it is read by its code, else as a permanent
- *   failure.
- * - A network that nobody named: a word or number of either carrier tells whose it is; then any word of a table; then the
- *   code; else the word is a carrier's own, and a permanent failure.
- * - A chat-app: its four words, then the code table; else undefined.
+ * - Carrier A: its five words and its numbers, then the words and codes of the code table; otherwise undefined.
+ * - Carrier B: `delivered` and `failed`; any other word is the carrier's own: its code decides, otherwise a permanent failure.
+ * - Unknown network: a word or number of a known carrier identifies it; then any word of a table; then the code; otherwise the
+ *   word is a carrier's own, and a permanent failure.
+ * - Chat-app: its four words, then the code table; otherwise undefined.
  */
 export function normaliseStatus(input: StatusInput): NormalisedStatus | undefined {
   const { shape = 'sms', status = '' } = input
@@ -229,11 +231,11 @@ function meaningOfWord(
   if (carrier === undefined) return wordRow ?? ofChatApp.get(word)
   const { words, isOpen, wordForCode } = VOCABULARIES[carrier]
   const meaning = words.get(wordForCode !== undefined && CODE.test(word) ? wordForCode(Number(word)) : word)
-  // What an open list does not have is the carrier's own word, even where the code table has the same one.
+  // A word outside an open list is the carrier's own, even if the code table has the same word.
   return meaning ?? (isOpen ? undefined : wordRow)
 }
 
-/** No two carriers share a word, so one of theirs tells who is speaking; so does a number, where one carrier has numbers. */
+/** No two carriers share a word, and only one has numbers, so either identifies the carrier. */
 function carrierByWord(word: string): Carrier | undefined {
   return CARRIERS.find((carrier) => {
     const { words, wordForCode } = VOCABULARIES[carrier]
@@ -241,7 +243,7 @@ function carrierByWord(word: string): Carrier | undefined {
   })
 }
 
-/** Whoever has a closed list says nothing else; another's new word is a carrier's own. */
+/** Only a carrier with an open list may use other words. */
 function meaningOfUnknown(shape: ReportShape, word: string, carrier: Carrier | undefined): Meaning | undefined {
   if (shape === 'chat-app' || word === '') return undefined
   if (carrier === undefined) return word.trim() === '' ? undefined : CARRIER_WORD

@@ -1,11 +1,14 @@
-/** The numeric codes and their words. Contract, service.md#states-and-transitions. Code 20 is not assigned. */
+/**
+ * The numeric status codes and their words. Contract, service.md#states-and-transitions. The table there has no row for code
+ * 20.
+ */
 import { CODES, type StatusCode } from '../public/events.ts'
 import { permanent, type Meaning } from './meaning.ts'
 
-/** Over what a code comes, as the contract's table has it. */
+/** The channels of a code, as in the contract's table. */
 type CodeChannel = 'sms' | 'chat-app' | 'premium' | 'airtime'
 
-/** One row of the table of status codes: what the code means, and when the service gives it. */
+/** One row of the status code table: what the code means, and when the service reports it. */
 export interface StatusCodeRow extends Meaning {
   readonly code: StatusCode
   readonly word: string
@@ -14,7 +17,7 @@ export interface StatusCodeRow extends Meaning {
   readonly meaning: string
 }
 
-/** A row for every code; the compiler sees to that. Re-sending is recommended for `expired` alone. */
+/** One row per code, checked by the compiler. Sending again is recommended for `expired` only. */
 const ROWS: Readonly<Record<StatusCode, Omit<StatusCodeRow, 'code'>>> = {
   11: {
     word: 'accepted',

@@ -1,38 +1,41 @@
-/** A report in a shape that the contract does not show, as the user's own function reads it: `readReport`. */
+/** The option `readReport`: a user's function that reads reports of a shape that the contract does not show. */
 import { payloadIn } from './payload.ts'
 import type { CallbackKind } from '../public/events.ts'
 import { isPromiseLike, isRecord, letReject } from '../runtime/values.ts'
 import { REPORT_SHAPES, type ReportShape } from '../public/report-payloads.ts'
 import { isExactText, odditiesOf, readTimestamp, type ReportPayload } from './report.ts'
 
-/** What `readReport` returns of a payload that is a delivery report. */
+/** The result of `readReport` for a payload that is a delivery report. */
 export interface UsersReport {
   readonly messageId: string
-  /** The sender's word; may be missing where there is a `statusCode`. */
+  /** The sender's word. May be missing if there is a `statusCode`. */
   readonly status?: string | undefined
   /** A code of the contract's table. */
   readonly statusCode?: number | undefined
-  /** Unix seconds. Default: the signature's time, else the arrival. */
+  /** Unix seconds. Default: the signature's time, otherwise the arrival. */
   readonly timestamp?: number | undefined
   readonly network?: string | undefined
-  /** Whose words they are: those of SMS, or of the chat-app. Default: of the chat-app where there are `statuses`. */
+  /** Whose words they are: those of SMS or of the chat-app. Default: the chat-app's if there are `statuses`. */
   readonly shape?: ReportShape | undefined
 }
 
-/** What the option `readReport` takes: reads a report of a shape of your own, or returns undefined for what is none. */
+/** The option `readReport`: reads a report of a custom shape. Return undefined if the payload is not a report. */
 export type ReadUsersReport = (
   payload: Readonly<Record<string, unknown>>,
   kind: CallbackKind | undefined,
 ) => UsersReport | undefined
 
 interface Given {
-  /** The body's bytes, the authKey masked: what is read from them is a copy, and theirs to change. */
+  /** The body with its authKey masked. The function gets a copy and may change it. */
   readonly masked: Buffer
   readonly kind: CallbackKind | undefined
   readonly nowMs: number
 }
 
-/** Undefined where it is none to them, or no object. Throws what they throw, and a `TypeError` where they return something else. */
+/**
+ * Returns undefined if the function recognises no report or the body is not an object. Throws what the function throws, and a
+ * `TypeError` if it returns anything else.
+ */
 export function usersReport(read: ReadUsersReport, { masked, kind, nowMs }: Given): ReportPayload | undefined {
   const payload = payloadIn(masked)
   if (!isRecord(payload)) return undefined
@@ -45,7 +48,7 @@ export function usersReport(read: ReadUsersReport, { masked, kind, nowMs }: Give
     throw new TypeError('readReport returned a promise; it must answer at once.')
   }
   if (!isRecord(answer)) throw new TypeError('readReport returned something that is no object.')
-  // Each is read once, though a getter may say something else the next time.
+  // Read each field once: a getter may return another value the next time.
   const { messageId, status, statusCode, timestamp, network, shape: givenShape = likelyShape } = answer
   if (typeof messageId !== 'string' || messageId.trim() === '')
     throw new TypeError('readReport returned no messageId that is a text.')

@@ -1,27 +1,27 @@
 /**
- * The words of each channel and what they mean, a table for each. A new carrier is its name in `CARRIERS` and a table here: types,
- * the cross-channel map and the pages of the documentation follow.
+ * The status words of each channel and their meanings, one table per channel. To add a carrier, add its name to `CARRIERS` and
+ * a table here: types, the cross-channel map and the documentation follow.
  */
 import { CARRIERS, type Carrier } from '../public/events.ts'
 import { permanent, type Meaning } from './meaning.ts'
 
-/** Whose words they are: a carrier's, over SMS; or those of the chat-app. */
+/** Whose words they are: an SMS carrier's, or the chat-app's. */
 export type Speaker = Carrier | 'chatApp'
 export const SPEAKERS: readonly Speaker[] = [...CARRIERS, 'chatApp']
 
 interface Vocabulary {
   readonly words: ReadonlyMap<string, Meaning>
-  /** It has words beside these, which are to be treated as permanent failures; otherwise an unknown word has no meaning. */
+  /** The channel also uses other words, which count as permanent failures. Otherwise an unknown word has no meaning. */
   readonly isOpen: boolean
-  /** The word for a number that comes in place of one. */
+  /** The word for a number that replaces one. */
   readonly wordForCode?: (code: number) => string
 }
 
-/** The five words to which the service maps carrier A’s codes. */
+/** The five words that the service maps carrier A's codes to. */
 export type CarrierAStatus =
   'success' | 'network_failure' | 'delivery_impossible' | 'absent_subscriber' | 'unknown_error'
 
-/** The carrier's own codes by the word they are mapped to; any other code is `unknown_error`. */
+/** The carrier's own codes by the word that they map to. Any other code is `unknown_error`. */
 export const CARRIER_A_CODES: ReadonlyMap<number, CarrierAStatus> = new Map<number, CarrierAStatus>([
   [0, 'success'],
   [1001, 'network_failure'],
@@ -30,8 +30,8 @@ export const CARRIER_A_CODES: ReadonlyMap<number, CarrierAStatus> = new Map<numb
 ])
 
 /**
- * The word for a numeric code of carrier A: `carrierAStatus(27)` is `'absent_subscriber'`. A code that the contract does
- * not list is `'unknown_error'`, which counts as a permanent failure. Contract, service.md#carrier-a-status-values.
+ * The word for a numeric code of carrier A: `carrierAStatus(27)` is `'absent_subscriber'`. An unlisted code is
+ * `'unknown_error'`, a permanent failure. Contract, service.md#carrier-a-status-values.
  */
 export function carrierAStatus(code: number): CarrierAStatus {
   return CARRIER_A_CODES.get(code) ?? 'unknown_error'
@@ -56,7 +56,7 @@ export const VOCABULARIES: Readonly<Record<Speaker, Vocabulary>> = {
     isOpen: false,
     wordForCode: carrierAStatus,
   },
-  // Its words are forwarded as it sends them. Contract, service.md#sms-delivery-callback.
+  // The service forwards its words unchanged. Contract, service.md#sms-delivery-callback.
   carrierB: {
     words: new Map<string, Meaning>([
       ['delivered', { type: 'message.delivered' }],
@@ -76,5 +76,5 @@ export const VOCABULARIES: Readonly<Record<Speaker, Vocabulary>> = {
   },
 }
 
-/** What a carrier says in a word of its own. Contract: other carrier-specific strings are to be treated as permanent failures. */
+/** A carrier-specific word. Contract: treat other carrier-specific strings as permanent failures. */
 export const CARRIER_WORD: Meaning = permanent('carrier_word')

@@ -11,15 +11,15 @@ import { OptionsError } from '../public/errors.ts'
 import { CALLBACK_KINDS, type CallbackKind } from '../public/events.ts'
 import type { MiddlewareReceiver } from './node.ts'
 
-/** Where callbacks of a kind arrive: a path, or one that needs other proofs than the receiver's option `proof` says. */
+/** A path for one kind of callback, optionally with its own `proof` policy. */
 export type WebhookRoute = string | { readonly url: string; readonly proof?: ProofPolicy | undefined }
 
-/** What `app.register(webhooks, …)` takes: the receiver, and a path for each kind of callback that is registered. */
+/** Options of `app.register(webhooks, …)`: the receiver, and a path for each registered kind of callback. */
 export interface WebhooksOptions extends Partial<Readonly<Record<CallbackKind, WebhookRoute | undefined>>> {
   readonly receiver: MiddlewareReceiver
-  /** A path for callbacks of any kind: delivery reports are recognised by their shape. Default: none. */
+  /** A path for callbacks of any kind. Delivery reports are recognised by their shape. Default: none. */
   readonly any?: WebhookRoute | undefined
-  /** `false`: `app.close()` leaves the receiver open. Default: `true`. */
+  /** `false` leaves the receiver open in `app.close()`. Default: `true`. */
   readonly close?: boolean | undefined
 }
 
@@ -33,14 +33,14 @@ const webhooksOptions = z.strictObject({
   receiver: objectLike('what createReceiver() returned', 'middleware', 'close'),
   ...Object.fromEntries(KINDS.map((name) => [name, route.optional()])),
   close: z.boolean().optional(),
-  // Fastify hands the plugin its own options, too.
+  // Fastify passes its own options to the plugin too.
   ...Object.fromEntries(['prefix', 'logLevel', 'logSerializers'].map((name) => [name, z.unknown().optional()])),
 })
 
 /**
- * The plugin: takes every request to its paths, of any method, and closes the receiver after the app's server. Of the app's
- * hooks, those of `onRequest` run before and those of `onResponse` after; no parser, limit or other hook of the app comes
- * between. Throws an `OptionsError` for options that cannot work. Contract, service.md#callback-receiver.
+ * The plugin. It answers every request to its paths, whatever the method, and closes the receiver after the app's server. The
+ * app's `onRequest` hooks run before and its `onResponse` hooks after; no other hook, parser or limit of the app applies.
+ * Throws an `OptionsError` for invalid options. Contract, service.md#callback-receiver.
  */
 // eslint-disable-next-line @typescript-eslint/require-await -- A plugin says that it is done by its promise.
 export async function webhooks(app: FastifyInstance, options: WebhooksOptions): Promise<void> {
@@ -53,7 +53,7 @@ export async function webhooks(app: FastifyInstance, options: WebhooksOptions): 
     const { url, ...mount } = typeof route === 'string' ? { url: route } : route
     const answer = receiver.middleware(kind === 'any' ? undefined : kind, mount)
     const take = (request: FastifyRequest, reply: FastifyReply): void => answer(request.raw, reply.hijack().raw)
-    // What comes next, Fastify's own reading of the body above all, never begins.
+    // Stop here, so that Fastify does not parse the body.
     app.route({ method: app.supportedMethods, url, onRequest: take, handler: take })
   }
   if (close) app.addHook('onClose', () => receiver.close())

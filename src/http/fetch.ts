@@ -7,26 +7,26 @@ import type { CallbackKind } from '../public/events.ts'
 import { checkMount, type MountOptions } from './mount-options.ts'
 import type { RequestReceiver } from './request.ts'
 
-/** Takes a request and resolves to its answer. It never rejects. */
+/** Resolves to the answer of a request. Never rejects. */
 export type FetchHandler = (request: Request, context?: object) => Promise<Response>
 
-/** What a handler makes use of, where a platform or you hand it over beside the request. */
+/** What a platform passes beside the request, as far as a handler uses it. */
 export interface FetchContext {
-  /** A platform that freezes the process once it has answered waits for this: here, for the first attempt of the handlers. */
+  /** Keeps the platform from freezing the process until this promise resolves: after the first attempt of the handlers. */
   waitUntil?(work: Promise<unknown>): unknown
-  /** The address of whoever sent it, which helps the quarantine to keep what forgers would crowd out. */
+  /** The sender's address. It helps the quarantine keep real callbacks during a flood of forgeries. */
   readonly remoteAddress?: string | undefined
 }
 
-/** Where `.text()` would drop a BOM and replace what is no UTF-8, nobody can prove the bytes any more. */
+/** `.text()` drops a BOM and replaces invalid UTF-8, after which no signature can be checked. */
 const FIX =
   'Call the handler before anything calls `.json()`, `.text()` or the like of this request, or let that have `request.clone()`.'
 
 /**
- * Makes what answers the callbacks of one URL: `kind` is the callback type registered for it; without one, delivery reports are
- * recognised by their shape. `proof` overrides the receiver's option for this URL. What the handler is called with beside the
- * request may have anything in it, of which `FetchContext` is used.
- * Throws an `OptionsError` for a kind, a policy or an option that does not exist. Contract, service.md#callback-receiver.
+ * Creates the handler for the callbacks of one URL. `kind` is the callback type registered for it; without one, delivery
+ * reports are recognised by their shape. `proof` overrides the receiver's option for this URL. The second argument of the
+ * handler may be any object; it reads the fields of `FetchContext`. Throws an `OptionsError` for an unknown kind, policy or
+ * option. Contract, service.md#callback-receiver.
  */
 export function receiverHandler(
   receiver: RequestReceiver,
@@ -51,8 +51,8 @@ export function receiverHandler(
 }
 
 /**
- * The iterator of a stream cannot let go of one that stands still; its reader can. It does not cancel it: that destroys the
- * connection under SvelteKit, and with it the answer.
+ * Uses a reader, because a stream's iterator cannot be abandoned while it waits. Releases the reader without cancelling: under
+ * SvelteKit, cancelling destroys the connection before the answer is sent.
  */
 function piecesOf(body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> {
   return {

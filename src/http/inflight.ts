@@ -1,45 +1,45 @@
 /**
- * A bound on the bytes of bodies that are being read, over all requests. Small bodies never wait. Near the bound, large ones
- * wait for their turn; when that is not enough, those go that hold room and send next to nothing for it.
+ * Bounds the bytes of request bodies being read, over all requests. Small bodies never wait. Near the bound, large ones take
+ * turns; if that is not enough, those that hold memory but send almost nothing are refused.
  */
 import type { Clock } from '../runtime/clock.ts'
 
-/** Where the bytes of a body come from. */
+/** The source of a body. */
 export interface Flow {
-  /** Nothing more is to come for now, as far as that can be said. */
+  /** Stops the source, as far as it can be stopped. */
   pause(): void
   resume(): void
 }
 
 export interface Inflight {
-  /** `tooSlow` is called when this one has to go; it calls `release`, as everybody does when the bytes are gone. */
+  /** `tooSlow` is called if this body is refused. It must call `release`, as must everyone once the bytes are freed. */
   enter(flow: Flow, announced: number | undefined, tooSlow: () => void): Reader
-  /** Counts what a request has delivered, and perhaps lets it wait. */
+  /** Counts received bytes. May pause the source. */
   add(reader: Reader, bytes: number): void
   release(reader: Reader): void
-  /** A body of more bytes may have to wait; small ones never do. */
+  /** Bodies above this size may have to wait. */
   readonly smallBytes: number
-  /** For how long it had to wait since this was last asked, in whole ticks. */
+  /** How long the body has been paused since the last call, in whole ticks. */
   waitedMs(reader: Reader): number
 }
 
 export interface Reader {
   readonly flow: Flow
   readonly tooSlow: () => void
-  /** What it comes to at most. */
+  /** The maximum size of the body. */
   readonly expected: number
   isLarge: boolean
   held: number
-  /** Since the last tick. */
+  /** Bytes received since the last tick. */
   sent: number
-  /** Ticks in which it could have sent and did not, less those that it has made up for. */
+  /** Ticks in which it was too slow, minus those it has made up for. */
   lost: number
-  /** True until it could send for a whole tick: nobody can say yet that it is slow. */
+  /** True until a full tick has passed: too early to judge its speed. */
   isFresh: boolean
-  /** The rest of its body is promised room, so it is not paused any more. */
+  /** Memory for the rest of its body is reserved, so it is not paused again. */
   isGranted: boolean
   isPaused: boolean
-  /** The tick in which it was last paused or set going. */
+  /** The tick in which it was last paused or resumed. */
   since: number
   waitedTicks: number
   list: List | undefined
@@ -47,19 +47,22 @@ export interface Reader {
   after: Reader | undefined
 }
 
-/** A body that is no larger never waits; less where the bound is very small. */
+/** Bodies up to this size never wait. Less if the bound is very small. */
 const SMALL_BYTES = 16 * 1024
 const SMALL_SHARE = 1 / 1024
-/** Parts of the bound: of small bodies; and of large ones where everybody may read, who was slow, and who was not. */
+/**
+ * Fractions of the bound. SMALL: for small bodies. FREE: below it, large bodies read freely. TRIED and FRESH: limits for bodies
+ * that have been slow and for new ones.
+ */
 const SMALL_PART = 1 / 8
 const FREE_PART = 1 / 2
 const TRIED_PART = 3 / 4
 const FRESH_PART = 7 / 8
 
 const TICK_MS = 100
-/** 32 KiB a second. In a tick that brings less, a body loses time. */
+/** 32 KiB a second. A body that brings less in a tick loses that tick. */
 const TICK_BYTES = (32 * 1024 * TICK_MS) / 1_000
-/** Who has lost so many ticks, a second, goes when room is short. */
+/** Lost ticks (one second) after which a body is refused if memory is short. */
 const PATIENCE_TICKS = 10
 
 export function createInflight({
@@ -72,25 +75,25 @@ export function createInflight({
   readonly clock: Clock
 }): Inflight {
   const smallBytes = Math.min(SMALL_BYTES, maxBytes * SMALL_SHARE)
-  /** Bytes of small bodies and of large ones, and what large ones were promised beyond. */
+  /** Bytes of small and of large bodies, and the bytes reserved for large ones. */
   let small = 0
   let large = 0
   let promised = 0
   let grants = 0
   let ticks = 0
   let isTicking = false
-  /** Small ones that hold something, the oldest first. */
+  /** Small bodies that hold bytes, oldest first. */
   const partial: List = { first: undefined, last: undefined }
-  /** Large ones that are not paused. */
+  /** Large bodies that are not paused. */
   const reading: List = { first: undefined, last: undefined }
-  /** Large ones that are: first the fresh, the newest of them first, for whoever waits long is given up by its sender. */
+  /** Paused large bodies. New ones come first, the newest first of all, because senders give up on those that wait long. */
   const waiting: List = { first: undefined, last: undefined }
 
   function room(reader: Reader): number {
     return maxBytes * (reader.isFresh ? FRESH_PART : TRIED_PART) - large - needOf(reader)
   }
 
-  /** One may always read, so that somebody finishes. */
+  /** One body may always read, so that some body finishes. */
   function mayGoOn(reader: Reader): boolean {
     return grants === 0 || room(reader) >= promised
   }
@@ -113,7 +116,7 @@ export function createInflight({
     unlink(reader)
     if (reader.isFresh) prepend(waiting, reader)
     else append(waiting, reader)
-    // What Node has read already comes first, so that nothing gathers in the stream, where nobody counts or joins it.
+    // Deliver what Node has already read first, so that nothing accumulates uncounted in the stream.
     queueMicrotask(() => {
       if (reader.isPaused) reader.flow.pause()
     })
@@ -135,7 +138,7 @@ export function createInflight({
     }
   }
 
-  /** From here on it is judged like a large one. */
+  /** Treats the body as large from now on. */
   function grow(reader: Reader): void {
     reader.isLarge = true
     small -= reader.held
@@ -175,7 +178,7 @@ export function createInflight({
     watch()
   }
 
-  /** A tick that comes late counts once. What arrived meanwhile is read before anybody is judged. */
+  /** A late tick counts once. Read what arrived meanwhile before judging anyone. */
   function watch(): void {
     if (isTicking || (large <= maxBytes * FREE_PART && waiting.first === undefined)) return
     isTicking = true
@@ -220,7 +223,7 @@ export function createInflight({
       if (reader.isGranted) promised -= bytes
       else if (!reader.isPaused && large > maxBytes * FREE_PART && needOf(reader) > 0) {
         if (mayGoOn(reader)) grant(reader)
-        // Who trickles is not paused, for its time would stand still then.
+        // Do not pause a slow body: its lost ticks would stop counting.
         else if (reader.sent >= TICK_BYTES) pause(reader)
       }
       watch()
@@ -252,8 +255,8 @@ function needOf(reader: Reader): number {
 }
 
 /**
- * Linked by hand. Where members of a Set come and go all the time, V8 makes a table after the other, and an old one keeps the
- * next, and the streams in it, until the whole heap is collected.
+ * A hand-made linked list. With frequent insertions and deletions, V8 replaces the table of a Set again and again, and the old
+ * tables keep the streams alive until a full collection.
  */
 interface List {
   first: Reader | undefined

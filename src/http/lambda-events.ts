@@ -1,8 +1,8 @@
-/** The events and answers of what stands before a function: API Gateway (REST and HTTP), function URLs, load balancers. */
+/** The events and answers of API Gateway (REST and HTTP), function URLs and load balancers. */
 import { OptionsError } from '../public/errors.ts'
 import type { CallbackAnswer, CallbackRequest } from './request.ts'
 
-/** As much of these triggers' events as is read; those of `@types/aws-lambda` fit. */
+/** The fields of the triggers' events that are read. The types of `@types/aws-lambda` are assignable. */
 export interface LambdaEvent {
   readonly httpMethod?: string
   readonly requestContext?:
@@ -15,19 +15,19 @@ export interface LambdaEvent {
     | undefined
   readonly headers?: Readonly<Record<string, string | undefined>> | null | undefined
   readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null | undefined
-  /** A text; or what a parser before the handler made of it, which leaves nothing that a signature could be checked over. */
+  /** Text, or what an earlier parser made of it. A signature cannot be checked over a parsed body. */
   readonly body?: unknown
   readonly isBase64Encoded?: boolean
 }
 
-/** An answer as these triggers take it; a load balancer asks for its headers as lists where it sent lists. */
+/** An answer for these triggers. A load balancer that sends header lists expects header lists. */
 export type LambdaResult = { statusCode: number; body: string; isBase64Encoded: boolean } & (
   { headers: Record<string, string> } | { multiValueHeaders: Record<string, string[]> }
 )
 
 const FIX = 'Take away the middleware that parses bodies before this handler: event.body must be as Lambda gave it.'
 
-/** Throws an `OptionsError` for an event that is no request. */
+/** Throws an `OptionsError` if the event is not a request. */
 export function requestOf(event: LambdaEvent | null | undefined): CallbackRequest {
   const { requestContext, ...request } = event ?? {}
   const { http, identity } = requestContext ?? {}
@@ -40,7 +40,7 @@ export function requestOf(event: LambdaEvent | null | undefined): CallbackReques
   const parsed = body === undefined || body === null ? undefined : { parsed: body, fix: FIX }
   return {
     method,
-    // Where there are both, only the lists have every value.
+    // If both forms are present, only the lists contain every value.
     headers: multiValueHeaders ?? headers ?? {},
     body: typeof body === 'string' ? Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8') : parsed,
     remoteAddress: (http ?? identity)?.sourceIp,
@@ -49,7 +49,7 @@ export function requestOf(event: LambdaEvent | null | undefined): CallbackReques
 
 export function resultOf({ headers, multiValueHeaders }: LambdaEvent, answer: CallbackAnswer): LambdaResult {
   const result = { statusCode: answer.status, body: answer.body ?? '', isBase64Encoded: false }
-  // The connection and its framing are the platform's own.
+  // The platform owns the connection and its framing.
   const own = Object.entries(answer.headers).filter(([name]) => name !== 'connection' && name !== 'content-length')
   return headers || !multiValueHeaders
     ? { ...result, headers: Object.fromEntries(own) }

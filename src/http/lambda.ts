@@ -12,24 +12,24 @@ import type { CallbackAnswer, RequestReceiver } from './request.ts'
 
 export type { LambdaEvent, LambdaResult } from './lambda-events.ts'
 
-/** What a module exports for Lambda to call. */
+/** The handler that a module exports. */
 export type LambdaHandler = (event: LambdaEvent, context?: LambdaContext) => Promise<LambdaResult>
 
-/** What is asked of the second thing that Lambda calls a handler with. */
+/** The part of Lambda's context that is used. */
 export interface LambdaContext {
   /** Milliseconds until Lambda ends the invocation. */
   getRemainingTimeInMillis(): number
 }
 
 const clock = systemClock()
-/** Of the function's time, what is left for the answer to get out. */
+/** Time reserved at the end of the invocation for sending the answer. */
 const ANSWER_MS = 1_000
 
 /**
- * A handler for the callbacks of one URL; `kind` and `mount` are those of `receiver.middleware`. Lambda freezes the process once
- * it has answered, so it answers when the handlers of a new event have been attempted once, or a second before the function's
- * time is up, where the context tells that time. Throws an `OptionsError` for a kind or a policy that does not exist, and rejects with one for an event that is no
- * request. Contract, service.md#callback-receiver.
+ * A handler for the callbacks of one URL. `kind` and `mount` are those of `receiver.middleware`. Lambda freezes the process
+ * after the answer, so the handler answers after the first attempt of a new event's handlers, or one second before the
+ * invocation times out, if the context tells. Throws an `OptionsError` for an unknown kind or policy, and rejects with one if
+ * the event is not a request. Contract, service.md#callback-receiver.
  */
 export function lambdaHandler(receiver: RequestReceiver, kind?: CallbackKind, mount: MountOptions = {}): LambdaHandler {
   checkMount('lambdaHandler', kind, mount)

@@ -1,7 +1,9 @@
-/** For the servers that this package starts itself: no request ends the process, whatever a listener throws. */
+/** Keeps the servers that this package starts running, whatever a listener throws. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
-/** The same listener; where it throws or rejects, the request is answered 500, or cut off where an answer has begun. */
+/**
+ * Wraps a listener. If it throws or rejects, the request is answered 500, or its connection is cut once an answer has begun.
+ */
 export function withLastResort(
   listener: (request: IncomingMessage, response: ServerResponse) => unknown,
 ): RequestListener {

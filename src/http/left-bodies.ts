@@ -1,21 +1,21 @@
-/** Bodies that are not read from their stream: what a parser before us left, and what had arrived when the client went. */
+/** Bodies that cannot be read from their stream: those that an earlier parser consumed, and those whose client has gone. */
 import type { IncomingMessage } from 'node:http'
 import type { Captured } from '../public/callback.ts'
 import type { Bodies } from './reading.ts'
 
-/** Where frameworks leave what they made of a body. */
+/** Where frameworks store a parsed body. */
 export interface PreParsed {
   readonly body?: unknown
   readonly rawBody?: unknown
 }
 
-/** Whatever a parser before us left, if its bytes are those that were announced. */
+/** The body that an earlier parser left, if it has the announced length. */
 export function leftBefore(request: PreParsed, announced: number | undefined, bodies: Bodies): Captured {
   for (const candidate of [request.rawBody, request.body]) {
     const bytes = typeof candidate === 'string' ? Buffer.from(candidate) : candidate
     if (!(bytes instanceof Uint8Array)) continue
     if (bytes.length > bodies.maxBodyBytes) return bodies.tooLarge(`${bytes.length} bytes had been read`)
-    // Text was decoded, and perhaps not to the same bytes; a Buffer is only ever inflated, and the proof will tell.
+    // Text was decoded and may no longer be the same bytes. A Buffer is at most inflated, which the proof will reveal.
     if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
     return { kind: 'exact', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), decoded: true }
   }
@@ -34,7 +34,7 @@ function parseOrUndefined(text: string): unknown {
   }
 }
 
-/** The body of a request whose client has gone, where all of it had arrived; its end is still in the stream. */
+/** The complete body of a request whose client has disconnected, read from what the stream still holds. */
 export function unreadRest(
   request: IncomingMessage,
   announced: number | undefined,

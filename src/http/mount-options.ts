@@ -1,25 +1,25 @@
-/** Checks what is said of a URL as it is mounted: a misspelt `proof` would weaken it in silence. */
+/** Checks the options of a mounted URL: a misspelt `proof` must not weaken verification silently. */
 import { z } from 'zod'
 import { PROOF_POLICIES, type ProofPolicy } from '../public/callback.ts'
 import { checkOptions, unknownName } from '../runtime/check-options.ts'
 import { OptionsError } from '../public/errors.ts'
 import { CALLBACK_KINDS } from '../public/events.ts'
 
-/** What may be said of a URL beside the kind of its callbacks. */
+/** Options of a mounted URL, beside its kind. */
 export interface MountOptions {
-  /** Which proofs this URL needs; the receiver's option `proof` by default. */
+  /** The required proofs for this URL. Default: the receiver's option `proof`. */
   readonly proof?: ProofPolicy | undefined
 }
 
 const mountOptions = z.strictObject({ proof: z.enum(PROOF_POLICIES).optional() })
 
-/** Throws an `OptionsError` that begins with `where`, the name of the function that is told the kind; none is any. */
+/** Throws an `OptionsError` that starts with `where`, the name of the called function. Undefined accepts any kind. */
 export function checkKind(where: string, kind: unknown): void {
   if (kind === undefined || CALLBACK_KINDS.some((known) => known === kind)) return
   throw new OptionsError(`${where}: there is no such kind of callback. ${unknownName(kind, CALLBACK_KINDS)}`)
 }
 
-/** The same for all that is said of a URL as it is mounted. */
+/** The same for all options of a mounted URL. */
 export function checkMount(where: string, kind: unknown, options: unknown): void {
   checkKind(where, kind)
   checkOptions(mountOptions, options, where)

@@ -1,6 +1,6 @@
 /**
- * Express, Connect and node:http: takes the exact bytes of a request, whatever ran before us, hands them to the receive that
- * it was given, and writes the answer. Contract, service.md#callback-authenticity: the signature is made over the raw body.
+ * Middleware for Express, Connect and node:http. Captures the exact bytes of a request, whatever ran before, passes them to
+ * `receive`, and writes the answer. Contract, service.md#callback-authenticity: the signature covers the raw body.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2Stream } from 'node:http2'
@@ -15,10 +15,10 @@ import type { Bodies } from './reading.ts'
 import { REPLIES, type Answer } from './replies.ts'
 import type { KnownServer, Servers } from './servers.ts'
 
-/** What is mounted: `app.use(path, it)`, `app.post(path, it)`, a Router, Connect, or a `node:http` listener. */
+/** Mount it with `app.use(path, it)`, `app.post(path, it)`, a Router or Connect, or use it as a `node:http` listener. */
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
 
-/** A receiver, as far as what mounts its middleware elsewhere needs to know. */
+/** The part of a receiver that adapters need. */
 export interface MiddlewareReceiver {
   middleware(kind?: CallbackKind, options?: { readonly proof?: ProofPolicy | undefined }): Middleware
   close(): Promise<void>
@@ -26,25 +26,25 @@ export interface MiddlewareReceiver {
 
 interface NodeOptions {
   readonly bodies: Bodies
-  /** By which servers wait for the last request. */
+  /** Measures how long servers have been quiet. */
   readonly clock: Clock
   readonly servers: Pick<Servers, 'open' | 'see' | 'areWatched'>
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
-  /** Asked as a request begins; never throws. */
+  /** Called when a request begins. Must not throw. */
   readonly traceContext: (() => TraceContext | undefined) | undefined
   /** Called for every request, before it is read. */
   readonly begun: () => void
-  /** Something threw that never should; the request is answered all the same. */
+  /** Reports an unexpected error. The request is answered anyway. */
   readonly failed: (error: unknown) => void
 }
 
 interface NodeIntake {
   middleware(kind: CallbackKind | undefined, policy: ProofPolicy): Middleware
-  /** Since the receiver closes: how long no request has been under way. */
+  /** While the receiver closes: milliseconds since the last request ended. */
   quietMs(): number
 }
 
-/** Whatever clock the receiver has, no answer waits for it. */
+/** The system clock: answers must not wait for a test clock. */
 const machine = systemClock()
 
 /** A request that has been read. */
@@ -60,19 +60,19 @@ interface Answered {
   readonly answer: Answer
 }
 
-/** After a refusal the server reads at most this much more, so that a client that is still sending sees the answer. */
+/** After a refusal the server reads at most this many bytes more, so that a client that is still sending sees the answer. */
 const LINGER_BYTES = 8 * 1024 * 1024
 
-/** The middleware of one receiver, which counts what is under way, and writes answers together. */
+/** Creates the middleware of one receiver. It counts pending requests and writes answers in batches. */
 export function createNodeIntake(options: NodeOptions): NodeIntake {
   const { bodies, clock, servers, receive, traceContext, begun, failed } = options
   let underWay = 0
-  /** Since servers are watched: when a request was last answered. */
+  /** When the last request was answered. Recorded while servers are watched. */
   let lastMs = -Infinity
 
   /**
-   * Answers that need no promise are written together, at the end of the turn of the event loop: whoever waits for them is woken
-   * once, and not between two requests.
+   * Synchronous answers are written together at the end of the event loop turn, so that reading further requests is not
+   * interrupted.
    */
   let ready: Answered[] = []
   let isTurn = false
@@ -91,7 +91,7 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
         discardThenEnd(request, response)
       } else {
         const isStopping = servers.areWatched || server?.listening === false
-        // Before the body's end the connection is of no more use: Node would read the rest for ever.
+        // If the body has not ended, close the connection: Node would otherwise keep reading it.
         write(response, answer, isStopping || !request.readableEnded)
       }
     } catch (error) {
@@ -114,7 +114,7 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
   ): void {
     const arrivedAtMs = bodies.clock.now()
     const trace = traceContext?.()
-    // Once the connection has gone, it cannot be told any more.
+    // The address is no longer available after the connection has closed.
     const { remoteAddress } = request.socket
     captureBody(request, bodies, (captured) => {
       const isTooLarge = captured.kind === 'failed' && captured.reason === 'body_too_large'
@@ -122,7 +122,8 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
       try {
         const signatures = signaturesOf(request)
         const contentEncoding = request.headers['content-encoding']?.trim().toLowerCase()
-        // Before the event is taken, so that the answer goes out before a handler of it begins, unless others are about to.
+        // Schedule this before the event is admitted, so that the answer is written before a handler starts, unless handlers
+        // are already scheduled.
         if (!isTurn) machine.soon(writeReady)
         isTurn = true
         const given = receive({
@@ -147,9 +148,11 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
     })
   }
 
-  /** A client that is reset while it sends never reads the answer, so a bounded rest is read and thrown away. */
+  /**
+   * Reads and discards a bounded rest of the body. A client whose connection is reset while it sends never reads the answer.
+   */
   function discardThenEnd(request: IncomingMessage, response: ServerResponse): void {
-    // Its end was told before the answer was written, and HTTP/2 closes no stream before its response has ended.
+    // The body ended before the answer was written, and HTTP/2 keeps a stream open until its response ends.
     if (request.readableEnded) {
       response.end()
       return
@@ -174,10 +177,7 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
   }
 
   return {
-    /**
-     * Never calls `next`, and never throws into the framework: every request is answered here. Without a promise where the answer
-     * needs none.
-     */
+    /** Never calls `next` and never throws into the framework: every request is answered here, synchronously if possible. */
     middleware: (kind, policy) => (request, response) => {
       underWay += 1
       try {
@@ -195,7 +195,7 @@ export function createNodeIntake(options: NodeOptions): NodeIntake {
   }
 }
 
-/** What others hang on to a response may throw as it is written. */
+/** Other code may have patched the response so that writing throws. */
 function writeUnavailable(response: ServerResponse): void {
   try {
     write(response, REPLIES.unavailable, true)
@@ -208,7 +208,7 @@ function write(response: ServerResponse, answer: Answer, closes: boolean, ends =
   if (response.headersSent || response.destroyed) return
   response.statusCode = answer.status
   for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
-  // HTTP/2 has no such header, and Node warns of it.
+  // HTTP/2 has no such header, and Node would warn.
   if (closes && !isHttp2(response)) response.setHeader('connection', 'close')
   if (ends) {
     response.end(answer.body)
@@ -216,36 +216,36 @@ function write(response: ServerResponse, answer: Answer, closes: boolean, ends =
   } else if (answer.body !== undefined) response.write(answer.body)
 }
 
-/** Responses of HTTP/2 have a stream. */
+/** HTTP/2 responses have a stream. */
 function isHttp2(response: ServerResponse): response is ServerResponse & { readonly stream: Http2Stream } {
   return 'stream' in response
 }
 
-/** Tells an HTTP/2 client, once the answer is out, to stop sending the rest of its request (RFC 9113, section 8.1). */
+/** Tells an HTTP/2 client, after the answer, to stop sending its request (RFC 9113, section 8.1). */
 function stopStream(response: ServerResponse): void {
   if (isHttp2(response)) response.stream.close(NO_ERROR)
 }
 
-/** `http2.constants.NGHTTP2_NO_ERROR`, without loading HTTP/2 where nobody uses it. */
+/** `http2.constants.NGHTTP2_NO_ERROR`, without loading HTTP/2. */
 const NO_ERROR = 0
 
-/** All values of the header. Node joins repeated headers with `, `, so only such a value is worth a second look. */
+/** All values of the signature header. Node joins repeated headers with `, `, so only such a value needs a closer look. */
 function signaturesOf({ headers, rawHeaders }: IncomingMessage): readonly string[] {
   const value = headers[SIGNATURE_HEADER]
   if (typeof value !== 'string') return []
   if (!value.includes(', ')) return [value]
-  // Names and values in turn. Requests of HTTP/2 have no `headersDistinct`.
+  // `rawHeaders` alternates names and values. HTTP/2 requests have no `headersDistinct`.
   const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === SIGNATURE_HEADER)
   return values.length === 0 ? [value] : values
 }
 
-/** Reads the body of a request, or takes what a parser before us left of it; `done` is called once, perhaps at once. */
+/** Reads the body, or takes what an earlier parser left. Calls `done` once, possibly synchronously. */
 function captureBody(request: IncomingMessage & PreParsed, bodies: Bodies, done: (captured: Captured) => void): void {
   const length = request.headers['content-length']
   const announced = length === undefined ? undefined : Number(length)
   if (announced !== undefined && announced > bodies.maxBodyBytes)
     done(bodies.tooLarge(`${announced} bytes were announced`))
-  // The state of the stream decides, not `body`: Express 4's parser sets `{}` and leaves the stream unread.
+  // Decide by the state of the stream, not by `body`: Express 4's parser sets `{}` and leaves the stream unread.
   else if (request.readableDidRead || request.readableEnded) done(leftBefore(request, announced, bodies))
   else if (request.readableEncoding !== null) done({ kind: 'failed', reason: 'body_already_read' })
   else if (request.destroyed)
@@ -254,25 +254,25 @@ function captureBody(request: IncomingMessage & PreParsed, bodies: Bodies, done:
     const reading = bodies.begin(() => flowOf(request), announced, done)
     const onGone = (): void => {
       if (reading.isFinished) return
-      // A client that left after its last byte has sent a whole callback.
+      // A client that disconnected after its last byte has sent a complete callback.
       const rest = unreadRest(request, announced, reading.pieces, bodies)
       if (rest === undefined) bodies.gone(reading)
       else bodies.finish(reading, rest)
     }
-    // The listeners stay, for they do nothing once the body is there, and to take each off costs as much as to hang it on.
+    // The listeners stay: they do nothing once the body has been read, and removing them costs as much as adding them.
     request.on('end', () => bodies.end(reading))
     request.on('error', onGone)
     request.on('close', onGone)
     request.on('data', (piece: Buffer) => bodies.add(reading, piece))
-    // Somebody before us may have paused it to look something up.
+    // Earlier middleware may have paused the request.
     request.resume()
   }
 }
 
-/** A paused request reads on from its connection, up to the stream's own bound, so that is paused, too. */
+/** Pauses request and connection. A paused request alone keeps reading up to the stream's own limit. */
 function flowOf(request: IncomingMessage): Flow {
   const { httpVersionMajor, socket } = request
-  // Of HTTP/2 it is not this request's own.
+  // With HTTP/2, other requests share the connection.
   const connection = httpVersionMajor === 1 && socket instanceof Socket ? socket : undefined
   return {
     pause() {

@@ -1,4 +1,4 @@
-/** A body as it arrives: within its bounds of bytes and time, and in its turn where many are read at once. */
+/** Reads a body within its limits of bytes and time, and in turn if many are read at once. */
 import type { Captured } from '../public/callback.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Flow, Inflight, Reader } from './inflight.ts'
@@ -13,47 +13,47 @@ interface Bounds {
 
 export interface Bodies extends Omit<Bounds, 'inflight'> {
   /**
-   * `finished` is called once: when the body is there, when it breaks a bound, or with what `finish` is given. `flowOf` is
-   * called where the body may have to wait for others.
+   * `finished` is called once: with the body, with a broken limit, or with the argument of `finish`. `flowOf` is called if the
+   * body may have to wait for others.
    */
   begin(flowOf: () => Flow, announced: number | undefined, finished: (captured: Captured) => void): Reading
   add(reading: Reading, piece: Buffer): void
-  /** Nothing more comes. */
+  /** The body has ended. */
   end(reading: Reading): void
-  /** Nothing more comes, though more was to come. */
+  /** The connection ended before the body. */
   gone(reading: Reading): void
-  /** May be called again by whatever ends later; the first call decides. */
+  /** May be called several times. The first call decides. */
   finish(reading: Reading, captured: Captured): void
   tooLarge(what: string): Captured
 }
 
-/** One body. */
+/** A body being read. */
 export interface Reading {
   readonly flowOf: () => Flow
   readonly announced: number | undefined
   readonly finished: (captured: Captured) => void
   readonly pieces: Buffer[]
-  /** Of the pieces, those at the end that came one by one. */
+  /** Number of trailing pieces that have not been joined. */
   loose: number
   length: number
-  /** In how many pieces it has come so far. */
+  /** Number of pieces received. */
   reads: number
   isFinished: boolean
-  /** Undefined as long as nothing of it is held that others might wait for: a small one may come whole. */
+  /** Undefined while no bytes are held that others might wait for: a small body usually arrives in one piece. */
   reader: Reader | undefined
   cancelDeadline: (() => void) | undefined
 }
 
 /**
- * Each piece costs far more than its bytes, so a body may come in so many: in pieces of 128 bytes where it is as large as it may be,
- * which is a tenth of what a packet carries.
+ * Each piece costs more memory than its bytes, so the number of pieces is limited: at the maximum body size, to pieces of 128
+ * bytes, a tenth of a packet.
  */
 const SMALL_PIECE_BYTES = 128
 const LEAST_READS = 1_024
 
 export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: Bounds): Bodies {
   const mostReads = Math.max(LEAST_READS, Math.ceil(maxBodyBytes / SMALL_PIECE_BYTES))
-  /** Most bodies are there before their deadline need be set: it is, after the I/O under way, for those that are not. */
+  /** Bodies that have begun. Most arrive before a deadline is needed, so deadlines are set after pending I/O, for the rest. */
   let begun: Reading[] = []
 
   function setDeadlines(): void {
@@ -155,14 +155,14 @@ function arrived({ announced, length }: Reading): string {
   return announced === undefined ? `${length} bytes had arrived` : `${length} of ${announced} bytes had arrived`
 }
 
-/** So many are left as they came. */
+/** Number of pieces that stay unjoined. */
 const LOOSE = 16
-/** As many with more bytes than this are worth no copy. */
+/** Pieces that add up to more than this are not worth a copy. */
 const NOT_SMALL_BYTES = 16 * 1024
 
 /**
- * Many small pieces cost far more than their bytes, so those are joined; what was joined before is at least twice as long as
- * what stands behind it, so that no byte is copied often.
+ * Joins small pieces, because each costs far more memory than its bytes. A joined piece is at least twice as long as what
+ * follows it, so bytes are rarely copied again.
  */
 function join(reading: Reading): void {
   const { pieces } = reading

@@ -1,4 +1,4 @@
-/** Every answer there is. Contract, service.md#callback-receiver: any 2xx is good, and nothing is sent again. */
+/** All answers. Contract, service.md#callback-receiver: any 2xx is a success, and the sender never retries. */
 
 export interface Answer {
   readonly status: number
@@ -6,7 +6,7 @@ export interface Answer {
   readonly body: string | undefined
 }
 
-/** One row an answer: its status, the code in its body, and when it is given. */
+/** One row per answer: its status, the code in its body, and when it is given. */
 export const ANSWERS = {
   taken: { status: 204, code: undefined, when: 'Taken: new, duplicate, late and unrecognized callbacks alike.' },
   body_incomplete: { status: 400, code: 'body_incomplete', when: 'The body ended before its announced length.' },
@@ -32,7 +32,7 @@ export const ANSWERS = {
 
 export type AnswerName = keyof typeof ANSWERS
 
-/** The answers themselves. What they say tells nothing of what was expected. */
+/** The answers. They reveal nothing about what was expected. */
 export const REPLIES: Readonly<Record<AnswerName, Answer>> = {
   taken: { status: 204, headers: {}, body: undefined },
   body_incomplete: refusal('body_incomplete', 'The body is shorter than announced.'),

@@ -1,4 +1,4 @@
-/** A request of any framework, in plain parts: what `receiver.receive` takes, and how its headers and body are read. */
+/** The framework-independent form of a request, which `receiver.receive` takes, and how its headers and body are read. */
 import { SIGNATURE_HEADER, type ArrivedCallback, type Captured, type ProofPolicy } from '../public/callback.ts'
 import type { CallbackKind } from '../public/events.ts'
 import type { TraceContext } from '../public/trace-context.ts'
@@ -6,66 +6,65 @@ import type { Flow } from './inflight.ts'
 import type { Bodies } from './reading.ts'
 import { REPLIES, type Answer } from './replies.ts'
 
-/** One POST of the messaging service, whatever framework it came through. Contract, service.md#callback-receiver. */
+/** One POST of the messaging service, from any framework. Contract, service.md#callback-receiver. */
 export interface CallbackRequest {
-  /** The callback type registered for this URL; without one, delivery reports are recognised by their shape. */
+  /** The callback type registered for this URL. Without one, delivery reports are recognised by their shape. */
   readonly kind?: CallbackKind | undefined
-  /** Which proofs this URL needs; the option `proof` by default. */
+  /** The required proofs for this URL. Default: the option `proof`. */
   readonly proof?: ProofPolicy | undefined
   readonly method: string
-  /** A plain record, whose values may be lists, or anything that gives pairs: `Headers`, a `Map`, a list of pairs. */
+  /** A plain record, whose values may be lists, or any iterable of pairs: `Headers`, a `Map`, a list. */
   readonly headers: RequestHeaders
   /**
-   * The bytes as they were sent, whole or as they come (a web stream, a Node stream), or `{ parsed }` where a parser left
-   * nothing else: then a signature cannot be checked. `{ parsed: undefined }` says that nothing is left. None is an empty body.
+   * The exact bytes, whole or as a web or Node stream; or `{ parsed }` if a parser left nothing else, in which case a signature
+   * cannot be checked. `{ parsed: undefined }` means that nothing is left. Undefined is an empty body.
    */
   readonly body?: RequestBody | null | undefined
-  /** The address of whoever sent it, which helps the quarantine to keep what forgers would crowd out. */
+  /** The sender's address. It helps the quarantine keep real callbacks during a flood of forgeries. */
   readonly remoteAddress?: string | undefined
   /**
-   * For a platform that freezes the process once it has answered: called before the answer, where this callback brought a new
-   * event, with a promise that resolves when its handlers have been attempted once, or after `handlerTimeoutMs`. It never
-   * rejects.
+   * For platforms that freeze the process after the answer. Called before the answer if this callback brought a new event, with
+   * a promise that resolves after the first attempt of its handlers or after `handlerTimeoutMs`. The promise never rejects.
    */
   readonly waitUntil?: ((attempted: Promise<void>) => void) | undefined
 }
 
-/** Headers as a record, or as pairs; a header that was sent twice is there twice, or has a list of values. */
+/** Headers as a record or as pairs. A repeated header appears as several pairs or as a list. */
 export type RequestHeaders =
   Readonly<Record<string, string | readonly string[] | undefined>> | Iterable<readonly [name: string, value: string]>
 
 /**
- * A body: its bytes, whole or as a stream, or what a parser made of it where it left no bytes; `fix` says in a sentence how to
- * mend that in this framework, and stands in the error that `onError` hears.
+ * A body: its bytes, whole or as a stream, or what a parser made of it. `fix` tells in one sentence how to keep the bytes in
+ * this framework; it becomes part of the error passed to `onError`.
  */
 export type RequestBody =
   Uint8Array | AsyncIterable<Uint8Array> | { readonly parsed: unknown; readonly fix?: string | undefined }
 
-/** What to answer, as it stands; a `connection` among the headers is for servers whose connections are their own. */
+/** The answer to send as it is. A `connection` header is only for servers that own their connections. */
 export interface CallbackAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Absent where the answer has none. */
+  /** Absent if the answer has no body. */
   readonly body: string | undefined
 }
 
-/** A receiver, as far as what carries requests to it needs to know. */
+/** The part of a receiver that adapters need. */
 export interface RequestReceiver {
   receive(request: CallbackRequest): Promise<CallbackAnswer>
 }
 
 interface RequestOptions {
   readonly bodies: Bodies
-  /** Where the request does not say which proofs it needs. */
+  /** The default proof policy. */
   readonly policy: ProofPolicy
   readonly receive: (callback: ArrivedCallback) => Answer | Promise<Answer>
-  /** Asked as a request begins; never throws. */
+  /** Called when a request begins. Must not throw. */
   readonly traceContext: (() => TraceContext | undefined) | undefined
-  /** Something threw that never should; the request is answered all the same. */
+  /** Reports an unexpected error. The request is answered anyway. */
   readonly failed: (error: unknown) => void
 }
 
-/** Never rejects: every request has its answer. */
+/** Never rejects: every request gets an answer. */
 export async function receiveRequest(request: CallbackRequest, options: RequestOptions): Promise<CallbackAnswer> {
   try {
     const { status, headers, body } = await answerTo(request, options)
@@ -97,19 +96,19 @@ async function answerTo(request: CallbackRequest, options: RequestOptions): Prom
   return captured.kind === 'failed' && captured.reason !== 'body_already_read' ? closing(answer) : answer
 }
 
-/** Before the body's end the connection is of no more use: a server would read the rest for ever. */
+/** If the body has not ended, close the connection: a server would otherwise keep reading it. */
 function closing(answer: Answer): Answer {
   return { ...answer, headers: { ...answer.headers, connection: 'close' } }
 }
 
-/** The headers that count, read once. */
+/** The headers that matter, read once. */
 interface Described {
   readonly signatures: readonly string[]
   readonly contentEncoding: string | undefined
   readonly announced: number | undefined
 }
 
-/** Names count without regard to case; a header that comes twice is seen twice. */
+/** Matches names case-insensitively and keeps repeated headers. */
 function describeHeaders(headers: RequestHeaders): Described {
   const signatures: string[] = []
   let contentEncoding: string | undefined
@@ -123,7 +122,7 @@ function describeHeaders(headers: RequestHeaders): Described {
         contentEncoding = value.trim().toLowerCase()
         break
       case 'content-length':
-        // What is no number announces nothing: the body's own end decides.
+        // Ignore an invalid length: the end of the body decides.
         announced = /^\d+$/.test(value) ? Number(value) : undefined
     }
   }
@@ -136,7 +135,7 @@ function describeHeaders(headers: RequestHeaders): Described {
   return { signatures, contentEncoding, announced }
 }
 
-/** Reads the body within the bounds; resolves to why not where it breaks one. Never rejects. */
+/** Reads the body within the limits, or resolves to the limit that it broke. Never rejects. */
 function readBody(
   body: CallbackRequest['body'],
   announced: number | undefined,
@@ -169,7 +168,7 @@ function readPieces(
     const gate = createGate()
     function finished(captured: Captured): void {
       gate.resume()
-      // Whoever still sends is told that nobody reads.
+      // Tell the sender that no one reads the rest.
       if (captured.kind === 'failed') letGo(pieces)
       resolve(captured)
     }
@@ -192,7 +191,7 @@ function readPieces(
           bodies.add(reading, Buffer.from(value.buffer, value.byteOffset, value.byteLength))
         }
       } catch {
-        // A client that left, mostly; what was read so far proves nothing.
+        // Usually the client disconnected. An incomplete body proves nothing.
         bodies.gone(reading)
       }
     }
@@ -200,7 +199,7 @@ function readPieces(
   })
 }
 
-/** Undefined for a stream that somebody else is reading. */
+/** Undefined if something else reads the stream. */
 function iteratorOf(body: AsyncIterable<Uint8Array>): AsyncIterator<Uint8Array> | undefined {
   try {
     return body[Symbol.asyncIterator]()
@@ -214,7 +213,7 @@ interface Gate extends Flow {
   readonly opened: Promise<void> | undefined
 }
 
-/** Whoever is not asked for more sends no more: that is all that is known of an iterable. */
+/** An iterable is paused by not asking for its next piece. */
 function createGate(): Gate {
   let opened: Promise<void> | undefined
   let open = (): void => {}
@@ -232,12 +231,12 @@ function createGate(): Gate {
   }
 }
 
-/** An iterator may be without `return`, and what it returns may reject. */
+/** An iterator may lack `return`, and the result may reject. */
 function letGo(pieces: AsyncIterator<Uint8Array>): void {
   try {
     void pieces.return?.().catch(() => {})
   } catch {
-    // Nothing is left to do with it.
+    // There is nothing left to clean up.
   }
 }
 

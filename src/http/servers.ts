@@ -1,46 +1,46 @@
-/** The servers that requests came from: asked for a dangerous setting, and waited for when the receiver closes. */
+/** The servers that requests came from. Warns of a dangerous setting, and waits for them when the receiver closes. */
 import { Server } from 'node:net'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { stopServer, type StopTimes } from './stop-server.ts'
 
 export interface KnownServer {
-  /** False once it takes no new connections: those that it has are of no more use to a client. */
+  /** False once it accepts no new connections. Keeping its connections open is then useless. */
   readonly listening: boolean
   once(event: 'close', listener: () => void): unknown
 }
 
-/** What we use of a `http.Server`; Node does not document how to come from a socket to it. */
+/** The part of `http.Server` that is used. Node does not document how to get from a socket to its server. */
 interface SeenServer extends KnownServer {
   readonly keepAliveTimeout: number
 }
 
 export interface Servers {
-  /** Those that were seen and have not closed. A field, for every request looks at it. */
+  /** Servers that have been seen and have not closed. A field, because every request reads it. */
   readonly open: ReadonlyMap<unknown, KnownServer>
-  /** A request came from this server, which was not seen before. Returns it, where it is one. */
+  /** Registers the server of a request, and returns it if there is one. */
   see(server: unknown): KnownServer | undefined
-  /** True from `watch` on: the receiver closes, and connections are of no more use to a client. */
+  /** True after `watch`: the receiver is closing, so answers close their connections. */
   readonly areWatched: boolean
-  /** Stops them all, the `given` ones too, of which perhaps no request came. */
+  /** Stops all servers, including those given, which may not have received a request. */
   stop(given: readonly Server[], times: StopTimes): void
-  /** From now on `closed` asks how long no request has been under way. */
+  /** Starts measuring how long no request has been pending. */
   watch(quietMs?: () => number): void
-  /** The shortest `keepAliveTimeout` of those that close idle connections; undefined where none is known. */
+  /** The shortest `keepAliveTimeout` of the servers. Undefined if none is known. */
   readonly keepAliveMs: number | undefined
-  /** True where one still listens, and nobody here has been told to stop it. */
+  /** Whether a server still listens that was not told to stop here. */
   readonly areListening: boolean
   /**
-   * True when all have stopped and closed their connections, or when those that are left still listen, with nobody here to
-   * stop them, and no request has come for half a second; false when `timeoutMs` passed before.
+   * Resolves to true once all servers have stopped and closed their connections, or once the remaining ones still listen, were
+   * not told to stop here, and received no request for half a second. Resolves to false after `timeoutMs`.
    */
   closed(timeoutMs: number): Promise<boolean>
 }
 
-/** Node's own default is 5 s, which is the idle time of many a client, too. */
+/** Node's default is 5 s, which many clients also use as their idle time. */
 const SHORT_KEEP_ALIVE_MS = 5_000
 
-/** Requests that keep coming are no further apart. */
+/** Requests of a busy server come closer together than this. */
 const QUIET_MS = 500
 
 export function createServers({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }): Servers {
@@ -78,10 +78,10 @@ export function createServers({ clock, logger }: { readonly clock: Clock; readon
     return server.listening && !stopped.has(server)
   }
 
-  /** Whether nothing is to be waited for any more, or when to look again. */
+  /** Whether the wait is over, or how long to wait before checking again. */
   function judge(): { readonly areClosed: boolean; readonly againMs: number } {
     if (open.size === 0) return { areClosed: true, againMs: 0 }
-    // A server that was told to stop takes what comes until its last connection has gone.
+    // A stopping server answers requests until its last connection has closed.
     if (![...open.values()].every(isLeftAlone)) return { areClosed: false, againMs: Infinity }
     const quietMs = Math.min(quietFor(), Math.max(0, clock.now() - watchedMs))
     return { areClosed: quietMs >= QUIET_MS, againMs: QUIET_MS - quietMs }

@@ -1,18 +1,21 @@
-/** Stops servers so that no client is cut off: first the listening, then each connection after an answer, idle ones last. */
+/**
+ * Stops servers without cutting clients off: first stops listening, then closes each connection after an answer, idle ones
+ * last.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Server } from 'node:net'
 import type { Clock } from '../runtime/clock.ts'
 
 export interface StopTimes {
-  /** Go on listening for so long: a balancer that has not heard of the end yet still sends new connections. */
+  /** How long to keep listening: a load balancer may not know of the shutdown yet and still open connections. */
   readonly listenMs: number
-  /** Then leave connections open that a client keeps alive, so that its next request finds one, for so long. */
+  /** Then, how long to keep idle connections open, so that a client's next request still finds one. */
   readonly idleMs: number
 }
 
-/** What became idle after an answer of another listener's is found within so long. */
+/** How often to look for connections that became idle after another listener's answer. */
 const LOOK_AGAIN_MS = 100
-/** Under a flood no turn of the event loop is quiet, and then we wait for none. */
+/** The longest wait for a quiet turn of the event loop. Under a flood there is none. */
 const MOST_TURNS = 1_000
 
 export function stopServer(server: Server, clock: Clock, { listenMs, idleMs }: StopTimes): void {
@@ -26,8 +29,8 @@ export function stopServer(server: Server, clock: Clock, { listenMs, idleMs }: S
   else acceptRest()
 
   /**
-   * A client is connected before we accept it, and is reset where we close before that. Node accepts one connection a
-   * turn of the event loop: after a turn that brought none, nobody waits.
+   * Waits for a turn of the event loop that accepts no connection. Node accepts one a turn, and closing resets clients that are
+   * connected but not yet accepted.
    */
   function acceptRest(): void {
     let turns = 0
@@ -37,7 +40,7 @@ export function stopServer(server: Server, clock: Clock, { listenMs, idleMs }: S
     server.on('request', disturb)
     const look = (): void => {
       turns += 1
-      // The first turn began before we listened to it.
+      // The first turn began before this listener was attached.
       if (turns <= 2 || (!quiet && turns < MOST_TURNS)) {
         quiet = true
         clock.soon(look)
@@ -51,8 +54,8 @@ export function stopServer(server: Server, clock: Clock, { listenMs, idleMs }: S
   }
 
   function stopListening(): void {
-    // `close` of a http.Server also cuts its idle connections off, and with them what a client is just sending there.
-    // That of net.Server, which it extends, does not.
+    // `close` of http.Server also destroys idle connections, on which a client may just be sending. That of net.Server, which
+    // it extends, does not.
     if (server.listening) Server.prototype.close.call(server)
     cancel = clock.setTimer(closeIdle, idleMs, true)
   }
@@ -63,7 +66,7 @@ export function stopServer(server: Server, clock: Clock, { listenMs, idleMs }: S
   }
 }
 
-/** The client learns with its answer that this connection is of no more use, and sends nothing after it. */
+/** Tells the client with the answer to close this connection. */
 function closeAfterAnswer(_request: IncomingMessage, response: ServerResponse): void {
   response.setHeader('connection', 'close')
 }

@@ -1,5 +1,6 @@
 /**
- * Did the service send this? The signature, the proof table, and who is proved by it. Contract, service.md#callback-authenticity.
+ * Did the service send this callback? Checks the signature and the authKey, applies the proof table, and finds the project.
+ * Contract, service.md#callback-authenticity.
  *
  * The `X-Service-Signature` header is `t=<unix_seconds>,v1=<hex_digest>`, an HMAC-SHA256 over `t`, a period and the exact body.
  */
@@ -17,19 +18,19 @@ export interface Proved {
   readonly project: string | undefined
   /** The pairs that were tried. */
   readonly pairs: readonly LivePair[]
-  /** The signature's `t`, where the signature holds: the time that chat-app callbacks do not carry themselves. */
+  /** The signature's `t`, if the signature is valid. Chat-app callbacks carry no other time. */
   readonly signedAt: number | undefined
-  /** The authKeys that must not go further, in UTF-8. */
+  /** The authKeys to mask, in UTF-8. */
   readonly secrets: readonly Buffer[]
-  /** A header stood there and did not hold; the authKey did. */
+  /** The header was present but invalid, and the authKey was valid. */
   readonly ignored: string | undefined
 }
 
 export type PairsFor = (project: string | undefined) => Pairs | Promise<Pairs>
 
 /**
- * The pairs that may prove a callback of this project. Rejects with a `MessagingWebhooksError` where they cannot be had; a name that
- * nobody is asked for is no such failure, for the sender's text alone must not look like an outage.
+ * The pairs that may prove a callback of this project. Rejects with a `MessagingWebhooksError` if the lookup fails. An
+ * impossible project name is not a failure, because a sender's text alone must not look like an outage.
  */
 export function pairsFor(
   { fixed, byName, lookUp }: CredentialsSource,
@@ -39,10 +40,10 @@ export function pairsFor(
   return project === undefined || byName === undefined ? fixed : (byName.get(project) ?? [])
 }
 
-/** What of a callback tells who sent it. */
+/** The input of a verification. */
 type Evidence = Pick<ArrivedCallback, 'signatures' | 'captured' | 'policy' | 'arrivedAtMs'>
 
-/** Checks both proofs under every live pair and decides by the table. */
+/** Checks both proofs against every live pair, and decides by the proof table. */
 export function prove(
   { signatures, captured, policy, arrivedAtMs }: Evidence,
   body: ReadBody,
@@ -54,16 +55,16 @@ export function prove(
 
   const header = readSignatureHeader(signatures)
   const parsed = typeof header === 'object' ? header : undefined
-  // Contract, service.md#limits: more than 300 s from our own clock, in either direction, is refused; whole seconds count.
+  // Contract, service.md#limits: a time more than 300 s off, in either direction, is refused. Compare whole seconds.
   const offsetSeconds = parsed === undefined ? 0 : Math.floor(arrivedAtMs / 1_000) - parsed.timestamp
   const isStale = Math.abs(offsetSeconds) > toleranceSeconds
-  // No signature can be checked over bytes that are not those that were sent.
+  // Without the exact bytes no signature can be checked.
   const isExact = captured.kind === 'exact'
   const { byProject, secrets } = tryPairs(pairs, isExact ? parsed : undefined, body, arrivedAtMs)
 
   let first: Found | undefined
   for (const found of byProject) {
-    // A stale `t` is refused whatever else holds, because the contract says so.
+    // The contract refuses a stale `t`, whatever else is valid.
     if (isStale || !isEnough(policy, found)) continue
     if (first !== undefined) return { proved: false, code: 'project_ambiguous' }
     first = found
@@ -91,7 +92,7 @@ export function prove(
   }
 }
 
-/** What holds under the pairs of one project. */
+/** The valid proofs of one project. */
 interface Found {
   readonly owner: string | undefined
   signed: boolean
@@ -101,15 +102,15 @@ interface Found {
 const SMALL_BODY_BYTES = 1_024
 const MOST_HASHED_BYTES = MOST_PAIRS * 256 * 1_024
 
-/** What holds, and the authKeys that were tried. The pairs of a project stand side by side. */
+/** Tries the authKeys and digests against these pairs. Pairs of one project are adjacent. */
 function tryPairs(pairs: readonly LivePair[], signature: ParsedSignature | undefined, body: ReadBody, nowMs: number) {
   const candidate = body.fields?.['authKey']
-  // Only a non-empty string can be a key: nothing is coerced.
+  // Only a non-empty string can be a key. Nothing is coerced.
   const candidateKey = typeof candidate === 'string' && candidate !== '' ? Buffer.from(candidate) : undefined
   const secrets: Buffer[] = []
   const byProject: Found[] = []
   let found: Found | undefined
-  // A body that names no project may be of any, but a forged one of 256 KiB must not cost more than sixteen of its kind.
+  // Without a project name, every project's pairs are tried. Limit the work for a forged body of 256 KiB.
   let untried = Math.max(MOST_PAIRS, Math.floor(MOST_HASHED_BYTES / Math.max(body.bytes.length, SMALL_BODY_BYTES)))
   for (const { project: owner, secretKey, authKey, notAfterMs } of pairs) {
     if (nowMs > notAfterMs) continue
@@ -119,7 +120,7 @@ function tryPairs(pairs: readonly LivePair[], signature: ParsedSignature | undef
     if (signature !== undefined && secretKey !== undefined && !found.signed)
       found.signed = signatureHolds(signature, secretKey, body.bytes)
     if (authKey === undefined) continue
-    // In constant time, but for its length. Contract, service.md#webhook-security-pair.
+    // Constant time, except for the length. Contract, service.md#webhook-security-pair.
     if (!found.keyed && candidateKey?.length === authKey.length) found.keyed = timingSafeEqual(candidateKey, authKey)
     secrets.push(authKey)
   }
@@ -127,8 +128,8 @@ function tryPairs(pairs: readonly LivePair[], signature: ParsedSignature | undef
 }
 
 /**
- * The proof table. Under `either`, a wrong digest or a malformed header beside an authKey that holds is let pass: turning
- * it away would gain nothing, since a forger could leave the header out.
+ * The proof table. Under `either`, a wrong digest or a malformed header is accepted beside a valid authKey: refusing it would
+ * gain nothing, because a forger could omit the header.
  */
 export function isEnough(policy: ProofPolicy, { signed, keyed }: Pick<Found, 'signed' | 'keyed'>): boolean {
   switch (policy) {
@@ -147,33 +148,30 @@ function describeIgnored(header: NonNullable<SignatureHeader>): string {
   return typeof header === 'string' ? 'The header is malformed.' : 'The digest matches none of the live secrets.'
 }
 
-/** A longer header is no signature; the service's own has about 80 characters. */
+/** Longer headers are malformed. The service's own has about 80 characters. */
 const LONGEST_HEADER = 4_096
-/** More digests than this are not looked at, so that a header cannot ask for more work. */
+/** Maximum number of digests to compare, which bounds the work of a header. */
 const MOST_DIGESTS = 5
 
 export interface ParsedSignature {
-  /** The header's own text of `t`, over which the HMAC is made. */
+  /** The exact text of `t`, which the HMAC covers. */
   readonly timestampText: string
   readonly timestamp: number
-  /** The well-formed `v1` digests, in bytes. */
+  /** The well-formed `v1` digests, as bytes. */
   readonly digests: readonly Buffer[]
 }
 
-/** What the header of a request is worth before any key is tried; undefined where there is none. */
+/** The header before any key is tried. Undefined without a header. */
 type SignatureHeader = ParsedSignature | 'signature_malformed' | 'signature_milliseconds' | undefined
 
-/** Decimal digits only, at least one, and no leading zero: `Number` alone would take `1e9`, `0x10` and `+1`. */
+/** Decimal digits without a leading zero. `Number` alone would accept `1e9`, `0x10` and `+1`. */
 const DECIMAL = /^[1-9][0-9]*$/
-/** Checked before decoding, because `Buffer.from(text, 'hex')` silently stops at the first wrong character. */
+/** Checked before decoding, because `Buffer.from(text, 'hex')` silently stops at an invalid character. */
 const LOWERCASE_HEX_DIGEST = /^[0-9a-f]{64}$/
-/** A proxy that folds lists may put one of these after a comma, and only there. */
+/** A proxy that folds header lists may insert these after a comma, and only there. */
 const BLANKS = /[ \t]/
 
-/**
- * Reads the header's values, as received: in one pass, and without a pattern that could backtrack. More than one header is
- * malformed, even where all of them are right.
- */
+/** Parses the header's values in one pass, without backtracking. More than one header is malformed, even if each is valid. */
 export function readSignatureHeader(values: readonly string[]): SignatureHeader {
   const [value] = values
   if (value === undefined) return undefined
@@ -205,9 +203,9 @@ export function readSignatureHeader(values: readonly string[]): SignatureHeader 
   return { timestampText, timestamp: Number(timestampText), digests }
 }
 
-/** Whether one of the header's digests is the right one under this key. Compared in constant time. */
+/** Whether one of the header's digests is valid under this key. Compares in constant time. */
 export function signatureHolds(signature: ParsedSignature, key: KeyObject, body: Uint8Array): boolean {
-  // As text first: Node gives a digest in a buffer memory of its own, which costs as much as the digest.
+  // Digest to text first: a digest in a Buffer allocates memory that costs as much as the digest itself.
   const hex = createHmac('sha256', key).update(`${signature.timestampText}.`).update(body).digest('hex')
   const expected = Buffer.from(hex, 'hex')
   let holds = false

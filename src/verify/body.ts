@@ -1,6 +1,6 @@
 /**
- * Reads a body as far as its proof needs it, and cuts the secret out of what goes on. After this stage nothing carries an
- * authKey: not the payload, not the raw bytes, not an error.
+ * Reads a body as far as verification needs it, and masks the secret. After this stage nothing carries an authKey: not the
+ * payload, not the raw bytes, not an error.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -10,7 +10,7 @@ import { scanJson, type Span } from './json-scan.ts'
 
 const DEEPEST = 64
 const MOST_VALUES = 10_000
-/** A shorter key would be found by chance, and masking it by value would spoil the body. */
+/** Shorter keys would occur by chance, and masking them by value would corrupt the body. */
 const SHORTEST_SECRET_BYTES = 8
 const ASTERISK = 0x2a
 const BACKSLASH = 0x5c
@@ -18,21 +18,24 @@ const QUOTE = 0x22
 const DIGIT_ONE = 0x31
 
 export const PROBE_PREFIX = 'messaging-webhooks-doctor.'
-/** The message id of a doctor's probe: a time, a nonce, and an HMAC under each half of the pair. The service makes no such id. */
+/**
+ * The message id of a doctor's probe: a time, a nonce, and an HMAC under each half of the pair. The service never creates such
+ * an id.
+ */
 export const PROBE_ID =
   /^messaging-webhooks-doctor\.(?<time>[0-9a-z]{1,11})\.(?<nonce>[0-9a-f]{32})\.(?<tags>[0-9a-f]{64}(?:\.[0-9a-f]{64})?)$/
 
 export interface ReadBody {
   readonly bytes: Buffer
-  /** The parsed object with its authKey still in it, or why there is none. */
+  /** The parsed object with its authKey, or why it could not be read. */
   readonly fields: Readonly<Record<string, unknown>> | undefined
   readonly problem: Problem | undefined
-  /** The project that it names. */
+  /** The project name in the body. */
   readonly project: string | undefined
-  /** Where authKeys stand in the bytes. */
+  /** Positions of authKeys in the bytes. */
   readonly authKeys: readonly Span[]
   readonly duplicateKey: boolean
-  /** The message id, if it has the whole form of a probe's. Anyone can write one: only its HMACs make the callback a probe. */
+  /** The message id, if it has the form of a probe's. Anyone can write one; only its HMACs make the callback a probe. */
   readonly probeId: string | undefined
 }
 
@@ -41,13 +44,13 @@ interface SentBody {
   readonly contentEncoding: string | undefined
 }
 
-/** A body as it was sent. One with a content encoding is never inflated, so nothing in it is read. */
+/** Reads a body as it was sent. A compressed body is never inflated, so its fields are not read. */
 export function readSentBody({ captured, contentEncoding }: SentBody): ReadBody {
   const isPlain = contentEncoding === undefined || contentEncoding === '' || contentEncoding === 'identity'
-  // A parser before us may have unpacked it.
+  // An earlier parser may have inflated it.
   if (isPlain || captured.decoded) return readBody(captured.bytes)
   const body = unreadable(captured.bytes, 'content_encoding')
-  // A proxy may only have added the header. The probe is still a probe then, and the doctor reports the header.
+  // A proxy may have added only the header. A probe remains a probe, and the doctor reports the header.
   return captured.bytes.includes(PROBE_PREFIX) ? { ...body, probeId: readBody(captured.bytes).probeId } : body
 }
 
@@ -55,7 +58,7 @@ function unreadable(bytes: Buffer, problem: Problem, authKeys: readonly Span[] =
   return { bytes, fields: undefined, problem, project: undefined, authKeys, duplicateKey: false, probeId: undefined }
 }
 
-/** Parses the bytes as JSON in UTF-8; one byte order mark is passed over. Never throws and never quotes the body. */
+/** Parses the bytes as JSON in UTF-8 and skips one byte order mark. Never throws and never quotes the body. */
 function readBody(bytes: Buffer): ReadBody {
   if (bytes.length === 0) return unreadable(bytes, 'empty_body')
   const { depth, values, authKeys, duplicateKey } = scanJson(bytes)
@@ -63,8 +66,8 @@ function readBody(bytes: Buffer): ReadBody {
   if (values > MOST_VALUES) return unreadable(bytes, 'too_many_values', authKeys)
   let value: unknown
   try {
-    // What is no UTF-8 takes longer to decode than all the rest, so it must be worth it. JSON's own characters are ASCII:
-    // whether it is JSON at all, any encoding shows that has ASCII in it.
+    // Decoding invalid UTF-8 is slow, so first check that it is JSON at all. JSON's syntax is ASCII, so any ASCII-compatible
+    // decoding shows that.
     if (!isUtf8(bytes)) JSON.parse(textOf(bytes, 'latin1'))
     value = JSON.parse(textOf(bytes))
   } catch {
@@ -77,51 +80,51 @@ function readBody(bytes: Buffer): ReadBody {
   return { bytes, fields: value, problem: undefined, project, authKeys, duplicateKey, probeId }
 }
 
-/** The same for a body that a parser before us has already turned into an object: its bytes are made anew. */
+/** The same for a body that an earlier parser turned into an object. Its bytes are serialised again. */
 export function readParsedBody(value: unknown): ReadBody | undefined {
   if (!isRecord(value)) return undefined
   try {
     return readBody(Buffer.from(JSON.stringify(value)))
   } catch {
-    // Too deep to write out again; the signature could not have been checked either.
+    // Too deep to serialise. Its signature could not have been checked either.
     return undefined
   }
 }
 
 interface MaskedBody {
-  /** A copy of the bytes with every authKey overwritten at equal length, so that offsets stay true. */
+  /** A copy of the bytes with every authKey overwritten at equal length, so that offsets stay valid. */
   readonly bytes: Buffer
-  /** What may be read of it: the fields as they were parsed, or as they are behind a mask that stands elsewhere. */
+  /** The fields that may be read from it, with the authKey removed or masked. */
   readonly body: ReadBody
-  /** What `payloadIn` would make of these bytes, where it is there already. */
+  /** The result of `payloadIn` for these bytes, if it is already known. */
   readonly payload: Record<string, unknown> | undefined
 }
 
-/** Keys are found by name; the live `secrets`, as text or in UTF-8, also by value, wherever they stand. */
+/** Masks authKeys found by name, and all live `secrets`, as text or UTF-8, found by value anywhere. */
 export function maskSecrets(body: ReadBody, secrets: readonly (string | Buffer)[]): MaskedBody {
   const bytes = Buffer.from(body.bytes)
   for (const span of body.authKeys) maskValue(bytes, span)
   let found = false
   for (const secret of secrets) {
     if (maskByValue(bytes, typeof secret === 'string' ? Buffer.from(secret) : secret)) found = true
-    // A body that is no JSON may be in another encoding, which no name was found in.
+    // A body that is not JSON may be in another encoding, in which names were not found.
     if (body.fields === undefined) for (const wide of inWiderEncodings(secret.toString())) maskByValue(bytes, wide)
   }
   if (bytes.includes(BACKSLASH) && maskEscaped(bytes, secrets)) found = true
   if (found) {
-    // Quoted in another field, it must not come back through that one; digests are still made over what was sent.
+    // A secret quoted in another field must be masked there too. Digests still cover what was sent.
     const { fields, problem, project } = readBody(bytes)
     return { bytes, body: { ...body, fields, problem: body.problem ?? problem, project }, payload: undefined }
   }
   const { fields, authKeys } = body
-  // Another authKey than that of the object itself is masked in the bytes, and still stands in the fields.
+  // A nested authKey is masked in the bytes but still present in the parsed fields.
   if (fields === undefined || authKeys.length !== (Object.hasOwn(fields, 'authKey') ? 1 : 0))
     return { bytes, body, payload: undefined }
   const { authKey: _, ...payload } = fields
   return { bytes, body, payload }
 }
 
-/** SHA-256 of the body without its authKeys, so that a rotation does not make a second event of the same callback. */
+/** SHA-256 of the body without its authKeys, so that a key rotation does not create a second event from the same callback. */
 export function digestWithoutAuthKeys(body: ReadBody): Buffer {
   const hash = createHash('sha256')
   let from = 0
@@ -141,7 +144,7 @@ function isJsonText(value: unknown): boolean {
   }
 }
 
-/** Overwrites what can be secret in a value and keeps it valid JSON: what strings hold, and digits. */
+/** Overwrites string contents and digits of a value, and keeps it valid JSON. */
 function maskValue(bytes: Buffer, { start, end }: Span): void {
   let inString = false
   for (let index = start; index < end; index += 1) {
@@ -166,14 +169,14 @@ function maskValue(bytes: Buffer, { start, end }: Span): void {
   }
 }
 
-/** A text in UTF-16 and UTF-32, either end first. */
+/** Text in UTF-16 and UTF-32, in both byte orders. */
 function inWiderEncodings(text: string): readonly Buffer[] {
   const utf16 = Buffer.from(text, 'utf16le')
   const utf32 = Buffer.from(Uint32Array.from(text, (character) => character.codePointAt(0) ?? 0).buffer)
   return [utf16, Buffer.from(utf16).swap16(), utf32, Buffer.from(utf32).swap32()]
 }
 
-/** Masks texts of JSON that quote a secret with an escape, as `\/` for a slash. Whether there was any. */
+/** Masks JSON strings that contain a secret in escaped form, such as `\/` for a slash. Returns whether there were any. */
 function maskEscaped(bytes: Buffer, secrets: readonly (string | Buffer)[]): boolean {
   const texts = secrets.map((secret) => secret.toString()).filter((text) => text.length >= SHORTEST_SECRET_BYTES)
   let found = false
@@ -207,10 +210,10 @@ function unescaped(quoted: string): string {
   }
 }
 
-/** Whether it was found. */
+/** Returns whether the secret was found. */
 function maskByValue(bytes: Buffer, secret: Buffer): boolean {
   if (secret.length < SHORTEST_SECRET_BYTES || !bytes.includes(secret)) return false
-  // A key of digits alone may stand where JSON has a number, and the body must stay readable.
+  // A key of digits may appear as a JSON number. Replace it by digits, so that the body stays valid.
   const filler = secret.every((byte) => byte >= 0x30 && byte <= 0x39) ? DIGIT_ONE : ASTERISK
   for (let at = bytes.indexOf(secret); at !== -1; at = bytes.indexOf(secret, at + secret.length))
     bytes.fill(filler, at, at + secret.length)

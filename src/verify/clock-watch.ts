@@ -1,21 +1,21 @@
 /**
- * Tells a wrong clock from a replay. Contract, service.md#limits: a signature more than 300 s off is refused; where the digests are
- * right and several in a row are off by the same, it is most likely our own clock.
+ * Distinguishes a wrong clock from a replay. Contract, service.md#limits: a signature more than 300 s off is refused. If
+ * several valid digests in a row are off by the same amount, this machine's clock is probably wrong.
  */
 import { MessagingWebhooksError } from '../public/errors.ts'
 
 interface ClockWatch {
-  /** True since a signature was off, until one holds. */
+  /** True after a signature was off, until a valid one arrives. */
   readonly isInDoubt: boolean
-  /** A signature is off whose digest is right. */
+  /** A signature with a valid digest is off by `offsetSeconds`. */
   doubt(offsetSeconds: number, arrivedAtMs: number): void
-  /** A signature holds, which shows that the clock is right. */
+  /** A valid signature shows that the clock is right. */
   trust(): void
 }
 
-/** So many, of different seconds: one recorded callback that is sent again and again has always the same. */
+/** How many signatures with different times it takes. A recorded callback that is replayed always has the same time. */
 const IN_A_ROW = 5
-/** On their way, callbacks take longer or shorter. */
+/** Tolerance for differences in transit time. */
 const AGREE_WITHIN_SECONDS = 2
 
 export function createClockWatch(report: (error: MessagingWebhooksError) => void): ClockWatch {

@@ -1,45 +1,48 @@
-/** The webhook security pairs, as users give them and as the verifier needs them. Contract, service.md#webhook-security-pair. */
+/**
+ * The webhook security pairs, as users configure them and as the verifier needs them. Contract,
+ * service.md#webhook-security-pair.
+ */
 import { LRUCache } from 'lru-cache'
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import type { RefusalCode } from '../public/error-table.ts'
 import { isOurs, MessagingWebhooksError, OptionsError } from '../public/errors.ts'
 import { isMadeOf, misspeltField, preparePair, unknownField, type CredentialPair, type LivePair } from './pair.ts'
 
-/** What a credentials function may return: the pairs of a project, or nothing for a project that it does not know. */
+/** The result of a credentials function: the pairs of a project, or nothing for an unknown project. */
 export type CredentialsAnswer = CredentialPair | readonly CredentialPair[] | null | undefined
 
-/** Looks the pairs of a project up. `project` is undefined where the body names none. Asked once a request. */
+/** Looks up the pairs of a project. `project` is undefined if the body names none. Called once per request. */
 export type CredentialsFunction = (project: string | undefined) => CredentialsAnswer | PromiseLike<CredentialsAnswer>
 
-/** What the option `credentials` takes: a pair, several that are live at once, or a function that looks them up. */
+/** The option `credentials`: a pair, several live pairs, or a function that looks them up. */
 export type CredentialsOption = CredentialPair | readonly CredentialPair[] | CredentialsFunction
 
-/** Several projects, each with its pair or pairs, by display name. Contract, service.md#project. */
+/** The pairs of each project by display name. Contract, service.md#project. */
 export type ProjectsOption = Readonly<Record<string, CredentialPair | readonly CredentialPair[]>>
 
-/** Those of a project, or why nobody is asked for those of such a name. */
+/** The pairs of a project, or why the name was not looked up. */
 export type Pairs = readonly LivePair[] | Extract<RefusalCode, 'project_name_too_long' | 'project_name_malformed'>
 
 export interface CredentialsSource {
-  /** True where message ids are kept apart by project. */
+  /** Whether message ids are separated by project. */
   readonly byProject: boolean
-  /** The only project there is, if there is only one. */
+  /** The only project, if there is exactly one. */
   readonly onlyProject: string | undefined
-  /** True where somebody is asked for the pairs, which may fail. */
+  /** Whether pairs are looked up by a function, which may fail. */
   readonly areLookedUp: boolean
-  /** Every pair, where none is looked up. */
+  /** All pairs, unless they are looked up. */
   readonly fixed: readonly LivePair[]
-  /** The same by project, where there are several. A Map, so that `constructor` is nobody's project. */
+  /** The pairs by project, if there are several. A Map, so that `constructor` is not a project. */
   readonly byName?: ReadonlyMap<string, readonly LivePair[]>
-  /** Looks the pairs of a project up, where they are. */
+  /** Looks up the pairs of a project, if they are not all known. */
   readonly lookUp?: (project: string | undefined) => Promise<Pairs>
-  /** Every key and secret that is known now, to be taken out of texts that are not ours. */
+  /** All keys and secrets known now, for masking texts from elsewhere. */
   secrets(): readonly string[]
 }
 
-/** More pairs than this are of no use to one project. */
+/** Maximum number of pairs of one project. */
 export const MOST_PAIRS = 16
-/** A function is not asked for a longer name. */
+/** Maximum length of a project name to look up. */
 export const LONGEST_LOOKED_UP = 256
 const MOST_LOOKUPS = 128
 const UNKNOWN_NAMES_KEPT = 1_000
@@ -55,20 +58,20 @@ interface CredentialsOptions {
   readonly lookupTimeoutMs: number
 }
 
-/** The source for whichever form the user chose. Throws an `OptionsError` for a pair that cannot work. */
+/** Creates the source for the configured form. Throws an `OptionsError` for an invalid pair. */
 export function credentialsSource(options: CredentialsOptions): CredentialsSource {
   try {
     return sourceOf(options)
   } catch (error) {
-    // What a getter of the user's throws may quote what it guards.
+    // A user's getter may quote the secret in its error.
     const problem = isOurs(error) ? error : new OptionsError('The credentials cannot be read.')
-    // `next build` loads every route, mostly where no secrets are set, and no callback comes to it.
+    // `next build` loads every route, usually without secrets, and receives no callbacks.
     if (process.env['NEXT_PHASE'] === 'phase-production-build') return failingLater(problem)
     throw problem
   }
 }
 
-/** The source for credentials that cannot work: whoever asks for them is told why. */
+/** The source for unusable credentials: each lookup fails with the reason. */
 function failingLater(problem: Error): CredentialsSource {
   return {
     byProject: false,
@@ -88,7 +91,7 @@ function sourceOf(options: CredentialsOptions): CredentialsSource {
   return fixedCredentials(credentials)
 }
 
-/** The source for `credentials` given as a pair or a list of pairs: one project, whatever its name. */
+/** The source for a pair or a list of pairs: one project, whatever its name. */
 function fixedCredentials(option: CredentialPair | readonly CredentialPair[]): CredentialsSource {
   const pairs = preparePairs(option, undefined, 'credentials')
   const secrets = secretsOf(pairs)
@@ -120,7 +123,7 @@ function credentialsByProject(option: ProjectsOption): CredentialsSource {
   }
 }
 
-/** The source for `credentials` given as a function: bounded, limited in time, and never trusted to be right. */
+/** The source for a credentials function: bounded, with a time limit, and its result is checked. */
 function credentialsLookup(
   lookup: CredentialsFunction,
   { clock, lookupTimeoutMs }: { readonly clock: Clock; readonly lookupTimeoutMs: number },
@@ -141,7 +144,7 @@ function credentialsLookup(
   }
 
   async function lookUp(project: string | undefined): Promise<Pairs> {
-    // Databases and drivers refuse such text, or make another of it.
+    // Databases and drivers refuse or change such text.
     if (project !== undefined) {
       if (project.length > LONGEST_LOOKED_UP) return 'project_name_too_long'
       if (project.includes('\0') || !project.isWellFormed()) return 'project_name_malformed'
@@ -181,7 +184,7 @@ function credentialsLookup(
   }
 }
 
-/** Whether a secret has white space at an end: the commonest mistake, made by reading it from a file. */
+/** Whether a secret begins or ends with white space: the most common mistake, made by reading it from a file. */
 export function hasBlankEnds(secret: string): boolean {
   return secret !== secret.trim()
 }

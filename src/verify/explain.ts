@@ -1,4 +1,4 @@
-/** Why a proof failed, for the log and the person who reads it. The client hears none of this. */
+/** Explains why verification failed, for the log. The client does not see this. */
 import type { RefusalCode } from '../public/error-table.ts'
 import type { ProofPolicy } from '../public/callback.ts'
 
@@ -6,14 +6,14 @@ export interface NotProved {
   readonly proved: false
   readonly code: RefusalCode
   readonly detail?: string | undefined
-  /** How far the header's time is behind our clock, where the digest is right and only that is not. */
+  /** How far the header's time is behind this clock, if only the time is wrong. */
   readonly offsetSeconds?: number | undefined
-  /** One of the proofs holds, and the policy needs another: the sender has a key of a live pair. */
+  /** One proof is valid and the policy requires another. The sender has a key of a live pair. */
   readonly isHalfProved?: boolean
 }
 
 interface FailedProof {
-  /** The parsed header, or why it has no signature; undefined without a header. */
+  /** The parsed header, or why it has no signature. Undefined without a header. */
   readonly header: object | RefusalCode | undefined
   readonly isExact: boolean
   readonly policy: ProofPolicy
@@ -21,16 +21,16 @@ interface FailedProof {
   readonly candidate: unknown
   readonly anySigned: boolean
   readonly anyKeyed: boolean
-  /** How far the header's time is behind our clock, where that is too far. */
+  /** How far the header's time is behind this clock, if that is too far. */
   readonly offsetSeconds: number | undefined
 }
 
-/** The receiver refuses such a name before it looks for credentials, so no key ever proves the request. */
+/** The receiver refuses such a name before it looks up credentials, so no key can prove the request. */
 export function isNameRefused({ code }: Pick<NotProved, 'code'>): boolean {
   return code === 'project_name_too_long' || code === 'project_name_malformed'
 }
 
-/** The likeliest single cause, as a code with what was measured. */
+/** The most likely cause, as a code with what was measured. */
 export function explainRefusal(failed: FailedProof): NotProved {
   return { ...likeliestCause(failed), isHalfProved: failed.anySigned || failed.anyKeyed }
 }

@@ -1,9 +1,9 @@
 /**
- * One pass over the bytes of a JSON text, before anything parses it: how deep and how large it is, where an authKey
- * stands, and whether a name is repeated. It does not validate: `JSON.parse` does, on what this lets through.
+ * One pass over JSON bytes before they are parsed: measures depth and size, finds authKeys, and detects repeated names. It does
+ * not validate; `JSON.parse` does that afterwards.
  */
 
-/** Where a value stands in the bytes: from `start`, up to but not including `end`. */
+/** The position of a value: from `start` up to, but not including, `end`. */
 export interface Span {
   readonly start: number
   readonly end: number
@@ -12,9 +12,9 @@ export interface Span {
 interface JsonScan {
   readonly depth: number
   readonly values: number
-  /** Every outermost value whose name is `authKey`, at any depth, in any spelling (`"\u0061uthKey"` too). */
+  /** Every outermost value named `authKey`, at any depth and in any spelling (`"\u0061uthKey"` too). */
   readonly authKeys: readonly Span[]
-  /** A top-level name that decides something appears twice; the last one wins, as in `JSON.parse`. */
+  /** A significant top-level name appears twice. The last one wins, as in `JSON.parse`. */
   readonly duplicateKey: boolean
 }
 
@@ -29,34 +29,34 @@ const CLOSE_LIST = 0x5d
 const BLANKS: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
 const AUTH_KEY = 'authKey'
-/** Names that we look for: the key's, and those whose repetition changes what a callback means. */
+/** The names to look for: the key, and those whose repetition changes the meaning of a callback. */
 const NAMES = [AUTH_KEY, 'messageId', 'status', 'statuses', 'project', 'timestamp'] as const
 type Name = (typeof NAMES)[number]
 const SHORTEST_NAME = Math.min(...NAMES.map((name) => name.length))
-/** Most other names begin with another letter, or have an escape. */
+/** Most other names have another first letter and no escape. */
 const FIRST_BYTES: ReadonlySet<number | undefined> = new Set(NAMES.map((name) => name.charCodeAt(0)))
 const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length))
-/** The longest of them with every character escaped; a longer one need not be decoded. */
+/** The longest of them with every character escaped. Longer names need not be decoded. */
 const LONGEST_NAME_BYTES = LONGEST_NAME * 6
 
 export function scanJson(bytes: Uint8Array): JsonScan {
   const { length } = bytes
   const authKeys: Span[] = []
-  /** A bit for each of `NAMES`. */
+  /** One bit for each of `NAMES`. */
   let seen = 0
   let duplicateKey = false
   let depth = 0
   let deepest = 0
   let values = 0
-  /** The last string, without its quotes: before a colon, it is a name. */
+  /** The last string, without its quotes. Before a colon it is a name. */
   let from = 0
   let to = 0
   let hasEscapes = false
-  /** Where the value of an authKey began that has not ended yet, and at which depth; -1 for none. */
+  /** Start and depth of the authKey value that is still open. -1 for none. */
   let keyStart = -1
   let keyDepth = 0
   for (let index = 0; index < length; index += 1) {
-    /** Where a value ends that goes no deeper than this byte; -1 where none does. */
+    /** The end of a value that closes at this byte. -1 if none does. */
     let end = -1
     switch (bytes[index]) {
       case QUOTE:
@@ -73,7 +73,7 @@ export function scanJson(bytes: Uint8Array): JsonScan {
       case COLON: {
         const isLikely = to - from >= SHORTEST_NAME && (hasEscapes || FIRST_BYTES.has(bytes[from]))
         const name = isLikely ? nameIn(bytes, from, to, hasEscapes) : undefined
-        // A string names one value, however many colons a stranger writes behind it.
+        // A string names one value, even if several colons follow.
         to = from
         if (name === undefined) break
         if (name !== AUTH_KEY) {
@@ -110,7 +110,7 @@ export function scanJson(bytes: Uint8Array): JsonScan {
   return { depth: deepest, values, authKeys, duplicateKey }
 }
 
-/** Which of the names that we look for a string is, from its first byte up to its closing quote. */
+/** Which of `NAMES` a string is, given its first byte and its closing quote. */
 function nameIn(bytes: Uint8Array, from: number, to: number, hasEscapes: boolean): Name | undefined {
   if (hasEscapes) return escapedName(bytes, from, to)
   for (const name of NAMES) {

@@ -1,49 +1,54 @@
-/** One webhook security pair: as a user gives it, checked once, and made ready. Contract, service.md#webhook-security-pair. */
+/**
+ * One webhook security pair: as a user configures it, checked once and prepared. Contract, service.md#webhook-security-pair.
+ */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { nearest, nearestByEdits } from '../runtime/did-you-mean.ts'
 import { OptionsError } from '../public/errors.ts'
 import { isRecord } from '../runtime/values.ts'
 
-/** One webhook security pair of a project. At least one of the two is needed; leave a property out to do without it. */
+/**
+ * One webhook security pair of a project. At least one of `authKey` and `signingSecret` is required; omit the other to do
+ * without it.
+ */
 export interface CredentialPair {
   /** Sent by the service in the body of every callback. */
   readonly authKey?: string | undefined
-  /** Never sent; keys the signature header. */
+  /** Never sent. The key of the signature header. */
   readonly signingSecret?: string | undefined
-  /** The pair is not accepted after this moment (a Date, or milliseconds since the epoch). Default: for ever. */
+  /** The pair is rejected after this time (a Date, or milliseconds since the epoch). Default: never. */
   readonly notAfter?: Date | number | undefined
 }
 
-/** A pair made ready once, so that a request costs no key set-up. */
+/** A prepared pair, so that a request needs no key set-up. */
 export interface LivePair {
-  /** The project that this pair proves; undefined where the user did not say. */
+  /** The project that this pair proves. Undefined if the user named none. */
   readonly project: string | undefined
   /** In UTF-8. */
   readonly authKey: Buffer | undefined
   readonly secretKey: KeyObject | undefined
   readonly notAfterMs: number
-  /** The key and the secret, as they were when the pair was made ready. */
+  /** The key and the secret at the time of preparation. */
   readonly secrets: readonly string[]
 }
 
 const PAIR_FIELDS = ['authKey', 'signingSecret', 'notAfter'] as const
-/** The project's key for sends: who keeps its keys together, as the emulator does, has it beside the pair. */
+/** The project's key for sends. Callers that keep their keys together may pass it along. */
 const SEND_KEY = 'apiKey'
-/** Of a field that does not exist, in a message. */
+/** For error messages about unknown fields. */
 const LONGEST_NAME = 80
 
-/** Says what is wrong with the names of a pair's fields, where something is. */
+/** Describes what is wrong with the field names of a pair, if anything. */
 type CheckNames = (pair: object, name: string) => string | undefined
 
-/** In a pair that is written down, a field that does not exist is a mistake: a misspelt `notAfter` never ends. */
+/** In a literal pair every unknown field is a mistake: a misspelt `notAfter` would never take effect. */
 export function unknownField(_pair: object, name: string): string {
   const near = nearest(name, PAIR_FIELDS)
   return `is no part of a pair${near === undefined ? `; there are ${PAIR_FIELDS.join(', ')}` : ` (did you mean ${near}?)`}`
 }
 
 /**
- * A row of a database has fields of its own; only one that looks like a field that is missing is a mistake there. More
- * words make another name: `authKeyId` is no misspelt `authKey`.
+ * A database row may have other fields. Only a near miss of an absent field is a mistake; a name with more words, such as
+ * `authKeyId`, is not.
  */
 export function misspeltField(pair: object, name: string): string | undefined {
   const near = nearestByEdits(
@@ -66,7 +71,7 @@ export function preparePair(
     const problem = isKnown ? undefined : checkNames(pair, name)
     if (problem !== undefined) throw new OptionsError(`${where}: ${name.slice(0, LONGEST_NAME)} ${problem}.`)
   }
-  // Each is read once: what is checked is what is used, though a getter may say something else the next time.
+  // Read each field once, so that the checked value is the used value even with a getter.
   const { notAfter } = pair
   const authKey = secretOf(pair, 'authKey', where)
   const signingSecret = secretOf(pair, 'signingSecret', where)
@@ -84,12 +89,12 @@ export function preparePair(
   }
 }
 
-/** An empty column of a database would otherwise be the year 1970, and the pair would never be live. */
+/** An empty database column would become the year 1970, and the pair would never be live. */
 function millisecondsOf(notAfter: unknown): number {
   return typeof notAfter === 'number' || isRecord(notAfter) ? Number(notAfter) : NaN
 }
 
-/** Of the object itself or of its class; one that is there and holds nothing is a mistake, not a pair with one half. */
+/** Own or inherited. A field that is present but empty is a mistake, not half a pair. */
 function secretOf(pair: CredentialPair, name: 'authKey' | 'signingSecret', where: string): string | undefined {
   const value: unknown = pair[name]
   if (typeof value === 'string' && value !== '') return value
@@ -99,19 +104,19 @@ function secretOf(pair: CredentialPair, name: 'authKey' | 'signingSecret', where
   )
 }
 
-/** What it is, never its value. */
+/** Its type, never its value. */
 function describe(value: unknown): string {
   if (value === '') return 'empty'
   return value === undefined || value === null ? String(value) : `of type ${typeof value}`
 }
 
-/** Written as `{ ... }`, wherever: an object of a class has fields of its own. */
+/** A literal object. An instance of a class has fields of its own. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return !isRecord(prototype) || Object.getPrototypeOf(prototype) === null
 }
 
-/** Whether a prepared pair still says what the user's object says, which may have been changed in place. */
+/** Whether a prepared pair still matches the user's object, which may have been changed in place. */
 export function isMadeOf(live: LivePair, pair: CredentialPair): boolean {
   const secret = live.secretKey?.export().toString('utf8')
   const notAfterMs = pair.notAfter === undefined ? Infinity : Number(pair.notAfter)
