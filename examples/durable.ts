@@ -66,11 +66,11 @@ async function feedAndKill(folder: string): Promise<void> {
   for (const untilMs = Date.now() + 60_000; missing() > 0 && Date.now() < untilMs;) await sleep(100)
   app.kill('SIGTERM')
   const [code] = (await once(app, 'exit')) as [number]
-  console.log(`SIGTERM: the last one finished what it was doing and ended with ${code}`)
+  console.log(`SIGTERM: the last process finished its work and exited with ${code}`)
   const unique = new Set(handled()).size
-  console.log(`answered 204: ${answered.size}, handed over: ${unique}, missing: ${missing()}`)
-  console.log(`handed over though the kill came before their 204: ${unique - answered.size + missing()}`)
-  console.log(`run again, for the kill met them in a handler's hands: ${handled().length - unique}`)
+  console.log(`answered 204: ${answered.size}, dispatched: ${unique}, missing: ${missing()}`)
+  console.log(`dispatched although the process was killed before answering 204: ${unique - answered.size + missing()}`)
+  console.log(`run twice, because the kill interrupted their handler: ${handled().length - unique}`)
   console.log(`the inbox is still there: npx node dist/cli/main.js events list --store ${join(folder, 'inbox.db')}`)
   process.exitCode = missing() === 0 ? 0 : 1
 }

@@ -14,6 +14,6 @@ receiver.on('message.failed', ({ messageId, failure }) => {
 const app = express()
 app.use('/webhooks/status', receiver.middleware('status')) // before express.json()
 const server = app.listen(PORT)
-server.keepAliveTimeout = 75_000 // longer than a proxy keeps its idle connections
+server.keepAliveTimeout = 75_000 // longer than a proxy keeps idle connections
 receiver.closeOnSignal(['SIGTERM', 'SIGINT'], server)
-await receiver.start() // goes on trying while the store is away
+await receiver.start() // retries while the store is unavailable

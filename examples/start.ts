@@ -109,20 +109,20 @@ const { taken, duplicates, late, refused } = await receiver.stats()
 screen.summary([
   ['messages', messages, 'sent through the emulated service'],
   ['callbacks', posted.reduce((sum, count) => sum + count, 0), 'posted by it'],
-  ['taken', taken, 'of these; answered 204'],
+  ['accepted', taken, 'of these; answered 204'],
   ['duplicates', duplicates, 'of these; nothing ran twice'],
-  ['late', late, 'of these; older than a report that was handed over'],
+  ['late', late, 'of these; older than a report already dispatched'],
   ['refused', refused, 'answered 401'],
-  ['handed over', handedOver, 'events to handlers, each once'],
-  ['retried', retried, 'a handler failed, and then did not'],
+  ['dispatched', handedOver, 'events to handlers, each once'],
+  ['retried', retried, 'after a handler failed'],
 ])
 if (process.argv.includes('--keep')) {
-  screen.note(`The app and the service go on until Ctrl+C. What came, and why:\n  ${appUrl}/inspector/`)
+  screen.note(`The app and the service run until Ctrl+C. The inspector:\n  ${appUrl}/inspector/`)
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
 } else {
   screen.note(
-    `What was taken is kept. To look into it:\n  npx node dist/cli/main.js inspect --store ${file}\n` +
-      'To look around while the app runs:\n  npm start -- --keep',
+    `The accepted events are kept. To inspect them:\n  npx node dist/cli/main.js inspect --store ${file}\n` +
+      'To browse them while the app runs:\n  npm start -- --keep',
   )
 }
 

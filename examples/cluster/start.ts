@@ -70,7 +70,7 @@ await service.untilIdle()
 const events = service.events()
 const { sent, taken } = service.report()
 console.log(`${messages} messages sent, ${sent} callbacks of them to any instance`)
-console.log(`answered 204: ${taken} callbacks, ${events.size} events and their repetitions`)
+console.log(`answered 204: ${taken} callbacks, ${events.size} distinct events`)
 
 const handled = (): string[][] =>
   readFileSync(join(folder, 'handled.txt'), 'utf8')
@@ -96,9 +96,9 @@ const backwards = inTime.filter(([, messageId = '', type = '']) => {
 }).length
 const again = rows.length - new Set(rows.map(([, messageId, type]) => `${messageId} ${type}`)).size
 console.log(`missing: ${missing()}, out of order: ${backwards}`)
-console.log(`handed over as late, for a later report had waited for them in vain: ${rows.length - inTime.length}`)
-console.log(`handled again, for the kill met them in a handler's hands: ${again}`)
-console.log(`what they stored is still there, under ${settings.NAME}`)
+console.log(`dispatched as late, after the reorder wait had ended: ${rows.length - inTime.length}`)
+console.log(`handled twice, because the kill interrupted their handler: ${again}`)
+console.log(`the stored events are kept under ${settings.NAME}`)
 
 await service.close()
 balancer.close()

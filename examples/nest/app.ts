@@ -28,5 +28,5 @@ class AppModule {}
 
 const app = await NestFactory.create(AppModule)
 app.enableShutdownHooks() // so that handlers finish on SIGTERM
-app.getHttpServer().keepAliveTimeout = 75_000 // longer than a proxy keeps its idle connections
+app.getHttpServer().keepAliveTimeout = 75_000 // longer than a proxy keeps idle connections
 await app.listen(PORT)

@@ -19,9 +19,9 @@ export const sendings: readonly Sending[] = [
       to: [
         '999100000000', // delivered on carrier A
         '999100001001', // its network fails, for good
-        '999100000027', // nobody there
+        '999100000027', // unreachable
         '999100000021', // cannot be delivered
-        '999100009999', // a code that nobody knows
+        '999100009999', // an unknown code
         '999200000000', // delivered on carrier B
         '999200000001', // failed there, with a reason
         '999200000002', // failed there, in its own words

@@ -44,24 +44,24 @@ export const scenes: readonly { readonly title: string; readonly steps: readonly
     ],
   },
   {
-    title: 'Premium SMS: a subscription from its first to its last day',
+    title: 'Premium SMS: the life of a subscription',
     steps: [premium('activate'), premium('consent'), premium('delivery'), premium('deactivate')],
   },
   {
-    title: 'An older report after a newer one: it comes as `late`, never as itself',
+    title: 'An older report after a newer one: dispatched as `late`',
     steps: [report('sms-1', 'success', 'success'), report('sms-1', 'network_failure', 'a minute older', now - 60)],
   },
   {
-    title: 'Faults on the way: what comes twice runs once, what is not authentic is refused',
+    title: 'Faults: duplicates run once, and forged callbacks are refused',
     steps: [
       faulty('sms-2', 'duplicate', 'posted twice'),
       faulty('sms-3', 'tamperedByte', 'one byte changed'),
-      faulty('sms-4', 'oldKey', 'made with other keys'),
-      faulty('sms-5', 'staleSignature', 'signed long ago'),
+      faulty('sms-4', 'oldKey', 'signed with other keys'),
+      faulty('sms-5', 'staleSignature', 'an old signature'),
     ],
   },
   {
-    title: 'From the service, but in a word that nobody knows: kept and handed over all the same',
+    title: 'An authentic callback with an unknown status word: kept, and dispatched as `unrecognized`',
     steps: [report('sms-6', 'left_with_neighbour', 'left_with_neighbour')],
   },
 ]

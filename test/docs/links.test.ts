@@ -60,7 +60,7 @@ test('the first lines of the README say whose format this is', () => {
 })
 
 test('the README is read in a few minutes', () => {
-  expect(readProjectFile('README.md').split('\n').length).toBeLessThanOrEqual(250)
+  expect(readProjectFile('README.md').split('\n').length).toBeLessThanOrEqual(121)
 })
 
 describe('the hazards', () => {

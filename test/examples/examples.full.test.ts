@@ -101,8 +101,8 @@ test('durable: an app that is killed again and again loses nothing', { timeout: 
   const { code, stdout: output } = await runProgram(process.execPath, ['examples/durable.ts'], { env })
   expect(code).toBe(0)
   expect(output.match(/^kill -9 of process \d+, after \d+ callbacks were answered 204$/gm)).toHaveLength(2)
-  expect(output).toContain('ended with 0\n')
-  const [, answered, handedOver, missing] = /204: (\d+), handed over: (\d+), missing: (\d+)/.exec(output) ?? []
+  expect(output).toContain('exited with 0\n')
+  const [, answered, handedOver, missing] = /204: (\d+), dispatched: (\d+), missing: (\d+)/.exec(output) ?? []
   expect(Number(answered)).toBeGreaterThan(0)
   expect(Number(handedOver)).toBeGreaterThanOrEqual(Number(answered))
   expect(missing).toBe('0')
@@ -157,7 +157,7 @@ test('npm start sends 50 messages, shows every kind of event, and its sums are r
     /handler_failed +The ledger is busy\. It will be tried again\.\n.*payment +pay-1 +1250 KES, at attempt 2/,
     /✗ 401.*one byte changed\n.*signature_mismatch/,
     /✗ 401.*other keys\n.*signature_mismatch/,
-    /✗ 401.*long ago\n.*signature_stale/,
+    /✗ 401.*an old signature\n.*signature_stale/,
     /posted twice\n.*posted twice +duplicate\n.*message\.delivered +sms-2/,
     /unrecognized +neither the word nor the code/,
     ...['activate', 'consent', 'delivery', 'deactivate'].map((word) => new RegExp(`subscription\\.${word} `)),
@@ -171,8 +171,8 @@ test('npm start sends 50 messages, shows every kind of event, and its sums are r
 
   const total = (name: string): number => Number(new RegExp(`^  ${name} +(\\d+) `, 'm').exec(output)?.[1])
   expect([total('messages'), total('callbacks')]).toEqual([50, 68])
-  expect(total('taken') + total('refused')).toBe(total('callbacks'))
-  expect(total('handed over')).toBe(total('taken') - total('duplicates'))
+  expect(total('accepted') + total('refused')).toBe(total('callbacks'))
+  expect(total('dispatched')).toBe(total('accepted') - total('duplicates'))
   expect([total('duplicates'), total('late'), total('refused'), total('retried')]).toEqual([1, 1, 3, 1])
   for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
