@@ -1,6 +1,6 @@
 /**
- * What is due when: a binary min-heap in a plain array, so `due[0]` is the earliest; equal times go by their sequence. An array
- * that is kept sorted takes twice the CPU with 10,000 entries, and 24 times with 100,000 (`node bench/micro/due.ts`).
+ * A binary min-heap by due time in a plain array: `due[0]` is the earliest, and equal times are ordered by sequence. A sorted
+ * array takes twice the CPU with 10,000 entries and 24 times with 100,000 (`node bench/micro/due.ts`).
  */
 
 export interface Due {
@@ -21,7 +21,7 @@ export function pushDue<T extends Due>(due: T[], entry: T): void {
   due[index] = entry
 }
 
-/** Takes the earliest out: the last one moves from the root towards the leaves until both its children are later. */
+/** Removes the earliest entry: the last one sinks from the root until both its children are later. */
 export function popDue(due: Due[]): void {
   const last = due.pop()
   if (last === undefined || due.length === 0) return

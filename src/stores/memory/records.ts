@@ -1,6 +1,6 @@
 /**
- * Records in memory: as objects while an event of them waits or is dead, and else as text. Most of what a store holds are
- * settled messages, for long: as objects they take more than twice the memory, and each object is work for every collection.
+ * Records in memory: objects while they have waiting or dead events, otherwise text. Most records are settled; as objects they
+ * would take more than twice the memory and slow down every garbage collection.
  */
 import { LRUCache } from 'lru-cache'
 import { churningMap, removeMember, type ChurningMap } from '../../runtime/churning-map.ts'
@@ -13,12 +13,12 @@ import { EMPTY_RECORD, type Lease, type MessageRecord } from '../../messages/rec
 import { popDue, pushDue, type Due } from './due-heap.ts'
 import { createSends, type Sends } from './sends.ts'
 
-/** A record of which an event waits or is dead. */
+/** A record with a waiting or dead event. */
 export interface Active {
   record: MessageRecord
-  /** Of its events that are not settled. */
+  /** The payloads of its unsettled events. */
   payloads: readonly StoredPayload[]
-  /** Its valid entry in the heap; others of it are void. */
+  /** Its valid entry in the heap. Other entries of it are void. */
   due: DueEntry | undefined
 }
 
@@ -30,24 +30,24 @@ interface DueEntry extends Due {
 
 export interface MemoryTables {
   readonly active: ChurningMap<string, Active>
-  /** Settled records as text. A record is as large as it has events. */
+  /** Settled records as text. The size of a record is its number of events. */
   readonly settled: LRUCache<string, string>
   readonly sends: Sends
-  /** Keys by the id of a dead letter, the oldest first. */
+  /** Keys by the id of a dead letter, oldest first. */
   readonly dead: Map<string, { readonly key: string; readonly number: number }>
-  /** Keys of the records that found no room in the record with this key. */
+  /** Keys of the overflow records of this record. */
   readonly overflow: Map<string, Set<string>>
   readonly due: DueEntry[]
-  /** By key, in the order in which they were taken, which is that in which they expire. */
+  /** Leases by key, in the order of granting, which is also the order of expiry. */
   readonly leased: ChurningMap<string, Lease>
   lastNumber: number
   unsettled: number
   unsettledBytes: number
-  /** Something may be due that waited for the end of a lease. */
+  /** Something may be due after the end of a lease. */
   readonly onWork: () => void
 }
 
-/** `mostSettled`: settled events that are remembered; the longest unused record goes first. */
+/** `mostSettled`: maximum number of settled events. The least recently used record is evicted first. */
 export function createTables(mostSettled: number, onWork: () => void): MemoryTables {
   const overflow: MemoryTables['overflow'] = new Map()
   const settled = new LRUCache<string, string>({
@@ -71,7 +71,7 @@ export function createTables(mostSettled: number, onWork: () => void): MemoryTab
   }
 }
 
-/** As `read`, and does not count as a use. */
+/** The same as `read`, without counting as a use. */
 export function peekRecord(tables: MemoryTables, key: string): MessageRecord | undefined {
   const active = tables.active.members.get(key)
   return active === undefined ? withSend(tables, key, tables.settled.peek(key)) : active.record
@@ -84,18 +84,18 @@ function withSend({ sends }: MemoryTables, key: string, encoded: string | undefi
   return { ...(record ?? EMPTY_RECORD), steps: (record?.steps ?? 0) | EXPECTED, send }
 }
 
-/** Written by this process, so it is neither corrupt nor newer. */
+/** This process wrote it, so it is neither corrupt nor newer. */
 function decoded(encoded: string): MessageRecord | undefined {
   const record = decodeRecord(encoded)
   return record === NEWER ? undefined : record
 }
 
 interface RecordsOptions {
-  /** Events that may be unsettled, and bytes of their bodies. */
+  /** Maximum number of unsettled events, and of bytes of their bodies. */
   readonly maxEvents: number
   readonly maxBytes: number
   readonly maxDeadLetters: number
-  /** A settled record is forgotten so long after its last event ended. */
+  /** A settled record expires this long after its last event ended. */
   readonly dedupeMs: number
 }
 
@@ -146,7 +146,7 @@ export function createRecords(
     } else if (isKnown) settled.delete(key)
   }
 
-  /** The oldest dead letter becomes a settled event, which ended when it died. */
+  /** Turns the oldest dead letter into a settled event that ended when it died. */
   function discardOldest(): void {
     const [oldest] = dead
     if (oldest === undefined) return
@@ -167,7 +167,7 @@ export function createRecords(
 
 const NO_PAYLOADS: readonly StoredPayload[] = []
 
-/** Unsettled bytes are those of waiting events. */
+/** Counts unsettled bytes of waiting events only. */
 function payloadsAfter(
   tables: MemoryTables,
   payloads: readonly StoredPayload[],
@@ -196,7 +196,7 @@ function payloadsAfter(
   return now
 }
 
-/** Leases are apart from the heap: most end long before they expire, and would leave void entries there until then. */
+/** Leases are not in the heap: most end long before they expire, and would leave void entries until then. */
 function schedule(tables: MemoryTables, key: string, active: Active): void {
   const { lease, waiting } = active.record
   const dueMs = lease === undefined ? waiting[0]?.dueMs : undefined
@@ -224,13 +224,13 @@ function removeOverflow(overflow: MemoryTables['overflow'], of: string | undefin
   if (keys?.size === 0) overflow.delete(of)
 }
 
-/** The payload of an event, with the error of a dead letter. */
+/** The payload of an event. That of a dead letter has its error. */
 export function payloadOf(tables: MemoryTables, key: string, id: string): Payload | undefined {
   const found = tables.active.members.get(key)?.payloads.find((one) => one.id === id)
   return found && { id, record: found.record, raw: found.raw, error: found.error }
 }
 
-/** Keys of what is due, the earliest first; they stay where they are until they are written. */
+/** Keys of due records, earliest first. They stay in the heap until they are written. */
 export function dueKeys(
   { due, active, leased }: MemoryTables,
   { limit, nowMs, exclude }: DueRequest,
@@ -263,9 +263,9 @@ export function dueKeys(
 
 const WIDE = /[^\0-\xff]/
 
-/** One letter beyond Latin-1 would make every character two bytes wide; as escapes, only those few grow. */
+/** One character beyond Latin-1 makes a whole string two bytes wide. Escape those few instead. */
 function narrow(json: string): string {
   const escaped = json.replace(/[^\0-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-  // A copy: what was escaped keeps its width.
+  // Copy the string: after the replacement it would keep its width.
   return Buffer.from(escaped, 'latin1').toString('latin1')
 }

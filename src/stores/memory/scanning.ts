@@ -1,4 +1,4 @@
-/** Walks through what memory holds, for people: each call looks at everything, and reads only what is on the page. */
+/** Scans of the memory store for people. Each call visits all keys and reads only the records of its page. */
 import { scanned } from '../pages.ts'
 import { MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord, ScanRequest } from '../../inbox/record-store.ts'
@@ -7,13 +7,13 @@ import type { MessageRecord } from '../../messages/record.ts'
 import { payloadOf, peekRecord, type Active, type MemoryTables } from './records.ts'
 import { bySend } from './sends.ts'
 
-/** A record, and its place by time: none of its events has a later one. */
+/** A record and its position in time. None of its events is later. */
 interface Candidate {
   readonly key: string
   readonly atMs: number
 }
 
-/** Events, newest first. Waiting and dead ones by their arrival; settled ones by when the last event of the message ended. */
+/** Events, newest first: unsettled ones by arrival, settled ones by when the last event of their message ended. */
 export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }: EventScan): Scanned<ScannedEvent> {
   const [, time, afterId = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
   const fromMs = time === undefined ? Infinity : Number(time)
@@ -22,7 +22,7 @@ export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }:
   let looked = 0
   for (const candidate of candidatesOf(tables, key)) {
     const last = found[limit]
-    // No event of what follows is newer.
+    // The remaining candidates have no newer events.
     if (last !== undefined && candidate.atMs < last.atMs) break
     if (candidate.atMs > fromMs && key === undefined && tables.settled.has(candidate.key)) continue
     if (looked > MOST_LOOKED_AT) return lookedPage(found, limit, candidate.atMs)
@@ -36,7 +36,7 @@ export function scanEvents(tables: MemoryTables, { after, limit, key, isMeant }:
   return scanned(found, limit)
 }
 
-/** The look ends before events of this time. */
+/** The page ends before events of this time. */
 function lookedPage(found: readonly ScannedEvent[], limit: number, atMs: number): Scanned<ScannedEvent> {
   const page = scanned(found, limit)
   return page.next === undefined ? { ...page, next: `${atMs}.~`, lookedBackToMs: atMs } : page
@@ -85,7 +85,7 @@ function scannedEvent(
   return { key, id, atMs, place: `${atMs}.${id}`, record, payload }
 }
 
-/** By death. */
+/** By time of death. */
 export function scanDeadLetters(tables: MemoryTables, { after, limit }: ScanRequest): Scanned<ScannedEvent> {
   const from = after === undefined ? 0 : Number(after)
   const found: ScannedEvent[] = []
@@ -106,7 +106,7 @@ export function scanSends(
   const [, time, last = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
   const sign = newestFirst ? -1 : 1
   const following = tables.sends.between(fromMs, toMs).filter((one) => {
-    // The one of that place may be gone.
+    // The send at that position may be gone.
     return time === undefined || sign * bySend(one, { sentAtMs: Number(time), key: last }) > 0
   })
   const ordered = newestFirst ? following.reverse() : following
@@ -117,10 +117,10 @@ export function scanSends(
   return scanned(found, limit)
 }
 
-/** Each step goes through the keys of all that there is. */
+/** Maximum number of steps, because each step visits all keys. */
 const MOST_STEPS = 100
 
-/** Keys are digests, so a step takes those that begin with a part of all numbers: what comes and goes shifts no other. */
+/** Keys are digests, so each step takes a range of them. Insertions and removals do not shift the other ranges. */
 export function scanRecords(tables: MemoryTables, { after, limit }: ScanRequest): Scanned<ScannedRecord> {
   const keys = new Set([...tables.active.members.keys(), ...tables.settled.keys(), ...tables.sends.byKey.keys()])
   const steps = Math.max(1, Math.min(MOST_STEPS, Math.ceil(keys.size / limit)))

@@ -1,8 +1,8 @@
-/** What was sent, in memory: by key, by the time of the send, and by when it becomes overdue. */
+/** Recorded sends in memory: by key, by time of sending, and by deadline. */
 import type { SendEntry } from '../../messages/record.ts'
 import { popDue, pushDue, type Due } from './due-heap.ts'
 
-/** So many removed entries cost nothing. */
+/** Removed entries below this number are not cleaned up. */
 const FEW = 1_000
 
 interface Listed {
@@ -10,7 +10,7 @@ interface Listed {
   readonly sentAtMs: number
 }
 
-/** By the time of the send, and then by key. */
+/** By time of sending, then by key. */
 export function bySend(one: Listed, other: Listed): number {
   return one.sentAtMs - other.sentAtMs || (one.key < other.key ? -1 : Number(one.key > other.key))
 }
@@ -24,19 +24,19 @@ export interface Sends {
   readonly byKey: ReadonlyMap<string, SendEntry>
   set(key: string, send: SendEntry | undefined): void
   overdue(nowMs: number, limit: number): { readonly keys: readonly string[]; readonly nextMs: number | undefined }
-  /** Those sent in a period, in the order of `bySend`. */
+  /** The sends of a period, in the order of `bySend`. */
   between(fromMs: number, toMs: number): readonly Listed[]
 }
 
 export function createSends(): Sends {
   const byKey = new Map<string, SendEntry>()
-  /** What was removed stays until half of them are. */
+  /** Removed entries stay until they are half of the list. */
   let listed: Listed[] = []
-  /** An entry is void unless the send is overdue at that time. */
+  /** An entry is void unless the send still has that deadline. */
   const overdue: OverdueEntry[] = []
   let sequence = 0
 
-  /** How many are not after this one. */
+  /** The number of entries not after this one. */
   function placeAfter(one: Listed): number {
     let [low, high] = [0, listed.length]
     while (low < high) {
@@ -75,7 +75,7 @@ export function createSends(): Sends {
         const one = { key, sentAtMs }
         const place = placeAfter(one)
         const last = listed[place - 1]
-        // One that was removed and comes again may still be listed.
+        // A removed send that is recorded again may still be listed.
         if (last === undefined || bySend(last, one) !== 0) listed.splice(place, 0, one)
       }
       if (overdueAtMs !== undefined && before?.overdueAtMs !== overdueAtMs)
@@ -88,7 +88,7 @@ export function createSends(): Sends {
         popDue(overdue)
         found.push(next)
       }
-      // They stay until that is decided.
+      // They stay in the heap until they are decided.
       for (const each of found) pushDue(overdue, each)
       return { keys: [...new Set(found.map(({ key }) => key))], nextMs: next && Math.max(nowMs, next.dueMs) }
     },

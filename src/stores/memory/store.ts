@@ -1,6 +1,6 @@
 /**
- * The store in memory: for tests, for one process, and for those who can lose what a crash loses. Bounded: only settled
- * messages are evicted, and with an evicted one goes the knowledge that its events were seen before.
+ * The memory store: for tests, and for single processes that may lose events in a crash. Bounded: it evicts settled messages
+ * only, and no longer recognises duplicates of those.
  */
 import { z } from 'zod'
 import { checkOptions, numberAboveZero } from '../../runtime/check-options.ts'
@@ -17,15 +17,15 @@ import { scanDeadLetters, scanEvents, scanRecords, scanSends } from './scanning.
 
 /** The bounds of a memory store. */
 export interface MemoryStoreOptions {
-  /** Events that may be unsettled, and as many settled ones that are remembered as seen. Default 100,000. */
+  /** Maximum number of unsettled events, and of settled events that are remembered. Default 100,000. */
   readonly maxEvents?: number | undefined
-  /** Bytes of bodies that may be unsettled. Default 256 MiB. */
+  /** Maximum number of bytes of unsettled bodies. Default 256 MiB. */
   readonly maxBytes?: number | undefined
-  /** Dead letters kept; the oldest goes first. Default 1,000. */
+  /** Maximum number of dead letters. The oldest is discarded first. Default 1,000. */
   readonly maxDeadLetters?: number | undefined
   /** How long a settled event is remembered as seen. Default 30 days. */
   readonly dedupeDays?: number | undefined
-  /** Messages of which `receiver.expect` was told. Default 1,000,000. */
+  /** Maximum number of messages recorded by `receiver.expect`. Default 1,000,000. */
   readonly maxExpected?: number | undefined
 }
 
@@ -40,9 +40,9 @@ const boundsSchema = z.strictObject({
 })
 
 /**
- * A store that lives as long as the process: a 204 promises only that. See `MemoryStoreOptions` for its bounds; when it is
- * full of unsettled events, callbacks are answered 503 and reported. Throws an `OptionsError` for a bound that
- * does not exist or is no positive number.
+ * A store in this process: a 204 promises no more than that. See `MemoryStoreOptions` for its bounds. When it is full of
+ * unsettled events, callbacks are answered 503 and reported. Throws an `OptionsError` for an unknown bound, or one that is not
+ * a positive number.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const bounds = checkOptions(boundsSchema, options, 'memoryStore')
@@ -96,7 +96,7 @@ function indexesOf(tables: MemoryTables, { dedupeMs }: Retention): Omit<Indexes,
   }
 }
 
-/** The longest unused first. One that was used since then goes later. */
+/** The least recently used first. One that was used since is later in the list. */
 function agedKeys({ settled, sends }: MemoryTables, beforeMs: number, limit: number): readonly string[] {
   const keys: string[] = []
   for (const key of settled.rkeys()) {

@@ -1,4 +1,4 @@
-/** Records of which something may be past its retention, a bounded step at a time. What expires is decided elsewhere. */
+/** Finds records that may have something past its retention, a bounded step at a time. `expire` decides what expires. */
 import type { Retention } from '../../messages/expire.ts'
 import { numberValue, text } from './encoding.ts'
 import type { Engine } from './engine.ts'
@@ -7,8 +7,8 @@ import { leastNumberAt } from './numbers.ts'
 const LEAST = '-9223372036854775808'
 
 /**
- * The walks through records and payloads go on where the last step ended, and begin anew behind the last old one: of what is old,
- * some has to be kept, for it waits.
+ * The walks through records and payloads continue where the last step ended, and restart after the last old one: some old
+ * records must be kept because they still wait.
  */
 export function createAging(
   { schema, together }: Engine,

@@ -1,4 +1,4 @@
-/** The pool: every use of it ends in time, and a connection that did not answer is not used again. */
+/** The connection pool. Every use has a time limit, and a connection that did not answer in time is not used again. */
 import type * as Pg from 'pg'
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import { systemClock, withDeadline, type Clock } from '../../runtime/clock.ts'
@@ -15,40 +15,42 @@ export interface TimeLimits {
 
 export interface Connections {
   readonly limits: TimeLimits
-  /** One statement, with parameters. */
+  /** Runs one statement with parameters. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>
-  /** Several statements without parameters in one round trip and one transaction; the rows of each that has any. */
+  /**
+   * Runs several statements without parameters in one round trip and one transaction. Returns the rows of each that has any.
+   */
   batch(sql: string): Promise<readonly (readonly Row[])[]>
-  /** A connection for a transaction of its own. Whoever has it gives it back. */
+  /** Takes a connection for a transaction. The caller must release it. */
   checkOut(): Promise<Session>
   close(): Promise<void>
 }
 
-/** A connection that is somebody's. */
+/** A connection taken from the pool. */
 export interface Session {
   readonly client: ClientBase
   batch(sql: string): Promise<readonly (readonly Row[])[]>
-  /** With an error the connection is ended; without, it goes back into the pool. */
+  /** With an error the connection is closed; otherwise it returns to the pool. */
   release(error?: Error): void
 }
 
-/** The server ends a statement by itself; it is given a moment to say so. */
+/** Extra time for the server to report that it cancelled a statement. */
 const MARGIN_MS = 1_000
 const ATTEMPTS = 4
 
-/** The server's own text of every value: the parsers that an application sets are for its own queries. */
+/** Every value as the server's text: parsers that the application set are for its own queries. */
 const AS_SENT = { getTypeParser: () => (value: unknown) => value }
 
 function createConnections(options: {
   readonly pool: Pool
-  /** Whether the pool ends with the store. */
+  /** Whether the pool is closed with the store. */
   readonly owned: boolean
   readonly clock: Clock
   readonly limits: TimeLimits
   readonly failures: Failures
 }): Connections {
   const { pool, owned, clock, limits, failures } = options
-  // An idle connection that breaks tells its pool; without a listener that would end the process.
+  // The pool emits an error when an idle connection breaks. Without a listener the process would exit.
   const ignore = (): void => {}
   pool.on('error', ignore)
 
@@ -63,7 +65,7 @@ function createConnections(options: {
     try {
       return await inTime(connecting, limits.connectTimeoutMs)
     } catch (error) {
-      // One that comes too late is not kept from the others.
+      // A connection that arrives late goes back to the pool.
       connecting.then(
         (client) => client.release(),
         () => {},
@@ -85,7 +87,7 @@ function createConnections(options: {
 
   async function checkOut(): Promise<Session> {
     const client = await connect()
-    // Between two statements nobody else hears that the connection broke.
+    // Between two statements nothing else listens for a broken connection.
     client.on('error', ignore)
     return {
       client,
@@ -104,7 +106,7 @@ function createConnections(options: {
       session.release()
       return rows
     } catch (error) {
-      // Where the server refused a statement it has undone it, and the connection is as good as before.
+      // A refused statement was rolled back, so the connection is still usable.
       const isRefusal = isError(error) && 'severity' in error && error.severity === 'ERROR'
       session.release(isRefusal ? undefined : failures.cleaned(error))
       throw error
@@ -116,7 +118,7 @@ function createConnections(options: {
       try {
         return await once(sql, values)
       } catch (error) {
-        // It was undone as a whole, so it may be said again.
+        // The whole transaction was rolled back, so it may be repeated.
         if (attempt < ATTEMPTS && isPassing(error)) continue
         throw failures.asThrown(error)
       }
@@ -133,13 +135,13 @@ function createConnections(options: {
         pool.off('error', ignore)
         return
       }
-      // Connections that hang are given up: the process must be able to end.
+      // Abandon connections that hang, so that the process can end.
       await withDeadline(clock, limits.connectTimeoutMs, pool.end(), () => undefined)
     },
   }
 }
 
-/** The rows of one result, as `pg` gives it: objects. */
+/** The rows of one result of `pg`, as objects. */
 function rowsOf(result: unknown): readonly Row[] {
   const rows: unknown = typeof result === 'object' && result !== null && 'rows' in result ? result.rows : undefined
   return areRows(rows) ? rows : []
@@ -149,7 +151,7 @@ function areRows(rows: unknown): rows is readonly Row[] {
   return Array.isArray(rows)
 }
 
-/** Where the database is: a pool that the application has, or an address. */
+/** The database: the application's pool, or an address. */
 export interface Place {
   readonly pool: Pool | undefined
   readonly connectionString: string | undefined
@@ -164,7 +166,7 @@ interface Reached {
   readonly pool: Pool
 }
 
-/** A pool, ours or the application's, of which nothing hangs and nothing ends the process. */
+/** A pool, the store's own or the application's, in which nothing hangs and no error ends the process. */
 export async function reach(place: Place): Promise<Reached> {
   const { limits } = place
   const failures = createFailures(secretsOf(place.pool, place.connectionString, place.listenConnectionString))
@@ -173,7 +175,7 @@ export async function reach(place: Place): Promise<Reached> {
   return { pool, failures, connections: createConnections({ pool, owned, clock: systemClock(), limits, failures }) }
 }
 
-/** Ends every connection that it made. */
+/** Closes every connection that it opened. */
 export async function reachOnce<T>(place: Place, work: (reached: Reached) => Promise<T>): Promise<T> {
   const reached = await reach(place)
   try {
@@ -194,7 +196,7 @@ async function ownPool({ connectionString, maxConnections, limits }: Place): Pro
   })
 }
 
-/** The optional peer dependency: loaded when a store is opened. Rejects with `peer_missing` where it is not installed. */
+/** Loads the optional peer dependency when a store is opened. Rejects with `peer_missing` if it is not installed. */
 export async function loadPg(): Promise<Pick<typeof Pg, 'Client' | 'Pool'>> {
   try {
     return await import('pg')

@@ -1,4 +1,4 @@
-/** Finds records of which something is due, reserves them for this process, and reads them with the payload that is likely to run. */
+/** Finds due records, reserves them for this process, and reads them with the payload that will probably run. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Payload, SharedStore, Versioned, VersionedChange } from '../../inbox/record-store.ts'
@@ -10,11 +10,11 @@ import { isOneOf, PAYLOAD_COLUMNS, payloadIn, RECORD_COLUMNS, type Records } fro
 import { SERVER_NOW } from './sql-text.ts'
 import { dueRowOf } from './writing.ts'
 
-/** Who finds something due has it for so long alone. */
+/** How long a found record is reserved. */
 const RESERVED_MS = 5_000
-/** A reservation that a crash of the server takes back does no harm: it need not be on the disk before the answer. */
+/** A reservation may be lost in a crash of the server, so it need not be on the disk. */
 const SOON_ON_DISK = 'SET LOCAL synchronous_commit = off;'
-/** A record of a later version of this package is put off for so long. */
+/** How long a record of a later version of this package is postponed. */
 const NEWER_MS = 60_000
 
 export function createDue(
@@ -22,7 +22,7 @@ export function createDue(
   { recordsIn, write }: Pick<Records, 'recordsIn' | 'write'>,
   report: (error: MessagingWebhooksError) => void,
 ): SharedStore['due'] {
-  /** Left alone until a process of its version leases it. */
+  /** Leaves records alone until a process of their version leases them. */
   async function putOff(rows: readonly Row[], reserved: string, nowMs: number): Promise<void> {
     const until = numberValue(nowMs + NEWER_MS)
     await together(`UPDATE ${schema}.due d SET held_until = ${until} WHERE ${isStill(rows, reserved)};`)
@@ -30,8 +30,9 @@ export function createDue(
   }
 
   /**
-   * Rows of `due` that said otherwise than their record. A row was locked as it is, and its record read as it was when the statement
-   * began: another process may have written both in between. So they are read again, together, and the record decides.
+   * Repairs rows of `due` that contradict their record. The lock returns the current row, but the record is read as of the
+   * start of the statement, so another process may have written both in between. Read both again in one snapshot; the record
+   * decides.
    */
   async function putRight(rows: readonly Row[], reserved: string): Promise<void> {
     const [again = []] = await together(`
@@ -48,7 +49,7 @@ FROM ${schema}.due d LEFT JOIN ${schema}.records r ON r.number = d.record WHERE 
       const { version, record } = (key === undefined ? undefined : found.get(key)) ?? {}
       if (key !== undefined && record !== undefined && dueRowOf(record) !== undefined)
         changes.push({ key, expected: version, before: record, after: record, payloads: [], admitted: [] })
-      // One of a later version is left to that.
+      // Leave a record of a later version to that version.
       else if (key === undefined || record !== undefined) gone.push(row)
     }
     await write(changes, undefined)
@@ -83,7 +84,7 @@ FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${li
     const [times] = all
     hear(times, nowMs, sentMs)
     const rows = times === undefined || isNull(times, 'due_record') ? [] : all
-    // Most have a record that this version knows.
+    // Usually this version knows every record.
     const isKnown = (row: Row): boolean => !isNull(row, 'number') && !isNewerRecord(textOf(row, 'state'))
     const known = rows.every(isKnown) ? rows : rows.filter(isKnown)
     const read = await recordsIn(known, true)
@@ -103,13 +104,13 @@ FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${li
     if (newer.length > 0) await putOff(newer, reserved, nowMs)
     if (astray.length > 0) await putRight(astray, reserved)
     const next = times && integerOrNone(times, 'next')
-    // What was locked, put off or put right meanwhile is looked for again.
+    // Look again for records that were locked, postponed or repaired meanwhile.
     const nextDueMs = rows.length >= limit || astray.length > 0 ? nowMs : next
     return { keys: [...found.keys()], nextDueMs, found, payloads }
   }
 }
 
-/** Rows of `due`, if they are as they were reserved: a process that has written their record since has set another time. */
+/** The rows of `due` that still have this reservation. A process that has written the record since has changed it. */
 function isStill(rows: readonly Row[], reserved: string): string {
   return `d.held_until = ${reserved} AND d.record IN (${rows.map((row) => text(row, 'due_record')).join(', ')})`
 }

@@ -1,8 +1,8 @@
 /**
- * Values in the text of a statement, and in the rows of an answer. Several statements travel in one round trip only without
- * parameters, so theirs are written into the text: numbers, and bytes. Texts go as bytes: JSON escapes lone surrogates and NUL,
- * and bytea has no opinion on what is text. Answers are read as the text that the server sent, whatever parsers the application
- * has set for its own queries; digests are asked for as hexadecimal digits, other bytes in the format `escape`.
+ * Values in the text of statements and in the rows of answers. Several statements fit into one round trip only without
+ * parameters, so values are written into the text: numbers and bytes. Text is sent as bytes: JSON escapes lone surrogates and
+ * NUL, and bytea accepts anything. Answers are read as the server's text, whatever parsers the application has set; digests as
+ * hexadecimal digits, other bytes in the format `escape`.
  */
 export function hexOf(text: string): string {
   return Buffer.from(text).toString('hex')
@@ -15,10 +15,13 @@ export function digestValue(digest: string): string {
   return `E'\\\\x${digest}'`
 }
 
-/** Half as long as digits: ASCII is the same bytes in every encoding. Without backslashes, which escape, and control characters. */
+/**
+ * ASCII is the same bytes in every encoding and half as long as hexadecimal digits. Excludes backslashes, which escape, and
+ * control characters.
+ */
 const PLAIN = /^[ -[\]-~]*$/
 
-/** Bytes as a value; each character stands for one. */
+/** Bytes as a value. Each character stands for one byte. */
 export function bytesValue(latin1: string): string {
   return PLAIN.test(latin1) ? quoted(latin1) : digestValue(Buffer.from(latin1, 'latin1').toString('hex'))
 }
@@ -38,7 +41,10 @@ function orNull<T>(value: T | undefined, written: (value: T) => string): string 
   return value === undefined ? 'NULL' : written(value)
 }
 
-/** A column of several rows: numbers as digits, digests in hexadecimal, bytes as characters; none empty where another is undefined. */
+/**
+ * A column of several rows: numbers as digits, digests in hexadecimal, bytes as characters. No value is empty if another is
+ * undefined.
+ */
 export interface Column {
   readonly name: string
   readonly type: 'integer' | 'bigint' | 'digest' | 'bytes'
@@ -48,7 +54,7 @@ export interface Column {
 const VALUE_OF = { integer: String, bigint: String, digest: digestValue, bytes: bytesValue }
 const SQL_TYPE = { integer: 'integer', bigint: 'bigint', digest: 'bytea', bytes: 'bytea' }
 
-/** Rows of values in a statement, and how it names them: the values of one row stand where they are used, several are a table. */
+/** Rows of values in a statement. The values of a single row are written where they are used; several rows form a table. */
 export function rowsOf(
   name: string,
   columns: readonly Column[],
@@ -66,7 +72,7 @@ function valueIn({ type, values: [value] }: Column): string {
   return `${orNull(value, VALUE_OF[type])}::${SQL_TYPE[type]}`
 }
 
-/** A query for rows of values. The server reads an array for each column in half the time that a list of rows takes. */
+/** A query for rows of values. The server parses one array per column twice as fast as a list of rows. */
 export function rowsQuery(columns: readonly Column[]): string {
   if (columns[0]?.values.length === 1)
     return `SELECT ${columns.map((column) => `${valueIn(column)} AS ${column.name}`).join(', ')}`
@@ -75,7 +81,7 @@ export function rowsQuery(columns: readonly Column[]): string {
   AS x (${columns.map(({ name }) => name).join(', ')})`
 }
 
-/** An array, and what each element of it stands for. */
+/** An array literal, and the expression for its elements. */
 function arrayOf({ name, type, values }: Column): { readonly array: string; readonly value: string } {
   if (type === 'integer' || type === 'bigint')
     return { array: `'{${values.map((value) => value ?? 'NULL').join(',')}}'::${type}[]`, value: `x.${name}` }
@@ -122,13 +128,13 @@ function bytes(row: Row, column: string): Buffer {
   return Buffer.from(escaped.includes('\\') ? unescaped(escaped) : escaped, 'latin1')
 }
 
-/** Bytes that are a text. */
+/** Bytes that hold text. */
 export function textOf(row: Row, column: string): string {
   const escaped = text(row, column)
   return escaped.includes('\\') ? Buffer.from(unescaped(escaped), 'latin1').toString('utf8') : escaped
 }
 
-/** Bytes that may be missing. */
+/** Bytes, or undefined if the column is null. */
 export function bytesOrNone(row: Row, column: string): Buffer | undefined {
   return isNull(row, column) ? undefined : bytes(row, column)
 }
@@ -137,7 +143,7 @@ export function isNull(row: Row, column: string): boolean {
   return row[column] === null
 }
 
-/** A backslash is doubled, and a byte that is no ASCII is a backslash with three octal digits. */
+/** A backslash is doubled, and a non-ASCII byte is a backslash with three octal digits. */
 function unescaped(escaped: string): string {
   return escaped.replace(/\\(?:\\|([0-7]{3}))/g, (_, octal?: string) =>
     octal === undefined ? '\\' : String.fromCharCode(Number.parseInt(octal, 8)),

@@ -1,4 +1,4 @@
-/** What all statements share: connections, the schema, the time-outs, and whose clock counts. */
+/** What all statements share: connections, schema, time limits, and the choice of clock. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { ClockJump } from '../../inbox/record-store.ts'
 import type { StoreClock } from '../../inbox/runtime/store-time.ts'
@@ -6,33 +6,36 @@ import type { Connections } from './connections.ts'
 import { integer, truth, type Row } from './encoding.ts'
 import { fill, quoteName, SERVER_NOW } from './sql-text.ts'
 
-/** First in a transaction of several statements: each sees what was committed before it began, whatever the role's default. */
+/**
+ * Comes first in a transaction of several statements: each sees what was committed before it started, whatever the role's
+ * default.
+ */
 const READ_COMMITTED = /* sql */ 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED;'
 
-/** None waits for ever: :lockMs and :queryMs, digits in quotes. Nothing of it outlives the transaction. */
+/** Time limits :lockMs and :queryMs, as digits in quotes. They end with the transaction. */
 const LIMITS = /* sql */ 'SET LOCAL lock_timeout = :lockMs; SET LOCAL statement_timeout = :queryMs;'
 
-/** What was answered as taken is on the disk. */
+/** Makes the commit durable before the answer. */
 const ON_DISK = /* sql */ 'SET LOCAL synchronous_commit = on;'
 
-/** The server's clock may be so far from what a process takes it for. */
+/** Tolerance between the server's clock and a process's estimate of it. */
 const MOST_APART_MS = 2_000
 
-/** Runs statements in one transaction, within the time-outs; answers the rows of each. */
+/** Runs statements in one transaction, within the time limits. Answers the rows of each. */
 export type Together = (statements: string) => Promise<readonly (readonly Row[])[]>
 
 export interface Engine {
   readonly connections: Connections
-  /** Undefined where the callers' clocks count. */
+  /** Undefined if the callers' clocks decide. */
   readonly clock: StoreClock | undefined
-  /** Its name, as it stands in statements. */
+  /** The schema's name as it appears in statements. */
   readonly schema: string
   readonly together: Together
-  /** The same on a connection on which a transaction was begun before. */
+  /** The same on a connection with an open transaction. */
   within(batch: Together): Together
-  /** A condition: false where the server's clock is not where the caller takes it to be. */
+  /** A condition that is false if the server's clock differs from the caller's estimate. */
   isTime(nowMs: number | undefined): string
-  /** Takes the server's time from an answer, a row with `now` in it. Throws a `ClockJump` where `isTime` was false. */
+  /** Takes the server's time from a row with `now`. Throws a `ClockJump` if `isTime` was false. */
   hear(row: Row | undefined, nowMs: number | undefined, sentMs: number): void
 }
 
@@ -40,7 +43,7 @@ export function createEngine(options: {
   readonly connections: Connections
   readonly schema: string
   readonly clock: StoreClock | undefined
-  /** The role commits before a transaction is on the disk, unless it is told otherwise. */
+  /** The role's default is to commit before the transaction is on the disk. */
   readonly commitsEarly: boolean
 }): Engine {
   const { connections, clock, commitsEarly } = options
@@ -52,7 +55,7 @@ export function createEngine(options: {
     connections,
     clock,
     schema: quoteName(options.schema),
-    // What the settings of the transaction answer comes first.
+    // The results of the settings come first.
     together: async (statements) => (await connections.batch(settings + statements)).slice(count),
     within: (batch) => async (statements) => (await batch(limits + statements)).slice(2),
     isTime: (nowMs) =>

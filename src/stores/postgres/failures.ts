@@ -1,21 +1,21 @@
-/** What Postgres and the network say, as errors that are safe to show and say whose fault it was. */
+/** Converts errors of Postgres and the network into errors that are safe to show and tell what caused them. */
 import type { Pool } from 'pg'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { isError } from '../../runtime/values.ts'
 
-/** The role may not do it. */
+/** The role lacks a privilege. */
 export const INSUFFICIENT_PRIVILEGE = '42501'
 
 const LONGEST_MESSAGE = 500
 
-/** SQLSTATE classes that blame what was sent: data, integrity, cardinality, program limits. */
+/** SQLSTATE classes caused by what was sent: data, integrity, cardinality, program limits. */
 const OF_THE_DATA = /^(21|22|23|54)/
-/** Classes that blame the connection, the resources, the operator or the system. */
+/** Classes caused by the connection, resources, an operator or the system. */
 const OF_THE_SERVER = /^(08|28|3D|53|55|57|58|XX)/
-/** A deadlock, and what a stricter isolation than ours refuses: the same again may well succeed. */
+/** A deadlock, or a conflict under a stricter isolation level. The same statement will probably succeed. */
 const PASSING = new Set(['40P01', '40001'])
 
-/** The five characters by which Postgres names an error. */
+/** The five characters of a Postgres error code. */
 function sqlState(error: unknown): string | undefined {
   if (!isError(error) || !('code' in error) || typeof error.code !== 'string') return undefined
   return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : undefined
@@ -25,7 +25,7 @@ export function isPassing(error: unknown): boolean {
   return PASSING.has(sqlState(error) ?? '')
 }
 
-/** It refused a statement and is well: what was said in the transaction is to blame. */
+/** The server refused a statement and is available: something sent in the transaction caused it. */
 export function isOfTheStatement(error: unknown): boolean {
   const state = sqlState(error)
   return state !== undefined && !OF_THE_SERVER.test(state)
@@ -37,8 +37,8 @@ export function hasState(error: unknown, state: string): boolean {
 
 export interface Failures {
   /**
-   * What a verb of the store rejects with. A `MessagingWebhooksError` says that the store is away; any other error blames
-   * what was sent, and the inbox looks for the culprit.
+   * The error that a store operation rejects with. A `MessagingWebhooksError` means that the store is unavailable. Any other
+   * error means that an event caused it, and the inbox looks for that event.
    */
   asThrown(error: unknown): Error
   /** The same error without what it may quote: rows, statements, passwords. */
@@ -50,9 +50,9 @@ export function createFailures(secrets: readonly string[]): Failures {
   const known = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
 
   function cleaned(error: unknown): Error {
-    // `detail`, `where` and `query` quote rows, and an invalid URL is kept whole on its error, so only the message goes on.
+    // `detail`, `where` and `query` quote rows, and an error about an invalid URL contains the URL, so keep only the message.
     let message = isError(error) ? error.message : 'Something was thrown that is no error.'
-    // Several addresses, all of which refused: the message is empty.
+    // If several addresses refused the connection, the message is empty.
     if (message === '' && error instanceof AggregateError)
       message = error.errors.map((each: unknown) => (isError(each) ? each.message : '')).join('; ')
     for (const secret of known) message = message.replaceAll(secret, '[redacted]')
@@ -77,7 +77,7 @@ export function createFailures(secrets: readonly string[]): Failures {
 const BETWEEN_NAME_AND_HOST = /^[^:]*:\/\/[^:@/]*:(.*)@/s
 const AS_PARAMETER = /[?&\s](?:ssl)?password=([^&\s]+)/g
 
-/** The passwords in an address or in a pool's settings, as they are written and as they are meant. */
+/** The passwords in an address or in the settings of a pool, encoded and decoded. */
 export function secretsOf(pool: Pool | undefined, ...addresses: readonly (string | undefined)[]): readonly string[] {
   const all = [...addresses, pool?.options.connectionString].filter((address) => address !== undefined)
   const written = all.flatMap((address) => [

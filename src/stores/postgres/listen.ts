@@ -1,8 +1,7 @@
 /**
- * Hears, on a connection of its own, that another process has admitted something. A connection that is half open is silent
- * as one on which nothing happens, and a pooler takes LISTEN and never delivers; so it is proved, at the start and every
- * minute, by a notification to itself by way of the pool. Whatever becomes of it, the store is asked now and then all the
- * same.
+ * Listens on a connection of its own for events that other processes admitted. A half-open connection looks like an idle one,
+ * and a pooler accepts LISTEN without delivering notifications. So the listener sends itself a notification through the pool,
+ * at the start and every minute. Independently of it, the store is polled.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { ClientBase } from 'pg'
@@ -18,13 +17,13 @@ interface Listening extends Omit<Telling, 'stop'> {
 interface ListenOptions {
   readonly clock: Clock
   readonly schema: string
-  /** Undefined where nobody need be woken: then it only tells. */
+  /** Undefined if nothing needs to be woken. It then only notifies others. */
   readonly connect: (() => ListenClient) | undefined
-  /** Sends a notification by way of the pool. */
+  /** Sends a notification through the pool. */
   readonly notify: (channel: string, payload: string) => Promise<unknown>
   readonly onWork: () => void
   readonly report: (error: MessagingWebhooksError) => void
-  /** What may be shown of an error. */
+  /** The safe form of an error. */
   readonly cleaned: (error: unknown) => Error
   readonly connectTimeoutMs: number
   readonly pollIntervalMs: number
@@ -36,11 +35,11 @@ export interface ListenClient extends ClientBase {
   end(): Promise<void>
 }
 
-/** How often to look for work while nobody tells of it, and how often to try to hear again. */
+/** How often to poll for work without notifications, and how often to try to listen again. */
 const DEAF_POLL_MS = 1_000
 const LONGEST_PAUSE_MS = 10_000
 
-/** The same for all processes of one schema; a name of a channel is an identifier, so it may not be long. */
+/** The channel is the same for all processes of one schema. Channel names are identifiers and must be short. */
 function channelOf(schema: string): string {
   return `messaging_webhooks_${createHash('sha256').update(schema).digest().toString('hex', 0, 8)}`
 }
@@ -58,7 +57,7 @@ export function startListening(options: ListenOptions): Listening {
   let heardProbe: ((payload: string) => void) | undefined
   let cancelNext = (): void => {}
   let cancelPoll = (): void => {}
-  // Where it fails, they look by themselves.
+  // If this fails, the others poll.
   const telling = createTelling(clock, () => notify(channel, `${own}!`).catch(() => {}))
 
   function heard(payload: string | undefined): void {
@@ -88,7 +87,7 @@ export function startListening(options: ListenOptions): Listening {
     }
   }
 
-  /** Rejects where the notification does not come back. */
+  /** Rejects if the notification does not arrive. */
   async function probe(through: ListenClient): Promise<void> {
     const payload = `${own} ${(probes += 1)}`
     const came = new Promise<void>((resolve) => {
@@ -101,7 +100,7 @@ export function startListening(options: ListenOptions): Listening {
       throw new Error('A notification to itself did not come back.')
     })
     if (through !== client) return
-    // Something may have been told before it could be heard.
+    // A notification may have been sent before this connection listened.
     if (!hears) onWork()
     hears = true
     reported = false
@@ -119,7 +118,7 @@ export function startListening(options: ListenOptions): Listening {
     }
   }
 
-  /** The connection is gone by itself. */
+  /** The connection closed unexpectedly. */
   function lost(which: ListenClient): void {
     if (which !== client) return
     drop(which)
@@ -133,21 +132,21 @@ export function startListening(options: ListenOptions): Listening {
     void withDeadline(clock, options.connectTimeoutMs, which.end(), () => undefined).catch(() => {})
   }
 
-  /** Tries again in a while. It is worth saying, once, where the database is there and only this does not work. */
+  /** Tries again later. Logs once if the database is available and only listening fails. */
   async function deaf(cause: unknown): Promise<void> {
     hears = false
     if (stopped) return
     poll()
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     cancelNext = clock.setTimer(() => void listen(), pauseMs)
-    // Lost once is a restart of the server; lost again at once is not.
+    // A first loss may be a restart of the server. A second one right after it is not.
     if (reported || pauseMs <= DEAF_POLL_MS) return
     try {
       await notify(channel, own)
       reported = true
       report(new MessagingWebhooksError('store_deaf', undefined, { cause: options.cleaned(cause) }))
     } catch {
-      // The database is away, which whoever asks it for something reports.
+      // The database is unavailable, which its next caller reports.
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * The tables, made and changed by numbered migrations: by one process at a time, or printed for somebody who may. The ledger has a
- * row for each migration, and a schema with one that this package does not know is refused.
+ * Creates and changes the tables by numbered migrations: by one process at a time, or as text for someone with the privilege.
+ * The ledger has a row per migration. A schema with an unknown migration is refused.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Connections, Session } from './connections.ts'
@@ -10,7 +10,10 @@ import { MIGRATIONS, TABLES } from './migrations.ts'
 import { readPrivileges } from './privileges.ts'
 import { fill, inSchema, quoteName } from './sql-text.ts'
 
-/** Whether there is the schema and in it our ledger, and which tables of our names it has. :schema is its name in UTF-8, in hexadecimal. */
+/**
+ * Whether the schema and its ledger exist, and which of our table names it contains. :schema is its name in UTF-8, in
+ * hexadecimal.
+ */
 const FIND_LEDGER = /* sql */ `
 SELECT EXISTS (
     SELECT FROM pg_catalog.pg_namespace WHERE nspname = convert_from(decode(:schema, 'hex'), 'UTF8')
@@ -22,10 +25,10 @@ WHERE n.nspname = convert_from(decode(:schema, 'hex'), 'UTF8')
   AND c.relname IN ('messaging_webhooks_migrations', ${TABLES.map((table) => `'${table}'`).join(', ')})
 `
 
-/** How many migrations the schema has. */
+/** The number of migrations of the schema. */
 const FIND_VERSION = /* sql */ 'SELECT coalesce(max(version), 0) AS version FROM {schema}.messaging_webhooks_migrations'
 
-/** Instances that start at once wait for the one that migrates. */
+/** Instances that start at the same time wait for the one that migrates. */
 const WAIT_FOR_LOCK_MS = 60_000
 
 const LEDGER = /* sql */ `
@@ -35,19 +38,19 @@ CREATE TABLE IF NOT EXISTS {schema}.messaging_webhooks_migrations (
 );
 `
 
-/** The migrations from number `from` + 1 on, as one transaction. Applied twice it fails and changes nothing. */
+/** The migrations after number `from`, as one transaction. Applied twice it fails and changes nothing. */
 export function migrationsText(schema: string, from = 0): string {
   return `BEGIN;\n${ddl(schema, from)}COMMIT;\n`
 }
 
-/** The row of the ledger comes first: where the migration was applied already, nothing else is. */
+/** The row of the ledger comes first, so that a migration that was applied already fails before anything else. */
 function ddl(schema: string, from: number, hasSchema = false): string {
   const steps = MIGRATIONS.slice(from).map((migration, index) => {
     const version = from + index + 1
     return `\n-- Migration ${version}\nINSERT INTO {schema}.messaging_webhooks_migrations (version) VALUES (${version});\n${migration}`
   })
   const lock = `SELECT pg_advisory_xact_lock(${lockNumber(schema)});\n`
-  // Postgres asks for the right to make schemas before it looks whether there is one.
+  // Postgres checks the privilege to create schemas before it checks whether the schema exists.
   const made = hasSchema ? '' : 'CREATE SCHEMA IF NOT EXISTS {schema};\n'
   return inSchema([lock, from === 0 ? made + LEDGER : '', ...steps].join(''), schema)
 }
@@ -57,20 +60,20 @@ function nameOf(schema: string): string {
   return `convert_from(decode('${hexOf(schema)}', 'hex'), 'UTF8')`
 }
 
-/** The lock ends with its transaction, so that it works through a pooler too. */
+/** The lock ends with its transaction, so it works through a pooler. */
 function lockNumber(schema: string): string {
   return `hashtextextended('messaging-webhooks ' || ${nameOf(schema)}, 0)`
 }
 
-/** How many migrations there were, and are now. */
+/** The number of migrations before and now. */
 export interface Migrated {
   readonly from: number
   readonly to: number
 }
 
-/** Brings the schema up to date. Refuses one that is not ours, or newer, and leaves it as it is. */
+/** Updates the schema. Refuses a foreign or newer one and leaves it unchanged. */
 export async function migrate(connections: Connections, schema: string, failures: Failures): Promise<Migrated> {
-  // Most starts find everything done, and need no right to make tables.
+  // Most starts find the schema up to date and need no privilege to create tables.
   const { unreadable, toMigrate } = await readPrivileges(connections.query, schema)
   if (unreadable !== undefined) throw unreadable
   const { version: before } = await find(connections.query, schema)
@@ -81,7 +84,7 @@ export async function migrate(connections: Connections, schema: string, failures
     session.release()
     return { from, to: MIGRATIONS.length }
   } catch (error) {
-    // Whatever the transaction was in the middle of is undone with its connection.
+    // Closing the connection rolls back what was not committed.
     session.release(failures.cleaned(error))
     if (hasState(error, INSUFFICIENT_PRIVILEGE)) {
       const cause = failures.cleaned(error)
@@ -92,7 +95,7 @@ export async function migrate(connections: Connections, schema: string, failures
   }
 }
 
-/** What `migrate` would do; changes nothing, and refuses what it refuses. */
+/** Reports what `migrate` would do. Changes nothing, and refuses the same schemas. */
 export async function pending(connections: Connections, schema: string): Promise<Migrated> {
   const { unreadable } = await readPrivileges(connections.query, schema)
   if (unreadable !== undefined) throw unreadable
@@ -100,14 +103,14 @@ export async function pending(connections: Connections, schema: string): Promise
   return { from, to: MIGRATIONS.length }
 }
 
-/** Answers the version that was there. */
+/** Answers the version found. */
 async function apply(session: Session, schema: string): Promise<number> {
   await session.batch(
     `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${WAIT_FOR_LOCK_MS}; ` +
       `SET LOCAL statement_timeout = ${WAIT_FOR_LOCK_MS};`,
   )
   await session.batch(`SELECT pg_advisory_xact_lock(${lockNumber(schema)});`)
-  // Another process may have migrated while we waited.
+  // Another process may have migrated while this one waited.
   const { version, hasSchema } = await find(async (sql) => (await session.batch(sql))[0] ?? [], schema)
   if (version < MIGRATIONS.length) await session.batch(ddl(schema, version, hasSchema))
   await session.batch('COMMIT;')
@@ -121,7 +124,7 @@ interface Found {
 
 type Query = (sql: string) => Promise<readonly Row[]>
 
-/** Throws for a schema that is not ours, or newer. */
+/** Throws for a foreign or newer schema. */
 async function find(query: Query, schema: string): Promise<Found> {
   const [found] = await query(fill(FIND_LEDGER, { schema: hexOf(schema) }))
   if (found === undefined || !truth(found, 'ledger')) {

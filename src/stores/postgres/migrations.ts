@@ -1,10 +1,10 @@
 /**
- * The tables, version by version. {schema} is the name of the schema.
+ * The tables, by version. {schema} is the name of the schema.
  *
- * A record has a number that grows with time, so that the keys of the other tables arrive in order and are appended, and retention
- * needs no index of its own. The digests of messages are in one unique index, the only one with entries at random places. Records
- * keep half of their pages free: most are written a second time within milliseconds, as many as were written the first time, and a
- * version in the same page needs no index entries and a shorter log.
+ * The number of a record grows with time, so the keys of the other tables are appended in order, and retention needs no index
+ * of its own. Digests of messages are in one unique index, the only one with entries at random positions. Pages of records stay
+ * half free: most records are written again within milliseconds, and a new version in the same page needs no index entries and
+ * less log.
  */
 const INBOX = /* sql */ `
 CREATE TABLE {schema}.records (
@@ -76,7 +76,7 @@ CREATE TABLE {schema}.workers (
 INSERT INTO {schema}.workers (id, version, list) VALUES (1, 0, '');
 `
 
-/** Numbered from 1; the ledger has a row for each that was applied. */
+/** Numbered from 1. The ledger has a row for each that was applied. */
 export const MIGRATIONS: readonly string[] = [INBOX]
 
 /** The tables of all migrations. */

@@ -1,4 +1,4 @@
-/** Opens the store: pool, tables, the connection that listens; and puts its parts together. */
+/** Opens the store: pool, tables and listener, and composes its parts. */
 import type { Pool } from 'pg'
 import { systemClock } from '../../runtime/clock.ts'
 import type { SharedStore } from '../../inbox/record-store.ts'
@@ -21,9 +21,9 @@ import { createScans } from './scanning.ts'
 import { createTransactions, type PostgresContext } from './transactions.ts'
 import { createWorkers } from './workers.ts'
 
-/** Tells whoever listens on the channel $1: $2 says who tells. */
+/** Notifies the channel $1. $2 identifies the sender. */
 const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
-/** After its client is gone, a statement may be at work for as long as it is allowed to, and then some. */
+/** After its client has disconnected, a statement may run until its time limit, and a little longer. */
 const MARGIN_MS = 2_000
 
 export interface Settings extends Place {
@@ -35,7 +35,7 @@ export interface Settings extends Place {
   readonly clock: 'server' | 'caller'
 }
 
-/** A connection beside the pool: the pool's own may go through a pooler, which delivers no notifications. */
+/** A connection outside the pool, whose own connections may go through a pooler without notifications. */
 async function listenClient({ listenConnectionString }: Settings, pool: Pool): Promise<() => ListenClient> {
   const pg = await loadPg()
   const own = { connectionString: listenConnectionString, keepAlive: true, application_name: 'messaging-webhooks' }
@@ -51,7 +51,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   try {
     await migrate(connections, schema, failures)
     const { forbidden } = await readPrivileges(connections.query, schema)
-    // Who claims nothing may only look, which takes less.
+    // A process that claims nothing needs only to read.
     if (forbidden !== undefined && host.claims !== false) throw forbidden
     if (forbidden !== undefined) report(forbidden)
     const commitsEarly = await readsCommitsEarly(connections)
@@ -122,7 +122,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     : undefined
   let closing: Promise<void> | undefined
 
-  /** After the commit and outside of it: a transaction that notifies makes all others wait to commit. */
+  /** After the commit, in a transaction of its own: a transaction with NOTIFY makes other commits wait. */
   const { admitAndClaim, ...announced } = announcing(verbs, {
     announce: () => listening.tell(),
     announceAdmitted: () => (host.claims === false ? listening.tell() : listening.tellOfWhatIsLeft()),
@@ -134,7 +134,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     isHeld: workers.isHeld,
     holders: workers.holders,
     ...announced,
-    // With transactions, a claim begins one for each event.
+    // With handler transactions, a claim opens one for each event.
     ...(transactions === undefined ? { admitAndClaim, tellsOfRest: true, settleHoldMs: SETTLE_HOLD_MS } : {}),
     claim: transactions?.claim ?? plainClaim,
     settle: transactions?.settle ?? settle,

@@ -1,4 +1,4 @@
-/** What the role may do in the database, as its catalogs say, and the statements that grant the rest. */
+/** Reads the role's privileges from the catalogs, and builds the statements that grant missing ones. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Connections } from './connections.ts'
 import { hexOf, isNull, text, truth, type Row } from './encoding.ts'
@@ -33,18 +33,18 @@ SELECT current_user::text AS role, current_database()::text AS database,
   ) AS lacking WHERE lacking.those IS NOT NULL) AS tables
 `
 
-/** A privilege that is missing, and the statement that grants it. */
+/** A missing privilege, and the statement that grants it. */
 interface Lack {
   readonly what: string
   readonly grant: string
 }
 
 interface Privileges {
-  /** An error where the role cannot even read how far the schema was migrated; undefined for a schema without a ledger. */
+  /** An error if the role cannot read the ledger. Undefined for a schema without one. */
   readonly unreadable: MessagingWebhooksError | undefined
-  /** An error where it lacks anything that the verbs need. */
+  /** An error if a privilege is missing that the operations need. */
   readonly forbidden: MessagingWebhooksError | undefined
-  /** What it lacks to make or change tables; empty where that is not known. */
+  /** The missing privileges for creating or changing tables. Empty if that is unknown. */
   readonly toMigrate: string
 }
 

@@ -1,4 +1,4 @@
-/** Records in the tables: read, written where nobody has changed them, and found by their indexes. */
+/** Reads records from the tables, writes them if nothing has changed them, and finds them by their indexes. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { EventPlace, Payload, SharedStore, Versioned } from '../../inbox/record-store.ts'
 import { isNewerRecord, joinRecord, NEWER } from '../../inbox/runtime/codec.ts'
@@ -30,15 +30,15 @@ export type Records = Pick<
   'read' | 'write' | 'overdue' | 'payloads' | 'payloadsOf' | 'overflowOf' | 'keyOfDeadLetter' | 'counts'
 > & {
   /**
-   * What rows of RECORD_COLUMNS say, but for those of a later version. What cannot be read is made anew of the payloads that are
-   * left; to repair it is to write that, and report it.
+   * Reads rows of RECORD_COLUMNS, except those of a later version. An unreadable record is rebuilt from its remaining payloads.
+   * With `repairs`, the rebuilt record is written and reported.
    */
   recordsIn(rows: readonly Row[], repairs: boolean): Promise<ReadonlyMap<string, Versioned>>
 }
 
 const NOTHING_LEFT = { payloads: [], of: undefined }
 
-/** `together`: on which connection. */
+/** `together`: the connection to use. */
 export function createRecords(
   engine: Engine,
   report: (error: MessagingWebhooksError) => void,
@@ -74,7 +74,7 @@ SELECT encode(r.of, 'hex') AS of FROM ${schema}.records r WHERE r.number = ${num
     const [key, version] = [text(row, 'key'), integer(row, 'version')]
     const [part] = corrupt
     if (!repairs || part === undefined) return { version, record }
-    // Written at once, so that it is reported once: by the process that has written it.
+    // Write it at once, so that only the process that has written it reports it.
     const change = { key, expected: version, before: record, after: record, payloads: [], admitted: [], repairs: part }
     const [written] = await write([change], undefined)
     if (written === undefined) return { version, record }
@@ -131,7 +131,7 @@ SELECT encode(r.key, 'hex') AS key, encode(p.id, 'hex') AS id FROM ${schema}.rec
       return rows.map((row) => text(row, 'key'))
     },
     async keyOfDeadLetter(id) {
-      // Somebody may have typed it.
+      // Someone may have typed it.
       if (!/^([0-9a-f]{2})+$/.test(id)) return undefined
       const [row] = await rowsOf(`
 SELECT encode(r.key, 'hex') AS key FROM ${schema}.dead_letters d JOIN ${schema}.records r ON r.number = d.record

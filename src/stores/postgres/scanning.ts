@@ -1,4 +1,4 @@
-/** Walks through the tables for people: newest first, filtered by the server as far as it can, and for a bounded number of events. */
+/** Scans for people: newest first, filtered by the server if possible, over a limited number of events. */
 import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/filters.ts'
 import type {
   EventScan,
@@ -17,7 +17,7 @@ import { PAYLOAD_COLUMNS, payloadIn, RECORD_COLUMNS } from './records.ts'
 type Scans = Pick<SharedStore, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 type ReadRecords = (rows: readonly Row[], repairs: boolean) => Promise<ReadonlyMap<string, Versioned>>
 
-/** Rows of a filtered list that are read at once. */
+/** Rows of a filtered list per query. */
 const PIECE = 200
 const LARGEST = '9223372036854775807'
 const LEAST = '(-9223372036854775807)'
@@ -27,7 +27,7 @@ export function createScans({ schema, together }: Engine, recordsIn: ReadRecords
     return (await together(statement))[0] ?? []
   }
 
-  /** All of one message, with what was settled and of which only the identity is left. */
+  /** All events of one message, including settled ones of which only the identity is left. */
   async function eventsOfMessage(key: string, scan: EventScan): Promise<Scanned<ScannedEvent>> {
     const which = `r.key = ${digestValue(key)} OR r.of = ${digestValue(key)}`
     const [rows = [], payloads = []] = await together(`
@@ -60,14 +60,14 @@ SELECT ${PAYLOAD_COLUMNS} FROM ${schema}.records r JOIN ${schema}.payloads p ON 
         looked += integer(last, 'looked')
         continue
       }
-      // Some of what was looked at has no record.
+      // Some of the rows have no record.
       if (end === undefined || integer(end, 'count') < most) return scanned(found, limit)
       if (isBounded) return { items: found, next: eventPlace(end), lookedBackToMs: integer(end, 'admitted_at') }
       place = placeIn(eventPlace(end)) ?? place
     }
   }
 
-  /** How to read rows as events; undefined for one of a later version. */
+  /** A reader of rows as events. It returns undefined for a record of a later version. */
   async function eventReader(rows: readonly Row[]): Promise<(row: Row, place: string) => ScannedEvent | undefined> {
     const recordOf = await recordReader(rows)
     return (row, place) => {
@@ -78,7 +78,7 @@ SELECT ${PAYLOAD_COLUMNS} FROM ${schema}.records r JOIN ${schema}.payloads p ON 
     }
   }
 
-  /** The same of records, without their payloads. */
+  /** The same for records without payloads. */
   async function recordReader(rows: readonly Row[]): Promise<(row: Row, place: string) => ScannedRecord | undefined> {
     const records = await recordsIn(rows, false)
     return (row, place) => {
@@ -92,7 +92,7 @@ SELECT ${PAYLOAD_COLUMNS} FROM ${schema}.records r JOIN ${schema}.payloads p ON 
     scanEvents: (scan) => (scan.key === undefined ? walk(scan) : eventsOfMessage(scan.key, scan)),
     async scanDeadLetters({ after, limit }) {
       const [diedAt = LEAST, seq = '0'] = /^(-?\d{1,19})\.(\d{1,19})$/.exec(after ?? '')?.slice(1) ?? []
-      // One whose payload is gone is listed all the same, so that it can be discarded.
+      // Lists a dead letter whose payload is gone too, so that it can be discarded.
       const rows = await rowsOf(`
 SELECT ${RECORD_COLUMNS}, ${PAYLOAD_COLUMNS}, encode(d.id, 'hex') AS id, coalesce(p.admitted_at, d.died_at) AS admitted_at,
   d.died_at || '.' || d.seq AS place
@@ -125,7 +125,7 @@ SELECT ${PAYLOAD_COLUMNS} FROM (${page}) r JOIN ${schema}.payloads p ON p.record
   }
 }
 
-/** Records, of which `place` is the number. */
+/** Records by number, which is the `place`. */
 function withPayloads(records: readonly ScannedRecord[], payloads: readonly Row[]) {
   return records.map((one) => ({
     ...one,
@@ -133,7 +133,7 @@ function withPayloads(records: readonly ScannedRecord[], payloads: readonly Row[
   }))
 }
 
-/** The next events before a place, of the `most` that are looked at; and the last one of those. */
+/** The next events before a place, among `most` rows, and the last row examined. */
 function piecesOf(
   { id, filter }: EventScan,
   [atMs, record, lastId]: readonly [string, string, string],
@@ -165,7 +165,7 @@ SELECT admitted_at, record, encode(id, 'hex') AS id, (SELECT count(*) FROM looke
 FROM looked ORDER BY looked DESC LIMIT 1;`
 }
 
-/** Leaves out what is certainly in another state. */
+/** Leaves out events that are certainly in another state. */
 function mayBe(state: string, schema: string): string {
   if (state === 'dead') return `EXISTS (SELECT FROM ${schema}.dead_letters d WHERE d.id = p.id)`
   if (state === 'settled') return `NOT EXISTS (SELECT FROM ${schema}.dead_letters d WHERE d.id = p.id)`

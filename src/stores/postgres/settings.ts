@@ -1,4 +1,4 @@
-/** Checks the settings of a Postgres store and fills the defaults in. */
+/** Checks the settings of a Postgres store and fills in defaults. */
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { checkOptions, hasMethods, textOf, wholeNumberFrom } from '../../runtime/check-options.ts'
@@ -10,7 +10,7 @@ import type { Settings } from './open.ts'
 const LONGEST_NAME_BYTES = 63
 const MOST_CONNECTIONS = 10_000
 
-/** Postgres would cut a longer name, and two schemas would be one. */
+/** Postgres truncates longer names, so two schemas could become one. */
 const schemaName = z
   .custom<string>(
     (value) =>
@@ -42,7 +42,7 @@ const settingsSchema = z.strictObject({
   clock: z.enum(['server', 'caller']).default('server'),
 })
 
-/** Of the store, and of what only needs its place: one object serves both. `where` is the function that was called. */
+/** Settings of the store, or of what needs only its place. `where` is the function that was called. */
 export function checkSettings(given: object, where: string): Settings {
   const settings = checkOptions(settingsSchema, given, where)
   const { pool, connectionString, listenConnectionString, schema, transactional, maxConnections } = settings
@@ -61,7 +61,7 @@ const migrationsSchema = z.strictObject({
   from: wholeNumberFrom(0, Number.MAX_SAFE_INTEGER).default(0),
 })
 
-/** Of the text of the migrations. */
+/** Settings of the migration text. */
 export function checkMigrations(given: object): z.output<typeof migrationsSchema> {
   return checkOptions(migrationsSchema, given, 'postgresMigrations')
 }

@@ -1,14 +1,14 @@
-/** The text of statements: names, and what stands for a value or for the server's clock. */
+/** Names and placeholders in the text of statements. */
 
-/** The server's clock, in milliseconds: one and the same in all statements of one round trip. */
+/** The server's clock in milliseconds, the same in all statements of one round trip. */
 export const SERVER_NOW = '(extract(epoch FROM statement_timestamp()) * 1000)::bigint'
 
-/** Puts the schema into a statement without values. */
+/** Inserts the schema into a statement without values. */
 export function inSchema(statement: string, schema: string): string {
   return statement.replaceAll('{schema}', quoteName(schema))
 }
 
-/** Puts a value in the place of each `:name`: hexadecimal or other digits, which need no quoting. */
+/** Replaces each `:name` by a value of hexadecimal or decimal digits, which need no quoting. */
 export function fill(statement: string, values: Readonly<Record<string, string>>): string {
   return statement.replace(/(?<!:):([a-z]\w*)/gi, (_, name: string) => {
     const value = values[name]

@@ -14,11 +14,11 @@ import type { PostgresContext } from './transactions.ts'
 export type { PostgresContext } from './transactions.ts'
 export type { Migrated } from './migrate.ts'
 
-/** Where the database is: one of `pool` and `connectionString`. */
+/** The database: either `pool` or `connectionString`. */
 export interface PostgresPlace {
-  /** A pool of `pg` that the application has. It is neither configured nor ended by the store. */
+  /** The application's `pg` pool. The store neither configures nor closes it. */
   readonly pool?: Pool | undefined
-  /** `postgres://user:password@host:5432/database?sslmode=...`; the store makes a pool of its own. */
+  /** `postgres://user:password@host:5432/database?sslmode=...`. The store creates a pool of its own. */
   readonly connectionString?: string | undefined
   /** The schema of the tables. Default `messaging_webhooks`. */
   readonly schema?: string | undefined
@@ -28,15 +28,15 @@ export interface PostgresPlace {
 export interface PostgresStoreOptions extends PostgresPlace {
   /** Gives handlers `context.transaction`, in which the event is settled too. Default `false`. */
   readonly transactional?: boolean | undefined
-  /** For the connection that listens for new work, where the other address leads to a pooler. Default the same address. */
+  /** The address for the listening connection, if the other one leads to a pooler. Default the same address. */
   readonly listenConnectionString?: string | undefined
-  /** Connections of the store's own pool; with `transactional`, two fewer than this are for handlers. Default 10. */
+  /** Connections of the store's own pool. With `transactional`, two fewer than this are for handlers. Default 10. */
   readonly maxConnections?: number | undefined
   /** How long the payloads of settled events are kept. Default 7 days. */
   readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
   readonly deadLetterDays?: number | undefined
-  /** How long a duplicate is recognised: at least as long as payloads are kept. Default 30 days. */
+  /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
   readonly dedupeDays?: number | undefined
   /** How long to wait for a connection. Default 5,000 ms. */
   readonly connectTimeoutMs?: number | undefined
@@ -44,22 +44,22 @@ export interface PostgresStoreOptions extends PostgresPlace {
   readonly queryTimeoutMs?: number | undefined
   /** How long a statement may wait for a lock. Default 3,000 ms. */
   readonly lockTimeoutMs?: number | undefined
-  /** How often to look for work that nobody told of. Default 5,000 ms. */
+  /** How often to poll for work. Default 5,000 ms. */
   readonly pollIntervalMs?: number | undefined
-  /** How often to prove that what others tell is heard. Default 60,000 ms. */
+  /** How often to check that notifications arrive. Default 60,000 ms. */
   readonly probeIntervalMs?: number | undefined
   /**
-   * Whose clock says what is due and when a lease ends: the server's, or that of each receiver, for tests that advance a
-   * clock. Default `server`.
+   * The clock that decides what is due and when a lease ends: the server's, or each receiver's for tests that advance a clock.
+   * Default `server`.
    */
   readonly clock?: 'server' | 'caller' | undefined
 }
 
 /**
- * A store in a Postgres database (12 or later) that processes on many machines share. Needs the optional peer dependency
- * `pg`; without it, opening rejects with `peer_missing`. Opening applies the migrations that are missing, or rejects with
- * `store_unmigrated` where the role may not, `store_forbidden` where it lacks other privileges, `store_foreign` or `store_newer`
- * for what is not ours to change. Throws an `OptionsError` for a setting that cannot work.
+ * A store in a Postgres database (12 or later), shared by processes on any number of machines. Needs the optional peer
+ * dependency `pg`; without it, opening rejects with `peer_missing`. Opening applies missing migrations, or rejects with
+ * `store_unmigrated` if the role may not, with `store_forbidden` if it lacks other privileges, and with `store_foreign` or
+ * `store_newer` for a schema that it must not change. Throws an `OptionsError` for an invalid setting.
  */
 export function postgresStore(options: PostgresStoreOptions & { readonly transactional: true }): Store<PostgresContext>
 export function postgresStore(options: PostgresStoreOptions): Store
@@ -76,8 +76,8 @@ export function postgresStore(options: PostgresStoreOptions): Store<PostgresCont
 }
 
 /**
- * Applies the migrations that are missing, by a role that may, so that the application's need not. Says how many migrations there
- * were and are. Rejects as opening a store does.
+ * Applies the missing migrations with a role that may, so that the application's role need not. Answers the number of
+ * migrations before and after. Rejects as opening a store does.
  */
 export async function migratePostgres(place: PostgresPlace): Promise<Migrated> {
   const { schema, ...where } = checkSettings(place, 'migratePostgres')
@@ -85,8 +85,8 @@ export async function migratePostgres(place: PostgresPlace): Promise<Migrated> {
 }
 
 /**
- * Says what `migratePostgres` would do, and changes nothing: `from` is how many migrations the schema has (0 where it is
- * not there), `to` how many this package knows. Rejects as opening a store does.
+ * Reports what `migratePostgres` would do and changes nothing: `from` is the number of migrations of the schema (0 if it does
+ * not exist), `to` the number that this package has. Rejects as opening a store does.
  */
 export async function pendingPostgresMigrations(place: PostgresPlace): Promise<Migrated> {
   const { schema, ...where } = checkSettings(place, 'pendingPostgresMigrations')
@@ -94,8 +94,8 @@ export async function pendingPostgresMigrations(place: PostgresPlace): Promise<M
 }
 
 /**
- * The migrations as text, one transaction, for whoever reviews and applies them: all, or those that follow after version `from`.
- * Applied twice it fails and changes nothing. Throws an `OptionsError` for a schema that cannot be one.
+ * The migrations as text, one transaction, for review and manual application: all, or those after version `from`. Applied twice
+ * it fails and changes nothing. Throws an `OptionsError` for an invalid schema name.
  */
 export function postgresMigrations(
   options: { readonly schema?: string | undefined; readonly from?: number | undefined } = {},

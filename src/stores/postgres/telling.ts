@@ -1,26 +1,26 @@
-/** Tells the other processes of what was admitted here, unless this one has taken it by then. */
+/** Notifies other processes of events admitted here, unless this process has claimed them by then. */
 import type { Clock } from '../../runtime/clock.ts'
 
 export interface Telling {
-  /** Tells them, soon and once however often it is called meanwhile. */
+  /** Notifies them soon, and once for several calls. */
   tell(): void
-  /** The same where this process claims too: it mostly takes at once what it admits, and then there is nothing to tell. */
+  /** The same if this process claims too: it usually claims what it admits at once, and then nothing needs to be announced. */
   tellOfWhatIsLeft(): void
-  /** A claim begins here. Whoever made it calls what this returns once it has found that nothing more is due. */
+  /** A claim begins here. The caller must call the returned function once nothing more is due. */
   claiming(): () => void
-  /** Tells at once of what is still left, for nobody here takes it any more. */
+  /** Announces at once what is left, because this process claims nothing more. */
   stop(): Promise<void>
 }
 
-/** How long this process has for taking what it has admitted before the others hear of it. */
+/** How long this process has to claim what it admitted before the others are notified. */
 const OWN_TIME_MS = 10
 
 /** `notify` never rejects. */
 export function createTelling(clock: Clock, notify: () => Promise<unknown>): Telling {
   let isTelling = false
-  /** Batches that the others have not been told of. */
+  /** Batches that were not announced yet. */
   let untold = 0
-  /** Batches that were left to whoever comes first, ever; and how many of them a claim here has emptied or were told. */
+  /** Total number of batches, and of those that a claim here emptied or that were announced. */
   let left = 0
   let seenTo = 0
   let isWaiting = false
@@ -49,7 +49,7 @@ export function createTelling(clock: Clock, notify: () => Promise<unknown>): Tel
         seenTo = left
         tell()
       }
-      // What came in meanwhile has a time of its own.
+      // Batches that arrived meanwhile have their own delay.
       if (seenTo < left) tellLater()
     }, OWN_TIME_MS)
   }

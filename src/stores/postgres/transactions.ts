@@ -1,39 +1,39 @@
-/** The transactions in which handlers write: one an event, begun with its claim and ended with its settlement. */
+/** The transactions in which handlers write: one per event, opened with its claim and ended with its settlement. */
 import type { ClientBase } from 'pg'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Claim, ClaimRequest, ClaimResult, OpenStore, SettleFailed, Settlement } from '../../inbox/store.ts'
 import type { Connections, Session } from './connections.ts'
 import { isOfTheStatement, type Failures } from './failures.ts'
 
-/** What a transactional store adds to the context of a handler. */
+/** What a transactional store adds to a handler's context. */
 export interface PostgresContext {
   /**
-   * The connection on which the event will be settled, in a transaction that is begun already: what is written through it
-   * is committed with the settlement, or not at all. Leave `BEGIN`, `COMMIT`, `ROLLBACK` and the end of the connection to
-   * the store, and throw what a statement threw.
+   * The connection on which the event will be settled, with an open transaction: what is written through it is committed with
+   * the settlement or not at all. Leave `BEGIN`, `COMMIT`, `ROLLBACK` and closing to the store, and rethrow errors of
+   * statements.
    */
   readonly transaction: ClientBase
 }
 
 type Verbs = Pick<OpenStore<PostgresContext>, 'claim' | 'settle'> & {
   contextFor(claim: Claim): PostgresContext
-  /** Undoes what is not settled. */
+  /** Rolls back what is not settled. */
   close(): Promise<void>
 }
 
-/** For admission and settlements, so that handlers never keep them from the database. */
+/** Connections reserved for admission and settlement, so that handlers cannot block them. */
 const RESERVED = 2
 const LOOK_AGAIN_MS = 50
-/** After a transaction was lost on the way; the dispatcher has told of it. */
+/** Called after a transaction was lost. The dispatcher has reported it. */
 const RUN_AGAIN_MS = 1_000
 
 export function createTransactions(options: {
   readonly connections: Connections
-  /** Of the pool. */
+  /** The maximum of the pool. */
   readonly maxConnections: number
   readonly claim: (request: ClaimRequest) => Promise<ClaimResult>
   readonly settle: (settlements: readonly Settlement[], nowMs: number) => Promise<readonly (boolean | SettleFailed)[]>
-  /** Settles in the transaction that was begun on this connection. */
+  /** Settles in the transaction that is open on this connection. */
   readonly settleIn: (session: Session, settlement: Settlement, nowMs: number) => Promise<boolean>
   readonly failures: Failures
 }): Verbs {
@@ -55,7 +55,7 @@ export function createTransactions(options: {
     }
   }
 
-  /** Takes the transaction of a settlement out of the list: it is ended by whoever took it. */
+  /** Removes the transaction of a settlement from the list. The caller must end it. */
   function take(settlement: Settlement): Session | undefined {
     const session = open.get(nameOf(settlement))
     open.delete(nameOf(settlement))
@@ -67,7 +67,7 @@ export function createTransactions(options: {
       await session.batch('ROLLBACK')
       session.release()
     } catch (error) {
-      // With its connection it ends too.
+      // The transaction ends with its connection.
       session.release(failures.cleaned(error))
     }
   }
@@ -97,7 +97,8 @@ export function createTransactions(options: {
     const session = take(settlement)
     if (settlement.outcome === 'done') {
       if (session !== undefined) return commit(session, settlement, nowMs)
-      // Whether it was committed nobody here knows. If it was, this changes nothing; if not, the handlers must run again.
+      // It is unknown whether the transaction was committed. If it was, this changes nothing; if not, the handlers must run
+      // again.
       const { id, messageKey, token } = settlement
       const again: Settlement = { id, messageKey, token, outcome: 'retry', dueMs: nowMs + RUN_AGAIN_MS, error: '' }
       await settle([again], nowMs)
@@ -118,7 +119,7 @@ export function createTransactions(options: {
         const begun = await Promise.allSettled(claims.map(begin))
         const ready = claims.filter((_, index) => begun[index]?.status === 'fulfilled')
         const others = claims.filter((claimed) => !ready.includes(claimed))
-        // Nobody has seen them; where this fails too, their leases run out.
+        // No handler has them. If this fails too, their leases expire.
         const { nowMs } = request
         const back = others.map(({ id, messageKey, token }): Settlement => {
           return { id, messageKey, token, outcome: 'unbegun', dueMs: nowMs + RUN_AGAIN_MS }
@@ -132,7 +133,7 @@ export function createTransactions(options: {
     async settle(settlements, nowMs) {
       const settled = await Promise.allSettled(settlements.map((settlement) => settleOne(settlement, nowMs)))
       return settled.map((each) => {
-        // One rejection for all: each of them is settled again by itself, and finds what became of it.
+        // One rejection for all: each is settled again alone, and finds out what happened.
         if (each.status === 'rejected') throw each.reason
         return each.value
       })

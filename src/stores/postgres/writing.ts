@@ -1,6 +1,6 @@
 /**
- * Writes records, each if its version is still the expected one: all of a batch in one statement, made of the parts that this batch
- * needs. A write of one record is planned as if it had been written by hand.
+ * Writes records, each if its stored version is the expected one. All changes of a batch go in one statement, built from the
+ * parts that the batch needs. A single record is written without a value list, which halves its planning.
  */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { SharedStore, VersionedChange } from '../../inbox/record-store.ts'
@@ -13,20 +13,20 @@ import { newNumber } from './numbers.ts'
 import { SERVER_NOW } from './sql-text.ts'
 
 interface Change extends VersionedChange {
-  /** What could not be read of the stored record. */
+  /** The part of the stored record that was unreadable. */
   readonly repairs?: 'state' | 'send'
 }
 
-/** A record that is put. */
+/** A record to put. */
 interface Written {
   readonly change: Change
   readonly record: MessageRecord
-  /** Names the change in the statement. */
+  /** Identifies the change in the statement. */
   readonly place: string
   readonly due: DueRow | undefined
 }
 
-/** What `due` says of a record of which something waits. */
+/** The row of `due` of a record with waiting events. */
 interface DueRow {
   readonly at: number
   readonly heldUntil: number
@@ -35,7 +35,7 @@ interface DueRow {
   readonly first: string | undefined
 }
 
-/** A lease leaves `at` as it was where it can: the row keeps its place in the index, and the write is shorter. */
+/** A lease leaves `at` unchanged if possible: the row keeps its index entry, and the write is shorter. */
 export function dueRowOf(record: MessageRecord): DueRow | undefined {
   const { waiting, lease } = record
   const mark = dueMark(record)
@@ -65,7 +65,7 @@ SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS no
   }
 }
 
-/** Of a new record: a number that a record of the same key, forgotten since, had not. */
+/** The first version of a new record: a number that an erased record of the same key did not have. */
 const firstVersion = (): number => Math.floor(Math.random() * 2 ** 40)
 
 function writtenOf(change: Change, index: number): readonly Written[] {
@@ -75,7 +75,7 @@ function writtenOf(change: Change, index: number): readonly Written[] {
 
 const isNew = ({ change }: Written): boolean => change.expected === undefined
 
-/** Puts these records, with all that changes beside them. */
+/** Puts these records, with everything that changes beside them. */
 function writing(written: readonly Written[], first: number, isTime: string, schema: string): readonly string[] {
   const [hasNew, hasKnown] = [written.some(isNew), !written.every(isNew)]
   const columns = recordColumns(written)
@@ -99,7 +99,7 @@ function writing(written: readonly Written[], first: number, isTime: string, sch
   ${rows.from} WHERE r.key = ${rows.value('key')} AND r.version = ${rows.value('expected')} AND ${isTime}
   RETURNING r.number, ${next}`
   const beside = [...stepsOfDue(written, schema), ...stepsBeside(written, schema)]
-  // A row of its own is not looked up again by its number: that takes a fifth of the statement.
+  // A single row is not joined by its number: the join takes a fifth of the statement.
   if (rows.table === undefined)
     return [`applied AS (${hasNew ? `${made} RETURNING number, ${next}` : changed})`, ...beside]
   const applied = [
@@ -115,7 +115,7 @@ function writing(written: readonly Written[], first: number, isTime: string, sch
   ]
 }
 
-/** Columns that are no texts or bytes. */
+/** Columns that hold neither text nor bytes. */
 const TYPES: Readonly<Record<string, Column['type']>> = {
   place: 'integer',
   key: 'digest',
@@ -136,7 +136,7 @@ const TYPES: Readonly<Record<string, Column['type']>> = {
 
 type ColumnsOf<T> = Readonly<Record<string, (one: T) => string | number | undefined>>
 
-/** What each of these columns has of each of them. */
+/** The values of these columns for each item. */
 function columnsOf<T>(all: readonly T[], columns: ColumnsOf<T>): readonly Column[] {
   return Object.entries(columns).map(([name, valueOf]) => {
     const values = all.map((one) => {
@@ -147,7 +147,7 @@ function columnsOf<T>(all: readonly T[], columns: ColumnsOf<T>): readonly Column
   })
 }
 
-/** Most writes change neither the reports nor what was sent. */
+/** Most writes change neither the reports nor the send. */
 function recordColumns(written: readonly Written[]): readonly Column[] {
   return columnsOf(written, {
     state: ({ record }) => bytesOf(encodeState(record)),
@@ -179,7 +179,7 @@ const DUE: ColumnsOf<Written> = {
 
 const isQueued = ({ due }: Written): boolean => due !== undefined
 
-/** A new record has no row yet, and most others have one. A row that was lost comes back with the next event. */
+/** A new record has no row yet, and most others have one. A lost row is restored with the next event. */
 function stepsOfDue(written: readonly Written[], schema: string): readonly string[] {
   const isRepaired = ({ change }: Written): boolean => change.repairs === 'state'
   const hadRow = ({ change: { before } }: Written): boolean => before !== undefined && dueMark(before) !== undefined
@@ -270,13 +270,15 @@ function stepsBeside(written: readonly Written[], schema: string): readonly stri
   return steps
 }
 
-/** What names something beside a record. */
+/** The columns that identify something beside a record. */
 const BESIDE: ColumnsOf<{ readonly place: string; readonly id: string }> = {
   place: ({ place }) => place,
   id: ({ id }) => id,
 }
 
-/** Removes these records, with all that is beside them. Nothing waits in a record that goes, so that it has no row in `due`. */
+/**
+ * Removes these records with everything beside them. A record with waiting events is never removed, so none has a row in `due`.
+ */
 function removal(changes: readonly Change[], schema: string): readonly string[] {
   const columns = columnsOf([...changes.entries()], {
     place: ([place]) => place,

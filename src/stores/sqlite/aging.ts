@@ -1,4 +1,4 @@
-/** Records of which something may be past its retention, a bounded step at a time. What expires is decided elsewhere. */
+/** Finds records that may have something past its retention, a bounded step at a time. `expire` decides what expires. */
 import type { Retention } from '../../messages/expire.ts'
 import type { Database } from './database.ts'
 import { integer, text } from './statements.ts'
@@ -11,11 +11,11 @@ export function createAging({ db }: Database, { payloadMs, deadLetterMs, dedupeM
 SELECT lower(hex(key)) AS key FROM records WHERE forget_day < ? ORDER BY forget_day LIMIT ?`)
   const oldDeadLetters = prepare(/* sql */ `
 SELECT DISTINCT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE died_at < ? LIMIT ?`)
-  /** Payloads follow each other in time. Those of waiting events are passed over. */
+  /** Payloads are ordered by time. Those of waiting events are skipped. */
   const oldPayloads = prepare(/* sql */ `
 SELECT seq, lower(hex(key)) AS key FROM payloads JOIN records ON number = message
 WHERE seq > ? AND admitted_at < ? ORDER BY seq LIMIT ?`)
-  /** How far the walk through the payloads has come; it begins anew behind the last old one. */
+  /** Position of the walk through the payloads. It restarts after the last old one. */
   let after = 0
 
   return (nowMs: number, limit: number): readonly string[] => {

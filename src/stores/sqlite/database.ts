@@ -1,4 +1,4 @@
-/** Opens a database file: its settings, its transactions, and what its failures mean. */
+/** Opens a database file: settings, transactions, and the meaning of failures. */
 import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
@@ -16,27 +16,27 @@ export interface DatabaseOptions {
 
 export interface Database {
   readonly db: DatabaseSync
-  /** The latest time of a transaction before this opening, to within a second. */
+  /** The time of the latest transaction before this opening, to within a second. */
   readonly latestNowMs: number | undefined
   /**
-   * Runs `work` in one transaction, and where there is one already, in that. A commit that is not `durable` may be lost with
-   * the power, never torn.
+   * Runs `work` in a transaction, or in the current one. A commit that is not `durable` may be lost in a power failure but is
+   * never torn.
    */
   transaction<T>(durable: boolean, nowMs: number, work: () => T): T
   /**
-   * Whether the file was removed, replaced or overwritten: what is written to it then is written into the void. As long as it is so,
-   * every transaction throws `store_replaced`.
+   * Whether the file was removed, replaced or overwritten, so that writes would be lost. While it is, every transaction throws
+   * `store_replaced`.
    */
   readonly file: ReturnType<typeof watchFile>
 }
 
-/** The `nowMs` of what is not timed by the receiver's clock. */
+/** The `nowMs` of transactions without a time from the receiver. */
 export const UNTIMED = -Infinity
 
-/** How long to pause where SQLite says "busy" without having waited. */
+/** Pause after SQLite returned "busy" without waiting. */
 const OPEN_AGAIN_MS = 20
 
-/** Opens, checks and migrates. Throws a `MessagingWebhooksError` (`store_unsupported`, `store_foreign`, ...). */
+/** Opens, checks and migrates the file. Throws a `MessagingWebhooksError` (`store_unsupported`, `store_foreign`, ...). */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const clock = systemClock()
   const untilMs = clock.now() + options.busyTimeoutMs
@@ -44,7 +44,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     try {
       return await openOnce(options)
     } catch (error) {
-      // The change to WAL heeds no busy_timeout (measured): of two processes that make a file at once, one is told "busy".
+      // The switch to WAL ignores busy_timeout (measured): if two processes create a file at once, one gets "busy".
       const isBusy = error instanceof MessagingWebhooksError && error.code === 'store_locked'
       if (!isBusy || clock.now() >= untilMs) throw error
     }
@@ -55,9 +55,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): Promise<Database> {
   const db = await connect(path)
   try {
-    // By PRAGMA, because some Nodes ignore the constructor's option.
+    // Set by PRAGMA, because some Node versions ignore the constructor's option.
     db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
-    // In one transaction: another process may be making the file, and half of what it wrote looks like somebody else's.
+    // In one transaction: a file that another process has half created would look foreign.
     db.exec('BEGIN')
     checkOurs(db)
     db.exec('COMMIT')
@@ -71,7 +71,7 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
   const latestTime = createLatestTime(db)
   const file = watchFile(path)
   let level: string | undefined
-  /** `db.isTransaction` would say so, but not on Node 22.13. */
+  /** `db.isTransaction` would tell, but not on Node 22.13. */
   let inTransaction = false
 
   function begin(durable: boolean): void {
@@ -87,13 +87,13 @@ async function openOnce({ path, synchronous, busyTimeoutMs }: DatabaseOptions): 
     try {
       db.exec('ROLLBACK')
     } catch {
-      // Nothing was begun, or a failure such as a full disk has done it already.
+      // No transaction was open, or a failure such as a full disk has rolled it back already.
     }
   }
 
   function tellAndRun<T>(nowMs: number, work: () => T): T {
     if (latestTime.tell(nowMs)) {
-      // Under load no timer may fire that looks for it.
+      // Check here: under load, the timer of the check may not fire.
       if (file.checkPath()) throw new MessagingWebhooksError('store_replaced')
       stampFile(db, nowMs)
     }
@@ -138,18 +138,21 @@ async function connect(path: string): Promise<DatabaseSync> {
   }
 }
 
-/** Bodies are in it, so nobody else may read it, whatever the umask allows. SQLite makes the files beside it with its mode. */
+/**
+ * The file contains message bodies, so only its owner may read it, whatever the umask. SQLite creates the other files with the
+ * same mode.
+ */
 function createPrivate(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))
   } catch {
-    // It is there, or cannot be made: SQLite says why.
+    // The file exists or cannot be created. SQLite reports why.
   }
 }
 
 /**
- * Whether two connections may write one file: before 3.51.3 a reset of the log can corrupt it (3.50.7 and 3.44.6 are
- * mended too). SQLite is asked, not Node, which may be built with another.
+ * Whether two connections may write one file. Before 3.51.3 a reset of the log can corrupt it (also fixed in 3.50.7 and
+ * 3.44.6). Asks SQLite itself, because Node may be built with another version.
  */
 export function canShare(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
@@ -159,33 +162,33 @@ export function canShare(version: string): boolean {
   return minor > 51 || (minor === 51 && patch >= 3)
 }
 
-/** SQLite's own result codes; the rest of a code beyond these eight bits only says more of the same. */
+/** SQLite's primary result codes: the low eight bits. The rest only adds detail. */
 const SQLITE_BUSY = 5
 const SQLITE_NOTADB = 26
-/** What may be the fault of the data: ERROR, TOOBIG, CONSTRAINT, MISMATCH, MISUSE, RANGE. */
+/** Codes that may be caused by the data: ERROR, TOOBIG, CONSTRAINT, MISMATCH, MISUSE, RANGE. */
 const OF_THE_DATA = new Set([1, 18, 19, 20, 21, 25])
 
 /**
- * A failure of the file or its disk becomes an error of ours, for then no event is to blame: a full disk that has room
- * again a moment later must not make an `unrecognized` event of the one that did not fit. The rest is thrown as it is.
+ * Converts failures of the file or its disk to errors of this package, because no event caused them: a disk that was full for a
+ * moment must not turn an event into `unrecognized`. Rethrows all others.
  */
 export function asOurs(error: unknown): unknown {
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
   if (code === undefined || OF_THE_DATA.has(code)) return error
   if (code === SQLITE_BUSY) return new MessagingWebhooksError('store_locked', undefined, { cause: error })
   if (code === SQLITE_NOTADB) return new MessagingWebhooksError('store_foreign', undefined, { cause: error })
-  // SQLite's own words, such as "database or disk is full"; they name neither a path nor a value.
+  // SQLite's own text, such as "database or disk is full". It contains neither a path nor a value.
   return new MessagingWebhooksError('store_failed', error instanceof Error ? error.message : undefined, {
     cause: error,
   })
 }
 
-/** So that not every transaction writes a page more. */
+/** Keeps most transactions from writing another page. */
 const TELL_EVERY_MS = 1_000
-/** The year 2100: a later time is damage, and would let everything be forgotten. */
+/** The year 2100. A later time is corrupt, and would expire everything. */
 const LATEST_MS = 4_102_444_800_000
 
-/** Remembers, for the next start, how late it was: the machine's clock may be set back before it. */
+/** Stores the current time for the next start, because the machine's clock may be set back before then. */
 export function createLatestTime(db: DatabaseSync) {
   const find = db.prepare(`SELECT ${cut('told')} AS told FROM latest_time`)
   const update = db.prepare('UPDATE latest_time SET told = ?')
@@ -200,12 +203,12 @@ export function createLatestTime(db: DatabaseSync) {
   }
 
   return {
-    /** What was told before this opening. */
+    /** The time that was stored before this opening. */
     atOpening: atOpening === 0 ? undefined : atOpening,
-    /** Called in every transaction that writes; true in the first one of a second. */
+    /** Called in every transaction that writes. True in the first one of a second. */
     tell(nowMs: number): boolean {
       if (nowMs < last + TELL_EVERY_MS) return false
-      // Another process may have told a later time.
+      // Another process may have stored a later time.
       const told = Math.floor(Math.max(nowMs, read()))
       // The row may have been deleted.
       if (update.run(told).changes === 0) insert.run(told)

@@ -1,11 +1,11 @@
 /**
- * Events as bytes: as they stand in the file, and on their way to the other thread. JSON escapes lone surrogates and NUL, and a
- * BLOB has no opinion on what is text.
+ * Events as bytes, in the file and on the way to the other thread. JSON escapes lone surrogates and NUL, and a BLOB may contain
+ * anything.
  */
 import { isEventRecord, type EventRecord } from '../../messages/event-record.ts'
 import type { NewEvent } from '../../inbox/store.ts'
 
-/** A digest of 32 hexadecimal digits as its 16 bytes. */
+/** The 16 bytes of a digest of 32 hexadecimal digits. */
 export function digestBytes(digest: string): Buffer {
   return Buffer.from(digest, 'hex')
 }
@@ -13,8 +13,8 @@ export function digestBytes(digest: string): Buffer {
 export type PackedEvents = ReturnType<typeof packEvents>
 
 /**
- * A batch of events on its way to the other thread: a list of plain values each, and all bytes in one buffer. Objects would
- * be copied key by key, with their names; a small Buffer is a slice of a pool, which would be copied whole each time.
+ * A batch of events for the other thread: a list of plain values per event, and all bytes in one buffer. Objects would be
+ * cloned key by key, and a small Buffer would clone its whole pool.
  */
 export function packEvents(events: readonly NewEvent[]) {
   const parts: Buffer[] = []
@@ -39,7 +39,7 @@ export function unpackEvents({ lists, bytes }: PackedEvents): readonly NewEvent[
   })
 }
 
-/** The bytes that records came as. */
+/** The bytes that records arrived as. */
 const ENCODED = new WeakMap<EventRecord, Buffer>()
 
 export function recordBytes(record: EventRecord): Buffer {
@@ -50,7 +50,7 @@ function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-/** A Buffer comes out of another thread as a plain Uint8Array. */
+/** A Buffer arrives from another thread as a plain Uint8Array. */
 export function withBuffer<T extends { readonly raw: Buffer | undefined }>(one: T): T {
   return one.raw === undefined ? one : { ...one, raw: asBuffer(one.raw) }
 }

@@ -1,4 +1,4 @@
-/** The store contract on one SQLite connection, synchronously; worker.ts runs it in its thread. */
+/** The store contract on one SQLite connection, synchronously. worker.ts runs it in its thread. */
 import type { MessagingWebhooksError } from '../../public/errors.ts'
 import { createOpenStore, type Verbs } from '../../inbox/runtime/open-store.ts'
 import { createLocalRunner } from '../../inbox/runtime/commands.ts'
@@ -15,11 +15,11 @@ export type Engine = ReturnType<typeof createEngine>
 export interface EngineOptions {
   readonly database: Database
   readonly retention: Parameters<typeof retentionOf>[0]
-  /** Something is wrong though every verb succeeds. */
+  /** Reports a problem although every operation succeeds. */
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-/** The verbs of the contract, each one transaction. */
+/** The operations of the contract, each one transaction. */
 export function createEngine({ database, retention: days, report }: EngineOptions) {
   const { db, transaction, file } = database
   const retention = retentionOf(days)
@@ -34,7 +34,7 @@ export function createEngine({ database, retention: days, report }: EngineOption
   const workers = createWorkers(database, runner)
   const verbs = createOpenStore({ runner, indexes: store, retention, worker: () => workers.own, report })
 
-  /** Most calls find nothing, and looking needs no transaction that writes. */
+  /** Most calls find nothing, and reading needs no write transaction. */
   function nothingDue({ limit, nowMs, exclude }: ClaimRequest): ReturnType<OpenStore['claim']> | undefined {
     const { keys, nextDueMs } = records.operations.due({ limit: Math.min(limit, 1), nowMs, exclude })
     return keys.length > 0 ? undefined : { claims: [], nextDueMs }
@@ -64,7 +64,7 @@ export function createEngine({ database, retention: days, report }: EngineOption
     },
   }
   function eraseTraces(): void {
-    // Older versions of a row are left in the free room of pages, even with `secure_delete`, where a page was split.
+    // Even with `secure_delete`, older versions of a row remain in the free space of split pages.
     try {
       db.exec('VACUUM')
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)')

@@ -1,19 +1,19 @@
 /**
- * Whether the database file is still the one that was opened. A file that was removed, or has another in its place, is another
- * inode. One that was overwritten in place (`cp backup.db inbox.db`) or cut off shows it in its size and in its first page, where
- * the store writes how late it is (`stampFile` in migrations.ts). SQLite's own change counter stands still in WAL mode.
+ * Detects whether the database file is still the one that was opened. A removed or replaced file has another inode. A file that
+ * was overwritten in place (`cp backup.db inbox.db`) or truncated differs in its size or in its first page, where the store
+ * writes the time (`stampFile` in migrations.ts). SQLite's own change counter does not change in WAL mode.
  *
- * Only what SQLite has copied from its log into the file can be told apart. A page-by-page copy that is newer than that changes
- * nothing: the log holds everything since.
+ * Only what SQLite has copied from its log into the file can be detected. A page copy newer than that changes nothing, because
+ * the log holds everything since.
  */
 import { openSync, readSync, statSync } from 'node:fs'
 import { APPLICATION_ID, isEarlier } from './migrations.ts'
 
-/** Suspicion at so many looks in a row: while SQLite copies its log into the file, its pages are of two states. */
+/** Number of consecutive suspicious checks: while SQLite copies its log into the file, the pages are inconsistent. */
 const SUSPICIOUS_LOOKS = 3
 const PAGE_BYTES = 4_096
 const MAGIC = 'SQLite format 3\0'
-/** In the header, big-endian. https://sqlite.org/fileformat2.html#the_database_header */
+/** Offsets in the header, big-endian. https://sqlite.org/fileformat2.html#the_database_header */
 const PAGE_SIZE_AT = 16
 const PAGE_COUNT_AT = 28
 const USER_VERSION_AT = 60
@@ -23,7 +23,7 @@ const HEADER_BYTES = 100
 interface FirstPage {
   readonly size: number
   readonly modifiedNs: bigint
-  /** Undefined where it is no page of a database. */
+  /** Undefined if it is not the first page of a database. */
   readonly bytes: Buffer | undefined
 }
 
@@ -31,7 +31,7 @@ interface FirstPage {
 export function watchFile(path: string) {
   const identity = identityOf(path)
   /**
-   * Never closed: to close any descriptor of a file ends all locks that this process has on it, those of SQLite too
+   * Never closed: closing any descriptor of a file releases all locks that the process holds on it, including SQLite's
    * (https://sqlite.org/howtocorrupt.html, section 2.2).
    */
   const descriptor = openSync(path, 'r')
@@ -40,19 +40,19 @@ export function watchFile(path: string) {
   let isOverwritten = false
   let isElsewhere = false
 
-  /** Looks whether another inode has the path, or none. */
+  /** Checks whether the path has another inode, or none. */
   function checkPath(): boolean {
     isElsewhere = identityOf(path) !== identity
     return isOverwritten || isElsewhere
   }
 
   return {
-    /** The file is not the one that was opened: for good where it was overwritten, else until it is back at its path. */
+    /** The file is not the one that was opened: permanently if it was overwritten, otherwise until it is back at its path. */
     get isReplaced() {
       return isOverwritten || isElsewhere
     },
     checkPath,
-    /** Looks at the file's size, time and first page as well; to be called now and then. True where it was overwritten since. */
+    /** Checks size, time and first page too. Call it now and then. True if the file was overwritten. */
     look(): boolean {
       if (checkPath()) return false
       const now = readFirstPage(path, descriptor)

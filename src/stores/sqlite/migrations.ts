@@ -1,10 +1,10 @@
-/** The tables of the file, version by version, and the refusal of what is not ours. */
+/** The tables of the file, by version, and the refusal of foreign files. */
 import type { DatabaseSync } from 'node:sqlite'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 
 /**
- * Integer keys in order of arrival, so that inserts append; the digests are only in narrow unique indexes (a table clustered by a
- * random text key takes about half as much).
+ * Integer keys in order of arrival, so that inserts append. Digests are only in narrow unique indexes: a table clustered by a
+ * random text key is about half as fast.
  */
 const INBOX = /* sql */ `
 CREATE TABLE records (
@@ -64,7 +64,7 @@ CREATE TABLE latest_time (told INTEGER NOT NULL) STRICT;
 INSERT INTO latest_time VALUES (0);
 `
 
-/** The lowest seven bits of `user_version` say how many migrations a file has; the others, how late it was when it was written. */
+/** The low seven bits of `user_version` hold the number of migrations. The others hold the time of the last write. */
 const VERSIONS = 2 ** 7
 const STAMPS = 2 ** 24
 const STAMP_MS = 8_000
@@ -72,10 +72,10 @@ const STAMP_MS = 8_000
 /** Numbered from 1. */
 const MIGRATIONS: readonly string[] = [INBOX]
 
-/** Marks a file as ours: "mwhk" in ASCII. */
+/** Application id: "mwhk" in ASCII. */
 export const APPLICATION_ID = 0x6d77686b
 
-/** Throws for a file that is somebody else's, or of a later version of this package. */
+/** Throws for a foreign file, or one of a later version of this package. */
 export function checkOurs(db: DatabaseSync): void {
   const version = readVersion(db)
   const applicationId = readPragma(db, 'application_id')
@@ -89,11 +89,11 @@ export function checkOurs(db: DatabaseSync): void {
     )
 }
 
-/** Gives the file the tables that it has not. */
+/** Creates the missing tables. */
 export function migrate(db: DatabaseSync): void {
   db.exec('BEGIN IMMEDIATE')
   try {
-    // Read again: another process may have migrated while we waited for the lock.
+    // Read again: another process may have migrated while this one waited for the lock.
     for (let version = readVersion(db); version < MIGRATIONS.length; version += 1) {
       db.exec(MIGRATIONS[version] ?? '')
       db.exec(`PRAGMA user_version = ${version + 1}`)
@@ -106,13 +106,13 @@ export function migrate(db: DatabaseSync): void {
   }
 }
 
-/** Writes into the first page how late it is, by which `file-watch.ts` knows an older copy; within a transaction. */
+/** Writes the time into the first page, by which `file-watch.ts` recognises an older copy. Call it within a transaction. */
 export function stampFile(db: DatabaseSync, nowMs: number): void {
   const stamp = Math.floor(nowMs / STAMP_MS) % STAMPS
   db.exec(`PRAGMA user_version = ${stamp * VERSIONS + MIGRATIONS.length}`)
 }
 
-/** Whether one `user_version` was stamped before another, both as unsigned numbers: stamps begin anew after four years. */
+/** Whether one `user_version` is older than another, both unsigned: the time wraps around after four years. */
 export function isEarlier(one: number, other: number): boolean {
   const ahead = (Math.floor(one / VERSIONS) - Math.floor(other / VERSIONS) + STAMPS) % STAMPS
   return ahead >= STAMPS / 2

@@ -1,8 +1,8 @@
 /**
- * The verbs of the contract, each answered by the thread that owns the connection.
+ * The operations of the contract, each answered by the thread that owns the connection.
  *
- * Why a thread: with 32 connections against one file, FULL, in one run, the thread took 1.6 to 2.9 times as many callbacks
- * as group commit on the main thread did, at 0.5 to 0.7 of its p99; the event loop's p99 delay fell to about a tenth.
+ * Why a thread: with 32 connections on one file with FULL, in one run, the thread handled 1.6 to 2.9 times as many callbacks as
+ * group commit on the main thread, at 0.5 to 0.7 of its p99. The p99 delay of the event loop fell to about a tenth.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Claim, OpenStore, StoreHost } from '../../inbox/store.ts'
@@ -12,11 +12,11 @@ import { livingWorkers, showLife } from './sharing.ts'
 import { startThread } from './thread.ts'
 
 interface Host extends Required<Pick<StoreHost, 'onWork' | 'report'>> {
-  /** False where nothing will be claimed: then it is no worker. */
+  /** False if nothing will be claimed. The process is then not a worker. */
   readonly claims: boolean
 }
 
-/** Each call as a promise: its answer is what the call returned in the other thread. */
+/** Each call returns a promise for the result of the call in the other thread. */
 type Remote = { readonly [V in Verb]: (...args: Parameters<Calls[V]>) => Promise<Awaited<ReturnType<Calls[V]>>> }
 
 function remoteOf(ask: (verb: Verb, args: readonly unknown[]) => Promise<unknown>): Remote {
@@ -30,7 +30,9 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
   const life = host.claims ? await showLife(settings.workersFolder) : undefined
   let isClosed = false
 
-  /** A thread that ended by itself (out of memory, say) is an outage, and no reason to need a restart of the process. */
+  /**
+   * A thread that ended unexpectedly, for example out of memory, is an outage. It restarts without a restart of the process.
+   */
   function running(): typeof thread {
     if (!thread.isAlive) thread = startThread({ ...settings, worker: life?.worker }, host)
     return thread
@@ -75,12 +77,12 @@ export async function openSqlite(settings: WorkerSettings, host: Host): Promise<
       if (isClosed) return
       isClosed = true
       try {
-        // What was leased in a thread that has ended is given back, too.
+        // Leases of a thread that has ended are released too.
         if (thread.isAlive || life !== undefined) await running().ask('close', [])
       } finally {
         await thread.end()
       }
-      // Where closing failed, others still know us by this name, and give out again what we had when the process ends.
+      // If closing failed, other processes still see this worker, and release its leases when the process ends.
       await life?.end()
     },
   }

@@ -1,4 +1,4 @@
-/** What the two threads send each other. */
+/** The messages between the two threads. */
 import type { ErrorCode } from '../../public/error-table.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { ClaimRequest } from '../../inbox/store.ts'
@@ -9,15 +9,15 @@ import type { Worker } from './workers.ts'
 
 export interface WorkerSettings extends Pick<EngineOptions, 'retention'> {
   readonly database: DatabaseOptions
-  /** Has a folder for each worker, by which others see whether it is alive. */
+  /** Contains a folder for each worker, which shows whether the worker is alive. */
   readonly workersFolder: string
-  /** Enters the file at once; undefined where nothing is leased, or not yet. */
+  /** Registers this worker at once. Undefined if it does not claim, or not yet. */
   readonly worker?: Worker | undefined
 }
 
 export type Calls = ReturnType<typeof createCalls>
 
-/** What the main thread calls: the verbs of the contract, but for events, which come packed. */
+/** The calls of the main thread: the operations of the contract, with packed events. */
 export function createCalls(engine: Engine) {
   const { workers, ...verbs } = engine
   return {
@@ -38,13 +38,13 @@ export function createCalls(engine: Engine) {
 
 /** Calls that share a transaction with others of their kind. */
 const TOGETHER = ['admit', 'admitAndClaim', 'claim', 'settle'] as const
-/** What people ask for may take some milliseconds, so it comes when nothing else waits; closing waits for all of it. */
+/** Calls for people may take some milliseconds, so they run when nothing else waits. Closing waits for all of them. */
 const LAST = ['deadLetters', 'events', 'expectations', 'sentTo', 'kept', 'close'] as const
-/** Each of these, and of those of sends, has a transaction of its own or needs none. */
+/** Each of these, and of the calls for sends, has its own transaction or needs none. */
 const ALONE = ['latest', 'resolve', 'prune', 'forget', 'eraseTraces', 'counts', 'enter', 'listed'] as const
 const OF_SENDS = ['expect', 'overdue', 'admitOverdue', 'awaitNoMore'] as const
 
-/** Which calls there are. */
+/** All calls. */
 export const VERBS = [...TOGETHER, ...LAST, ...ALONE, ...OF_SENDS] as const
 export type Verb = (typeof VERBS)[number]
 
@@ -64,7 +64,7 @@ export interface Request {
 /** The number of the answer that says whether the file is open. */
 export const OPENED = 0
 
-/** `number`: the answer to that request. */
+/** `number` identifies the request. */
 export type Said =
   | { readonly number: number; readonly value: unknown }
   | { readonly number: number; readonly error: SentError }
@@ -72,7 +72,7 @@ export type Said =
   | 'work'
   | { readonly report: SentError }
 
-/** An error of ours loses its class on its way to the other thread. */
+/** An error loses its class on the way to the other thread. */
 interface SentError {
   readonly ours?: { readonly code: ErrorCode; readonly detail: string | undefined }
   readonly cause: unknown

@@ -1,4 +1,4 @@
-/** Records in the file: read, written and found by their indexes. Every call is part of a transaction of its caller. */
+/** Reads, writes and finds records in the file. Every call is part of its caller's transaction. */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Change, LocalStore } from '../../inbox/record-store.ts'
 import { decodeRecord, encodeRecord, encodeSend, NEWER } from '../../inbox/runtime/codec.ts'
@@ -10,7 +10,7 @@ import type { Database } from './database.ts'
 import { digestBytes, recordBytes } from './encoding.ts'
 import { blob, cut, integer, text, textOrNone, type Row } from './statements.ts'
 
-/** A record of a later version of this package is put off for so long. */
+/** How long a record of a later version of this package is postponed. */
 const NEWER_MS = 60_000
 
 export const RECORD_COLUMNS = `number, lower(hex(key)) AS key, state, send, ${cut('sent_at')} AS sent_at, overdue_at`
@@ -19,7 +19,7 @@ export const PAYLOADS_OF = `SELECT ${PAYLOAD_COLUMNS} FROM payloads WHERE messag
 
 export const FIND = `SELECT ${RECORD_COLUMNS} FROM records WHERE key = ?`
 
-/** Most writes change neither what was sent nor its times. */
+/** Most writes change neither the send nor its times. */
 export const UPDATE = /* sql */ `
 UPDATE records SET state = ?, waiting = ?, due = ?, worker = ?, forget_day = ?
 WHERE number = ?
@@ -29,7 +29,10 @@ export const FIND_PAYLOAD = /* sql */ `
 SELECT ${PAYLOAD_COLUMNS} FROM records JOIN payloads ON message = number WHERE key = ? AND id = ?
 `
 
-/** The limit is a sum, because SQLite prepares a statement anew whenever the parameter of a bare LIMIT is bound (3.8 µs, not 1.0). */
+/**
+ * The limit is a sum: SQLite prepares a statement again whenever the parameter of a bare LIMIT is bound (3.8 µs instead of
+ * 1.0).
+ */
 export const FIND_DUE = /* sql */ `
 SELECT number, lower(hex(key)) AS key, due, substr(state, 1, 3) AS form FROM records
 WHERE due IS NOT NULL ORDER BY records.due LIMIT ? + 1
@@ -44,7 +47,7 @@ export const KEY_OF_DEAD = /* sql */ `
 SELECT lower(hex(key)) AS key FROM dead_letters JOIN records ON number = message WHERE dead_letters.id = ?
 `
 
-/** `report` receives what is corrupt, or newer. */
+/** `report` receives corrupt and newer records. */
 export function createRecords({ db }: Database, report: (error: MessagingWebhooksError) => void) {
   const prepare = (sql: string) => db.prepare(sql)
   const find = prepare(FIND)
@@ -73,7 +76,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const count = prepare(/* sql */ `
 SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHERE due IS NOT NULL) AS unsettled,
   (SELECT count(*) FROM dead_letters) AS dead_letters`)
-  /** What is written was read just before. */
+  /** The record was read just before, in the same transaction. */
   let lastRead: { readonly record: MessageRecord; readonly number: number } | undefined
 
   function stored(row: Row): ReturnType<typeof storedRecord> {
@@ -87,7 +90,7 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
     })
   }
 
-  /** What cannot be read is repaired at once, so that it is reported once. */
+  /** Repairs an unreadable record at once, so that it is reported once. */
   function repair(row: Row, record: MessageRecord, column: 'state' | 'send'): void {
     const number = integer(row, 'number')
     if (column === 'state') {
@@ -114,7 +117,7 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
     }
   }
 
-  /** A record of a later version is left alone until a process of that version leases it. */
+  /** Leaves a record of a later version alone until a process of that version leases it. */
   function isPutOff(row: Row, nowMs: number): boolean {
     if (text(row, 'form') === FORM) return false
     const key = text(row, 'key')
@@ -191,7 +194,7 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
     },
   } satisfies Partial<LocalStore>
 
-  /** For people; undefined where a later version has written it. */
+  /** For scans. Undefined for a record of a later version. */
   function recordIn(row: Row): MessageRecord | undefined {
     const found = stored(row)
     return found === NEWER ? undefined : found.record
@@ -200,13 +203,13 @@ SELECT (SELECT coalesce(sum(waiting), 0) FROM records INDEXED BY records_due WHE
   return { operations, recordIn }
 }
 
-/** How the text of a record of this version begins. */
+/** The beginning of a record of this version. */
 const FORM = encodeRecord(EMPTY_RECORD).slice(0, 3)
 
 /** In the order of UPDATE. */
 function columnsOf(record: MessageRecord) {
   const { waiting, dead, lease, send } = record
-  // Dead letters and sends that are not decided are found by indexes of their own.
+  // Dead letters and undecided sends have indexes of their own.
   const isOpen = waiting.length + dead.length > 0 || send?.overdueAtMs !== undefined
   const worker = lease === undefined || lease.worker === '' ? null : Number(lease.worker)
   const forgetDay = isOpen ? null : lastDay(record)
@@ -228,7 +231,7 @@ function payloadColumns(row: Row) {
   }
 }
 
-/** Reads what a row of PAYLOAD_COLUMNS says. */
+/** Reads a row of PAYLOAD_COLUMNS. */
 export function payloadIn(row: Row): StoredPayload {
   return storedPayload(payloadColumns(row))
 }

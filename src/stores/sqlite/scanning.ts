@@ -1,4 +1,4 @@
-/** Walks through the file for people: in short pieces and for a bounded time, because the thread that walks also accepts callbacks. */
+/** Scans for people: in short pieces and for a limited time, because the same thread admits callbacks. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { isFiltered, MOST_LOOKED_AT, needlesOf } from '../../inbox/filters.ts'
 import type { EventScan, LocalStore, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
@@ -10,11 +10,11 @@ import { digestBytes } from './encoding.ts'
 import { PAYLOAD_COLUMNS, payloadIn, PAYLOADS_OF, RECORD_COLUMNS } from './records.ts'
 import { cut, integer, text, type Row } from './statements.ts'
 
-/** Rows of a filtered list that one piece covers. */
+/** Rows of a filtered list per piece. */
 const PIECE = 200
-/** After so long the walk ends, however far it has come. */
+/** Time limit of a scan. */
 const LOOK_MS = 25
-/** Events are admitted in the order of their times, but for processes whose clocks are apart by less. */
+/** Events are ordered by time, except that the clocks of processes may differ by less than this. */
 const SKEW_MS = 2_000
 const BEFORE_ALL = -Number.MAX_SAFE_INTEGER
 const AFTER_ALL = Number.MAX_SAFE_INTEGER
@@ -27,12 +27,15 @@ export function createScans({ db }: Database, recordIn: (row: Row) => MessageRec
   const prepare = (sql: string) => db.prepare(sql)
   const recordsOf = prepare(`SELECT ${RECORD_COLUMNS} FROM records WHERE key = ? OR of = ?`)
   const payloadsOf = prepare(PAYLOADS_OF)
-  /** The oldest of the next payloads before a place, and how many they are. SQLite reads the other columns where the least one is. */
+  /**
+   * The oldest of the next payloads before a position, and their number. SQLite takes the other columns from the row with the
+   * minimum.
+   */
   const pieceBefore = prepare(/* sql */ `
 SELECT count(*) AS count, coalesce(min(seq), 0) AS seq, coalesce(${cut('admitted_at')}, 0) AS admitted_at
 FROM (SELECT seq, admitted_at FROM payloads WHERE seq < ? ORDER BY seq DESC LIMIT ?)`)
   const oldestFrom = prepare(`SELECT seq, ${ADMITTED_AT} FROM payloads WHERE seq >= ? ORDER BY seq LIMIT 1`)
-  /** One whose payload is gone is listed all the same, so that it can be discarded. */
+  /** Lists a dead letter whose payload is gone too, so that it can be discarded. */
   const deadLetters = prepare(/* sql */ `
 SELECT ${RECORD_COLUMNS}, died_at || '.' || dead_letters.seq AS place, lower(hex(dead_letters.id)) AS id,
   ${cut('coalesce(admitted_at, died_at)')} AS admitted_at, record, raw, error
@@ -43,7 +46,7 @@ WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LI
   const newestSends = prepare(sendsWhere('<', 'DESC'))
   const records = prepare(`SELECT ${RECORD_COLUMNS} FROM records WHERE number > ? ORDER BY number LIMIT ? + 1`)
 
-  /** The first place at which all events may be too young: times follow numbers, so it is found by halves. */
+  /** The first position at which all events may be too recent. Times follow numbers, so a binary search finds it. */
   function placeOf(toMs: number): number {
     let [low, high] = [0, AFTER_ALL]
     while (low < high) {
@@ -127,7 +130,7 @@ WHERE (died_at, dead_letters.seq) > (?, ?) ORDER BY died_at, dead_letters.seq LI
   }
 }
 
-/** Events of a piece (from its floor on, before a place), newest first; needles are found in bytes before a row is read. */
+/** Events of a piece (from its floor up to a position), newest first. Searches the bytes before reading a row. */
 function eventsWhere(needles: readonly (readonly string[])[], isOne: boolean): string {
   const found = needles.map((any) => `(${['false', ...any.map(() => 'instr(record, ?) > 0')].join(' OR ')})`)
   const conditions = ['seq >= ?', 'seq < ?', ...(isOne ? ['id = ?'] : []), ...found]

@@ -1,6 +1,6 @@
 /**
- * Processes that share the file. SQLite notifies none of them of the others, so each looks what they write, and whether they
- * live: a folder beside the database, locked as long as its process runs, shows it.
+ * Processes that share the file. SQLite does not notify them of each other, so each polls for writes of others and for their
+ * death: each has a folder beside the database, locked while its process runs.
  */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -12,28 +12,28 @@ import { HOLDER_NAME } from '../holding.ts'
 import type { Database } from './database.ts'
 import type { ListedWorker, Workers } from './workers.ts'
 
-/** How late work that another process admitted is noticed here, at most. */
+/** The longest delay until work that another process admitted is noticed here. */
 const LOOK_EVERY_MS = 250
-/** The death of another process is noticed at every fourth look, because that takes asking each of them. */
+/** Deaths are checked at every fourth poll, because that checks each process. */
 const LOOKS_FOR_DEAD = 4
-/** To make a folder and its lock takes less. */
+/** Creating a folder and its lock takes less. */
 const UNFINISHED_MS = 60_000
 
 interface Shared {
   readonly database: Database
   readonly workers: Workers
-  /** Has a folder for each worker. */
+  /** Contains a folder for each worker. */
   readonly folder: string
-  /** Something may be due that was not. */
+  /** Something may be due. */
   readonly onWork: () => void
-  /** The file was overwritten; called once. */
+  /** The file was overwritten. Called once. */
   readonly onReplaced: () => void
 }
 
-/** Looks for what others have written and for those that are dead: at once, and then as long as the store is open. */
+/** Polls for writes and deaths of other processes, at once and then while the store is open. */
 export async function watchOthers(shared: Shared): Promise<void> {
   const { db, file } = shared.database
-  // The counter of others' writes costs next to nothing to read, and so does the state of the file.
+  // The counter of foreign writes and the state of the file are cheap to read.
   const readVersion = db.prepare('PRAGMA data_version')
   let known = readVersion.get()?.['data_version']
   for (let looks = 0; db.isOpen; looks += 1) {
@@ -44,21 +44,22 @@ export async function watchOthers(shared: Shared): Promise<void> {
       known = version
       if (looks % LOOKS_FOR_DEAD === 0) await releaseDead(shared)
     } catch {
-      // The disk fails, or another process writes for long, or the store was closed: next time. The calls say what is wrong.
+      // The disk failed, another process writes for long, or the store was closed. Try again at the next poll; the calls report
+      // the error.
     }
     await new Promise<void>((resolve) => void systemClock().setTimer(resolve, LOOK_EVERY_MS))
   }
 }
 
-/** Of a process that was killed before it was entered only the folder is left. */
+/** A process that was killed before it registered leaves only its folder. */
 async function releaseDead({ workers, folder, onWork }: Shared): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
     if (name === workers.ownName || !isProcessFolder(basename(name, '.new')) || !(await isKnownDead(path))) continue
-    // One that is being made looks dead for a moment: its lock stands there before it answers.
+    // A folder being created looks dead for a moment: its lock exists before it answers.
     if (!isProcessFolder(name) && !(await isOld(path))) continue
     if (workers.release(name) > 0) onWork()
-    // Last: without its folder it would be no longer known to be dead.
+    // Remove the folder last: without it, the worker could no longer be recognised as dead.
     await rm(path, { recursive: true, force: true })
   }
 }
@@ -69,8 +70,8 @@ async function isOld(folder: string): Promise<boolean> {
 }
 
 /**
- * Undefined where no lock can be held, as on an odd file system: then others wait for our leases to run out. It is for
- * the thread in which the handlers run: it must not end before they do.
+ * Undefined if the file system supports no lock. Other processes then wait for leases to expire. Call it in the thread that
+ * runs the handlers, because the lock must not outlive or end before them.
  */
 export async function showLife(folder: string) {
   try {
@@ -88,8 +89,8 @@ export async function showLife(folder: string) {
 }
 
 /**
- * Those that show life now: one that died may not have been found out yet, and of a copied file all others are elsewhere. One of
- * which it cannot be told, as of another user's, is listed.
+ * Live workers only. Excludes those that died unnoticed, and all others in a copied file. A worker whose state cannot be
+ * determined, such as another user's, is included.
  */
 export async function livingWorkers(
   folder: string,

@@ -1,9 +1,9 @@
-/** What the rows of statements hold. Parameters are bound by place: bound by name an insert of ours takes three times as long. */
+/** Typed reading of rows. Parameters are bound by position: binding by name makes an insert three times slower. */
 import type { SQLOutputValue } from 'node:sqlite'
 
 export type Row = Readonly<Record<string, SQLOutputValue>>
 
-/** Reads a column as what it is declared to be; the tables are STRICT, so nothing else can stand there. */
+/** Reads a column as its declared type. The tables are STRICT, so it cannot have another. */
 export function integer(row: Row, column: string): number {
   const value = row[column]
   return typeof value === 'number' ? value : damaged(column)
@@ -14,13 +14,13 @@ export function text(row: Row, column: string): string {
   return typeof value === 'string' ? value : damaged(column)
 }
 
-/** Undefined where the column is null. */
+/** Undefined if the column is null. */
 export function textOrNone(row: Row, column: string): string | undefined {
   const value = row[column]
   return typeof value === 'string' ? value : undefined
 }
 
-/** Undefined where the column is null. */
+/** Undefined if the column is null. */
 export function blob(row: Row, column: string): Buffer | undefined {
   const value = row[column]
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined
@@ -31,8 +31,8 @@ function damaged(column: string): never {
 }
 
 /**
- * A number as far as JavaScript can hold it: read as it is, one that was spoilt would fail the whole statement, and with it all
- * other rows.
+ * A number within the range of JavaScript. Read directly, a corrupt one would fail the whole statement and with it all other
+ * rows.
  */
 export function cut(column: string): string {
   return `max(0, min(${column}, ${Number.MAX_SAFE_INTEGER}))`

@@ -13,17 +13,17 @@ import { openSqlite } from './open.ts'
 
 /** The settings of an SQLite store. */
 export interface SqliteStoreOptions {
-  /** The database file; created where it does not exist. Files and folders that begin with its name belong to it. */
+  /** The database file, created if missing. Files and folders whose names begin with its name belong to it. */
   readonly path: string
   /** How long the payloads of settled events are kept. Default 7 days. */
   readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
   readonly deadLetterDays?: number | undefined
-  /** How long a duplicate is recognised: at least as long as payloads are kept. Default 30 days. */
+  /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
   readonly dedupeDays?: number | undefined
   /**
-   * `FULL`: a 204 means that the event is on the disk. `NORMAL` may lose the last moments with the power, `OFF` more; a
-   * crash of the process alone loses nothing with either. Default `FULL`.
+   * `FULL`: a 204 means that the event is on the disk. `NORMAL` may lose the last moments in a power failure, `OFF` more. A
+   * crash of the process alone loses nothing with any of them. Default `FULL`.
    */
   readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF' | undefined
   /** How long to wait for another process that is writing. Default 5,000 ms. */
@@ -40,10 +40,10 @@ const settingsSchema = z.strictObject({
 })
 
 /**
- * A store on an SQLite file, with Node's own `node:sqlite` (22.13 and later; opening it elsewhere fails with
- * `store_unsupported`). The connection lives in a thread of its own, so that no request waits for the disk of another.
- * Processes on one machine may share the file where SQLite is 3.51.3 or later, else the second is refused
- * (`store_locked`). Throws an `OptionsError` for a setting that cannot work.
+ * A store in an SQLite file, with Node's built-in `node:sqlite` (22.13 or later; elsewhere opening fails with
+ * `store_unsupported`). The connection runs in a thread of its own, so that requests do not wait for the disk. Processes on one
+ * machine may share the file with SQLite 3.51.3 or later; before, the second one is refused (`store_locked`). Throws an
+ * `OptionsError` for an invalid setting.
  */
 export function sqliteStore(options: string | SqliteStoreOptions): Store {
   const given = typeof options === 'string' ? { path: options } : options

@@ -1,4 +1,4 @@
-/** The thread that owns the connection, as the main thread has it: each call gets its answer, or the error that ended the thread. */
+/** The main thread's side of the connection: each call gets its answer, or the error that ended the thread. */
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../../runtime/clock.ts'
@@ -6,14 +6,14 @@ import { asOurs, MessagingWebhooksError } from '../../public/errors.ts'
 import type { StoreHost } from '../../inbox/store.ts'
 import { OPENED, receiveError, type Request, type Said, type Verb, type WorkerSettings } from './protocol.ts'
 
-/** How long a lazy call waits for another one to go with. */
+/** How long a deferred call waits for another one to share its message. */
 const LAZY_MS = 5
-/** The machine's own, whatever clock the receiver has: nothing here is put off until a test moves on. */
+/** The system clock: nothing here waits for a test clock. */
 const clock = systemClock()
 
-/** TypeScript's own files run as they are in development; what is published is JavaScript. Throws where a bundler left it behind. */
+/** In development TypeScript files run directly; the published package is JavaScript. Throws if a bundler left the file out. */
 function workerFile(): URL {
-  // Some bundlers make `undefined` of it.
+  // Some bundlers replace it with `undefined`.
   const own: unknown = import.meta.url
   const url = typeof own === 'string' ? own : ''
   const file = URL.parse(url.endsWith('.ts') ? './worker.ts' : './worker.js', url)
@@ -76,22 +76,22 @@ export function startThread(
     failAll(ended())
   })
   const opened = new Promise((resolve, reject) => void waiting.set(OPENED, { resolve, reject }))
-  // After a restart nothing waits for it but the calls.
+  // After a restart, only the pending calls wait for the thread.
   opened.catch(() => {})
   const thread = {
-    /** False once it has ended, however it did. */
+    /** False once the thread has ended for any reason. */
     isAlive: true,
-    /** Resolves to what it says when the file is open, and rejects where that cannot be, as all calls that were made before. */
+    /** Resolves when the file is open. Rejects if it cannot be opened, as do all calls made before. */
     opened,
     ask(verb: Verb, args: readonly unknown[]): Promise<unknown> {
       if (!thread.isAlive) return Promise.reject(ended())
       return new Promise((resolve, reject) => {
         const number = (lastNumber += 1)
-        // An idle store keeps no process alive; one that is asked something does.
+        // Keeps the process alive only while calls are pending.
         if (waiting.size === 0) worker.ref()
         waiting.set(number, { resolve, reject })
         toSend.push({ number, verb, args })
-        // A lazy settlement goes with the next call: a message to the thread, and a transaction in it, cost more than most calls.
+        // A deferred settlement goes with the next call: a message and a transaction cost more than most calls.
         if (verb === 'settle' && args[2] === true) cancelSending ??= clock.setTimer(send, LAZY_MS, true)
         else send()
       })

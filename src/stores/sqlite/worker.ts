@@ -1,4 +1,4 @@
-/** The thread that owns the connection: it may wait for the disk and for locks, and no callback waits with it. */
+/** The thread that owns the connection. It may wait for the disk and for locks without delaying callbacks. */
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { openDatabase, UNTIMED, type Database } from './database.ts'
@@ -20,7 +20,7 @@ const port = parentPort
 if (port === null) throw new Error('This file runs in a worker thread.')
 const say = (...said: readonly Said[]): void => port.postMessage(said)
 
-// The first message of each side is the opening; what the main thread sends later waits in the port until then.
+// The first message on each side is the opening. Later messages wait in the port.
 const settings = workerData as WorkerSettings
 try {
   const database = await openDatabase(settings.database)
@@ -43,7 +43,7 @@ try {
 function serve(from: MessagePort, answer: (requests: readonly Request[]) => readonly Said[]): void {
   const last: Request[] = []
   from.on('message', (requests: readonly Request[]) => {
-    // After each of the last ones, whatever has come meanwhile goes before the next one.
+    // After each call for people, calls that arrived meanwhile run first.
     for (let came = [...requests, ...waitingIn(from)]; came.length + last.length > 0; came = waitingIn(from)) {
       last.push(...came.filter(isLast))
       const first = came.filter((request) => !isLast(request))
@@ -52,7 +52,7 @@ function serve(from: MessagePort, answer: (requests: readonly Request[]) => read
   })
 }
 
-/** What came while the last message was answered: all of it fits into one transaction. */
+/** The messages that arrived while the last one was handled. They share one transaction. */
 function waitingIn(from: MessagePort): Request[] {
   const waiting: Request[] = []
   for (let next = receiveMessageOnPort(from); next !== undefined; next = receiveMessageOnPort(from))
@@ -68,7 +68,7 @@ function createAnswering({ transaction, file }: Database, calls: Calls) {
 
   function answer(request: Request): Said {
     try {
-      // What only reads begins no transaction; closing is always possible.
+      // Reads need no transaction, and closing is always possible.
       if (file.isReplaced && request.verb !== 'close') throw new MessagingWebhooksError('store_replaced')
       return perform(request)
     } catch (error) {
@@ -76,17 +76,17 @@ function createAnswering({ transaction, file }: Database, calls: Calls) {
     }
   }
 
-  /** One commit for all, durable where one of them must be. */
+  /** One commit for all, durable if one of them must be. */
   function answerTogether(requests: readonly Request[]): readonly Said[] {
     if (requests.length < 2) return requests.map(answer)
     const durable = requests.some(({ verb }) => verb === 'admit' || verb === 'admitAndClaim')
     try {
       return transaction(durable, UNTIMED, () => requests.map(perform))
     } catch (error) {
-      // Of the file or its disk: another try would fail as this one, perhaps after as long a wait for a lock.
+      // A failure of the file or disk: retrying would fail too, perhaps after another long wait for a lock.
       if (error instanceof MessagingWebhooksError)
         return requests.map(({ number }) => ({ number, error: sendError(error) }))
-      // Of the data: no request fails for what another one asked.
+      // A failure of the data: run the requests separately, so that none fails because of another.
       return requests.map(answer)
     }
   }
