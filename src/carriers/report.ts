@@ -235,12 +235,13 @@ function meaningOfWord(
   return meaning ?? (isOpen ? undefined : wordRow)
 }
 
-/** No two carriers share a word, and only one has numbers, so either identifies the carrier. */
+/** A word or a number that only one carrier has identifies the carrier. */
 function carrierByWord(word: string): Carrier | undefined {
-  return CARRIERS.find((carrier) => {
-    const { words, wordForCode } = VOCABULARIES[carrier]
+  const [carrier, ...others] = CARRIERS.filter((each) => {
+    const { words, wordForCode } = VOCABULARIES[each]
     return words.has(word) || (wordForCode !== undefined && CODE.test(word))
   })
+  return others.length === 0 ? carrier : undefined
 }
 
 /** Only a carrier with an open list may use other words. */
