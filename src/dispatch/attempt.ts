@@ -7,7 +7,7 @@ import { HANDED_OVER_CHANNEL, type EventType, type WebhookEvent } from '../publi
 import { failureText } from '../runtime/failure-text.ts'
 import type { Awaitable, Claim, Settlement } from '../inbox/store.ts'
 import { isPromiseLike } from '../runtime/values.ts'
-import { retryDelayMs } from '../runtime/backoff.ts'
+import { delayAfterFailure } from '../messages/retry.ts'
 import type { Registration } from './handlers.ts'
 import type { Parts } from './parts.ts'
 import { nameOf, type AttemptOutcome, type AttemptSeen, type Work } from './work.ts'
@@ -226,12 +226,13 @@ function failed(parts: Parts, claim: Claim, event: NamedEvent, cause: unknown): 
   const { retry, clock, report } = parts
   const { id, messageKey, token, attempt } = claim
   const error = failureText(cause, parts.secrets())
-  if (attempt >= retry.attempts) {
+  const delayMs = delayAfterFailure(attempt, retry, Math.random())
+  if (delayMs === undefined) {
     parts.succeeded.delete(id)
     report(new HandlerError('dead_letter', event, attempt, undefined, { cause }))
     return { id, messageKey, token, outcome: 'dead', error }
   }
-  return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + retryDelayMs(attempt, retry), error }
+  return { id, messageKey, token, outcome: 'retry', dueMs: clock.now() + delayMs, error }
 }
 
 /** The settlement of an attempt whose handlers succeeded but whose transaction was rolled back. */
