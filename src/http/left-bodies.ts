@@ -14,7 +14,8 @@ export function leftBefore(request: PreParsed, announced: number | undefined, bo
   for (const candidate of [request.rawBody, request.body]) {
     const bytes = typeof candidate === 'string' ? Buffer.from(candidate) : candidate
     if (!(bytes instanceof Uint8Array)) continue
-    if (bytes.length > bodies.maxBodyBytes) return bodies.tooLarge(`${bytes.length} bytes had been read`)
+    const refused = bodies.tooLarge(bytes.length, 'had been read')
+    if (refused !== undefined) return refused
     // Text was decoded and may no longer be the same bytes. A Buffer is at most inflated, which the proof will reveal.
     if (typeof candidate === 'string' && announced !== undefined && bytes.length !== announced) continue
     return { kind: 'exact', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), decoded: true }
@@ -39,11 +40,13 @@ export function unreadRest(
   request: IncomingMessage,
   announced: number | undefined,
   pieces: Buffer[],
-  { maxBodyBytes }: Bodies,
+  bodies: Bodies,
 ): Captured | undefined {
   if (!request.complete) return undefined
   for (let piece: unknown = request.read(); piece instanceof Buffer; piece = request.read()) pieces.push(piece)
   const bytes = Buffer.concat(pieces)
-  const isWhole = (announced === undefined || announced === bytes.length) && bytes.length <= maxBodyBytes
-  return isWhole ? { kind: 'exact', bytes, decoded: false } : undefined
+  const isWhole = announced === undefined || announced === bytes.length
+  return isWhole && bodies.tooLarge(bytes.length, 'had arrived') === undefined
+    ? { kind: 'exact', bytes, decoded: false }
+    : undefined
 }

@@ -243,8 +243,8 @@ function signaturesOf({ headers, rawHeaders }: IncomingMessage): readonly string
 function captureBody(request: IncomingMessage & PreParsed, bodies: Bodies, done: (captured: Captured) => void): void {
   const length = request.headers['content-length']
   const announced = length === undefined ? undefined : Number(length)
-  if (announced !== undefined && announced > bodies.maxBodyBytes)
-    done(bodies.tooLarge(`${announced} bytes were announced`))
+  const refused = bodies.tooLarge(announced, 'were announced')
+  if (refused !== undefined) done(refused)
   // Decide by the state of the stream, not by `body`: Express 4's parser sets `{}` and leaves the stream unread.
   else if (request.readableDidRead || request.readableEnded) done(leftBefore(request, announced, bodies))
   else if (request.readableEncoding !== null) done({ kind: 'failed', reason: 'body_already_read' })

@@ -11,7 +11,7 @@ interface Bounds {
   readonly clock: Clock
 }
 
-export interface Bodies extends Omit<Bounds, 'inflight'> {
+export interface Bodies extends Omit<Bounds, 'inflight' | 'maxBodyBytes'> {
   /**
    * `finished` is called once: with the body, with a broken limit, or with the argument of `finish`. `flowOf` is called if the
    * body may have to wait for others.
@@ -24,7 +24,8 @@ export interface Bodies extends Omit<Bounds, 'inflight'> {
   gone(reading: Reading): void
   /** May be called several times. The first call decides. */
   finish(reading: Reading, captured: Captured): void
-  tooLarge(what: string): Captured
+  /** The refusal of a body of so many bytes. Undefined within `maxBodyBytes`. */
+  tooLarge(bytes: number | undefined, what: string): Captured | undefined
 }
 
 /** A body being read. */
@@ -80,8 +81,10 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
     finish(reading, { kind: 'failed', reason: 'body_too_slow', detail: `${arrived(reading)}, and ${why}.` })
   }
 
-  function tooLarge(what: string): Captured {
-    return { kind: 'failed', reason: 'body_too_large', detail: `${what}; \`maxBodyBytes\` is ${maxBodyBytes}.` }
+  function tooLarge(bytes: number | undefined, what: string): Captured | undefined {
+    if (bytes === undefined || !(bytes > maxBodyBytes)) return undefined
+    const detail = `${bytes} bytes ${what}; \`maxBodyBytes\` is ${maxBodyBytes}.`
+    return { kind: 'failed', reason: 'body_too_large', detail }
   }
 
   function gone(reading: Reading): void {
@@ -97,7 +100,6 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
   }
 
   return {
-    maxBodyBytes,
     bodyTimeoutMs,
     clock,
     begin(flowOf, announced, finished) {
@@ -125,8 +127,9 @@ export function createBodies({ maxBodyBytes, bodyTimeoutMs, inflight, clock }: B
         tooSlow(reading, `in ${reading.reads} pieces; at most ${mostReads} are read`)
         return
       }
-      if (reading.length > maxBodyBytes) {
-        finish(reading, tooLarge(`${reading.length} bytes had arrived, and more may come`))
+      const refused = tooLarge(reading.length, 'had arrived, and more may come')
+      if (refused !== undefined) {
+        finish(reading, refused)
         return
       }
       reading.pieces.push(piece)

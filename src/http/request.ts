@@ -143,9 +143,8 @@ function readBody(
 ): Promise<Captured> | Captured {
   if (body === undefined || body === null) return { kind: 'exact', bytes: Buffer.alloc(0), decoded: false }
   if (body instanceof Uint8Array) {
-    if (body.length > bodies.maxBodyBytes) return bodies.tooLarge(`${body.length} bytes were given`)
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    return { kind: 'exact', bytes, decoded: false }
+    return bodies.tooLarge(bytes.length, 'were given') ?? { kind: 'exact', bytes, decoded: false }
   }
   if (!(Symbol.asyncIterator in body)) {
     const { parsed, fix } = body
@@ -153,8 +152,8 @@ function readBody(
       ? { kind: 'failed', reason: 'body_already_read', detail: fix }
       : { kind: 'parsed', value: parsed, detail: fix }
   }
-  if (announced !== undefined && announced > bodies.maxBodyBytes)
-    return bodies.tooLarge(`${announced} bytes were announced`)
+  const refused = bodies.tooLarge(announced, 'were announced')
+  if (refused !== undefined) return refused
   const pieces = iteratorOf(body)
   return pieces === undefined ? { kind: 'failed', reason: 'body_already_read' } : readPieces(pieces, announced, bodies)
 }
