@@ -7,8 +7,9 @@ import { inStoreTime } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import type { Retention } from '../../messages/expire.ts'
 import { announcing, announcingRest, SETTLE_HOLD_MS } from '../announcing.ts'
+import { answered, createWorkers } from '../workers.ts'
 import type { Adapter } from './clients/connection.ts'
-import { answered, createPartitions } from './partitions.ts'
+import { createPartitions } from './partitions.ts'
 import { createEmptiedWatch, wakeUp } from './watching.ts'
 import { createServerTimes, type Engine, hearTime } from './engine.ts'
 import { enterLayout, evictionProblem } from './server.ts'
@@ -16,10 +17,12 @@ import { createFinding } from './finding.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
 import { createScripted } from './scripted.ts'
-import { createWorkers } from './workers.ts'
+import { leasingPart } from './workers.ts'
 
 /** After nobody waits for its answer any more, a command may still arrive. */
 const MARGIN_MS = 2_000
+/** A server may be unavailable when the store is closed. */
+const LEAVE_MS = 1_500
 
 export interface RedisSettings {
   readonly client: Adapter
@@ -84,7 +87,15 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       // Who does not hear of it looks by itself.
       redis.ask(['PUBLISH', channel, '']).catch(() => {})
     }
-    const workers = createWorkers({ engine, records, runner, clock, host, announce })
+    const workers = createWorkers({
+      parts: partitions.groups.map((group) => leasingPart(engine, records, group)),
+      partOf: (recordKey) => partitions.of(recordKey).group,
+      runner,
+      clock,
+      host,
+      announce,
+      leaveMs: LEAVE_MS,
+    })
     closers.push(() => workers.leave())
     const emptied = createEmptiedWatch({ engine, clock, restoreLayout: layout })
     closers.push(() => emptied.end())

@@ -110,12 +110,3 @@ export async function inCalls<T, R>(
   )
   return answers
 }
-
-/** Of what was asked of several servers, what was answered; rejects where none did. */
-export async function answered<T>(asked: readonly Promise<T>[]): Promise<readonly T[]> {
-  const results = await Promise.allSettled(asked)
-  const values = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-  const failure = results.find((result) => result.status === 'rejected')
-  if (values.length === 0 && failure !== undefined) throw failure.reason
-  return values
-}

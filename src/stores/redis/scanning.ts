@@ -13,8 +13,9 @@ import type {
   ScannedRecord,
 } from '../../inbox/record-store.ts'
 import { damagedRecord } from '../../messages/event-record.ts'
+import { answered } from '../workers.ts'
 import { newestOf, scanned, scannedRows, writtenPlace } from '../pages.ts'
-import { answered, type Partition } from './partitions.ts'
+import { type Partition } from './partitions.ts'
 import { admittedAtMsIn, decodeDead } from './encoding.ts'
 import { ask, keysOf, membersOf, type Engine } from './engine.ts'
 import type { Finding } from './finding.ts'
