@@ -16,7 +16,7 @@ export interface Engine {
   readonly partitions: Partitions
   readonly retention: Retention
   /** Undefined where the callers' clocks count. */
-  readonly times: ServerTimes | undefined
+  readonly times: ReturnType<typeof createServerTimes> | undefined
   readonly report: (error: MessagingWebhooksError) => void
 }
 
@@ -70,8 +70,9 @@ export async function runIf(
 }
 
 /** Reads the server's clock. */
-export function hearTime(engine: Pick<Engine, 'redis' | 'times'>, [home]: Group): Promise<unknown> {
-  return runIf(engine, [{ partition: home, key: 'none', expected: 'none', commands: [] }], { fits: true })
+export async function hearTime(engine: Pick<Engine, 'redis' | 'times'>, [home]: Group): Promise<number> {
+  const nothing = { partition: home, key: 'none', expected: 'none', commands: [] }
+  return (await runIf(engine, [nothing], { fits: true })).nowMs
 }
 
 /** Asks the server of a partition. */
@@ -83,21 +84,19 @@ export function ask(
   return redis.send(`${base}${key}`, [name, `${base}${key}`, ...rest])
 }
 
-interface SetRange {
-  readonly set: string
-  /** As Redis writes bounds: `(` before one that is left out, `-inf` and `+inf` for none. */
-  readonly least?: string
-  readonly most?: string
-  readonly limit: number
-  readonly newestFirst?: boolean
-}
-
-/** Members of a sorted set of a partition, by score. */
+/** Members of a sorted set of a partition, by score. Bounds are as Redis writes them: `(` before one that is left out. */
 export async function membersOf(
   engine: Pick<Engine, 'redis'>,
   partition: Partition,
-  { set, least = '-inf', most = '+inf', limit, newestFirst = false }: SetRange,
+  range: {
+    readonly set: string
+    readonly least?: string
+    readonly most?: string
+    readonly limit: number
+    readonly newestFirst?: boolean
+  },
 ): Promise<readonly Scored[]> {
+  const { set, least = '-inf', most = '+inf', limit, newestFirst = false } = range
   const [name, ...bounds] = newestFirst
     ? (['ZREVRANGEBYSCORE', most, least] as const)
     : (['ZRANGEBYSCORE', least, most] as const)
@@ -121,34 +120,25 @@ export async function valuesAt(
  * goes by another one: its time jumps by the difference of their clocks later, which the guide says. To keep each record in its own
  * server's time, every time in it would have to be translated by an estimate with each reading and each writing.
  */
-interface ServerTimes {
-  /** The time of the store. */
-  nowMs(): number
-  /** A time of the store by the clock of a group's server; undefined until that was heard. */
-  toServer(group: number, storeMs: number): number | undefined
-  /** The server of a group said that it was so late, in an answer to what was sent then (by `monotonicMs`). */
-  heard(group: number, serverMs: number, sentMs: number): void
-}
-
-export function createServerTimes(): ServerTimes {
+export function createServerTimes() {
   const clocks = new Map<number, StoreClock>()
   /** Of the groups that were heard, the first. */
   let referenceGroup = Infinity
   const reference = (): StoreClock | undefined => clocks.get(referenceGroup)
 
   return {
+    /** The time of the store. */
     nowMs: () => reference()?.nowMs() ?? Number.NEGATIVE_INFINITY,
-    toServer(group, storeMs) {
+    /** A time of the store by the clock of a group's server; undefined until that was heard. */
+    toServer(group: number, storeMs: number): number | undefined {
       const [own, first] = [clocks.get(group), reference()]
       return own === undefined || first === undefined ? undefined : storeMs + own.nowMs() - first.nowMs()
     },
-    heard(group, serverMs, sentMs) {
-      let clock = clocks.get(group)
-      if (clock === undefined) {
-        clock = createStoreClock()
-        clocks.set(group, clock)
-        referenceGroup = Math.min(referenceGroup, group)
-      }
+    /** The server of a group said that it was so late, in an answer to what was sent then (by `monotonicMs`). */
+    heard(group: number, serverMs: number, sentMs: number): void {
+      const clock = clocks.get(group) ?? createStoreClock()
+      clocks.set(group, clock)
+      referenceGroup = Math.min(referenceGroup, group)
       clock.heard(serverMs, sentMs)
     },
   }

@@ -1,16 +1,18 @@
 /** What the indexes find: what is due, overdue, dead, of one message, or past its retention. */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { DueRequest, Indexes, SharedStore, Versioned } from '../../inbox/record-store.ts'
+import type { DueRequest, SharedStore, Versioned } from '../../inbox/record-store.ts'
 import { NEWER } from '../../inbox/runtime/codec.ts'
+import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueMark } from '../../messages/marks.ts'
 import { answered } from '../workers.ts'
-import { callsFor, type Group, inCalls, type Partition } from './partitions.ts'
-import { decodeDead, versionText } from './encoding.ts'
+import { versionText } from './encoding.ts'
 import { ask, keysOf, membersOf, runIf, type Conditional, type Engine } from './engine.ts'
-import { idsIn, type Records, type Stored } from './records.ts'
-import { bytes, integer, list, text } from './replies.ts'
+import type { Group, Partition } from './partitions.ts'
+import { deadLetter, payloadsAt } from './payloads.ts'
+import type { Records, Stored } from './records.ts'
+import { bytes, integer, list, text, type Scored } from './replies.ts'
 import { reserve } from './scripts.ts'
-import { eventIn, payloadKey, recordKey } from './writing.ts'
+import { eventIn, idsIn, recordKey } from './writing.ts'
 
 /** Who finds something due has it for so long alone. */
 const RESERVED_MS = 5_000
@@ -18,6 +20,8 @@ const RESERVED_MS = 5_000
 const MOST_RESERVED = 500
 /** How often to look whether a lease has expired; the polls of idle processes look each time. */
 const LEASES_EVERY_MS = 500
+/** A record of a later version of this package is put off for so long. */
+const NEWER_MS = 60_000
 /** Keys of one step of `aged` from each index of each partition. */
 const AGED_A_PARTITION = 100
 
@@ -26,16 +30,11 @@ interface Reserved {
   readonly nextMs: number | undefined
 }
 
-export interface Finding
-  extends Pick<SharedStore, 'due'>, Omit<Indexes, 'due' | 'payloads' | Scans | 'close' | 'compact'> {
-  /** Whether something is due. */
-  isDue(nowMs: number): Promise<boolean>
-}
-type Scans = 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'
+export type Finding = ReturnType<typeof createFinding>
 
 /** `mayLease`: whether this process can lease records of the group now. */
-export function createFinding(engine: Engine, records: Records, mayLease: (group: number) => boolean): Finding {
-  const { redis, partitions, retention, times } = engine
+export function createFinding(engine: Engine, records: Records, mayLease: (group: number) => boolean) {
+  const { redis, partitions, retention, times, report } = engine
   const { groups, all } = partitions
   let leasesSeenMs = -Infinity
   /** Where the walk through what was sent goes on, by partition. */
@@ -47,19 +46,17 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     withLeases: boolean,
   ): Promise<Reserved> {
     const sentMs = monotonicMs()
-    const own =
-      groups.length === 1 ? [...exclude] : [...exclude].filter((key) => partitions.of(key).group === group[0].group)
+    const own = [...exclude].filter((key) => partitions.of(key).group === group[0].group)
     const most = Math.min(limit, MOST_RESERVED)
     const request = [Math.floor(nowMs), Math.ceil(nowMs + RESERVED_MS), most, withLeases ? 1 : 0, ...own]
     const [now, next, ...flat] = list(await redis.run(reserve, keysOf(group), request))
     times?.heard(group[0].group, integer(now), sentMs)
+    const valueAt = (at: number): Buffer | undefined => {
+      const value = bytes(flat[at])
+      return value.length === 0 ? undefined : value
+    }
     const stored = Array.from({ length: flat.length / 3 }, (_, at): Stored => {
-      const [record, send] = [bytes(flat[3 * at + 1]), bytes(flat[3 * at + 2])]
-      return {
-        key: text(flat[3 * at]),
-        record: record.length === 0 ? undefined : record,
-        send: send.length === 0 ? undefined : send,
-      }
+      return { key: text(flat[3 * at]), record: valueAt(3 * at + 1), send: valueAt(3 * at + 2) }
     })
     return { stored, nextMs: text(next) === '' ? undefined : integer(next) }
   }
@@ -84,16 +81,17 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
   }
 
   /** A record of which nothing waits is in no queue; else it would be found for ever, and counted. */
-  async function removeAstray(found: ReadonlyMap<string, Versioned>): Promise<void> {
-    for (const [key, { version, record }] of found) {
-      if (dueMark(record) !== undefined) continue
-      const commands = [
-        ['ZREM', 'due', key],
-        ['ZREM', 'leased', key],
-      ] as const
-      const expected = versionText(version)
-      await runIf(engine, [{ partition: partitions.of(key), key: recordKey(key), expected, commands }], { fits: true })
-    }
+  async function removeAstray(key: string, { version }: Versioned): Promise<void> {
+    const commands = (['due', 'leased'] as const).map((set) => ['ZREM', set, key] as const)
+    const expected = versionText(version)
+    await runIf(engine, [{ partition: partitions.of(key), key: recordKey(key), expected, commands }], { fits: true })
+  }
+
+  /** What is of a later version is not found again at once. */
+  async function putOff(key: string, untilMs: number): Promise<void> {
+    report(newerRecord(key))
+    for (const set of ['due', 'leased'])
+      await ask(engine, partitions.of(key), ['ZADD', set, 'XX', String(Math.floor(untilMs)), key])
   }
 
   /** The first members of a sorted set in every partition, by score. */
@@ -107,17 +105,15 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     return found.flat().sort((a, b) => a.score - b.score)
   }
 
-  async function keysOfLetters(letters: readonly { readonly partition: Partition; readonly member: string }[]) {
-    const found = await Promise.all(
-      letters.map(async ({ partition, member }) => ask(engine, partition, ['HGET', 'deadof', member])),
-    )
-    return found.flatMap((reply) => (Buffer.isBuffer(reply) ? [decodeDead(reply).key] : []))
+  async function keysOfLetters(letters: readonly (Pick<Scored, 'member'> & { readonly partition: Partition })[]) {
+    const found = await Promise.all(letters.map(({ partition, member }) => deadLetter(engine, partition, member)))
+    return found.flatMap((letter) => letter?.key ?? [])
   }
 
   /** A step through what was sent long ago; some of it has to be kept, so the next step goes on behind it. */
   async function oldSends(partition: Partition, mostMs: number): Promise<readonly string[]> {
-    const from = sentAfter.get(partition) ?? -Infinity
-    const least = Number.isFinite(from) ? `(${from}` : '-inf'
+    const from = sentAfter.get(partition)
+    const least = from === undefined ? '-inf' : `(${from}`
     const range = { set: 'sent', least, most: String(mostMs), limit: AGED_A_PARTITION }
     const found = await membersOf(engine, partition, range)
     const [first, last] = [found[0]?.score, found.at(-1)?.score]
@@ -144,11 +140,16 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       const withLeases = times === undefined || nowMs - leasesSeenMs >= LEASES_EVERY_MS
       if (withLeases) leasesSeenMs = nowMs
       const { stored, nextMs } = await reserveAll(request, withLeases)
-      const found: ReadonlyMap<string, Versioned> =
-        stored.length === 0 ? new Map() : await records.dueRecordsIn(stored, request.nowMs)
-      await removeAstray(found)
-      return { keys: stored.flatMap(({ key }) => (found.has(key) ? [key] : [])), nextDueMs: nextMs, found }
+      const found = new Map<string, Versioned>()
+      for (const [key, read] of await records.recordsIn(stored)) {
+        if (read === NEWER) await putOff(key, request.nowMs + NEWER_MS)
+        else if (dueMark(read.record) === undefined) await removeAstray(key, read)
+        else found.set(key, read)
+      }
+      return { keys: [...found.keys()], nextDueMs: nextMs, found }
     },
+    payloads: (places) => payloadsAt(engine, places),
+    /** Whether something is due. */
     async isDue(nowMs) {
       const request = { nowMs, limit: 0, exclude: new Set<string>() }
       const heads = await answered(groups.map((group) => reserveIn(group, request, true)))
@@ -163,16 +164,9 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       const places = [...(await records.read(keys))].flatMap(([key, found]) =>
         found === NEWER ? [] : idsIn(found.record).map((id) => ({ key, id })),
       )
-      const calls = callsFor(places, partitions, ({ key }) => key)
-      const kept = await inCalls(calls, ({ members }) =>
-        Promise.all(
-          members.map(async ({ item, partition }) => {
-            return integer(await ask(engine, partition, ['EXISTS', payloadKey(item.key, item.id)])) > 0
-          }),
-        ),
-      )
+      const kept = await payloadsAt(engine, places)
       const ids = new Map<string, string[]>(keys.map((key) => [key, []]))
-      for (const [at, { key, id }] of places.entries()) if (kept[at] === true) ids.get(key)?.push(id)
+      for (const [at, { key, id }] of places.entries()) if (kept[at] !== undefined) ids.get(key)?.push(id)
       return keys.map((key) => ids.get(key) ?? [])
     },
     async overflowOf(key) {
@@ -194,21 +188,24 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return [...new Set(keys)].slice(0, limit)
     },
     async counts() {
-      const sizes = await Promise.all(
+      const ofEach = await Promise.all(
         all.map((partition) =>
-          Promise.all(
-            (['due', 'leased', 'dead'] as const)
-              .map((set) => ask(engine, partition, ['ZCARD', set]))
-              .concat(ask(engine, partition, ['SCARD', 'more'])),
-          ),
+          Promise.all(COUNTS.map(async ([command, set]) => integer(await ask(engine, partition, [command, set])))),
         ),
       )
       let [unsettled, deadLetters] = [0, 0]
-      for (const [due, leased, dead, more] of sizes) {
-        unsettled += integer(due) + integer(leased) + integer(more)
-        deadLetters += integer(dead)
+      for (const [due = 0, leased = 0, more = 0, dead = 0] of ofEach) {
+        unsettled += due + leased + more
+        deadLetters += dead
       }
       return { unsettled, deadLetters }
     },
-  }
+  } satisfies Partial<SharedStore> & { readonly isDue: (nowMs: number) => Promise<boolean> }
 }
+
+const COUNTS = [
+  ['ZCARD', 'due'],
+  ['ZCARD', 'leased'],
+  ['SCARD', 'more'],
+  ['ZCARD', 'dead'],
+] as const

@@ -69,7 +69,6 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const store: SharedStore = {
       ...finding,
       ...createScans(engine, records, finding),
-      payloads: records.payloads,
       read: records.read,
       write: announcingRest(records.write, host.onWork),
       close: closeAll,

@@ -50,62 +50,49 @@ function scattered(text: string): number {
   return hash >>> 0
 }
 
-/** One call for many items of one group: a call costs the server more than most of what is done in it. */
-export interface Call<T> {
-  readonly partitions: readonly [Partition, ...Partition[]]
-  readonly members: readonly {
-    readonly item: T
-    /** Its index among all items. */
-    readonly index: number
-    readonly partition: Partition
-  }[]
+/** Something of a record, and where it is. */
+export interface Placed<T> {
+  readonly item: T
+  readonly partition: Partition
 }
 
-interface Growing<T> extends Call<T> {
-  readonly partitions: [Partition, ...Partition[]]
-  readonly members: Call<T>['members'][number][]
+interface Call<T> {
+  readonly placed: Placed<T>[]
+  /** The index of each among all items. */
+  readonly indexes: number[]
   bytes: number
 }
 
-/** `sizeOf`: how many bytes of an item are sent, besides what all have. */
-export function callsFor<T>(
+/**
+ * The answers for all items, in their order. Many items of one group share a call, for a call costs the server more than most of what
+ * is done in it. `run` answers for each item of a call; `sizeOf`: how many bytes of an item are sent, besides what all have.
+ */
+export async function inCalls<T extends { readonly key: string }, R>(
   items: readonly T[],
   partitions: Partitions,
-  keyOf: (item: T) => string,
+  run: (placed: readonly Placed<T>[]) => Promise<readonly R[]>,
   sizeOf: (item: T) => number = () => 0,
-): readonly Call<T>[] {
-  const calls: Growing<T>[] = []
-  const open = new Map<number, Growing<T>>()
+): Promise<readonly (R | undefined)[]> {
+  const calls: Call<T>[] = []
+  const open = new Map<number, Call<T>>()
   for (const [index, item] of items.entries()) {
-    const partition = partitions.of(keyOf(item))
+    const partition = partitions.of(item.key)
     const bytes = sizeOf(item)
     let call = open.get(partition.group)
-    if (call === undefined || call.members.length === MOST_ITEMS || call.bytes + bytes > MOST_BYTES) {
-      call = { partitions: [partition], members: [], bytes: 0 }
+    if (call === undefined || call.placed.length === MOST_ITEMS || call.bytes + bytes > MOST_BYTES) {
+      call = { placed: [], indexes: [], bytes: 0 }
       calls.push(call)
       open.set(partition.group, call)
     }
-    if (!call.partitions.includes(partition)) call.partitions.push(partition)
-    call.members.push({ item, index, partition })
+    call.placed.push({ item, partition })
+    call.indexes.push(index)
     call.bytes += bytes
   }
-  return calls
-}
-
-/** The answers of all calls, in the order of the items. `run` answers for each member of a call. */
-export async function inCalls<T, R>(
-  calls: readonly Call<T>[],
-  run: (call: Call<T>) => Promise<readonly R[]>,
-): Promise<readonly R[]> {
-  const answers: R[] = []
+  const answers: (R | undefined)[] = items.map(() => undefined)
   await Promise.all(
-    calls.map(async (call) => {
-      const found = await run(call)
-      if (found.length !== call.members.length) throw new TypeError('Redis answered for another number of items.')
-      for (const [place, { index }] of call.members.entries()) {
-        const answer = found[place]
-        if (answer !== undefined) answers[index] = answer
-      }
+    calls.map(async ({ placed, indexes }) => {
+      const found = await run(placed)
+      for (const [place, index] of indexes.entries()) answers[index] = found[place]
     }),
   )
   return answers

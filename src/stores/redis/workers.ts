@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { readLiveness } from '../liveness.ts'
 import type { LeasingPart } from '../workers.ts'
-import { ask, runIf, valuesAt, type Engine } from './engine.ts'
+import { ask, hearTime, runIf, valuesAt, type Engine } from './engine.ts'
 import type { Group } from './partitions.ts'
 import type { Records } from './records.ts'
 import { list, text } from './replies.ts'
@@ -14,14 +14,10 @@ const WORKERS = 'workers'
 
 export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, group: Group): LeasingPart {
   const [home] = group
-  const workers = { partition: home, key: WORKERS }
   return {
     list: {
       async read() {
-        const [{ nowMs }, [stored]] = await Promise.all([
-          runIf(engine, [{ ...workers, expected: 'none', commands: [] }], { fits: true }),
-          valuesAt(engine, [home.base + WORKERS]),
-        ])
+        const [nowMs, [stored]] = await Promise.all([hearTime(engine, group), valuesAt(engine, [home.base + WORKERS])])
         if (stored === undefined) return { liveness: undefined, version: undefined, nowMs }
         const version = stored.toString('latin1', 0, VERSION_DIGITS)
         return { liveness: readLiveness(stored.toString('utf8', VERSION_DIGITS)), version, nowMs }
@@ -29,7 +25,7 @@ export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, gro
       async write(liveness, expected = '') {
         const version = randomBytes(VERSION_DIGITS / 2).toString('hex')
         const commands = [['SET', WORKERS, version + JSON.stringify(liveness)]] as const
-        const { found } = await runIf(engine, [{ ...workers, expected, commands }], { fits: true })
+        const { found } = await runIf(engine, [{ partition: home, key: WORKERS, expected, commands }], { fits: true })
         if (found[0] === FOREIGN) await ask(engine, home, ['UNLINK', WORKERS])
         return found[0] === expected || found[0] === version
       },

@@ -22,17 +22,15 @@ export const messageIn = (member: string): string => member.slice(0, member.inde
 export const eventIn = (member: string): string => member.slice(member.indexOf(':') + 1)
 
 export function commandsOf(change: VersionedChange, version: number, retention: Retention): readonly Command[] {
-  const { key, before, after, admitted } = change
-  if (after === undefined) return removalOf(change)
-  const beside: Command[] = []
-  for (const event of admitted) {
-    const entry = after.waiting.find(({ id }) => id === event.id)
-    const payload = encodePayload(event, entry?.admittedAtMs ?? event.record.receivedAtMs)
-    beside.push(['SET', payloadKey(key, event.id), payload])
-  }
-  beside.push(...queueCommands(key, before, after), ...sendCommands(key, before, after))
-  beside.push(...payloadCommands(change, after, retention))
-  if (after.of !== undefined && before === undefined) beside.push(['ZADD', 'overflow', '0', memberOf(after.of, key)])
+  const { key, before, after } = change
+  const beside = [
+    ...admissionCommands(change),
+    ...queueCommands(key, before, after),
+    ...sendCommands(key, before, after),
+    ...payloadCommands(change, retention),
+    ...overflowCommands(change),
+  ]
+  if (after === undefined) return [...beside, ['UNLINK', recordKey(key)]]
   // A command that is refused ends the script: what finds an event is written before its record, and removed after it.
   const isRemoval = ([name]: Command): boolean => REMOVALS.has(name)
   return [
@@ -44,13 +42,22 @@ export function commandsOf(change: VersionedChange, version: number, retention: 
 
 const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'SREM', 'HDEL', 'UNLINK', 'PEXPIRE'])
 
+type Known = MessageRecord | undefined
+
 /** A record that some index has is not left to expire: `aged` finds it. */
 function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string[] {
   const expires = isAtRest(record) && record.send === undefined && record.of === undefined
   return expires ? ['PX', String(Math.ceil(dedupeMs))] : []
 }
 
-function queueCommands(key: string, before: MessageRecord | undefined, after: MessageRecord): readonly Command[] {
+function admissionCommands({ key, after, admitted }: VersionedChange): readonly Command[] {
+  return admitted.map((event) => {
+    const entry = after?.waiting.find(({ id }) => id === event.id)
+    return ['SET', payloadKey(key, event.id), encodePayload(event, entry?.admittedAtMs ?? event.record.receivedAtMs)]
+  })
+}
+
+function queueCommands(key: string, before: Known, after: Known): readonly Command[] {
   const commands: Command[] = []
   const [was, is] = [queueOf(before), queueOf(after)]
   if (was !== undefined && was.name !== is?.name) commands.push(['ZREM', was.name, key])
@@ -64,7 +71,7 @@ function queueCommands(key: string, before: MessageRecord | undefined, after: Me
   return commands
 }
 
-function queueOf(record: MessageRecord | undefined) {
+function queueOf(record: Known) {
   const at = record && dueMark(record)
   if (record === undefined || at === undefined) return undefined
   return { name: record.lease === undefined ? 'due' : 'leased', at } as const
@@ -72,11 +79,12 @@ function queueOf(record: MessageRecord | undefined) {
 
 const NONE: readonly never[] = []
 
-function behindFirst(record: MessageRecord | undefined): readonly string[] {
+function behindFirst(record: Known): readonly string[] {
   return record === undefined || record.waiting.length < 2 ? NONE : record.waiting.slice(1).map(({ id }) => id)
 }
 
-function sendCommands(key: string, before: MessageRecord | undefined, { send }: MessageRecord): readonly Command[] {
+function sendCommands(key: string, before: Known, after: Known): readonly Command[] {
+  const send = after?.send
   if (before?.send === send) return NONE
   if (send === undefined) return sendRemoval(key)
   const overdueAtMs = overdueMark({ send })
@@ -95,30 +103,31 @@ export function sendRemoval(key: string): readonly Command[] {
   ]
 }
 
+/** With the record go all payloads. */
 function payloadCommands(
-  { key, before, payloads }: VersionedChange,
-  after: MessageRecord,
+  { key, before, after, payloads }: VersionedChange,
   { payloadMs }: Retention,
 ): readonly Command[] {
-  const revived = before?.dead.filter(({ id }) => !after.dead.some((entry) => entry.id === id)) ?? NONE
+  const removal = (id: string): Command => ['UNLINK', payloadKey(key, id)]
+  const revived = before?.dead.filter(({ id }) => after?.dead.some((entry) => entry.id === id) !== true) ?? NONE
+  const gone = before === undefined || after !== undefined ? NONE : idsIn(before)
   return [
     ...revived.flatMap(({ id }) => letterRemoval(id)),
+    ...gone.map(removal),
     ...payloads.flatMap((change): readonly Command[] => {
       const { id } = change
       switch (change.becomes) {
         case 'dead': {
-          const diedAtMs = after.dead.find((entry) => entry.id === id)?.diedAtMs ?? 0
+          const diedAtMs = after?.dead.find((entry) => entry.id === id)?.diedAtMs ?? 0
           return [
             ['ZADD', 'dead', String(Math.floor(diedAtMs)), id],
             ['HSET', 'deadof', id, encodeDead(key, change.error)],
           ]
         }
         case 'settled':
-          return payloadMs === 0
-            ? [['UNLINK', payloadKey(key, id)]]
-            : [['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
+          return [payloadMs === 0 ? removal(id) : ['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
         case 'removed':
-          return [['UNLINK', payloadKey(key, id)]]
+          return [removal(id)]
         case 'pending':
           return NONE
       }
@@ -133,20 +142,13 @@ export function letterRemoval(id: string): readonly Command[] {
   ]
 }
 
-/** The record goes, with all that is beside it. */
-function removalOf({ key, before }: VersionedChange): readonly Command[] {
-  if (before === undefined) return NONE
-  const { waiting, dead, settled, of } = before
-  const commands: Command[] = [
-    ['ZREM', 'due', key],
-    ['ZREM', 'leased', key],
-    ...sendRemoval(key),
-    ...[...waiting, ...dead, ...settled].map(({ id }): Command => ['UNLINK', payloadKey(key, id)]),
-    ...dead.flatMap(({ id }) => letterRemoval(id)),
-  ]
-  const behind = behindFirst(before)
-  if (behind.length > 0) commands.push(['SREM', 'more', ...behind.map((id) => memberOf(key, id))])
-  if (of !== undefined) commands.push(['ZREM', 'overflow', memberOf(of, key)])
-  commands.push(['UNLINK', recordKey(key)])
-  return commands
+function overflowCommands({ key, before, after }: VersionedChange): readonly Command[] {
+  if (before === undefined && after?.of !== undefined) return [['ZADD', 'overflow', '0', memberOf(after.of, key)]]
+  if (before?.of !== undefined && after === undefined) return [['ZREM', 'overflow', memberOf(before.of, key)]]
+  return NONE
+}
+
+/** Of all events that a record knows. */
+export function idsIn({ waiting, dead, settled }: MessageRecord): readonly string[] {
+  return [...waiting, ...dead, ...settled].map(({ id }) => id)
 }
