@@ -8,9 +8,9 @@ import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import type { Retention } from '../../messages/expire.ts'
 import { announcing, announcingRest, SETTLE_HOLD_MS } from '../announcing.ts'
 import { answered, createWorkers } from '../workers.ts'
-import type { Adapter } from './clients/connection.ts'
+import { connectIdle, type Adapter } from './clients/connection.ts'
 import { createPartitions } from './partitions.ts'
-import { createEmptiedWatch, wakeUp } from './watching.ts'
+import { listen, watch, watchEmptied } from './watching.ts'
 import { createServerTimes, type Engine, hearTime } from './engine.ts'
 import { enterLayout, evictionProblem } from './server.ts'
 import { createFinding } from './finding.ts'
@@ -37,10 +37,9 @@ export interface RedisSettings {
 }
 
 export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<OpenStore> {
-  const { client, subscriber, prefix, partitions: count, retention, commandTimeoutMs } = settings
+  const { client, subscriber, prefix, partitions: count, retention, commandTimeoutMs, pollIntervalMs } = settings
   const clock = systemClock()
   const redis = createScripted(client, clock, commandTimeoutMs)
-  const adapters = subscriber === undefined ? [client] : [client, subscriber]
   const closers: (() => unknown)[] = [() => redis.end()]
 
   async function closeAll(): Promise<void> {
@@ -48,12 +47,9 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
   }
 
   async function open(): Promise<OpenStore> {
-    for (const adapter of adapters) {
-      adapter.ignoreErrors()
-      if (!adapter.isIdle()) continue
-      closers.push(() => adapter.disconnect())
-      // It may take longer than anybody waits; the commands wait for it in time.
-      adapter.connect().catch(() => {})
+    for (const adapter of [client, subscriber]) {
+      const close = adapter && connectIdle(adapter)
+      if (close !== undefined) closers.push(close)
     }
     const layout = (): Promise<void> => enterLayout(redis, prefix, count)
     await layout()
@@ -84,7 +80,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const channel = `${prefix}:work`
     function announce(): void {
       // Who does not hear of it looks by itself.
-      redis.ask(['PUBLISH', channel, '']).catch(() => {})
+      redis.send(undefined, ['PUBLISH', channel, '']).catch(() => {})
     }
     const workers = createWorkers({
       parts: partitions.groups.map((group) => leasingPart(engine, records, group)),
@@ -96,12 +92,16 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       leaveMs: LEAVE_MS,
     })
     closers.push(() => workers.leave())
-    const emptied = createEmptiedWatch({ engine, clock, restoreLayout: layout })
-    closers.push(() => emptied.end())
-    const isDue = (): Promise<boolean> => finding.isDue(times?.nowMs() ?? clock.now())
-    if (host.claims !== false) closers.push(await wakeUp({ ...settings, clock, channel, isDue, onWork: host.onWork }))
+    // Who claims nothing need not know what is due.
+    if (host.claims !== false) {
+      if (subscriber !== undefined)
+        closers.push(await listen(subscriber, { clock, channel, timeoutMs: commandTimeoutMs }, host.onWork))
+      const isDue = (): Promise<boolean> => finding.isDue(times?.nowMs() ?? clock.now())
+      closers.push(watch(clock, pollIntervalMs, isDue, (found) => found && host.onWork()))
+    }
     await answered(partitions.groups.map((group) => hearTime(engine, group)))
-    await Promise.all([emptied.begin(), workers.begin()])
+    const [endWatch] = await Promise.all([watchEmptied(engine, clock, layout), workers.begin()])
+    closers.push(endWatch)
 
     const { indexes } = runner
     const plain = createOpenStore({ runner, indexes, retention, worker: workers.nameFor, report })
@@ -117,7 +117,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       ...announced,
       async admit(events, nowMs) {
         // After an outage this is how the inbox asks whether the server is back.
-        if (events.length === 0) await redis.ask(['PING'])
+        if (events.length === 0) await redis.send(undefined, ['PING'])
         return announced.admit(events, nowMs)
       },
       async claim(request) {

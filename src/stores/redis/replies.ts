@@ -66,18 +66,21 @@ const MOST_CHARACTERS = 300
  */
 export function cleanError(error: unknown): Error {
   if (error instanceof MessagingWebhooksError) return error
-  const text = safeText(error)
-  if (error instanceof TypeError || REPLY_WORD.test(text)) return new RedisError(text)
-  const word = SERVER_IS_AWAY.exec(text)?.[1]
-  const detail = word === 'OOM' ? OUT_OF_MEMORY : undefined
-  return new MessagingWebhooksError('store_failed', detail, { cause: new RedisError(text) })
+  const cause = new RedisError(error)
+  if (error instanceof TypeError || REPLY_WORD.test(cause.message)) return cause
+  const detail = cause.message.startsWith('OOM') ? OUT_OF_MEMORY : undefined
+  return new MessagingWebhooksError('store_failed', detail, { cause })
 }
 
 const OUT_OF_MEMORY = 'Redis is full; what it holds is still handed over. Raise `maxmemory`, or mend the handlers.'
 
 /** What the server or the client said, cut where it repeats what was sent. */
-class RedisError extends Error {
+export class RedisError extends Error {
   override readonly name = 'RedisError'
+
+  constructor(error: unknown) {
+    super(safeText(error))
+  }
 }
 
 /** Whether the same command may succeed in a moment: a connection that broke, a server that starts or changes its part. */
@@ -88,11 +91,6 @@ export function isPassing(error: unknown): boolean {
 }
 
 const PASSING_WORD = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
-
-/** What is left of a client's error where nothing else is made of it. */
-export function withoutArguments(error: unknown): Error {
-  return new RedisError(safeText(error))
-}
 
 export function isUnknownScript(error: unknown): boolean {
   return isError(error) && error.message.startsWith('NOSCRIPT')
