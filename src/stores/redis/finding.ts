@@ -6,12 +6,13 @@ import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueMark } from '../../messages/marks.ts'
 import { answered } from '../workers.ts'
 import { versionText } from './encoding.ts'
-import { ask, keysOf, membersOf, runIf, type Conditional, type Engine } from './engine.ts'
+import { ask, keysOf, runIf, type Conditional, type Engine } from './engine.ts'
 import type { Group, Partition } from './partitions.ts'
 import { deadLetter, payloadsAt } from './payloads.ts'
 import type { Records, Stored } from './records.ts'
 import { bytes, integer, list, text, type Scored } from './replies.ts'
 import { reserve } from './scripts.ts'
+import { membersOf, pageOfSet } from './sets.ts'
 import { eventIn, idsIn, recordKey } from './writing.ts'
 
 /** Who finds something due has it for so long alone. */
@@ -25,11 +26,6 @@ const NEWER_MS = 60_000
 /** Keys of one step of `aged` from each index of each partition. */
 const AGED_A_PARTITION = 100
 
-interface Reserved {
-  readonly stored: readonly Stored[]
-  readonly nextMs: number | undefined
-}
-
 export type Finding = ReturnType<typeof createFinding>
 
 /** `mayLease`: whether this process can lease records of the group now. */
@@ -40,11 +36,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
   /** Where the walk through what was sent goes on, by partition. */
   const sentAfter = new Map<Partition, number>()
 
-  async function reserveIn(
-    group: Group,
-    { nowMs, limit, exclude }: DueRequest,
-    withLeases: boolean,
-  ): Promise<Reserved> {
+  async function reserveIn(group: Group, { nowMs, limit, exclude }: DueRequest, withLeases: boolean) {
     const sentMs = monotonicMs()
     const own = [...exclude].filter((key) => partitions.of(key).group === group[0].group)
     const most = Math.min(limit, MOST_RESERVED)
@@ -62,7 +54,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
   }
 
   /** Groups with something due get an equal part of the limit; where they are more than that, those that waited longest. */
-  async function reserveAll(request: DueRequest, withLeases: boolean): Promise<Reserved> {
+  async function reserveAll(request: DueRequest, withLeases: boolean): ReturnType<typeof reserveIn> {
     const usable = groups.filter(([{ group }]) => mayLease(group))
     const [only, ...others] = usable
     if (only === undefined) return { stored: [], nextMs: undefined }
@@ -94,17 +86,6 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       await ask(engine, partitions.of(key), ['ZADD', set, 'XX', String(Math.floor(untilMs)), key])
   }
 
-  /** The first members of a sorted set in every partition, by score. */
-  async function firstOf(set: string, most: string, limit: number) {
-    const found = await answered(
-      all.map(async (partition) => {
-        const members = await membersOf(engine, partition, { set, most, limit })
-        return members.map((one) => ({ ...one, partition }))
-      }),
-    )
-    return found.flat().sort((a, b) => a.score - b.score)
-  }
-
   async function keysOfLetters(letters: readonly (Pick<Scored, 'member'> & { readonly partition: Partition })[]) {
     const found = await Promise.all(letters.map(({ partition, member }) => deadLetter(engine, partition, member)))
     return found.flatMap((letter) => letter?.key ?? [])
@@ -114,8 +95,8 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
   async function oldSends(partition: Partition, mostMs: number): Promise<readonly string[]> {
     const from = sentAfter.get(partition)
     const least = from === undefined ? '-inf' : `(${from}`
-    const range = { set: 'sent', least, most: String(mostMs), limit: AGED_A_PARTITION }
-    const found = await membersOf(engine, partition, range)
+    const range = ['ZRANGEBYSCORE', 'sent', least, String(mostMs)] as const
+    const found = await membersOf(engine, partition, range, AGED_A_PARTITION)
     const [first, last] = [found[0]?.score, found.at(-1)?.score]
     if (last === undefined || found.length < AGED_A_PARTITION) sentAfter.delete(partition)
     // Those of the last time may be more than were read.
@@ -156,7 +137,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return heads.some(({ nextMs = Infinity }) => nextMs <= nowMs)
     },
     async overdue({ nowMs, limit }) {
-      const found = await firstOf('overdue', '+inf', limit + 1)
+      const found = await pageOfSet(engine, 'overdue', { ...OLDEST, limit })
       const keys = found.filter(({ score }) => score <= nowMs).slice(0, limit)
       return { keys: keys.map(({ member }) => member), nextMs: found[keys.length]?.score }
     },
@@ -181,7 +162,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return key
     },
     async aged(nowMs, limit) {
-      const letters = await firstOf('dead', `(${nowMs - retention.deadLetterMs}`, limit)
+      const letters = await pageOfSet(engine, 'dead', { ...OLDEST, toMs: nowMs - retention.deadLetterMs, limit })
       const sent = await Promise.all(all.map((partition) => oldSends(partition, nowMs - retention.dedupeMs)))
       const overflow = await Promise.all(all.map(someOverflow))
       const keys = [...(await keysOfLetters(letters)), ...sent.flat(), ...overflow.flat()]
@@ -202,6 +183,8 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     },
   } satisfies Partial<SharedStore> & { readonly isDue: (nowMs: number) => Promise<boolean> }
 }
+
+const OLDEST = { after: undefined, newestFirst: false, fromMs: -Infinity, toMs: Infinity }
 
 const COUNTS = [
   ['ZCARD', 'due'],

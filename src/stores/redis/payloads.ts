@@ -17,7 +17,7 @@ export function payloadsAt(
 ): Promise<readonly (StoredPayload | undefined)[]> {
   return inCalls(places, engine.partitions, async (placed) => {
     const names = placed.map(({ item: { key, id }, partition: { base } }) => base + payloadKey(key, id))
-    const values = await valuesAt(engine, names)
+    const values = await valuesAt(engine.redis, names)
     return values.map((value, at) => value && decodePayload(placed[at]?.item.id ?? '', value))
   })
 }

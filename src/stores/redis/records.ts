@@ -60,7 +60,7 @@ export function createRecords(engine: Engine): Records {
         base + recordKey(key),
         base + sendKey(key),
       ])
-      const values = await valuesAt(engine, names)
+      const values = await valuesAt(engine.redis, names)
       return placed.map(({ item: { key } }, at) => ({ key, record: values[2 * at], send: values[2 * at + 1] }))
     })
     return found.flatMap((stored) => stored ?? [])

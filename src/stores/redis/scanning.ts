@@ -3,24 +3,14 @@
  * walk through all payloads, in short steps, that keeps the newest.
  */
 import { isFiltered, isInTime, MOST_LOOKED_AT } from '../../inbox/filters.ts'
-import type {
-  EventPlace,
-  EventScan,
-  Indexes,
-  Scanned,
-  ScannedEvent,
-  ScannedRecord,
-  ScanRequest,
-} from '../../inbox/record-store.ts'
+import type { EventPlace, EventScan, Indexes, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
 import { newestOf, scanned, scannedRows, writtenPlace } from '../pages.ts'
 import { storedPayload } from '../stored.ts'
-import { answered } from '../workers.ts'
-import type { Partition } from './partitions.ts'
 import { admittedAtMsIn } from './encoding.ts'
-import { membersOf, type Engine } from './engine.ts'
+import type { Engine } from './engine.ts'
 import type { Finding } from './finding.ts'
 import type { Records } from './records.ts'
-import type { Scored } from './replies.ts'
+import { pageOfSet, placeOf } from './sets.ts'
 import { deadLetter, payloadsAt, stepFrom, walk, type Walked } from './payloads.ts'
 import { idsIn, payloadKey, recordKey } from './writing.ts'
 
@@ -30,35 +20,6 @@ const READ_AT_ONCE = 200
 
 export function createScans(engine: Engine, { look }: Records, { overflowOf }: Pick<Finding, 'overflowOf'>): Scans {
   const { partitions } = engine
-
-  /** Members of a sorted set in all partitions, by score and member: those behind `after`, one more than a page. */
-  async function pageOfSet(
-    set: string,
-    { after, limit, newestFirst, fromMs, toMs }: Range,
-  ): Promise<readonly Member[]> {
-    const [, time, last = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
-    const least = newestFirst ? boundOf(fromMs) : (time ?? boundOf(fromMs))
-    const most = newestFirst && time !== undefined ? time : `(${boundOf(toMs)}`
-    const isAhead = ({ score, member }: Scored): boolean => {
-      if (time === undefined || score !== Number(time)) return true
-      return newestFirst ? member < last : member > last
-    }
-    const found = await answered(
-      partitions.all.map(async (partition) => {
-        // Of those of the time where the last page ended some were on it.
-        for (let count = limit + 1; ; count *= 2) {
-          const members = await membersOf(engine, partition, { set, least, most, limit: count, newestFirst })
-          const ahead = members.filter(isAhead).map((one): Member => ({ ...one, partition }))
-          if (ahead.length > limit || members.length < count) return ahead.slice(0, limit + 1)
-        }
-      }),
-    )
-    const sign = newestFirst ? -1 : 1
-    return found
-      .flat()
-      .sort((a, b) => sign * (a.score - b.score || (a.member < b.member ? -1 : 1)))
-      .slice(0, limit + 1)
-  }
 
   /** Events with their payloads, as far as these are stored; dead ones with their errors. */
   async function eventsAt(places: readonly EventPlace[]): Promise<readonly ScannedEvent[]> {
@@ -121,7 +82,12 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
   return {
     scanEvents: (scan) => (scan.key === undefined ? scanAll(scan) : scanMessage(scan.key, scan)),
     async scanDeadLetters(page) {
-      const letters = await pageOfSet('dead', { ...page, newestFirst: false, fromMs: -Infinity, toMs: Infinity })
+      const letters = await pageOfSet(engine, 'dead', {
+        ...page,
+        newestFirst: false,
+        fromMs: -Infinity,
+        toMs: Infinity,
+      })
       const places = await Promise.all(
         letters.map(async ({ partition, member: id }) => {
           return { id, key: (await deadLetter(engine, partition, id))?.key ?? '' }
@@ -134,7 +100,7 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
       })
     },
     async scanSends(range) {
-      const members = await pageOfSet('sent', range)
+      const members = await pageOfSet(engine, 'sent', range)
       const found = await look(members.map(({ member }) => member))
       return scannedRows(members, range.limit, placeOf, ({ member: key }, place): ScannedRecord | undefined => {
         const record = found.get(key)
@@ -160,25 +126,6 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
   }
 }
 
-/** As Redis writes what has no end. */
-function boundOf(ms: number): string {
-  return Number.isFinite(ms) ? String(Math.ceil(ms)) : ms < 0 ? '-inf' : '+inf'
-}
-
-function placeOf({ score, member }: Scored): string {
-  return `${score}.${member}`
-}
-
 interface Place extends Walked {
   readonly atMs: number
-}
-
-interface Range extends ScanRequest {
-  readonly newestFirst: boolean
-  readonly fromMs: number
-  readonly toMs: number
-}
-
-interface Member extends Scored {
-  readonly partition: Partition
 }

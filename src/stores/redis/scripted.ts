@@ -17,7 +17,7 @@ export function script(text: string): Script {
 /** Rejects with `store_slow`, `store_failed`, or what Redis refused. */
 export interface Scripted {
   /** `keys` are of one slot, unless there are no slots. */
-  run(script: Script, keys: readonly [string, ...string[]], args: readonly (RedisArgument | number)[]): Promise<Reply>
+  run(script: Script, keys: readonly string[], args: readonly (RedisArgument | number)[]): Promise<Reply>
   /** A command for the server that has this key, or for any. */
   send(key: string | undefined, args: readonly RedisArgument[]): Promise<Reply>
   sendToAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
@@ -78,7 +78,11 @@ export function createScripted(
     return new MessagingWebhooksError('store_slow', `Redis could not be reached${when}.`, { cause })
   }
 
-  async function evaluate({ sha, text }: Script, key: string, rest: readonly RedisArgument[]): Promise<Reply> {
+  async function evaluate(
+    { sha, text }: Script,
+    key: string | undefined,
+    rest: readonly RedisArgument[],
+  ): Promise<Reply> {
     try {
       return await adapter.send(key, ['EVALSHA', sha, ...rest])
     } catch (error) {

@@ -40,7 +40,7 @@ export async function enterLayout(redis: Scripted, prefix: string, partitions: n
 
 /** Undefined where there is none, or something else. */
 async function layoutAt(redis: Scripted, key: string): Promise<Layout | undefined> {
-  const [found] = await valuesAt({ redis }, [key])
+  const [found] = await valuesAt(redis, [key])
   const [, version, partitions] = /^(\d{1,9}) (\d{1,9})$/.exec(found?.toString() ?? '') ?? []
   return version === undefined ? undefined : { version: Number(version), partitions: Number(partitions) }
 }

@@ -17,7 +17,10 @@ export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, gro
   return {
     list: {
       async read() {
-        const [nowMs, [stored]] = await Promise.all([hearTime(engine, group), valuesAt(engine, [home.base + WORKERS])])
+        const [nowMs, [stored]] = await Promise.all([
+          hearTime(engine, group),
+          valuesAt(engine.redis, [home.base + WORKERS]),
+        ])
         if (stored === undefined) return { liveness: undefined, version: undefined, nowMs }
         const version = stored.toString('latin1', 0, VERSION_DIGITS)
         return { liveness: readLiveness(stored.toString('utf8', VERSION_DIGITS)), version, nowMs }
