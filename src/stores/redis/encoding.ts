@@ -39,11 +39,8 @@ export function splitSend(stored: Buffer | undefined) {
 const LINE_FEED = 10
 
 export function encodePayload({ record, raw }: NewEvent, admittedAtMs: number): Buffer {
-  return Buffer.concat([Buffer.from(`${headOf(admittedAtMs)}${JSON.stringify(record)}\n`), raw])
-}
-
-function headOf(admittedAtMs: number): string {
-  return String(Math.min(Math.max(Math.floor(admittedAtMs), 0), 10 ** HEAD_DIGITS - 1)).padStart(HEAD_DIGITS, '0')
+  const atMs = Math.min(Math.max(Math.floor(admittedAtMs), 0), 10 ** HEAD_DIGITS - 1)
+  return Buffer.concat([Buffer.from(`${String(atMs).padStart(HEAD_DIGITS, '0')}${JSON.stringify(record)}\n`), raw])
 }
 
 /** When the event was admitted, as the beginning of its payload says; undefined where it says nothing. */

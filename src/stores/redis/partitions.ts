@@ -29,8 +29,7 @@ export interface Partitions {
 /** Tags are digests, so no prefix and no id decides about a slot. */
 export function createPartitions(prefix: string, count: number, isCluster: boolean): Partitions {
   const partition = (index: number): Partition => ({ base: baseOf(prefix, index), group: isCluster ? index : 0 })
-  const [first, ...others] = Array.from({ length: Math.max(1, count) }, (_, index) => partition(index))
-  const all: Group = [first ?? partition(0), ...others]
+  const all: Group = [partition(0), ...Array.from({ length: count - 1 }, (_, at) => partition(at + 1))]
   return {
     all,
     groups: isCluster ? all.map((one): Group => [one]) : [all],
@@ -50,17 +49,11 @@ function scattered(text: string): number {
   return hash >>> 0
 }
 
-/** Something of a record, and where it is. */
+/** Something of a record, its index among all, and where it is. */
 export interface Placed<T> {
   readonly item: T
+  readonly index: number
   readonly partition: Partition
-}
-
-interface Call<T> {
-  readonly placed: Placed<T>[]
-  /** The index of each among all items. */
-  readonly indexes: number[]
-  bytes: number
 }
 
 /**
@@ -73,26 +66,25 @@ export async function inCalls<T extends { readonly key: string }, R>(
   run: (placed: readonly Placed<T>[]) => Promise<readonly R[]>,
   sizeOf: (item: T) => number = () => 0,
 ): Promise<readonly (R | undefined)[]> {
-  const calls: Call<T>[] = []
-  const open = new Map<number, Call<T>>()
+  const calls: Placed<T>[][] = []
+  const open = new Map<number, { readonly call: Placed<T>[]; bytes: number }>()
   for (const [index, item] of items.entries()) {
     const partition = partitions.of(item.key)
     const bytes = sizeOf(item)
-    let call = open.get(partition.group)
-    if (call === undefined || call.placed.length === MOST_ITEMS || call.bytes + bytes > MOST_BYTES) {
-      call = { placed: [], indexes: [], bytes: 0 }
-      calls.push(call)
-      open.set(partition.group, call)
+    let last = open.get(partition.group)
+    if (last === undefined || last.call.length === MOST_ITEMS || last.bytes + bytes > MOST_BYTES) {
+      last = { call: [], bytes: 0 }
+      calls.push(last.call)
+      open.set(partition.group, last)
     }
-    call.placed.push({ item, partition })
-    call.indexes.push(index)
-    call.bytes += bytes
+    last.call.push({ item, index, partition })
+    last.bytes += bytes
   }
   const answers: (R | undefined)[] = items.map(() => undefined)
   await Promise.all(
-    calls.map(async ({ placed, indexes }) => {
-      const found = await run(placed)
-      for (const [place, index] of indexes.entries()) answers[index] = found[place]
+    calls.map(async (call) => {
+      const found = await run(call)
+      for (const [place, { index }] of call.entries()) answers[index] = found[place]
     }),
   )
   return answers

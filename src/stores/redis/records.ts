@@ -1,7 +1,7 @@
 /** Records in Redis: read, written where nobody has changed them, and made anew where they cannot be read. */
 import { randomInt } from 'node:crypto'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { ClockJump, type SharedStore, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
+import { ClockJump, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
 import { NEWER } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
 import { restore } from '../../messages/restore.ts'
@@ -13,13 +13,14 @@ import { payloadsLeft } from './payloads.ts'
 import { list, text } from './replies.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 import {
+  changeMore,
   commandsOf,
+  indexRemoval,
   letterRemoval,
   memberOf,
   messageIn,
   recordKey,
   sendKey,
-  sendRemoval,
   type Command,
 } from './writing.ts'
 
@@ -36,14 +37,9 @@ export interface Stored {
   readonly send: Buffer | undefined
 }
 
-export interface Records extends Pick<SharedStore, 'read' | 'write'> {
-  /** For people: writes and reports nothing; what cannot be read is left out. */
-  look(keys: readonly string[]): Promise<ReadonlyMap<string, MessageRecord>>
-  /** What was read of records. */
-  recordsIn(stored: readonly Stored[]): Promise<ReadonlyMap<string, Versioned | typeof NEWER>>
-}
+export type Records = ReturnType<typeof createRecords>
 
-export function createRecords(engine: Engine): Records {
+export function createRecords(engine: Engine) {
   const { partitions, retention, report } = engine
   const ownVersions = randomInt(PROCESSES) * WRITES
   let writes = randomInt(WRITES)
@@ -66,6 +62,7 @@ export function createRecords(engine: Engine): Records {
     return found.flatMap((stored) => stored ?? [])
   }
 
+  /** What was read of records. */
   async function recordsIn(stored: readonly Stored[]): Promise<ReadonlyMap<string, Versioned | typeof NEWER>> {
     const records = new Map<string, Versioned | typeof NEWER>()
     for (const one of stored) {
@@ -109,20 +106,14 @@ export function createRecords(engine: Engine): Records {
     const version = nextVersion()
     const ids = left.map(({ id }) => id)
     const cleared: readonly Command[] = [
-      ['ZREM', 'due', key],
-      ['ZREM', 'leased', key],
-      ...(send === undefined ? sendRemoval(key) : []),
-      ...(ids.length === 0 ? [] : [['SREM', 'more', ...ids.map((id) => memberOf(key, id))] as const]),
+      ...indexRemoval(key),
+      ...(send === undefined ? [['UNLINK', sendKey(key)] as const] : []),
+      ...changeMore('SREM', key, ids),
       ...ids.flatMap(letterRemoval),
     ]
     const isEmpty = isLost && ids.length === 0 && send === undefined
-    const written: readonly Command[] = isEmpty
-      ? [...(of === undefined ? [] : [['ZREM', 'overflow', memberOf(of, key)] as const]), ['UNLINK', recordKey(key)]]
-      : commandsOf(
-          { key, expected: undefined, before: undefined, after, payloads: [], admitted: [] },
-          version,
-          retention,
-        )
+    const change = isEmpty ? { before: after, after: undefined } : { before: undefined, after }
+    const written = commandsOf({ key, expected: undefined, ...change, payloads: [], admitted: [] }, version, retention)
     const partition = partitions.of(key)
     const repair = { partition, key: recordKey(key), expected, commands: [...cleared, ...written] }
     const [found] = (await runIf(engine, [repair], { fits: true })).found
@@ -165,8 +156,10 @@ export function createRecords(engine: Engine): Records {
   return {
     recordsIn,
     // Of what is due something must be left; what is not there is not read.
-    read: async (keys) => recordsIn((await storedAt(keys)).filter(({ record }) => record !== undefined)),
-    async look(keys) {
+    read: async (keys: readonly string[]) =>
+      recordsIn((await storedAt(keys)).filter(({ record }) => record !== undefined)),
+    /** For people: writes and reports nothing; what cannot be read is left out. */
+    async look(keys: readonly string[]): Promise<ReadonlyMap<string, MessageRecord>> {
       const stored = await storedAt([...new Set(keys)])
       return new Map(
         stored.flatMap((one) => {
@@ -175,7 +168,7 @@ export function createRecords(engine: Engine): Records {
         }),
       )
     },
-    async write(changes, asOfMs) {
+    async write(changes: readonly VersionedChange[], asOfMs: number | undefined) {
       const answers = await inCalls(changes, partitions, (placed) => writeCall(placed, asOfMs), sizeOf)
       // What other servers have written stays, so the rest is decided again and not all of it.
       if (answers.includes('jump') && !answers.some((answer) => typeof answer === 'number')) throw new ClockJump()

@@ -14,27 +14,21 @@ export function script(text: string): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') }
 }
 
-/** Rejects with `store_slow`, `store_failed`, or what Redis refused. */
-export interface Scripted {
-  /** `keys` are of one slot, unless there are no slots. */
-  run(script: Script, keys: readonly string[], args: readonly (RedisArgument | number)[]): Promise<Reply>
-  /** A command for the server that has this key, or for any. */
-  send(key: string | undefined, args: readonly RedisArgument[]): Promise<Reply>
-  sendToAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
-  /** What still waits for the connection waits no longer: a process that ends need not stay for it. */
-  end(): void
-}
+export type Scripted = ReturnType<typeof createScripted>
 
 /** How often to look whether the connection is back. */
 const LOOK_EVERY_MS = 20
 
-/** `gives up` is for who looks once: it does not wait for a server that has refused it. */
+/**
+ * What is asked rejects with `store_slow`, `store_failed`, or what Redis refused. `gives up` is for who looks once: it does not wait for a
+ * server that has refused it.
+ */
 export function createScripted(
   adapter: Adapter,
   clock: Clock,
   timeoutMs: number,
   whenRefused: 'waits' | 'gives up' = 'waits',
-): Scripted {
+) {
   let ended = false
 
   /**
@@ -92,13 +86,16 @@ export function createScripted(
   }
 
   return {
-    run(wanted, keys, args) {
+    /** `keys` are of one slot, unless there are no slots. */
+    run(wanted: Script, keys: readonly string[], args: readonly (RedisArgument | number)[]): Promise<Reply> {
       const rest = [String(keys.length), ...keys, ...args.map((arg) => (typeof arg === 'number' ? String(arg) : arg))]
       return persist(() => evaluate(wanted, keys[0], rest))
     },
-    send: (key, args) => persist(() => adapter.send(key, args)),
-    sendToAll: (args) => persist(() => adapter.sendToAll(args)),
-    end() {
+    /** A command for the server that has this key, or for any. */
+    send: (key: string | undefined, args: readonly RedisArgument[]) => persist(() => adapter.send(key, args)),
+    sendToAll: (args: readonly RedisArgument[]) => persist(() => adapter.sendToAll(args)),
+    /** What still waits for the connection waits no longer: a process that ends need not stay for it. */
+    end(): void {
       ended = true
     },
   }

@@ -12,25 +12,23 @@ const LAYOUT_VERSION = 1
 /** For tools, which are told no more than an address. */
 const TOOL_TIMEOUT_MS = 4_000
 
-/** The number of partitions cannot be changed later. */
-interface Layout {
-  readonly version: number
-  readonly partitions: number
-}
-
 const layoutKey = (prefix: string): string => `${prefix}:layout`
 
-/** Enters the layout where there is none. Rejects where there is another one, or something else. */
+/**
+ * Enters the layout where there is none: the number of partitions cannot be changed later. Rejects where there is another one, or
+ * something else.
+ */
 export async function enterLayout(redis: Scripted, prefix: string, partitions: number): Promise<void> {
   const key = layoutKey(prefix)
   // One value, so that of two processes at once one enters it and the other reads all of it.
   await redis.send(key, ['SET', key, `${LAYOUT_VERSION} ${partitions}`, 'NX'])
   const found = await layoutAt(redis, key)
   if (found === undefined) throw new MessagingWebhooksError('store_foreign', `The key is ${key}.`)
-  if (found.version > LAYOUT_VERSION)
+  const { version } = found
+  if (version > LAYOUT_VERSION)
     throw new MessagingWebhooksError(
       'store_newer',
-      `The keys have version ${found.version}; this package knows ${LAYOUT_VERSION}.`,
+      `The keys have version ${version}; this package knows ${LAYOUT_VERSION}.`,
     )
   if (found.partitions !== partitions)
     throw new OptionsError(
@@ -39,7 +37,7 @@ export async function enterLayout(redis: Scripted, prefix: string, partitions: n
 }
 
 /** Undefined where there is none, or something else. */
-async function layoutAt(redis: Scripted, key: string): Promise<Layout | undefined> {
+async function layoutAt(redis: Scripted, key: string) {
   const [found] = await valuesAt(redis, [key])
   const [, version, partitions] = /^(\d{1,9}) (\d{1,9})$/.exec(found?.toString() ?? '') ?? []
   return version === undefined ? undefined : { version: Number(version), partitions: Number(partitions) }

@@ -75,13 +75,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     retention: retentionOf({ retentionDays, deadLetterDays, dedupeDays }),
   }
   return {
-    capabilities: REDIS_CAPABILITIES,
+    capabilities: { name: 'redis', durable: true, shared: true },
     open: (host) => openRedis(settings, host),
   }
 }
-
-const REDIS_CAPABILITIES = {
-  name: 'redis',
-  durable: true,
-  shared: true,
-} as const

@@ -22,11 +22,12 @@ export const messageIn = (member: string): string => member.slice(0, member.inde
 export const eventIn = (member: string): string => member.slice(member.indexOf(':') + 1)
 
 export function commandsOf(change: VersionedChange, version: number, retention: Retention): readonly Command[] {
-  const { key, before, after } = change
+  const { key, after } = change
   const beside = [
     ...admissionCommands(change),
-    ...queueCommands(key, before, after),
-    ...sendCommands(key, before, after),
+    ...sendCommands(change),
+    ...indexCommands(change),
+    ...behindCommands(change),
     ...payloadCommands(change, retention),
     ...overflowCommands(change),
   ]
@@ -42,8 +43,6 @@ export function commandsOf(change: VersionedChange, version: number, retention: 
 
 const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'SREM', 'HDEL', 'UNLINK', 'PEXPIRE'])
 
-type Known = MessageRecord | undefined
-
 /** A record that some index has is not left to expire: `aged` finds it. */
 function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string[] {
   const expires = isAtRest(record) && record.send === undefined && record.of === undefined
@@ -57,50 +56,48 @@ function admissionCommands({ key, after, admitted }: VersionedChange): readonly 
   })
 }
 
-function queueCommands(key: string, before: Known, after: Known): readonly Command[] {
-  const commands: Command[] = []
-  const [was, is] = [queueOf(before), queueOf(after)]
-  if (was !== undefined && was.name !== is?.name) commands.push(['ZREM', was.name, key])
-  if (is !== undefined && (is.name !== was?.name || is.at !== was.at))
-    commands.push(['ZADD', is.name, String(is.at), key])
-  const [behind, behindNow] = [behindFirst(before), behindFirst(after)]
-  const added = behindNow.filter((id) => !behind.includes(id))
-  const removed = behind.filter((id) => !behindNow.includes(id))
-  if (added.length > 0) commands.push(['SADD', 'more', ...added.map((id) => memberOf(key, id))])
-  if (removed.length > 0) commands.push(['SREM', 'more', ...removed.map((id) => memberOf(key, id))])
-  return commands
-}
-
-function queueOf(record: Known) {
-  const at = record && dueMark(record)
-  if (record === undefined || at === undefined) return undefined
-  return { name: record.lease === undefined ? 'due' : 'leased', at } as const
-}
-
 const NONE: readonly never[] = []
 
-function behindFirst(record: Known): readonly string[] {
+/** The sorted sets of keys of records, and where a record is in each. */
+const INDEXES: readonly (readonly [set: string, placeOf: (record: MessageRecord) => number | undefined])[] = [
+  ['due', (record) => (record.lease === undefined ? dueMark(record) : undefined)],
+  ['leased', (record) => (record.lease === undefined ? undefined : dueMark(record))],
+  ['sent', ({ send }) => send && Math.floor(send.sentAtMs)],
+  ['overdue', overdueMark],
+]
+
+function indexCommands({ key, before, after }: VersionedChange): readonly Command[] {
+  return INDEXES.flatMap(([set, placeOf]): readonly Command[] => {
+    const [was, is] = [before && placeOf(before), after && placeOf(after)]
+    if (is === was) return NONE
+    return [is === undefined ? ['ZREM', set, key] : ['ZADD', set, String(is), key]]
+  })
+}
+
+export function indexRemoval(key: string): readonly Command[] {
+  return INDEXES.map(([set]) => ['ZREM', set, key])
+}
+
+/** Events that wait behind another one of their record. */
+function behindCommands({ key, before, after }: VersionedChange): readonly Command[] {
+  const [was, is] = [behindFirst(before), behindFirst(after)]
+  const added = is.filter((id) => !was.includes(id))
+  const removed = was.filter((id) => !is.includes(id))
+  return [...changeMore('SADD', key, added), ...changeMore('SREM', key, removed)]
+}
+
+function behindFirst(record: MessageRecord | undefined): readonly string[] {
   return record === undefined || record.waiting.length < 2 ? NONE : record.waiting.slice(1).map(({ id }) => id)
 }
 
-function sendCommands(key: string, before: Known, after: Known): readonly Command[] {
-  const send = after?.send
-  if (before?.send === send) return NONE
-  if (send === undefined) return sendRemoval(key)
-  const overdueAtMs = overdueMark({ send })
-  return [
-    ['SET', sendKey(key), encodeStoredSend(send)],
-    ['ZADD', 'sent', String(Math.floor(send.sentAtMs)), key],
-    overdueAtMs === undefined ? ['ZREM', 'overdue', key] : ['ZADD', 'overdue', String(overdueAtMs), key],
-  ]
+export function changeMore(command: 'SADD' | 'SREM', key: string, ids: readonly string[]): readonly Command[] {
+  return ids.length === 0 ? NONE : [[command, 'more', ...ids.map((id) => memberOf(key, id))]]
 }
 
-export function sendRemoval(key: string): readonly Command[] {
-  return [
-    ['UNLINK', sendKey(key)],
-    ['ZREM', 'sent', key],
-    ['ZREM', 'overdue', key],
-  ]
+function sendCommands({ key, before, after }: VersionedChange): readonly Command[] {
+  const send = after?.send
+  if (before?.send === send) return NONE
+  return [send === undefined ? ['UNLINK', sendKey(key)] : ['SET', sendKey(key), encodeStoredSend(send)]]
 }
 
 /** With the record go all payloads. */
@@ -125,7 +122,8 @@ function payloadCommands(
           ]
         }
         case 'settled':
-          return [payloadMs === 0 ? removal(id) : ['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
+          // At 0 it goes at once.
+          return [['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
         case 'removed':
           return [removal(id)]
         case 'pending':

@@ -24,12 +24,10 @@ export interface Adapter {
   lastError(): unknown
 }
 
-interface Emitter {
-  on(event: 'error', listener: (error: unknown) => void): unknown
-}
-
 /** The last error of a client. Without a listener for them it may end the process, long after a store on it was closed. */
-export function keepLastError(client: Emitter): () => unknown {
+export function keepLastError(client: {
+  on(event: 'error', listener: (error: unknown) => void): unknown
+}): () => unknown {
   let last: unknown
   client.on('error', (error) => {
     last = error
