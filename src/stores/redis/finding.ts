@@ -12,7 +12,7 @@ import { deadLetter, payloadsAt } from './payloads.ts'
 import type { Records, Stored } from './records.ts'
 import { bytes, integer, list, text, type Scored } from './replies.ts'
 import { reserve } from './scripts.ts'
-import { membersOf, pageOfSet } from './sets.ts'
+import { membersOf, OLDEST_FIRST, pageOfSet } from './sets.ts'
 import { eventIn, idsIn, recordKey } from './writing.ts'
 
 /** Who finds something due has it for so long alone. */
@@ -56,9 +56,9 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
   /** Groups with something due get an equal part of the limit; where they are more than that, those that waited longest. */
   async function reserveAll(request: DueRequest, withLeases: boolean): ReturnType<typeof reserveIn> {
     const usable = groups.filter(([{ group }]) => mayLease(group))
-    const [only, ...others] = usable
+    const [only] = usable
     if (only === undefined) return { stored: [], nextMs: undefined }
-    if (others.length === 0) return reserveIn(only, request, withLeases)
+    if (usable.length === 1) return reserveIn(only, request, withLeases)
     const heads = await answered(
       usable.map(async (group) => ({ group, ...(await reserveIn(group, { ...request, limit: 0 }, withLeases)) })),
     )
@@ -137,7 +137,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return heads.some(({ nextMs = Infinity }) => nextMs <= nowMs)
     },
     async overdue({ nowMs, limit }) {
-      const found = await pageOfSet(engine, 'overdue', { ...OLDEST, limit })
+      const found = await pageOfSet(engine, 'overdue', { ...OLDEST_FIRST, limit })
       const keys = found.filter(({ score }) => score <= nowMs).slice(0, limit)
       return { keys: keys.map(({ member }) => member), nextMs: found[keys.length]?.score }
     },
@@ -162,7 +162,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return key
     },
     async aged(nowMs, limit) {
-      const letters = await pageOfSet(engine, 'dead', { ...OLDEST, toMs: nowMs - retention.deadLetterMs, limit })
+      const letters = await pageOfSet(engine, 'dead', { ...OLDEST_FIRST, toMs: nowMs - retention.deadLetterMs, limit })
       const sent = await Promise.all(all.map((partition) => oldSends(partition, nowMs - retention.dedupeMs)))
       const overflow = await Promise.all(all.map(someOverflow))
       const keys = [...(await keysOfLetters(letters)), ...sent.flat(), ...overflow.flat()]
@@ -183,8 +183,6 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     },
   } satisfies Partial<SharedStore> & { readonly isDue: (nowMs: number) => Promise<boolean> }
 }
-
-const OLDEST = { after: undefined, newestFirst: false, fromMs: -Infinity, toMs: Infinity }
 
 const COUNTS = [
   ['ZCARD', 'due'],

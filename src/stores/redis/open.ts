@@ -10,7 +10,7 @@ import { announcing, announcingRest, SETTLE_HOLD_MS } from '../announcing.ts'
 import { answered, createWorkers } from '../workers.ts'
 import { connectIdle, type Adapter } from './clients/connection.ts'
 import { createPartitions } from './partitions.ts'
-import { listen, watch, watchEmptied } from './watching.ts'
+import { watch, watchEmptied } from './watching.ts'
 import { type Engine, hearTime } from './engine.ts'
 import { createServerTimes } from './server-times.ts'
 import { enterLayout, evictionProblem } from './server.ts'
@@ -96,7 +96,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     // Who claims nothing need not know what is due.
     if (host.claims !== false) {
       if (subscriber !== undefined)
-        closers.push(await listen(subscriber, { clock, channel, timeoutMs: commandTimeoutMs }, host.onWork))
+        closers.push(await createScripted(subscriber, clock, commandTimeoutMs).subscribe(channel, host.onWork))
       const isDue = (): Promise<boolean> => finding.isDue(times?.nowMs() ?? clock.now())
       closers.push(watch(clock, pollIntervalMs, isDue, (found) => found && host.onWork()))
     }

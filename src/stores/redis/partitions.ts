@@ -28,18 +28,16 @@ export interface Partitions {
 
 /** Tags are digests, so no prefix and no id decides about a slot. */
 export function createPartitions(prefix: string, count: number, isCluster: boolean): Partitions {
-  const partition = (index: number): Partition => ({ base: baseOf(prefix, index), group: isCluster ? index : 0 })
+  function partition(index: number): Partition {
+    const tag = createHash('sha256').update(`${prefix}:${index}`).digest('hex').slice(0, TAG_DIGITS)
+    return { base: `${prefix}:{${tag}}:`, group: isCluster ? index : 0 }
+  }
   const all: Group = [partition(0), ...Array.from({ length: count - 1 }, (_, at) => partition(at + 1))]
   return {
     all,
     groups: isCluster ? all.map((one): Group => [one]) : [all],
     of: (recordKey) => all[scattered(recordKey) % all.length] ?? all[0],
   }
-}
-
-function baseOf(prefix: string, index: number): string {
-  const digest = createHash('sha256').update(`${prefix}:${index}`).digest('hex')
-  return `${prefix}:{${digest.slice(0, TAG_DIGITS)}}:`
 }
 
 /** FNV-1a: keys of records are digests already, and every event passes here. */

@@ -4,7 +4,7 @@
  */
 import type { EventPlace } from '../../inbox/record-store.ts'
 import type { StoredPayload } from '../stored.ts'
-import { decodeDead, decodePayload } from './encoding.ts'
+import { admittedAtMsIn, decodeDead, decodePayload } from './encoding.ts'
 import { ask, keysOf, valuesAt, type Engine } from './engine.ts'
 import { inCalls, type Group, type Partition } from './partitions.ts'
 import { list, text } from './replies.ts'
@@ -47,12 +47,13 @@ export async function deadLetter(engine: Engine, partition: Partition, id: strin
 /** Keys that a script looks at: a millisecond or two of the server's time. */
 const KEYS_A_STEP = 500
 
-/** A key as a walk finds it: its parts after its kind, and the beginning of its value. */
+/** A key as a walk finds it: its parts after its kind. */
 export interface Walked {
   readonly key: string
   /** Empty for a key that is not of an event. */
   readonly id: string
-  readonly head: string
+  /** When the event was admitted; 0 where nothing says it. */
+  readonly atMs: number
 }
 
 /** Steps through the keys of a pattern in these groups, some of them twice. */
@@ -77,7 +78,7 @@ export async function stepFrom({ redis, partitions }: Engine, group: Group, curs
   )
   const all = Array.from({ length: flat.length / 2 }, (_, at): Walked => {
     const [, key = '', id = ''] = (flat[2 * at] ?? '').split(':')
-    return { key, id, head: flat[2 * at + 1] ?? '' }
+    return { key, id, atMs: admittedAtMsIn(flat[2 * at + 1] ?? '') ?? 0 }
   })
   // A server of a cluster has other groups, too.
   return { cursor: next, found: all.filter(({ key }) => partitions.of(key).group === group[0].group) }

@@ -92,10 +92,6 @@ export function isPassing(error: unknown): boolean {
 
 const PASSING_WORD = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
 
-export function isUnknownScript(error: unknown): boolean {
-  return isError(error) && error.message.startsWith('NOSCRIPT')
-}
-
 function safeText(error: unknown): string {
   const message = isError(error) ? error.message || error.name : String(error)
   // An AggregateError, as of a host with two addresses, has no message of its own.

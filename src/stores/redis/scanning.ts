@@ -6,11 +6,10 @@ import { isFiltered, isInTime, MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type { EventPlace, EventScan, Indexes, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
 import { newestOf, scanned, scannedRows, writtenPlace } from '../pages.ts'
 import { storedPayload } from '../stored.ts'
-import { admittedAtMsIn } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import type { Finding } from './finding.ts'
 import type { Records } from './records.ts'
-import { pageOfSet, placeOf } from './sets.ts'
+import { OLDEST_FIRST, pageOfSet, placeOf } from './sets.ts'
 import { deadLetter, payloadsAt, stepFrom, walk, type Walked } from './payloads.ts'
 import { idsIn, payloadKey, recordKey } from './writing.ts'
 
@@ -44,11 +43,10 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
   }
 
   /** The newest payloads before a place, each once: a walk may come by twice. */
-  async function newestOfAll({ after, id, filter }: EventScan, most: number): Promise<readonly Place[]> {
-    let newest: readonly Place[] = []
+  async function newestOfAll({ after, id, filter }: EventScan, most: number): Promise<readonly Walked[]> {
+    let newest: readonly Walked[] = []
     for await (const step of walk(engine, payloadKey('*', id ?? '*'))) {
-      const found = step.map((one): Place => ({ ...one, atMs: admittedAtMsIn(one.head) ?? 0 }))
-      const gathered = [...newest, ...found.filter(({ atMs }) => isInTime(filter, atMs))]
+      const gathered = [...newest, ...step.filter(({ atMs }) => isInTime(filter, atMs))]
       // Of many, they are put in order now and then.
       newest = gathered.length > 4 * most ? newestOf(gathered, after, most) : gathered
     }
@@ -82,14 +80,9 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
   return {
     scanEvents: (scan) => (scan.key === undefined ? scanAll(scan) : scanMessage(scan.key, scan)),
     async scanDeadLetters(page) {
-      const letters = await pageOfSet(engine, 'dead', {
-        ...page,
-        newestFirst: false,
-        fromMs: -Infinity,
-        toMs: Infinity,
-      })
+      const letters = await pageOfSet(engine, 'dead', { ...OLDEST_FIRST, ...page })
       const places = await Promise.all(
-        letters.map(async ({ partition, member: id }) => {
+        letters.slice(0, page.limit).map(async ({ partition, member: id }) => {
           return { id, key: (await deadLetter(engine, partition, id))?.key ?? '' }
         }),
       )
@@ -124,8 +117,4 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
       return { items, next: Number(index) + 1 < partitions.groups.length ? `${Number(index) + 1} 0` : undefined }
     },
   }
-}
-
-interface Place extends Walked {
-  readonly atMs: number
 }

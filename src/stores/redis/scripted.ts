@@ -1,11 +1,12 @@
 /** Runs scripts by their digests, in time, and sends a script where the server does not know it (any more). */
 import { createHash } from 'node:crypto'
 import { pause, withDeadline, type Clock } from '../../runtime/clock.ts'
+import { isError } from '../../runtime/values.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Adapter, RedisArgument, Reply } from './clients/connection.ts'
-import { cleanError, isPassing, isUnknownScript, RedisError } from './replies.ts'
+import { cleanError, isPassing, RedisError } from './replies.ts'
 
-export interface Script {
+interface Script {
   readonly text: string
   readonly sha: string
 }
@@ -80,7 +81,7 @@ export function createScripted(
     try {
       return await adapter.send(key, ['EVALSHA', sha, ...rest])
     } catch (error) {
-      if (!isUnknownScript(error)) throw error
+      if (!isError(error) || !error.message.startsWith('NOSCRIPT')) throw error
       return adapter.send(key, ['EVAL', text, ...rest])
     }
   }
@@ -94,6 +95,12 @@ export function createScripted(
     /** A command for the server that has this key, or for any. */
     send: (key: string | undefined, args: readonly RedisArgument[]) => persist(() => adapter.send(key, args)),
     sendToAll: (args: readonly RedisArgument[]) => persist(() => adapter.sendToAll(args)),
+    /** Returns the function that ends it. */
+    async subscribe(channel: string, listener: () => void): Promise<() => Promise<unknown>> {
+      const unsubscribe = await persist(() => adapter.subscribe(channel, listener))
+      // A connection that is gone listens no more.
+      return () => unsubscribe().catch(() => {})
+    },
     /** What still waits for the connection waits no longer: a process that ends need not stay for it. */
     end(): void {
       ended = true

@@ -1,4 +1,5 @@
 /** Sorted sets, by score: of one partition, and a page of all. */
+import type { Indexes } from '../../inbox/record-store.ts'
 import { answered } from '../workers.ts'
 import { ask, type Engine } from './engine.ts'
 import type { Partition } from './partitions.ts'
@@ -15,14 +16,9 @@ export async function membersOf(
   return scored(await ask(engine, partition, [...range, 'WITHSCORES', 'LIMIT', '0', String(limit)]))
 }
 
-export interface SetPage {
-  /** See `placeOf`. */
-  readonly after: string | undefined
-  readonly limit: number
-  readonly newestFirst: boolean
-  readonly fromMs: number
-  readonly toMs: number
-}
+type SetPage = Parameters<Indexes['scanSends']>[0]
+
+export const OLDEST_FIRST = { after: undefined, newestFirst: false, fromMs: -Infinity, toMs: Infinity }
 
 /** Members of a sorted set in all partitions, by score and member: those behind `after`, one more than a page. */
 export async function pageOfSet(engine: Engine, set: string, { after, limit, newestFirst, fromMs, toMs }: SetPage) {

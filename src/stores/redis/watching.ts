@@ -2,10 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import type { Adapter } from './clients/connection.ts'
 import { ask, type Engine } from './engine.ts'
 import type { Group } from './partitions.ts'
-import { cleanError } from './replies.ts'
 
 /** How often a server is asked whether it was emptied. */
 const LOOK_EVERY_MS = 1_000
@@ -15,44 +13,23 @@ const MARK = 'mark'
 
 /** Looks again and again, each time so long after the last answer. Where a server is unavailable, the verbs say so. */
 export function watch<T>(clock: Clock, everyMs: number, look: () => Promise<T>, seen: (found: T) => void): () => void {
-  let cancel = (): void => {}
+  let cancel = lookLater()
   let ended = false
 
+  function lookLater(): () => void {
+    return clock.setTimer(() => void lookNow(), everyMs)
+  }
+
   async function lookNow(): Promise<void> {
-    try {
-      const found = await look()
-      if (!ended) seen(found)
-    } catch {
-      // With the next look.
-    }
-    lookLater()
+    const found = await look().catch(() => undefined)
+    if (ended) return
+    cancel = lookLater()
+    if (found !== undefined) seen(found)
   }
 
-  function lookLater(): void {
-    if (!ended) cancel = clock.setTimer(() => void lookNow(), everyMs)
-  }
-
-  lookLater()
   return () => {
     ended = true
     cancel()
-  }
-}
-
-/** Hears of work that other processes accepted. Returns the function that ends it; rejects where it cannot listen in time. */
-export async function listen(
-  subscriber: Adapter,
-  { clock, channel, timeoutMs }: { readonly clock: Clock; readonly channel: string; readonly timeoutMs: number },
-  onWork: () => void,
-): Promise<() => Promise<void>> {
-  try {
-    const unsubscribe = await withDeadline(clock, timeoutMs, subscriber.subscribe(channel, onWork), () => {
-      throw new MessagingWebhooksError('store_slow', 'The client that listens did not subscribe in time.')
-    })
-    // A connection that is gone listens no more.
-    return () => unsubscribe().catch(() => {})
-  } catch (error) {
-    throw cleanError(error)
   }
 }
 

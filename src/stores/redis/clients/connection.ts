@@ -19,7 +19,7 @@ export interface Adapter {
   /** Sends a command to each server that takes writes. */
   sendToAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
   /** Returns the function that ends it. */
-  subscribe(channel: string, listener: () => void): Promise<() => Promise<void>>
+  subscribe(channel: string, listener: () => void): Promise<() => Promise<unknown>>
   /** Its last error: why it is not ready. */
   lastError(): unknown
 }

@@ -56,11 +56,11 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
       const heard = (on: string): void => {
         if (on === channel) listener()
       }
-      client.on('message', heard)
       await client.subscribe(channel)
-      return async () => {
+      client.on('message', heard)
+      return () => {
         client.off('message', heard)
-        await client.unsubscribe(channel)
+        return client.unsubscribe(channel)
       }
     },
     lastError: keepLastError(client),

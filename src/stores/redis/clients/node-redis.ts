@@ -47,9 +47,7 @@ export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
     },
     async subscribe(channel, listener) {
       await client.subscribe(channel, listener)
-      return async () => {
-        await client.unsubscribe(channel, listener)
-      }
+      return () => client.unsubscribe(channel, listener)
     },
     lastError: keepLastError(client),
   }
