@@ -10,7 +10,7 @@ import { ask, keysOf, runIf, type Conditional, type Engine } from './engine.ts'
 import type { Group, Partition } from './partitions.ts'
 import { deadLetter, payloadsAt } from './payloads.ts'
 import type { Records, Stored } from './records.ts'
-import { bytes, integer, list, text, type Scored } from './replies.ts'
+import { bytesOrNone, integer, list, text, type Scored } from './replies.ts'
 import { reserve } from './scripts.ts'
 import { membersOf, OLDEST_FIRST, pageOfSet } from './sets.ts'
 import { eventIn, idsIn, recordKey } from './writing.ts'
@@ -41,14 +41,11 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     const own = [...exclude].filter((key) => partitions.of(key).group === group[0].group)
     const most = Math.min(limit, MOST_RESERVED)
     const request = [Math.floor(nowMs), Math.ceil(nowMs + RESERVED_MS), most, withLeases ? 1 : 0, ...own]
-    const [now, next, ...flat] = list(await redis.run(reserve, keysOf(group), request))
+    const [now, next, ...found] = list(await redis.run(reserve, keysOf(group), request))
     times?.heard(group[0].group, integer(now), sentMs)
-    const valueAt = (at: number): Buffer | undefined => {
-      const value = bytes(flat[at])
-      return value.length === 0 ? undefined : value
-    }
-    const stored = Array.from({ length: flat.length / 3 }, (_, at): Stored => {
-      return { key: text(flat[3 * at]), record: valueAt(3 * at + 1), send: valueAt(3 * at + 2) }
+    const stored = found.map((one): Stored => {
+      const [key, record, send] = list(one)
+      return { key: text(key), record: bytesOrNone(record), send: bytesOrNone(send) }
     })
     return { stored, nextMs: text(next) === '' ? undefined : integer(next) }
   }
@@ -115,6 +112,12 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     return some.filter((_, at) => found[at] !== '').map(eventIn)
   }
 
+  /** Of a set in all partitions. */
+  async function sizeOf(command: 'ZCARD' | 'SCARD', set: string): Promise<number> {
+    const sizes = await Promise.all(all.map((partition) => ask(engine, partition, [command, set])))
+    return sizes.reduce<number>((sum, size) => sum + integer(size), 0)
+  }
+
   return {
     async due(request) {
       const nowMs = monotonicMs()
@@ -169,24 +172,13 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return [...new Set(keys)].slice(0, limit)
     },
     async counts() {
-      const ofEach = await Promise.all(
-        all.map((partition) =>
-          Promise.all(COUNTS.map(async ([command, set]) => integer(await ask(engine, partition, [command, set])))),
-        ),
-      )
-      let [unsettled, deadLetters] = [0, 0]
-      for (const [due = 0, leased = 0, more = 0, dead = 0] of ofEach) {
-        unsettled += due + leased + more
-        deadLetters += dead
-      }
-      return { unsettled, deadLetters }
+      const [due, leased, more, deadLetters] = await Promise.all([
+        sizeOf('ZCARD', 'due'),
+        sizeOf('ZCARD', 'leased'),
+        sizeOf('SCARD', 'more'),
+        sizeOf('ZCARD', 'dead'),
+      ])
+      return { unsettled: due + leased + more, deadLetters }
     },
   } satisfies Partial<SharedStore> & { readonly isDue: (nowMs: number) => Promise<boolean> }
 }
-
-const COUNTS = [
-  ['ZCARD', 'due'],
-  ['ZCARD', 'leased'],
-  ['SCARD', 'more'],
-  ['ZCARD', 'dead'],
-] as const

@@ -11,8 +11,7 @@ import { answered, createWorkers } from '../workers.ts'
 import { connectIdle, type Adapter } from './clients/connection.ts'
 import { createPartitions } from './partitions.ts'
 import { watch, watchEmptied } from './watching.ts'
-import { type Engine, hearTime } from './engine.ts'
-import { createServerTimes } from './server-times.ts'
+import { createServerTimes, hearTime, type Engine } from './engine.ts'
 import { enterLayout, evictionProblem } from './server.ts'
 import { createFinding } from './finding.ts'
 import { createRecords } from './records.ts'
@@ -48,10 +47,8 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
   }
 
   async function open(): Promise<OpenStore> {
-    for (const adapter of [client, subscriber]) {
-      const close = adapter && connectIdle(adapter)
-      if (close !== undefined) closers.push(close)
-    }
+    for (const adapter of [client, ...(subscriber === undefined ? [] : [subscriber])])
+      closers.push(connectIdle(adapter))
     const layout = (): Promise<void> => enterLayout(redis, prefix, count)
     await layout()
     const report = host.report ?? (() => {})
@@ -65,8 +62,8 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const finding = createFinding(engine, records, (group) => workers.mayLease(group))
     const store: SharedStore = {
       ...finding,
+      ...records,
       ...createScans(engine, records, finding),
-      read: records.read,
       write: announcingRest(records.write, host.onWork),
       close: closeAll,
     }

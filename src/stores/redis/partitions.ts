@@ -19,15 +19,10 @@ export interface Partition {
 /** Partitions that one script may be given: all on a single server, one in a cluster. Each group has one server's clock. */
 export type Group = readonly [Partition, ...Partition[]]
 
-export interface Partitions {
-  readonly all: readonly Partition[]
-  readonly groups: readonly Group[]
-  /** The partition of a record. */
-  of(recordKey: string): Partition
-}
+export type Partitions = ReturnType<typeof createPartitions>
 
 /** Tags are digests, so no prefix and no id decides about a slot. */
-export function createPartitions(prefix: string, count: number, isCluster: boolean): Partitions {
+export function createPartitions(prefix: string, count: number, isCluster: boolean) {
   function partition(index: number): Partition {
     const tag = createHash('sha256').update(`${prefix}:${index}`).digest('hex').slice(0, TAG_DIGITS)
     return { base: `${prefix}:{${tag}}:`, group: isCluster ? index : 0 }
@@ -36,7 +31,8 @@ export function createPartitions(prefix: string, count: number, isCluster: boole
   return {
     all,
     groups: isCluster ? all.map((one): Group => [one]) : [all],
-    of: (recordKey) => all[scattered(recordKey) % all.length] ?? all[0],
+    /** The partition of a record. */
+    of: (recordKey: string): Partition => all[scattered(recordKey) % all.length] ?? all[0],
   }
 }
 

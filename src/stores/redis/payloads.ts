@@ -73,13 +73,12 @@ export async function* walk(
 }
 
 export async function stepFrom({ redis, partitions }: Engine, group: Group, cursor: string, pattern: string) {
-  const [next = '', ...flat] = list(await redis.run(walkScript, keysOf(group), [cursor, pattern, KEYS_A_STEP])).map(
-    text,
-  )
-  const all = Array.from({ length: flat.length / 2 }, (_, at): Walked => {
-    const [, key = '', id = ''] = (flat[2 * at] ?? '').split(':')
-    return { key, id, atMs: admittedAtMsIn(flat[2 * at + 1] ?? '') ?? 0 }
+  const [next, ...keys] = list(await redis.run(walkScript, keysOf(group), [cursor, pattern, KEYS_A_STEP]))
+  const all = keys.map((one): Walked => {
+    const [name, head] = list(one)
+    const [, key = '', id = ''] = text(name).split(':')
+    return { key, id, atMs: admittedAtMsIn(text(head)) ?? 0 }
   })
   // A server of a cluster has other groups, too.
-  return { cursor: next, found: all.filter(({ key }) => partitions.of(key).group === group[0].group) }
+  return { cursor: text(next), found: all.filter(({ key }) => partitions.of(key).group === group[0].group) }
 }

@@ -21,6 +21,11 @@ export function bytes(reply: Reply | undefined): Buffer {
   throw new TypeError(`Redis answered with ${typeof reply}; expected bytes.`)
 }
 
+/** Of what is not there, or is no text, nothing. */
+export function bytesOrNone(reply: Reply | undefined): Buffer | undefined {
+  return Buffer.isBuffer(reply) ? reply : undefined
+}
+
 export function text(reply: Reply | undefined): string {
   return typeof reply === 'string' ? reply : bytes(reply).toString('utf8')
 }
@@ -42,12 +47,10 @@ export interface Scored {
 export function scored(reply: Reply): readonly Scored[] {
   const flat = list(reply).flatMap((one) => (isList(one) ? one : [one]))
   return Array.from({ length: flat.length / 2 }, (_, at) => {
-    const score = flat[2 * at + 1]
+    const [member, score] = [flat[2 * at], flat[2 * at + 1]]
     // Somebody else may have written `inf`.
-    return {
-      member: text(flat[2 * at]),
-      score: typeof score === 'number' ? score : Number(text(score).replace(/inf$/, 'Infinity')),
-    }
+    const number = typeof score === 'number' ? score : Number(text(score).replace(/inf$/, 'Infinity'))
+    return { member: text(member), score: number }
   })
 }
 

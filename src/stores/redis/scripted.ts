@@ -6,12 +6,9 @@ import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Adapter, RedisArgument, Reply } from './clients/connection.ts'
 import { cleanError, isPassing, RedisError } from './replies.ts'
 
-interface Script {
-  readonly text: string
-  readonly sha: string
-}
+type Script = ReturnType<typeof script>
 
-export function script(text: string): Script {
+export function script(text: string) {
   return { text, sha: createHash('sha1').update(text).digest('hex') }
 }
 

@@ -69,7 +69,7 @@ return answer
 /**
  * Finds what is due, the earliest first, and moves it ahead, so that no other process finds it meanwhile. KEYS: `due` sets. ARGV: now; until when to
  * reserve; how many at most; 1 to look at the ends of leases too; then the keys of records to leave out. Returns the server's time; when
- * the next one is due, or empty; then of each found its key, its record and what was sent, empty where there is none.
+ * the next one is due, or empty; then of each found its key, its record and what was sent, nil where there is none.
  */
 export const reserve = script(/* lua */ `
 ${SERVER_TIME}
@@ -112,11 +112,7 @@ for at = 1, math.min(#found, limit) do
 end
 for set, members in pairs(moved) do redis.call('ZADD', set, unpack(members)) end
 local values = #names > 0 and redis.call('MGET', unpack(names)) or {}
-for at = 1, #names / 2 do
-  answer[#answer + 1] = found[at][3]
-  answer[#answer + 1] = values[2 * at - 1] or ''
-  answer[#answer + 1] = values[2 * at] or ''
-end
+for at = 1, #names / 2 do answer[#answer + 1] = { found[at][3], values[2 * at - 1], values[2 * at] } end
 return answer
 `)
 
@@ -133,8 +129,7 @@ local step = redis.call('SCAN', ARGV[1], 'MATCH', head .. '{*}:' .. ARGV[2], 'CO
 local answer = { step[1] == '0' and '' or step[1] }
 for _, key in ipairs(step[2]) do
   local value = redis.pcall('GETRANGE', key, 0, ${HEAD_DIGITS - 1})
-  answer[#answer + 1] = string.match(key, '}:(.*)$')
-  answer[#answer + 1] = type(value) == 'string' and value or ''
+  answer[#answer + 1] = { string.match(key, '}:(.*)$'), type(value) == 'string' and value or '' }
 end
 return answer
 `)

@@ -91,6 +91,6 @@ async function connected<T>(
   try {
     return await work(createScripted(adapter, systemClock(), TOOL_TIMEOUT_MS, whenRefused))
   } finally {
-    await close?.()
+    await close()
   }
 }

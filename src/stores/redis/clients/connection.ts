@@ -36,8 +36,8 @@ export function keepLastError(client: {
 }
 
 /** Connects a client that nobody has connected; returns the function that closes it then. */
-export function connectIdle(adapter: Adapter): (() => Promise<void>) | undefined {
-  if (!adapter.isIdle()) return undefined
+export function connectIdle(adapter: Adapter): () => Promise<void> {
+  if (!adapter.isIdle()) return async () => {}
   // It may take longer than anybody waits; the commands wait for it in time.
   adapter.connect().catch(() => {})
   return () => adapter.disconnect()
