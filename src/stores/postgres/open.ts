@@ -9,6 +9,7 @@ import { createStoreClock, inStoreTime, settlementIn } from '../../inbox/runtime
 import type { ClaimRequest, ClaimResult, OpenStore, Settlement, StoreHost } from '../../inbox/store.ts'
 import { retentionOf } from '../../messages/expire.ts'
 import { announcing, announcingRest, SETTLE_HOLD_MS } from '../announcing.ts'
+import { createWorkers } from '../workers.ts'
 import { createAging } from './aging.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
 import { createDue } from './due.ts'
@@ -19,12 +20,14 @@ import { readPrivileges } from './privileges.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
 import { createTransactions, type PostgresContext } from './transactions.ts'
-import { createWorkers } from './workers.ts'
+import { leasingPart } from './workers.ts'
 
 /** Notifies the channel $1. $2 identifies the sender. */
 const NOTIFY = /* sql */ 'SELECT pg_notify($1::text, $2::text)'
 /** After its client has disconnected, a statement may run until its time limit, and a little longer. */
 const MARGIN_MS = 2_000
+/** A database that does not answer then is unavailable; what is leased here, others take in a few seconds. */
+const LEAVE_MS = 10_000
 
 export interface Settings extends Place {
   readonly schema: string
@@ -86,9 +89,17 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
   }
   const storeNowMs = storeClock?.nowMs
   const runner = createSharedRunner({ store, storeNowMs, writeLastsMs: settings.limits.queryTimeoutMs + MARGIN_MS })
-  const workers = createWorkers({ engine, runner, clock: systemClock(), host, tell: () => listening.tell() })
+  const workers = createWorkers({
+    parts: [leasingPart(engine)],
+    partOf: () => 0,
+    runner,
+    clock: systemClock(),
+    host,
+    announce: () => listening.tell(),
+    leaveMs: LEAVE_MS,
+  })
   await workers.begin()
-  const plain = createOpenStore({ runner, indexes: runner.indexes, retention, worker: workers.name, report })
+  const plain = createOpenStore({ runner, indexes: runner.indexes, retention, worker: workers.nameFor, report })
   const verbs = storeClock === undefined ? plain : inStoreTime(plain, storeClock)
 
   async function plainClaim(request: ClaimRequest): Promise<ClaimResult> {

@@ -1,22 +1,22 @@
 /** Records, sends and payloads as Redis keeps them. Scripts read none of it but versions. */
-import { damagedRecord, readRecord } from '../../messages/event-record.ts'
+import { readRecord } from '../../messages/event-record.ts'
 import type { NewEvent } from '../../inbox/store.ts'
-import type { Payload } from '../../inbox/record-store.ts'
-import { decodeSend, encodeSend } from '../../inbox/runtime/codec.ts'
+import { encodeSend } from '../../inbox/runtime/codec.ts'
 import { overdueMark } from '../../messages/marks.ts'
 import type { SendEntry } from '../../messages/record.ts'
+import { storedPayload, type StoredPayload } from '../stored.ts'
 import { HEAD_DIGITS, VERSION_DIGITS } from './scripts.ts'
 
 export function versionText(version: number): string {
   return version.toString(16).padStart(VERSION_DIGITS, '0')
 }
 
-/** A stored record: its version, and the text of the rest; undefined where it has no version. */
-export function splitVersion(stored: Buffer): { readonly version: number; readonly text: string } | undefined {
-  const text = stored.toString('utf8')
+/** A stored record: its version, and the text of the rest; empty where it has no version. */
+export function splitVersion(stored: Buffer | undefined): { readonly version: number; readonly state: string } {
+  const text = stored?.toString('utf8') ?? ''
   const digits = text.slice(0, VERSION_DIGITS)
-  if (!/^[0-9a-f]{12}$/.test(digits)) return undefined
-  return { version: Number.parseInt(digits, 16), text: text.slice(VERSION_DIGITS) }
+  if (!/^[0-9a-f]{12}$/.test(digits)) return { version: 0, state: '' }
+  return { version: Number.parseInt(digits, 16), state: text.slice(VERSION_DIGITS) }
 }
 
 const NEVER = '-'
@@ -25,23 +25,22 @@ export function encodeStoredSend(send: SendEntry): string {
   return `${Math.floor(send.sentAtMs)} ${overdueMark({ send }) ?? NEVER} ${encodeSend(send)}`
 }
 
-/** Undefined where it cannot be read. */
-export function decodeStoredSend(stored: Buffer): SendEntry | undefined {
-  const [, sentAt, overdueAt, text] = /^(-?\d{1,16}) (-|-?\d{1,16}) (.*)$/s.exec(stored.toString('utf8')) ?? []
-  if (sentAt === undefined || overdueAt === undefined || text === undefined) return undefined
-  const overdueAtMs = overdueAt === NEVER ? undefined : Number(overdueAt)
-  return decodeSend(text, { sentAtMs: Number(sentAt), overdueAtMs })
+/** A stored send: its two times, and the text of the rest; empty where it cannot be read. */
+export function splitSend(stored: Buffer | undefined) {
+  const pattern = /^(-?\d{1,16}) (-|-?\d{1,16}) (.*)$/s
+  const [, sentAt = '0', overdueAt = NEVER, text = ''] = pattern.exec(stored?.toString('utf8') ?? '') ?? []
+  return {
+    sentAtMs: Number(sentAt),
+    overdueAtMs: overdueAt === NEVER ? undefined : Number(overdueAt),
+    send: stored && text,
+  }
 }
 
 const LINE_FEED = 10
-const NO_BYTES = Buffer.alloc(0)
 
 export function encodePayload({ record, raw }: NewEvent, admittedAtMs: number): Buffer {
-  return Buffer.concat([Buffer.from(`${headOf(admittedAtMs)}${JSON.stringify(record)}\n`), raw])
-}
-
-function headOf(admittedAtMs: number): string {
-  return String(Math.min(Math.max(Math.floor(admittedAtMs), 0), 10 ** HEAD_DIGITS - 1)).padStart(HEAD_DIGITS, '0')
+  const atMs = Math.min(Math.max(Math.floor(admittedAtMs), 0), 10 ** HEAD_DIGITS - 1)
+  return Buffer.concat([Buffer.from(`${String(atMs).padStart(HEAD_DIGITS, '0')}${JSON.stringify(record)}\n`), raw])
 }
 
 /** When the event was admitted, as the beginning of its payload says; undefined where it says nothing. */
@@ -49,17 +48,15 @@ export function admittedAtMsIn(head: string): number | undefined {
   return /^\d{15}/.test(head) ? Number(head.slice(0, HEAD_DIGITS)) : undefined
 }
 
-/** Without a line feed nothing tells the record from the body. */
-export function decodePayload(id: string, stored: Buffer): Payload & { readonly atMs: number } {
+export function decodePayload(id: string, stored: Buffer): StoredPayload {
   const atMs = admittedAtMsIn(stored.toString('latin1', 0, HEAD_DIGITS))
   const rest = atMs === undefined ? stored : stored.subarray(HEAD_DIGITS)
   const end = rest.indexOf(LINE_FEED)
-  const json = end === -1 ? rest : rest.subarray(0, end)
-  const raw = end === -1 ? NO_BYTES : rest.subarray(end + 1)
-  const record = end === -1 ? undefined : readRecord(json)
-  const known = { id, atMs: atMs ?? record?.receivedAtMs ?? 0, raw, error: undefined }
-  if (record !== undefined) return { ...known, record }
-  return { ...known, record: damagedRecord(json, known.atMs), corrupt: 'payload' }
+  const record = end === -1 ? rest : rest.subarray(0, end)
+  // Without a line feed nothing tells the record from the body.
+  const raw = end === -1 ? undefined : rest.subarray(end + 1)
+  const admittedAtMs = atMs ?? readRecord(record)?.receivedAtMs ?? 0
+  return storedPayload({ id, admittedAtMs, record, raw, error: undefined })
 }
 
 /** The key of a dead letter's record and its error, as `deadof` keeps them. */
@@ -68,7 +65,6 @@ export function encodeDead(key: string, error: string): string {
 }
 
 export function decodeDead(stored: Buffer): { readonly key: string; readonly error: string } {
-  const text = stored.toString('utf8')
-  const end = text.indexOf(' ')
-  return end === -1 ? { key: text, error: '' } : { key: text.slice(0, end), error: text.slice(end + 1) }
+  const [, key = '', error = ''] = /^(\S*) ?(.*)$/s.exec(stored.toString('utf8')) ?? []
+  return { key, error }
 }

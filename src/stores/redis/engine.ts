@@ -6,7 +6,7 @@ import { createStoreClock, type StoreClock } from '../../inbox/runtime/store-tim
 import type { Retention } from '../../messages/expire.ts'
 import type { Reply } from './clients/connection.ts'
 import type { Group, Partition, Partitions } from './partitions.ts'
-import { bytes, integer, list, scored, type Scored } from './replies.ts'
+import { bytes, bytesOrNone, integer, list } from './replies.ts'
 import type { Scripted } from './scripted.ts'
 import { compareAndSet, MOST_APART_MS } from './scripts.ts'
 import type { Command } from './writing.ts'
@@ -16,7 +16,7 @@ export interface Engine {
   readonly partitions: Partitions
   readonly retention: Retention
   /** Undefined where the callers' clocks count. */
-  readonly times: ServerTimes | undefined
+  readonly times: ReturnType<typeof createServerTimes> | undefined
   readonly report: (error: MessagingWebhooksError) => void
 }
 
@@ -29,9 +29,9 @@ export interface Conditional {
   readonly commands: readonly Command[]
 }
 
-/** The `due` sets, which are the keys of all scripts. */
-export function keysOf([first, ...others]: Group): readonly [string, ...string[]] {
-  return [`${first.base}due`, ...others.map(({ base }) => `${base}due`)]
+/** The `due` sets of partitions: scripts make all other keys from their beginnings. */
+export function keysOf(partitions: readonly Partition[]): readonly string[] {
+  return partitions.map(({ base }) => `${base}due`)
 }
 
 /**
@@ -39,30 +39,21 @@ export function keysOf([first, ...others]: Group): readonly [string, ...string[]
  * They are of one group. Rejects with a `ClockJump` where the server's time is not `asOfMs`. `fits`: may be written although memory is full.
  */
 export async function runIf(
-  { redis, times }: Pick<Engine, 'redis' | 'times'>,
+  { redis, times }: Engine,
   conditionals: readonly Conditional[],
   { asOfMs, fits }: { readonly asOfMs?: number | undefined; readonly fits: boolean },
 ): Promise<{ readonly nowMs: number; readonly found: readonly string[] }> {
-  const [first] = conditionals
-  if (first === undefined) throw new TypeError('There is nothing to run.')
-  const partitions: [Partition, ...Partition[]] = [first.partition]
-  const values: (string | Buffer | number)[] = []
-  for (const { partition, key, expected, commands } of conditionals) {
-    if (!partitions.includes(partition)) partitions.push(partition)
-    const count = commands.reduce((sum, command) => sum + command.length + 1, 0)
-    values.push(partitions.indexOf(partition) + 1, key, Buffer.from(expected, 'latin1'), count)
-    for (const command of commands) values.push(command.length, ...command)
-  }
-  const { group } = first.partition
+  const group = conditionals[0]?.partition.group ?? 0
   const serverAsOfMs = asOfMs === undefined ? undefined : times?.toServer(group, asOfMs)
+  const args: (string | Buffer | number)[] = [serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs), fits ? 1 : 0]
+  for (const { expected, commands } of conditionals) {
+    const count = commands.reduce((sum, command) => sum + command.length + 1, 0)
+    args.push(Buffer.from(expected, 'latin1'), count)
+    for (const command of commands) args.push(command.length, ...command)
+  }
+  const keys = conditionals.map(({ partition, key }) => partition.base + key)
   const sentMs = monotonicMs()
-  const [now, ...found] = list(
-    await redis.run(compareAndSet, keysOf(partitions), [
-      serverAsOfMs === undefined ? '' : Math.round(serverAsOfMs),
-      fits ? 1 : 0,
-      ...values,
-    ]),
-  )
+  const [now, ...found] = list(await redis.run(compareAndSet, keys, args))
   const serverMs = integer(now)
   times?.heard(group, serverMs, sentMs)
   if (serverAsOfMs !== undefined && Math.abs(serverMs - Math.round(serverAsOfMs)) > MOST_APART_MS) throw new ClockJump()
@@ -70,49 +61,21 @@ export async function runIf(
 }
 
 /** Reads the server's clock. */
-export function hearTime(engine: Pick<Engine, 'redis' | 'times'>, [home]: Group): Promise<unknown> {
-  return runIf(engine, [{ partition: home, key: 'none', expected: 'none', commands: [] }], { fits: true })
+export async function hearTime(engine: Engine, [home]: Group): Promise<number> {
+  const nothing = { partition: home, key: 'none', expected: 'none', commands: [] }
+  return (await runIf(engine, [nothing], { fits: true })).nowMs
 }
 
 /** Asks the server of a partition. */
-export function ask(
-  { redis }: Pick<Engine, 'redis'>,
-  { base }: Partition,
-  [name, key, ...rest]: Command,
-): Promise<Reply> {
+export function ask({ redis }: Engine, { base }: Partition, [name, key, ...rest]: Command): Promise<Reply> {
   return redis.send(`${base}${key}`, [name, `${base}${key}`, ...rest])
 }
 
-interface SetRange {
-  readonly set: string
-  /** As Redis writes bounds: `(` before one that is left out, `-inf` and `+inf` for none. */
-  readonly least?: string
-  readonly most?: string
-  readonly limit: number
-  readonly newestFirst?: boolean
-}
-
-/** Members of a sorted set of a partition, by score. */
-export async function membersOf(
-  engine: Pick<Engine, 'redis'>,
-  partition: Partition,
-  { set, least = '-inf', most = '+inf', limit, newestFirst = false }: SetRange,
-): Promise<readonly Scored[]> {
-  const [name, ...bounds] = newestFirst
-    ? (['ZREVRANGEBYSCORE', most, least] as const)
-    : (['ZRANGEBYSCORE', least, most] as const)
-  return scored(await ask(engine, partition, [name, set, ...bounds, 'WITHSCORES', 'LIMIT', '0', String(limit)]))
-}
-
-/** The values of keys, some at a time; null for what is not there or is no text. They are of one group. */
-export async function valuesAt(
-  { redis }: Pick<Engine, 'redis'>,
-  keys: readonly string[],
-): Promise<readonly (Buffer | undefined)[]> {
-  const [first] = keys
-  if (first === undefined) return []
-  const values = list(await redis.send(first, ['MGET', ...keys]))
-  return values.map((value) => (Buffer.isBuffer(value) ? value : undefined))
+/** The values of keys of one group; undefined for what is not there or is no text. */
+export async function valuesAt(redis: Scripted, keys: readonly string[]): Promise<readonly (Buffer | undefined)[]> {
+  if (keys.length === 0) return []
+  const values = list(await redis.send(keys[0], ['MGET', ...keys]))
+  return values.map(bytesOrNone)
 }
 
 /**
@@ -121,34 +84,25 @@ export async function valuesAt(
  * goes by another one: its time jumps by the difference of their clocks later, which the guide says. To keep each record in its own
  * server's time, every time in it would have to be translated by an estimate with each reading and each writing.
  */
-interface ServerTimes {
-  /** The time of the store. */
-  nowMs(): number
-  /** A time of the store by the clock of a group's server; undefined until that was heard. */
-  toServer(group: number, storeMs: number): number | undefined
-  /** The server of a group said that it was so late, in an answer to what was sent then (by `monotonicMs`). */
-  heard(group: number, serverMs: number, sentMs: number): void
-}
-
-export function createServerTimes(): ServerTimes {
+export function createServerTimes() {
   const clocks = new Map<number, StoreClock>()
   /** Of the groups that were heard, the first. */
   let referenceGroup = Infinity
   const reference = (): StoreClock | undefined => clocks.get(referenceGroup)
 
   return {
+    /** The time of the store. */
     nowMs: () => reference()?.nowMs() ?? Number.NEGATIVE_INFINITY,
-    toServer(group, storeMs) {
+    /** A time of the store by the clock of a group's server; undefined until that was heard. */
+    toServer(group: number, storeMs: number): number | undefined {
       const [own, first] = [clocks.get(group), reference()]
       return own === undefined || first === undefined ? undefined : storeMs + own.nowMs() - first.nowMs()
     },
-    heard(group, serverMs, sentMs) {
-      let clock = clocks.get(group)
-      if (clock === undefined) {
-        clock = createStoreClock()
-        clocks.set(group, clock)
-        referenceGroup = Math.min(referenceGroup, group)
-      }
+    /** The server of a group said that it was so late, in an answer to what was sent then (by `monotonicMs`). */
+    heard(group: number, serverMs: number, sentMs: number): void {
+      const clock = clocks.get(group) ?? createStoreClock()
+      clocks.set(group, clock)
+      referenceGroup = Math.min(referenceGroup, group)
       clock.heard(serverMs, sentMs)
     },
   }

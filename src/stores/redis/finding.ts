@@ -1,15 +1,19 @@
 /** What the indexes find: what is due, overdue, dead, of one message, or past its retention. */
 import { monotonicMs } from '../../runtime/clock.ts'
-import type { DueRequest, Indexes, SharedStore, Versioned } from '../../inbox/record-store.ts'
+import type { DueRequest, SharedStore, Versioned } from '../../inbox/record-store.ts'
 import { NEWER } from '../../inbox/runtime/codec.ts'
+import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { dueMark } from '../../messages/marks.ts'
-import { answered, callsFor, type Group, inCalls, type Partition } from './partitions.ts'
-import { decodeDead, versionText } from './encoding.ts'
-import { ask, keysOf, membersOf, runIf, type Conditional, type Engine } from './engine.ts'
-import { idsIn, type Records, type Stored } from './records.ts'
-import { bytes, integer, list, text } from './replies.ts'
+import { answered } from '../workers.ts'
+import { versionText } from './encoding.ts'
+import { ask, keysOf, runIf, type Conditional, type Engine } from './engine.ts'
+import type { Group, Partition } from './partitions.ts'
+import { deadLetter, payloadsAt } from './payloads.ts'
+import type { Records, Stored } from './records.ts'
+import { bytesOrNone, integer, list, text, type Scored } from './replies.ts'
 import { reserve } from './scripts.ts'
-import { eventIn, payloadKey, recordKey } from './writing.ts'
+import { membersOf, OLDEST_FIRST, pageOfSet } from './sets.ts'
+import { eventIn, idsIn, recordKey } from './writing.ts'
 
 /** Who finds something due has it for so long alone. */
 const RESERVED_MS = 5_000
@@ -17,58 +21,41 @@ const RESERVED_MS = 5_000
 const MOST_RESERVED = 500
 /** How often to look whether a lease has expired; the polls of idle processes look each time. */
 const LEASES_EVERY_MS = 500
+/** A record of a later version of this package is put off for so long. */
+const NEWER_MS = 60_000
 /** Keys of one step of `aged` from each index of each partition. */
 const AGED_A_PARTITION = 100
 
-interface Reserved {
-  readonly stored: readonly Stored[]
-  readonly nextMs: number | undefined
-}
-
-export interface Finding
-  extends Pick<SharedStore, 'due'>, Omit<Indexes, 'due' | 'payloads' | Scans | 'close' | 'compact'> {
-  /** Whether something is due. */
-  isDue(nowMs: number): Promise<boolean>
-}
-type Scans = 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'
+export type Finding = ReturnType<typeof createFinding>
 
 /** `mayLease`: whether this process can lease records of the group now. */
-export function createFinding(engine: Engine, records: Records, mayLease: (group: number) => boolean): Finding {
-  const { redis, partitions, retention, times } = engine
+export function createFinding(engine: Engine, records: Records, mayLease: (group: number) => boolean) {
+  const { redis, partitions, retention, times, report } = engine
   const { groups, all } = partitions
   let leasesSeenMs = -Infinity
   /** Where the walk through what was sent goes on, by partition. */
   const sentAfter = new Map<Partition, number>()
 
-  async function reserveIn(
-    group: Group,
-    { nowMs, limit, exclude }: DueRequest,
-    withLeases: boolean,
-  ): Promise<Reserved> {
+  async function reserveIn(group: Group, { nowMs, limit, exclude }: DueRequest, withLeases: boolean) {
     const sentMs = monotonicMs()
-    const own =
-      groups.length === 1 ? [...exclude] : [...exclude].filter((key) => partitions.of(key).group === group[0].group)
+    const own = [...exclude].filter((key) => partitions.of(key).group === group[0].group)
     const most = Math.min(limit, MOST_RESERVED)
     const request = [Math.floor(nowMs), Math.ceil(nowMs + RESERVED_MS), most, withLeases ? 1 : 0, ...own]
-    const [now, next, ...flat] = list(await redis.run(reserve, keysOf(group), request))
+    const [now, next, ...found] = list(await redis.run(reserve, keysOf(group), request))
     times?.heard(group[0].group, integer(now), sentMs)
-    const stored = Array.from({ length: flat.length / 3 }, (_, at): Stored => {
-      const [record, send] = [bytes(flat[3 * at + 1]), bytes(flat[3 * at + 2])]
-      return {
-        key: text(flat[3 * at]),
-        record: record.length === 0 ? undefined : record,
-        send: send.length === 0 ? undefined : send,
-      }
+    const stored = found.map((one): Stored => {
+      const [key, record, send] = list(one)
+      return { key: text(key), record: bytesOrNone(record), send: bytesOrNone(send) }
     })
     return { stored, nextMs: text(next) === '' ? undefined : integer(next) }
   }
 
   /** Groups with something due get an equal part of the limit; where they are more than that, those that waited longest. */
-  async function reserveAll(request: DueRequest, withLeases: boolean): Promise<Reserved> {
+  async function reserveAll(request: DueRequest, withLeases: boolean): ReturnType<typeof reserveIn> {
     const usable = groups.filter(([{ group }]) => mayLease(group))
-    const [only, ...others] = usable
+    const [only] = usable
     if (only === undefined) return { stored: [], nextMs: undefined }
-    if (others.length === 0) return reserveIn(only, request, withLeases)
+    if (usable.length === 1) return reserveIn(only, request, withLeases)
     const heads = await answered(
       usable.map(async (group) => ({ group, ...(await reserveIn(group, { ...request, limit: 0 }, withLeases)) })),
     )
@@ -83,42 +70,30 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
   }
 
   /** A record of which nothing waits is in no queue; else it would be found for ever, and counted. */
-  async function removeAstray(found: ReadonlyMap<string, Versioned>): Promise<void> {
-    for (const [key, { version, record }] of found) {
-      if (dueMark(record) !== undefined) continue
-      const commands = [
-        ['ZREM', 'due', key],
-        ['ZREM', 'leased', key],
-      ] as const
-      const expected = versionText(version)
-      await runIf(engine, [{ partition: partitions.of(key), key: recordKey(key), expected, commands }], { fits: true })
-    }
+  async function removeAstray(key: string, { version }: Versioned): Promise<void> {
+    const commands = (['due', 'leased'] as const).map((set) => ['ZREM', set, key] as const)
+    const expected = versionText(version)
+    await runIf(engine, [{ partition: partitions.of(key), key: recordKey(key), expected, commands }], { fits: true })
   }
 
-  /** The first members of a sorted set in every partition, by score. */
-  async function firstOf(set: string, most: string, limit: number) {
-    const found = await answered(
-      all.map(async (partition) => {
-        const members = await membersOf(engine, partition, { set, most, limit })
-        return members.map((one) => ({ ...one, partition }))
-      }),
-    )
-    return found.flat().sort((a, b) => a.score - b.score)
+  /** What is of a later version is not found again at once. */
+  async function putOff(key: string, untilMs: number): Promise<void> {
+    report(newerRecord(key))
+    for (const set of ['due', 'leased'])
+      await ask(engine, partitions.of(key), ['ZADD', set, 'XX', String(Math.floor(untilMs)), key])
   }
 
-  async function keysOfLetters(letters: readonly { readonly partition: Partition; readonly member: string }[]) {
-    const found = await Promise.all(
-      letters.map(async ({ partition, member }) => ask(engine, partition, ['HGET', 'deadof', member])),
-    )
-    return found.flatMap((reply) => (Buffer.isBuffer(reply) ? [decodeDead(reply).key] : []))
+  async function keysOfLetters(letters: readonly (Pick<Scored, 'member'> & { readonly partition: Partition })[]) {
+    const found = await Promise.all(letters.map(({ partition, member }) => deadLetter(engine, partition, member)))
+    return found.flatMap((letter) => letter?.key ?? [])
   }
 
   /** A step through what was sent long ago; some of it has to be kept, so the next step goes on behind it. */
   async function oldSends(partition: Partition, mostMs: number): Promise<readonly string[]> {
-    const from = sentAfter.get(partition) ?? -Infinity
-    const least = Number.isFinite(from) ? `(${from}` : '-inf'
-    const range = { set: 'sent', least, most: String(mostMs), limit: AGED_A_PARTITION }
-    const found = await membersOf(engine, partition, range)
+    const from = sentAfter.get(partition)
+    const least = from === undefined ? '-inf' : `(${from}`
+    const range = ['ZRANGEBYSCORE', 'sent', least, String(mostMs)] as const
+    const found = await membersOf(engine, partition, range, AGED_A_PARTITION)
     const [first, last] = [found[0]?.score, found.at(-1)?.score]
     if (last === undefined || found.length < AGED_A_PARTITION) sentAfter.delete(partition)
     // Those of the last time may be more than were read.
@@ -137,24 +112,35 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     return some.filter((_, at) => found[at] !== '').map(eventIn)
   }
 
+  /** Of a set in all partitions. */
+  async function sizeOf(command: 'ZCARD' | 'SCARD', set: string): Promise<number> {
+    const sizes = await Promise.all(all.map((partition) => ask(engine, partition, [command, set])))
+    return sizes.reduce<number>((sum, size) => sum + integer(size), 0)
+  }
+
   return {
     async due(request) {
       const nowMs = monotonicMs()
       const withLeases = times === undefined || nowMs - leasesSeenMs >= LEASES_EVERY_MS
       if (withLeases) leasesSeenMs = nowMs
       const { stored, nextMs } = await reserveAll(request, withLeases)
-      const found: ReadonlyMap<string, Versioned> =
-        stored.length === 0 ? new Map() : await records.dueRecordsIn(stored, request.nowMs)
-      await removeAstray(found)
-      return { keys: stored.flatMap(({ key }) => (found.has(key) ? [key] : [])), nextDueMs: nextMs, found }
+      const found = new Map<string, Versioned>()
+      for (const [key, read] of await records.recordsIn(stored)) {
+        if (read === NEWER) await putOff(key, request.nowMs + NEWER_MS)
+        else if (dueMark(read.record) === undefined) await removeAstray(key, read)
+        else found.set(key, read)
+      }
+      return { keys: [...found.keys()], nextDueMs: nextMs, found }
     },
+    payloads: (places) => payloadsAt(engine, places),
+    /** Whether something is due. */
     async isDue(nowMs) {
       const request = { nowMs, limit: 0, exclude: new Set<string>() }
       const heads = await answered(groups.map((group) => reserveIn(group, request, true)))
       return heads.some(({ nextMs = Infinity }) => nextMs <= nowMs)
     },
     async overdue({ nowMs, limit }) {
-      const found = await firstOf('overdue', '+inf', limit + 1)
+      const found = await pageOfSet(engine, 'overdue', { ...OLDEST_FIRST, limit })
       const keys = found.filter(({ score }) => score <= nowMs).slice(0, limit)
       return { keys: keys.map(({ member }) => member), nextMs: found[keys.length]?.score }
     },
@@ -162,16 +148,9 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       const places = [...(await records.read(keys))].flatMap(([key, found]) =>
         found === NEWER ? [] : idsIn(found.record).map((id) => ({ key, id })),
       )
-      const calls = callsFor(places, partitions, ({ key }) => key)
-      const kept = await inCalls(calls, ({ members }) =>
-        Promise.all(
-          members.map(async ({ item, partition }) => {
-            return integer(await ask(engine, partition, ['EXISTS', payloadKey(item.key, item.id)])) > 0
-          }),
-        ),
-      )
+      const kept = await payloadsAt(engine, places)
       const ids = new Map<string, string[]>(keys.map((key) => [key, []]))
-      for (const [at, { key, id }] of places.entries()) if (kept[at] === true) ids.get(key)?.push(id)
+      for (const [at, { key, id }] of places.entries()) if (kept[at] !== undefined) ids.get(key)?.push(id)
       return keys.map((key) => ids.get(key) ?? [])
     },
     async overflowOf(key) {
@@ -186,28 +165,20 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return key
     },
     async aged(nowMs, limit) {
-      const letters = await firstOf('dead', `(${nowMs - retention.deadLetterMs}`, limit)
+      const letters = await pageOfSet(engine, 'dead', { ...OLDEST_FIRST, toMs: nowMs - retention.deadLetterMs, limit })
       const sent = await Promise.all(all.map((partition) => oldSends(partition, nowMs - retention.dedupeMs)))
       const overflow = await Promise.all(all.map(someOverflow))
       const keys = [...(await keysOfLetters(letters)), ...sent.flat(), ...overflow.flat()]
       return [...new Set(keys)].slice(0, limit)
     },
     async counts() {
-      const sizes = await Promise.all(
-        all.map((partition) =>
-          Promise.all(
-            (['due', 'leased', 'dead'] as const)
-              .map((set) => ask(engine, partition, ['ZCARD', set]))
-              .concat(ask(engine, partition, ['SCARD', 'more'])),
-          ),
-        ),
-      )
-      let [unsettled, deadLetters] = [0, 0]
-      for (const [due, leased, dead, more] of sizes) {
-        unsettled += integer(due) + integer(leased) + integer(more)
-        deadLetters += integer(dead)
-      }
-      return { unsettled, deadLetters }
+      const [due, leased, more, deadLetters] = await Promise.all([
+        sizeOf('ZCARD', 'due'),
+        sizeOf('ZCARD', 'leased'),
+        sizeOf('SCARD', 'more'),
+        sizeOf('ZCARD', 'dead'),
+      ])
+      return { unsettled: due + leased + more, deadLetters }
     },
-  }
+  } satisfies Partial<SharedStore> & { readonly isDue: (nowMs: number) => Promise<boolean> }
 }

@@ -7,19 +7,22 @@ import { inStoreTime } from '../../inbox/runtime/store-time.ts'
 import type { OpenStore, StoreHost } from '../../inbox/store.ts'
 import type { Retention } from '../../messages/expire.ts'
 import { announcing, announcingRest, SETTLE_HOLD_MS } from '../announcing.ts'
-import type { Adapter } from './clients/connection.ts'
-import { answered, createPartitions } from './partitions.ts'
-import { createEmptiedWatch, wakeUp } from './watching.ts'
-import { createServerTimes, type Engine, hearTime } from './engine.ts'
+import { answered, createWorkers } from '../workers.ts'
+import { connectIdle, type Adapter } from './clients/connection.ts'
+import { createPartitions } from './partitions.ts'
+import { watch, watchEmptied } from './watching.ts'
+import { createServerTimes, hearTime, type Engine } from './engine.ts'
 import { enterLayout, evictionProblem } from './server.ts'
 import { createFinding } from './finding.ts'
 import { createRecords } from './records.ts'
 import { createScans } from './scanning.ts'
 import { createScripted } from './scripted.ts'
-import { createWorkers } from './workers.ts'
+import { leasingPart } from './workers.ts'
 
 /** After nobody waits for its answer any more, a command may still arrive. */
 const MARGIN_MS = 2_000
+/** A server may be unavailable when the store is closed. */
+const LEAVE_MS = 1_500
 
 export interface RedisSettings {
   readonly client: Adapter
@@ -34,10 +37,9 @@ export interface RedisSettings {
 }
 
 export async function openRedis(settings: RedisSettings, host: StoreHost): Promise<OpenStore> {
-  const { client, subscriber, prefix, partitions: count, retention, commandTimeoutMs } = settings
+  const { client, subscriber, prefix, partitions: count, retention, commandTimeoutMs, pollIntervalMs } = settings
   const clock = systemClock()
   const redis = createScripted(client, clock, commandTimeoutMs)
-  const adapters = subscriber === undefined ? [client] : [client, subscriber]
   const closers: (() => unknown)[] = [() => redis.end()]
 
   async function closeAll(): Promise<void> {
@@ -45,13 +47,8 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
   }
 
   async function open(): Promise<OpenStore> {
-    for (const adapter of adapters) {
-      adapter.ignoreErrors()
-      if (!adapter.isIdle()) continue
-      closers.push(() => adapter.disconnect())
-      // It may take longer than anybody waits; the commands wait for it in time.
-      adapter.connect().catch(() => {})
-    }
+    for (const adapter of [client, ...(subscriber === undefined ? [] : [subscriber])])
+      closers.push(connectIdle(adapter))
     const layout = (): Promise<void> => enterLayout(redis, prefix, count)
     await layout()
     const report = host.report ?? (() => {})
@@ -65,9 +62,8 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const finding = createFinding(engine, records, (group) => workers.mayLease(group))
     const store: SharedStore = {
       ...finding,
+      ...records,
       ...createScans(engine, records, finding),
-      payloads: records.payloads,
-      read: records.read,
       write: announcingRest(records.write, host.onWork),
       close: closeAll,
     }
@@ -82,16 +78,28 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     const channel = `${prefix}:work`
     function announce(): void {
       // Who does not hear of it looks by itself.
-      redis.ask(['PUBLISH', channel, '']).catch(() => {})
+      redis.send(undefined, ['PUBLISH', channel, '']).catch(() => {})
     }
-    const workers = createWorkers({ engine, records, runner, clock, host, announce })
+    const workers = createWorkers({
+      parts: partitions.groups.map((group) => leasingPart(engine, records, group)),
+      partOf: (recordKey) => partitions.of(recordKey).group,
+      runner,
+      clock,
+      host,
+      announce,
+      leaveMs: LEAVE_MS,
+    })
     closers.push(() => workers.leave())
-    const emptied = createEmptiedWatch({ engine, clock, restoreLayout: layout })
-    closers.push(() => emptied.end())
-    const isDue = (): Promise<boolean> => finding.isDue(times?.nowMs() ?? clock.now())
-    if (host.claims !== false) closers.push(await wakeUp({ ...settings, clock, channel, isDue, onWork: host.onWork }))
+    // Who claims nothing need not know what is due.
+    if (host.claims !== false) {
+      if (subscriber !== undefined)
+        closers.push(await createScripted(subscriber, clock, commandTimeoutMs).subscribe(channel, host.onWork))
+      const isDue = (): Promise<boolean> => finding.isDue(times?.nowMs() ?? clock.now())
+      closers.push(watch(clock, pollIntervalMs, isDue, (found) => found && host.onWork()))
+    }
     await answered(partitions.groups.map((group) => hearTime(engine, group)))
-    await Promise.all([emptied.begin(), workers.begin()])
+    const [endWatch] = await Promise.all([watchEmptied(engine, clock, layout), workers.begin()])
+    closers.push(endWatch)
 
     const { indexes } = runner
     const plain = createOpenStore({ runner, indexes, retention, worker: workers.nameFor, report })
@@ -107,7 +115,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       ...announced,
       async admit(events, nowMs) {
         // After an outage this is how the inbox asks whether the server is back.
-        if (events.length === 0) await redis.ask(['PING'])
+        if (events.length === 0) await redis.send(undefined, ['PING'])
         return announced.admit(events, nowMs)
       },
       async claim(request) {

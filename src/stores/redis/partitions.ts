@@ -19,28 +19,21 @@ export interface Partition {
 /** Partitions that one script may be given: all on a single server, one in a cluster. Each group has one server's clock. */
 export type Group = readonly [Partition, ...Partition[]]
 
-export interface Partitions {
-  readonly all: readonly Partition[]
-  readonly groups: readonly Group[]
-  /** The partition of a record. */
-  of(recordKey: string): Partition
-}
+export type Partitions = ReturnType<typeof createPartitions>
 
 /** Tags are digests, so no prefix and no id decides about a slot. */
-export function createPartitions(prefix: string, count: number, isCluster: boolean): Partitions {
-  const partition = (index: number): Partition => ({ base: baseOf(prefix, index), group: isCluster ? index : 0 })
-  const [first, ...others] = Array.from({ length: Math.max(1, count) }, (_, index) => partition(index))
-  const all: Group = [first ?? partition(0), ...others]
+export function createPartitions(prefix: string, count: number, isCluster: boolean) {
+  function partition(index: number): Partition {
+    const tag = createHash('sha256').update(`${prefix}:${index}`).digest('hex').slice(0, TAG_DIGITS)
+    return { base: `${prefix}:{${tag}}:`, group: isCluster ? index : 0 }
+  }
+  const all: Group = [partition(0), ...Array.from({ length: count - 1 }, (_, at) => partition(at + 1))]
   return {
     all,
     groups: isCluster ? all.map((one): Group => [one]) : [all],
-    of: (recordKey) => all[scattered(recordKey) % all.length] ?? all[0],
+    /** The partition of a record. */
+    of: (recordKey: string): Partition => all[scattered(recordKey) % all.length] ?? all[0],
   }
-}
-
-function baseOf(prefix: string, index: number): string {
-  const digest = createHash('sha256').update(`${prefix}:${index}`).digest('hex')
-  return `${prefix}:{${digest.slice(0, TAG_DIGITS)}}:`
 }
 
 /** FNV-1a: keys of records are digests already, and every event passes here. */
@@ -50,72 +43,43 @@ function scattered(text: string): number {
   return hash >>> 0
 }
 
-/** One call for many items of one group: a call costs the server more than most of what is done in it. */
-export interface Call<T> {
-  readonly partitions: readonly [Partition, ...Partition[]]
-  readonly members: readonly {
-    readonly item: T
-    /** Its index among all items. */
-    readonly index: number
-    readonly partition: Partition
-  }[]
+/** Something of a record, its index among all, and where it is. */
+export interface Placed<T> {
+  readonly item: T
+  readonly index: number
+  readonly partition: Partition
 }
 
-interface Growing<T> extends Call<T> {
-  readonly partitions: [Partition, ...Partition[]]
-  readonly members: Call<T>['members'][number][]
-  bytes: number
-}
-
-/** `sizeOf`: how many bytes of an item are sent, besides what all have. */
-export function callsFor<T>(
+/**
+ * The answers for all items, in their order. Many items of one group share a call, for a call costs the server more than most of what
+ * is done in it. `run` answers for each item of a call; `sizeOf`: how many bytes of an item are sent, besides what all have.
+ */
+export async function inCalls<T extends { readonly key: string }, R>(
   items: readonly T[],
   partitions: Partitions,
-  keyOf: (item: T) => string,
+  run: (placed: readonly Placed<T>[]) => Promise<readonly R[]>,
   sizeOf: (item: T) => number = () => 0,
-): readonly Call<T>[] {
-  const calls: Growing<T>[] = []
-  const open = new Map<number, Growing<T>>()
+): Promise<readonly (R | undefined)[]> {
+  const calls: Placed<T>[][] = []
+  const open = new Map<number, { readonly call: Placed<T>[]; bytes: number }>()
   for (const [index, item] of items.entries()) {
-    const partition = partitions.of(keyOf(item))
+    const partition = partitions.of(item.key)
     const bytes = sizeOf(item)
-    let call = open.get(partition.group)
-    if (call === undefined || call.members.length === MOST_ITEMS || call.bytes + bytes > MOST_BYTES) {
-      call = { partitions: [partition], members: [], bytes: 0 }
-      calls.push(call)
-      open.set(partition.group, call)
+    let last = open.get(partition.group)
+    if (last === undefined || last.call.length === MOST_ITEMS || last.bytes + bytes > MOST_BYTES) {
+      last = { call: [], bytes: 0 }
+      calls.push(last.call)
+      open.set(partition.group, last)
     }
-    if (!call.partitions.includes(partition)) call.partitions.push(partition)
-    call.members.push({ item, index, partition })
-    call.bytes += bytes
+    last.call.push({ item, index, partition })
+    last.bytes += bytes
   }
-  return calls
-}
-
-/** The answers of all calls, in the order of the items. `run` answers for each member of a call. */
-export async function inCalls<T, R>(
-  calls: readonly Call<T>[],
-  run: (call: Call<T>) => Promise<readonly R[]>,
-): Promise<readonly R[]> {
-  const answers: R[] = []
+  const answers: (R | undefined)[] = items.map(() => undefined)
   await Promise.all(
     calls.map(async (call) => {
       const found = await run(call)
-      if (found.length !== call.members.length) throw new TypeError('Redis answered for another number of items.')
-      for (const [place, { index }] of call.members.entries()) {
-        const answer = found[place]
-        if (answer !== undefined) answers[index] = answer
-      }
+      for (const [place, { index }] of call.entries()) answers[index] = found[place]
     }),
   )
   return answers
-}
-
-/** Of what was asked of several servers, what was answered; rejects where none did. */
-export async function answered<T>(asked: readonly Promise<T>[]): Promise<readonly T[]> {
-  const results = await Promise.allSettled(asked)
-  const values = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-  const failure = results.find((result) => result.status === 'rejected')
-  if (values.length === 0 && failure !== undefined) throw failure.reason
-  return values
 }

@@ -2,103 +2,83 @@
  * Payloads: each under a key of its own, that of its record and its id. What no index has is found by a walk through all keys of a kind, in
  * short steps: what people look for, and what is left of a record.
  */
-import type { EventPlace, Payload, SharedStore } from '../../inbox/record-store.ts'
-import { decodePayload } from './encoding.ts'
-import { keysOf, valuesAt, type Engine } from './engine.ts'
-import { callsFor, inCalls } from './partitions.ts'
+import type { EventPlace } from '../../inbox/record-store.ts'
+import type { StoredPayload } from '../stored.ts'
+import { admittedAtMsIn, decodeDead, decodePayload } from './encoding.ts'
+import { ask, keysOf, valuesAt, type Engine } from './engine.ts'
+import { inCalls, type Group, type Partition } from './partitions.ts'
 import { list, text } from './replies.ts'
 import { walk as walkScript } from './scripts.ts'
 import { payloadKey } from './writing.ts'
 
-export interface Payloads extends Pick<SharedStore, 'payloads'> {
-  /** The payloads of these events, with the time of their admission. */
-  payloadsAt(places: readonly EventPlace[]): Promise<readonly (AdmittedPayload | undefined)[]>
-  /** All that are left of a record, in the order of their admission. */
-  leftOf(key: string): Promise<readonly LeftPayload[]>
+export function payloadsAt(
+  engine: Engine,
+  places: readonly EventPlace[],
+): Promise<readonly (StoredPayload | undefined)[]> {
+  return inCalls(places, engine.partitions, async (placed) => {
+    const names = placed.map(({ item: { key, id }, partition: { base } }) => base + payloadKey(key, id))
+    const values = await valuesAt(engine.redis, names)
+    return values.map((value, at) => value && decodePayload(placed[at]?.item.id ?? '', value))
+  })
 }
 
-export type AdmittedPayload = Payload & { readonly atMs: number }
-
-interface LeftPayload {
-  readonly id: string
-  readonly admittedAtMs: number
-  readonly record: Payload['record'] | undefined
+/** All that are left of a record, in the order of their admission. */
+export async function payloadsLeft(engine: Engine, key: string): Promise<readonly StoredPayload[]> {
+  const { groups, of } = engine.partitions
+  const { group } = of(key)
+  const ids = new Set<string>()
+  for await (const found of walk(engine, payloadKey(key, '*'), groups.slice(group, group + 1)))
+    for (const { id } of found) ids.add(id)
+  const payloads = await payloadsAt(
+    engine,
+    [...ids].map((id) => ({ key, id })),
+  )
+  return payloads
+    .flatMap((payload) => payload ?? [])
+    .sort((a, b) => a.admittedAtMs - b.admittedAtMs || (a.id < b.id ? -1 : 1))
 }
 
-export function createPayloads(engine: Engine): Payloads {
-  const walk = createWalk(engine)
-
-  function payloadsAt(places: readonly EventPlace[]): Promise<readonly (AdmittedPayload | undefined)[]> {
-    const calls = callsFor(places, engine.partitions, ({ key }) => key)
-    return inCalls(calls, async ({ members }) => {
-      const names = members.map(({ item: { key, id }, partition: { base } }) => base + payloadKey(key, id))
-      const values = await valuesAt(engine, names)
-      return members.map(({ item: { id } }, at) => {
-        const value = values[at]
-        return value === undefined ? undefined : decodePayload(id, value)
-      })
-    })
-  }
-
-  return {
-    payloadsAt,
-    payloads: payloadsAt,
-    async leftOf(key) {
-      const ids: string[] = []
-      for await (const step of walk(payloadKey(key, '*'), key)) ids.push(...step.map(({ id }) => id))
-      const found = await payloadsAt([...new Set(ids)].map((id) => ({ key, id })))
-      return found
-        .flatMap((payload) => payload ?? [])
-        .map(({ id, atMs, record, corrupt }) => ({
-          id,
-          admittedAtMs: atMs,
-          record: corrupt === undefined ? record : undefined,
-        }))
-        .sort((a, b) => a.admittedAtMs - b.admittedAtMs || (a.id < b.id ? -1 : 1))
-    },
-  }
+/** The key and the error of a dead letter. */
+export async function deadLetter(engine: Engine, partition: Partition, id: string) {
+  const stored = await ask(engine, partition, ['HGET', 'deadof', id])
+  return Buffer.isBuffer(stored) ? decodeDead(stored) : undefined
 }
 
 /** Keys that a script looks at: a millisecond or two of the server's time. */
 const KEYS_A_STEP = 500
 
-/** A key as a walk finds it: its parts after its kind, and the beginning of its value. */
+/** A key as a walk finds it: its parts after its kind. */
 export interface Walked {
   readonly key: string
   /** Empty for a key that is not of an event. */
   readonly id: string
-  readonly head: string
+  /** When the event was admitted; 0 where nothing says it. */
+  readonly atMs: number
 }
 
-/** Steps through the keys of a pattern, some of them twice; of one record alone, where its key is given. */
-type Walk = (pattern: string, recordKey?: string) => AsyncGenerator<readonly Walked[]>
-
-export function createWalk({ redis, partitions }: Pick<Engine, 'redis' | 'partitions'>): Walk {
-  return async function* walk(pattern, recordKey) {
-    const only = recordKey === undefined ? undefined : partitions.of(recordKey).group
-    for (const [group, members] of partitions.groups.entries()) {
-      if (only !== undefined && group !== only) continue
-      let cursor = '0'
-      while (cursor !== '') {
-        const step = await stepFrom(redis, keysOf(members), cursor, pattern)
-        cursor = step.cursor
-        // A server of a cluster has other groups, too.
-        yield step.found.filter(({ key }) => partitions.of(key).group === group)
-      }
+/** Steps through the keys of a pattern in these groups, some of them twice. */
+export async function* walk(
+  engine: Engine,
+  pattern: string,
+  groups: readonly Group[] = engine.partitions.groups,
+): AsyncGenerator<readonly Walked[]> {
+  for (const group of groups) {
+    let cursor = '0'
+    while (cursor !== '') {
+      const step = await stepFrom(engine, group, cursor, pattern)
+      cursor = step.cursor
+      yield step.found
     }
   }
 }
 
-export async function stepFrom(
-  redis: Engine['redis'],
-  keys: readonly [string, ...string[]],
-  cursor: string,
-  pattern: string,
-): Promise<{ readonly cursor: string; readonly found: readonly Walked[] }> {
-  const [next, ...flat] = list(await redis.run(walkScript, keys, [cursor, pattern, KEYS_A_STEP])).map(text)
-  const found = Array.from({ length: flat.length / 2 }, (_, at): Walked => {
-    const [, key = '', id = ''] = (flat[2 * at] ?? '').split(':')
-    return { key, id, head: flat[2 * at + 1] ?? '' }
+export async function stepFrom({ redis, partitions }: Engine, group: Group, cursor: string, pattern: string) {
+  const [next, ...keys] = list(await redis.run(walkScript, keysOf(group), [cursor, pattern, KEYS_A_STEP]))
+  const all = keys.map((one): Walked => {
+    const [name, head] = list(one)
+    const [, key = '', id = ''] = text(name).split(':')
+    return { key, id, atMs: admittedAtMsIn(text(head)) ?? 0 }
   })
-  return { cursor: next ?? '', found }
+  // A server of a cluster has other groups, too.
+  return { cursor: text(next), found: all.filter(({ key }) => partitions.of(key).group === group[0].group) }
 }

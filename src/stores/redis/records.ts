@@ -1,30 +1,29 @@
 /** Records in Redis: read, written where nobody has changed them, and made anew where they cannot be read. */
 import { randomInt } from 'node:crypto'
 import { MessagingWebhooksError } from '../../public/errors.ts'
-import { ClockJump, type SharedStore, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
-import { decodeRecord, NEWER } from '../../inbox/runtime/codec.ts'
+import { ClockJump, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
+import { NEWER } from '../../inbox/runtime/codec.ts'
 import type { MessageRecord } from '../../messages/record.ts'
-import { newerRecord } from '../../inbox/runtime/commands.ts'
 import { restore } from '../../messages/restore.ts'
-import { callsFor, inCalls, type Call } from './partitions.ts'
-import { decodeStoredSend, splitVersion, versionText } from './encoding.ts'
+import { storedRecord, type StoredPayload } from '../stored.ts'
+import { splitSend, splitVersion, versionText } from './encoding.ts'
 import { ask, runIf, valuesAt, type Conditional, type Engine } from './engine.ts'
-import { createPayloads, type Payloads } from './payloads.ts'
+import { inCalls, type Placed } from './partitions.ts'
+import { payloadsLeft } from './payloads.ts'
 import { list, text } from './replies.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 import {
+  changeMore,
   commandsOf,
+  indexRemoval,
   letterRemoval,
   memberOf,
   messageIn,
   recordKey,
   sendKey,
-  sendRemoval,
   type Command,
 } from './writing.ts'
 
-/** A record of a later version of this package is put off for so long. */
-const NEWER_MS = 60_000
 /** Of an index, when it is searched. */
 const KEYS_A_LOOK = '500'
 /** Of this process: with a counter behind it, each version is given out once. */
@@ -38,19 +37,10 @@ export interface Stored {
   readonly send: Buffer | undefined
 }
 
-export interface Records extends Pick<SharedStore, 'read' | 'write'>, Payloads {
-  /** For people: writes and reports nothing; what cannot be read is left out. */
-  look(keys: readonly string[]): Promise<ReadonlyMap<string, MessageRecord>>
-  /** What was read of records. */
-  recordsIn(stored: readonly Stored[]): Promise<ReadonlyMap<string, Versioned | typeof NEWER>>
-  /** The same of what is due: what is of a later version is put off, so that it is not found at once. */
-  dueRecordsIn(stored: readonly Stored[], nowMs: number): Promise<ReadonlyMap<string, Versioned>>
-  storedAt(keys: readonly string[]): Promise<readonly Stored[]>
-}
+export type Records = ReturnType<typeof createRecords>
 
-export function createRecords(engine: Engine): Records {
+export function createRecords(engine: Engine) {
   const { partitions, retention, report } = engine
-  const payloads = createPayloads(engine)
   const ownVersions = randomInt(PROCESSES) * WRITES
   let writes = randomInt(WRITES)
 
@@ -59,38 +49,27 @@ export function createRecords(engine: Engine): Records {
     return ownVersions + writes
   }
 
-  function storedAt(keys: readonly string[]): Promise<readonly Stored[]> {
-    const calls = callsFor(keys, partitions, (key) => key)
-    return inCalls(calls, async ({ members }) => {
-      const names = members.flatMap(({ item: key, partition: { base } }) => [
+  async function storedAt(keys: readonly string[]): Promise<readonly Stored[]> {
+    const places = keys.map((key) => ({ key }))
+    const found = await inCalls(places, partitions, async (placed) => {
+      const names = placed.flatMap(({ item: { key }, partition: { base } }) => [
         base + recordKey(key),
         base + sendKey(key),
       ])
-      const values = await valuesAt(engine, names)
-      return members.map(({ item: key }, at) => ({ key, record: values[2 * at], send: values[2 * at + 1] }))
+      const values = await valuesAt(engine.redis, names)
+      return placed.map(({ item: { key } }, at) => ({ key, record: values[2 * at], send: values[2 * at + 1] }))
     })
+    return found.flatMap((stored) => stored ?? [])
   }
 
+  /** What was read of records. */
   async function recordsIn(stored: readonly Stored[]): Promise<ReadonlyMap<string, Versioned | typeof NEWER>> {
     const records = new Map<string, Versioned | typeof NEWER>()
     for (const one of stored) {
-      const decoded = decodedOf(one)
-      const found = decoded === 'corrupt' ? await restored(one) : decoded
+      const decoded = decode(one)
+      const isWhole = decoded === NEWER || decoded.corrupt.length === 0
+      const found = isWhole ? decoded : await repaired(one)
       if (found !== undefined) records.set(one.key, found)
-    }
-    return records
-  }
-
-  async function dueRecordsIn(stored: readonly Stored[], nowMs: number): Promise<ReadonlyMap<string, Versioned>> {
-    const records = new Map<string, Versioned>()
-    for (const [key, found] of await recordsIn(stored)) {
-      if (found !== NEWER) {
-        records.set(key, found)
-        continue
-      }
-      report(newerRecord(key))
-      for (const set of ['due', 'leased'])
-        await ask(engine, partitions.of(key), ['ZADD', set, 'XX', String(Math.floor(nowMs + NEWER_MS)), key])
     }
     return records
   }
@@ -108,123 +87,107 @@ export function createRecords(engine: Engine): Records {
     return undefined
   }
 
-  /** Writes anew what cannot be read: of a record, all stored payloads are pending again. Undefined where nothing is left. */
-  async function restored({ key, record, send }: Stored, isForeign = false): Promise<Versioned | undefined> {
-    const partition = partitions.of(key)
-    const split = record && splitVersion(record)
-    const state = split && decodeRecord(split.text)
-    const known = state === undefined || state === NEWER ? undefined : state
-    const left = known === undefined ? await payloads.leftOf(key) : []
-    const readSend = send && decodeStoredSend(send)
-    const of = known === undefined ? await messageOf(key) : known.of
-    const before: MessageRecord = known ?? restore(left, of)
-    const after: MessageRecord = readSend === undefined ? before : { ...before, send: readSend }
-    const ids = left.map(({ id }) => id)
-    const isEmpty = known === undefined && ids.length === 0 && readSend === undefined
+  /**
+   * Writes anew what cannot be read: of a record, all stored payloads are pending again. Undefined where nothing is left. Only what was
+   * read is replaced (`expected`): another process may have repaired it meanwhile.
+   */
+  async function repaired(
+    stored: Stored,
+    expected = stored.record?.toString('latin1', 0, VERSION_DIGITS) ?? '',
+  ): Promise<Versioned | undefined> {
+    const { key } = stored
+    const decoded = decode(stored)
+    if (decoded === NEWER) return undefined
+    const isLost = decoded.corrupt.includes('state')
+    const left = isLost ? await payloadsLeft(engine, key) : []
+    const of = isLost ? await messageOf(key) : decoded.record.of
+    const { send } = decoded.record
+    const after = isLost ? { ...restore(left.map(readable), of), send } : decoded.record
     const version = nextVersion()
+    const ids = left.map(({ id }) => id)
     const cleared: readonly Command[] = [
-      ['ZREM', 'due', key],
-      ['ZREM', 'leased', key],
-      ...(readSend === undefined ? sendRemoval(key) : []),
-      ...(ids.length === 0 ? [] : [['SREM', 'more', ...ids.map((id) => memberOf(key, id))] as const]),
+      ...indexRemoval(key),
+      ...(send === undefined ? [['UNLINK', sendKey(key)] as const] : []),
+      ...changeMore('SREM', key, ids),
       ...ids.flatMap(letterRemoval),
-      ...(of === undefined || !isEmpty ? [] : [['ZREM', 'overflow', memberOf(of, key)] as const]),
     ]
-    const written = commandsOf(
-      { key, expected: undefined, before: undefined, after, payloads: [], admitted: [] },
-      version,
-      retention,
-    )
-    // Only what was read is replaced: another process may have repaired it meanwhile.
-    const expected = isForeign ? FOREIGN : (record?.toString('latin1', 0, VERSION_DIGITS) ?? '')
-    const commands: readonly Command[] = [...cleared, ...(isEmpty ? [['UNLINK', recordKey(key)] as const] : written)]
-    const { found } = await runIf(engine, [{ partition, key: recordKey(key), expected, commands }], { fits: true })
-    if (found[0] === FOREIGN && !isForeign) return restored({ key, record, send }, true)
-    if (found[0] !== expected) return undefined
+    const isEmpty = isLost && ids.length === 0 && send === undefined
+    const change = isEmpty ? { before: after, after: undefined } : { before: undefined, after }
+    const written = commandsOf({ key, expected: undefined, ...change, payloads: [], admitted: [] }, version, retention)
+    const partition = partitions.of(key)
+    const repair = { partition, key: recordKey(key), expected, commands: [...cleared, ...written] }
+    const [found] = (await runIf(engine, [repair], { fits: true })).found
+    if (found === FOREIGN && expected !== FOREIGN) return repaired(stored, FOREIGN)
+    if (found !== expected) return undefined
     // Where a due time is all that is left of a record, it was forgotten.
-    if (isEmpty && record === undefined && !isForeign) return undefined
-    report(
-      new MessagingWebhooksError(
-        'state_damaged',
-        `It is ${known === undefined ? 'record' : 'send'} of message ${key}.`,
-      ),
-    )
+    if (isEmpty && expected === '') return undefined
+    const part = isLost ? 'record' : 'send'
+    report(new MessagingWebhooksError('state_damaged', `It is ${part} of message ${key}.`))
     return isEmpty ? undefined : { version, record: after }
   }
 
   async function writeCall(
-    { members }: Call<VersionedChange>,
+    placed: readonly Placed<VersionedChange>[],
     asOfMs: number | undefined,
-  ): Promise<readonly (number | 'conflict' | 'jump')[]> {
-    const versions = members.map(nextVersion)
-    const conditionals = members.map(({ item, partition }, at): Conditional => {
-      return {
-        partition,
-        key: recordKey(item.key),
-        expected: item.expected === undefined ? '' : versionText(item.expected),
-        commands: commandsOf(item, versions[at] ?? 0, retention),
-      }
+  ): Promise<readonly (number | 'jump' | undefined)[]> {
+    const writing = placed.map(({ item, partition }) => {
+      const version = nextVersion()
+      const expected = item.expected === undefined ? '' : versionText(item.expected)
+      const commands = commandsOf(item, version, retention)
+      return { version, conditional: { partition, key: recordKey(item.key), expected, commands } satisfies Conditional }
     })
-    const fits = members.every(({ item }) => item.before !== undefined && item.admitted.length === 0)
+    const conditionals = writing.map(({ conditional }) => conditional)
+    const fits = placed.every(({ item }) => item.before !== undefined && item.admitted.length === 0)
     let found: readonly string[]
     try {
       found = (await runIf(engine, conditionals, { asOfMs, fits })).found
     } catch (error) {
-      if (error instanceof ClockJump) return members.map(() => 'jump')
+      if (error instanceof ClockJump) return placed.map(() => 'jump')
       throw error
     }
-    const answers: (number | 'conflict')[] = []
-    for (const [at, { item }] of members.entries()) {
-      const version = versions[at] ?? 0
+    for (const [at, { item }] of placed.entries())
+      if (found[at] === FOREIGN) await repaired({ key: item.key, record: undefined, send: undefined }, FOREIGN)
+    return writing.map(({ version, conditional: { expected } }, at) =>
       // The new version, where the command was sent again because the answer to it was lost.
-      const isWritten = found[at] === conditionals[at]?.expected || found[at] === versionText(version)
-      answers.push(isWritten ? version : 'conflict')
-      if (found[at] === FOREIGN) await restored({ key: item.key, record: undefined, send: undefined }, true)
-    }
-    return answers
+      found[at] === expected || found[at] === versionText(version) ? version : undefined,
+    )
   }
 
   return {
-    ...payloads,
-    storedAt,
     recordsIn,
-    dueRecordsIn,
     // Of what is due something must be left; what is not there is not read.
-    read: async (keys) => recordsIn((await storedAt(keys)).filter(({ record }) => record !== undefined)),
-    async look(keys) {
+    read: async (keys: readonly string[]) =>
+      recordsIn((await storedAt(keys)).filter(({ record }) => record !== undefined)),
+    /** For people: writes and reports nothing; what cannot be read is left out. */
+    async look(keys: readonly string[]): Promise<ReadonlyMap<string, MessageRecord>> {
       const stored = await storedAt([...new Set(keys)])
       return new Map(
         stored.flatMap((one) => {
-          const whole = decodedOf(one)
-          const found = whole === 'corrupt' ? decodedOf({ ...one, send: undefined }) : whole
-          return found === 'corrupt' || found === NEWER ? [] : [[one.key, found.record] as const]
+          const found = decode(one)
+          return found === NEWER || found.corrupt.includes('state') ? [] : [[one.key, found.record] as const]
         }),
       )
     },
-    async write(changes, asOfMs) {
-      const calls = callsFor(changes, partitions, ({ key }) => key, sizeOf)
-      const answers = await inCalls(calls, (call) => writeCall(call, asOfMs))
+    async write(changes: readonly VersionedChange[], asOfMs: number | undefined) {
+      const answers = await inCalls(changes, partitions, (placed) => writeCall(placed, asOfMs), sizeOf)
       // What other servers have written stays, so the rest is decided again and not all of it.
       if (answers.includes('jump') && !answers.some((answer) => typeof answer === 'number')) throw new ClockJump()
-      return answers.map((answer) => (typeof answer === 'number' ? answer : undefined))
+      return answers.map((answer) => (answer === 'jump' ? undefined : answer))
     },
   }
 }
 
-function decodedOf({ record, send }: Stored): Versioned | 'corrupt' | typeof NEWER {
-  const split = record && splitVersion(record)
-  const decoded = split && decodeRecord(split.text)
-  if (decoded === NEWER) return NEWER
-  if (split === undefined || decoded === undefined) return 'corrupt'
-  const { version } = split
-  if (send === undefined) return { version, record: decoded }
-  const readSend = decodeStoredSend(send)
-  return readSend === undefined ? 'corrupt' : { version, record: { ...decoded, send: readSend } }
+function decode({ record, send }: Stored) {
+  const { version, state } = splitVersion(record)
+  const stored = storedRecord({ state, ...splitSend(send) }, NOTHING_LEFT)
+  return stored === NEWER ? NEWER : { version, ...stored }
 }
 
-/** Of all events that a record knows. */
-export function idsIn({ waiting, dead, settled }: MessageRecord): readonly string[] {
-  return [...waiting, ...dead, ...settled].map(({ id }) => id)
+const NOTHING_LEFT = () => ({ payloads: [], of: undefined })
+
+/** Without a record where that is corrupt. */
+function readable({ id, admittedAtMs, record, corrupt }: StoredPayload) {
+  return { id, admittedAtMs, record: corrupt === undefined ? record : undefined }
 }
 
 function sizeOf({ admitted }: VersionedChange): number {

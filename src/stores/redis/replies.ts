@@ -21,6 +21,11 @@ export function bytes(reply: Reply | undefined): Buffer {
   throw new TypeError(`Redis answered with ${typeof reply}; expected bytes.`)
 }
 
+/** Of what is not there, or is no text, nothing. */
+export function bytesOrNone(reply: Reply | undefined): Buffer | undefined {
+  return Buffer.isBuffer(reply) ? reply : undefined
+}
+
 export function text(reply: Reply | undefined): string {
   return typeof reply === 'string' ? reply : bytes(reply).toString('utf8')
 }
@@ -42,12 +47,10 @@ export interface Scored {
 export function scored(reply: Reply): readonly Scored[] {
   const flat = list(reply).flatMap((one) => (isList(one) ? one : [one]))
   return Array.from({ length: flat.length / 2 }, (_, at) => {
-    const score = flat[2 * at + 1]
+    const [member, score] = [flat[2 * at], flat[2 * at + 1]]
     // Somebody else may have written `inf`.
-    return {
-      member: text(flat[2 * at]),
-      score: typeof score === 'number' ? score : Number(text(score).replace(/inf$/, 'Infinity')),
-    }
+    const number = typeof score === 'number' ? score : Number(text(score).replace(/inf$/, 'Infinity'))
+    return { member: text(member), score: number }
   })
 }
 
@@ -66,18 +69,21 @@ const MOST_CHARACTERS = 300
  */
 export function cleanError(error: unknown): Error {
   if (error instanceof MessagingWebhooksError) return error
-  const text = safeText(error)
-  if (error instanceof TypeError || REPLY_WORD.test(text)) return new RedisError(text)
-  const word = SERVER_IS_AWAY.exec(text)?.[1]
-  const detail = word === 'OOM' ? OUT_OF_MEMORY : undefined
-  return new MessagingWebhooksError('store_failed', detail, { cause: new RedisError(text) })
+  const cause = new RedisError(error)
+  if (error instanceof TypeError || REPLY_WORD.test(cause.message)) return cause
+  const detail = cause.message.startsWith('OOM') ? OUT_OF_MEMORY : undefined
+  return new MessagingWebhooksError('store_failed', detail, { cause })
 }
 
 const OUT_OF_MEMORY = 'Redis is full; what it holds is still handed over. Raise `maxmemory`, or mend the handlers.'
 
 /** What the server or the client said, cut where it repeats what was sent. */
-class RedisError extends Error {
+export class RedisError extends Error {
   override readonly name = 'RedisError'
+
+  constructor(error: unknown) {
+    super(safeText(error))
+  }
 }
 
 /** Whether the same command may succeed in a moment: a connection that broke, a server that starts or changes its part. */
@@ -88,15 +94,6 @@ export function isPassing(error: unknown): boolean {
 }
 
 const PASSING_WORD = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
-
-/** What is left of a client's error where nothing else is made of it. */
-export function withoutArguments(error: unknown): Error {
-  return new RedisError(safeText(error))
-}
-
-export function isUnknownScript(error: unknown): boolean {
-  return isError(error) && error.message.startsWith('NOSCRIPT')
-}
 
 function safeText(error: unknown): string {
   const message = isError(error) ? error.message || error.name : String(error)

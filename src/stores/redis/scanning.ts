@@ -3,74 +3,26 @@
  * walk through all payloads, in short steps, that keeps the newest.
  */
 import { isFiltered, isInTime, MOST_LOOKED_AT } from '../../inbox/filters.ts'
-import type {
-  EventPlace,
-  EventScan,
-  Indexes,
-  Payload,
-  Scanned,
-  ScannedEvent,
-  ScannedRecord,
-} from '../../inbox/record-store.ts'
-import { damagedRecord } from '../../messages/event-record.ts'
+import type { EventPlace, EventScan, Indexes, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
 import { newestOf, scanned, scannedRows, writtenPlace } from '../pages.ts'
-import { answered, type Partition } from './partitions.ts'
-import { admittedAtMsIn, decodeDead } from './encoding.ts'
-import { ask, keysOf, membersOf, type Engine } from './engine.ts'
+import { storedPayload } from '../stored.ts'
+import type { Engine } from './engine.ts'
 import type { Finding } from './finding.ts'
-import { idsIn, type Records } from './records.ts'
-import type { Scored } from './replies.ts'
-import { createWalk, stepFrom, type Walked } from './payloads.ts'
-import { payloadKey, recordKey } from './writing.ts'
+import type { Records } from './records.ts'
+import { OLDEST_FIRST, pageOfSet, placeOf } from './sets.ts'
+import { deadLetter, payloadsAt, stepFrom, walk, type Walked } from './payloads.ts'
+import { idsIn, payloadKey, recordKey } from './writing.ts'
 
 type Scans = Pick<Indexes, 'scanEvents' | 'scanDeadLetters' | 'scanSends' | 'scanRecords'>
 
 const READ_AT_ONCE = 200
-const NO_BYTES = Buffer.alloc(0)
 
-interface Place extends Walked {
-  readonly atMs: number
-}
-
-export function createScans(engine: Engine, records: Records, { overflowOf }: Pick<Finding, 'overflowOf'>): Scans {
-  const { redis, partitions } = engine
-  const walk = createWalk(engine)
-
-  /** Members of a sorted set in all partitions, by score and member: those behind `after`, one more than a page. */
-  async function pageOfSet(
-    set: string,
-    { after, limit, newestFirst, fromMs, toMs }: Range,
-  ): Promise<readonly Member[]> {
-    const [, time, last = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
-    const least = newestFirst ? boundOf(fromMs) : (time ?? boundOf(fromMs))
-    const most = newestFirst && time !== undefined ? time : `(${boundOf(toMs)}`
-    const isAhead = ({ score, member }: Scored): boolean => {
-      if (time === undefined || score !== Number(time)) return true
-      return newestFirst ? member < last : member > last
-    }
-    const found = await answered(
-      partitions.all.map(async (partition) => {
-        // Of those of the time where the last page ended some were on it.
-        for (let count = limit + 1; ; count *= 2) {
-          const members = await membersOf(engine, partition, { set, least, most, limit: count, newestFirst })
-          const ahead = members.filter(isAhead).map((one): Member => ({ ...one, partition }))
-          if (ahead.length > limit || members.length < count) return ahead.slice(0, limit + 1)
-        }
-      }),
-    )
-    const sign = newestFirst ? -1 : 1
-    return found
-      .flat()
-      .sort((a, b) => sign * (a.score - b.score || (a.member < b.member ? -1 : 1)))
-      .slice(0, limit + 1)
-  }
+export function createScans(engine: Engine, { look }: Records, { overflowOf }: Pick<Finding, 'overflowOf'>): Scans {
+  const { partitions } = engine
 
   /** Events with their payloads, as far as these are stored; dead ones with their errors. */
   async function eventsAt(places: readonly EventPlace[]): Promise<readonly ScannedEvent[]> {
-    const [found, payloads] = await Promise.all([
-      records.look(places.map(({ key }) => key)),
-      records.payloadsAt(places),
-    ])
+    const [found, payloads] = await Promise.all([look(places.map(({ key }) => key)), payloadsAt(engine, places)])
     const events = await Promise.all(
       places.map(async ({ key, id }, at): Promise<ScannedEvent | undefined> => {
         const record = found.get(key)
@@ -78,25 +30,23 @@ export function createScans(engine: Engine, records: Records, { overflowOf }: Pi
         const stored = payloads[at]
         const dead = record.dead.find((entry) => entry.id === id)
         const settled = record.settled.find((entry) => entry.id === id)
-        const atMs = stored?.atMs ?? settled?.endedAtMs ?? dead?.diedAtMs ?? 0
-        const payload = dead === undefined ? stored : deadPayload(id, stored, dead.diedAtMs, await errorOf(key, id))
-        return { key, id, atMs, place: writtenPlace({ id, atMs }), record, payload }
+        const atMs = stored?.admittedAtMs ?? settled?.endedAtMs ?? dead?.diedAtMs ?? 0
+        const event = { key, id, atMs, place: writtenPlace({ id, atMs }), record }
+        if (dead === undefined) return { ...event, payload: stored }
+        const error = (await deadLetter(engine, partitions.of(key), id))?.error
+        // It can be discarded although nothing is left of it.
+        const nothing = { id, admittedAtMs: atMs, record: undefined, raw: undefined, error }
+        return { ...event, payload: stored === undefined ? storedPayload(nothing) : { ...stored, error } }
       }),
     )
     return events.flatMap((event) => event ?? [])
   }
 
-  async function errorOf(key: string, id: string): Promise<string | undefined> {
-    const reply = await ask(engine, partitions.of(key), ['HGET', 'deadof', id])
-    return Buffer.isBuffer(reply) ? decodeDead(reply).error : undefined
-  }
-
   /** The newest payloads before a place, each once: a walk may come by twice. */
-  async function newestOfAll({ after, id, filter }: EventScan, most: number): Promise<readonly Place[]> {
-    let newest: readonly Place[] = []
-    for await (const step of walk(payloadKey('*', id ?? '*'))) {
-      const found = step.map((one): Place => ({ ...one, atMs: admittedAtMsIn(one.head) ?? 0 }))
-      const gathered = [...newest, ...found.filter(({ atMs }) => isInTime(filter, atMs))]
+  async function newestOfAll({ after, id, filter }: EventScan, most: number): Promise<readonly Walked[]> {
+    let newest: readonly Walked[] = []
+    for await (const step of walk(engine, payloadKey('*', id ?? '*'))) {
+      const gathered = [...newest, ...step.filter(({ atMs }) => isInTime(filter, atMs))]
       // Of many, they are put in order now and then.
       newest = gathered.length > 4 * most ? newestOf(gathered, after, most) : gathered
     }
@@ -121,7 +71,7 @@ export function createScans(engine: Engine, records: Records, { overflowOf }: Pi
 
   /** All of one message, with what was settled and of which only the identity is left. */
   async function scanMessage(key: string, { after, limit, isMeant }: EventScan): Promise<Scanned<ScannedEvent>> {
-    const found = await records.look([key, ...(await overflowOf(key))])
+    const found = await look([key, ...(await overflowOf(key))])
     const places = [...found].flatMap(([each, record]) => idsIn(record).map((id) => ({ key: each, id })))
     const events = newestOf(await eventsAt(places), after, places.length)
     return scanned(events.filter(isMeant), limit)
@@ -129,26 +79,22 @@ export function createScans(engine: Engine, records: Records, { overflowOf }: Pi
 
   return {
     scanEvents: (scan) => (scan.key === undefined ? scanAll(scan) : scanMessage(scan.key, scan)),
-    async scanDeadLetters({ after, limit }) {
-      const range = { after, limit, newestFirst: false, fromMs: -Infinity, toMs: Infinity }
-      const { items, next } = scanned(
-        (await pageOfSet('dead', range)).map((one) => ({ ...one, place: `${one.score}.${one.member}` })),
-        limit,
-      )
+    async scanDeadLetters(page) {
+      const letters = await pageOfSet(engine, 'dead', { ...OLDEST_FIRST, ...page })
       const places = await Promise.all(
-        items.map(async ({ partition, member: id, place }) => {
-          const reply = await ask(engine, partition, ['HGET', 'deadof', id])
-          return { id, key: Buffer.isBuffer(reply) ? decodeDead(reply).key : '', place }
+        letters.slice(0, page.limit).map(async ({ partition, member: id }) => {
+          return { id, key: (await deadLetter(engine, partition, id))?.key ?? '' }
         }),
       )
-      const placeOf = new Map(places.map(({ id, place }) => [id, place]))
-      const events = await eventsAt(places)
-      return { items: events.map((event) => ({ ...event, place: placeOf.get(event.id) ?? '' })), next }
+      const events = new Map((await eventsAt(places)).map((event) => [event.id, event]))
+      return scannedRows(letters, page.limit, placeOf, ({ member }, place): ScannedEvent | undefined => {
+        const event = events.get(member)
+        return event && { ...event, place }
+      })
     },
     async scanSends(range) {
-      const members = await pageOfSet('sent', range)
-      const found = await records.look(members.map(({ member }) => member))
-      const placeOf = ({ member, score }: Scored): string => `${score}.${member}`
+      const members = await pageOfSet(engine, 'sent', range)
+      const found = await look(members.map(({ member }) => member))
       return scannedRows(members, range.limit, placeOf, ({ member: key }, place): ScannedRecord | undefined => {
         const record = found.get(key)
         return record && { key, place, record, payloads: [] }
@@ -159,39 +105,16 @@ export function createScans(engine: Engine, records: Records, { overflowOf }: Pi
       const [, index = '0', from = '0'] = /^(\d{1,6}) (\d{1,20})$/.exec(after ?? '') ?? []
       const group = partitions.groups[Number(index)]
       if (group === undefined) return { items: [], next: undefined }
-      const { cursor, found } = await stepFrom(redis, keysOf(group), from, recordKey('*'))
-      const keys = found.map(({ key }) => key).filter((key) => partitions.of(key).group === group[0].group)
+      const { cursor, found } = await stepFrom(engine, group, from, recordKey('*'))
       const items = await Promise.all(
-        [...(await records.look(keys))].map(async ([key, record]): Promise<ScannedRecord> => {
-          const payloads = await records.payloadsAt(idsIn(record).map((id) => ({ key, id })))
-          return { key, place: '', record, payloads: payloads.filter((one) => one !== undefined) }
+        [...(await look(found.map(({ key }) => key)))].map(async ([key, record]): Promise<ScannedRecord> => {
+          const places = idsIn(record).map((id) => ({ key, id }))
+          const payloads = (await payloadsAt(engine, places)).flatMap((payload) => payload ?? [])
+          return { key, place: '', record, payloads }
         }),
       )
       if (cursor !== '') return { items, next: `${index} ${cursor}` }
       return { items, next: Number(index) + 1 < partitions.groups.length ? `${Number(index) + 1} 0` : undefined }
     },
   }
-}
-
-/** It can be discarded although nothing is left of it. */
-function deadPayload(id: string, stored: Payload | undefined, diedAtMs: number, error: string | undefined): Payload {
-  if (stored !== undefined) return { ...stored, error }
-  return { id, record: damagedRecord(undefined, diedAtMs), raw: NO_BYTES, corrupt: 'payload', error }
-}
-
-/** As Redis writes what has no end. */
-function boundOf(ms: number): string {
-  return Number.isFinite(ms) ? String(Math.ceil(ms)) : ms < 0 ? '-inf' : '+inf'
-}
-
-interface Range {
-  readonly after: string | undefined
-  readonly limit: number
-  readonly newestFirst: boolean
-  readonly fromMs: number
-  readonly toMs: number
-}
-
-interface Member extends Scored {
-  readonly partition: Partition
 }

@@ -1,8 +1,8 @@
 /**
  * The scripts. They compare, run commands and move due times; they know nothing of what a record says.
  *
- * KEYS are `due` sets of partitions: all other keys are made from their beginning, so that a client's key prefix is kept. The keys of a
- * partition, each after that beginning:
+ * All other keys are made from the beginning of those in KEYS, so that a client's key prefix is kept. The keys of a partition, each after
+ * that beginning:
  * - `r:<key>`: a record: 12 hexadecimal digits of its version, then its text. It expires when nothing of it waits, is dead, or was sent
  * - `s:<key>`: what was sent: its two times and its text
  * - `p:<key>:<id>`: the payload of an event: 15 digits of when it was admitted, its record as JSON, a line feed, its body
@@ -18,7 +18,7 @@ import { script } from './scripted.ts'
 const SERVER_TIME = /* lua */ `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function baseOf(place) return string.sub(KEYS[place], 1, -4) end
+local function baseOf(key) return string.match(key, '^.*}:') end
 `
 
 /** Digits of a version. */
@@ -29,30 +29,28 @@ export const MOST_APART_MS = 2_000
 export const FOREIGN = 'foreign'
 
 /**
- * For each change: runs its commands if the record has the expected version. ARGV: what the caller takes for the server's time, or
- * empty; 1 if it may write although memory is full; then for each change the place of its partition in KEYS, the key of the record,
- * the expected version (empty: there is no record), and how many values its commands have; then these: of each command how many values
- * follow, its name, its key, its arguments. Returns the server's time, and of each change the version that it found: nothing was
- * written where the times are too far apart.
+ * For each change: runs its commands if the record has the expected version. KEYS: the records. ARGV: what the caller takes for the
+ * server's time, or empty; 1 if it may write although memory is full; then for each change the expected version (empty: there is no
+ * record), and how many values its commands have; then these: of each command how many values follow, its name, its key after the
+ * beginning, its arguments. Returns the server's time, and of each change the version that it found: nothing was written where the times
+ * are too far apart.
  */
 export const compareAndSet = script(/* lua */ `
 ${SERVER_TIME}
 local answer = { string.format('%.0f', now) }
 if ARGV[1] ~= '' and math.abs(now - ARGV[1]) > ${MOST_APART_MS} then return answer end
 -- Redis refuses the first write of a script where memory is full, and none of the others. This one it allows.
-if ARGV[2] == '1' then redis.call('UNLINK', baseOf(1) .. 'none') end
+if ARGV[2] == '1' then redis.call('UNLINK', baseOf(KEYS[1]) .. 'none') end
 local pcall, type, unpack, tonumber, ARGV = redis.pcall, type, unpack, tonumber, ARGV
-local bases = {}
-for place = 1, #KEYS do bases[tostring(place)] = baseOf(place) end
-local at, count = 3, #ARGV
-while at <= count do
-  local base = bases[ARGV[at]]
+local at = 3
+for place, key in ipairs(KEYS) do
+  local base = baseOf(key)
   -- Texts: Redis would have to write numbers as such.
-  local found = pcall('GETRANGE', base .. ARGV[at + 1], '0', '${VERSION_DIGITS - 1}')
+  local found = pcall('GETRANGE', key, '0', '${VERSION_DIGITS - 1}')
   if type(found) == 'table' then found = '${FOREIGN}' end
-  local isExpected = found == ARGV[at + 2]
-  local ends = at + 4 + tonumber(ARGV[at + 3])
-  at = at + 4
+  local isExpected = found == ARGV[at]
+  local ends = at + 2 + tonumber(ARGV[at + 1])
+  at = at + 2
   if isExpected then
     while at < ends do
       local last = at + tonumber(ARGV[at])
@@ -62,16 +60,16 @@ while at <= count do
       at = last + 1
     end
   end
-  answer[#answer + 1] = found
+  answer[place + 1] = found
   at = ends
 end
 return answer
 `)
 
 /**
- * Finds what is due, the earliest first, and moves it ahead, so that no other process finds it meanwhile. ARGV: now; until when to
+ * Finds what is due, the earliest first, and moves it ahead, so that no other process finds it meanwhile. KEYS: `due` sets. ARGV: now; until when to
  * reserve; how many at most; 1 to look at the ends of leases too; then the keys of records to leave out. Returns the server's time; when
- * the next one is due, or empty; then of each found its key, its record and what was sent, empty where there is none.
+ * the next one is due, or empty; then of each found its key, its record and what was sent, nil where there is none.
  */
 export const reserve = script(/* lua */ `
 ${SERVER_TIME}
@@ -81,7 +79,7 @@ local excluded = {}
 for at = 5, #ARGV do excluded[ARGV[at]] = true end
 local found, nextMs = {}, nil
 for place = 1, #KEYS do
-  local base = baseOf(place)
+  local base = baseOf(KEYS[place])
   for _, name in ipairs(sets) do
     local members = redis.call('ZRANGE', base .. name, 0, limit + #ARGV - 4, 'WITHSCORES')
     for at = 1, #members, 2 do
@@ -100,7 +98,7 @@ if #KEYS > 1 then table.sort(found, function(a, b) return a[4] < b[4] end) end
 if #found > limit then nextMs = dueMs end
 local answer = { string.format('%.0f', now), nextMs and string.format('%.0f', nextMs) or '' }
 -- See above: what is stored is dispatched although memory is full.
-if #found > 0 then redis.call('UNLINK', baseOf(1) .. 'none') end
+if #found > 0 then redis.call('UNLINK', baseOf(KEYS[1]) .. 'none') end
 -- A call for many keys: each call costs as much as what it does for some of them.
 local names, moved = {}, {}
 for at = 1, math.min(#found, limit) do
@@ -114,11 +112,7 @@ for at = 1, math.min(#found, limit) do
 end
 for set, members in pairs(moved) do redis.call('ZADD', set, unpack(members)) end
 local values = #names > 0 and redis.call('MGET', unpack(names)) or {}
-for at = 1, #names / 2 do
-  answer[#answer + 1] = found[at][3]
-  answer[#answer + 1] = values[2 * at - 1] or ''
-  answer[#answer + 1] = values[2 * at] or ''
-end
+for at = 1, #names / 2 do answer[#answer + 1] = { found[at][3], values[2 * at - 1], values[2 * at] } end
 return answer
 `)
 
@@ -135,8 +129,7 @@ local step = redis.call('SCAN', ARGV[1], 'MATCH', head .. '{*}:' .. ARGV[2], 'CO
 local answer = { step[1] == '0' and '' or step[1] }
 for _, key in ipairs(step[2]) do
   local value = redis.pcall('GETRANGE', key, 0, ${HEAD_DIGITS - 1})
-  answer[#answer + 1] = string.match(key, '}:(.*)$')
-  answer[#answer + 1] = type(value) == 'string' and value or ''
+  answer[#answer + 1] = { string.match(key, '}:(.*)$'), type(value) == 'string' and value or '' }
 end
 return answer
 `)

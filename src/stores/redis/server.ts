@@ -1,8 +1,9 @@
 /** What is on a server before the store is used: the layout of its keys, its memory policy, whether it is one of a cluster. */
 import { systemClock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
-import { isError } from '../../runtime/values.ts'
 import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
+import { connectIdle, type Reply } from './clients/connection.ts'
+import { valuesAt } from './engine.ts'
 import { list, text } from './replies.ts'
 import { createScripted, type Scripted } from './scripted.ts'
 
@@ -11,25 +12,23 @@ const LAYOUT_VERSION = 1
 /** For tools, which are told no more than an address. */
 const TOOL_TIMEOUT_MS = 4_000
 
-/** The number of partitions cannot be changed later. */
-interface Layout {
-  readonly version: number
-  readonly partitions: number
-}
-
 const layoutKey = (prefix: string): string => `${prefix}:layout`
 
-/** Enters the layout where there is none. Rejects where there is another one, or something else. */
+/**
+ * Enters the layout where there is none: the number of partitions cannot be changed later. Rejects where there is another one, or
+ * something else.
+ */
 export async function enterLayout(redis: Scripted, prefix: string, partitions: number): Promise<void> {
   const key = layoutKey(prefix)
   // One value, so that of two processes at once one enters it and the other reads all of it.
   await redis.send(key, ['SET', key, `${LAYOUT_VERSION} ${partitions}`, 'NX'])
   const found = await layoutAt(redis, key)
   if (found === undefined) throw new MessagingWebhooksError('store_foreign', `The key is ${key}.`)
-  if (found.version > LAYOUT_VERSION)
+  const { version } = found
+  if (version > LAYOUT_VERSION)
     throw new MessagingWebhooksError(
       'store_newer',
-      `The keys have version ${found.version}; this package knows ${LAYOUT_VERSION}.`,
+      `The keys have version ${version}; this package knows ${LAYOUT_VERSION}.`,
     )
   if (found.partitions !== partitions)
     throw new OptionsError(
@@ -38,53 +37,42 @@ export async function enterLayout(redis: Scripted, prefix: string, partitions: n
 }
 
 /** Undefined where there is none, or something else. */
-async function layoutAt(redis: Scripted, key: string): Promise<Layout | undefined> {
-  try {
-    const found = await redis.send(key, ['GET', key])
-    const [, version, partitions] = /^(\d{1,9}) (\d{1,9})$/.exec(Buffer.isBuffer(found) ? found.toString() : '') ?? []
-    if (version === undefined || partitions === undefined) return undefined
-    return { version: Number(version), partitions: Number(partitions) }
-  } catch (error) {
-    if (isError(error) && error.message.startsWith('WRONGTYPE')) return undefined
-    throw error
-  }
+async function layoutAt(redis: Scripted, key: string) {
+  const [found] = await valuesAt(redis, [key])
+  const [, version, partitions] = /^(\d{1,9}) (\d{1,9})$/.exec(found?.toString() ?? '') ?? []
+  return version === undefined ? undefined : { version: Number(version), partitions: Number(partitions) }
 }
 
 /** An error to report where the server may evict events, or does not say; undefined where it never evicts. */
 export async function evictionProblem(redis: Scripted): Promise<MessagingWebhooksError | undefined> {
   // Many hosted servers forbid CONFIG, some INFO.
-  const policies = (await configured(redis).catch(() => undefined)) ?? (await informed(redis).catch(() => undefined))
-  if (policies === undefined)
+  const policies =
+    (await policiesOf(redis, ['CONFIG', 'GET', 'maxmemory-policy'], (reply) => list(reply)[1])) ??
+    (await policiesOf(redis, ['INFO', 'memory'], (reply) => /^maxmemory_policy:(\S+)/m.exec(text(reply))?.[1]))
+  if (policies === undefined || policies.length === 0)
     return new MessagingWebhooksError('store_evicts', 'It could not be asked: it allows neither CONFIG GET nor INFO.')
   const bad = policies.find((policy) => policy !== 'noeviction')
   return bad === undefined ? undefined : new MessagingWebhooksError('store_evicts', `Its maxmemory-policy is ${bad}.`)
 }
 
-async function configured(redis: Scripted): Promise<readonly string[] | undefined> {
-  const replies = await redis.askAll(['CONFIG', 'GET', 'maxmemory-policy'])
-  return ofEach(
-    replies.map((reply) => list(reply)[1]).map((policy) => (policy === undefined ? undefined : text(policy))),
-  )
-}
-
-async function informed(redis: Scripted): Promise<readonly string[] | undefined> {
-  const replies = await redis.askAll(['INFO', 'memory'])
-  return ofEach(replies.map((reply) => /^maxmemory_policy:(\S+)/m.exec(text(reply))?.[1]))
-}
-
-/** Undefined where one of the servers did not say. */
-function ofEach(policies: readonly (string | undefined)[]): readonly string[] | undefined {
-  const known = policies.flatMap((policy) => policy ?? [])
-  return known.length > 0 && known.length === policies.length ? known : undefined
+/** Undefined where one of the servers does not say. */
+async function policiesOf(
+  redis: Scripted,
+  command: readonly string[],
+  policyIn: (reply: Reply) => Reply,
+): Promise<readonly string[] | undefined> {
+  try {
+    return (await redis.sendToAll(command)).map((reply) => text(policyIn(reply)))
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether the server is one of a cluster, so that it needs a client that knows the others. Rejects at once where it is refused. */
 export function isOfCluster(client: RedisClient): Promise<boolean> {
-  return connected(
-    client,
-    async (redis) => text(await redis.ask(['INFO', 'cluster'])).includes('cluster_enabled:1'),
-    'gives up',
-  )
+  const isEnabled = async (redis: Scripted): Promise<boolean> =>
+    text(await redis.send(undefined, ['INFO', 'cluster'])).includes('cluster_enabled:1')
+  return connected(client, isEnabled, 'gives up')
 }
 
 /** How many partitions the store of this prefix was made with; undefined where there is none. */
@@ -99,13 +87,10 @@ async function connected<T>(
   whenRefused: 'waits' | 'gives up' = 'waits',
 ): Promise<T> {
   const adapter = adapterOf(client, 'client')
-  adapter.ignoreErrors()
-  const isIdle = adapter.isIdle()
-  // The command waits for it, in time.
-  if (isIdle) adapter.connect().catch(() => {})
+  const close = connectIdle(adapter)
   try {
     return await work(createScripted(adapter, systemClock(), TOOL_TIMEOUT_MS, whenRefused))
   } finally {
-    if (isIdle) await adapter.disconnect()
+    await close()
   }
 }

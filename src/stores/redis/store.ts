@@ -46,10 +46,8 @@ const settingsSchema = z.strictObject({
   client: z.unknown().optional(),
   subscriber: z.unknown().optional(),
   prefix: z
-    .custom<string>(
-      (value) => typeof value === 'string' && /^[^{}]+$/.test(value),
-      'expected a text without braces, which would decide over the slot',
-    )
+    .string()
+    .regex(/^[^{}]+$/, 'expected a text without braces, which would decide over the slot')
     .default('messaging-webhooks'),
   partitions: wholeNumberFrom(1, SLOTS).default(16),
   retentionDays: numberFrom(0, LONGEST_DAYS, 'days').default(1),
@@ -75,13 +73,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     retention: retentionOf({ retentionDays, deadLetterDays, dedupeDays }),
   }
   return {
-    capabilities: REDIS_CAPABILITIES,
+    capabilities: { name: 'redis', durable: true, shared: true },
     open: (host) => openRedis(settings, host),
   }
 }
-
-const REDIS_CAPABILITIES = {
-  name: 'redis',
-  durable: true,
-  shared: true,
-} as const

@@ -22,17 +22,16 @@ export const messageIn = (member: string): string => member.slice(0, member.inde
 export const eventIn = (member: string): string => member.slice(member.indexOf(':') + 1)
 
 export function commandsOf(change: VersionedChange, version: number, retention: Retention): readonly Command[] {
-  const { key, before, after, admitted } = change
-  if (after === undefined) return removalOf(change)
-  const beside: Command[] = []
-  for (const event of admitted) {
-    const entry = after.waiting.find(({ id }) => id === event.id)
-    const payload = encodePayload(event, entry?.admittedAtMs ?? event.record.receivedAtMs)
-    beside.push(['SET', payloadKey(key, event.id), payload])
-  }
-  beside.push(...queueCommands(key, before, after), ...sendCommands(key, before, after))
-  beside.push(...payloadCommands(change, after, retention))
-  if (after.of !== undefined && before === undefined) beside.push(['ZADD', 'overflow', '0', memberOf(after.of, key)])
+  const { key, after } = change
+  const beside = [
+    ...admissionCommands(change),
+    ...sendCommands(change),
+    ...indexCommands(change),
+    ...behindCommands(change),
+    ...payloadCommands(change, retention),
+    ...overflowCommands(change),
+  ]
+  if (after === undefined) return [...beside, ['UNLINK', recordKey(key)]]
   // A command that is refused ends the script: what finds an event is written before its record, and removed after it.
   const isRemoval = ([name]: Command): boolean => REMOVALS.has(name)
   return [
@@ -50,75 +49,83 @@ function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string
   return expires ? ['PX', String(Math.ceil(dedupeMs))] : []
 }
 
-function queueCommands(key: string, before: MessageRecord | undefined, after: MessageRecord): readonly Command[] {
-  const commands: Command[] = []
-  const [was, is] = [queueOf(before), queueOf(after)]
-  if (was !== undefined && was.name !== is?.name) commands.push(['ZREM', was.name, key])
-  if (is !== undefined && (is.name !== was?.name || is.at !== was.at))
-    commands.push(['ZADD', is.name, String(is.at), key])
-  const [behind, behindNow] = [behindFirst(before), behindFirst(after)]
-  const added = behindNow.filter((id) => !behind.includes(id))
-  const removed = behind.filter((id) => !behindNow.includes(id))
-  if (added.length > 0) commands.push(['SADD', 'more', ...added.map((id) => memberOf(key, id))])
-  if (removed.length > 0) commands.push(['SREM', 'more', ...removed.map((id) => memberOf(key, id))])
-  return commands
-}
-
-function queueOf(record: MessageRecord | undefined) {
-  const at = record && dueMark(record)
-  if (record === undefined || at === undefined) return undefined
-  return { name: record.lease === undefined ? 'due' : 'leased', at } as const
+function admissionCommands({ key, after, admitted }: VersionedChange): readonly Command[] {
+  return admitted.map((event) => {
+    const entry = after?.waiting.find(({ id }) => id === event.id)
+    return ['SET', payloadKey(key, event.id), encodePayload(event, entry?.admittedAtMs ?? event.record.receivedAtMs)]
+  })
 }
 
 const NONE: readonly never[] = []
+
+/** The sorted sets of keys of records, and where a record is in each. */
+const INDEXES: readonly (readonly [set: string, placeOf: (record: MessageRecord) => number | undefined])[] = [
+  ['due', (record) => (record.lease === undefined ? dueMark(record) : undefined)],
+  ['leased', (record) => (record.lease === undefined ? undefined : dueMark(record))],
+  ['sent', ({ send }) => send && Math.floor(send.sentAtMs)],
+  ['overdue', overdueMark],
+]
+
+function indexCommands({ key, before, after }: VersionedChange): readonly Command[] {
+  return INDEXES.flatMap(([set, placeOf]): readonly Command[] => {
+    const [was, is] = [before && placeOf(before), after && placeOf(after)]
+    if (is === was) return NONE
+    return [is === undefined ? ['ZREM', set, key] : ['ZADD', set, String(is), key]]
+  })
+}
+
+export function indexRemoval(key: string): readonly Command[] {
+  return INDEXES.map(([set]) => ['ZREM', set, key])
+}
+
+/** Events that wait behind another one of their record. */
+function behindCommands({ key, before, after }: VersionedChange): readonly Command[] {
+  const [was, is] = [behindFirst(before), behindFirst(after)]
+  const added = is.filter((id) => !was.includes(id))
+  const removed = was.filter((id) => !is.includes(id))
+  return [...changeMore('SADD', key, added), ...changeMore('SREM', key, removed)]
+}
 
 function behindFirst(record: MessageRecord | undefined): readonly string[] {
   return record === undefined || record.waiting.length < 2 ? NONE : record.waiting.slice(1).map(({ id }) => id)
 }
 
-function sendCommands(key: string, before: MessageRecord | undefined, { send }: MessageRecord): readonly Command[] {
+export function changeMore(command: 'SADD' | 'SREM', key: string, ids: readonly string[]): readonly Command[] {
+  return ids.length === 0 ? NONE : [[command, 'more', ...ids.map((id) => memberOf(key, id))]]
+}
+
+function sendCommands({ key, before, after }: VersionedChange): readonly Command[] {
+  const send = after?.send
   if (before?.send === send) return NONE
-  if (send === undefined) return sendRemoval(key)
-  const overdueAtMs = overdueMark({ send })
-  return [
-    ['SET', sendKey(key), encodeStoredSend(send)],
-    ['ZADD', 'sent', String(Math.floor(send.sentAtMs)), key],
-    overdueAtMs === undefined ? ['ZREM', 'overdue', key] : ['ZADD', 'overdue', String(overdueAtMs), key],
-  ]
+  return [send === undefined ? ['UNLINK', sendKey(key)] : ['SET', sendKey(key), encodeStoredSend(send)]]
 }
 
-export function sendRemoval(key: string): readonly Command[] {
-  return [
-    ['UNLINK', sendKey(key)],
-    ['ZREM', 'sent', key],
-    ['ZREM', 'overdue', key],
-  ]
-}
-
+/** With the record go all payloads. */
 function payloadCommands(
-  { key, before, payloads }: VersionedChange,
-  after: MessageRecord,
+  { key, before, after, payloads }: VersionedChange,
   { payloadMs }: Retention,
 ): readonly Command[] {
-  const revived = before?.dead.filter(({ id }) => !after.dead.some((entry) => entry.id === id)) ?? NONE
+  const removal = (id: string): Command => ['UNLINK', payloadKey(key, id)]
+  const revived = before?.dead.filter(({ id }) => after?.dead.some((entry) => entry.id === id) !== true) ?? NONE
+  const gone = before === undefined || after !== undefined ? NONE : idsIn(before)
   return [
     ...revived.flatMap(({ id }) => letterRemoval(id)),
+    ...gone.map(removal),
     ...payloads.flatMap((change): readonly Command[] => {
       const { id } = change
       switch (change.becomes) {
         case 'dead': {
-          const diedAtMs = after.dead.find((entry) => entry.id === id)?.diedAtMs ?? 0
+          const diedAtMs = after?.dead.find((entry) => entry.id === id)?.diedAtMs ?? 0
           return [
             ['ZADD', 'dead', String(Math.floor(diedAtMs)), id],
             ['HSET', 'deadof', id, encodeDead(key, change.error)],
           ]
         }
         case 'settled':
-          return payloadMs === 0
-            ? [['UNLINK', payloadKey(key, id)]]
-            : [['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
+          // At 0 it goes at once.
+          return [['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
         case 'removed':
-          return [['UNLINK', payloadKey(key, id)]]
+          return [removal(id)]
         case 'pending':
           return NONE
       }
@@ -133,20 +140,13 @@ export function letterRemoval(id: string): readonly Command[] {
   ]
 }
 
-/** The record goes, with all that is beside it. */
-function removalOf({ key, before }: VersionedChange): readonly Command[] {
-  if (before === undefined) return NONE
-  const { waiting, dead, settled, of } = before
-  const commands: Command[] = [
-    ['ZREM', 'due', key],
-    ['ZREM', 'leased', key],
-    ...sendRemoval(key),
-    ...[...waiting, ...dead, ...settled].map(({ id }): Command => ['UNLINK', payloadKey(key, id)]),
-    ...dead.flatMap(({ id }) => letterRemoval(id)),
-  ]
-  const behind = behindFirst(before)
-  if (behind.length > 0) commands.push(['SREM', 'more', ...behind.map((id) => memberOf(key, id))])
-  if (of !== undefined) commands.push(['ZREM', 'overflow', memberOf(of, key)])
-  commands.push(['UNLINK', recordKey(key)])
-  return commands
+function overflowCommands({ key, before, after }: VersionedChange): readonly Command[] {
+  if (before === undefined && after?.of !== undefined) return [['ZADD', 'overflow', '0', memberOf(after.of, key)]]
+  if (before?.of !== undefined && after === undefined) return [['ZREM', 'overflow', memberOf(before.of, key)]]
+  return NONE
+}
+
+/** Of all events that a record knows. */
+export function idsIn({ waiting, dead, settled }: MessageRecord): readonly string[] {
+  return [...waiting, ...dead, ...settled].map(({ id }) => id)
 }

@@ -6,7 +6,6 @@ export type RedisArgument = string | Buffer
 export type Reply = Buffer | string | number | bigint | boolean | null | undefined | readonly Reply[] | object
 
 export interface Adapter {
-  readonly name: 'redis' | 'ioredis'
   /** Keys of different slots cannot be asked for in one command. */
   readonly isCluster: boolean
   /** False while a command would wait in the client for a connection. */
@@ -20,9 +19,26 @@ export interface Adapter {
   /** Sends a command to each server that takes writes. */
   sendToAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
   /** Returns the function that ends it. */
-  subscribe(channel: string, listener: () => void): Promise<() => Promise<void>>
-  /** Without a listener for its errors a client may end the process, long after a store on it was closed. Harmless twice. */
-  ignoreErrors(): void
-  /** The last of them: why it is not ready. */
-  readonly lastError: unknown
+  subscribe(channel: string, listener: () => void): Promise<() => Promise<unknown>>
+  /** Its last error: why it is not ready. */
+  lastError(): unknown
+}
+
+/** The last error of a client. Without a listener for them it may end the process, long after a store on it was closed. */
+export function keepLastError(client: {
+  on(event: 'error', listener: (error: unknown) => void): unknown
+}): () => unknown {
+  let last: unknown
+  client.on('error', (error) => {
+    last = error
+  })
+  return () => last
+}
+
+/** Connects a client that nobody has connected; returns the function that closes it then. */
+export function connectIdle(adapter: Adapter): () => Promise<void> {
+  if (!adapter.isIdle()) return async () => {}
+  // It may take longer than anybody waits; the commands wait for it in time.
+  adapter.connect().catch(() => {})
+  return () => adapter.disconnect()
 }

@@ -1,5 +1,5 @@
 /** The client of the package `ioredis` 5, alone or of a cluster; known by its shape, imported by nobody. */
-import type { Adapter, RedisArgument, Reply } from './connection.ts'
+import { keepLastError, type Adapter, type RedisArgument, type Reply } from './connection.ts'
 
 interface Common {
   readonly status: string
@@ -11,7 +11,6 @@ interface Common {
   on(event: 'error', listener: (error: unknown) => void): unknown
   on(event: 'message', listener: (channel: string) => void): unknown
   once(event: 'end', listener: () => void): unknown
-  off(event: 'error', listener: (error: unknown) => void): unknown
   off(event: 'message', listener: (channel: string) => void): unknown
 }
 
@@ -29,16 +28,11 @@ const CONNECTED: readonly string[] = ['connecting', 'connect', 'ready']
 
 export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
   let stopped = false
-  let lastError: unknown
-  const keep = (error: unknown): void => {
-    lastError = error
-  }
   const send = async (target: Common, args: readonly RedisArgument[]): Promise<Reply> => {
     const [command, ...rest] = args
     return (await target.callBuffer(String(command), rest)) as Reply
   }
   return {
-    name: 'ioredis',
     isCluster: client.isCluster,
     isReady: () => client.status === 'ready',
     isIdle: () => stopped || client.status === 'wait' || client.status === 'end',
@@ -62,19 +56,13 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
       const heard = (on: string): void => {
         if (on === channel) listener()
       }
-      client.on('message', heard)
       await client.subscribe(channel)
-      return async () => {
+      client.on('message', heard)
+      return () => {
         client.off('message', heard)
-        await client.unsubscribe(channel)
+        return client.unsubscribe(channel)
       }
     },
-    ignoreErrors() {
-      client.off('error', keep)
-      client.on('error', keep)
-    },
-    get lastError() {
-      return lastError
-    },
+    lastError: keepLastError(client),
   }
 }

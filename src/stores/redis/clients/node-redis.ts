@@ -1,5 +1,5 @@
 /** The client of the package `redis` (node-redis 5), alone or of a cluster; known by its shape, imported by nobody. */
-import type { Adapter, RedisArgument, Reply } from './connection.ts'
+import { keepLastError, type Adapter, type RedisArgument, type Reply } from './connection.ts'
 
 /** `RESP_TYPES.BLOB_STRING`: texts come as bytes, whatever they hold. */
 const AS_BYTES = { typeMapping: { 36: Buffer } } as const
@@ -11,7 +11,6 @@ interface Common {
   subscribe(channel: string, listener: () => void): Promise<unknown>
   unsubscribe(channel: string, listener: () => void): Promise<unknown>
   on(event: 'error', listener: (error: unknown) => void): unknown
-  off(event: 'error', listener: (error: unknown) => void): unknown
 }
 
 /** What `createClient()` makes. */
@@ -38,35 +37,19 @@ export function isNodeRedis(client: object): client is NodeRedisClient | NodeRed
 }
 
 export function nodeRedis(client: NodeRedisClient | NodeRedisCluster): Adapter {
-  const { send, sendToAll, isReady } = 'masters' in client ? ofCluster(client) : ofOne(client)
-  let lastError: unknown
-  const keep = (error: unknown): void => {
-    lastError = error
-  }
   return {
-    name: 'redis',
     isCluster: 'masters' in client,
-    isReady,
+    ...('masters' in client ? ofCluster(client) : ofOne(client)),
     isIdle: () => !client.isOpen,
     connect: () => client.connect(),
     async disconnect() {
       if (client.isOpen) await client.destroy()
     },
-    send,
-    sendToAll,
     async subscribe(channel, listener) {
       await client.subscribe(channel, listener)
-      return async () => {
-        await client.unsubscribe(channel, listener)
-      }
+      return () => client.unsubscribe(channel, listener)
     },
-    ignoreErrors() {
-      client.off('error', keep)
-      client.on('error', keep)
-    },
-    get lastError() {
-      return lastError
-    },
+    lastError: keepLastError(client),
   }
 }
 
