@@ -1,16 +1,16 @@
-/** What the stores on servers add to their verbs: other processes are told where something may be due for them. */
+/** Wraps the operations of stores on servers: notifies other processes when something may be due for them. */
 import { systemClock } from '../runtime/clock.ts'
 import type { SharedStore, VersionedChange } from '../inbox/record-store.ts'
 import type { Verbs } from '../inbox/runtime/open-store.ts'
 import { isKept, type Awaitable, type StoreHost } from '../inbox/store.ts'
 
-/** A few milliseconds more a settlement halve the round trips of many processes that have little to do each. */
+/** Holding settlements back for some milliseconds halves the round trips of many processes with little load. */
 export const SETTLE_HOLD_MS = 25
 
 interface Announcing {
-  /** Something may be due for others. */
+  /** Something may be due for other processes. */
   readonly announce: () => void
-  /** The same of what was admitted here, and not leased. */
+  /** The same for events that were admitted here and not leased. */
   readonly announceAdmitted: () => void
   readonly onWork: StoreHost['onWork']
 }
@@ -31,12 +31,12 @@ export function announcing(verbs: Verbs, { announce, announceAdmitted, onWork }:
       try {
         return await after(
           verbs.admitAndClaim(events, request),
-          // What is leased here, or was known, is nothing to others.
+          // Duplicates, and events leased here, are not due for others.
           ({ admissions, claims }) => admissions.filter(isKept).length > claims.length,
           announceAdmitted,
         )
       } catch (error) {
-        // It may have leased them all the same; the next claim takes those leases back.
+        // The leases may have been granted all the same. The next claim takes them back.
         systemClock().soon(onWork)
         throw error
       }
@@ -50,7 +50,7 @@ export function announcing(verbs: Verbs, { announce, announceAdmitted, onWork }:
   }
 }
 
-/** Where an event was settled while others of its message wait, something is due here. */
+/** If an event was settled while others of its message wait, something is due here. */
 export function announcingRest(write: SharedStore['write'], onWork: StoreHost['onWork']): SharedStore['write'] {
   return async (changes, asOfMs) => {
     const versions = await write(changes, asOfMs)

@@ -1,8 +1,8 @@
-/** The ranges of what every store asks for: at 0, or where a variable was not set, none of them means anything. */
+/** Ranges of settings that all stores share. None of them makes sense at 0 or undefined. */
 import { numberAboveZero } from '../runtime/check-options.ts'
 import { LONGEST_TIMER_MS } from '../runtime/clock.ts'
 
-/** A hundred years: what is longer is a mistake, and beyond what databases take for a time. */
+/** One hundred years. A longer time is a mistake, and beyond the range of databases. */
 export const LONGEST_DAYS = 36_500
 
 export const daysAboveZero = numberAboveZero(LONGEST_DAYS, 'days')

@@ -1,83 +1,85 @@
 /**
- * Whether this process is still the holder of what it has leased. It shows life in the store at a steady beat; one that was
- * silent for too long is dead, and any other may take what it held. So a process that could not show life must know it, by a
- * clock that nobody sets, before the others do.
+ * Whether this process still holds its leases. A worker sends heartbeats to the store; after a silence it is declared dead, and
+ * others take over its leases. A process that could not send heartbeats must notice that before the others do, by a monotonic
+ * clock.
  */
 import { randomInt } from 'node:crypto'
 import { hostname } from 'node:os'
 import { elapsedMs, withDeadline, type Clock } from '../runtime/clock.ts'
 import { MessagingWebhooksError } from '../public/errors.ts'
 
-/** How often a process shows life, and how soon it tries again where that failed. */
+/** Heartbeat interval, and the delay before a failed heartbeat is repeated. */
 const BEAT_MS = 2_000
 const AGAIN_MS = 500
-/** Silent for so long, a process is dead. */
+/** A worker that is silent for this long is dead. */
 export const DEAD_AFTER_MS = 8_000
-/** It is sure of its life until so long before that: the time that it has for one more question and for telling its handlers. */
+/**
+ * How long before that moment a worker stops being sure: time for one more question to the store and for aborting its handlers.
+ */
 const MARGIN_MS = 1_500
 /** How long it waits for the answer to that question. */
 const ASK_MS = 1_000
-/** A beat that takes longer has failed. */
+/** A heartbeat that takes longer has failed. */
 const SLOW_MS = 3_000
 /**
- * Nobody is dead for a silence that everybody shared. Where no beat of anybody came through for so long, the server was away, was
- * replaced by another, stood still, or had its clock set: then all are given `DEAD_AFTER_MS` anew, by whichever beat is the next.
+ * If no heartbeat of any worker arrived for this long, the server was unavailable, replaced or suspended, or its clock was set.
+ * Then no worker is dead, and all get `DEAD_AFTER_MS` again from the next heartbeat.
  */
 export const GAP_MS = 4_000
 
-/** One showing of life. */
+/** One heartbeat. */
 export interface Beat {
   readonly id: string
-  /** The first of this id, which nobody knows yet. */
+  /** The first heartbeat of this id. */
   readonly isFirst: boolean
 }
 
-/** What the store answers. */
+/** The store's answer to a heartbeat. */
 export interface Beaten {
-  /** False where others have taken this holder for dead, or the store has lost it. */
+  /** False if this worker was declared dead, or the store has lost it. */
   readonly isKnown: boolean
-  /** Nobody else has the store open. */
+  /** No other worker uses the store. */
   readonly isAlone: boolean
-  /** When the next of the others is dead, from now, unless it shows life before; undefined where there is none. */
+  /** Time until the next of the other workers would be dead. Undefined if there is none. */
   readonly nextDeathInMs: number | undefined
-  /** Whether something that a dead one held is due again. */
+  /** Whether leases of a dead worker were released. */
   readonly hasReleased: boolean
 }
 
 interface HoldingOptions {
   readonly clock: Clock
   readonly beat: (beat: Beat) => Promise<Beaten>
-  /** What was leased under the present id is ours no more, or may soon be somebody else's. */
+  /** Leases granted to the current id are lost, or may be soon. */
   readonly onLost: () => void
-  /** Something may be due that was not; after an outage, too. */
+  /** Something may be due. Also called after an outage. */
   readonly onWork: () => void
-  /** In milliseconds; never set back. Default `elapsedMs()`. */
+  /** Monotonic milliseconds. Default `elapsedMs()`. */
   readonly monotonicMs?: () => number
 }
 
 export interface Holding {
-  /** What leases are taken under. Another one after a loss. */
+  /** The worker id that leases are granted to. It changes after a loss. */
   readonly id: string
   /**
-   * Whether what is leased under it is ours: true where nobody can have taken us for dead, false where the others have by now,
-   * undefined where only the store can tell.
+   * Whether this process holds its leases: true if it cannot have been declared dead, false if it has been by now, undefined if
+   * only the store can tell.
    */
   isHeld(): boolean | undefined
-  /** The store says that it does not know this id: it is asked at once. */
+  /** The store does not know this id. Asks it at once. */
   refuse(id: string): void
-  /** Resolves to the id once that is sure; rejects where the store does not answer. */
+  /** Resolves to the id once it is confirmed. Rejects if the store does not answer. */
   sure(): Promise<string>
-  /** Shows no more life, and resolves when no beat is under way. */
+  /** Stops the heartbeat. Resolves when none is pending. */
   stop(): Promise<void>
 }
 
-/** As those who look on see this process. */
+/** This process in lists of workers. */
 export const HOLDER_NAME = `${hostname()}:${process.pid}`
 
-/** A number that JavaScript and every store keep exactly. */
+/** A number that JavaScript and every store represent exactly. */
 const newId = (): string => String(randomInt(1, 2 ** 48 - 1))
 
-/** Shows life for the first time with the first `sure()`. */
+/** Sends the first heartbeat with the first `sure()`. */
 export function createHolding(options: HoldingOptions): Holding {
   const { clock, beat, onLost, onWork, monotonicMs = elapsedMs() } = options
   let id = newId()
@@ -85,7 +87,7 @@ export function createHolding(options: HoldingOptions): Holding {
   let isStopped = false
   let isAlone = true
   let sureUntilMs = -Infinity
-  /** What was leased is given up already. */
+  /** The loss was reported. */
   let isLost = false
   let underWay: Promise<void> | undefined
   let cancelBeat = (): void => {}
@@ -111,7 +113,7 @@ export function createHolding(options: HoldingOptions): Holding {
     try {
       const answer = beat({ id, isFirst })
       const beaten = await withDeadline(clock, SLOW_MS, answer, () => {
-        // What it says later is too old to go by.
+        // The answer is too old to rely on.
         answer.catch(() => {})
         throw new MessagingWebhooksError('store_slow', 'It did not take a sign of life.')
       })
@@ -139,7 +141,7 @@ export function createHolding(options: HoldingOptions): Holding {
     sureUntilMs = sentMs + DEAD_AFTER_MS - MARGIN_MS
     cancelEnd()
     cancelEnd = clock.setTimer(doubt, sureUntilMs - monotonicMs())
-    // Where a death may be found out sooner than by the usual beat, it is.
+    // Send the next heartbeat earlier if a death can be detected earlier.
     beatIn(Math.min(BEAT_MS, Math.max(AGAIN_MS / 2, nextDeathInMs ?? BEAT_MS)))
     if (hasReleased || wasAway) onWork()
   }
@@ -149,7 +151,7 @@ export function createHolding(options: HoldingOptions): Holding {
     if (!isStopped) cancelBeat = clock.setTimer(() => void once().catch(() => {}), ms)
   }
 
-  /** One at a time: who comes meanwhile waits for the same. */
+  /** One at a time. Concurrent callers share it. */
   function once(): Promise<void> {
     underWay ??= beatOnce().finally(() => {
       underWay = undefined
@@ -158,8 +160,8 @@ export function createHolding(options: HoldingOptions): Holding {
   }
 
   /**
-   * The process stood still, or no beat came through. A store that answers decides: as long as nobody has taken us for dead,
-   * nothing was taken.
+   * After a suspension or a failed heartbeat, asks the store: as long as this worker was not declared dead, its leases are
+   * valid.
    */
   function doubt(): void {
     if (isStopped || isSure()) return
@@ -170,7 +172,7 @@ export function createHolding(options: HoldingOptions): Holding {
   }
 
   async function sure(): Promise<string> {
-    // One that was under way may have been sent before we stood still; the first one under a new id follows an answer.
+    // A pending heartbeat may have been sent before the suspension. The first one of a new id follows an answer.
     for (let asked = 0; !isSure() && asked < 4; asked += 1) await once()
     if (!isSure()) throw new MessagingWebhooksError('store_slow', 'It answers too late for a sign of life.')
     return id
@@ -199,6 +201,6 @@ async function settled(work: Promise<unknown> | undefined): Promise<void> {
   try {
     await work
   } catch {
-    // Whoever asks for it hears of it.
+    // The caller receives the error.
   }
 }

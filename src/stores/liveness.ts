@@ -1,30 +1,30 @@
-/** Which workers live: decided on the list that they share, by whichever shows life next. */
+/** Which workers are alive: each heartbeat decides on the shared list. */
 import { MessagingWebhooksError } from '../public/errors.ts'
 import { isRecord } from '../runtime/values.ts'
 import { DEAD_AFTER_MS, GAP_MS, HOLDER_NAME, type Beat, type Beaten } from './holding.ts'
 
-/** A write of a worker that was found dead may still arrive for so long: its leases are looked for with each heartbeat. */
+/** How long a write of a dead worker may still arrive. Its leases are released again with each heartbeat. */
 const SWEPT_MS = 60_000
-/** Others write the same list, each every two seconds. */
+/** Retries of a write to the list, which every worker changes every two seconds. */
 const MOST_ATTEMPTS = 20
 
 interface WorkerLife {
   readonly id: string
-  /** What tells its process from others. */
+  /** Identifies its process. */
   readonly process: string
-  /** The machine's name and the process id. */
+  /** Host name and process id. */
   readonly name: string
   readonly sinceMs: number
   readonly seenMs: number
-  /** When it was found dead, or left. */
+  /** When it was declared dead, or left. */
   readonly goneMs?: number | undefined
 }
 
 export interface Liveness {
-  /** Since then some worker has always shown life, without a gap; and when one did last. */
+  /** The start of the current period without a gap in heartbeats, and the latest heartbeat. */
   readonly sinceMs: number
   readonly lastMs: number
-  /** Leases of workers that the list does not have were not looked for yet. */
+  /** Leases of workers missing from the list still have to be looked for. */
   readonly isUnswept: boolean
   readonly workers: readonly WorkerLife[]
 }
@@ -33,42 +33,42 @@ interface ShownLife {
   readonly id: string
   readonly process: string
   readonly name: string
-  /** Nobody can know it yet. */
+  /** The first heartbeat of a new worker. */
   readonly isFirst: boolean
-  /** Nobody can have taken it for dead yet: where the list lacks it, the list was lost. */
+  /** The worker cannot have been declared dead yet: if the list lacks it, the list was lost. */
   readonly isSure: boolean
-  /** As of this time of the list, it has ended the leases of workers that the list does not have. */
+  /** The time in the list up to which it has released the leases of missing workers. */
   readonly sweptMs: number | undefined
 }
 
 interface Shown {
   readonly liveness: Liveness
-  /** False where it was taken for dead. */
+  /** False if it was declared dead. */
   readonly isKnown: boolean
   readonly isAlone: boolean
-  /** When the next of the others is dead, from now; undefined where there is none. */
+  /** Time until the next of the other workers would be dead. Undefined if there is none. */
   readonly nextDeathInMs: number | undefined
-  /** Whether the leases of this worker end; undefined where none is to be looked for. */
+  /** Whether to release the leases of this worker. Undefined if there are none to look for. */
   readonly endsLeaseOf: ((worker: string) => boolean) | undefined
-  /** That says so of workers that the list does not have, too. */
+  /** That also covers workers missing from the list. */
   readonly endsUnlisted: boolean
 }
 
-/** The list as a store has it: `version` is compared for equality, and undefined where there is no list. */
+/** A stored list. `version` is compared for equality, and undefined if there is no list. */
 interface StoredLiveness {
   readonly liveness: Liveness | undefined
   readonly version: string | undefined
   readonly nowMs: number
 }
 
-/** Where the list is. */
+/** The storage of the list. */
 export interface WorkerList {
   read(): Promise<StoredLiveness>
-  /** Answers false, and writes nothing, where the list has another version by now. */
+  /** Answers false and writes nothing if the list has another version. */
   write(liveness: Liveness, version: string | undefined): Promise<boolean>
 }
 
-/** Decides about the list as it stands, and writes what comes of it. */
+/** Decides on the current list and writes the result. */
 export async function changeList<T extends { readonly liveness: Liveness }>(
   { read, write }: WorkerList,
   decide: (known: Liveness | undefined, nowMs: number) => T,
@@ -81,14 +81,14 @@ export async function changeList<T extends { readonly liveness: Liveness }>(
   throw new MessagingWebhooksError('store_slow', 'Others write the list of workers.')
 }
 
-/** Shows life of a worker of this process in the list, and ends the leases of those that are gone. */
+/** Sends a heartbeat of this process, and releases the leases of dead workers. */
 export function createBeat(options: {
   readonly list: WorkerList
   readonly process: string
   readonly isSure: () => boolean
-  /** Ends the leases of these workers; answers whether there were any. */
+  /** Releases the leases of these workers. Answers whether there were any. */
   readonly endLeases: (isEnded: (worker: string) => boolean) => Promise<boolean>
-  /** Something is due for others. */
+  /** Something is due for other processes. */
   readonly announce: () => void
 }): (beat: Beat) => Promise<Beaten> {
   const { list, process, isSure, endLeases, announce } = options
@@ -104,15 +104,15 @@ export function createBeat(options: {
       if (hasReleased) announce()
       return { ...shown, hasReleased }
     } catch {
-      // What fails here is done with the next heartbeat, and keeps no worker from living.
+      // A failure here is repaired by the next heartbeat and must not stop this one.
       return { ...shown, hasReleased: false }
     }
   }
 }
 
 /**
- * A worker shows life. Others that were silent for too long are gone, unless all were: then the server was unavailable, or its clock
- * was set, and all are given that time anew. Times far in the future are of a clock that was set back since.
+ * Handles a heartbeat. Other workers that were silent for too long are dead, unless all were: then the server was unavailable
+ * or its clock was set, and all get that time again. Times far in the future come from a clock that was set back since.
  */
 function showLife(known: Liveness | undefined, self: ShownLife, nowMs: number): Shown {
   const isSteady = known !== undefined && Math.abs(nowMs - known.lastMs) <= GAP_MS && known.sinceMs <= nowMs + GAP_MS
@@ -133,14 +133,14 @@ function showLife(known: Liveness | undefined, self: ShownLife, nowMs: number): 
   const entered: WorkerLife = { id, process, name, sinceMs: own?.sinceMs ?? nowMs, seenMs: nowMs }
   const workers = isKnown ? [...others, entered] : own === undefined ? others : [...others, own]
   const living = others.filter(({ goneMs }) => goneMs === undefined)
-  // Who has entered since may have failed to look.
+  // Workers that entered since may have failed to look.
   const { sweptMs } = self
   const hasSwept = sweptMs !== undefined && listed.every((worker) => worker.sinceMs <= sweptMs)
   const isUnswept = known === undefined || self.isFirst || (known.isUnswept && !hasSwept)
   const hasGone = workers.some(({ goneMs }) => goneMs !== undefined)
   const livingIds = new Set(workers.flatMap((worker) => (worker.goneMs === undefined ? [worker.id] : [])))
   const goneIds = new Set(workers.flatMap((worker) => (worker.goneMs === undefined ? [] : [worker.id])))
-  // A worker that the list lacks has as long as any other to show life.
+  // A worker missing from the list gets the full time for a heartbeat.
   const endsLeaseOf = (worker: string): boolean => goneIds.has(worker) || (judges && !livingIds.has(worker))
   return {
     liveness: { sinceMs, lastMs: nowMs, isUnswept, workers },
@@ -155,7 +155,7 @@ function showLife(known: Liveness | undefined, self: ShownLife, nowMs: number): 
   }
 }
 
-/** A worker goes: its leases end. */
+/** A worker leaves. Its leases are released. */
 export function leave(known: Liveness | undefined, id: string, nowMs: number): Liveness {
   if (known === undefined) return { sinceMs: nowMs, lastMs: nowMs, isUnswept: true, workers: [] }
   const workers = known.workers.map((worker) => (worker.id === id ? { ...worker, goneMs: nowMs } : worker))
@@ -166,7 +166,7 @@ function isWithin(ms: number, atMs: number, nowMs: number): boolean {
   return Math.abs(nowMs - atMs) <= ms
 }
 
-/** Undefined where the text is no such list. */
+/** Undefined if the text is not a list. */
 export function readLiveness(text: string): Liveness | undefined {
   try {
     const value: unknown = JSON.parse(text)

@@ -1,13 +1,13 @@
-/** A page at a time of a list; and of one that is put in order here and not by an index, the newest first and each once. */
+/** Pages of lists: from an index, or sorted here, newest first and without duplicates. */
 import type { Scanned } from '../inbox/record-store.ts'
 
-/** A page of a scan. `found`: one more than a page, for there to be a next one. */
+/** A page of a scan. `found` has one item more than the page if there is a next page. */
 export function scanned<T extends { readonly place: string }>(found: readonly T[], limit: number): Scanned<T> {
   const items = found.slice(0, limit)
   return { items, next: found.length > limit ? items.at(-1)?.place : undefined }
 }
 
-/** The same of rows; of one that is not to be read the page is shorter. */
+/** The same for rows. Rows that cannot be read make the page shorter. */
 export function scannedRows<Row, T>(
   rows: readonly Row[],
   limit: number,
@@ -23,11 +23,11 @@ export function scannedRows<Row, T>(
 
 interface Listed {
   readonly id: string
-  /** What has no time that is known comes last. */
+  /** Items without a known time come last. */
   readonly atMs: number | undefined
 }
 
-/** Of all of them those that follow the place `after`; one more than a page. */
+/** The items after the place `after`, one more than a page. */
 export function newestOf<T extends Listed>(all: readonly T[], after: string | undefined, limit: number): readonly T[] {
   const [, time, afterId = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
   const atMs = time === undefined ? Infinity : Number(time)
@@ -36,7 +36,7 @@ export function newestOf<T extends Listed>(all: readonly T[], after: string | un
   return each.sort((a, b) => timeOf(b) - timeOf(a) || (a.id > b.id ? -1 : 1)).slice(0, limit + 1)
 }
 
-/** What names its place in the list. */
+/** The place of an item in the list. */
 export function writtenPlace(one: Listed): string {
   return `${timeOf(one)}.${one.id}`
 }

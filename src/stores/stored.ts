@@ -1,4 +1,4 @@
-/** What tables hold, as far as it can be read: another program or a failing disk may have changed any of it. */
+/** Reads stored values as far as possible: another program or a failing disk may have changed them. */
 import { damagedRecord, readRecord } from '../messages/event-record.ts'
 import type { EventScan, Payload, Scanned, ScannedEvent, ScannedRecord } from '../inbox/record-store.ts'
 import { decodeRecord, decodeSend, NEWER } from '../inbox/runtime/codec.ts'
@@ -16,7 +16,7 @@ interface RecordColumns {
 
 interface StoredRecord {
   readonly record: MessageRecord
-  /** What could not be read: a state is made anew of its payloads, a send is gone. The caller repairs and reports it. */
+  /** What could not be read. A state is rebuilt from its payloads; a send is lost. The caller repairs and reports it. */
   readonly corrupt: readonly ('state' | 'send')[]
 }
 
@@ -35,7 +35,7 @@ export function storedRecord(columns: RecordColumns, left: () => LeftColumns): S
   }
 }
 
-/** What is left of a record besides its state. */
+/** The remains of a record besides its state. */
 interface LeftColumns {
   readonly payloads: readonly PayloadColumns[]
   readonly of: string | undefined
@@ -46,7 +46,7 @@ function restored({ payloads, of }: LeftColumns): MessageRecord {
   return restore(left, of)
 }
 
-/** The columns of a payload; undefined where nothing is left. */
+/** Reads the columns of a payload. Undefined if nothing is left. */
 interface PayloadColumns {
   readonly id: string
   readonly admittedAtMs: number
@@ -74,7 +74,7 @@ interface RecordWithPayloads extends Pick<ScannedRecord, 'key' | 'record'> {
   readonly payloads: readonly StoredPayload[]
 }
 
-/** A page of the events of these records, the newest first; of some that are settled only the identity is left. */
+/** A page of the events of these records, newest first. Settled events may have only their identity. */
 export function eventsOf(
   records: readonly RecordWithPayloads[],
   { after, limit, isMeant }: EventScan,

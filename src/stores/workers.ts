@@ -1,4 +1,4 @@
-/** This process as a worker that holds leases: it shows life, and ends the leases of workers that are gone. */
+/** This process as a worker: sends heartbeats, and releases the leases of dead workers. */
 import { randomBytes } from 'node:crypto'
 import { withDeadline, type Clock } from '../runtime/clock.ts'
 import { releaseCommand, type Runner } from '../inbox/runtime/commands.ts'
@@ -6,26 +6,26 @@ import type { StoreHolder, StoreHost } from '../inbox/store.ts'
 import { createHolding, type Holding } from './holding.ts'
 import { changeList, createBeat, leave, type WorkerList } from './liveness.ts'
 
-/** What is unavailable does not keep a process from starting. */
+/** A part that is unavailable must not keep a process from starting. */
 const BEGIN_MS = 1_000
 
-/** What has a list of workers of its own, and may be unavailable alone: a database, a server of a cluster. */
+/** A part of the store with its own list of workers, which may be unavailable alone: a database, or a server of a cluster. */
 export interface LeasingPart {
   readonly list: WorkerList
-  /** Of each record under a lease its key, and who has the lease. */
+  /** The key of each leased record, and its worker. */
   leases(): Promise<readonly { readonly key: string; readonly worker: string }[]>
 }
 
 interface WorkersOptions {
   readonly parts: readonly LeasingPart[]
-  /** The part that has a record. */
+  /** The part that contains a record. */
   readonly partOf: (recordKey: string) => number
   readonly runner: Runner
   readonly clock: Clock
   readonly host: StoreHost
-  /** To be called where something is due for others, too. */
+  /** Call it when something is due for other processes. */
   readonly announce: () => void
-  /** Closing waits so long until all is given back. */
+  /** How long closing waits until all leases are released. */
   readonly leaveMs: number
 }
 
@@ -75,20 +75,20 @@ export function createWorkers({ parts, partOf, runner, clock, host, announce, le
   const holdingOf = (recordKey: string): Holding | undefined => members?.[partOf(recordKey)]?.holding
 
   return {
-    /** Shows life from now on. */
+    /** Starts the heartbeat. */
     async begin(): Promise<void> {
       const begun = Promise.allSettled(members?.map(async ({ holding }) => holding.sure()) ?? [])
-      // What it cannot say yet it says with the next heartbeat.
+      // If it fails, the next heartbeat tries again.
       await withDeadline<unknown>(clock, BEGIN_MS, begun, () => undefined)
     },
-    /** The name to lease a record under; undefined where others may have taken this process for dead. */
+    /** The worker id for leasing a record. Undefined if this process may have been declared dead. */
     nameFor(recordKey: string): string | undefined {
       const holding = holdingOf(recordKey)
       return isSure(holding) ? (holding?.id ?? '') : undefined
     },
     /** Whether records of a part can be leased now. */
     mayLease: (part: number) => isSure(members?.[part]?.holding),
-    /** Resolves once something may be leased; rejects where no part of the store answers. */
+    /** Resolves once leases can be granted. Rejects if no part of the store answers. */
     async sure(): Promise<void> {
       if (members === undefined || members.some(({ holding }) => isSure(holding))) return
       await Promise.any(members.map(async ({ holding }) => holding.sure())).catch((error: unknown) => {
@@ -107,21 +107,21 @@ export function createWorkers({ parts, partOf, runner, clock, host, announce, le
       }
       return [...processes.values()].toSorted((a, b) => (a.sinceMs ?? 0) - (b.sinceMs ?? 0) || (a.id < b.id ? -1 : 1))
     },
-    /** Gives back what is still leased. */
+    /** Releases the remaining leases. */
     async leave(): Promise<void> {
       const left = Promise.allSettled(members?.map(async ({ part, holding }) => leavePart(part, holding)) ?? [])
-      // What takes longer, others take when they find no heartbeat.
+      // If it takes longer, others release them for lack of a heartbeat.
       await withDeadline<unknown>(clock, leaveMs, left, () => undefined)
     },
   }
 }
 
-/** One that never leases needs no heartbeat. */
+/** A process that never leases needs no heartbeat. */
 function isSure(holding: Holding | undefined): boolean {
   return holding === undefined || holding.isHeld() === true
 }
 
-/** One process, as two parts know it; servers of a cluster have clocks of their own. */
+/** Combines what two parts know about one process. Servers of a cluster have different clocks. */
 function together(one: StoreHolder, other: StoreHolder): StoreHolder {
   return {
     ...one,
@@ -131,7 +131,7 @@ function together(one: StoreHolder, other: StoreHolder): StoreHolder {
   }
 }
 
-/** Of what was asked of several servers, what was answered; rejects where none did. */
+/** The answers of the servers that answered. Rejects if none did. */
 export async function answered<T>(asked: readonly Promise<T>[]): Promise<readonly T[]> {
   const results = await Promise.allSettled(asked)
   const values = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))

@@ -1,4 +1,4 @@
-/** The list of workers in its table, and what they have leased. */
+/** The list of workers in its table, and their leases. */
 import { randomInt } from 'node:crypto'
 import { monotonicMs } from '../../runtime/clock.ts'
 import { readLiveness } from '../liveness.ts'
@@ -7,7 +7,7 @@ import { bytesOf, bytesValue, integer, text, textOf } from './encoding.ts'
 import type { Engine } from './engine.ts'
 import { SERVER_NOW } from './sql-text.ts'
 
-/** So much is looked at, of what was due first and of what is due last: not a whole backlog. */
+/** Rows to examine, of those due first and of those due last, instead of a whole backlog. */
 const MOST_SWEPT = 50_000
 const MOST_VERSION = 2 ** 48 - 1
 
@@ -35,7 +35,7 @@ RETURNING w.id;`)
       },
     },
     async leases() {
-      // Where callers' clocks count, the server's does not tell what is leased.
+      // With callers' clocks, the server's clock does not tell what is leased.
       const isPast = clock === undefined ? 'true' : `d.at <= ${SERVER_NOW}`
       const some = (direction: string): string =>
         `(SELECT d.record, d.worker FROM ${schema}.due d WHERE ${isPast} ORDER BY d.at ${direction} LIMIT ${MOST_SWEPT})`

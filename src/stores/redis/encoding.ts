@@ -1,4 +1,4 @@
-/** Records, sends and payloads as Redis keeps them. Scripts read none of it but versions. */
+/** Records, sends and payloads as Redis stores them. Scripts read only versions. */
 import { readRecord } from '../../messages/event-record.ts'
 import type { NewEvent } from '../../inbox/store.ts'
 import { encodeSend } from '../../inbox/runtime/codec.ts'
@@ -11,7 +11,7 @@ export function versionText(version: number): string {
   return version.toString(16).padStart(VERSION_DIGITS, '0')
 }
 
-/** A stored record: its version, and the text of the rest; empty where it has no version. */
+/** A stored record: its version, and the text of the rest. The text is empty if there is no version. */
 export function splitVersion(stored: Buffer | undefined): { readonly version: number; readonly state: string } {
   const text = stored?.toString('utf8') ?? ''
   const digits = text.slice(0, VERSION_DIGITS)
@@ -25,7 +25,7 @@ export function encodeStoredSend(send: SendEntry): string {
   return `${Math.floor(send.sentAtMs)} ${overdueMark({ send }) ?? NEVER} ${encodeSend(send)}`
 }
 
-/** A stored send: its two times, and the text of the rest; empty where it cannot be read. */
+/** A stored send: its two times, and the text of the rest. The text is empty if it cannot be read. */
 export function splitSend(stored: Buffer | undefined) {
   const pattern = /^(-?\d{1,16}) (-|-?\d{1,16}) (.*)$/s
   const [, sentAt = '0', overdueAt = NEVER, text = ''] = pattern.exec(stored?.toString('utf8') ?? '') ?? []
@@ -43,7 +43,7 @@ export function encodePayload({ record, raw }: NewEvent, admittedAtMs: number): 
   return Buffer.concat([Buffer.from(`${String(atMs).padStart(HEAD_DIGITS, '0')}${JSON.stringify(record)}\n`), raw])
 }
 
-/** When the event was admitted, as the beginning of its payload says; undefined where it says nothing. */
+/** The admission time at the beginning of a payload. Undefined if there is none. */
 export function admittedAtMsIn(head: string): number | undefined {
   return /^\d{15}/.test(head) ? Number(head.slice(0, HEAD_DIGITS)) : undefined
 }
@@ -53,13 +53,13 @@ export function decodePayload(id: string, stored: Buffer): StoredPayload {
   const rest = atMs === undefined ? stored : stored.subarray(HEAD_DIGITS)
   const end = rest.indexOf(LINE_FEED)
   const record = end === -1 ? rest : rest.subarray(0, end)
-  // Without a line feed nothing tells the record from the body.
+  // Without a line feed the record cannot be separated from the body.
   const raw = end === -1 ? undefined : rest.subarray(end + 1)
   const admittedAtMs = atMs ?? readRecord(record)?.receivedAtMs ?? 0
   return storedPayload({ id, admittedAtMs, record, raw, error: undefined })
 }
 
-/** The key of a dead letter's record and its error, as `deadof` keeps them. */
+/** The record key and error of a dead letter, as stored in `deadof`. */
 export function encodeDead(key: string, error: string): string {
   return `${key} ${error}`
 }

@@ -1,4 +1,4 @@
-/** What all parts of the store share: the scripts, the partitions, whose clock counts, and how records are written. */
+/** What all parts of the store share: scripts, partitions, the choice of clock, and how records are written. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ClockJump } from '../../inbox/record-store.ts'
@@ -15,28 +15,29 @@ export interface Engine {
   readonly redis: Scripted
   readonly partitions: Partitions
   readonly retention: Retention
-  /** Undefined where the callers' clocks count. */
+  /** Undefined if the callers' clocks decide. */
   readonly times: ReturnType<typeof createServerTimes> | undefined
   readonly report: (error: MessagingWebhooksError) => void
 }
 
-/** Commands that are run if a key has this version. */
+/** Commands to run if a key has this version. */
 export interface Conditional {
   readonly partition: Partition
   readonly key: string
-  /** Empty: if there is no such key. As latin1, for it may be anything where the key is corrupt. */
+  /** Empty if the key must not exist. Latin-1, because a corrupt key may contain anything. */
   readonly expected: string
   readonly commands: readonly Command[]
 }
 
-/** The `due` sets of partitions: scripts make all other keys from their beginnings. */
+/** The `due` sets of partitions. Scripts derive all other keys from their prefixes. */
 export function keysOf(partitions: readonly Partition[]): readonly string[] {
   return partitions.map(({ base }) => `${base}due`)
 }
 
 /**
- * Runs commands whose key still has the expected version, all of one or none; answers the server's time and the versions that were found.
- * They are of one group. Rejects with a `ClockJump` where the server's time is not `asOfMs`. `fits`: may be written although memory is full.
+ * Runs the commands of each change whose key has the expected version, all of a change or none. Answers the server's time and
+ * the versions found. All changes belong to one group. Rejects with a `ClockJump` if the server's time is not `asOfMs`. `fits`:
+ * allow the write although memory is full.
  */
 export async function runIf(
   { redis, times }: Engine,
@@ -66,12 +67,12 @@ export async function hearTime(engine: Engine, [home]: Group): Promise<number> {
   return (await runIf(engine, [nothing], { fits: true })).nowMs
 }
 
-/** Asks the server of a partition. */
+/** Sends a command to the server of a partition. */
 export function ask({ redis }: Engine, { base }: Partition, [name, key, ...rest]: Command): Promise<Reply> {
   return redis.send(`${base}${key}`, [name, `${base}${key}`, ...rest])
 }
 
-/** The values of keys of one group; undefined for what is not there or is no text. */
+/** The values of keys of one group. Undefined if missing or not text. */
 export async function valuesAt(redis: Scripted, keys: readonly string[]): Promise<readonly (Buffer | undefined)[]> {
   if (keys.length === 0) return []
   const values = list(await redis.send(keys[0], ['MGET', ...keys]))
@@ -79,26 +80,26 @@ export async function valuesAt(redis: Scripted, keys: readonly string[]): Promis
 }
 
 /**
- * The store's time where the servers' clocks count. Each server of a cluster has a clock of its own; the time of all records is that of
- * the first server, and what a script compares with its server's clock is translated. A process that did not hear the first server yet
- * goes by another one: its time jumps by the difference of their clocks later, which the guide says. To keep each record in its own
- * server's time, every time in it would have to be translated by an estimate with each reading and each writing.
+ * The store's time, if the servers' clocks decide. Each server of a cluster has its own clock. Times in records are those of
+ * the first server; times that a script compares with its server's clock are translated. A process that has no answer of the
+ * first server yet uses another one, so its time jumps by their difference later, as the guide says. Keeping records in their
+ * own server's time would require translating every time in them at each read and write.
  */
 export function createServerTimes() {
   const clocks = new Map<number, StoreClock>()
-  /** Of the groups that were heard, the first. */
+  /** The first group that has answered. */
   let referenceGroup = Infinity
   const reference = (): StoreClock | undefined => clocks.get(referenceGroup)
 
   return {
     /** The time of the store. */
     nowMs: () => reference()?.nowMs() ?? Number.NEGATIVE_INFINITY,
-    /** A time of the store by the clock of a group's server; undefined until that was heard. */
+    /** A store time on the clock of a group's server. Undefined until that server has answered. */
     toServer(group: number, storeMs: number): number | undefined {
       const [own, first] = [clocks.get(group), reference()]
       return own === undefined || first === undefined ? undefined : storeMs + own.nowMs() - first.nowMs()
     },
-    /** The server of a group said that it was so late, in an answer to what was sent then (by `monotonicMs`). */
+    /** A group's server reported this time, in an answer to a request sent then (by `monotonicMs`). */
     heard(group: number, serverMs: number, sentMs: number): void {
       const clock = clocks.get(group) ?? createStoreClock()
       clocks.set(group, clock)

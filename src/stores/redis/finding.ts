@@ -1,4 +1,4 @@
-/** What the indexes find: what is due, overdue, dead, of one message, or past its retention. */
+/** Finds records by their indexes: due, overdue, dead, of one message, or past retention. */
 import { monotonicMs } from '../../runtime/clock.ts'
 import type { DueRequest, SharedStore, Versioned } from '../../inbox/record-store.ts'
 import { NEWER } from '../../inbox/runtime/codec.ts'
@@ -15,15 +15,15 @@ import { reserve } from './scripts.ts'
 import { membersOf, OLDEST_FIRST, pageOfSet } from './sets.ts'
 import { eventIn, idsIn, recordKey } from './writing.ts'
 
-/** Who finds something due has it for so long alone. */
+/** How long a found record is reserved. */
 const RESERVED_MS = 5_000
-/** In one call: a few milliseconds of the server's time, and what a script can hand to a command. */
+/** Maximum per call: some milliseconds of the server's time, and as many arguments as a script can pass to a command. */
 const MOST_RESERVED = 500
-/** How often to look whether a lease has expired; the polls of idle processes look each time. */
+/** How often to look for expired leases. Polls of idle processes always look. */
 const LEASES_EVERY_MS = 500
-/** A record of a later version of this package is put off for so long. */
+/** How long a record of a later version of this package is postponed. */
 const NEWER_MS = 60_000
-/** Keys of one step of `aged` from each index of each partition. */
+/** Keys per step of `aged` from each index of each partition. */
 const AGED_A_PARTITION = 100
 
 export type Finding = ReturnType<typeof createFinding>
@@ -33,7 +33,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
   const { redis, partitions, retention, times, report } = engine
   const { groups, all } = partitions
   let leasesSeenMs = -Infinity
-  /** Where the walk through what was sent goes on, by partition. */
+  /** Position of the walk through sends, by partition. */
   const sentAfter = new Map<Partition, number>()
 
   async function reserveIn(group: Group, { nowMs, limit, exclude }: DueRequest, withLeases: boolean) {
@@ -50,7 +50,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     return { stored, nextMs: text(next) === '' ? undefined : integer(next) }
   }
 
-  /** Groups with something due get an equal part of the limit; where they are more than that, those that waited longest. */
+  /** Groups with due records share the limit equally. With more groups than that, the longest waiting ones come first. */
   async function reserveAll(request: DueRequest, withLeases: boolean): ReturnType<typeof reserveIn> {
     const usable = groups.filter(([{ group }]) => mayLease(group))
     const [only] = usable
@@ -69,14 +69,14 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     return { stored: found.flatMap(({ stored }) => stored), nextMs: next.length === 0 ? undefined : Math.min(...next) }
   }
 
-  /** A record of which nothing waits is in no queue; else it would be found for ever, and counted. */
+  /** Removes a record without waiting events from the queues. It would otherwise be found forever, and counted. */
   async function removeAstray(key: string, { version }: Versioned): Promise<void> {
     const commands = (['due', 'leased'] as const).map((set) => ['ZREM', set, key] as const)
     const expected = versionText(version)
     await runIf(engine, [{ partition: partitions.of(key), key: recordKey(key), expected, commands }], { fits: true })
   }
 
-  /** What is of a later version is not found again at once. */
+  /** Postpones a record of a later version. */
   async function putOff(key: string, untilMs: number): Promise<void> {
     report(newerRecord(key))
     for (const set of ['due', 'leased'])
@@ -88,7 +88,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     return found.flatMap((letter) => letter?.key ?? [])
   }
 
-  /** A step through what was sent long ago; some of it has to be kept, so the next step goes on behind it. */
+  /** One step through old sends. Some must be kept, so the next step continues after them. */
   async function oldSends(partition: Partition, mostMs: number): Promise<readonly string[]> {
     const from = sentAfter.get(partition)
     const least = from === undefined ? '-inf' : `(${from}`
@@ -96,12 +96,12 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     const found = await membersOf(engine, partition, range, AGED_A_PARTITION)
     const [first, last] = [found[0]?.score, found.at(-1)?.score]
     if (last === undefined || found.length < AGED_A_PARTITION) sentAfter.delete(partition)
-    // Those of the last time may be more than were read.
+    // More records of the last time may exist than were read.
     else sentAfter.set(partition, last === first ? last : last - 1)
     return found.map(({ member }) => member)
   }
 
-  /** Keys of some records of single events; of those that are gone, the index forgets them. */
+  /** Keys of some overflow records. Removes index entries of records that are gone. */
   async function someOverflow(partition: Partition): Promise<readonly string[]> {
     const some = list(await ask(engine, partition, ['ZRANDMEMBER', 'overflow', String(AGED_A_PARTITION)])).map(text)
     if (some.length === 0) return []
@@ -112,7 +112,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     return some.filter((_, at) => found[at] !== '').map(eventIn)
   }
 
-  /** Of a set in all partitions. */
+  /** Reads a set of all partitions. */
   async function sizeOf(command: 'ZCARD' | 'SCARD', set: string): Promise<number> {
     const sizes = await Promise.all(all.map((partition) => ask(engine, partition, [command, set])))
     return sizes.reduce<number>((sum, size) => sum + integer(size), 0)
@@ -160,7 +160,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
       return found.flatMap((members) => list(members).map((member) => eventIn(text(member))))
     },
     async keyOfDeadLetter(id) {
-      // An id does not say of which message it is, nor so in which partition.
+      // An id does not reveal its message, nor therefore its partition.
       const [key] = await keysOfLetters(all.map((partition) => ({ partition, member: id })))
       return key
     },

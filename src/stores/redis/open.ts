@@ -1,4 +1,4 @@
-/** Opens a store on a Redis: the layout of its keys, the check of its memory policy, what wakes it; and puts its parts together. */
+/** Opens a Redis store: checks the layout of its keys and the memory policy, starts its wake-ups, and composes its parts. */
 import { systemClock } from '../../runtime/clock.ts'
 import type { SharedStore } from '../../inbox/record-store.ts'
 import { createOpenStore } from '../../inbox/runtime/open-store.ts'
@@ -19,9 +19,9 @@ import { createScans } from './scanning.ts'
 import { createScripted } from './scripted.ts'
 import { leasingPart } from './workers.ts'
 
-/** After nobody waits for its answer any more, a command may still arrive. */
+/** How long a command may still arrive after its caller timed out. */
 const MARGIN_MS = 2_000
-/** A server may be unavailable when the store is closed. */
+/** Time limit for closing, because a server may be unavailable. */
 const LEAVE_MS = 1_500
 
 export interface RedisSettings {
@@ -32,7 +32,10 @@ export interface RedisSettings {
   readonly retention: Retention
   readonly commandTimeoutMs: number
   readonly pollIntervalMs: number
-  /** Whose clock says what is due and when a lease ends; that of the callers for tests that tell the time. Default: the servers'. */
+  /**
+   * The clock that decides what is due and when a lease ends: the callers', for tests that advance a clock. Default: the
+   * servers'.
+   */
   readonly clock?: 'server' | 'caller'
 }
 
@@ -77,7 +80,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
     })
     const channel = `${prefix}:work`
     function announce(): void {
-      // Who does not hear of it looks by itself.
+      // Processes that do not receive it poll.
       redis.send(undefined, ['PUBLISH', channel, '']).catch(() => {})
     }
     const workers = createWorkers({
@@ -90,7 +93,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       leaveMs: LEAVE_MS,
     })
     closers.push(() => workers.leave())
-    // Who claims nothing need not know what is due.
+    // A process that claims nothing need not know what is due.
     if (host.claims !== false) {
       if (subscriber !== undefined)
         closers.push(await createScripted(subscriber, clock, commandTimeoutMs).subscribe(channel, host.onWork))
@@ -114,7 +117,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       holders: workers.holders,
       ...announced,
       async admit(events, nowMs) {
-        // After an outage this is how the inbox asks whether the server is back.
+        // After an outage the inbox uses this to check whether the server is available.
         if (events.length === 0) await redis.send(undefined, ['PING'])
         return announced.admit(events, nowMs)
       },

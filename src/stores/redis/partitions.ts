@@ -1,27 +1,32 @@
 /**
- * A fixed number of partitions, each with a hash tag of its own: a record and everything stored beside it are in one of them, so a
- * script finds all it needs in one slot of a cluster. A cluster with more masters than partitions leaves some masters idle.
+ * A fixed number of partitions, each with its own hash tag: a record and everything stored beside it are in one partition, so a
+ * script finds all its keys in one slot of a cluster. In a cluster with more masters than partitions, some masters stay idle.
  */
 import { createHash } from 'node:crypto'
 
 const TAG_DIGITS = 12
-/** Of one call: a millisecond or so of the server's time, so that others on the server do not feel it. Bodies may be large. */
+/**
+ * Limits of one call: about a millisecond of the server's time, so that other users of the server do not notice. Bodies may be
+ * large.
+ */
 const MOST_ITEMS = 64
 const MOST_BYTES = 1_048_576
 
 export interface Partition {
-  /** The beginning of its keys; ends with a colon. */
+  /** The prefix of its keys, ending with a colon. */
   readonly base: string
   /** Index of its group. */
   readonly group: number
 }
 
-/** Partitions that one script may be given: all on a single server, one in a cluster. Each group has one server's clock. */
+/**
+ * Partitions that one script may use: all on a single server, one in a cluster. Each group is on one server, with one clock.
+ */
 export type Group = readonly [Partition, ...Partition[]]
 
 export type Partitions = ReturnType<typeof createPartitions>
 
-/** Tags are digests, so no prefix and no id decides about a slot. */
+/** Tags are digests, so neither the prefix nor an id determines the slot. */
 export function createPartitions(prefix: string, count: number, isCluster: boolean) {
   function partition(index: number): Partition {
     const tag = createHash('sha256').update(`${prefix}:${index}`).digest('hex').slice(0, TAG_DIGITS)
@@ -36,14 +41,14 @@ export function createPartitions(prefix: string, count: number, isCluster: boole
   }
 }
 
-/** FNV-1a: keys of records are digests already, and every event passes here. */
+/** FNV-1a: record keys are digests already, and this runs for every event. */
 function scattered(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return hash >>> 0
 }
 
-/** Something of a record, its index among all, and where it is. */
+/** An item of a record, its index among all, and its location. */
 export interface Placed<T> {
   readonly item: T
   readonly index: number
@@ -51,8 +56,8 @@ export interface Placed<T> {
 }
 
 /**
- * The answers for all items, in their order. Many items of one group share a call, for a call costs the server more than most of what
- * is done in it. `run` answers for each item of a call; `sizeOf`: how many bytes of an item are sent, besides what all have.
+ * Runs calls for all items and returns the answers in order. Items of one group share a call, because a call costs the server
+ * more than most of its work. `run` returns one answer per item of a call. `sizeOf`: bytes of an item beyond the fixed part.
  */
 export async function inCalls<T extends { readonly key: string }, R>(
   items: readonly T[],

@@ -1,6 +1,6 @@
 /**
- * Payloads: each under a key of its own, that of its record and its id. What no index has is found by a walk through all keys of a kind, in
- * short steps: what people look for, and what is left of a record.
+ * Payloads, each under a key made of its record key and its id. Searches without an index walk through all keys of a kind in
+ * short steps.
  */
 import type { EventPlace } from '../../inbox/record-store.ts'
 import type { StoredPayload } from '../stored.ts'
@@ -22,7 +22,7 @@ export function payloadsAt(
   })
 }
 
-/** All that are left of a record, in the order of their admission. */
+/** All payloads of a record, in the order of admission. */
 export async function payloadsLeft(engine: Engine, key: string): Promise<readonly StoredPayload[]> {
   const { groups, of } = engine.partitions
   const { group } = of(key)
@@ -44,19 +44,19 @@ export async function deadLetter(engine: Engine, partition: Partition, id: strin
   return Buffer.isBuffer(stored) ? decodeDead(stored) : undefined
 }
 
-/** Keys that a script looks at: a millisecond or two of the server's time. */
+/** Keys per script call: one or two milliseconds of the server's time. */
 const KEYS_A_STEP = 500
 
-/** A key as a walk finds it: its parts after its kind. */
+/** A key found by a walk: the parts after its kind. */
 export interface Walked {
   readonly key: string
-  /** Empty for a key that is not of an event. */
+  /** Empty if the key does not belong to an event. */
   readonly id: string
-  /** When the event was admitted; 0 where nothing says it. */
+  /** The admission time. 0 if unknown. */
   readonly atMs: number
 }
 
-/** Steps through the keys of a pattern in these groups, some of them twice. */
+/** Steps through the keys of a pattern in these groups. Keys may appear twice. */
 export async function* walk(
   engine: Engine,
   pattern: string,
@@ -79,6 +79,6 @@ export async function stepFrom({ redis, partitions }: Engine, group: Group, curs
     const [, key = '', id = ''] = text(name).split(':')
     return { key, id, atMs: admittedAtMsIn(text(head)) ?? 0 }
   })
-  // A server of a cluster has other groups, too.
+  // A server of a cluster has other groups too.
   return { cursor: text(next), found: all.filter(({ key }) => partitions.of(key).group === group[0].group) }
 }

@@ -1,4 +1,4 @@
-/** Records in Redis: read, written where nobody has changed them, and made anew where they cannot be read. */
+/** Reads records from Redis, writes them if nothing has changed them, and rebuilds unreadable ones. */
 import { randomInt } from 'node:crypto'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ClockJump, type Versioned, type VersionedChange } from '../../inbox/record-store.ts'
@@ -24,13 +24,13 @@ import {
   type Command,
 } from './writing.ts'
 
-/** Of an index, when it is searched. */
+/** How to search an index. */
 const KEYS_A_LOOK = '500'
-/** Of this process: with a counter behind it, each version is given out once. */
+/** Identifies this process. With a counter appended, each version is unique. */
 const PROCESSES = 2 ** 22
 const WRITES = 2 ** 26
 
-/** What stands at the keys of a record. */
+/** The raw values of a record's keys. */
 export interface Stored {
   readonly key: string
   readonly record: Buffer | undefined
@@ -62,7 +62,7 @@ export function createRecords(engine: Engine) {
     return found.flatMap((stored) => stored ?? [])
   }
 
-  /** What was read of records. */
+  /** Records that were read. */
   async function recordsIn(stored: readonly Stored[]): Promise<ReadonlyMap<string, Versioned | typeof NEWER>> {
     const records = new Map<string, Versioned | typeof NEWER>()
     for (const one of stored) {
@@ -74,7 +74,7 @@ export function createRecords(engine: Engine) {
     return records
   }
 
-  /** Of which message the record of a single event is, as the index says: nothing else is left to tell. */
+  /** The message of an overflow record, from the index, which is all that is left. */
   async function messageOf(key: string): Promise<string | undefined> {
     let cursor = '0'
     do {
@@ -88,8 +88,8 @@ export function createRecords(engine: Engine) {
   }
 
   /**
-   * Writes anew what cannot be read: of a record, all stored payloads are pending again. Undefined where nothing is left. Only what was
-   * read is replaced (`expected`): another process may have repaired it meanwhile.
+   * Rewrites what cannot be read: all stored payloads of a record become pending again. Undefined if nothing is left. Replaces
+   * only what was read (`expected`), because another process may have repaired it meanwhile.
    */
   async function repaired(
     stored: Stored,
@@ -119,7 +119,7 @@ export function createRecords(engine: Engine) {
     const [found] = (await runIf(engine, [repair], { fits: true })).found
     if (found === FOREIGN && expected !== FOREIGN) return repaired(stored, FOREIGN)
     if (found !== expected) return undefined
-    // Where a due time is all that is left of a record, it was forgotten.
+    // If only a due time is left of a record, the record was erased.
     if (isEmpty && expected === '') return undefined
     const part = isLost ? 'record' : 'send'
     report(new MessagingWebhooksError('state_damaged', `It is ${part} of message ${key}.`))
@@ -148,17 +148,17 @@ export function createRecords(engine: Engine) {
     for (const [at, { item }] of placed.entries())
       if (found[at] === FOREIGN) await repaired({ key: item.key, record: undefined, send: undefined }, FOREIGN)
     return writing.map(({ version, conditional: { expected } }, at) =>
-      // The new version, where the command was sent again because the answer to it was lost.
+      // The new version, if the command was sent again after its answer was lost.
       found[at] === expected || found[at] === versionText(version) ? version : undefined,
     )
   }
 
   return {
     recordsIn,
-    // Of what is due something must be left; what is not there is not read.
+    // A due record must exist; a missing one is not read.
     read: async (keys: readonly string[]) =>
       recordsIn((await storedAt(keys)).filter(({ record }) => record !== undefined)),
-    /** For people: writes and reports nothing; what cannot be read is left out. */
+    /** For scans: writes and reports nothing, and leaves out unreadable records. */
     async look(keys: readonly string[]): Promise<ReadonlyMap<string, MessageRecord>> {
       const stored = await storedAt([...new Set(keys)])
       return new Map(
@@ -170,7 +170,7 @@ export function createRecords(engine: Engine) {
     },
     async write(changes: readonly VersionedChange[], asOfMs: number | undefined) {
       const answers = await inCalls(changes, partitions, (placed) => writeCall(placed, asOfMs), sizeOf)
-      // What other servers have written stays, so the rest is decided again and not all of it.
+      // Writes on other servers remain, so only the rest is decided again.
       if (answers.includes('jump') && !answers.some((answer) => typeof answer === 'number')) throw new ClockJump()
       return answers.map((answer) => (answer === 'jump' ? undefined : answer))
     },
@@ -185,7 +185,7 @@ function decode({ record, send }: Stored) {
 
 const NOTHING_LEFT = () => ({ payloads: [], of: undefined })
 
-/** Without a record where that is corrupt. */
+/** Without a record if it is corrupt. */
 function readable({ id, admittedAtMs, record, corrupt }: StoredPayload) {
   return { id, admittedAtMs, record: corrupt === undefined ? record : undefined }
 }

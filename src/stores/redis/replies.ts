@@ -1,6 +1,6 @@
 /**
- * What a server says, unknown until it was looked at; and what a client threw, without what it must not tell: clients put the
- * command's arguments, and with them bodies, on errors.
+ * Reads replies of a server, which are untyped, and converts errors of clients without what they must not reveal: clients
+ * attach the arguments of a command, including bodies, to errors.
  */
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import type { Reply } from './clients/connection.ts'
@@ -21,7 +21,7 @@ export function bytes(reply: Reply | undefined): Buffer {
   throw new TypeError(`Redis answered with ${typeof reply}; expected bytes.`)
 }
 
-/** Of what is not there, or is no text, nothing. */
+/** Undefined if missing or not text. */
 export function bytesOrNone(reply: Reply | undefined): Buffer | undefined {
   return Buffer.isBuffer(reply) ? reply : undefined
 }
@@ -30,7 +30,7 @@ export function text(reply: Reply | undefined): string {
   return typeof reply === 'string' ? reply : bytes(reply).toString('utf8')
 }
 
-/** A number, or the text of one. */
+/** A number, also as text. */
 export function integer(reply: Reply | undefined): number {
   const number = typeof reply === 'number' ? reply : Number(text(reply))
   if (!Number.isFinite(number)) throw new TypeError('Redis answered with something that is no number.')
@@ -43,29 +43,29 @@ export interface Scored {
   readonly score: number
 }
 
-/** Members with their scores: a list in one version of the protocol, and a list of pairs in another. */
+/** Members with scores: a flat list in one protocol version, a list of pairs in another. */
 export function scored(reply: Reply): readonly Scored[] {
   const flat = list(reply).flatMap((one) => (isList(one) ? one : [one]))
   return Array.from({ length: flat.length / 2 }, (_, at) => {
     const [member, score] = [flat[2 * at], flat[2 * at + 1]]
-    // Somebody else may have written `inf`.
+    // Another program may have written `inf`.
     const number = typeof score === 'number' ? score : Number(text(score).replace(/inf$/, 'Infinity'))
     return { member: text(member), score: number }
   })
 }
 
-/** Replies that say something of the server, and nothing of the event that met them. */
+/** Errors that describe the server rather than the event. */
 const SERVER_IS_AWAY =
   /^(OOM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM|BUSY|UNBLOCKED)\b/
 
-/** A server's own words; everything else that a client throws is of the connection. */
+/** The server's own error. Any other error of a client concerns the connection. */
 const REPLY_WORD = /^(ERR|WRONGTYPE|NOSCRIPT|CROSSSLOT|EXECABORT|MOVED|ASK)\b/
 
 const MOST_CHARACTERS = 300
 
 /**
- * An outage as `store_failed`; a refusal of this very command as a plain error, so that its neighbours are tried alone.
- * Neither has the client's own error as its cause.
+ * Converts an outage to `store_failed`, and a refusal of this command to a plain error, so that other events of the batch are
+ * tried alone. Neither has the client's error as its cause.
  */
 export function cleanError(error: unknown): Error {
   if (error instanceof MessagingWebhooksError) return error
@@ -77,7 +77,7 @@ export function cleanError(error: unknown): Error {
 
 const OUT_OF_MEMORY = 'Redis is full; what it holds is still handed over. Raise `maxmemory`, or mend the handlers.'
 
-/** What the server or the client said, cut where it repeats what was sent. */
+/** The text of the error, cut before it repeats what was sent. */
 export class RedisError extends Error {
   override readonly name = 'RedisError'
 
@@ -86,7 +86,7 @@ export class RedisError extends Error {
   }
 }
 
-/** Whether the same command may succeed in a moment: a connection that broke, a server that starts or changes its part. */
+/** Whether the same command may succeed soon: the connection broke, or the server is starting or changing its role. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof TypeError) return false
   const text = safeText(error)
@@ -97,7 +97,7 @@ const PASSING_WORD = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/
 
 function safeText(error: unknown): string {
   const message = isError(error) ? error.message || error.name : String(error)
-  // An AggregateError, as of a host with two addresses, has no message of its own.
+  // An AggregateError, for example of a host with two addresses, has no message.
   const code = isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : ''
   const text = message.includes(code) ? message : `${code} ${message}`
   return text

@@ -1,6 +1,6 @@
 /**
- * Lists for people. Redis has no index of events by time, for each would have to be entered there: a page of all events is found by a
- * walk through all payloads, in short steps, that keeps the newest.
+ * Lists for people. Redis keeps no index of events by time, because every event would have to be added. A page of all events is
+ * found by walking through all payloads in short steps and keeping the newest.
  */
 import { isFiltered, isInTime, MOST_LOOKED_AT } from '../../inbox/filters.ts'
 import type { EventPlace, EventScan, Indexes, Scanned, ScannedEvent, ScannedRecord } from '../../inbox/record-store.ts'
@@ -20,7 +20,7 @@ const READ_AT_ONCE = 200
 export function createScans(engine: Engine, { look }: Records, { overflowOf }: Pick<Finding, 'overflowOf'>): Scans {
   const { partitions } = engine
 
-  /** Events with their payloads, as far as these are stored; dead ones with their errors. */
+  /** Events with their payloads, if these are stored. Dead letters have their errors. */
   async function eventsAt(places: readonly EventPlace[]): Promise<readonly ScannedEvent[]> {
     const [found, payloads] = await Promise.all([look(places.map(({ key }) => key)), payloadsAt(engine, places)])
     const events = await Promise.all(
@@ -34,7 +34,7 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
         const event = { key, id, atMs, place: writtenPlace({ id, atMs }), record }
         if (dead === undefined) return { ...event, payload: stored }
         const error = (await deadLetter(engine, partitions.of(key), id))?.error
-        // It can be discarded although nothing is left of it.
+        // A dead letter can be discarded although nothing else is left of it.
         const nothing = { id, admittedAtMs: atMs, record: undefined, raw: undefined, error }
         return { ...event, payload: stored === undefined ? storedPayload(nothing) : { ...stored, error } }
       }),
@@ -42,12 +42,12 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
     return events.flatMap((event) => event ?? [])
   }
 
-  /** The newest payloads before a place, each once: a walk may come by twice. */
+  /** The newest payloads before a place, without duplicates: a walk may visit a key twice. */
   async function newestOfAll({ after, id, filter }: EventScan, most: number): Promise<readonly Walked[]> {
     let newest: readonly Walked[] = []
     for await (const step of walk(engine, payloadKey('*', id ?? '*'))) {
       const gathered = [...newest, ...step.filter(({ atMs }) => isInTime(filter, atMs))]
-      // Of many, they are put in order now and then.
+      // Sort and cut long lists now and then.
       newest = gathered.length > 4 * most ? newestOf(gathered, after, most) : gathered
     }
     return newestOf(newest, after, most)
@@ -69,7 +69,7 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
     return { items: found, next: writtenPlace(end), ...(most > limit && { lookedBackToMs: end.atMs }) }
   }
 
-  /** All of one message, with what was settled and of which only the identity is left. */
+  /** All events of a message, including settled ones with only their identity. */
   async function scanMessage(key: string, { after, limit, isMeant }: EventScan): Promise<Scanned<ScannedEvent>> {
     const found = await look([key, ...(await overflowOf(key))])
     const places = [...found].flatMap(([each, record]) => idsIn(record).map((id) => ({ key: each, id })))
@@ -100,7 +100,7 @@ export function createScans(engine: Engine, { look }: Records, { overflowOf }: P
         return record && { key, place, record, payloads: [] }
       })
     },
-    /** A step of a walk; `limit` does not count, for Redis looks at a number of keys. */
+    /** One step of a walk. `limit` has no effect, because Redis visits a number of keys. */
     async scanRecords({ after }) {
       const [, index = '0', from = '0'] = /^(\d{1,6}) (\d{1,20})$/.exec(after ?? '') ?? []
       const group = partitions.groups[Number(index)]

@@ -1,4 +1,4 @@
-/** Runs scripts by their digests, in time, and sends a script where the server does not know it (any more). */
+/** Runs scripts by their digests within a time limit, and sends a script that the server does not know. */
 import { createHash } from 'node:crypto'
 import { pause, withDeadline, type Clock } from '../../runtime/clock.ts'
 import { isError } from '../../runtime/values.ts'
@@ -14,12 +14,12 @@ export function script(text: string) {
 
 export type Scripted = ReturnType<typeof createScripted>
 
-/** How often to look whether the connection is back. */
+/** How often to check whether the connection is back. */
 const LOOK_EVERY_MS = 20
 
 /**
- * What is asked rejects with `store_slow`, `store_failed`, or what Redis refused. `gives up` is for who looks once: it does not wait for a
- * server that has refused it.
+ * Calls reject with `store_slow`, `store_failed`, or the refusal of Redis. `'gives up'`: do not wait for a server that refuses
+ * connections.
  */
 export function createScripted(
   adapter: Adapter,
@@ -30,8 +30,8 @@ export function createScripted(
   let ended = false
 
   /**
-   * Every command may run twice, so one whose connection broke is sent again as long as somebody waits for it. It waits for the
-   * connection here and not in the client's queue: what nobody waits for any more must not be sent later.
+   * Every command is safe to repeat, so it is sent again if its connection broke while a caller still waits. It waits here and
+   * not in the client's queue: a command without a waiting caller must not be sent later.
    */
   async function persist<T>(send: () => Promise<T>): Promise<T> {
     let over = false
@@ -54,7 +54,7 @@ export function createScripted(
     try {
       return await withDeadline(clock, timeoutMs, answer, () => {
         over = true
-        // A client may settle it later, or never.
+        // The client may settle it later, or never.
         answer.catch(() => {})
         if (!adapter.isReady()) throw unreachable(` within ${timeoutMs} ms`)
         throw new MessagingWebhooksError('store_slow', `Redis did not answer within ${timeoutMs} ms.`)
@@ -84,21 +84,21 @@ export function createScripted(
   }
 
   return {
-    /** `keys` are of one slot, unless there are no slots. */
+    /** `keys` share one slot, unless there are no slots. */
     run(wanted: Script, keys: readonly string[], args: readonly (RedisArgument | number)[]): Promise<Reply> {
       const rest = [String(keys.length), ...keys, ...args.map((arg) => (typeof arg === 'number' ? String(arg) : arg))]
       return persist(() => evaluate(wanted, keys[0], rest))
     },
-    /** A command for the server that has this key, or for any. */
+    /** A command for the server of this key, or for any server. */
     send: (key: string | undefined, args: readonly RedisArgument[]) => persist(() => adapter.send(key, args)),
     sendToAll: (args: readonly RedisArgument[]) => persist(() => adapter.sendToAll(args)),
-    /** Returns the function that ends it. */
+    /** Returns a function that ends the subscription. */
     async subscribe(channel: string, listener: () => void): Promise<() => Promise<unknown>> {
       const unsubscribe = await persist(() => adapter.subscribe(channel, listener))
-      // A connection that is gone listens no more.
+      // A closed connection no longer listens.
       return () => unsubscribe().catch(() => {})
     },
-    /** What still waits for the connection waits no longer: a process that ends need not stay for it. */
+    /** Ends all waits for the connection, so that the process can exit. */
     end(): void {
       ended = true
     },

@@ -1,16 +1,18 @@
 /**
- * The scripts. They compare, run commands and move due times; they know nothing of what a record says.
+ * The scripts. They compare, run commands and move due times, and do not look into records.
  *
- * All other keys are made from the beginning of those in KEYS, so that a client's key prefix is kept. The keys of a partition, each after
- * that beginning:
- * - `r:<key>`: a record: 12 hexadecimal digits of its version, then its text. It expires when nothing of it waits, is dead, or was sent
- * - `s:<key>`: what was sent: its two times and its text
- * - `p:<key>:<id>`: the payload of an event: 15 digits of when it was admitted, its record as JSON, a line feed, its body
- * - `due`: sorted set of the keys of records that have something to run, by when; `leased`: of those under a lease, by its end
+ * Keys are derived from the prefixes of those in KEYS, so that a client's key prefix is kept. The keys of a partition, after
+ * its prefix:
+ *
+ * - `r:<key>`: a record: 12 hexadecimal digits of its version, then its text. Expires once nothing of it waits, is dead, or was
+ *   sent
+ * - `s:<key>`: its send: two times and its text
+ * - `p:<key>:<id>`: the payload of an event: 15 digits of its admission time, its record as JSON, a line feed, its body
+ * - `due`: sorted set of the keys of due records, by time; `leased`: of leased records, by the end of the lease
  * - `more`: set of the events that wait behind another one of their record
- * - `dead`: sorted set of the ids of dead letters by when they died; `deadof`: hash of their keys and errors
- * - `sent`, `overdue`: sorted sets of the keys of records with a send, by when it was sent, and by when it is overdue
- * - `overflow`: sorted set (all scores 0) of `<key of the message>:<key>` for records of single events that had no place in their message
+ * - `dead`: sorted set of the ids of dead letters, by time of death; `deadof`: hash of their keys and errors
+ * - `sent`, `overdue`: sorted sets of the keys of records with a send, by time of sending and by deadline
+ * - `overflow`: sorted set (all scores 0) of `<key of the message>:<key>` of overflow records
  * - `mark`, `workers`: in the first partition of a group; see `watching.ts` and `workers.ts`
  */
 import { script } from './scripted.ts'
@@ -23,17 +25,17 @@ local function baseOf(key) return string.match(key, '^.*}:') end
 
 /** Digits of a version. */
 export const VERSION_DIGITS = 12
-/** The server's clock may be so far from what a process takes it for. */
+/** Tolerance between the server's clock and a process's estimate of it. */
 export const MOST_APART_MS = 2_000
-/** A key that holds something else than a text has this for a version. */
+/** The version of a key that does not hold text. */
 export const FOREIGN = 'foreign'
 
 /**
- * For each change: runs its commands if the record has the expected version. KEYS: the records. ARGV: what the caller takes for the
- * server's time, or empty; 1 if it may write although memory is full; then for each change the expected version (empty: there is no
- * record), and how many values its commands have; then these: of each command how many values follow, its name, its key after the
- * beginning, its arguments. Returns the server's time, and of each change the version that it found: nothing was written where the times
- * are too far apart.
+ * For each change: runs its commands if the record has the expected version. KEYS: the records. ARGV: the caller's estimate of
+ * the server's time, or empty; 1 to allow writes although memory is full; then for each change the expected version (empty: no
+ * record) and the number of values of its commands; then for each command the number of its values, its name, its key without
+ * the prefix, and its arguments. Returns the server's time, and the version found for each change. Writes nothing if the times
+ * differ too much.
  */
 export const compareAndSet = script(/* lua */ `
 ${SERVER_TIME}
@@ -67,9 +69,9 @@ return answer
 `)
 
 /**
- * Finds what is due, the earliest first, and moves it ahead, so that no other process finds it meanwhile. KEYS: `due` sets. ARGV: now; until when to
- * reserve; how many at most; 1 to look at the ends of leases too; then the keys of records to leave out. Returns the server's time; when
- * the next one is due, or empty; then of each found its key, its record and what was sent, nil where there is none.
+ * Finds due records, earliest first, and reserves them by moving their times. KEYS: `due` sets. ARGV: now; end of the
+ * reservation; limit; 1 to look at expired leases too; then the keys of records to leave out. Returns the server's time; when
+ * the next record is due, or empty; then for each found record its key, record and send, nil if missing.
  */
 export const reserve = script(/* lua */ `
 ${SERVER_TIME}
@@ -116,12 +118,13 @@ for at = 1, #names / 2 do answer[#answer + 1] = { found[at][3], values[2 * at - 
 return answer
 `)
 
-/** How much of a value \`walk\` returns: of a payload, when it was admitted. */
+/** How much of a value \`walk\` returns: the admission time of a payload. */
 export const HEAD_DIGITS = 15
 
 /**
- * A step through the keys of a server. ARGV: cursor, pattern of the key after its beginning, how many keys to look at. Returns the cursor
- * to go on from, empty at the end; then of each key found what follows its beginning, and the beginning of its value. Writes nothing.
+ * One step through the keys of a server. ARGV: cursor, pattern of the key without the prefix, number of keys to visit. Returns
+ * the next cursor, empty at the end; then for each key found its rest after the prefix and the beginning of its value. Writes
+ * nothing.
  */
 export const walk = script(/* lua */ `
 local head = string.gsub(string.match(KEYS[1], '^(.*){'), '[%*%?%[%]%^%-\\\\]', '\\\\%0')

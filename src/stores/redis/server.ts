@@ -1,4 +1,4 @@
-/** What is on a server before the store is used: the layout of its keys, its memory policy, whether it is one of a cluster. */
+/** The server before the store is used: layout of the keys, memory policy, cluster or not. */
 import { systemClock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError, OptionsError } from '../../public/errors.ts'
 import { adapterOf, type RedisClient } from './clients/adapter-of.ts'
@@ -9,18 +9,18 @@ import { createScripted, type Scripted } from './scripted.ts'
 
 /** Of the keys under a prefix. */
 const LAYOUT_VERSION = 1
-/** For tools, which are told no more than an address. */
+/** For tools that get only an address. */
 const TOOL_TIMEOUT_MS = 4_000
 
 const layoutKey = (prefix: string): string => `${prefix}:layout`
 
 /**
- * Enters the layout where there is none: the number of partitions cannot be changed later. Rejects where there is another one, or
- * something else.
+ * Stores the layout if there is none, because the number of partitions cannot change later. Rejects if another layout or
+ * something else is there.
  */
 export async function enterLayout(redis: Scripted, prefix: string, partitions: number): Promise<void> {
   const key = layoutKey(prefix)
-  // One value, so that of two processes at once one enters it and the other reads all of it.
+  // One value, so that of two concurrent processes one writes it and the other reads all of it.
   await redis.send(key, ['SET', key, `${LAYOUT_VERSION} ${partitions}`, 'NX'])
   const found = await layoutAt(redis, key)
   if (found === undefined) throw new MessagingWebhooksError('store_foreign', `The key is ${key}.`)
@@ -36,14 +36,14 @@ export async function enterLayout(redis: Scripted, prefix: string, partitions: n
     )
 }
 
-/** Undefined where there is none, or something else. */
+/** Undefined if there is none, or something else. */
 async function layoutAt(redis: Scripted, key: string) {
   const [found] = await valuesAt(redis, [key])
   const [, version, partitions] = /^(\d{1,9}) (\d{1,9})$/.exec(found?.toString() ?? '') ?? []
   return version === undefined ? undefined : { version: Number(version), partitions: Number(partitions) }
 }
 
-/** An error to report where the server may evict events, or does not say; undefined where it never evicts. */
+/** The error to report if the server may evict events, or does not tell. Undefined if it never evicts. */
 export async function evictionProblem(redis: Scripted): Promise<MessagingWebhooksError | undefined> {
   // Many hosted servers forbid CONFIG, some INFO.
   const policies =
@@ -55,7 +55,7 @@ export async function evictionProblem(redis: Scripted): Promise<MessagingWebhook
   return bad === undefined ? undefined : new MessagingWebhooksError('store_evicts', `Its maxmemory-policy is ${bad}.`)
 }
 
-/** Undefined where one of the servers does not say. */
+/** Undefined if one of the servers does not tell. */
 async function policiesOf(
   redis: Scripted,
   command: readonly string[],
@@ -68,14 +68,14 @@ async function policiesOf(
   }
 }
 
-/** Whether the server is one of a cluster, so that it needs a client that knows the others. Rejects at once where it is refused. */
+/** Whether the server belongs to a cluster, which requires a cluster client. Rejects at once if the connection is refused. */
 export function isOfCluster(client: RedisClient): Promise<boolean> {
   const isEnabled = async (redis: Scripted): Promise<boolean> =>
     text(await redis.send(undefined, ['INFO', 'cluster'])).includes('cluster_enabled:1')
   return connected(client, isEnabled, 'gives up')
 }
 
-/** How many partitions the store of this prefix was made with; undefined where there is none. */
+/** The number of partitions of the store with this prefix. Undefined if there is none. */
 export function findPartitions(client: RedisClient, prefix: string): Promise<number | undefined> {
   return connected(client, async (redis) => (await layoutAt(redis, layoutKey(prefix)))?.partitions)
 }

@@ -1,4 +1,4 @@
-/** Sorted sets, by score: of one partition, and a page of all. */
+/** Sorted sets by score: of one partition, or a page over all. */
 import type { Indexes } from '../../inbox/record-store.ts'
 import { answered } from '../workers.ts'
 import { ask, type Engine } from './engine.ts'
@@ -6,7 +6,7 @@ import type { Partition } from './partitions.ts'
 import { scored, type Scored } from './replies.ts'
 import type { Command } from './writing.ts'
 
-/** Members of a sorted set of a partition, by score. `range`: a command with its bounds, as Redis writes them. */
+/** Members of a sorted set of a partition, by score. `range`: a command with its bounds, in Redis syntax. */
 export async function membersOf(
   engine: Engine,
   partition: Partition,
@@ -20,7 +20,7 @@ type SetPage = Parameters<Indexes['scanSends']>[0]
 
 export const OLDEST_FIRST = { after: undefined, newestFirst: false, fromMs: -Infinity, toMs: Infinity }
 
-/** Members of a sorted set in all partitions, by score and member: those behind `after`, one more than a page. */
+/** Members of a sorted set over all partitions, by score and member: those after `after`, one more than a page. */
 export async function pageOfSet(engine: Engine, set: string, { after, limit, newestFirst, fromMs, toMs }: SetPage) {
   const [, time, last = ''] = /^(-?\d+)\.(.*)$/s.exec(after ?? '') ?? []
   const least = newestFirst ? boundOf(fromMs) : (time ?? boundOf(fromMs))
@@ -34,7 +34,7 @@ export async function pageOfSet(engine: Engine, set: string, { after, limit, new
   }
   const found = await answered(
     engine.partitions.all.map(async (partition) => {
-      // Of those of the time where the last page ended some were on it.
+      // Some members with the time of the last page's end were on that page.
       for (let count = limit + 1; ; count *= 2) {
         const members = await membersOf(engine, partition, range, count)
         const ahead = members.filter(isAhead).map((one) => ({ ...one, partition }))
@@ -49,12 +49,12 @@ export async function pageOfSet(engine: Engine, set: string, { after, limit, new
     .slice(0, limit + 1)
 }
 
-/** What names the place of a member in such a list. */
+/** The place of a member in such a list. */
 export function placeOf({ score, member }: Scored): string {
   return `${score}.${member}`
 }
 
-/** As Redis writes what has no end. */
+/** Infinity in Redis syntax. */
 function boundOf(ms: number): string {
   return Number.isFinite(ms) ? String(Math.ceil(ms)) : ms < 0 ? '-inf' : '+inf'
 }

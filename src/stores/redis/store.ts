@@ -16,25 +16,25 @@ export type { RedisClient } from './clients/adapter-of.ts'
 /** The settings of a Redis store. */
 export interface RedisStoreOptions {
   /**
-   * A client of `redis` 5 (`createClient`, `createCluster`) or `ioredis` 5 (`Redis`, `Cluster`). It stays yours: the store
-   * connects it where nobody has, and then closes it too. It may be used for other things, but not for blocking commands.
+   * A client of `redis` 5 (`createClient`, `createCluster`) or `ioredis` 5 (`Redis`, `Cluster`). The store connects it if it is
+   * not connected, and then also closes it. Use it for other purposes too, but not for blocking commands.
    */
   readonly client: RedisClient
-  /** A second client, for nothing but listening: work that another process took in is then known at once. Default none. */
+  /** A second client for notifications only: work that another process accepted is then noticed at once. Default none. */
   readonly subscriber?: RedisClient | undefined
-  /** What all keys begin with; without braces. Default `messaging-webhooks`. */
+  /** The prefix of all keys, without braces. Default `messaging-webhooks`. */
   readonly prefix?: string | undefined
-  /** Parts that the keys are spread over, each in one slot of a cluster; cannot be changed later. Default 16. */
+  /** Partitions of the keys, each in one slot of a cluster. Cannot be changed later. Default 16. */
   readonly partitions?: number | undefined
-  /** How long the payloads of settled events are kept, for whoever looks into Redis; 0 for not at all. Default 1 day. */
+  /** How long the payloads of settled events are kept; 0 for not at all. Default 1 day. */
   readonly retentionDays?: number | undefined
   /** How long dead letters are kept. Default 30 days. */
   readonly deadLetterDays?: number | undefined
-  /** How long a duplicate is recognised: at least as long as payloads are kept. Default 30 days. */
+  /** How long duplicates are recognised, at least as long as payloads are kept. Default 30 days. */
   readonly dedupeDays?: number | undefined
   /** How long to wait for an answer or for the connection; less than the receiver’s `storeTimeoutMs`. Default 4,000 ms. */
   readonly commandTimeoutMs?: number | undefined
-  /** How often to look for work that nobody announced. Default 250 ms. */
+  /** How often to poll for work. Default 250 ms. */
   readonly pollIntervalMs?: number | undefined
 }
 
@@ -42,7 +42,7 @@ export interface RedisStoreOptions {
 const SLOTS = 16_384
 
 const settingsSchema = z.strictObject({
-  // What kind of client it is, the adapters know.
+  // The adapters recognise the client.
   client: z.unknown().optional(),
   subscriber: z.unknown().optional(),
   prefix: z
@@ -58,10 +58,10 @@ const settingsSchema = z.strictObject({
 })
 
 /**
- * A store on Redis 6.2 or later, or what speaks like it, alone or as a cluster. What a 204 promises is what the server does:
- * its README section says what `appendfsync` and replicas mean. Leases run by the server's clock. Throws an `OptionsError`
- * for a setting that cannot work; opening it reports `store_evicts` where the server may throw events away, and rejects with
- * `store_slow` or `store_failed` where it cannot be reached.
+ * A store in Redis 6.2 or later or a compatible server, single or clustered. A 204 promises what the server's persistence
+ * promises: see the guide on `appendfsync` and replicas. Leases follow the server's clock. Throws an `OptionsError` for an
+ * invalid setting. Opening reports `store_evicts` if the server may evict keys, and rejects with `store_slow` or `store_failed`
+ * if the server cannot be reached.
  */
 export function redisStore(options: RedisStoreOptions): Store {
   const checked = checkOptions(settingsSchema, options, 'redisStore')

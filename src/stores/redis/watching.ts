@@ -1,17 +1,17 @@
-/** What each process looks at again and again: whether something is due that others have accepted, and whether a server was emptied. */
+/** Periodic checks: whether events that others admitted are due, and whether a server was emptied. */
 import { randomBytes } from 'node:crypto'
 import { withDeadline, type Clock } from '../../runtime/clock.ts'
 import { MessagingWebhooksError } from '../../public/errors.ts'
 import { ask, type Engine } from './engine.ts'
 import type { Group } from './partitions.ts'
 
-/** How often a server is asked whether it was emptied. */
+/** How often to check whether a server was emptied. */
 const LOOK_EVERY_MS = 1_000
-/** Opening waits so long for the first look: a server of a cluster may be unavailable. */
+/** How long opening waits for the first check: a server of a cluster may be unavailable. */
 const BEGIN_MS = 1_000
 const MARK = 'mark'
 
-/** Looks again and again, each time so long after the last answer. Where a server is unavailable, the verbs say so. */
+/** Repeats a check, each time this long after the last answer. If a server is unavailable, the operations report it. */
 export function watch<T>(clock: Clock, everyMs: number, look: () => Promise<T>, seen: (found: T) => void): () => void {
   let cancel = lookLater()
   let ended = false
@@ -34,9 +34,9 @@ export function watch<T>(clock: Clock, everyMs: number, look: () => Promise<T>, 
 }
 
 /**
- * Notices that the server was emptied (FLUSHALL, a restart without persistence): each group of partitions has a mark, which nobody
- * deletes. A process that finds it gone makes another one, by which the other processes notice. `restoreLayout` enters anew what was
- * entered when the store was opened. Returns the function that ends it.
+ * Detects that the server was emptied (FLUSHALL, or a restart without persistence): each group of partitions has a mark that is
+ * never deleted. A process that finds it missing writes another one, by which other processes notice. `restoreLayout` writes
+ * the layout again. Returns a function that ends the check.
  */
 export async function watchEmptied(
   engine: Engine,
@@ -46,7 +46,7 @@ export async function watchEmptied(
   const { partitions, report } = engine
   const marks = new Map<Group, string>()
 
-  /** How many partitions of the group were emptied since the last look. */
+  /** The number of partitions of the group that were emptied since the last check. */
   async function emptiedIn(group: Group): Promise<number> {
     const [home] = group
     await ask(engine, home, ['SET', MARK, randomBytes(8).toString('hex'), 'NX'])
@@ -58,7 +58,7 @@ export async function watchEmptied(
   }
 
   async function look(): Promise<number> {
-    // A key of another type was not written by a process that found none.
+    // A key of another type was not written by a process that found no mark.
     const counts = await Promise.all(partitions.groups.map((group) => emptiedIn(group).catch(() => 0)))
     const emptied = counts.reduce((sum, count) => sum + count, 0)
     if (emptied > 0) await restoreLayout().catch(() => {})

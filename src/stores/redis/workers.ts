@@ -1,4 +1,4 @@
-/** The list of workers of each group of partitions, a text with a version, written like a record; and what they have leased. */
+/** The list of workers of each group of partitions, stored as a versioned text like a record, and the leases of a group. */
 import { randomBytes } from 'node:crypto'
 import { readLiveness } from '../liveness.ts'
 import type { LeasingPart } from '../workers.ts'
@@ -8,7 +8,7 @@ import type { Records } from './records.ts'
 import { list, text } from './replies.ts'
 import { FOREIGN, VERSION_DIGITS } from './scripts.ts'
 
-/** More than the processes of a store run at once. */
+/** More processes than use one store at once. */
 const MOST_LEASES = 100_000
 const WORKERS = 'workers'
 
@@ -36,7 +36,7 @@ export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, gro
     async leases() {
       const ends = ['ZRANGE', 'leased', '0', String(MOST_LEASES)] as const
       const keys = await Promise.all(group.map(async (partition) => list(await ask(engine, partition, ends))))
-      // What cannot be read, or is of a later version, is left alone: it must not end a heartbeat.
+      // Leave an unreadable list, or one of a later version, alone: it must not stop the heartbeat.
       const found = await look(keys.flat().map(text))
       return [...found].flatMap(([key, { lease }]) =>
         lease === undefined || lease.worker === '' ? [] : [{ key, worker: lease.worker }],

@@ -1,4 +1,4 @@
-/** What a change of a record is in commands of Redis. They run one after the other, where the record has the expected version. */
+/** The Redis commands for a change of a record. They run in order, if the record has the expected version. */
 import type { VersionedChange } from '../../inbox/record-store.ts'
 import { encodeRecord } from '../../inbox/runtime/codec.ts'
 import { isAtRest, type Retention } from '../../messages/expire.ts'
@@ -7,18 +7,18 @@ import type { MessageRecord } from '../../messages/record.ts'
 import type { RedisArgument } from './clients/connection.ts'
 import { encodeDead, encodePayload, encodeStoredSend, versionText } from './encoding.ts'
 
-/** Its name, its key after the beginning that all keys of a partition have, and its arguments. */
+/** Its name, its key without the partition's prefix, and its arguments. */
 export type Command = readonly [name: string, key: string, ...rest: RedisArgument[]]
 
 export const recordKey = (key: string): string => `r:${key}`
 export const sendKey = (key: string): string => `s:${key}`
 export const payloadKey = (key: string, id: string): string => `p:${key}:${id}`
-/** Names an event in a set of its partition. */
+/** Identifies an event in a set of its partition. */
 export const memberOf = (key: string, id: string): string => `${key}:${id}`
 
-/** The first key in the name of an event. */
+/** The record key in the name of an event. */
 export const messageIn = (member: string): string => member.slice(0, member.indexOf(':'))
-/** The rest of it. */
+/** The event id in the name of an event. */
 export const eventIn = (member: string): string => member.slice(member.indexOf(':') + 1)
 
 export function commandsOf(change: VersionedChange, version: number, retention: Retention): readonly Command[] {
@@ -32,7 +32,7 @@ export function commandsOf(change: VersionedChange, version: number, retention: 
     ...overflowCommands(change),
   ]
   if (after === undefined) return [...beside, ['UNLINK', recordKey(key)]]
-  // A command that is refused ends the script: what finds an event is written before its record, and removed after it.
+  // A refused command ends the script, so index entries are written before the record and removed after it.
   const isRemoval = ([name]: Command): boolean => REMOVALS.has(name)
   return [
     ...beside.filter((command) => !isRemoval(command)),
@@ -43,7 +43,7 @@ export function commandsOf(change: VersionedChange, version: number, retention: 
 
 const REMOVALS: ReadonlySet<string> = new Set(['ZREM', 'SREM', 'HDEL', 'UNLINK', 'PEXPIRE'])
 
-/** A record that some index has is not left to expire: `aged` finds it. */
+/** A record in an index must not expire by itself: `aged` finds it. */
 function lifeOf(record: MessageRecord, { dedupeMs }: Retention): readonly string[] {
   const expires = isAtRest(record) && record.send === undefined && record.of === undefined
   return expires ? ['PX', String(Math.ceil(dedupeMs))] : []
@@ -58,7 +58,7 @@ function admissionCommands({ key, after, admitted }: VersionedChange): readonly 
 
 const NONE: readonly never[] = []
 
-/** The sorted sets of keys of records, and where a record is in each. */
+/** The sorted sets of record keys, and the position of a record in each. */
 const INDEXES: readonly (readonly [set: string, placeOf: (record: MessageRecord) => number | undefined])[] = [
   ['due', (record) => (record.lease === undefined ? dueMark(record) : undefined)],
   ['leased', (record) => (record.lease === undefined ? undefined : dueMark(record))],
@@ -100,7 +100,7 @@ function sendCommands({ key, before, after }: VersionedChange): readonly Command
   return [send === undefined ? ['UNLINK', sendKey(key)] : ['SET', sendKey(key), encodeStoredSend(send)]]
 }
 
-/** With the record go all payloads. */
+/** All payloads are removed with the record. */
 function payloadCommands(
   { key, before, after, payloads }: VersionedChange,
   { payloadMs }: Retention,
@@ -122,7 +122,7 @@ function payloadCommands(
           ]
         }
         case 'settled':
-          // At 0 it goes at once.
+          // With 0 it is removed at once.
           return [['PEXPIRE', payloadKey(key, id), String(Math.ceil(payloadMs))]]
         case 'removed':
           return [removal(id)]
@@ -146,7 +146,7 @@ function overflowCommands({ key, before, after }: VersionedChange): readonly Com
   return NONE
 }
 
-/** Of all events that a record knows. */
+/** All events that a record knows. */
 export function idsIn({ waiting, dead, settled }: MessageRecord): readonly string[] {
   return [...waiting, ...dead, ...settled].map(({ id }) => id)
 }

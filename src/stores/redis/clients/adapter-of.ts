@@ -1,4 +1,4 @@
-/** Which client it is that a user handed in. */
+/** Recognises the client that the user passed. */
 import { OptionsError } from '../../../public/errors.ts'
 import type { Adapter } from './connection.ts'
 import { ioredis, isIoredis, type IoredisClient, type IoredisCluster } from './ioredis.ts'
@@ -7,7 +7,7 @@ import { isNodeRedis, nodeRedis, type NodeRedisClient, type NodeRedisCluster } f
 /** A client of `redis` (node-redis 5) or `ioredis` 5, of one server or of a cluster. */
 export type RedisClient = NodeRedisClient | NodeRedisCluster | IoredisClient | IoredisCluster
 
-/** Throws an `OptionsError` for what is neither. */
+/** Throws an `OptionsError` for anything else. */
 export function adapterOf(given: unknown, option: string): Adapter {
   if (typeof given === 'object' && given !== null) {
     if (isNodeRedis(given)) return nodeRedis(given)

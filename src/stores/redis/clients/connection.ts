@@ -1,30 +1,30 @@
-/** What the store needs of a client, whichever it is. */
+/** What the store needs of a client of either package. */
 
 export type RedisArgument = string | Buffer
 
-/** A reply whose texts are bytes. */
+/** A reply with texts as bytes. */
 export type Reply = Buffer | string | number | bigint | boolean | null | undefined | readonly Reply[] | object
 
 export interface Adapter {
-  /** Keys of different slots cannot be asked for in one command. */
+  /** Keys of different slots cannot share a command. */
   readonly isCluster: boolean
-  /** False while a command would wait in the client for a connection. */
+  /** False while the client would queue a command for lack of a connection. */
   isReady(): boolean
-  /** True while nobody has asked it to connect. */
+  /** True until it has been asked to connect. */
   isIdle(): boolean
   connect(): Promise<unknown>
   disconnect(): Promise<void>
-  /** Sends a command to the server that has `key`, or to any where it is undefined. */
+  /** Sends a command to the server of `key`, or to any server. */
   send(key: string | undefined, args: readonly RedisArgument[]): Promise<Reply>
-  /** Sends a command to each server that takes writes. */
+  /** Sends a command to each server that accepts writes. */
   sendToAll(args: readonly RedisArgument[]): Promise<readonly Reply[]>
-  /** Returns the function that ends it. */
+  /** Returns a function that ends the subscription. */
   subscribe(channel: string, listener: () => void): Promise<() => Promise<unknown>>
-  /** Its last error: why it is not ready. */
+  /** Its last error: the reason why it is not ready. */
   lastError(): unknown
 }
 
-/** The last error of a client. Without a listener for them it may end the process, long after a store on it was closed. */
+/** Keeps the last error of a client. Without a listener for errors the process may exit, long after the store was closed. */
 export function keepLastError(client: {
   on(event: 'error', listener: (error: unknown) => void): unknown
 }): () => unknown {
@@ -35,10 +35,10 @@ export function keepLastError(client: {
   return () => last
 }
 
-/** Connects a client that nobody has connected; returns the function that closes it then. */
+/** Connects a client that is not connected. Returns a function that closes it in that case. */
 export function connectIdle(adapter: Adapter): () => Promise<void> {
   if (!adapter.isIdle()) return async () => {}
-  // It may take longer than anybody waits; the commands wait for it in time.
+  // Connecting may take longer than any caller waits. Commands wait for it within their time limits.
   adapter.connect().catch(() => {})
   return () => adapter.disconnect()
 }

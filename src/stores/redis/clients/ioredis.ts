@@ -1,4 +1,4 @@
-/** The client of the package `ioredis` 5, alone or of a cluster; known by its shape, imported by nobody. */
+/** Adapter for the package `ioredis` 5, single or cluster. Recognised by shape; the package is not imported. */
 import { keepLastError, type Adapter, type RedisArgument, type Reply } from './connection.ts'
 
 interface Common {
@@ -14,10 +14,10 @@ interface Common {
   off(event: 'message', listener: (channel: string) => void): unknown
 }
 
-/** What `new Redis()` makes. */
+/** A client made by `new Redis()`. */
 export type IoredisClient = Common & { readonly isCluster: boolean }
 
-/** What `new Cluster()` makes. */
+/** A client made by `new Cluster()`. */
 export type IoredisCluster = Common & { readonly isCluster: boolean; nodes(role: 'master'): readonly Common[] }
 
 export function isIoredis(client: object): client is IoredisClient | IoredisCluster {
@@ -43,12 +43,12 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
     async disconnect() {
       stopped = true
       const willEnd = CONNECTED.includes(client.status)
-      // Until then it looks connected, and could not be connected anew. Between two attempts it never says that it ended.
+      // Until then it looks connected and cannot be connected again. Between two attempts it never reports an end.
       const ended = willEnd ? new Promise<void>((resolve) => void client.once('end', resolve)) : undefined
       client.disconnect()
       await ended
     },
-    // The cluster's client finds the key by itself.
+    // The cluster client routes by key itself.
     send: (_key, args) => send(client, args),
     sendToAll: (args) =>
       Promise.all(('nodes' in client ? client.nodes('master') : [client]).map((one) => send(one, args))),

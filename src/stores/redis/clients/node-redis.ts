@@ -1,7 +1,7 @@
-/** The client of the package `redis` (node-redis 5), alone or of a cluster; known by its shape, imported by nobody. */
+/** Adapter for the package `redis` (node-redis 5), single or cluster. Recognised by shape; the package is not imported. */
 import { keepLastError, type Adapter, type RedisArgument, type Reply } from './connection.ts'
 
-/** `RESP_TYPES.BLOB_STRING`: texts come as bytes, whatever they hold. */
+/** `RESP_TYPES.BLOB_STRING`: return texts as bytes. */
 const AS_BYTES = { typeMapping: { 36: Buffer } } as const
 
 interface Common {
@@ -13,13 +13,13 @@ interface Common {
   on(event: 'error', listener: (error: unknown) => void): unknown
 }
 
-/** What `createClient()` makes. */
+/** A client made by `createClient()`. */
 export interface NodeRedisClient extends Common {
   readonly isReady: boolean
   sendCommand(args: readonly RedisArgument[], options?: object): Promise<unknown>
 }
 
-/** What `createCluster()` makes. */
+/** A client made by `createCluster()`. */
 export interface NodeRedisCluster extends Common {
   readonly masters: readonly { readonly client?: unknown }[]
   sendCommand(
@@ -32,7 +32,7 @@ export interface NodeRedisCluster extends Common {
 
 export function isNodeRedis(client: object): client is NodeRedisClient | NodeRedisCluster {
   const sends = 'sendCommand' in client && 'isOpen' in client && ('isReady' in client || 'masters' in client)
-  // A client of sentinels takes its commands in another way.
+  // A sentinel client takes commands in another form.
   return sends && !('acquire' in client)
 }
 
@@ -69,15 +69,15 @@ function ofCluster(cluster: NodeRedisCluster): Sending {
   const send = async (key: string | undefined, args: readonly RedisArgument[]): Promise<Reply> =>
     (await cluster.sendCommand(key, false, [...args], AS_BYTES)) as Reply
   return {
-    // Open while it still looks for the nodes. One that is away later lets its commands wait, until they are out of time.
+    // Open while it still discovers the nodes. If a node becomes unavailable later, its commands wait until they time out.
     isReady: () => cluster.isOpen && cluster.masters.length > 0,
     async send(key, args) {
       try {
         return await send(key, args)
       } catch (error) {
         if (key === undefined || !(error instanceof TypeError)) throw error
-        // The client learnt of the slots while the cluster had not given out this one, and trips over the hole (node-redis
-        // issue 2704). Any server's MOVED makes it look again.
+        // The client read the slots before the cluster had assigned this one, and fails on the gap (node-redis issue 2704). A
+        // MOVED reply of any server makes it read them again.
         return send(undefined, args)
       }
     },
