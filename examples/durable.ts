@@ -31,7 +31,7 @@ async function runApp(folder: string): Promise<void> {
   await receiver.start()
 }
 
-/** The service, which sends nothing twice and writes down what was answered 204; and somebody without mercy. */
+/** The service, which records the callbacks answered 204 and sends none twice, and the kills. */
 async function feedAndKill(folder: string): Promise<void> {
   const answered = new Set<string>()
   let sent = 0

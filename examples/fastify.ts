@@ -17,7 +17,7 @@ app.register(webhooks, {
   status: '/status',
   payment: { url: '/payment', proof: 'signature' },
 })
-// What would refuse a callback: other bodies than small ones, and whoever has not signed in.
+// Two things that would refuse a callback: a body limit, and a check for signed-in users.
 app.post('/orders', { bodyLimit: 100 }, async ({ body }) => ({ ordered: body }))
 app.addHook('preHandler', async ({ headers }, reply) => {
   if (headers.authorization === undefined) await reply.code(403).send('Sign in first.')

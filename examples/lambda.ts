@@ -4,7 +4,7 @@ import { lambdaHandler } from 'messaging-webhooks/lambda'
 import { callback, signCallback } from 'messaging-webhooks/testing'
 
 const signingSecret = 'secret-of-the-shop'
-// In a function, with the Redis or the Postgres store: what is in memory ends with the process, which nobody announces.
+// Use the Redis or Postgres store in a function: memory ends with the process, without notice.
 const receiver = createReceiver({ credentials: { signingSecret }, logger: false })
 
 receiver.on('message.*', async ({ type, messageId }) => {

@@ -59,7 +59,7 @@ function isRight(to: string, code: string): boolean {
 /** What a telephone shows: the last text that was sent to it. */
 const telephone = new Map<string, string>()
 
-/** A send whose outcome nobody knows is made again: a second code harms nobody, for it replaces the first. */
+/** Sends another code if the outcome is unknown. That is harmless, because it replaces the first. */
 async function sendCode(to: string): Promise<void> {
   for (let left = 3; ; left -= 1) {
     const code = String(randomInt(1_000_000)).padStart(6, '0')
@@ -75,7 +75,7 @@ async function sendCode(to: string): Promise<void> {
   }
 }
 
-/** Who waits for the report of a code, by number. What nobody waits for is of a code whose answer was lost. */
+/** Waiters for the report of a code, by number. A report without a waiter belongs to a code whose answer was lost. */
 const outcomes = new Map<string | undefined, (outcome: string) => void>()
 receiver.on('message.delivered', ({ sent }) => outcomes.get(sent?.to)?.('delivered'))
 receiver.on('message.failed', ({ sent, status }) => outcomes.get(sent?.to)?.(`failed: ${status ?? ''}`))

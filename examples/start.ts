@@ -29,7 +29,7 @@ const receiver = createReceiver({
   },
   retry: { initialDelayMs: 250 },
   ordering: { gapTimeoutMs: 10_000 }, // so that nothing is late because this machine is busy
-  logger: false, // onError hears the same, and the screen shows it
+  logger: false, // onError receives the same, and the screen shows it
 })
 
 /** Whom each message was for: an app keeps what the answer to a send says, for an SMS report names no recipient. */

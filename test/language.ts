@@ -7,8 +7,8 @@ const FILES = ['src/**/*.ts', 'examples/**/*.ts', 'docs/**/*.md', '*.md']
 const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\bwhoever\b/, 'name the actor: the caller, the client, the worker'],
   [/\b(nobody|somebody)\b/, 'name the actor, or “no one”, “someone”'],
-  [/\b(is|are) none\b/, 'say what it is'],
-  [/\bis no\b/, '“is not a …”, “is invalid”'],
+  [/(?<!\bthere )\b(is|are) none\b/, 'say what it is'],
+  [/(?<!\bthere )\bis no\b(?! longer)/, '“is not a …”, “is invalid”'],
   [/\bfor to\b/, '“because”'],
   [/\bhears?\b/, '“receives”, “is notified”'],
   [/\bmend(s|ed|ing)?\b/, '“fix”, “repair”'],

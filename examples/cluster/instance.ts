@@ -16,7 +16,7 @@ const receiver = createReceiver({
   store: storeOn(ENGINE, url, NAME),
   spool: join(FOLDER, `spool-${PLACE}`), // on this machine's disk, for when the store is away
   ordering: { gapTimeoutMs: 10_000 }, // the service holds some reports back, and this machine may be busy
-  handlerTimeoutMs: 1_000, // what a killed instance had in its hands is due again 12 s after it was handed over
+  handlerTimeoutMs: 1_000, // events of a killed instance are due again 12 s after their dispatch
 })
 receiver.on('message.*', async ({ messageId, type }) => {
   appendFileSync(join(FOLDER, 'handled.txt'), `${PLACE} ${messageId} ${type}\n`)

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createEmulator, type Delivery } from 'messaging-webhooks/emulator'
 
 const RECIPIENTS_A_SEND = 50
-const STARVED_MS = 120_000 // a busy machine is no reason to give up
+const STARVED_MS = 120_000 // do not give up on a busy machine
 
 export async function startService(callbackUrl: string, signingSecret: string) {
   const emulator = createEmulator({

@@ -3,7 +3,7 @@ import { styleText } from 'node:util'
 
 export type Screen = ReturnType<typeof createScreen>
 
-// styleText leaves the colours out by itself where nobody would see them: no terminal, or NO_COLOR.
+// styleText omits colours without a terminal or with NO_COLOR.
 const bold = (text: string): string => styleText('bold', text)
 const cyan = (text: string): string => styleText('cyan', text)
 const dim = (text: string): string => styleText('dim', text)

@@ -47,7 +47,7 @@ export function usersReport(read: ReadUsersReport, { masked, kind, nowMs }: Give
     letReject(answer)
     throw new TypeError('readReport returned a promise; it must answer at once.')
   }
-  if (!isRecord(answer)) throw new TypeError('readReport returned something that is no object.')
+  if (!isRecord(answer)) throw new TypeError('readReport must return an object or undefined.')
   // Read each field once: a getter may return another value the next time.
   const { messageId, status, statusCode, timestamp, network, shape: givenShape = likelyShape } = answer
   if (typeof messageId !== 'string' || messageId.trim() === '')

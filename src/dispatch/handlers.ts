@@ -47,7 +47,7 @@ export function createHandlerRegistry(handlerTimeoutMs: number): HandlerRegistry
 
   function add(patterns: string | readonly string[] | undefined, handler: AnyHandler): () => void {
     if (typeof handler !== 'function')
-      throw new MessagingWebhooksError('pattern_unknown', 'The handler is no function.')
+      throw new MessagingWebhooksError('pattern_unknown', 'The handler is not a function.')
     const types = patterns === undefined ? undefined : new Set([patterns].flat().flatMap(typesOf))
     const name = handler.name !== '' ? handler.name : [patterns ?? 'any event'].flat().join(', ')
     const registration: Registration = { name, types, handler }

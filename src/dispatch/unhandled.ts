@@ -84,7 +84,7 @@ const CAUSES: Readonly<Record<Problem, string>> = {
   store_refused: 'The store takes such a text or number in no field: look at what the payload has.',
   damaged: 'Look at what else writes to the store, and at its disk.',
   schema_refused: 'Compare the payload with your schema: the contract does not show its fields.',
-  schema_failed: 'Mend the schema: it threw, or took too long.',
+  schema_failed: 'Fix the schema: it threw or took too long.',
 }
 
 /**

@@ -35,7 +35,7 @@ export function requestOf(event: LambdaEvent | null | undefined): CallbackReques
   const method = http?.method ?? request.httpMethod
   if (method === undefined)
     throw new OptionsError(
-      'lambdaHandler: the event is no HTTP request; expected one of API Gateway, a function URL or a load balancer.',
+      'lambdaHandler: the event is not an HTTP request; expected one of API Gateway, a function URL or a load balancer.',
     )
   const parsed = body === undefined || body === null ? undefined : { parsed: body, fix: FIX }
   return {

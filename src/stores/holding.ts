@@ -117,14 +117,14 @@ export function createHolding(options: HoldingOptions): Holding {
         answer.catch(() => {})
         throw new MessagingWebhooksError('store_slow', 'It did not take a sign of life.')
       })
-      heard(sentMs, beaten)
+      onBeat(sentMs, beaten)
     } catch (error) {
       beatIn(AGAIN_MS)
       throw error
     }
   }
 
-  function heard(sentMs: number, { isKnown, nextDeathInMs, hasReleased, ...others }: Beaten): void {
+  function onBeat(sentMs: number, { isKnown, nextDeathInMs, hasReleased, ...others }: Beaten): void {
     if (isStopped) return
     if (!isKnown) {
       lose()

@@ -43,7 +43,7 @@ type CheckNames = (pair: object, name: string) => string | undefined
 /** In a literal pair every unknown field is a mistake: a misspelt `notAfter` would never take effect. */
 export function unknownField(_pair: object, name: string): string {
   const near = nearest(name, PAIR_FIELDS)
-  return `is no part of a pair${near === undefined ? `; there are ${PAIR_FIELDS.join(', ')}` : ` (did you mean ${near}?)`}`
+  return `is not a field of a pair${near === undefined ? `; there are ${PAIR_FIELDS.join(', ')}` : ` (did you mean ${near}?)`}`
 }
 
 /**
@@ -65,7 +65,7 @@ export function preparePair(
   where: string,
   checkNames: CheckNames,
 ): LivePair {
-  if (!isRecord(pair)) throw new OptionsError(`${where} is no pair of credentials.`)
+  if (!isRecord(pair)) throw new OptionsError(`${where} is not a pair of credentials.`)
   for (const name of isPlain(pair) ? Object.keys(pair) : []) {
     const isKnown = name === SEND_KEY || PAIR_FIELDS.some((field) => field === name)
     const problem = isKnown ? undefined : checkNames(pair, name)
@@ -79,7 +79,7 @@ export function preparePair(
     throw new OptionsError(`${where} has neither authKey nor signingSecret.`)
   const notAfterMs = notAfter === undefined ? Infinity : millisecondsOf(notAfter)
   if (Number.isNaN(notAfterMs))
-    throw new OptionsError(`${where} has a notAfter that is no date; expected a Date, or milliseconds since the epoch.`)
+    throw new OptionsError(`${where} has an invalid notAfter; expected a Date, or milliseconds since the epoch.`)
   return {
     project,
     authKey: authKey === undefined ? undefined : Buffer.from(authKey),

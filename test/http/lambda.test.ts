@@ -211,7 +211,7 @@ test.each<[string, object]>([
   ['of the console', { key1: 'value1' }],
 ])('an event %s is no callback, and fails the invocation', async (_, event) => {
   const invoked = lambdaHandler(receiverOf(), 'status')({ ...event }, left(9_000))
-  await expect(invoked).rejects.toThrow('lambdaHandler: the event is no HTTP request; expected one of API Gateway')
+  await expect(invoked).rejects.toThrow('lambdaHandler: the event is not an HTTP request; expected one of API Gateway')
   await expect(invoked).rejects.toBeInstanceOf(OptionsError)
 })
 

@@ -35,7 +35,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
   ['an empty list', { credentials: [] }, ['credentials is an empty list']],
   ['too many pairs', { credentials: Array(17).fill(credentials) }, ['17 pairs', 'at most 16']],
   ['an empty pair', { credentials: {} }, ['neither authKey nor signingSecret']],
-  ['null in a list', { credentials: [null] }, ['credentials is no pair']],
+  ['null in a list', { credentials: [null] }, ['credentials is not a pair']],
   [
     'an empty authKey',
     { credentials: { authKey: '', signingSecret: SECRET } },
@@ -44,7 +44,7 @@ const REFUSED: readonly (readonly [what: string, options: object, says: readonly
   ['an unset secret', { credentials: { authKey: SECRET, signingSecret: undefined } }, ['signingSecret is undefined']],
   ['a null secret', { credentials: { authKey: SECRET, signingSecret: null } }, ['signingSecret is null']],
   ['a number for a key', { credentials: { authKey: 7 } }, ['authKey is of type number', 'non-empty string']],
-  ['no date', { credentials: { authKey: SECRET, notAfter: new Date(SECRET) } }, ['notAfter that is no date']],
+  ['no date', { credentials: { authKey: SECRET, notAfter: new Date(SECRET) } }, ['an invalid notAfter']],
   ['no project', { projects: {} }, ['`projects` names no project']],
   ['a list of projects', { projects: [credentials] }, ['projects', 'object']],
   ['a project without pairs', { projects: { 'My Shop': [] } }, ['projects["My Shop"] is an empty list']],

@@ -9,11 +9,15 @@ import { receiving } from '../support/receiving.ts'
 const SECRET = 'SECRET-VALUE-THAT-NO-TEXT-MAY-SHOW'
 
 describe.each([
-  ['another case', { authkey: SECRET, signingSecret: SECRET }, 'authkey is no part of a pair (did you mean authKey?)'],
-  ['a misspelt end', { ...A, notAftr: 1 }, 'notAftr is no part of a pair (did you mean notAfter?)'],
-  ['another word', { ...A, secret: SECRET }, 'secret is no part of a pair (did you mean signingSecret?)'],
-  ['a name of its own', { ...A, id: 7 }, 'id is no part of a pair; there are authKey, signingSecret, notAfter'],
-  ['an end that is null', { ...A, notAfter: null }, 'notAfter that is no date; expected a Date, or milliseconds'],
+  [
+    'another case',
+    { authkey: SECRET, signingSecret: SECRET },
+    'authkey is not a field of a pair (did you mean authKey?)',
+  ],
+  ['a misspelt end', { ...A, notAftr: 1 }, 'notAftr is not a field of a pair (did you mean notAfter?)'],
+  ['another word', { ...A, secret: SECRET }, 'secret is not a field of a pair (did you mean signingSecret?)'],
+  ['a name of its own', { ...A, id: 7 }, 'id is not a field of a pair; there are authKey, signingSecret, notAfter'],
+  ['an end that is null', { ...A, notAfter: null }, 'an invalid notAfter; expected a Date, or milliseconds'],
 ])('a pair with %s', (_what, pair, says) => {
   test.each([
     ['alone', 'credentials', { credentials: pair }],
@@ -61,7 +65,7 @@ describe('a credentials function may return', () => {
   test.each([
     ['an end by another name', { ...A, not_after: Date.now() - 1 }, 'not_after looks like notAfter, which is missing'],
     ['a key by another name', { signingSecret: A.signingSecret, authkey: SECRET }, 'authkey looks like authKey'],
-    ['an end that is null', { ...A, notAfter: null }, 'notAfter that is no date'],
+    ['an end that is null', { ...A, notAfter: null }, 'an invalid notAfter'],
   ])('and not %s, which is said and answered 503', async (_what, row, says) => {
     // As JavaScript returns it.
     const { url, errors } = await receiving({ credentials: () => row as typeof A })

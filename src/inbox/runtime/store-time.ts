@@ -12,7 +12,7 @@ import type { Verbs } from './open-store.ts'
 export interface StoreClock {
   nowMs(): number
   /** The store said that it was so late, in an answer to what was sent then (by `monotonicMs`). */
-  heard(storeMs: number, sentMs: number): void
+  note(storeMs: number, sentMs: number): void
 }
 
 /** The first answer of the store must have been heard. */
@@ -20,7 +20,7 @@ export function createStoreClock(): StoreClock {
   let aheadMs = -Infinity
   return {
     nowMs: () => Math.round(monotonicMs() + aheadMs),
-    heard(storeMs, sentMs) {
+    note(storeMs, sentMs) {
       // It was so late at some moment in between, and tells whole milliseconds. What was sent may have waited for a connection, or for a
       // lock.
       const [leastMs, mostMs] = [storeMs - monotonicMs(), storeMs + 1 - sentMs]

@@ -18,7 +18,7 @@ const SOON_ON_DISK = 'SET LOCAL synchronous_commit = off;'
 const NEWER_MS = 60_000
 
 export function createDue(
-  { schema, together, isTime, hear }: Engine,
+  { schema, together, isTime, noteTime }: Engine,
   { recordsIn, write }: Pick<Records, 'recordsIn' | 'write'>,
   report: (error: MessagingWebhooksError) => void,
 ): SharedStore['due'] {
@@ -82,7 +82,7 @@ FROM (SELECT ${SERVER_NOW} AS now, CASE WHEN (SELECT count(*) FROM found) < ${li
     LEFT JOIN ${schema}.payloads p ON p.record = found.record AND p.id = found.first
   ) ON true ORDER BY found.at;`)
     const [times] = all
-    hear(times, nowMs, sentMs)
+    noteTime(times, nowMs, sentMs)
     const rows = times === undefined || isNull(times, 'due_record') ? [] : all
     // Usually this version knows every record.
     const isKnown = (row: Row): boolean => !isNull(row, 'number') && !isNewerRecord(textOf(row, 'state'))

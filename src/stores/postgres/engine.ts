@@ -36,7 +36,7 @@ export interface Engine {
   /** A condition that is false if the server's clock differs from the caller's estimate. */
   isTime(nowMs: number | undefined): string
   /** Takes the server's time from a row with `now`. Throws a `ClockJump` if `isTime` was false. */
-  hear(row: Row | undefined, nowMs: number | undefined, sentMs: number): void
+  noteTime(row: Row | undefined, nowMs: number | undefined, sentMs: number): void
 }
 
 export function createEngine(options: {
@@ -62,20 +62,20 @@ export function createEngine(options: {
       clock === undefined || nowMs === undefined
         ? 'true'
         : `abs(${SERVER_NOW} - ${Math.round(nowMs)}) <= ${MOST_APART_MS}`,
-    hear(row, nowMs, sentMs) {
+    noteTime(row, nowMs, sentMs) {
       if (clock === undefined || row === undefined) return
       const storeMs = integer(row, 'now')
-      clock.heard(storeMs, sentMs)
+      clock.note(storeMs, sentMs)
       if (nowMs !== undefined && Math.abs(storeMs - Math.round(nowMs)) > MOST_APART_MS) throw new ClockJump()
     },
   }
 }
 
 /** Reads the server's clock for the first time. */
-export async function hearTime({ together, hear }: Engine): Promise<void> {
+export async function readTime({ together, noteTime }: Engine): Promise<void> {
   const sentMs = monotonicMs()
   const [[row] = []] = await together(`SELECT ${SERVER_NOW} AS now;`)
-  hear(row, undefined, sentMs)
+  noteTime(row, undefined, sentMs)
 }
 
 /** Whether the role has `synchronous_commit` switched off. */

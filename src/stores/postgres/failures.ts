@@ -51,7 +51,7 @@ export function createFailures(secrets: readonly string[]): Failures {
 
   function cleaned(error: unknown): Error {
     // `detail`, `where` and `query` quote rows, and an error about an invalid URL contains the URL, so keep only the message.
-    let message = isError(error) ? error.message : 'Something was thrown that is no error.'
+    let message = isError(error) ? error.message : 'A value was thrown that is not an error.'
     // If several addresses refused the connection, the message is empty.
     if (message === '' && error instanceof AggregateError)
       message = error.errors.map((each: unknown) => (isError(each) ? each.message : '')).join('; ')

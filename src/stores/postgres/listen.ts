@@ -36,7 +36,7 @@ export interface ListenClient extends ClientBase {
 }
 
 /** How often to poll for work without notifications, and how often to try to listen again. */
-const DEAF_POLL_MS = 1_000
+const UNNOTIFIED_POLL_MS = 1_000
 const LONGEST_PAUSE_MS = 10_000
 
 /** The channel is the same for all processes of one schema. Channel names are identifiers and must be short. */
@@ -49,10 +49,10 @@ export function startListening(options: ListenOptions): Listening {
   const channel = channelOf(options.schema)
   const own = randomUUID()
   let client: ListenClient | undefined
-  let hears = false
+  let isListening = false
   let reported = false
   let stopped = false
-  let pauseMs = DEAF_POLL_MS / 2
+  let pauseMs = UNNOTIFIED_POLL_MS / 2
   let probes = 0
   let heardProbe: ((payload: string) => void) | undefined
   let cancelNext = (): void => {}
@@ -60,7 +60,7 @@ export function startListening(options: ListenOptions): Listening {
   // If this fails, the others poll.
   const telling = createTelling(clock, () => notify(channel, `${own}!`).catch(() => {}))
 
-  function heard(payload: string | undefined): void {
+  function received(payload: string | undefined): void {
     if (payload?.startsWith(own) === true) heardProbe?.(payload)
     else onWork()
   }
@@ -69,7 +69,7 @@ export function startListening(options: ListenOptions): Listening {
     if (stopped || connect === undefined) return
     const next = connect()
     client = next
-    next.on('notification', (message) => heard(message.payload))
+    next.on('notification', (message) => received(message.payload))
     next.on('error', () => lost(next))
     next.on('end', () => lost(next))
     try {
@@ -101,10 +101,10 @@ export function startListening(options: ListenOptions): Listening {
     })
     if (through !== client) return
     // A notification may have been sent before this connection listened.
-    if (!hears) onWork()
-    hears = true
+    if (!isListening) onWork()
+    isListening = true
     reported = false
-    pauseMs = DEAF_POLL_MS / 2
+    pauseMs = UNNOTIFIED_POLL_MS / 2
     cancelNext = clock.setTimer(() => void probeAgain(through), options.probeIntervalMs)
   }
 
@@ -134,13 +134,13 @@ export function startListening(options: ListenOptions): Listening {
 
   /** Tries again later. Logs once if the database is available and only listening fails. */
   async function deaf(cause: unknown): Promise<void> {
-    hears = false
+    isListening = false
     if (stopped) return
     poll()
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     cancelNext = clock.setTimer(() => void listen(), pauseMs)
     // A first loss may be a restart of the server. A second one right after it is not.
-    if (reported || pauseMs <= DEAF_POLL_MS) return
+    if (reported || pauseMs <= UNNOTIFIED_POLL_MS) return
     try {
       await notify(channel, own)
       reported = true
@@ -153,7 +153,7 @@ export function startListening(options: ListenOptions): Listening {
   function poll(): void {
     cancelPoll()
     if (stopped || connect === undefined) return
-    const afterMs = hears ? options.pollIntervalMs : Math.min(DEAF_POLL_MS, options.pollIntervalMs)
+    const afterMs = isListening ? options.pollIntervalMs : Math.min(UNNOTIFIED_POLL_MS, options.pollIntervalMs)
     cancelPoll = clock.setTimer(() => {
       onWork()
       poll()

@@ -67,7 +67,7 @@ CREATE TABLE {schema}.dead_letters (
 CREATE UNIQUE INDEX dead_letters_by_id ON {schema}.dead_letters (id);
 CREATE INDEX dead_letters_by_time ON {schema}.dead_letters (died_at, seq);
 
--- One row: the processes that hold leases, and when they showed life; see liveness.ts.
+-- One row: the workers and their last heartbeats; see liveness.ts.
 CREATE TABLE {schema}.workers (
   id integer PRIMARY KEY CHECK (id = 1),
   version bigint NOT NULL,

@@ -13,7 +13,7 @@ import { createWorkers } from '../workers.ts'
 import { createAging } from './aging.ts'
 import { loadPg, reach, type Place, type Session } from './connections.ts'
 import { createDue } from './due.ts'
-import { createEngine, hearTime, readsCommitsEarly, type Engine } from './engine.ts'
+import { createEngine, readTime, readsCommitsEarly, type Engine } from './engine.ts'
 import { startListening, type ListenClient } from './listen.ts'
 import { migrate } from './migrate.ts'
 import { readPrivileges } from './privileges.ts'
@@ -59,7 +59,7 @@ export async function openPostgres(settings: Settings, host: StoreHost): Promise
     if (forbidden !== undefined) report(forbidden)
     const commitsEarly = await readsCommitsEarly(connections)
     engine = createEngine({ connections, schema, clock: storeClock, commitsEarly })
-    await hearTime(engine)
+    await readTime(engine)
   } catch (error) {
     await connections.close()
     throw failures.asThrown(error)

@@ -11,7 +11,7 @@ import { SERVER_NOW } from './sql-text.ts'
 const MOST_SWEPT = 50_000
 const MOST_VERSION = 2 ** 48 - 1
 
-export function leasingPart({ schema, clock, together, hear }: Engine): LeasingPart {
+export function leasingPart({ schema, clock, together, noteTime }: Engine): LeasingPart {
   return {
     list: {
       async read() {
@@ -20,7 +20,7 @@ export function leasingPart({ schema, clock, together, hear }: Engine): LeasingP
 SELECT ${SERVER_NOW} AS now;
 SELECT version, encode(list, 'escape') AS list FROM ${schema}.workers;`)
         if (now === undefined) throw new Error('The database did not tell its time.')
-        hear(now, undefined, sentMs)
+        noteTime(now, undefined, sentMs)
         const nowMs = integer(now, 'now')
         if (row === undefined) return { liveness: undefined, version: undefined, nowMs }
         return { liveness: readLiveness(textOf(row, 'list')), version: text(row, 'version'), nowMs }

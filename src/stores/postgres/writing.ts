@@ -47,7 +47,7 @@ export function dueRowOf(record: MessageRecord): DueRow | undefined {
   return { at, heldUntil: mark, worker, waiting: waiting.length, first: undefined }
 }
 
-export function createWriting({ schema, isTime, hear }: Engine, together: Together) {
+export function createWriting({ schema, isTime, noteTime }: Engine, together: Together) {
   return async (changes: readonly Change[], asOfMs: number | undefined): ReturnType<SharedStore['write']> => {
     if (changes.length === 0) return []
     const first = firstVersion()
@@ -56,7 +56,7 @@ export function createWriting({ schema, isTime, hear }: Engine, together: Togeth
     const sentMs = monotonicMs()
     const [[answer] = []] = await together(`WITH ${steps.join(',\n')}
 SELECT coalesce(string_agg(place::text, ' '), '') AS places, ${SERVER_NOW} AS now FROM applied;`)
-    hear(answer, asOfMs, sentMs)
+    noteTime(answer, asOfMs, sentMs)
     const applied = new Set(answer && text(answer, 'places').split(' '))
     return changes.map(({ expected }, index) => {
       if (!applied.has(String(index))) return undefined

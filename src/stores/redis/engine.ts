@@ -56,13 +56,13 @@ export async function runIf(
   const sentMs = monotonicMs()
   const [now, ...found] = list(await redis.run(compareAndSet, keys, args))
   const serverMs = integer(now)
-  times?.heard(group, serverMs, sentMs)
+  times?.note(group, serverMs, sentMs)
   if (serverAsOfMs !== undefined && Math.abs(serverMs - Math.round(serverAsOfMs)) > MOST_APART_MS) throw new ClockJump()
   return { nowMs: serverMs, found: found.map((version) => bytes(version).toString('latin1')) }
 }
 
 /** Reads the server's clock. */
-export async function hearTime(engine: Engine, [home]: Group): Promise<number> {
+export async function readTime(engine: Engine, [home]: Group): Promise<number> {
   const nothing = { partition: home, key: 'none', expected: 'none', commands: [] }
   return (await runIf(engine, [nothing], { fits: true })).nowMs
 }
@@ -100,11 +100,11 @@ export function createServerTimes() {
       return own === undefined || first === undefined ? undefined : storeMs + own.nowMs() - first.nowMs()
     },
     /** A group's server reported this time, in an answer to a request sent then (by `monotonicMs`). */
-    heard(group: number, serverMs: number, sentMs: number): void {
+    note(group: number, serverMs: number, sentMs: number): void {
       const clock = clocks.get(group) ?? createStoreClock()
       clocks.set(group, clock)
       referenceGroup = Math.min(referenceGroup, group)
-      clock.heard(serverMs, sentMs)
+      clock.note(serverMs, sentMs)
     },
   }
 }

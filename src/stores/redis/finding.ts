@@ -42,7 +42,7 @@ export function createFinding(engine: Engine, records: Records, mayLease: (group
     const most = Math.min(limit, MOST_RESERVED)
     const request = [Math.floor(nowMs), Math.ceil(nowMs + RESERVED_MS), most, withLeases ? 1 : 0, ...own]
     const [now, next, ...found] = list(await redis.run(reserve, keysOf(group), request))
-    times?.heard(group[0].group, integer(now), sentMs)
+    times?.note(group[0].group, integer(now), sentMs)
     const stored = found.map((one): Stored => {
       const [key, record, send] = list(one)
       return { key: text(key), record: bytesOrNone(record), send: bytesOrNone(send) }

@@ -11,7 +11,7 @@ import { answered, createWorkers } from '../workers.ts'
 import { connectIdle, type Adapter } from './clients/connection.ts'
 import { createPartitions } from './partitions.ts'
 import { watch, watchEmptied } from './watching.ts'
-import { createServerTimes, hearTime, type Engine } from './engine.ts'
+import { createServerTimes, readTime, type Engine } from './engine.ts'
 import { enterLayout, evictionProblem } from './server.ts'
 import { createFinding } from './finding.ts'
 import { createRecords } from './records.ts'
@@ -100,7 +100,7 @@ export async function openRedis(settings: RedisSettings, host: StoreHost): Promi
       const isDue = (): Promise<boolean> => finding.isDue(times?.nowMs() ?? clock.now())
       closers.push(watch(clock, pollIntervalMs, isDue, (found) => found && host.onWork()))
     }
-    await answered(partitions.groups.map((group) => hearTime(engine, group)))
+    await answered(partitions.groups.map((group) => readTime(engine, group)))
     const [endWatch] = await Promise.all([watchEmptied(engine, clock, layout), workers.begin()])
     closers.push(endWatch)
 

@@ -33,7 +33,7 @@ export function text(reply: Reply | undefined): string {
 /** A number, also as text. */
 export function integer(reply: Reply | undefined): number {
   const number = typeof reply === 'number' ? reply : Number(text(reply))
-  if (!Number.isFinite(number)) throw new TypeError('Redis answered with something that is no number.')
+  if (!Number.isFinite(number)) throw new TypeError('Redis did not answer with a number.')
   return number
 }
 
@@ -75,7 +75,7 @@ export function cleanError(error: unknown): Error {
   return new MessagingWebhooksError('store_failed', detail, { cause })
 }
 
-const OUT_OF_MEMORY = 'Redis is full; what it holds is still handed over. Raise `maxmemory`, or mend the handlers.'
+const OUT_OF_MEMORY = 'Redis is full. Stored events are still dispatched. Raise `maxmemory`, or fix the handlers.'
 
 /** The text of the error, cut before it repeats what was sent. */
 export class RedisError extends Error {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { readLiveness } from '../liveness.ts'
 import type { LeasingPart } from '../workers.ts'
-import { ask, hearTime, runIf, valuesAt, type Engine } from './engine.ts'
+import { ask, readTime, runIf, valuesAt, type Engine } from './engine.ts'
 import type { Group } from './partitions.ts'
 import type { Records } from './records.ts'
 import { list, text } from './replies.ts'
@@ -18,7 +18,7 @@ export function leasingPart(engine: Engine, { look }: Pick<Records, 'look'>, gro
     list: {
       async read() {
         const [nowMs, [stored]] = await Promise.all([
-          hearTime(engine, group),
+          readTime(engine, group),
           valuesAt(engine.redis, [home.base + WORKERS]),
         ])
         if (stored === undefined) return { liveness: undefined, version: undefined, nowMs }

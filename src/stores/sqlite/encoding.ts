@@ -33,7 +33,7 @@ export function unpackEvents({ lists, bytes }: PackedEvents): readonly NewEvent[
   return lists.map(([id, messageKey, order, final, step, awaits, gapUntilMs, recordLength, rawLength]) => {
     const encoded = next(recordLength)
     const record: unknown = JSON.parse(encoded.toString('utf8'))
-    if (!isEventRecord(record)) throw new TypeError('This is no record of an event.')
+    if (!isEventRecord(record)) throw new TypeError('This is not the record of an event.')
     ENCODED.set(record, encoded)
     return { id, messageKey, order, final, step, awaits, gapUntilMs, record, raw: next(rawLength) }
   })

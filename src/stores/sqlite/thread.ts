@@ -46,7 +46,7 @@ export function startThread(
     waiting.clear()
   }
 
-  function hear(said: Said): void {
+  function receive(said: Said): void {
     if (said === 'work') onWork()
     else if ('report' in said) report(asOurs(receiveError(said.report), 'store_failed'))
     else if (said.number === OPENED && 'error' in said) failAll(receiveError(said.error))
@@ -68,7 +68,7 @@ export function startThread(
   }
 
   worker.on('message', (said: readonly Said[]) => {
-    for (const each of said) hear(each)
+    for (const each of said) receive(each)
   })
   worker.on('error', failAll)
   worker.on('exit', () => {

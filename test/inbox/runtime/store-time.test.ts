@@ -8,16 +8,16 @@ const HOUR_MS = 3_600_000
 test('an answer that waited long before it was asked puts the clock no hour, and not half the wait, ahead', () => {
   const clock = createStoreClock()
   const storeMs = 10 * HOUR_MS
-  clock.heard(storeMs, monotonicMs() - HOUR_MS)
+  clock.note(storeMs, monotonicMs() - HOUR_MS)
   expect(clock.nowMs()).toBeLessThan(storeMs + HOUR_MS / 4)
-  clock.heard(storeMs, monotonicMs() - HOUR_MS)
+  clock.note(storeMs, monotonicMs() - HOUR_MS)
   expect(clock.nowMs()).toBeLessThan(storeMs + HOUR_MS / 4)
 })
 
 test('a clock that is set forward or back is followed with the next answer', () => {
   const clock = createStoreClock()
   for (const storeMs of [10 * HOUR_MS, 20 * HOUR_MS, 5 * HOUR_MS]) {
-    clock.heard(storeMs, monotonicMs())
+    clock.note(storeMs, monotonicMs())
     expect(Math.abs(clock.nowMs() - storeMs)).toBeLessThan(HOUR_MS / 4)
   }
 })

@@ -14,6 +14,6 @@ export function adapterOf(given: unknown, option: string): Adapter {
     if (isIoredis(given)) return ioredis(given)
   }
   throw new OptionsError(
-    `redisStore: ${option} is no client that is known; expected one of the package redis 5 (createClient, createCluster) or ioredis 5 (Redis, Cluster). Install one: npm install redis`,
+    `redisStore: ${option} is not a known client; expected one of the package redis 5 (createClient, createCluster) or ioredis 5 (Redis, Cluster). Install one: npm install redis`,
   )
 }

@@ -53,13 +53,13 @@ export function ioredis(client: IoredisClient | IoredisCluster): Adapter {
     sendToAll: (args) =>
       Promise.all(('nodes' in client ? client.nodes('master') : [client]).map((one) => send(one, args))),
     async subscribe(channel, listener) {
-      const heard = (on: string): void => {
+      const onMessage = (on: string): void => {
         if (on === channel) listener()
       }
       await client.subscribe(channel)
-      client.on('message', heard)
+      client.on('message', onMessage)
       return () => {
-        client.off('message', heard)
+        client.off('message', onMessage)
         return client.unsubscribe(channel)
       }
     },
