@@ -1,7 +1,5 @@
 /** The inspector on a server: as a listener of Express, Connect and node:http, and for servers that speak `Request` and `Response`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { Refused, type AnswerTo, type Asked } from './server.ts'
 
 /** More than any change needs. */
@@ -31,15 +29,13 @@ export async function answerNode(
   })
   // The client may have gone.
   if (response.destroyed || response.headersSent) return
-  response.statusCode = answer.status
-  response.setHeaders(answer.headers)
   if (answer.status === 413) response.setHeader('connection', 'close')
-  if (answer.body === null || method === 'HEAD') response.end()
-  else await pipeline(Readable.fromWeb(answer.body), response)
+  response.writeHead(answer.status, answer.headers)
+  response.end(method === 'HEAD' ? undefined : answer.body)
 }
 
 export async function answerRequest(request: Request, mount: string, answerTo: AnswerTo): Promise<Response> {
-  const { method, url, headers, body, signal } = request
+  const { method, url, headers, body } = request
   const { pathname, searchParams } = new URL(url)
   const answer = await answerTo({
     method,
@@ -48,10 +44,12 @@ export async function answerRequest(request: Request, mount: string, answerTo: A
     headers,
     remoteAddress: undefined,
     original: request,
-    signal,
     text: async () => (body === null ? '' : textOf(body)),
   })
-  return method === 'HEAD' ? new Response(null, answer) : answer
+  const hasBody = method !== 'HEAD' && answer.status !== 304
+  // A buffer of a pool would hand over all of the pool.
+  const content = typeof answer.body === 'string' ? answer.body : Uint8Array.from(answer.body)
+  return new Response(hasBody ? content : null, answer)
 }
 
 /** Where a request stands below the mount. Express and Connect take the mount off: `whole` is the path before that. */

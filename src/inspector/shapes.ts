@@ -1,38 +1,35 @@
 /**
- * What the inspector's server sends to its page, as JSON: types alone, for both. Times are ISO 8601 in UTC. A number that a
- * JavaScript number cannot hold exactly comes as written: payloads are sent as text, never as parsed JSON.
+ * What the inspector's server sends to its page, as JSON: types alone, for both. Times are ISO 8601 in UTC. Payloads are sent as text,
+ * so that a number stays as it was written. `masking.ts` masks what a reader without `reveal` may not see.
  */
-
 type Counts = Readonly<Record<string, number>>
 
 /** What may not be known. */
 type Known<Names extends string, T = string> = Readonly<Partial<Record<Names, T | undefined>>>
 
-/** What `authorize` allows; `read` goes without saying. */
-export interface Session {
+/** GET api/session: the reader's rights, what this receiver knows, and what changed; an open page asks every 2 s. */
+export interface Session extends Known<'who'>, Known<'deadLetters', number> {
   readonly may: { readonly write: boolean; readonly reveal: boolean }
-  readonly who?: string | undefined
   readonly version: string
   /** It looks into a store without the receiver on it: what only that process knows (counts, plot, handlers, quarantine) is empty. */
   readonly storeAlone: boolean
   readonly store: { readonly name: string; readonly durable: boolean }
-  /** For the filters: what this receiver knows. */
   readonly types: readonly string[]
   readonly projects: readonly string[]
   readonly carriers: readonly string[]
+  readonly quarantined: number
+  /** Another text whenever something changed. */
+  readonly changes: string
 }
 
 /** One problem that somebody has to act on. */
-export interface Attention {
+export interface Attention extends Known<'since' | 'group'> {
   readonly what: 'health' | 'refused' | 'dead-letters' | 'overdue' | 'backlog'
   /** Such as `14 refused: wrong secret?`. */
   readonly title: string
   readonly count?: number | undefined
-  readonly since?: string | undefined
   /** A sentence, the error, or the sentence of the refusal's code. */
   readonly text: string
-  /** Of dead letters: the group, as `error` of api/dead-letters; of refusals: the class. */
-  readonly group?: string | undefined
 }
 
 /** How far back the plot goes. */
@@ -44,14 +41,14 @@ export type Bucket = { readonly at: string } & Readonly<
 
 /** GET api/overview?range. */
 export interface Overview {
-  readonly now: string
   readonly since: string
   readonly attention: readonly Attention[]
-  readonly counts: Readonly<Record<'taken' | 'duplicates' | 'late' | 'refused', number>>
-  readonly byType: Counts
-  readonly byCarrier: Counts
-  /** When the last report of each carrier came. */
-  readonly lastByCarrier: Readonly<Record<string, string>>
+  readonly stats: Readonly<Record<'taken' | 'duplicates' | 'late' | 'refused', number>> &
+    Known<'unsettled' | 'deadLetters', number> & { readonly byType: Counts }
+  readonly oldestDueMs?: number | undefined
+  readonly quarantined: number
+  /** `last`: when its last report came. */
+  readonly carriers: readonly (Known<'last'> & { readonly name: string; readonly count: number })[]
   /** This process, a bucket each `bucketSeconds`, oldest first; no more than 181. */
   readonly plot: {
     readonly range: Range
@@ -60,107 +57,66 @@ export interface Overview {
     /** The 95th percentile of the attempts in the range that this process remembers. */
     readonly handlerP95Ms?: number | undefined
   }
-  readonly backlog: { readonly running: number } & Known<'unsettled' | 'oldestDueSeconds', number>
-  readonly deadLetters?: number | undefined
-  readonly quarantine: Counts
-  readonly store: { readonly name: string; readonly state: 'up' | 'away' | 'closed' }
-  readonly spool?: { readonly events: number; readonly bytes: number } | undefined
-  readonly holders: readonly {
-    readonly name: string
-    readonly isSelf: boolean
-    readonly since?: string | undefined
-    readonly silentMs: number
-    readonly held: number
-  }[]
-  /** The latest things that went wrong, newest first, at most 50: code and message of ours, never a body. */
-  readonly trouble: readonly (Readonly<Record<'at' | 'code' | 'message', string>> & { readonly count: number })[]
 }
 
 export type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
 
+type EventTimes = 'receivedAt' | 'occurredAt' | 'admittedAt' | 'dueAt' | 'endedAt'
+
+/** An event, on every page. `about` identifies a payment, a received message or a subscription. */
+export interface EventRow
+  extends
+    Known<'type' | 'project' | 'kind' | 'channel' | 'carrier' | 'network' | 'messageId' | 'about' | 'recipient'>,
+    Known<'status' | 'error' | 'proof' | EventTimes>,
+    Known<'statusCode' | 'attempts', number> {
+  readonly id: string
+  readonly outcome: Outcome
+  readonly late: boolean
+}
+
 /**
- * What `receiver.expect` got of a message. `to` is masked but for the last two digits without `reveal`; `resendOf` is the message that
- * failed, where this one is its repetition; `meta` is indented JSON, its values masked without `reveal`; `refused` says why it was.
+ * What `receiver.expect` got of a message. `resendOf` is the message that failed, where this one is its repetition; `meta` is indented
+ * JSON; `refused` says why it was; `lastReport` is the type of the newest one. Of a send without an answer there is no `messageId`.
  */
-export interface SentDetail extends Known<
-  | 'to'
-  | 'type'
-  | 'channel'
-  | 'campaign'
-  | 'reference'
-  | 'resendOf'
-  | 'scheduledFor'
-  | 'overdueAt'
-  | 'notAfter'
-  | 'meta'
-  | 'refused'
-> {
+export interface Sent
+  extends
+    Known<'messageId' | 'project' | 'to' | 'type' | 'channel' | 'campaign' | 'reference' | 'resendOf' | 'scheduledFor'>,
+    Known<'overdueAt' | 'notAfter' | 'meta' | 'refused' | 'lastReport'> {
   /**
    * `waiting`: no end was reported, and there is time; `refused`: in the answer to the send; `repeated`: it was sent again;
    * `unknown`: whether it was sent.
    */
   readonly state: 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated' | 'unknown'
-  /** The state in a sentence. */
-  readonly why: string
   /** `send.overdue` was made of it, whatever came since. */
   readonly wasOverdue: boolean
   readonly sentAt: string
 }
 
-type EventTimes = 'receivedAt' | 'occurredAt' | 'admittedAt' | 'dueAt' | 'endedAt'
-
-/**
- * One row of a list of events. `about` identifies a payment, a received message or a subscription, and is masked without `reveal`;
- * `recipient` is masked but for the last two digits.
- */
-export interface EventRow
-  extends
-    Known<'type' | 'project' | 'kind' | 'channel' | 'carrier' | 'network' | 'messageId' | 'about' | 'recipient'>,
-    Known<'status' | 'error' | EventTimes>,
-    Known<'statusCode' | 'attempts', number> {
-  readonly id: string
-  readonly outcome: Outcome
-  readonly late: boolean
-  readonly proof?: 'authKey' | 'signature' | 'both' | 'none' | undefined
-}
-
-/** A message that was sent to the recipient who was searched for; of a send without an answer there is no id. */
-export interface SentRow
-  extends
-    Pick<SentDetail, 'state' | 'sentAt' | 'to' | 'channel' | 'refused'>,
-    /** `lastReport`: the type of its newest one. */
-    Known<'messageId' | 'project' | 'lastReport'> {}
-
 /** GET api/events?type&project&channel&carrier&outcome&from&to&q&after&limit. `q`: message id, recipient or event id. */
-export interface EventList {
+export interface EventList extends Known<'next'> {
   readonly items: readonly EventRow[]
-  readonly next?: string | undefined
   /** With `next` and few items or none: a bounded look has ended, and this is how far back it looked. */
   readonly lookedBackTo?: string | undefined
   /** `q` is the id of a message, of which there may be no event yet. */
-  readonly message?: { readonly messageId: string; readonly project?: string | undefined } | undefined
-  /** `q` is a recipient: the newest of what was sent to them, whatever came of it. */
-  readonly sent?: readonly SentRow[] | undefined
+  readonly message?: ({ readonly messageId: string } & Known<'project'>) | undefined
+  /** `q` is a recipient: the newest of what was sent to them. */
+  readonly sent?: readonly Sent[] | undefined
   /** There may be more, sent before. */
   readonly sentBefore?: string | undefined
 }
 
 /** One attempt, as far as this process saw it or the store keeps it. */
-export interface AttemptRow {
+export interface Attempt extends Known<'startedAt' | 'error'>, Known<'durationMs', number> {
   readonly number: number
-  readonly startedAt?: string | undefined
-  readonly durationMs?: number | undefined
   /** `settled`: another process made it, and whether it succeeded or was discarded is not kept. */
   readonly outcome: 'running' | 'succeeded' | 'failed' | 'lost' | 'settled'
   readonly replay?: boolean | undefined
-  readonly error?: string | undefined
-  /** The handlers of it, where this process ran them: the pattern they were attached with, or their function's name. */
-  readonly handlers: readonly {
+  /** Where this process ran them: the pattern they were attached with, or their function's name. */
+  readonly handlers: readonly (Known<'error'> & {
     readonly name: string
-    readonly durationMs?: number | undefined
-    readonly outcome: 'succeeded' | 'failed' | 'timed out' | 'running'
-    readonly error?: string | undefined
-  }[]
+    readonly durationMs: number
+    readonly outcome: 'succeeded' | 'failed' | 'timed out'
+  })[]
 }
 
 /** Why a report says that the message failed. */
@@ -169,73 +125,61 @@ export type Failure = ({ readonly kind: string; readonly resend: boolean } & Kno
 /** GET api/events/:id?of&project. `of`: the id of its message. */
 export interface EventDetail {
   readonly event: EventRow
-  /** Indented JSON, at most 16 KiB, masked without `reveal`; absent where nothing is kept. */
+  /** Indented JSON, at most 16 KiB; absent where nothing is kept, or it is no JSON. */
   readonly payload?: string | undefined
   readonly failure?: Failure
-  /** Bytes alone without `reveal`. */
-  readonly raw?: { readonly bytes: number; readonly isCut: boolean; readonly text?: string } | undefined
+  /** Of the body, where it is kept. */
+  readonly bytes?: number | undefined
   /** The request as a command, its secrets as placeholders. */
   readonly curl?: string | undefined
-  /** How it was proved, step by step. */
-  readonly proofSteps: readonly {
-    readonly what: string
-    readonly outcome: 'held' | 'absent' | 'unknown'
-    readonly detail: string
-  }[]
-  readonly attempts: readonly AttemptRow[]
+  readonly attempts: readonly Attempt[]
   readonly oddities: readonly string[]
   readonly problem?: string | undefined
 }
 
-/** One line of a message's timeline. */
+/** One line of a message's timeline, in its order. */
 export interface TimelineEntry {
   readonly event: EventRow
-  /** Where in the order of the message; by arrival: 1 came first. */
-  readonly place: number
+  /** 1 came first. */
   readonly arrival: number
-  /** Arrival less the time of the event. */
-  readonly skewSeconds?: number | undefined
   readonly duplicatesAt: readonly string[]
   /** How long the gap was waited for, and whether what was missing came. */
   readonly gap?: { readonly waitedForMs: number; readonly missing: string; readonly filled: boolean } | undefined
   /** Why it stands there, where that is not plain: one sentence. */
   readonly why?: string | undefined
-  readonly attempts: readonly AttemptRow[]
+  readonly attempts: readonly Attempt[]
 }
 
 /** GET api/messages/:messageId?project. */
-export interface MessageDetail {
+export interface MessageDetail extends Known<'project' | 'recipient'> {
   readonly messageId: string
-  readonly project?: string | undefined
-  readonly recipient?: string | undefined
   readonly latest?:
-    | ({ readonly type: string; readonly failure?: Failure } & Pick<EventRow, 'status' | 'statusCode' | 'occurredAt'>)
+    | (Pick<EventRow, 'status' | 'statusCode' | 'occurredAt'> & { readonly type: string; readonly failure?: Failure })
     | undefined
   readonly finals: number
-  readonly sent?: SentDetail | undefined
+  readonly sent?: Sent | undefined
   /** How the reports of this message are ordered: one sentence. */
   readonly order?: string | undefined
   readonly entries: readonly TimelineEntry[]
 }
 
+/** Events or requests of one cause, in the list below them. */
+interface Group {
+  readonly count: number
+  readonly since: string
+  readonly last: string
+}
+
 /** GET api/dead-letters?type&project&error&from&to&after&limit; newest first. */
-export interface DeadLetterList {
-  readonly items: readonly { readonly event: EventRow; readonly diedAt: string; readonly group: string }[]
-  readonly next?: string | undefined
+export interface DeadLetterList extends Known<'next'> {
+  readonly items: readonly EventRow[]
   /** So many match, of so many. */
   readonly matching: number
   readonly total: number
   /** There are more than are looked at. */
   readonly isCut: boolean
-  /** Of what matches all but `error`, the largest first. */
-  readonly groups: readonly {
-    readonly id: string
-    /** The first line of the error, masked without `reveal`. */
-    readonly error: string
-    readonly count: number
-    readonly since: string
-    readonly last: string
-  }[]
+  /** Of what matches all but `error`, the largest first. `cause` is the first line of the error. */
+  readonly groups: readonly (Group & { readonly id: string; readonly cause: string })[]
 }
 
 /** GET api/dead-letters/ids, with the same filters: all that match. */
@@ -250,29 +194,23 @@ export interface DeadLetterResult {
   readonly failed: readonly { readonly id: string; readonly why: string }[]
 }
 
-/** GET api/quarantine?class&code&after&limit. */
-export interface QuarantineList {
-  readonly counts: Counts
-  readonly bytes: number
-  readonly dropped: number
-  readonly classes: readonly { readonly name: string; readonly label: string; readonly what: string }[]
+/** GET api/quarantine?class&code&project&after&limit. */
+export interface QuarantineList extends Known<'next'> {
+  readonly counts: { readonly bytes: number; readonly dropped: number }
+  readonly size: number
   /** Of the first thousand, by class, code and project; the largest of a class first. */
-  readonly groups: readonly {
-    readonly class: string
-    /** Such as `wrong secret?`. */
-    readonly guess: string
-    readonly code: string
-    /** The sentence of the code. */
-    readonly why: string
-    readonly project?: string | undefined
-    readonly count: number
-    readonly since: string
-    readonly last: string
-  }[]
-  readonly items: readonly (Readonly<Record<'id' | 'class' | 'arrivedAt' | 'code', string>> &
-    Known<'kind' | 'messageId' | 'project' | 'payload'> &
-    Known<'offsetSeconds', number> & { readonly bytes: number })[]
-  readonly next?: string | undefined
+  readonly groups: readonly (Group &
+    Known<'project'> & {
+      readonly class: string
+      /** Such as `wrong secret?`. */
+      readonly guess: string
+      readonly code: string
+      /** The sentence of the code. */
+      readonly why: string
+    })[]
+  readonly items: readonly (Known<'kind' | 'messageId' | 'project' | 'payload'> &
+    Known<'offsetSeconds', number> &
+    Readonly<Record<'id' | 'class' | 'label' | 'arrivedAt' | 'code', string>> & { readonly bytes: number })[]
 }
 
 /** POST api/quarantine/reverify `{ dryRun, clockOffsetSeconds? }`. */
@@ -283,18 +221,6 @@ export type ReverifyResult = { readonly dryRun: boolean } & Readonly<
 /** POST api/quarantine/clear `{}`. */
 export interface ClearResult {
   readonly cleared: number
-}
-
-/** Data of an SSE event `change` on GET api/stream, at most one a second. Without it the page asks api/overview after each answer. */
-export interface Change {
-  readonly counts: Overview['counts']
-  readonly backlog: Overview['backlog']
-  readonly deadLetters?: number | undefined
-  readonly quarantined: number
-  /** Events and messages that changed since the last one; at most 100, then `many`. */
-  readonly events: readonly string[]
-  readonly messages: readonly string[]
-  readonly many: boolean
 }
 
 /** Any answer but 2xx. */
