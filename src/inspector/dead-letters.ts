@@ -8,9 +8,8 @@ import type { StoredDeadLetter } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { maskedError } from './masking.ts'
 import type { Rights } from './options.ts'
-import { isoOf, rowOf, type Known } from './rows.ts'
+import { isoOf, rowOf, type EventRow, type Known } from './rows.ts'
 import type { ListQuery } from './queries.ts'
-import type { DeadLetterIds, DeadLetterList, DeadLetterResult, EventRow } from './shapes.ts'
 
 const MOST_AT_ONCE = 500
 /** So many are looked at; stores list the oldest first, and people want the newest. */
@@ -53,17 +52,9 @@ function newestFirst(a: Age, b: Age): number {
   return a.id < b.id ? -1 : Number(a.id > b.id)
 }
 
-export interface Letters {
-  list(query: ListQuery, rights: Rights): Promise<DeadLetterList>
-  /** Of all, by error. */
-  groups(rights: Rights): Promise<DeadLetterList['groups']>
-  /** All that match. */
-  ids(query: ListQuery): Promise<DeadLetterIds>
-  /** One after the other, so that no store is held up; what fails does not end it. */
-  change(change: Change, ids: readonly string[]): Promise<DeadLetterResult>
-}
+export type Letters = ReturnType<typeof createLetters>
 
-export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 'replay' | 'discard'>): Letters {
+export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 'replay' | 'discard'>) {
   const { clock } = inside
   let asked: { readonly look: Promise<Look>; freshUntilMs: number } | undefined
 
@@ -115,7 +106,7 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
   }
 
   return {
-    async list(query, rights) {
+    async list(query: ListQuery, rights: Rights) {
       const { letters, errors, isCut } = await looked()
       const others = letters.filter(isOther(query))
       const matching = others.filter(isOfGroup(query))
@@ -126,17 +117,20 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
       return {
         items: await rowsOf(page),
         next: last !== undefined && behind.length > page.length ? `${last.diedAtMs} ${last.id}` : undefined,
+        /** So many match, of so many; `isCut`: there are more than are looked at. */
         matching: matching.length,
         total: letters.length,
         isCut,
         groups: groupsOf(others, errors, rights),
       }
     },
-    async groups(rights) {
+    /** Of all, by error. */
+    async groups(rights: Rights) {
       const { letters, errors } = await looked()
       return groupsOf(letters, errors, rights)
     },
-    async ids(query) {
+    /** All that match. */
+    async ids(query: ListQuery) {
       const { letters } = await looked()
       return {
         ids: letters
@@ -145,11 +139,12 @@ export function createLetters(inside: Inside, deadLetters: Pick<DeadLetters, 're
           .map(({ id }) => id),
       }
     },
-    async change(change, ids) {
+    /** One after the other, so that no store is held up; what fails does not end it. */
+    async change(change: Change, ids: readonly string[]) {
       const result = {
         done: [] as string[],
         missing: [] as string[],
-        failed: [] as DeadLetterResult['failed'][number][],
+        failed: [] as { readonly id: string; readonly why: string }[],
       }
       for (const id of new Set(ids)) {
         try {
@@ -181,7 +176,7 @@ function isOfGroup({ error }: ListQuery): (letter: Letter) => boolean {
   return ({ group }) => error === undefined || error === group
 }
 
-function groupsOf(letters: readonly Letter[], errors: Look['errors'], { reveal }: Rights): DeadLetterList['groups'] {
+function groupsOf(letters: readonly Letter[], errors: Look['errors'], { reveal }: Rights) {
   const groups = new Map<string, { count: number; sinceMs: number; lastMs: number }>()
   for (const { group, diedAtMs } of letters) {
     // The newest comes first.

@@ -15,9 +15,8 @@ import type {
 } from '../inbox/store.ts'
 import { formsOf } from '../runtime/recipient-forms.ts'
 import type { Inside } from '../receiver/inside.ts'
-import { iso, outcomeOf, rowOf, sentOf } from './rows.ts'
+import { iso, outcomeOf, rowOf, sentOf, type EventRow } from './rows.ts'
 import type { ListQuery } from './queries.ts'
-import type { EventList, EventRow, Outcome } from './shapes.ts'
 
 /** A store looks at some; so often it is asked to go on before the answer says how far the look went. */
 const MOST_LOOKS = 5
@@ -31,23 +30,16 @@ export interface MessageName {
 }
 
 /** What is known of a message: at least one of both. */
-export interface OfMessage {
+interface OfMessage {
   readonly messageKey: string
   /** Newest first. */
   readonly events: readonly StoredEvent[]
   readonly sent: StoredExpectation | undefined
 }
 
-export interface Finding {
-  page(page: EventsPage): Promise<EventsAnswer>
-  /** An id alone may be looked for in a whole table; with its message it is found at once. */
-  event(id: string, of?: MessageName): Promise<StoredEvent | undefined>
-  /** What was sent to a recipient; nothing where the store cannot tell. */
-  sentTo(page: SentToPage): Promise<SentToAnswer>
-  ofMessage(name: MessageName): Promise<OfMessage | undefined>
-}
+export type Finding = ReturnType<typeof createFinding>
 
-export function createFinding({ events, expected, sentTo, projects }: Inside): Finding {
+export function createFinding({ events, expected, sentTo, projects }: Inside) {
   /** A receiver of one project keeps messages by their ids alone; the events tell which kind it is. */
   function keysOf({ messageId, project }: MessageName): readonly string[] {
     const names = project === undefined ? projects().slice(0, MOST_PROJECTS) : [project]
@@ -55,9 +47,12 @@ export function createFinding({ events, expected, sentTo, projects }: Inside): F
   }
 
   return {
-    page: (page) => filledPage(page, events, MOST_LOOKS),
-    sentTo: (page) => filledPage(page, async (some) => (await sentTo(some)) ?? { items: [] }, MOST_LOOKS_AT_SENT),
-    async event(id, of) {
+    page: (page: EventsPage): Promise<EventsAnswer> => filledPage(page, events, MOST_LOOKS),
+    /** What was sent to a recipient; nothing where the store cannot tell. */
+    sentTo: (page: SentToPage): Promise<SentToAnswer> =>
+      filledPage(page, async (some) => (await sentTo(some)) ?? { items: [] }, MOST_LOOKS_AT_SENT),
+    /** An id alone may be looked for in a whole table; with its message it is found at once. */
+    async event(id: string, of?: MessageName): Promise<StoredEvent | undefined> {
       // An event of no message has its own id as the key.
       for (const key of [...(of === undefined ? [] : keysOf(of)), id, undefined]) {
         const { items } = await events({ after: undefined, limit: 1, id, messageKey: key })
@@ -65,7 +60,7 @@ export function createFinding({ events, expected, sentTo, projects }: Inside): F
       }
       return undefined
     },
-    async ofMessage(name) {
+    async ofMessage(name: MessageName): Promise<OfMessage | undefined> {
       for (const key of keysOf(name)) {
         const [found, sent] = await Promise.all([everyEvent(events, key), expected(key)])
         if (found.length > 0 || sent !== undefined) return { messageKey: key, events: found, sent }
@@ -75,7 +70,7 @@ export function createFinding({ events, expected, sentTo, projects }: Inside): F
   }
 }
 
-const STATES: Readonly<Record<Outcome, EventState>> = {
+const STATES: Readonly<Record<EventRow['outcome'], EventState>> = {
   waiting: 'due',
   running: 'leased',
   retrying: 'due',
@@ -88,7 +83,7 @@ const MOST_SENT = 20
 const IDENTITY = /^[0-9a-f]{32}$/
 
 /** GET api/events. */
-export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: Finding): Promise<EventList> {
+export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: Finding) {
   const { q, type, outcome, project, channel, after, limit } = query
   const filter: EventFilter = {
     types: type && [recordType(type)],
@@ -131,8 +126,11 @@ export async function listEvents(query: ListQuery, { typeOf }: Inside, finding: 
   return {
     items: page.items.filter((stored) => isFound || isShown(stored)).map((stored) => rowOf(stored, typeOf)),
     next: page.next,
+    /** With `next` and few items or none: a bounded look has ended, and this is how far back it looked. */
     lookedBackTo: iso(page.lookedBackToMs),
+    /** `q` is the id of a message, of which there may be no event yet. */
     message: key && q ? { messageId: q, project: sent?.expectation.project ?? known ?? project } : undefined,
+    /** `q` is a recipient: the newest of what was sent to them, and before when there may be more. */
     sent: sends.length > 0 ? sends : undefined,
     sentBefore: sentTo?.next === undefined ? undefined : sentBeforeOf(sentTo),
   }

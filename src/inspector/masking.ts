@@ -158,19 +158,22 @@ function maskedWords(said: string, body: string): string {
   return words.filter((word, index) => word !== HIDDEN || words[index - 1] !== HIDDEN).join(' ')
 }
 
-/** What a word says as base64 or base32, from each of the places where a group may begin: it may be cut. */
+/** What a word says as base64 or base32, from each of the places where a letter may begin: it may be cut. */
 function decodings(word: string): readonly string[] {
-  const cuts = (pattern: RegExp, group: number): readonly string[] =>
-    (word.match(pattern) ?? []).flatMap((text) => Array.from({ length: group }, (_, cut) => text.slice(cut)))
   return [
-    ...cuts(BASE64, 4).map((text) => Buffer.from(text, 'base64').toString('utf8')),
-    ...cuts(BASE32, 8).map(fromBase32),
+    ...(word.match(BASE64) ?? []).flatMap((text) =>
+      [0, 1, 2, 3].map((cut) => Buffer.from(text.slice(cut), 'base64').toString('utf8')),
+    ),
+    ...(word.match(BASE32) ?? []).flatMap(fromBase32),
   ]
 }
 
-function fromBase32(text: string): string {
+function fromBase32(text: string): readonly string[] {
   const bits = text.toLowerCase().replace(/./g, (digit) => BASE32_DIGITS.indexOf(digit).toString(2).padStart(5, '0'))
-  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2))).toString('utf8')
+  return [0, 1, 2, 3, 4, 5, 6, 7].map((cut) => {
+    const bytes = bits.slice(cut).match(/.{8}/g) ?? []
+    return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2))).toString('utf8')
+  })
 }
 
 /** Without accents and case, as other programs may have written it: a sharp s is two. */

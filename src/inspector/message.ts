@@ -9,11 +9,10 @@ import type { Finding, MessageName } from './events.ts'
 import type { Looking } from './overview.ts'
 import { attemptsOf, failureIn, isoOf, quoting, rowOf, sentOf } from './rows.ts'
 import { Refused } from './server.ts'
-import type { EventDetail, MessageDetail, TimelineEntry } from './shapes.ts'
 import { PROBLEMS } from '../public/events.ts'
 
 /** GET api/messages/:messageId?project. */
-export async function showMessage(name: MessageName, looking: Looking, finding: Finding): Promise<MessageDetail> {
+export async function showMessage(name: MessageName, looking: Looking, finding: Finding) {
   const found = await finding.ofMessage(name)
   if (found === undefined)
     throw new Refused(404, 'message_unknown', 'No report and no send of a message with this id is kept.')
@@ -48,7 +47,7 @@ interface Around {
   readonly looking: Looking
 }
 
-function entryOf(stored: StoredEvent, { before, events, arrivals, looking }: Around): TimelineEntry {
+function entryOf(stored: StoredEvent, { before, events, arrivals, looking }: Around) {
   const { inside, watcher } = looking
   const { id, record, raw } = stored
   const late = stored.late ?? watcher.wasLate(id)
@@ -103,7 +102,7 @@ function gapOf(
   report: Report,
   events: readonly StoredEvent[],
   { inside: { clock, gapTimeoutMs } }: Looking,
-): TimelineEntry['gap'] {
+) {
   const { awaits } = placeOf(id, report, record)
   const missing = STEP_NAMES.get(awaits)
   if (missing === undefined) return undefined
@@ -145,7 +144,7 @@ function whyThere({ record }: StoredEvent, before: StoredEvent | undefined, late
 }
 
 /** GET api/events/:id?of&project. */
-export function showEvent(stored: StoredEvent, { inside, watcher }: Looking): EventDetail {
+export function showEvent(stored: StoredEvent, { inside, watcher }: Looking) {
   const { record, raw } = stored
   const body = raw?.toString('utf8').replace(/^\uFEFF/, '')
   return {

@@ -7,8 +7,7 @@ import type { Inside } from '../receiver/inside.ts'
 import type { Rights } from './options.ts'
 import type { Kept } from './quarantine.ts'
 import { iso, isoOf } from './rows.ts'
-import type { Attention, Overview, Range } from './shapes.ts'
-import { createHistory, createWatcher, type History, type Watcher } from './watch.ts'
+import { createHistory, createWatcher, type History, type Range, type Watcher } from './watch.ts'
 
 /** A receiver, as far as the inspector asks it. */
 export type InspectedReceiver = Pick<Receiver, 'stats' | 'health' | 'quarantine' | 'deadLetters'>
@@ -57,6 +56,19 @@ export function lookAt(receiver: InspectedReceiver, inside: Inside): Looking {
   return looking
 }
 
+/** One problem that somebody has to act on. */
+interface Attention {
+  readonly what: 'health' | 'refused' | 'dead-letters' | 'overdue' | 'backlog'
+  /** Such as `14 refused: wrong secret?`. */
+  readonly title: string
+  readonly since: string
+  /** A sentence, the error, or the sentence of the refusal's code. */
+  readonly text: string
+  /** Of dead letters: how many, and the group, as `error` of api/dead-letters; of refusals: the class. */
+  readonly count?: number
+  readonly group?: string
+}
+
 interface OverviewParts {
   readonly receiver: InspectedReceiver
   readonly looking: Looking
@@ -65,7 +77,7 @@ interface OverviewParts {
 }
 
 /** GET api/overview?range. */
-export async function overview(range: Range, rights: Rights, parts: OverviewParts): Promise<Overview> {
+export async function overview(range: Range, rights: Rights, parts: OverviewParts) {
   const { inside, watcher, history, read } = parts.looking
   const reading = await read()
   const { taken, duplicates, late, refused, unsettled, deadLetters, byType } = reading.stats
@@ -83,7 +95,7 @@ export async function overview(range: Range, rights: Rights, parts: OverviewPart
 }
 
 /** Those that have sent something. */
-function carriersOf({ counts }: Inside, watcher: Watcher): Overview['carriers'] {
+function carriersOf({ counts }: Inside, watcher: Watcher) {
   const all = new Map<string, number>()
   for (const carriers of Object.values(counts.events))
     for (const [name, count] of Object.entries(carriers))

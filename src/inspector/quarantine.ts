@@ -8,7 +8,6 @@ import { QUARANTINE_CLASSES, type QuarantineClass } from '../quarantine/request.
 import type { Quarantine, QuarantinedRequest } from '../quarantine/surface.ts'
 import { isoOf } from './rows.ts'
 import type { ListQuery } from './queries.ts'
-import type { ClearResult, QuarantineList, ReverifyResult } from './shapes.ts'
 
 /** So many are grouped, and so many looked through for a page of those of a class or code that few have. */
 const MOST_GROUPED = 1_000
@@ -32,21 +31,30 @@ const CLASSES: Readonly<Record<QuarantineClass, readonly [label: string, guess: 
   rest: ['Unknown sender', 'unknown sender'],
 }
 
-export interface Kept {
-  list(query: ListQuery): Promise<QuarantineList>
-  groups(): Promise<QuarantineList['groups']>
-  reverify(asked: z.infer<typeof reverifySchema>): Promise<ReverifyResult>
-  clear(): ClearResult
+/** Requests of one cause. */
+interface Cause {
+  readonly class: QuarantineClass
+  /** Such as `wrong secret?`. */
+  readonly guess: string
+  readonly code: string
+  /** The sentence of the code. */
+  readonly why: string
+  readonly project: string | undefined
+  readonly count: number
+  readonly since: string
+  readonly last: string
 }
 
-export function createKept(quarantine: Quarantine, clock: Clock): Kept {
-  let grouped:
-    { readonly untilMs: number; readonly size: number; readonly groups: QuarantineList['groups'] } | undefined
+export type Kept = ReturnType<typeof createKept>
 
-  async function groups(): Promise<QuarantineList['groups']> {
+export function createKept(quarantine: Quarantine, clock: Clock) {
+  let grouped: { readonly untilMs: number; readonly size: number; readonly groups: readonly Cause[] } | undefined
+
+  /** Of the first thousand, by class, code and project; the largest of a class first. */
+  async function groups(): Promise<readonly Cause[]> {
     const { size } = quarantine
     if (grouped?.size === size && clock.now() < grouped.untilMs) return grouped.groups
-    const found = new Map<string, QuarantineList['groups'][number]>()
+    const found = new Map<string, Cause>()
     let seen = 0
     for await (const { items } of everyPage((after) => quarantine.list({ after, limit: A_LOOK }))) {
       for (const item of items) {
@@ -69,7 +77,7 @@ export function createKept(quarantine: Quarantine, clock: Clock): Kept {
 
   return {
     groups,
-    async list({ class: name, code, project, after: begin, limit }) {
+    async list({ class: name, code, project, after: begin, limit }: ListQuery) {
       const items: QuarantinedRequest[] = []
       let after = begin !== undefined && /^\d+$/.test(begin) ? begin : undefined
       for (let looked = 0; looked < MOST_LOOKED_AT && items.length < limit; looked += limit) {
@@ -93,7 +101,7 @@ export function createKept(quarantine: Quarantine, clock: Clock): Kept {
       }))
       return { counts: quarantine.counts(), size: quarantine.size, groups: await groups(), items: rows, next: after }
     },
-    async reverify({ dryRun, clockOffsetSeconds }) {
+    async reverify({ dryRun, clockOffsetSeconds }: z.infer<typeof reverifySchema>) {
       grouped = undefined
       return { dryRun, ...(await quarantine.reverify({ dryRun, clockOffsetSeconds })) }
     },

@@ -12,7 +12,6 @@ import { overview, type InspectedReceiver, type Looking } from './overview.ts'
 import { clearSchema, createKept, reverifySchema } from './quarantine.ts'
 import { inTurn, readQuery, type ListQuery } from './queries.ts'
 import { download, json, readChange, Refused, type Asked, type Route } from './server.ts'
-import type { Session } from './shapes.ts'
 
 interface RouteParts {
   readonly receiver: InspectedReceiver
@@ -26,6 +25,23 @@ interface Changed {
   readonly answer: object
   readonly ids?: readonly string[]
   readonly result: AuditEntry['result']
+}
+
+/** GET api/session: what the reader may do, what this receiver knows, and what changed; an open page asks every 2 s. */
+export interface Session {
+  readonly may: Pick<Rights, 'write' | 'reveal'>
+  readonly who: string | undefined
+  readonly version: string
+  /** It looks into a store without the receiver on it: what only that process knows (counts, plot, handlers, quarantine) is empty. */
+  readonly storeAlone: boolean
+  readonly store: { readonly name: string; readonly durable: boolean }
+  readonly types: readonly string[]
+  readonly projects: readonly string[]
+  readonly carriers: readonly string[]
+  readonly deadLetters: number | undefined
+  readonly quarantined: number
+  /** Another text whenever something changed. */
+  readonly changes: string
 }
 
 export function createRoutes({ receiver, looking, audit, storeAlone }: RouteParts): readonly Route[] {

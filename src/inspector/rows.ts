@@ -6,13 +6,16 @@ import { failureOf, type EventRecord } from '../messages/event-record.ts'
 import type { StoredEvent, StoredExpectation } from '../inbox/store.ts'
 import type { Inside } from '../receiver/inside.ts'
 import { BETWEEN, BODY } from './masking.ts'
-import type { Attempt, EventRow, Failure, Outcome, Sent } from './shapes.ts'
-import type { Watcher } from './watch.ts'
+import type { Attempt, Watcher } from './watch.ts'
+
+type Outcome = 'waiting' | 'running' | 'retrying' | 'settled' | 'dead'
+
+export type EventRow = ReturnType<typeof rowOf>
 
 /** What a store knows of an event; a dead letter has less. */
 export type Known = Pick<StoredEvent, 'id' | 'state' | 'record' | 'raw'> & Partial<StoredEvent>
 
-export function rowOf(stored: Known, typeOf: Inside['typeOf']): EventRow {
+export function rowOf(stored: Known, typeOf: Inside['typeOf']) {
   const { id, record, raw, late = false, attempts, error, admittedAtMs, dueMs, endedAtMs } = stored
   const { project, kind, proof, receivedAtMs, report } = record ?? {}
   // What no callback brings has no report: its bytes are what is kept of the send.
@@ -66,7 +69,7 @@ export function isoOf(ms: number): string {
 }
 
 /** Why a report says that the message failed. */
-export function failureIn(record: EventRecord | undefined): Failure {
+export function failureIn(record: EventRecord | undefined) {
   const { report } = record ?? {}
   if (report?.type !== 'message.failed') return undefined
   const { kind, resend, reason, cause } = failureOf(report)
@@ -103,27 +106,18 @@ function fieldsOf(raw: Buffer): ReadonlyMap<string, unknown> {
   }
 }
 
-/** More than the largest number of attempts that anybody sets. */
-const MOST_SHOWN = 100
-
-/** Those that this process saw, and of the others what the store knows. */
+/** Those that this process saw; of what other processes did, a store keeps the last. */
 export function attemptsOf({ id, state, attempts = 0, error }: StoredEvent, watcher: Watcher): readonly Attempt[] {
   const seen = watcher.attemptsOf(id)
   // A replay counts anew.
-  if (seen.some(({ replay }) => replay)) return seen
-  const unseen: Attempt[] = []
-  for (let number = 1; number <= Math.min(attempts, MOST_SHOWN); number += 1) {
-    if (seen.some((attempt) => attempt.number === number)) continue
-    const isLast = number === attempts
-    // A settled event may be a dead letter that somebody has discarded.
-    const outcome = !isLast ? 'failed' : state === 'leased' ? 'running' : state === 'settled' ? 'settled' : 'failed'
-    unseen.push({ number, outcome, handlers: [], error: isLast && error !== '' ? error : undefined })
-  }
-  return [...seen, ...unseen].sort((a, b) => a.number - b.number)
+  if (attempts === 0 || seen.some(({ number, replay }) => replay === true || number >= attempts)) return seen
+  // A settled event may be a dead letter that somebody has discarded.
+  const outcome = state === 'leased' ? 'running' : state === 'settled' ? 'settled' : 'failed'
+  return [...seen, { number: attempts, outcome, handlers: [], error: error === '' ? undefined : error }]
 }
 
-/** What `receiver.expect` got of a message. */
-export function sentOf(stored: StoredExpectation): Sent {
+/** What `receiver.expect` got of a message; of a send without an answer there is no `messageId`. */
+export function sentOf(stored: StoredExpectation) {
   const { messageId, project, to, type, channel, campaign, reference, resendOf, meta, refused } = stored.expectation
   const { sentAtMs, scheduledForMs, overdueAtMs, notAfterMs } = stored.expectation
   return {
@@ -147,7 +141,13 @@ export function sentOf(stored: StoredExpectation): Sent {
   }
 }
 
-function sentState(stored: StoredExpectation): Sent['state'] {
+/**
+ * `waiting`: no end was reported, and there is time; `refused`: in the answer to the send; `repeated`: it was sent again;
+ * `unknown`: whether it was sent.
+ */
+type SentState = 'waiting' | 'overdue' | 'ended' | 'refused' | 'repeated' | 'unknown'
+
+function sentState(stored: StoredExpectation): SentState {
   const { expectation, latest, wasOverdue } = stored
   if (isBegun(expectation)) return wasOverdue ? 'unknown' : 'waiting'
   if (expectation.refused !== undefined) return 'refused'

@@ -6,7 +6,6 @@ import { isOurs } from '../public/errors.ts'
 import { failureLine } from '../runtime/failure-text.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { readRights, type InspectorRequest, type Rights } from './options.ts'
-import type { Problem } from './shapes.ts'
 
 /** A request with what the routes need. */
 export interface Asked extends InspectorRequest {
@@ -62,10 +61,13 @@ export function download(name: string, type: string, body: string | Buffer): Ans
   return reply(200, { 'content-type': type, 'content-disposition': disposition }, body)
 }
 
+export function problemOf(code: string, message: string) {
+  return { error: { code, message } }
+}
+
 /** Any answer but 2xx and 3xx. The message says what to do, and quotes nothing. */
 export function problem(status: number, code: string, message: string, headers?: Headers): Answer {
-  const value: Problem = { error: { code, message } }
-  return json(value, status, headers)
+  return json(problemOf(code, message), status, headers)
 }
 
 /** Ends a route early. */

@@ -8,7 +8,6 @@ import type { DetailedCounts } from '../operations/counts.ts'
 import { failureText } from '../runtime/failure-text.ts'
 import { recordOf } from '../runtime/record-of.ts'
 import type { Admission, NewEvent } from '../inbox/store.ts'
-import type { Attempt, Bucket, Overview, Range } from './shapes.ts'
 
 /** The last of each are remembered. */
 const ATTEMPTS_KEPT = 4_096
@@ -17,6 +16,24 @@ const LONGEST_ERROR = 2_048
 const OVERDUE_KEPT = 1_024
 const PROJECTS_KEPT = 32
 const PERCENTILE = 0.95
+
+/** One attempt, as far as this process saw it or the store keeps it. */
+export interface Attempt {
+  readonly number: number
+  readonly startedAt?: string
+  readonly durationMs?: number
+  /** `settled`: another process made it, and whether it succeeded or was discarded is not kept. */
+  readonly outcome: 'running' | 'succeeded' | 'failed' | 'lost' | 'settled'
+  readonly replay?: boolean
+  readonly error?: string | undefined
+  /** Where this process ran them: the pattern they were attached with, or their function's name. */
+  readonly handlers: readonly {
+    readonly name: string
+    readonly durationMs: number
+    readonly outcome: 'succeeded' | 'failed' | 'timed out'
+    readonly error?: string
+  }[]
+}
 
 /** What this process saw since the inspector was mounted. */
 export type Watcher = ReturnType<typeof createWatcher>
@@ -160,24 +177,22 @@ function detailsOf(
 const BUCKET_SECONDS = 20
 /** Of a day each bar has so many buckets. */
 const WIDE = 24
-const BUCKETS: Readonly<Record<Range, number>> = { '15m': 45, '1h': 180, '24h': 4_320 }
+const BUCKETS = { '15m': 45, '1h': 180, '24h': 4_320 } as const
 
 const SERIES = ['new', 'duplicate', 'late', 'refused', 'failed', 'attempts'] as const
 
-/** What came over time, from counts that are kept anyway, so that nothing is done for it on an event's way. */
-export interface History {
-  readonly sinceMs: number
-  plot(range: Range): Omit<Overview['plot'], 'handlerP95Ms'>
-  stop(): void
-}
+/** How far back the plot goes. */
+export type Range = keyof typeof BUCKETS
+export type History = ReturnType<typeof createHistory>
 
-export function createHistory(clock: Clock, counts: DetailedCounts, watched: Watcher['counts']): History {
+/** What came over time, from counts that are kept anyway, so that nothing is done for it on an event's way. */
+export function createHistory(clock: Clock, counts: DetailedCounts, watched: Watcher['counts']) {
   const sinceMs = clock.now()
   /** The totals at the beginning of each bucket of the last day; the first bucket of a wide bar stands at a multiple of `WIDE`. */
   const begins = [totals()]
   let cancel = clock.setTimer(turn, BUCKET_SECONDS * 1_000)
 
-  function totals(): Bucket {
+  function totals() {
     const { attempts, failures: failed } = watched
     const sum = { new: 0, duplicate: 0, late: 0, refused: 0 }
     for (const kind of Object.values(counts.kinds)) {
@@ -197,7 +212,8 @@ export function createHistory(clock: Clock, counts: DetailedCounts, watched: Wat
 
   return {
     sinceMs,
-    plot(range) {
+    /** A bucket each `bucketSeconds`, oldest first; no more than 181. */
+    plot(range: Range) {
       const step = range === '24h' ? WIDE : 1
       const ends = [...begins.filter((_, index) => index % step === 0), totals()]
       const buckets = ends.slice(1).map((end, index) => {

@@ -51,7 +51,11 @@ export function hrefOfMessage(messageId: string, project: string | undefined): s
 }
 
 /** Of an event without a message: what it is known by. */
-export function messageLink({ messageId, project, about }: Partial<EventRow>): Child {
+export function messageLink({
+  messageId,
+  project,
+  about,
+}: Partial<Pick<EventRow, 'messageId' | 'project' | 'about'>>): Child {
   if (messageId === undefined) return ui.code(about)
   return ui.idText(messageId, 'message id', hrefOfMessage(messageId, project))
 }

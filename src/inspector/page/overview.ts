@@ -49,7 +49,7 @@ function needsAttention(all: readonly Attention[], view: View): Child {
     all.map((each) => ({
       key: each.what + each.text,
       tone: each.what === 'overdue' || each.what === 'backlog' ? 'warn' : 'bad',
-      text: h`<strong>${each.title}</strong>${each.since !== undefined && h` since ${ui.time(each.since, true)}`}
+      text: h`<strong>${each.title}</strong> since ${ui.time(each.since, true)}
         <p class="line" title=${each.text}>${ui.prose(each.text)}</p>`,
       remedy: remedy(each, view),
     })),
@@ -71,8 +71,14 @@ function tile(name: string, number: number | undefined, path?: readonly string[]
   return h`<li class="tile">${path === undefined ? h`<div>${content}</div>` : h`<a href=${href(path, query)}>${content}</a>`}</li>`
 }
 
+interface Tally {
+  readonly name: string
+  readonly count: number
+  readonly last?: string | undefined
+}
+
 /** Names with their counts, the greatest first, each with a bar and a link to its events. */
-function tally(title: string, filter: string, rows: Overview['carriers']): Child {
+function tally(title: string, filter: string, rows: readonly Tally[]): Child {
   const most = Math.max(...rows.map(({ count }) => count))
   if (rows.length === 0) return undefined
   return ui.panel(

@@ -138,14 +138,7 @@ export function prose(text: string): Child {
 
 /** Text that may be long; the keyboard scrolls it. */
 export function long(label: string, text: string): Child {
-  return h`<pre tabindex="0" aria-label=${label}>${cut(text)}</pre>`
-}
-
-/** No more than the page can lay out at once; the server cuts long before. */
-const LONGEST = 20_000
-
-function cut(text: string): string {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… cut after ${count(LONGEST)} characters` : text
+  return h`<pre tabindex="0" aria-label=${label}>${text}</pre>`
 }
 
 /** The first line says most; the stack is behind a click. */
