@@ -191,11 +191,10 @@ function latency({ receivedAt, endedAt, outcome }: EventRow): Child {
   return ui.duration(Math.max(0, Date.parse(endedAt) - Date.parse(receivedAt)))
 }
 
-function outcomeOf({ outcome, attempts = 0, dueAt, endedAt, error }: EventRow): Child {
+function outcomeOf({ outcome, attempts = 0, dueAt, error }: EventRow): Child {
   const [head = ''] = error?.split('\n', 1) ?? []
-  const at = outcome === 'retrying' ? dueAt : outcome === 'dead' ? endedAt : undefined
-  const age = at !== undefined && `${outcome === 'dead' ? '' : 'next '}${ui.age(new Date(at))}`
+  const next = outcome === 'retrying' && dueAt !== undefined && `, next ${ui.age(new Date(dueAt))}`
   return h`${labels.outcomeBadge(outcome)}
-    ${age && h`<small> ${ui.several(attempts, 'attempt')}, ${age}</small>`}
+    ${next && h`<small> ${ui.several(attempts, 'attempt')}${next}</small>`}
     ${head !== '' && h`<small class="error" title=${head}> ${head}</small>`}`
 }

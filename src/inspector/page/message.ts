@@ -55,7 +55,7 @@ function entry({ event, arrival, duplicatesAt, gap, why, attempts }: TimelineEnt
           Math.abs(skewMs) > 0 && ui.quiet(` ${ui.duration(Math.abs(skewMs))} ${skewMs > 0 ? 'later' : 'earlier'}`),
         ],
       ],
-      ['Place', place !== arrival && `${ordinal(place)} in order, ${ordinal(arrival)} to arrive`],
+      ['Place', place !== arrival && `${place} in order, ${arrival} by arrival`],
       ['Proof', event.proof],
       ['Via', labels.via(event)],
       [
@@ -129,12 +129,6 @@ function attemptList(rows: readonly Attempt[]): Child {
     </li>`
     },
   )}</ol>`
-}
-
-function ordinal(number: number): string {
-  const tens = number % 100
-  const suffix = tens >= 11 && tens <= 13 ? 'th' : (['th', 'st', 'nd', 'rd'][number % 10] ?? 'th')
-  return `${number}${suffix}`
 }
 
 export function EventView(view: View): VNode | VNode[] {

@@ -34,7 +34,7 @@ function whole(overview: Overview, view: View): Child {
       ${tally(
         'By type',
         'type',
-        types.map(([name, count]) => ({ name, count })),
+        types.map(([name, count]) => ({ name, count, last: undefined })),
       )}
       ${tally('By carrier', 'carrier', carriers)}
     </div>`,
@@ -71,14 +71,8 @@ function tile(name: string, number: number | undefined, path?: readonly string[]
   return h`<li class="tile">${path === undefined ? h`<div>${content}</div>` : h`<a href=${href(path, query)}>${content}</a>`}</li>`
 }
 
-interface Tally {
-  readonly name: string
-  readonly count: number
-  readonly last?: string | undefined
-}
-
 /** Names with their counts, the greatest first, each with a bar and a link to its events. */
-function tally(title: string, filter: string, rows: readonly Tally[]): Child {
+function tally(title: string, filter: string, rows: Overview['carriers']): Child {
   const most = Math.max(...rows.map(({ count }) => count))
   if (rows.length === 0) return undefined
   return ui.panel(

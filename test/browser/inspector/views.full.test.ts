@@ -153,7 +153,7 @@ describe.skipIf(reason !== undefined)(titleWith(reason, 'the views of the inspec
     await expect.poll(() => entries.count()).toBe(3)
     const types = () => entries.locator('h2 a').allTextContents()
     expect(await types()).toEqual(['late', 'message.delivered', 'message.read'])
-    expect(await entries.nth(0).textContent()).toContain('1st in order, 2nd to arrive')
+    expect(await entries.nth(0).textContent()).toContain('1 in order, 2 by arrival')
     await page.getByText('ordered by step').waitFor()
     expect(await entries.nth(2).textContent()).toContain('came 2 times')
     await page.goto(`${app.url}#/message/sms-1?project=My+Shop`)
